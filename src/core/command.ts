@@ -1,0 +1,157 @@
+import type { CanonicalJson } from './json.ts'
+import type { Evidence } from './locatability.ts'
+import type { Wanted } from './matching.ts'
+import type { PrincipalKey, Role } from './principal.ts'
+import type { Lease, QueuedTask } from './task.ts'
+import type { Status } from './transitions.ts'
+
+interface TenantCommand {
+  readonly tenant: number
+}
+
+/** A call of the worker that holds a lease. All three must match the task's lease. */
+export interface LeaseClaim {
+  readonly task_id: string
+  readonly lease_id: string
+  readonly holder: PrincipalKey
+  readonly worker_id: string
+}
+
+export interface Create extends TenantCommand {
+  readonly verb: 'create'
+  readonly owner: PrincipalKey
+  readonly principal_ai: string
+  readonly type: string
+  readonly capabilities: readonly string[]
+  readonly priority: number
+  readonly max_attempts: number
+  readonly max_expiries: number
+  readonly retry_backoff_seconds: number
+  readonly timeout_seconds: number | null
+  readonly delay_ms: number
+  readonly session_id: string | null
+  readonly labels: CanonicalJson | null
+  readonly idempotency_key: string | null
+  /** The seq of the receipt that led to this task. */
+  readonly caused_by: number | null
+  readonly input: CanonicalJson
+  /** Body of its task.assigned receipt. */
+  readonly contract: CanonicalJson
+}
+
+export interface Claim extends TenantCommand, Wanted {
+  readonly verb: 'claim'
+  readonly holder: PrincipalKey
+  readonly worker_id: string
+  readonly max_tasks: number
+  readonly ttl_ms: number
+}
+
+export interface Start extends TenantCommand, LeaseClaim {
+  readonly verb: 'start'
+}
+
+export interface Renew extends TenantCommand, LeaseClaim {
+  readonly verb: 'renew'
+  readonly extend_ms: number
+}
+
+export interface Release extends TenantCommand, LeaseClaim {
+  readonly verb: 'release'
+}
+
+export interface Progress extends TenantCommand, LeaseClaim {
+  readonly verb: 'progress'
+  readonly progress: CanonicalJson
+  readonly extend_ms: number | null
+}
+
+export interface Complete extends TenantCommand, LeaseClaim, Evidence {
+  readonly verb: 'complete'
+  readonly result: CanonicalJson
+  readonly result_summary: string | null
+  readonly completion_metadata: CanonicalJson
+}
+
+export interface Fail extends TenantCommand, LeaseClaim {
+  readonly verb: 'fail'
+  readonly error: CanonicalJson
+  readonly retryable: boolean
+  readonly retry_after_ms: number | null
+}
+
+export interface Cancel extends TenantCommand {
+  readonly verb: 'cancel'
+  readonly task_id: string
+  readonly by: PrincipalKey
+  readonly role: Role
+  readonly reason: string | null
+}
+
+/** The clock has reached a task's wake time: a lease lapsed or a delay is over. */
+export interface Wake extends TenantCommand {
+  readonly verb: 'wake'
+  readonly task_id: string
+}
+
+export interface Acknowledge extends TenantCommand {
+  readonly verb: 'acknowledge'
+  readonly seq: number
+  readonly by: PrincipalKey
+  readonly role: Role
+}
+
+/** A principal reports in: its relationship is noted, and the receipts it was handed count as delivered. */
+export interface Greet extends TenantCommand {
+  readonly verb: 'greet'
+  readonly principal: PrincipalKey
+  readonly instance_id: string | null
+  readonly delivered: readonly number[]
+}
+
+export type Command =
+  | Create
+  | Claim
+  | Start
+  | Renew
+  | Release
+  | Progress
+  | Complete
+  | Fail
+  | Cancel
+  | Wake
+  | Acknowledge
+  | Greet
+
+export interface Granted {
+  readonly task: QueuedTask
+  readonly lease: Lease
+  readonly fence: number
+}
+
+export interface Relationship {
+  readonly tenant: number
+  readonly principal: PrincipalKey
+  readonly instance_id: string | null
+  readonly first_seen_at: number
+  readonly last_seen_at: number
+  readonly sessions_count: number
+}
+
+/** What a command that was carried out answers. Receipts are named by seq. */
+export interface Answers {
+  create: { task_id: string; status: Status; is_duplicate: boolean; seq: number }
+  claim: { granted: readonly Granted[]; now: number }
+  start: { status: 'running'; started_at: number }
+  renew: { expires_at: number; renewals_left: number; now: number }
+  release: { status: 'queued' }
+  progress: { expires_at: number; now: number }
+  complete: { seq: number; obligation_open: boolean }
+  fail: { requeued: boolean; next_eligible_at: number | null; seq: number }
+  cancel: { ok: boolean; status: Status }
+  wake: { status: Status | null }
+  acknowledge: { seq: number }
+  greet: Relationship
+}
+
+export type AnswerTo<C extends Command> = Answers[C['verb']]

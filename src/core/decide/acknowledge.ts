@@ -1,0 +1,27 @@
+import { body } from '../bodies.ts'
+import type { Acknowledge, Answers } from '../command.ts'
+import type { Decision, Draft } from '../draft.ts'
+import { Fault } from '../errors.ts'
+import { receiptId } from '../ids.ts'
+import { canonical } from '../json.ts'
+import { forbidden, seesAll } from '../policy.ts'
+import { GATE } from '../principal.ts'
+
+/** Only who a receipt is addressed to can acknowledge it, and once is enough. */
+export function acknowledge(draft: Draft, command: Acknowledge): Decision<Answers['acknowledge']> {
+  const { world } = draft
+  const receipt = world.receipt(command.seq)
+  if (receipt === undefined) throw new Fault('RECEIPT_NOT_FOUND')
+  if (receipt.to !== command.by && !seesAll(command.role)) throw forbidden('admin', command.role)
+  const before = world.acknowledgement(command.seq, command.by)
+  if (before !== undefined) return draft.done({ seq: before })
+  const seq = draft.receipt({
+    type: 'receipt.acknowledged',
+    from: command.by,
+    to: GATE,
+    ...(receipt.task_id !== null && { task_id: receipt.task_id }),
+    parents: [command.seq],
+    body: body({ acknowledged_receipt_id: canonical(receiptId(world.salt, command.seq)) }),
+  })
+  return draft.done({ seq })
+}

@@ -1,0 +1,37 @@
+import { body } from '../bodies.ts'
+import type { Draft } from '../draft.ts'
+import { canonical, type JsonObject } from '../json.ts'
+import { GATE } from '../principal.ts'
+import type { TaskCore } from '../task.ts'
+
+/** What is worth a look by the owner, and what to do about it. Informational: no state depends on it. */
+const ADVICE = {
+  max_attempts_exceeded: 'The task is queued although its attempts are used up. Cancel it or report a bug.',
+  repeated_lease_expiry: 'Workers keep losing this task. Look at their logs, or ask for longer leases.',
+  excessive_renewals: 'The work takes longer than leases allow. Ask for longer leases or split the task.',
+  locatability_missing:
+    'The success does not say where its result is. The worker should send complete again with artifacts or delivery_proof.',
+} as const
+
+export type AnomalyKind = keyof typeof ADVICE
+
+export function anomaly(
+  draft: Draft,
+  task: TaskCore,
+  kind: AnomalyKind,
+  details: JsonObject,
+  parent: number = task.seq,
+): void {
+  draft.receipt({
+    type: 'system.anomaly',
+    from: GATE,
+    to: task.owner,
+    task_id: task.task_id,
+    parents: [parent],
+    body: body({
+      details: canonical(details),
+      kind: canonical(kind),
+      recommended_action: canonical(ADVICE[kind]),
+    }),
+  })
+}

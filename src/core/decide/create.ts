@@ -1,0 +1,90 @@
+import type { Answers, Create } from '../command.ts'
+import type { Decision, Draft } from '../draft.ts'
+import { Fault } from '../errors.ts'
+import { EVERYONE, nextRank } from '../fairness.ts'
+import { taskId } from '../ids.ts'
+import { GATE } from '../principal.ts'
+import type { QueuedTask, TaskSpec } from '../task.ts'
+import type { World } from '../world.ts'
+
+export function create(draft: Draft, command: Create): Decision<Answers['create']> {
+  const { world } = draft
+  if (command.idempotency_key !== null) {
+    const prior = world.keyed(command.owner, command.idempotency_key)
+    if (prior !== undefined) return draft.done(replay(world, command, prior))
+  }
+  checkQuota(world)
+  if (command.caused_by !== null && command.caused_by > world.tenant.seq) throw new Fault('PARENT_NOT_FOUND')
+
+  const task = newTask(draft, command)
+  draft.task(task)
+  draft.spec({
+    tenant: task.tenant,
+    task_id: task.task_id,
+    seq: task.seq,
+    owner: task.owner,
+    type: command.type,
+    session_id: command.session_id,
+    labels: command.labels,
+    idempotency_key: command.idempotency_key,
+    created_at: world.now,
+    instance: world.settings.instance_id,
+    input: command.input,
+  })
+  const seq = draft.receipt({
+    type: 'task.assigned',
+    from: GATE,
+    to: command.owner,
+    task_id: task.task_id,
+    parents: command.caused_by === null ? [] : [command.caused_by],
+    body: command.contract,
+  })
+  draft.open(task)
+  return draft.done({ task_id: task.task_id, status: 'queued', is_duplicate: false, seq })
+}
+
+/** The same input under the same key is the same task; another input is a mistake of the caller. */
+function replay(world: World, command: Create, prior: TaskSpec): Answers['create'] {
+  if (prior.input !== command.input) {
+    throw new Fault('IDEMPOTENCY_CONFLICT', {
+      idempotency_key: command.idempotency_key,
+      task_id: prior.task_id,
+    })
+  }
+  const task = world.task(prior.task_id)
+  if (task === undefined) throw new Error(`task ${prior.task_id} has a spec but no row`)
+  return { task_id: prior.task_id, status: task.status, is_duplicate: true, seq: prior.seq }
+}
+
+function checkQuota({ settings, tenant }: World): void {
+  if (settings.max_active_tasks >= 0 && tenant.open_tasks >= settings.max_active_tasks) {
+    throw new Fault('QUOTA_EXCEEDED', { quota: 'max_active_tasks', limit: settings.max_active_tasks })
+  }
+}
+
+function newTask(draft: Draft, command: Create): QueuedTask {
+  const { world } = draft
+  const { lane, pool } = world.lane(command.type, command.capabilities, command.priority)
+  const queue = world.owner(world.settings.claim_order === 'fifo' ? EVERYONE : command.owner)
+  return {
+    tenant: world.tenant.tenant,
+    task_id: taskId(world.now, world.draw),
+    seq: draft.nextSeq,
+    status: 'queued',
+    lane,
+    pool,
+    rank: nextRank(world.tenant.clock, queue),
+    owner: command.owner,
+    principal_ai: command.principal_ai,
+    attempt: 0,
+    max_attempts: command.max_attempts,
+    expiry_count: 0,
+    max_expiries: command.max_expiries,
+    retry_backoff_seconds: command.retry_backoff_seconds,
+    timeout_seconds: command.timeout_seconds,
+    fence: 0,
+    progress_count: 0,
+    updated_at: world.now,
+    next_eligible_at: command.delay_ms > 0 ? world.now + command.delay_ms : null,
+  }
+}

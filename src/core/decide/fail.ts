@@ -1,0 +1,86 @@
+import { body } from '../bodies.ts'
+import type { Answers, Fail } from '../command.ts'
+import type { Decision, Draft } from '../draft.ts'
+import { type CanonicalJson, canonical } from '../json.ts'
+import { checkLease, matches } from '../lease.ts'
+import type { PrincipalKey } from '../principal.ts'
+import { backoffMs, mayRetry } from '../retry.ts'
+import type { HeldTask } from '../task.ts'
+import { isoTime } from '../time.ts'
+import { escalate } from './escalate.ts'
+import { finish, NO_EVIDENCE } from './finish.ts'
+import { requeue } from './requeue.ts'
+
+export function fail(draft: Draft, command: Fail): Decision<Answers['fail']> {
+  const known = draft.world.task(command.task_id)
+  if (known?.status === 'failed' && known.lease !== null && matches(known.lease, command)) {
+    return draft.done({ requeued: false, next_eligible_at: null, seq: known.outcome.receipt_seq })
+  }
+  const task = checkLease(known, command, draft.world.now)
+  return draft.done(failed(draft, task, { ...command, from: command.holder }))
+}
+
+interface Failure {
+  readonly from: PrincipalKey
+  readonly error: CanonicalJson
+  readonly retryable: boolean
+  readonly retry_after_ms: number | null
+}
+
+/** A failure, whoever reports it: tried again while attempts are left, else the end. */
+export function failed(draft: Draft, task: HeldTask, failure: Failure): Answers['fail'] {
+  return mayRetry(task, failure.retryable) ? tryAgain(draft, task, failure) : giveUp(draft, task, failure)
+}
+
+function tryAgain(draft: Draft, task: HeldTask, failure: Failure): Answers['fail'] {
+  const { now, settings } = draft.world
+  const attempt = task.attempt + 1
+  const delay = failure.retry_after_ms ?? backoffMs(task.retry_backoff_seconds, attempt, settings)
+  const next_eligible_at = now + delay
+  const seq = draft.receipt({
+    type: 'task.retry_scheduled',
+    from: failure.from,
+    to: task.owner,
+    task_id: task.task_id,
+    lease_id: task.lease.lease_id,
+    parents: [task.seq],
+    body: body({
+      attempt: canonical(attempt),
+      error: failure.error,
+      max_attempts: canonical(task.max_attempts),
+      next_eligible_at: canonical(isoTime(next_eligible_at)),
+      requeued: canonical(true),
+    }),
+  })
+  requeue(draft, task, 'retry', { attempt, next_eligible_at: delay > 0 ? next_eligible_at : null })
+  return { requeued: true, next_eligible_at, seq }
+}
+
+function giveUp(draft: Draft, task: HeldTask, failure: Failure): Answers['fail'] {
+  if (failure.retryable) escalate(draft, task, 'max_retries_exceeded')
+  const seq = draft.receipt({
+    type: 'task.failed',
+    from: failure.from,
+    to: task.owner,
+    task_id: task.task_id,
+    lease_id: task.lease.lease_id,
+    parents: [task.seq],
+    body: body({
+      error: failure.error,
+      retry_after_seconds:
+        failure.retry_after_ms === null ? null : canonical(Math.ceil(failure.retry_after_ms / 1000)),
+      retry_recommended: canonical(failure.retryable),
+    }),
+  })
+  finish(draft, task, {
+    ...NO_EVIDENCE,
+    status: 'failed',
+    cause: 'fail',
+    result: null,
+    error: failure.error,
+    receipt_seq: seq,
+    obligation_open: false,
+    dead_letter: failure.retryable,
+  })
+  return { requeued: false, next_eligible_at: null, seq }
+}

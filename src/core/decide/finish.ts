@@ -1,0 +1,56 @@
+import { resultReadyBody } from '../bodies.ts'
+import type { Draft } from '../draft.ts'
+import type { CanonicalJson } from '../json.ts'
+import type { Evidence } from '../locatability.ts'
+import { GATE } from '../principal.ts'
+import type { DoneTask, OpenTask, Outcome } from '../task.ts'
+import type { TerminalStatus } from '../transitions.ts'
+import { type Cause, checkTransition } from '../transitions.ts'
+
+export const NO_EVIDENCE: Evidence = { artifacts: null, delivery_proof: null }
+
+type Ending = Evidence & {
+  readonly status: TerminalStatus
+  readonly cause: Cause
+  readonly result: CanonicalJson | null
+  readonly error: CanonicalJson | null
+  /** The seq of the terminal receipt. */
+  readonly receipt_seq: number
+  readonly obligation_open: boolean
+  readonly dead_letter: boolean
+}
+
+/** Ends a task for good: its last row, the word to its owner, and its obligation closed unless it stays open. */
+export function finish(draft: Draft, task: OpenTask, ending: Ending): void {
+  checkTransition(task.status, ending.cause)
+  const { now } = draft.world
+  const outcome: Outcome = {
+    completed_at: now,
+    result: ending.result,
+    error: ending.error,
+    artifacts: ending.artifacts,
+    delivery_proof: ending.delivery_proof,
+    receipt_seq: ending.receipt_seq,
+    obligation_open: ending.obligation_open,
+    dead_letter: ending.dead_letter,
+  }
+  draft.task(doneTask(task, ending.status, outcome, now))
+  draft.receipt({
+    type: 'task.result_ready',
+    from: GATE,
+    to: task.owner,
+    task_id: task.task_id,
+    parents: [task.seq],
+    body: resultReadyBody(task.task_id, ending.status, ending),
+  })
+  if (!ending.obligation_open) draft.close(task)
+}
+
+function doneTask(task: OpenTask, status: TerminalStatus, outcome: Outcome, now: number): DoneTask {
+  if (task.status === 'queued') {
+    const { next_eligible_at: _, ...core } = task
+    return { ...core, status, lease: null, started_at: null, outcome, updated_at: now }
+  }
+  const { lease_id, holder, worker_id } = task.lease
+  return { ...task, status, lease: { lease_id, holder, worker_id }, outcome, updated_at: now }
+}

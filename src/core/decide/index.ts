@@ -1,0 +1,60 @@
+import type { Answers, Command } from '../command.ts'
+import { type Decision, Draft } from '../draft.ts'
+import { Fault } from '../errors.ts'
+import type { World } from '../world.ts'
+import { acknowledge } from './acknowledge.ts'
+import { cancel } from './cancel.ts'
+import { claim } from './claim.ts'
+import { complete } from './complete.ts'
+import { create } from './create.ts'
+import { fail } from './fail.ts'
+import { greet } from './greet.ts'
+import { progress } from './progress.ts'
+import { release } from './release.ts'
+import { renew } from './renew.ts'
+import { start } from './start.ts'
+import { wake } from './wake.ts'
+
+export type AnyAnswer = Answers[keyof Answers]
+
+/**
+ * The heart: what a command does to the world, and what its caller is told. Pure: the same world and command give
+ * the same decision, and nothing is changed by asking. A refusal is an answer, not an exception.
+ */
+export function decide(world: World, command: Command): Decision<AnyAnswer> {
+  try {
+    return dispatch(new Draft(world), command)
+  } catch (error) {
+    if (error instanceof Fault) return new Draft(world).refuse(error)
+    throw error
+  }
+}
+
+function dispatch(draft: Draft, command: Command): Decision<AnyAnswer> {
+  switch (command.verb) {
+    case 'create':
+      return create(draft, command)
+    case 'claim':
+      return claim(draft, command)
+    case 'start':
+      return start(draft, command)
+    case 'renew':
+      return renew(draft, command)
+    case 'release':
+      return release(draft, command)
+    case 'progress':
+      return progress(draft, command)
+    case 'complete':
+      return complete(draft, command)
+    case 'fail':
+      return fail(draft, command)
+    case 'cancel':
+      return cancel(draft, command)
+    case 'wake':
+      return wake(draft, command)
+    case 'acknowledge':
+      return acknowledge(draft, command)
+    case 'greet':
+      return greet(draft, command)
+  }
+}

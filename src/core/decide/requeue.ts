@@ -1,0 +1,29 @@
+import type { Draft } from '../draft.ts'
+import type { HeldTask, QueuedTask } from '../task.ts'
+import { type Cause, checkTransition } from '../transitions.ts'
+import { anomaly } from './anomaly.ts'
+
+/** Back to the queue, at its old rank. The lease is gone; the fence stays where it is. */
+export function requeue(
+  draft: Draft,
+  task: HeldTask,
+  cause: Extract<Cause, 'retry' | 'expire' | 'release'>,
+  changes: Partial<Pick<QueuedTask, 'attempt' | 'expiry_count' | 'next_eligible_at'>>,
+): void {
+  checkTransition(task.status, cause)
+  const { lease: _lease, started_at: _started, ...core } = task
+  const queued: QueuedTask = {
+    ...core,
+    next_eligible_at: null,
+    ...changes,
+    status: 'queued',
+    updated_at: draft.world.now,
+  }
+  draft.task(queued)
+  if (queued.attempt >= queued.max_attempts) {
+    anomaly(draft, queued, 'max_attempts_exceeded', {
+      attempt: queued.attempt,
+      max_attempts: queued.max_attempts,
+    })
+  }
+}

@@ -1,0 +1,102 @@
+import { body } from '../bodies.ts'
+import type { Answers, Wake } from '../command.ts'
+import type { Decision, Draft } from '../draft.ts'
+import { canonical } from '../json.ts'
+import { timeoutAt } from '../lease.ts'
+import { GATE } from '../principal.ts'
+import { EXPIRY_JITTER_MS } from '../retry.ts'
+import { type HeldTask, isOpen, wakeAt } from '../task.ts'
+import { anomaly } from './anomaly.ts'
+import { escalate } from './escalate.ts'
+import { failed } from './fail.ts'
+import { finish, NO_EVIDENCE } from './finish.ts'
+import { requeue } from './requeue.ts'
+
+/** An expiry too many to be chance: the owner is told once. */
+const SUSPICIOUS_EXPIRIES = 4
+
+/** Idempotent: a task whose time has not come, or that others have moved on, is left alone. */
+export function wake(draft: Draft, command: Wake): Decision<Answers['wake']> {
+  const { now } = draft.world
+  const task = draft.world.task(command.task_id)
+  if (task === undefined || !isOpen(task)) return draft.done({ status: task?.status ?? null })
+  const due = wakeAt(task)
+  if (due === null || due > now) return draft.done({ status: task.status })
+
+  if (task.status === 'queued') {
+    draft.task({ ...task, next_eligible_at: null })
+    return draft.done({ status: 'queued' })
+  }
+  const timeout = timeoutAt(task, task.lease)
+  return draft.done({
+    status: timeout !== null && timeout <= now ? timeOut(draft, task) : expire(draft, task),
+  })
+}
+
+/** The work took longer than the task allows: a failure like one that the worker reports. */
+function timeOut(draft: Draft, task: HeldTask) {
+  const error = canonical({
+    code: 'EXECUTION_TIMEOUT',
+    message: `The work did not end within ${task.timeout_seconds} s.`,
+  })
+  const { requeued } = failed(draft, task, { from: GATE, error, retryable: true, retry_after_ms: null })
+  return requeued ? 'queued' : 'failed'
+}
+
+/** The worker went silent. That is no failure of the task, so no attempt is spent; but it has a limit of its own. */
+function expire(draft: Draft, task: HeldTask) {
+  const expiry_count = task.expiry_count + 1
+  const exhausted = expiry_count >= task.max_expiries
+  draft.receipt({
+    type: 'lease.expired',
+    from: GATE,
+    to: task.owner,
+    task_id: task.task_id,
+    lease_id: task.lease.lease_id,
+    parents: [task.seq],
+    body: body({
+      attempt: canonical(task.attempt),
+      expiry_count: canonical(expiry_count),
+      previous_worker_id: canonical(task.lease.worker_id),
+      requeued: canonical(!exhausted),
+      task_id: canonical(task.task_id),
+    }),
+  })
+  escalate(draft, task, 'lease_expired')
+  if (expiry_count === SUSPICIOUS_EXPIRIES) {
+    anomaly(draft, task, 'repeated_lease_expiry', { expiry_count, worker_id: task.lease.worker_id })
+  }
+  if (exhausted) {
+    exhaust(draft, { ...task, expiry_count })
+    return 'failed'
+  }
+  const next_eligible_at = draft.world.now + Math.floor(draft.world.draw.unit() * EXPIRY_JITTER_MS)
+  requeue(draft, task, 'expire', { expiry_count, next_eligible_at })
+  return 'queued'
+}
+
+function exhaust(draft: Draft, task: HeldTask): void {
+  const error = canonical({
+    code: 'LEASE_EXPIRY_LIMIT',
+    message: `The lease expired ${task.expiry_count} times.`,
+  })
+  const seq = draft.receipt({
+    type: 'task.failed',
+    from: GATE,
+    to: task.owner,
+    task_id: task.task_id,
+    lease_id: task.lease.lease_id,
+    parents: [task.seq],
+    body: body({ error, retry_after_seconds: null, retry_recommended: canonical(false) }),
+  })
+  finish(draft, task, {
+    ...NO_EVIDENCE,
+    status: 'failed',
+    cause: 'fail',
+    result: null,
+    error,
+    receipt_seq: seq,
+    obligation_open: false,
+    dead_letter: true,
+  })
+}

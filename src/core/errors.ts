@@ -1,0 +1,190 @@
+/** Every error a caller can see, once. Hints are written so that a model or a person knows what to do next. */
+interface ErrorRow {
+  readonly http: number
+  readonly retryable: boolean
+  readonly message: string
+  readonly hint: string
+}
+
+export const ERRORS = {
+  VALIDATION_ERROR: {
+    http: 400,
+    retryable: false,
+    message: 'The input does not fit its schema.',
+    hint: 'Correct the field named in details.path and send the request again.',
+  },
+  UNAUTHENTICATED: {
+    http: 401,
+    retryable: false,
+    message: 'The credential is missing or not valid.',
+    hint: 'Send a valid key as "Authorization: Bearer KEY".',
+  },
+  FORBIDDEN: {
+    http: 403,
+    retryable: false,
+    message: 'The caller may not do this.',
+    hint: 'Use a credential with the role in details.required_role, or act on your own tasks only.',
+  },
+  TASK_NOT_FOUND: {
+    http: 404,
+    retryable: false,
+    message: 'There is no such task.',
+    hint: 'Check the task_id; list_tasks shows the tasks you own.',
+  },
+  RECEIPT_NOT_FOUND: {
+    http: 404,
+    retryable: false,
+    message: 'There is no such receipt.',
+    hint: 'Check the receipt_id; list_receipts shows the receipts addressed to you.',
+  },
+  LEASE_INVALID_OR_EXPIRED: {
+    http: 409,
+    retryable: false,
+    message: 'The lease is wrong, expired, released or replaced.',
+    hint: 'Stop working on this task. details.task_status says what became of it; claim again for new work.',
+  },
+  INVALID_STATE_TRANSITION: {
+    http: 409,
+    retryable: false,
+    message: 'The task is not in a state that allows this.',
+    hint: 'Read the task with get_task and act on its status.',
+  },
+  LEASE_RENEWAL_LIMIT_EXCEEDED: {
+    http: 409,
+    retryable: false,
+    message: 'The lease has been renewed as often as is allowed.',
+    hint: 'Finish before expires_at, or release the lease so that another worker can take the task.',
+  },
+  LEASE_LIFETIME_EXCEEDED: {
+    http: 409,
+    retryable: false,
+    message: 'The lease has reached its absolute lifetime.',
+    hint: 'Finish before expires_at, or split the work into smaller tasks.',
+  },
+  IDEMPOTENCY_CONFLICT: {
+    http: 409,
+    retryable: false,
+    message: 'This idempotency_key was used with another input.',
+    hint: 'Use a new idempotency_key for new work, or send exactly the same input to get the first answer.',
+  },
+  RESULT_CONFLICT: {
+    http: 409,
+    retryable: false,
+    message: 'The task was completed with another result.',
+    hint: 'The first result stands. Read it with get_task.',
+  },
+  PAYLOAD_TOO_LARGE: {
+    http: 413,
+    retryable: false,
+    message: 'A value is larger than the configured size.',
+    hint: 'Store the data elsewhere and send payload_pointer or artifacts instead.',
+  },
+  RECEIPT_TOO_LARGE: {
+    http: 422,
+    retryable: false,
+    message: 'The body of the receipt would exceed 64 KB.',
+    hint: 'Shorten the text fields, or store the data elsewhere and send a pointer.',
+  },
+  TOO_MANY_PARENTS: {
+    http: 422,
+    retryable: false,
+    message: 'A receipt has at most 10 parents.',
+    hint: 'Name fewer parents.',
+  },
+  TOO_MANY_ARTIFACTS: {
+    http: 422,
+    retryable: false,
+    message: 'A completion has at most 100 artifacts.',
+    hint: 'Bundle the artifacts and send one pointer to the bundle.',
+  },
+  LOCATABILITY_REQUIRED: {
+    http: 422,
+    retryable: false,
+    message: 'A success must say where its result is.',
+    hint: 'Send complete again with artifacts or delivery_proof; the lease is still yours.',
+  },
+  PARENT_REQUIRED: {
+    http: 422,
+    retryable: false,
+    message: 'A terminal receipt needs the receipt that it closes as a parent.',
+    hint: 'Name the receipt of the obligation in parents.',
+  },
+  PARENT_NOT_FOUND: {
+    http: 422,
+    retryable: false,
+    message: 'A parent receipt does not exist.',
+    hint: 'Check caused_by_receipt_id; it must be a receipt of the same tenant.',
+  },
+  RATE_LIMIT_EXCEEDED: {
+    http: 429,
+    retryable: true,
+    message: 'Too many requests.',
+    hint: 'Wait for the time in Retry-After and send the request again.',
+  },
+  QUOTA_EXCEEDED: {
+    http: 429,
+    retryable: true,
+    message: 'A quota of the tenant is used up.',
+    hint: 'Wait until open tasks have finished, or ask the operator for a larger quota.',
+  },
+  OVERLOADED: {
+    http: 503,
+    retryable: true,
+    message: 'The server has more work waiting than it can take.',
+    hint: 'Nothing was changed. Send the request again after a short pause.',
+  },
+  DATABASE_UNAVAILABLE: {
+    http: 503,
+    retryable: true,
+    message: 'The database does not answer.',
+    hint: 'Nothing was changed. Send the request again after a short pause.',
+  },
+  OUTCOME_UNKNOWN: {
+    http: 503,
+    retryable: true,
+    message: 'The connection to the database was lost during the commit.',
+    hint: 'The change may have happened. Send the same request again: with the same idempotency_key or lease it does no harm.',
+  },
+  INTERNAL_ERROR: {
+    http: 500,
+    retryable: false,
+    message: 'Something went wrong inside AsyncGate.',
+    hint: 'This is a bug of AsyncGate. Report it with the request_id.',
+  },
+} as const satisfies Record<string, ErrorRow>
+
+export type ErrorCode = keyof typeof ERRORS
+export type FaultDetails = Readonly<Record<string, unknown>>
+
+/** An error that a caller is told about. Anything else that is thrown is a bug. */
+export class Fault extends Error {
+  readonly code: ErrorCode
+  readonly details: FaultDetails
+
+  constructor(code: ErrorCode, details: FaultDetails = {}, message: string = ERRORS[code].message) {
+    super(message)
+    this.name = 'Fault'
+    this.code = code
+    this.details = details
+  }
+
+  get retryable(): boolean {
+    return ERRORS[this.code].retryable
+  }
+
+  /** The body of the answer, the same in every protocol. */
+  toJSON() {
+    return {
+      error: this.code.toLowerCase(),
+      code: this.code,
+      message: this.message,
+      hint: ERRORS[this.code].hint,
+      retryable: this.retryable,
+      ...(Object.keys(this.details).length > 0 && { details: this.details }),
+    }
+  }
+}
+
+export function invalid(path: string, problem: string): Fault {
+  return new Fault('VALIDATION_ERROR', { path, problem }, `${path || 'input'}: ${problem}`)
+}

@@ -1,0 +1,55 @@
+/** Randomness, passed in so that a run can be repeated. */
+export interface Draw {
+  /** A number in [0, 1). */
+  unit(): number
+  /** `count` random bytes as hex. */
+  hex(count: number): string
+}
+
+/** A time-ordered id (UUID version 7): inserts go to the right edge of the index. */
+export function taskId(now: number, draw: Draw): string {
+  const time = now.toString(16).padStart(12, '0')
+  const tail = draw.hex(10)
+  return `${time.slice(0, 8)}-${time.slice(8)}-7${tail.slice(0, 3)}-${variant(tail)}${tail.slice(4, 7)}-${tail.slice(7, 19)}`
+}
+
+/** 128 random bits less the version marks: a lease id cannot be guessed. */
+export function leaseId(draw: Draw): string {
+  const hex = draw.hex(16)
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-${variant(hex)}${hex.slice(17, 20)}-${hex.slice(20)}`
+}
+
+/** The random half of every receipt id of a tenant: two groups of a UUID, drawn when the tenant is made. */
+export function tenantSalt(draw: Draw): string {
+  const hex = draw.hex(8)
+  return `${variant(hex)}${hex.slice(1, 4)}-${hex.slice(4)}`
+}
+
+/**
+ * A receipt id is a UUID (version 8) made of the receipt's seq and the tenant's salt: unique everywhere, found by
+ * the primary key, and known to exist if its salt is the tenant's and its seq has been given out.
+ */
+export function receiptId(salt: string, seq: number): string {
+  const hex = seq.toString(16).padStart(15, '0')
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(12)}-${salt}`
+}
+
+/** The seq inside a receipt id of this tenant; undefined for anything else. */
+export function receiptSeq(salt: string, id: string): number | undefined {
+  if (id.length !== 36 || id[14] !== '8' || id.slice(19) !== salt) return undefined
+  const hex = id.slice(0, 8) + id.slice(9, 13) + id.slice(15, 18)
+  if (!/^[0-9a-f]{15}$/.test(hex)) return undefined
+  const seq = Number.parseInt(hex, 16)
+  return seq >= 1 && Number.isSafeInteger(seq) ? seq : undefined
+}
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
+
+/** Ids are opaque to clients: what is not a UUID names nothing. */
+export function isUuid(text: string): boolean {
+  return UUID.test(text)
+}
+
+function variant(hex: string): string {
+  return '89ab'[Number.parseInt(hex[3] ?? '0', 16) & 3] ?? '8'
+}

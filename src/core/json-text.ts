@@ -1,0 +1,99 @@
+import { invalid } from './errors.ts'
+import { type Json, MAX_DEPTH } from './json.ts'
+
+/**
+ * Parses JSON text, refusing what JSON.parse hides: duplicate keys (the last one silently wins), nesting deeper
+ * than the limit, integers that lose digits, and `__proto__` keys.
+ */
+export function parseJson(text: string): Json {
+  let value: Json
+  try {
+    value = JSON.parse(text)
+  } catch {
+    throw invalid('', 'is not valid JSON')
+  }
+  inspect(text)
+  return value
+}
+
+interface Level {
+  /** Keys seen so far; null for an array. */
+  readonly keys: Set<string> | null
+  expectKey: boolean
+}
+
+/** Walks text that is known to be valid JSON. */
+function inspect(text: string): void {
+  const levels: Level[] = []
+  let top: Level | undefined
+  let i = 0
+  while (i < text.length) {
+    switch (text.charCodeAt(i)) {
+      case 0x7b /* { */:
+      case 0x5b /* [ */:
+        {
+          const isObject = text.charCodeAt(i) === 0x7b
+          top = { keys: isObject ? new Set() : null, expectKey: isObject }
+          levels.push(top)
+          if (levels.length > MAX_DEPTH) throw invalid('', `is nested deeper than ${MAX_DEPTH}`)
+          i++
+          break
+        }
+      case 0x7d /* } */:
+      case 0x5d /* ] */:
+        levels.pop()
+        top = levels.at(-1)
+        i++
+        break
+      case 0x2c /* , */:
+        if (top?.keys) top.expectKey = true
+        i++
+        break
+      case 0x22 /* " */:
+        {
+          const end = endOfString(text, i)
+          if (top?.keys && top.expectKey) {
+            top.expectKey = false
+            checkKey(top.keys, text.slice(i, end))
+          }
+          i = end
+          break
+        }
+      default:
+        i = isNumberStart(text.charCodeAt(i)) ? checkNumberText(text, i) : i + 1
+    }
+  }
+}
+
+function checkKey(seen: Set<string>, quoted: string): void {
+  const key: string = JSON.parse(quoted)
+  if (key === '__proto__') throw invalid(key, 'is not an allowed key')
+  if (seen.has(key)) throw invalid(key, 'appears twice in one object')
+  seen.add(key)
+}
+
+function endOfString(text: string, start: number): number {
+  let i = start + 1
+  for (;;) {
+    const code = text.charCodeAt(i)
+    if (code === 0x22) return i + 1
+    i += code === 0x5c /* \ */ ? 2 : 1
+  }
+}
+
+function isNumberStart(code: number): boolean {
+  return code === 0x2d || (code >= 0x30 && code <= 0x39)
+}
+
+const NUMBER = /-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/y
+
+function checkNumberText(text: string, start: number): number {
+  NUMBER.lastIndex = start
+  const token = NUMBER.exec(text)?.[0] ?? ''
+  const number = Number(token)
+  if (!Number.isFinite(number)) throw invalid('', `contains ${token}, which is not a finite number`)
+  if (Number.isInteger(number) && !Number.isSafeInteger(number)) {
+    throw invalid('', `contains ${token}, an integer beyond 2^53; send it as a string`)
+  }
+  return start + token.length
+}

@@ -1,0 +1,105 @@
+import { hash } from 'node:crypto'
+import { Fault } from './errors.ts'
+import { receiptId } from './ids.ts'
+import { type CanonicalJson, canonical } from './json.ts'
+import type { PrincipalKey } from './principal.ts'
+import { isTerminalType } from './termination.ts'
+
+export const RECEIPT_TYPES = [
+  'task.assigned',
+  'task.accepted',
+  'task.started',
+  'task.progress',
+  'task.completed',
+  'task.failed',
+  'task.canceled',
+  'task.retry_scheduled',
+  'task.result_ready',
+  'task.escalated',
+  'lease.expired',
+  'lease.released',
+  'receipt.acknowledged',
+  'schedule.created',
+  'schedule.deleted',
+  'system.anomaly',
+] as const
+export type ReceiptType = (typeof RECEIPT_TYPES)[number]
+
+export const MAX_BODY_BYTES = 64 * 1024
+export const MAX_PARENTS = 10
+export const MAX_ARTIFACTS = 100
+
+/** An immutable proof of one step. Parents are named by seq; both are of the same tenant. */
+export interface Receipt {
+  readonly tenant: number
+  readonly seq: number
+  readonly receipt_type: ReceiptType
+  readonly created_at: number
+  readonly from: PrincipalKey
+  readonly to: PrincipalKey
+  readonly task_id: string | null
+  readonly lease_id: string | null
+  readonly schedule_id: string | null
+  readonly parents: readonly number[]
+  readonly body: CanonicalJson
+  readonly hash: string
+  readonly instance: string
+}
+
+/**
+ * What makes two receipts the same statement: everything but time, place and delivery. Used for comparing, not
+ * as a cryptographic proof.
+ */
+export function receiptHash(salt: string, receipt: Omit<Receipt, 'hash'>): string {
+  const parents = [...receipt.parents].sort((a, b) => a - b).map((seq) => receiptId(salt, seq))
+  const head = canonical({
+    from: receipt.from,
+    lease_id: receipt.lease_id,
+    parents,
+    receipt_type: receipt.receipt_type,
+    schedule_id: receipt.schedule_id,
+    task_id: receipt.task_id,
+    to: receipt.to,
+  })
+  // "body" sorts before every other key, so this is the canonical text of the whole.
+  return hash('sha256', `{"body":${receipt.body},${head.slice(1)}`)
+}
+
+/**
+ * No two receipts of a tenant have the same key. A completion that names no obligation is another statement than
+ * the one that repairs it, hence the last part.
+ */
+export function receiptKey(receipt: Receipt): string | undefined {
+  switch (receipt.receipt_type) {
+    case 'task.accepted':
+    case 'task.started':
+    case 'task.completed':
+    case 'task.failed':
+    case 'task.canceled':
+      return [
+        receipt.receipt_type,
+        receipt.task_id,
+        receipt.from,
+        receipt.lease_id,
+        receipt.parents.length > 0 ? 'closes' : 'open',
+      ].join(' ')
+    default:
+      return undefined
+  }
+}
+
+/** The ledger's limits. `lastSeq` is the newest seq given out: seqs have no gaps, so up to there all exist. */
+export function checkReceipt(receipt: Receipt, lastSeq: number, closes: boolean): void {
+  if (receipt.body.length * 3 > MAX_BODY_BYTES && Buffer.byteLength(receipt.body) > MAX_BODY_BYTES) {
+    throw new Fault('RECEIPT_TOO_LARGE', { receipt_type: receipt.receipt_type, limit_bytes: MAX_BODY_BYTES })
+  }
+  if (receipt.parents.length > MAX_PARENTS) {
+    throw new Fault('TOO_MANY_PARENTS', { parents: receipt.parents.length })
+  }
+  if (closes && isTerminalType(receipt.receipt_type) && receipt.parents.length === 0) {
+    throw new Fault('PARENT_REQUIRED', { receipt_type: receipt.receipt_type })
+  }
+  for (const parent of receipt.parents) {
+    if (parent < 1 || parent > lastSeq) throw new Fault('PARENT_NOT_FOUND', { parent })
+  }
+}

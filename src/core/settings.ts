@@ -1,0 +1,51 @@
+import type { PrincipalKey } from './principal.ts'
+
+/** The rules an operator can change. Names are those of the environment variables, without the prefix. */
+export interface Settings {
+  readonly instance_id: string
+  readonly claim_order: 'fair' | 'fifo'
+  readonly locatability: 'lenient' | 'strict'
+  readonly default_lease_ttl_seconds: number
+  readonly max_lease_ttl_seconds: number
+  readonly max_lease_renewals: number
+  readonly max_lease_lifetime_seconds: number
+  readonly max_lease_expiries: number
+  readonly default_max_attempts: number
+  readonly default_retry_backoff_seconds: number
+  readonly max_retry_backoff_seconds: number
+  readonly default_priority: number
+  /** Per tenant; -1 is no limit. */
+  readonly max_active_tasks: number
+  readonly max_concurrent_leases: number
+  readonly max_payload_bytes: number
+  readonly lease_sweep_interval_seconds: number
+  readonly progress_receipts: boolean
+  readonly escalation_enabled: boolean
+  /** Who hears of an expired lease or exhausted retries; null is the owner of the task. */
+  readonly escalation_target: PrincipalKey | null
+  /** Commands that may wait for a commit before callers are told OVERLOADED. */
+  readonly max_pending_commands: number
+}
+
+export const DEFAULT_SETTINGS: Settings = {
+  instance_id: 'asyncgate-1',
+  claim_order: 'fair',
+  locatability: 'lenient',
+  default_lease_ttl_seconds: 120,
+  max_lease_ttl_seconds: 1800,
+  max_lease_renewals: 10,
+  max_lease_lifetime_seconds: 7200,
+  max_lease_expiries: 10,
+  default_max_attempts: 2,
+  default_retry_backoff_seconds: 15,
+  max_retry_backoff_seconds: 900,
+  default_priority: 0,
+  max_active_tasks: -1,
+  max_concurrent_leases: -1,
+  max_payload_bytes: 1024 * 1024,
+  lease_sweep_interval_seconds: 5,
+  progress_receipts: true,
+  escalation_enabled: false,
+  escalation_target: null,
+  max_pending_commands: 20_000,
+}

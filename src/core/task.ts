@@ -1,0 +1,119 @@
+import type { CanonicalJson } from './json.ts'
+import type { PrincipalKey } from './principal.ts'
+import type { TerminalStatus } from './transitions.ts'
+
+/** What every task carries through its life: the narrow, often rewritten part. */
+export interface TaskCore {
+  readonly tenant: number
+  readonly task_id: string
+  /** The seq of its task.assigned receipt: its age, the tie-break of its turn, and its obligation, in one number. */
+  readonly seq: number
+  readonly lane: number
+  readonly pool: number
+  /** Its turn among the ready tasks of its lane, fixed when it is created. */
+  readonly rank: number
+  readonly owner: PrincipalKey
+  readonly principal_ai: string
+  /** Failures that led to another try. Expiry never counts here. */
+  readonly attempt: number
+  readonly max_attempts: number
+  readonly expiry_count: number
+  readonly max_expiries: number
+  readonly retry_backoff_seconds: number
+  readonly timeout_seconds: number | null
+  /** Rises with every lease, so that a worker's own side effects can refuse a predecessor. */
+  readonly fence: number
+  readonly progress_count: number
+  readonly updated_at: number
+}
+
+export interface QueuedTask extends TaskCore {
+  readonly status: 'queued'
+  /** Null when it can be claimed now. */
+  readonly next_eligible_at: number | null
+}
+
+export interface HeldTask extends TaskCore {
+  readonly status: 'leased' | 'running'
+  readonly lease: Lease
+  readonly started_at: number | null
+}
+
+export interface DoneTask extends TaskCore {
+  readonly status: TerminalStatus
+  /** The lease under which it ended; null if it ended without one. */
+  readonly lease: EndedLease | null
+  readonly started_at: number | null
+  readonly outcome: Outcome
+}
+
+export type OpenTask = QueuedTask | HeldTask
+export type Task = OpenTask | DoneTask
+
+/** The fields that a lease call must match. */
+export interface EndedLease {
+  readonly lease_id: string
+  /** The authenticated principal; worker_id is only its label. */
+  readonly holder: PrincipalKey
+  readonly worker_id: string
+}
+
+export interface Lease extends EndedLease {
+  readonly acquired_at: number
+  /** Never past the execution timeout or the lease's absolute lifetime. At this instant the lease is void. */
+  readonly expires_at: number
+  readonly renewals: number
+}
+
+export interface Outcome {
+  readonly completed_at: number
+  readonly result: CanonicalJson | null
+  readonly error: CanonicalJson | null
+  readonly artifacts: CanonicalJson | null
+  readonly delivery_proof: CanonicalJson | null
+  /** The seq of the receipt that ended the task. */
+  readonly receipt_seq: number
+  /** True for a success that does not say where its result is: its obligation waits for the repair. */
+  readonly obligation_open: boolean
+  /** True when retries or expiries ran out. */
+  readonly dead_letter: boolean
+}
+
+/** What was asked for: written once, never rewritten. */
+export interface TaskSpec {
+  readonly tenant: number
+  readonly task_id: string
+  readonly seq: number
+  readonly owner: PrincipalKey
+  readonly type: string
+  readonly session_id: string | null
+  readonly labels: CanonicalJson | null
+  readonly idempotency_key: string | null
+  readonly created_at: number
+  readonly instance: string
+  /** The input of create as it was given, without idempotency_key and without defaults. */
+  readonly input: CanonicalJson
+}
+
+export interface ProgressEntry {
+  readonly tenant: number
+  readonly task_id: string
+  /** 1, 2, 3, ... within the task. */
+  readonly n: number
+  readonly at: number
+  readonly lease_id: string
+  readonly progress: CanonicalJson
+}
+
+/** When the task needs attention by the clock: due time of a delayed task, expiry of a lease. */
+export function wakeAt(task: OpenTask): number | null {
+  return task.status === 'queued' ? task.next_eligible_at : task.lease.expires_at
+}
+
+export function isOpen(task: Task): task is OpenTask {
+  return task.status === 'queued' || task.status === 'leased' || task.status === 'running'
+}
+
+export function isReady(task: Task): task is QueuedTask {
+  return task.status === 'queued' && task.next_eligible_at === null
+}

@@ -1,0 +1,39 @@
+import type { Relationship } from './command.ts'
+import type { Owner } from './fairness.ts'
+import type { Draw } from './ids.ts'
+import type { Wanted } from './matching.ts'
+import type { PrincipalKey } from './principal.ts'
+import type { Receipt } from './receipt.ts'
+import type { Settings } from './settings.ts'
+import type { QueuedTask, Task, TaskSpec } from './task.ts'
+
+/** The counters of a tenant. One batch at a time may change them. */
+export interface Tenant {
+  readonly tenant: number
+  /** Of the newest receipt. Gap-free. */
+  readonly seq: number
+  /** The turn that is being served: the highest rank ever claimed. */
+  readonly clock: number
+  readonly open_tasks: number
+  readonly active_leases: number
+  /** Lanes are numbered 1 to this. */
+  readonly lanes: number
+}
+
+/** What a decision may look at: one tenant as the commands before this one left it. Looking changes nothing. */
+export interface World {
+  readonly settings: Settings
+  readonly draw: Draw
+  readonly now: number
+  readonly tenant: Tenant
+  readonly salt: string
+  task(taskId: string): Task | undefined
+  keyed(owner: PrincipalKey, idempotencyKey: string): TaskSpec | undefined
+  owner(owner: string): Owner
+  lane(type: string, capabilities: readonly string[], priority: number): { lane: number; pool: number }
+  /** The ready tasks that fit, in the order in which they are to be handed out. */
+  ready(wanted: Wanted): Iterable<QueuedTask>
+  receipt(seq: number): Receipt | undefined
+  acknowledgement(seq: number, by: PrincipalKey): number | undefined
+  relationship(principal: PrincipalKey): Relationship | undefined
+}

@@ -1,0 +1,202 @@
+import type { Relationship } from '../core/command.ts'
+import type { Obligation } from '../core/draft.ts'
+import type { Owner } from '../core/fairness.ts'
+import type { Lane } from '../core/matching.ts'
+import type { PrincipalKey } from '../core/principal.ts'
+import type { Receipt } from '../core/receipt.ts'
+import type { DoneTask, OpenTask, ProgressEntry, QueuedTask, Task, TaskSpec } from '../core/task.ts'
+import type { Tenant } from '../core/world.ts'
+import type { Reads } from './reads.ts'
+
+/**
+ * The seam between the gate and a database. It is internal: there are two implementations, both in this
+ * repository, and both pass test/store/conformance.ts.
+ */
+export interface Store {
+  /** Commands per batch: as many as one transaction should hold. */
+  readonly batchSize: number
+  /** Whether other processes may write to this database too. */
+  readonly shared: boolean
+  readonly reads: Reads
+  /** The tenant of that name, made if it is new. */
+  tenant(name: string): Promise<TenantRef>
+  /**
+   * One transaction: locks the tenants, reads the clock, loads what is needed, lets `decide` say what to write,
+   * writes it, and makes it durable. `decide` may ask for more instead, and is then called again with all of it.
+   * Rejects with StoreError.
+   */
+  commit(need: Need, decide: (loaded: Loaded) => Changes | Need): Promise<Committed>
+  /** Tasks whose wake time has come, over all tenants, at most `limit` of each. */
+  due(limit: number): Promise<TaskRef[]>
+  /** Hints of what other processes committed. A hint may be lost. */
+  listen(onHint: (hint: Hint) => void): void
+  /** Random bytes that every process of this database shares; they sign cursors. */
+  secret(): Promise<Buffer>
+  ping(): Promise<void>
+  close(): Promise<void>
+}
+
+export interface TenantRef {
+  readonly tenant: number
+  readonly name: string
+  readonly salt: string
+}
+
+export interface TaskRef {
+  readonly tenant: number
+  readonly task_id: string
+}
+
+/** What a batch must see before it can decide. */
+export interface Need {
+  /** Every tenant of the batch, ascending, without repeats. */
+  readonly tenants: readonly number[]
+  readonly tasks: readonly TaskRef[]
+  /** Idempotency keys that might have been used. */
+  readonly keys: readonly KeyRef[]
+  readonly owners: readonly { readonly tenant: number; readonly owner: string }[]
+  /** First ready tasks of these lanes. */
+  readonly heads: readonly HeadRef[]
+  /** Lanes numbered above `after`. */
+  readonly lanes: readonly { readonly tenant: number; readonly after: number }[]
+  /** Tasks whose wake time has come. */
+  readonly due: readonly { readonly tenant: number; readonly limit: number }[]
+  readonly receipts: readonly { readonly tenant: number; readonly seq: number }[]
+  readonly acknowledgements: readonly AcknowledgementRef[]
+  readonly relationships: readonly { readonly tenant: number; readonly principal: PrincipalKey }[]
+}
+
+export interface KeyRef {
+  readonly tenant: number
+  readonly owner: PrincipalKey
+  readonly idempotency_key: string
+}
+
+export interface HeadRef {
+  readonly tenant: number
+  readonly lane: number
+  /** Whether `lane` is a pool, to be looked up by the tasks' pool. */
+  readonly pool: boolean
+  readonly limit: number
+}
+
+export interface AcknowledgementRef {
+  readonly tenant: number
+  readonly seq: number
+  readonly by: PrincipalKey
+}
+
+/** What was asked for, as far as it exists. Asking for more adds to the same object. */
+export interface Loaded {
+  /** Milliseconds since the epoch on the store's clock, read after the locks were taken. */
+  now: number
+  tenants: Tenant[]
+  tasks: Task[]
+  /** Specs found by idempotency key. */
+  specs: TaskSpec[]
+  owners: Owner[]
+  heads: Head[]
+  lanes: Lane[]
+  due: OpenTask[]
+  receipts: Receipt[]
+  acknowledgements: (AcknowledgementRef & { readonly acknowledgement: number })[]
+  relationships: Relationship[]
+}
+
+export interface Head extends HeadRef {
+  /** The lane's low-water mark as stored. */
+  readonly mark: number | null
+  /** In claim order: rank, then seq. */
+  readonly tasks: readonly QueuedTask[]
+}
+
+/** What a batch writes. Each row is in its final form and appears once. */
+export interface Changes {
+  readonly tenants: readonly Tenant[]
+  readonly inserted: readonly OpenTask[]
+  readonly updated: readonly OpenTask[]
+  /** Moved out of the open tasks, if they were there. */
+  readonly finished: readonly DoneTask[]
+  /** Done tasks whose outcome gained its evidence. */
+  readonly repaired: readonly DoneTask[]
+  readonly specs: readonly TaskSpec[]
+  readonly receipts: readonly Receipt[]
+  readonly opened: readonly Obligation[]
+  readonly closed: readonly Obligation[]
+  readonly owners: readonly Owner[]
+  readonly lanes: readonly Lane[]
+  readonly marks: readonly Mark[]
+  readonly progress: readonly ProgressEntry[]
+  readonly relationships: readonly Relationship[]
+  readonly delivered: readonly { readonly tenant: number; readonly seq: number; readonly at: number }[]
+  /** Tasks whose specs the answers need, by their seq. */
+  readonly granted: readonly { readonly tenant: number; readonly seq: number }[]
+  readonly hints: readonly Hint[]
+}
+
+/**
+ * The low-water mark of a lane: no ready task of it has a lower rank, and null means that it has none at all. It
+ * spares a claim the walk over index entries of tasks that are gone, and the look into empty lanes.
+ */
+export type Mark = { readonly tenant: number; readonly lane: number } & (
+  | { readonly set: number | null }
+  | { readonly lower: number }
+)
+
+export interface Committed {
+  readonly specs: readonly TaskSpec[]
+}
+
+/** Something happened in a tenant: tasks became ready in lanes, or changed their status. */
+export interface Hint {
+  readonly tenant: number
+  readonly lanes: readonly number[]
+  readonly tasks: readonly string[]
+}
+
+/**
+ * Why a commit did not happen, or that nobody knows. `unavailable`: nothing was written. `unknown`: the connection
+ * broke during the commit. `refused`: the database rejected a statement, so some command of the batch is poison.
+ */
+export class StoreError extends Error {
+  readonly reason: 'unavailable' | 'unknown' | 'refused'
+
+  constructor(reason: StoreError['reason'], cause: unknown) {
+    super(cause instanceof Error ? cause.message : String(cause), { cause })
+    this.name = 'StoreError'
+    this.reason = reason
+  }
+}
+
+export const NO_NEED: Need = {
+  tenants: [],
+  tasks: [],
+  keys: [],
+  owners: [],
+  heads: [],
+  lanes: [],
+  due: [],
+  receipts: [],
+  acknowledgements: [],
+  relationships: [],
+}
+
+export function isNeed(value: Changes | Need): value is Need {
+  return 'heads' in value
+}
+
+export function emptyLoaded(now: number): Loaded {
+  return {
+    now,
+    tenants: [],
+    tasks: [],
+    specs: [],
+    owners: [],
+    heads: [],
+    lanes: [],
+    due: [],
+    receipts: [],
+    acknowledgements: [],
+    relationships: [],
+  }
+}
