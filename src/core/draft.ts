@@ -106,7 +106,7 @@ export class Draft {
       body: draft.body,
       instance: world.settings.instance_id,
     }
-    const receipt = { ...unsigned, hash: receiptHash(world.salt, unsigned) }
+    const receipt = { ...unsigned, hash: receiptHash(world.tenant.salt, unsigned) }
     checkReceipt(receipt, seq - 1, draft.closes ?? true)
     this.#receipts.push(receipt)
     return seq

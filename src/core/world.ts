@@ -10,6 +10,8 @@ import type { QueuedTask, Task, TaskSpec } from './task.ts'
 /** The counters of a tenant. One batch at a time may change them. */
 export interface Tenant {
   readonly tenant: number
+  /** The random half of its receipt ids; never changes. */
+  readonly salt: string
   /** Of the newest receipt. Gap-free. */
   readonly seq: number
   /** The turn that is being served: the highest rank ever claimed. */
@@ -26,10 +28,10 @@ export interface World {
   readonly draw: Draw
   readonly now: number
   readonly tenant: Tenant
-  readonly salt: string
   task(taskId: string): Task | undefined
   keyed(owner: PrincipalKey, idempotencyKey: string): TaskSpec | undefined
   owner(owner: string): Owner
+  /** Numbers a lane that is new; lanes are only ever added. */
   lane(type: string, capabilities: readonly string[], priority: number): { lane: number; pool: number }
   /** The ready tasks that fit, in the order in which they are to be handed out. */
   ready(wanted: Wanted): Iterable<QueuedTask>

@@ -21,7 +21,7 @@ export function acknowledge(draft: Draft, command: Acknowledge): Decision<Answer
     to: GATE,
     ...(receipt.task_id !== null && { task_id: receipt.task_id }),
     parents: [command.seq],
-    body: body({ acknowledged_receipt_id: canonical(receiptId(world.salt, command.seq)) }),
+    body: body({ acknowledged_receipt_id: canonical(receiptId(world.tenant.salt, command.seq)) }),
   })
   return draft.done({ seq })
 }

@@ -1,0 +1,158 @@
+import type { Command } from '../core/command.ts'
+import { type AnyAnswer, decide } from '../core/decide/index.ts'
+import { Fault } from '../core/errors.ts'
+import type { Draw } from '../core/ids.ts'
+import type { Settings } from '../core/settings.ts'
+import type { Task, TaskSpec } from '../core/task.ts'
+import { type Changes, type Committed, type Loaded, type Need, NO_NEED } from '../store/store.ts'
+import type { Directory } from './directory.ts'
+import { type TaskEvent, taskEvent } from './events.ts'
+import { headsFor, needOf } from './needs.ts'
+import { TenantWorld } from './tenant-world.ts'
+
+interface Surroundings {
+  readonly settings: Settings
+  readonly draw: Draw
+  readonly directory: Directory
+  /** Told of bugs, which callers only see as INTERNAL_ERROR. */
+  report(error: unknown): void
+}
+
+/** What became of a command: an answer, a refusal, or that it must wait for the next batch. */
+export type Outcome = AnyAnswer | Fault | 'again'
+
+/**
+ * Commands that are committed together, each seeing the ones before it. A batch is decided from what the store
+ * loads and may be decided anew from more: nothing outside of it changes until it is committed.
+ */
+export class Batch {
+  readonly commands: readonly Command[]
+  readonly need: Need
+  outcomes: Outcome[] = []
+  readonly #around: Surroundings
+  #changed: Task[] = []
+  #worlds = new Map<number, TenantWorld>()
+
+  constructor(commands: readonly Command[], around: Surroundings) {
+    this.commands = commands
+    this.#around = around
+    this.need = needOf(commands, around.directory, around.settings)
+  }
+
+  decide(loaded: Loaded): Changes | Need {
+    const missing = this.#missing(loaded)
+    if (missing !== undefined) return missing
+    this.#worlds = new Map()
+    for (const tenant of loaded.tenants) {
+      const { settings, draw, directory } = this.#around
+      const setting = { settings, draw, lanes: directory.of(tenant.tenant) }
+      this.#worlds.set(tenant.tenant, new TenantWorld(setting, tenant, loaded))
+    }
+    this.#changed = []
+    for (const { tenant, task_id } of loaded.due) this.#run({ verb: 'wake', tenant, task_id })
+    this.outcomes = this.commands.map((command) => this.#run(command))
+    return this.#changes()
+  }
+
+  /** To be called once the batch is committed; returns what happened, in order. */
+  committed(): TaskEvent[] {
+    const { directory } = this.#around
+    for (const [tenant, world] of this.#worlds) directory.of(tenant).add(world.newLanes)
+    return this.#changed.map((task) => taskEvent(task, directory, this.now))
+  }
+
+  /** The specs of the tasks that were handed out, by tenant and seq. */
+  specs(committed: Committed): (tenant: number, seq: number) => TaskSpec | undefined {
+    const stored = new Map(committed.specs.map((spec) => [`${spec.tenant} ${spec.seq}`, spec]))
+    return (tenant, seq) => this.#worlds.get(tenant)?.newSpecs.get(seq) ?? stored.get(`${tenant} ${seq}`)
+  }
+
+  /** Lanes in which tasks became ready, with their number. */
+  *ready(): Generator<{ tenant: number; lane: number; count: number }> {
+    for (const [tenant, world] of this.#worlds) {
+      for (const [lane, count] of world.becameReady) yield { tenant, lane, count }
+    }
+  }
+
+  get now(): number {
+    return this.#worlds.values().next().value?.now ?? 0
+  }
+
+  #run(command: Command): Outcome {
+    const world = this.#worlds.get(command.tenant)
+    if (world === undefined) return new Fault('INTERNAL_ERROR')
+    try {
+      const decision = decide(world, command)
+      if (decision.answer instanceof Fault && decision.receipts.length === 0) return decision.answer
+      if (command.verb === 'claim' && isEmpty(decision.answer) && world.couldGrantMore(command))
+        return 'again'
+      this.#changed.push(...decision.tasks)
+      world.apply(decision)
+      return decision.answer
+    } catch (error) {
+      this.#around.report(error)
+      return new Fault('INTERNAL_ERROR')
+    }
+  }
+
+  /** What only the first look has shown to be needed. */
+  #missing(loaded: Loaded): Need | undefined {
+    const { directory } = this.#around
+    for (const lane of loaded.lanes) directory.of(lane.tenant).add([lane])
+    const lanes = loaded.tenants
+      .filter((tenant) => directory.of(tenant.tenant).count < tenant.lanes)
+      .map(({ tenant }) => ({ tenant, after: directory.of(tenant).count }))
+    if (lanes.length > 0) return { ...NO_NEED, lanes }
+
+    const seen = new Set(loaded.heads.map((head) => `${head.tenant} ${head.lane}`))
+    const claims = this.commands.filter((command) => command.verb === 'claim')
+    const heads = headsFor(claims, directory).filter((head) => !seen.has(`${head.tenant} ${head.lane}`))
+    const known = new Set(loaded.tasks.map((task) => `${task.tenant} ${task.task_id}`))
+    const tasks = loaded.specs.filter((spec) => !known.has(`${spec.tenant} ${spec.task_id}`))
+    return heads.length + tasks.length === 0 ? undefined : { ...NO_NEED, heads, tasks }
+  }
+
+  #changes(): Changes {
+    const worlds = [...this.#worlds.values()]
+    const parts = worlds.map((world) => world.changes())
+    return {
+      tenants: worlds.map((world) => world.tenant),
+      inserted: parts.flatMap((part) => part.inserted),
+      updated: parts.flatMap((part) => part.updated),
+      finished: parts.flatMap((part) => part.finished),
+      repaired: parts.flatMap((part) => part.repaired),
+      specs: worlds.flatMap((world) => [...world.newSpecs.values()]),
+      receipts: worlds.flatMap((world) => world.newReceipts),
+      opened: parts.flatMap((part) => part.opened),
+      closed: parts.flatMap((part) => part.closed),
+      owners: worlds.flatMap((world) => [...world.newOwners.values()]),
+      lanes: worlds.flatMap((world) => world.newLanes),
+      marks: parts.flatMap((part) => part.marks),
+      progress: worlds.flatMap((world) => world.newProgress),
+      relationships: worlds.flatMap((world) => [...world.newRelationships.values()]),
+      delivered: worlds.flatMap((world) =>
+        world.delivered.map((seq) => ({ tenant: world.tenant.tenant, seq, at: world.now })),
+      ),
+      granted: this.#granted(),
+      hints: worlds.map((world, i) => ({
+        tenant: world.tenant.tenant,
+        lanes: [...world.becameReady.keys()],
+        tasks: parts[i]?.finished.map((task) => task.task_id) ?? [],
+      })),
+    }
+  }
+
+  /** Tasks that are handed out and whose specs are not in this very batch. */
+  #granted(): { tenant: number; seq: number }[] {
+    return this.outcomes.flatMap((outcome) => {
+      if (outcome === 'again' || outcome instanceof Fault || !('granted' in outcome)) return []
+      return outcome.granted
+        .filter(({ task }) => !this.#worlds.get(task.tenant)?.newSpecs.has(task.seq))
+        .map(({ task }) => ({ tenant: task.tenant, seq: task.seq }))
+    })
+  }
+}
+
+function isEmpty(answer: AnyAnswer | Fault): boolean {
+  return 'granted' in answer && answer.granted.length === 0
+}

@@ -1,0 +1,135 @@
+import type { Answers, AnswerTo, Claim, Command, Granted } from '../core/command.ts'
+import type { AnyAnswer } from '../core/decide/index.ts'
+import { Fault } from '../core/errors.ts'
+import type { TaskSpec } from '../core/task.ts'
+import { type Committed, type Store, StoreError } from '../store/store.ts'
+import type { Batch, Outcome } from './batch.ts'
+import type { TaskEvent } from './events.ts'
+
+export type Handout = Granted & { readonly spec: TaskSpec }
+
+/** A claim is answered with the tasks' specs, which only the commit brings. */
+export type QueueAnswer<C extends Command> = C extends Claim
+  ? { readonly granted: readonly Handout[]; readonly now: number }
+  : AnswerTo<C>
+
+type AnyQueueAnswer = AnyAnswer | QueueAnswer<Claim>
+
+interface Entry {
+  readonly command: Command
+  resolve(answer: AnyQueueAnswer): void
+  reject(fault: Fault): void
+}
+
+type SpecLookup = (tenant: number, seq: number) => TaskSpec | undefined
+
+interface Hooks {
+  readonly store: Store
+  readonly maxPending: number
+  batch(commands: readonly Command[]): Batch
+  committed(batch: Batch, events: readonly TaskEvent[]): void
+  report(error: unknown): void
+}
+
+/**
+ * Group commit. While one batch is being made durable the commands that arrive collect, and go into the next. No
+ * command waits for a timer: an idle queue commits at once. At most one batch is in flight, because a second would
+ * only wait for the first one's locks.
+ */
+export class CommitQueue {
+  readonly #hooks: Hooks
+  #pending: Entry[] = []
+  #busy = false
+  #idle: (() => void)[] = []
+
+  constructor(hooks: Hooks) {
+    this.#hooks = hooks
+  }
+
+  submit<C extends Command>(command: C): Promise<QueueAnswer<C>> {
+    if (this.#pending.length >= this.#hooks.maxPending) {
+      return Promise.reject(new Fault('OVERLOADED', { waiting_commands: this.#pending.length }))
+    }
+    return new Promise<QueueAnswer<C>>((resolve, reject) => {
+      // A command is answered by its own verb's decision, so the answer has its type.
+      this.#pending.push({ command, resolve: (answer) => resolve(answer as QueueAnswer<C>), reject })
+      this.#schedule()
+    })
+  }
+
+  /** Resolves when nothing is waiting or in flight. */
+  async drained(): Promise<void> {
+    if (!this.#busy) return
+    await new Promise<void>((resolve) => this.#idle.push(resolve))
+  }
+
+  #schedule(): void {
+    if (this.#busy) return
+    this.#busy = true
+    // Callers that are answered in this turn of the event loop get their next command into the same batch.
+    setImmediate(() => void this.#run())
+  }
+
+  async #run(): Promise<void> {
+    const entries = this.#pending.splice(0, this.#hooks.store.batchSize)
+    await this.#commit(entries)
+    this.#busy = false
+    if (this.#pending.length > 0) this.#schedule()
+    else for (const resolve of this.#idle.splice(0)) resolve()
+  }
+
+  async #commit(entries: readonly Entry[]): Promise<void> {
+    const batch = this.#hooks.batch(entries.map((entry) => entry.command))
+    let committed: Committed
+    try {
+      committed = await this.#hooks.store.commit(batch.need, (loaded) => batch.decide(loaded))
+    } catch (error) {
+      return this.#failed(entries, error)
+    }
+    const events = batch.committed()
+    const spec = batch.specs(committed)
+    const again: Entry[] = []
+    entries.forEach((entry, i) => {
+      const outcome = batch.outcomes[i] ?? new Fault('INTERNAL_ERROR')
+      if (outcome === 'again') again.push(entry)
+      else this.#settle(entry, outcome, spec)
+    })
+    this.#pending.unshift(...again)
+    this.#hooks.committed(batch, events)
+  }
+
+  #settle(entry: Entry, outcome: Exclude<Outcome, 'again'>, specOf: SpecLookup): void {
+    if (outcome instanceof Fault) entry.reject(outcome)
+    else if ('granted' in outcome) this.#handOut(entry, outcome, specOf)
+    else entry.resolve(outcome)
+  }
+
+  #handOut(entry: Entry, answer: Answers['claim'], specOf: SpecLookup): void {
+    const granted: Handout[] = []
+    for (const grant of answer.granted) {
+      const spec = specOf(grant.task.tenant, grant.task.seq)
+      if (spec !== undefined) granted.push({ ...grant, spec })
+    }
+    if (granted.length === answer.granted.length) entry.resolve({ granted, now: answer.now })
+    else entry.reject(new Fault('INTERNAL_ERROR'))
+  }
+
+  /** One command that the database refuses must not fail its neighbours: halves are tried until it stands alone. */
+  async #failed(entries: readonly Entry[], error: unknown): Promise<void> {
+    const reason = error instanceof StoreError ? error.reason : 'refused'
+    if (reason === 'refused' && entries.length > 1) {
+      const middle = entries.length >> 1
+      await this.#commit(entries.slice(0, middle))
+      return this.#commit(entries.slice(middle))
+    }
+    this.#hooks.report(error)
+    const fault = new Fault(FAULTS[reason])
+    for (const entry of entries) entry.reject(fault)
+  }
+}
+
+const FAULTS = {
+  unavailable: 'DATABASE_UNAVAILABLE',
+  unknown: 'OUTCOME_UNKNOWN',
+  refused: 'INTERNAL_ERROR',
+} as const

@@ -1,0 +1,120 @@
+import type { Command } from '../core/command.ts'
+import { Fault } from '../core/errors.ts'
+import { type Draw, receiptId, receiptSeq } from '../core/ids.ts'
+import { cryptoDraw } from '../core/random.ts'
+import { DEFAULT_SETTINGS, type Settings } from '../core/settings.ts'
+import { type Hint, type Store, StoreError, type TenantRef } from '../store/store.ts'
+import { Batch } from './batch.ts'
+import { CommitQueue, type QueueAnswer } from './commit-queue.ts'
+import { Cursors } from './cursor.ts'
+import { Directory } from './directory.ts'
+import { Events } from './events.ts'
+import { Sweeps } from './sweeps.ts'
+import { Wakeups } from './wakeups.ts'
+
+export interface EngineOptions {
+  readonly store: Store
+  readonly settings?: Partial<Settings>
+  readonly draw?: Draw
+  /** Told of every failure that callers only see as a code. */
+  readonly onError?: (error: unknown) => void
+}
+
+/** What all verbs and reads of one gate share. */
+export class Engine {
+  readonly store: Store
+  readonly settings: Settings
+  readonly events = new Events()
+  readonly directory = new Directory()
+  readonly wakeups: Wakeups
+  readonly sweeps: Sweeps
+  readonly cursors: Cursors
+  readonly startedAt = Date.now()
+  readonly #draw: Draw
+  readonly #report: (error: unknown) => void
+  readonly #queue: CommitQueue
+  readonly #tenants = new Map<string, TenantRef>()
+
+  constructor(options: EngineOptions) {
+    this.store = options.store
+    this.settings = { ...DEFAULT_SETTINGS, ...options.settings }
+    this.#draw = options.draw ?? cryptoDraw()
+    this.#report = options.onError ?? (() => {})
+    this.cursors = new Cursors(() => this.store.secret())
+    this.wakeups = new Wakeups(this)
+    this.sweeps = new Sweeps(this)
+    this.#queue = new CommitQueue({
+      store: this.store,
+      maxPending: this.settings.max_pending_commands,
+      batch: (commands) => this.#batch(commands),
+      committed: (batch, events) => {
+        this.wakeups.committed(batch, events)
+        this.events.emit(events)
+      },
+      report: this.#report,
+    })
+    this.store.listen((hint) => this.#heard(hint))
+  }
+
+  submit<C extends Command>(command: C): Promise<QueueAnswer<C>> {
+    return this.#queue.submit(command)
+  }
+
+  async tenant(name: string): Promise<TenantRef> {
+    const known = this.#tenants.get(name)
+    if (known !== undefined) return known
+    const tenant = await this.reading(() => this.store.tenant(name))
+    this.#tenants.set(name, tenant)
+    return tenant
+  }
+
+  /** Reads from the store, telling the caller of an outage as it would be told by a write. */
+  async reading<T>(read: () => Promise<T>): Promise<T> {
+    try {
+      return await read()
+    } catch (error) {
+      if (!(error instanceof StoreError)) throw error
+      this.#report(error)
+      throw new Fault('DATABASE_UNAVAILABLE')
+    }
+  }
+
+  /** The seq of a receipt of this tenant. */
+  seqOf(tenant: TenantRef, id: string, otherwise: () => Fault): number {
+    const seq = receiptSeq(tenant.salt, id)
+    if (seq === undefined) throw otherwise()
+    return seq
+  }
+
+  receiptId(tenant: TenantRef, seq: number): string {
+    return receiptId(tenant.salt, seq)
+  }
+
+  report(error: unknown): void {
+    this.#report(error)
+  }
+
+  unit(): number {
+    return this.#draw.unit()
+  }
+
+  /** Stops the sweeps, lets waiting calls answer, and waits for commands under way. The store stays open. */
+  async stop(): Promise<void> {
+    await this.sweeps.stop()
+    this.wakeups.stop()
+    await this.#queue.drained()
+  }
+
+  #batch(commands: readonly Command[]): Batch {
+    return new Batch(commands, {
+      settings: this.settings,
+      draw: this.#draw,
+      directory: this.directory,
+      report: this.#report,
+    })
+  }
+
+  #heard(hint: Hint): void {
+    this.wakeups.heard(hint)
+  }
+}

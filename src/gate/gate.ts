@@ -1,0 +1,85 @@
+import type { Caller } from '../core/principal.ts'
+import { Engine, type EngineOptions } from './engine.ts'
+import type { TaskListener } from './events.ts'
+import { bootstrap } from './reads/bootstrap.ts'
+import { getProgress } from './reads/get-progress.ts'
+import { getTask } from './reads/get-task.ts'
+import { listLedger } from './reads/ledger.ts'
+import { listTasks } from './reads/list-tasks.ts'
+import { listObligations } from './reads/obligations.ts'
+import { checkTerminator, getReceipt, listReceipts } from './reads/receipts.ts'
+import { waitForTask } from './reads/wait-for-task.ts'
+import { acknowledge } from './verbs/acknowledge.ts'
+import { cancel } from './verbs/cancel.ts'
+import { cancelMany } from './verbs/cancel-many.ts'
+import { claim } from './verbs/claim.ts'
+import { complete } from './verbs/complete.ts'
+import { completeMany } from './verbs/complete-many.ts'
+import { create } from './verbs/create.ts'
+import { createMany } from './verbs/create-many.ts'
+import { fail } from './verbs/fail.ts'
+import { progress } from './verbs/progress.ts'
+import { release } from './verbs/release.ts'
+import { renew } from './verbs/renew.ts'
+import { renewMany } from './verbs/renew-many.ts'
+import { retry } from './verbs/retry.ts'
+import { start } from './verbs/start.ts'
+
+export interface GateOptions extends EngineOptions {
+  /** Whether to sweep by itself; on unless said otherwise. */
+  readonly sweeping?: boolean
+}
+
+export type Gate = ReturnType<typeof openGate>
+
+/**
+ * A gate over an open store, which it owns from now on. Every verb takes who calls and what it asks, checks both,
+ * and answers in the public shape or rejects with a Fault.
+ */
+export function openGate(options: GateOptions) {
+  const engine = new Engine(options)
+  if (options.sweeping ?? true) engine.sweeps.start()
+  const verb =
+    <Answer>(run: Verb<Answer>) =>
+    (caller: Caller, input: unknown = {}, signal?: AbortSignal) =>
+      run(engine, caller, input, signal)
+  return {
+    create: verb(create),
+    createMany: verb(createMany),
+    claim: verb(claim),
+    start: verb(start),
+    renew: verb(renew),
+    renewMany: verb(renewMany),
+    release: verb(release),
+    progress: verb(progress),
+    complete: verb(complete),
+    completeMany: verb(completeMany),
+    fail: verb(fail),
+    cancel: verb(cancel),
+    cancelMany: verb(cancelMany),
+    retry: verb(retry),
+    acknowledge: verb(acknowledge),
+    getTask: verb(getTask),
+    getProgress: verb(getProgress),
+    listTasks: verb(listTasks),
+    waitForTask: verb(waitForTask),
+    listReceipts: verb(listReceipts),
+    getReceipt: verb(getReceipt),
+    listLedger: verb(listLedger),
+    checkTerminator: verb(checkTerminator),
+    listObligations: verb(listObligations),
+    bootstrap: verb(bootstrap),
+    settings: engine.settings,
+    /** Task changes of this process as they commit. Returns the way to stop listening. */
+    onTask: (listener: TaskListener) => engine.events.onTask(listener),
+    /** Deals with lapsed leases, timeouts and due delays now; resolves with how many tasks that was. */
+    sweep: () => engine.sweeps.sweep(),
+    /** Stops sweeping, lets waiting calls answer and running ones finish, and closes the store. */
+    async close() {
+      await engine.stop()
+      await engine.store.close()
+    },
+  }
+}
+
+type Verb<Answer> = (engine: Engine, caller: Caller, input: unknown, signal?: AbortSignal) => Promise<Answer>

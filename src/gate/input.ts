@@ -1,0 +1,50 @@
+import { z } from 'zod'
+import { Fault, invalid } from '../core/errors.ts'
+import { isUuid } from '../core/ids.ts'
+import type { Json } from '../core/json.ts'
+
+/** Text that both stores keep as it is. */
+export function text(max: number) {
+  return z.string().min(1).max(max).refine(isClean, 'contains a NUL character or a lone surrogate')
+}
+
+function isClean(value: string): boolean {
+  return !value.includes('\0') && value.isWellFormed()
+}
+
+export const seconds = (max: number, min = 0) => z.int().min(min).max(max)
+
+/** Any JSON. What it contains is checked when its canonical text is made. */
+export const json = z.custom<Json>((value) => value !== undefined, 'is required')
+
+export const ONE_YEAR = 365 * 24 * 3600
+
+/** A task that does not exist and one that cannot exist are the same to a caller. */
+export const taskId = z.string().refine(isUuid, {
+  error: () => 'is not a task id',
+  params: { code: 'TASK_NOT_FOUND' },
+})
+
+/** A lease id that cannot exist is a wrong lease. */
+export const leaseId = text(128)
+
+export const workerId = text(255)
+
+/** What every call of a lease holder names. */
+export const leaseFields = { worker_id: workerId, task_id: taskId, lease_id: leaseId }
+
+/** The input in its typed form, or a fault that names the first field that does not fit. */
+export function parse<Schema extends z.ZodType>(schema: Schema, input: unknown): z.output<Schema> {
+  const parsed = schema.safeParse(input)
+  if (parsed.success) return parsed.data
+  const issue = parsed.error.issues[0]
+  const path = issue?.path.join('.') ?? ''
+  if (
+    issue?.code === 'custom' &&
+    issue.params?.code === 'TASK_NOT_FOUND' &&
+    typeof issue.input !== 'number'
+  ) {
+    throw new Fault('TASK_NOT_FOUND')
+  }
+  throw invalid(path, issue?.message ?? 'does not fit')
+}

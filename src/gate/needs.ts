@@ -1,0 +1,79 @@
+import type { Claim, Command } from '../core/command.ts'
+import { EVERYONE } from '../core/fairness.ts'
+import type { Settings } from '../core/settings.ts'
+import type { HeadRef, Need } from '../store/store.ts'
+import type { Directory } from './directory.ts'
+
+/** Ready tasks loaded per lane and batch at most. Claims that find the rest used up wait for the next batch. */
+const MAX_HEADS = 512
+
+/** Lapsed leases and due delays that a batch with a claim deals with on the way. */
+const DUE_PER_BATCH = 100
+
+type Mutable<T> = { -readonly [K in keyof T]: T[K] extends readonly (infer Item)[] ? Item[] : T[K] }
+
+/** What these commands will look at. */
+export function needOf(commands: readonly Command[], directory: Directory, settings: Settings): Need {
+  const need: Mutable<Need> = {
+    tenants: [...new Set(commands.map((command) => command.tenant))].sort((a, b) => a - b),
+    tasks: [],
+    keys: [],
+    owners: [],
+    heads: [],
+    lanes: [],
+    due: [],
+    receipts: [],
+    acknowledgements: [],
+    relationships: [],
+  }
+  const claims: Claim[] = []
+  for (const command of commands) {
+    const { tenant } = command
+    switch (command.verb) {
+      case 'create': {
+        const { owner, idempotency_key } = command
+        if (idempotency_key !== null) need.keys.push({ tenant, owner, idempotency_key })
+        need.owners.push({ tenant, owner: settings.claim_order === 'fifo' ? EVERYONE : owner })
+        break
+      }
+      case 'claim':
+        claims.push(command)
+        break
+      case 'acknowledge':
+        need.receipts.push({ tenant, seq: command.seq })
+        need.acknowledgements.push({ tenant, seq: command.seq, by: command.by })
+        break
+      case 'greet':
+        need.relationships.push({ tenant, principal: command.principal })
+        break
+      default:
+        need.tasks.push({ tenant, task_id: command.task_id })
+    }
+  }
+  need.tasks = unique(need.tasks, (ref) => `${ref.tenant} ${ref.task_id}`)
+  need.owners = unique(need.owners, (ref) => `${ref.tenant} ${ref.owner}`)
+  need.heads = headsFor(claims, directory)
+  need.due = [...new Set(claims.map((claim) => claim.tenant))].map((tenant) => ({
+    tenant,
+    limit: DUE_PER_BATCH,
+  }))
+  return need
+}
+
+/** As many of each lane as all the claims together could take. */
+export function headsFor(claims: readonly Claim[], directory: Directory, above = 0): HeadRef[] {
+  const heads = new Map<string, HeadRef>()
+  for (const claim of claims) {
+    for (const { tenant, lane, type } of directory.of(claim.tenant).matching(claim)) {
+      if (lane <= above) continue
+      const name = `${tenant} ${lane}`
+      const limit = Math.min(MAX_HEADS, (heads.get(name)?.limit ?? 0) + claim.max_tasks)
+      heads.set(name, { tenant, lane, pool: type === null, limit })
+    }
+  }
+  return [...heads.values()]
+}
+
+function unique<T>(items: readonly T[], name: (item: T) => string): T[] {
+  return [...new Map(items.map((item) => [name(item), item])).values()]
+}

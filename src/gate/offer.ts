@@ -1,0 +1,63 @@
+import type { Json } from '../core/json.ts'
+import { isoTime } from '../core/time.ts'
+import type { Handout } from './commit-queue.ts'
+import { inputOf, requirementsOf, type TaskView } from './view.ts'
+
+/** What a worker gets: the task and the lease under which it may be done. */
+export interface OfferView {
+  readonly task_id: string
+  readonly lease_id: string
+  /** Higher than that of every earlier lease of the task. */
+  readonly fence: number
+  readonly type: string
+  readonly summary: string | null
+  readonly payload: Json
+  readonly payload_pointer: string
+  readonly body: string | null
+  readonly inputs: Json
+  readonly principal_ai: string
+  readonly attempt: number
+  readonly max_attempts: number
+  readonly expires_at: string
+  readonly expires_in_ms: number
+  readonly timeout_seconds: number | null
+  readonly requirements: TaskView['requirements']
+  readonly expected_outcome_kind: string | null
+  readonly expected_artifact_mime: string | null
+  readonly session_id: string | null
+  readonly provenance: {
+    readonly parent_task_id: string | null
+    readonly caused_by_receipt_id: string | null
+    readonly dedupe_key: string | null
+  }
+}
+
+export function offerView({ task, lease, fence, spec }: Handout, now: number): OfferView {
+  const input = inputOf(spec.input)
+  return {
+    task_id: task.task_id,
+    lease_id: lease.lease_id,
+    fence,
+    type: spec.type,
+    summary: input.summary ?? null,
+    payload: input.payload ?? {},
+    payload_pointer: input.payload_pointer ?? `inline://task/${task.task_id}`,
+    body: input.body ?? null,
+    inputs: input.inputs ?? {},
+    principal_ai: task.principal_ai,
+    attempt: task.attempt,
+    max_attempts: task.max_attempts,
+    expires_at: isoTime(lease.expires_at),
+    expires_in_ms: lease.expires_at - now,
+    timeout_seconds: task.timeout_seconds,
+    requirements: requirementsOf(input),
+    expected_outcome_kind: input.expected_outcome_kind ?? null,
+    expected_artifact_mime: input.expected_artifact_mime ?? null,
+    session_id: spec.session_id,
+    provenance: {
+      parent_task_id: input.parent_task_id ?? null,
+      caused_by_receipt_id: input.caused_by_receipt_id ?? null,
+      dedupe_key: spec.idempotency_key,
+    },
+  }
+}

@@ -1,0 +1,138 @@
+import { z } from 'zod'
+import { checkRole } from '../../core/policy.ts'
+import { type Caller, PRINCIPAL_KINDS, type PrincipalKey } from '../../core/principal.ts'
+import type { Receipt, ReceiptType } from '../../core/receipt.ts'
+import type { TenantRef } from '../../store/store.ts'
+import type { Engine } from '../engine.ts'
+import { parse, text } from '../input.ts'
+import { type ReceiptView, type TaskView, taskView } from '../view.ts'
+import {
+  askedPrincipal,
+  type RelationshipView,
+  relationshipView,
+  type ServerView,
+  serverView,
+} from './obligations.ts'
+import { pageLimit } from './paging.ts'
+import { sinceSeq, withDeliveries } from './receipts.ts'
+
+export const bootstrapInput = z.strictObject({
+  principal_kind: z.enum(PRINCIPAL_KINDS).optional(),
+  principal_id: text(255).optional(),
+  agent_instance_id: text(255).optional(),
+  agent_version: text(255).optional(),
+  client_capabilities: z.unknown().optional(),
+  since_receipt_id: text(64).optional(),
+  max_items: pageLimit,
+})
+
+export interface BootstrapAnswer {
+  readonly server: ServerView
+  readonly relationship: RelationshipView
+  readonly attention: {
+    readonly inbox_receipts: readonly ReceiptView[]
+    readonly assigned_tasks: readonly TaskView[]
+    readonly waiting_results: readonly TaskView[]
+    readonly running_or_scheduled: readonly TaskView[]
+    readonly anomalies: readonly ReceiptView[]
+  }
+  readonly cursor: { readonly latest_receipt_id: string | null }
+}
+
+/** Receipts that ask for attention. The others are the record of how it came to them. */
+const INBOX_TYPES: readonly ReceiptType[] = [
+  'task.result_ready',
+  'task.escalated',
+  'lease.expired',
+  'system.anomaly',
+]
+
+/** Receipts that one call looks at, so that its cost is bounded whatever the ledger's size. */
+const SCANNED_PER_ITEM = 20
+
+/**
+ * Who the principal is here and what needs its attention. Results stay in the inbox until they are acknowledged or
+ * the cursor has passed them, so an answer that gets lost is no loss.
+ */
+export async function bootstrap(engine: Engine, caller: Caller, input: unknown): Promise<BootstrapAnswer> {
+  checkRole(caller, 'receipts')
+  const asked = parse(bootstrapInput, input)
+  const tenant = await engine.tenant(caller.tenant)
+  const principal = askedPrincipal(caller, asked)
+  const since =
+    asked.since_receipt_id === undefined ? undefined : sinceSeq(engine, tenant, asked.since_receipt_id)
+  const inbox = await readInbox(engine, tenant, principal, since, asked.max_items)
+  const open = await engine.reading(() =>
+    engine.store.reads.obligations(tenant.tenant, principal, 0, asked.max_items),
+  )
+  const assigned = await readTasks(engine, tenant, open)
+  const waiting = await readTasks(
+    engine,
+    tenant,
+    inbox.filter((receipt) => receipt.receipt_type === 'task.result_ready'),
+  )
+  const relationship = await engine.submit({
+    verb: 'greet',
+    tenant: tenant.tenant,
+    principal,
+    instance_id: asked.agent_instance_id ?? null,
+    delivered: inbox.map((receipt) => receipt.seq),
+  })
+  const views = await withDeliveries(engine, tenant, inbox)
+  const last = inbox.at(-1)
+  return {
+    server: serverView(engine),
+    relationship: relationshipView(principal, relationship),
+    attention: {
+      inbox_receipts: views,
+      assigned_tasks: assigned,
+      waiting_results: waiting,
+      running_or_scheduled: assigned.filter(
+        (task) => task.status !== 'queued' || task.next_eligible_at !== null,
+      ),
+      anomalies: views.filter((receipt) => receipt.receipt_type === 'system.anomaly'),
+    },
+    cursor: {
+      latest_receipt_id:
+        last === undefined ? (asked.since_receipt_id ?? null) : engine.receiptId(tenant, last.seq),
+    },
+  }
+}
+
+/** Unacknowledged receipts that ask for attention: the first ones after the cursor, or else the newest. */
+async function readInbox(
+  engine: Engine,
+  tenant: TenantRef,
+  principal: PrincipalKey,
+  since: number | undefined,
+  limit: number,
+): Promise<Receipt[]> {
+  const { reads } = engine.store
+  const order = since === undefined ? 'descending' : 'ascending'
+  const from = since ?? Number.MAX_SAFE_INTEGER
+  const path = { by: 'to', to: principal } as const
+  const recent = await engine.reading(() =>
+    reads.receipts(tenant.tenant, path, from, order, limit * SCANNED_PER_ITEM),
+  )
+  const candidates = recent.filter((receipt) => INBOX_TYPES.includes(receipt.receipt_type))
+  const seqs = candidates.map((receipt) => receipt.seq)
+  const acknowledged = await engine.reading(() =>
+    reads.children(tenant.tenant, seqs, ['receipt.acknowledged']),
+  )
+  const settled = new Set(acknowledged.map((child) => child.parent))
+  return candidates
+    .filter((receipt) => !settled.has(receipt.seq))
+    .slice(0, limit)
+    .sort((a, b) => a.seq - b.seq)
+}
+
+async function readTasks(
+  engine: Engine,
+  tenant: TenantRef,
+  receipts: readonly Receipt[],
+): Promise<TaskView[]> {
+  const ids = receipts.flatMap((receipt) => (receipt.task_id === null ? [] : [receipt.task_id]))
+  const records = await engine.reading(() => engine.store.reads.tasks(tenant.tenant, [...new Set(ids)]))
+  records.sort((a, b) => a.task.seq - b.task.seq)
+  return records.map((record) => taskView(record, engine.settings.default_priority))
+}

@@ -1,0 +1,30 @@
+import { z } from 'zod'
+import { Fault } from '../../core/errors.ts'
+import { checkReader, checkRole } from '../../core/policy.ts'
+import type { Caller } from '../../core/principal.ts'
+import type { TaskRecord } from '../../store/reads.ts'
+import type { TenantRef } from '../../store/store.ts'
+import type { Engine } from '../engine.ts'
+import { parse, taskId } from '../input.ts'
+import { type TaskView, taskView } from '../view.ts'
+
+export const getTaskInput = z.strictObject({ task_id: taskId })
+
+export async function getTask(engine: Engine, caller: Caller, input: unknown): Promise<TaskView> {
+  checkRole(caller, 'read')
+  const { task_id } = parse(getTaskInput, input)
+  return taskView(await readableTask(engine, caller, task_id), engine.settings.default_priority)
+}
+
+/** The task, if it exists and the caller may see it. */
+export async function readableTask(engine: Engine, caller: Caller, id: string): Promise<TaskRecord> {
+  const record = await readTask(engine, await engine.tenant(caller.tenant), id)
+  checkReader(record.task, caller)
+  return record
+}
+
+export async function readTask(engine: Engine, tenant: TenantRef, id: string): Promise<TaskRecord> {
+  const record = await engine.reading(() => engine.store.reads.task(tenant.tenant, id))
+  if (record === undefined) throw new Fault('TASK_NOT_FOUND', { task_id: id })
+  return record
+}

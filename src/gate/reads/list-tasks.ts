@@ -1,0 +1,43 @@
+import { z } from 'zod'
+import { checkRole } from '../../core/policy.ts'
+import type { Caller } from '../../core/principal.ts'
+import type { Engine } from '../engine.ts'
+import { parse, text } from '../input.ts'
+import { filterFields, visibleTo } from '../task-filter.ts'
+import { findTasks } from '../task-search.ts'
+import { type TaskView, taskView } from '../view.ts'
+import { pageLimit } from './paging.ts'
+
+export const listTasksInput = z.strictObject({
+  ...filterFields,
+  limit: pageLimit,
+  cursor: text(512).optional(),
+})
+
+export interface TaskPage {
+  readonly tasks: readonly TaskView[]
+  /** Null at the end. A page may hold fewer than `limit` and still go on. */
+  readonly next_cursor: string | null
+}
+
+/** Newest first. Agents see their own tasks, admins those of the tenant. */
+export async function listTasks(engine: Engine, caller: Caller, input: unknown): Promise<TaskPage> {
+  checkRole(caller, 'list')
+  const { limit, cursor, ...asked } = parse(listTasksInput, input)
+  const { tenant } = await engine.tenant(caller.tenant)
+  const filter = visibleTo(caller, asked)
+  const scope = { tenant, query: { list: 'tasks', ...filter } }
+  const before = cursor === undefined ? Number.MAX_SAFE_INTEGER : await engine.cursors.read(scope, cursor)
+  const found = await findTasks(engine, tenant, filter, before, limit)
+  const records = await engine.reading(() =>
+    engine.store.reads.tasks(
+      tenant,
+      found.lines.map((line) => line.task_id),
+    ),
+  )
+  records.sort((a, b) => b.task.seq - a.task.seq)
+  return {
+    tasks: records.map((record) => taskView(record, engine.settings.default_priority)),
+    next_cursor: found.next === null ? null : await engine.cursors.write(scope, found.next),
+  }
+}

@@ -1,0 +1,50 @@
+import { z } from 'zod'
+import { checkRole } from '../../core/policy.ts'
+import type { Caller } from '../../core/principal.ts'
+import { isTerminal } from '../../core/transitions.ts'
+import type { Engine } from '../engine.ts'
+import { parse, taskId } from '../input.ts'
+import { MAX_WAIT_SECONDS } from '../verbs/claim.ts'
+import { type TaskView, taskView } from '../view.ts'
+import { readableTask } from './get-task.ts'
+
+export const waitForTaskInput = z.strictObject({
+  task_id: taskId,
+  wait_seconds: z.number().min(0).max(MAX_WAIT_SECONDS).default(25),
+})
+
+export type WaitAnswer = TaskView & { readonly done: boolean; readonly next_check_after_seconds: number }
+
+/** The task as soon as it has ended, or as it is when the wait is over. */
+export async function waitForTask(
+  engine: Engine,
+  caller: Caller,
+  input: unknown,
+  signal?: AbortSignal,
+): Promise<WaitAnswer> {
+  checkRole(caller, 'read')
+  const { task_id, wait_seconds } = parse(waitForTaskInput, input)
+  const { tenant } = await engine.tenant(caller.tenant)
+  let stopWaiting = () => {}
+  const over = new Promise<void>((resolve) => {
+    stopWaiting = resolve
+  })
+  const timer = setTimeout(stopWaiting, wait_seconds * 1000)
+  signal?.addEventListener('abort', stopWaiting)
+  // Watched before it is read, so that its end cannot fall in between.
+  const unwatch = engine.wakeups.watch(tenant, task_id, stopWaiting)
+  try {
+    let record = await readableTask(engine, caller, task_id)
+    if (!isTerminal(record.task.status) && !engine.wakeups.stopped) {
+      await over
+      record = await readableTask(engine, caller, task_id)
+    }
+    const done = isTerminal(record.task.status)
+    const task = taskView(record, engine.settings.default_priority)
+    return { ...task, done, next_check_after_seconds: done ? 0 : 1 }
+  } finally {
+    unwatch()
+    clearTimeout(timer)
+    signal?.removeEventListener('abort', stopWaiting)
+  }
+}

@@ -1,0 +1,40 @@
+import type { TaskLine } from '../store/reads.ts'
+import type { Engine } from './engine.ts'
+import { fits, scanPath, type TaskFilter } from './task-filter.ts'
+
+/** Rows that one search looks at before it hands back what it has. A rare match never costs a full scan. */
+const MAX_SCANNED = 10_000
+const PAGE = 500
+
+export interface Found {
+  readonly lines: readonly TaskLine[]
+  /** Where to go on; null at the end. A page may be short and still go on. */
+  readonly next: number | null
+}
+
+/** The newest tasks that fit, with seq below `before`. */
+export async function findTasks(
+  engine: Engine,
+  tenant: number,
+  filter: TaskFilter,
+  before: number,
+  limit: number,
+  also: (line: TaskLine) => boolean = () => true,
+): Promise<Found> {
+  const path = scanPath(filter)
+  const wanted = fits(filter)
+  const lines: TaskLine[] = []
+  let position = before
+  for (let scanned = 0; scanned < MAX_SCANNED; scanned += PAGE) {
+    const page = await engine.reading(() => engine.store.reads.scan(tenant, path, position, PAGE))
+    for (const line of page) {
+      if (!wanted(line) || !also(line)) continue
+      if (lines.length === limit) return { lines, next: position }
+      lines.push(line)
+      position = line.seq
+    }
+    if (page.length < PAGE) return { lines, next: null }
+    position = page.at(-1)?.seq ?? position
+  }
+  return { lines, next: position }
+}

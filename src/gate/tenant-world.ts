@@ -1,0 +1,286 @@
+import type { Relationship } from '../core/command.ts'
+import type { Decision, Obligation } from '../core/draft.ts'
+import { Fault } from '../core/errors.ts'
+import { EVERYONE, type Owner } from '../core/fairness.ts'
+import type { Draw } from '../core/ids.ts'
+import { type Lane, laneName, MAX_LANES, MAX_POOLS, type Wanted } from '../core/matching.ts'
+import type { PrincipalKey } from '../core/principal.ts'
+import type { Receipt } from '../core/receipt.ts'
+import type { Settings } from '../core/settings.ts'
+import {
+  type DoneTask,
+  isOpen,
+  isReady,
+  type OpenTask,
+  type ProgressEntry,
+  type QueuedTask,
+  type Task,
+  type TaskSpec,
+} from '../core/task.ts'
+import type { Tenant, World } from '../core/world.ts'
+import type { Loaded, Mark } from '../store/store.ts'
+import type { TenantLanes } from './directory.ts'
+import { merge, ReadyQueue } from './ready.ts'
+
+interface Setting {
+  readonly settings: Settings
+  readonly draw: Draw
+  readonly lanes: TenantLanes
+}
+
+/** One tenant within a batch: what was loaded, and on top of it what the commands so far have decided. */
+export class TenantWorld implements World {
+  readonly settings: Settings
+  readonly draw: Draw
+  readonly now: number
+  tenant: Tenant
+
+  readonly #lanes: TenantLanes
+  readonly #tasks = new Map<string, Task>()
+  readonly #keyed = new Map<string, TaskSpec>()
+  readonly #owners = new Map<string, Owner>()
+  readonly #queues = new Map<number, ReadyQueue>()
+  readonly #receipts = new Map<number, Receipt>()
+  readonly #acknowledgements = new Map<string, number>()
+  readonly #relationships = new Map<PrincipalKey, Relationship>()
+
+  readonly #stored = new Set<string>()
+  readonly #changed = new Set<string>()
+  readonly #newLanes = new Map<string, Lane>()
+  readonly #lowered = new Map<number, number>()
+  readonly #opened = new Map<string, Obligation>()
+  readonly #closed: Obligation[] = []
+  readonly newSpecs = new Map<number, TaskSpec>()
+  readonly newReceipts: Receipt[] = []
+  readonly newProgress: ProgressEntry[] = []
+  readonly newOwners = new Map<string, Owner>()
+  readonly newRelationships = new Map<PrincipalKey, Relationship>()
+  readonly delivered: number[] = []
+  /** How many tasks became ready, by lane. */
+  readonly becameReady = new Map<number, number>()
+
+  constructor({ settings, draw, lanes }: Setting, tenant: Tenant, loaded: Loaded) {
+    this.settings = settings
+    this.draw = draw
+    this.now = loaded.now
+    this.tenant = tenant
+    this.#lanes = lanes
+    const mine = (row: { readonly tenant: number }) => row.tenant === tenant.tenant
+    for (const task of loaded.tasks) if (mine(task)) this.#know(task)
+    for (const task of loaded.due) if (mine(task)) this.#know(task)
+    for (const spec of loaded.specs) if (mine(spec)) this.#key(spec)
+    for (const owner of loaded.owners) if (mine(owner)) this.#owners.set(owner.owner, owner)
+    for (const head of loaded.heads) {
+      const lane = lanes.get(head.lane)
+      if (!mine(head) || lane === undefined) continue
+      for (const task of head.tasks) this.#know(task)
+      this.#queues.set(head.lane, new ReadyQueue(lane, head))
+    }
+    for (const receipt of loaded.receipts) if (mine(receipt)) this.#receipts.set(receipt.seq, receipt)
+    for (const row of loaded.acknowledgements) {
+      if (mine(row)) this.#acknowledgements.set(`${row.seq} ${row.by}`, row.acknowledgement)
+    }
+    for (const row of loaded.relationships) if (mine(row)) this.#relationships.set(row.principal, row)
+  }
+
+  task(taskId: string): Task | undefined {
+    return this.#tasks.get(taskId)
+  }
+
+  keyed(owner: PrincipalKey, idempotencyKey: string): TaskSpec | undefined {
+    return this.#keyed.get(keyOf(owner, idempotencyKey))
+  }
+
+  owner(owner: string): Owner {
+    const known = this.newOwners.get(owner) ?? this.#owners.get(owner)
+    return known ?? { tenant: this.tenant.tenant, owner, last_rank: 0, weight: 1 }
+  }
+
+  lane(type: string, capabilities: readonly string[], priority: number): { lane: number; pool: number } {
+    return {
+      pool: this.#number(null, capabilities, priority),
+      lane: this.#number(type, capabilities, priority),
+    }
+  }
+
+  ready(wanted: Wanted): Iterable<QueuedTask> {
+    return merge(this.#queuesFor(wanted), wanted)
+  }
+
+  /** Whether a claim that finds nothing more here might find something behind what was loaded. */
+  couldGrantMore(wanted: Wanted): boolean {
+    const limit = this.settings.max_concurrent_leases
+    if (limit >= 0 && this.tenant.active_leases >= limit) return false
+    return this.#queuesFor(wanted).some((queue) => queue.truncated)
+  }
+
+  receipt(seq: number): Receipt | undefined {
+    return this.#receipts.get(seq)
+  }
+
+  acknowledgement(seq: number, by: PrincipalKey): number | undefined {
+    return this.#acknowledgements.get(`${seq} ${by}`)
+  }
+
+  relationship(principal: PrincipalKey): Relationship | undefined {
+    return this.newRelationships.get(principal) ?? this.#relationships.get(principal)
+  }
+
+  /** Makes a decision part of the world that the next command sees. */
+  apply(decision: Decision<unknown>): void {
+    if (decision.spec !== null) {
+      this.#key(decision.spec)
+      this.newSpecs.set(decision.spec.seq, decision.spec)
+    }
+    for (const task of decision.tasks) this.#change(task)
+    for (const obligation of decision.opened) this.#opened.set(obligationKey(obligation), obligation)
+    for (const obligation of decision.closed) {
+      // What is opened and closed in one batch is never written at all.
+      if (!this.#opened.delete(obligationKey(obligation))) this.#closed.push(obligation)
+    }
+    if (decision.receipts.length > 0) {
+      this.newReceipts.push(...decision.receipts)
+      this.tenant = { ...this.tenant, seq: this.tenant.seq + decision.receipts.length }
+    }
+    for (const receipt of decision.receipts) {
+      if (receipt.receipt_type !== 'receipt.acknowledged') continue
+      for (const parent of receipt.parents)
+        this.#acknowledgements.set(`${parent} ${receipt.from}`, receipt.seq)
+    }
+    if (decision.progress !== null) this.newProgress.push(decision.progress)
+    if (decision.relationship !== null) {
+      this.newRelationships.set(decision.relationship.principal, decision.relationship)
+    }
+    this.delivered.push(...decision.delivered)
+  }
+
+  get newLanes(): Lane[] {
+    return [...this.#newLanes.values()]
+  }
+
+  changes() {
+    const inserted: OpenTask[] = []
+    const updated: OpenTask[] = []
+    const finished: DoneTask[] = []
+    const repaired: DoneTask[] = []
+    for (const id of this.#changed) {
+      const task = this.#tasks.get(id)
+      if (task === undefined) continue
+      if (!isOpen(task)) (this.#stored.has(`done ${id}`) ? repaired : finished).push(task)
+      else (this.#stored.has(id) ? updated : inserted).push(task)
+    }
+    return {
+      inserted,
+      updated,
+      finished,
+      repaired,
+      opened: [...this.#opened.values()],
+      closed: this.#closed,
+      marks: this.#marks(),
+    }
+  }
+
+  #know(task: Task): void {
+    if (this.#tasks.has(task.task_id)) return
+    this.#tasks.set(task.task_id, task)
+    this.#stored.add(isOpen(task) ? task.task_id : `done ${task.task_id}`)
+  }
+
+  #key(spec: TaskSpec): void {
+    if (spec.idempotency_key !== null) this.#keyed.set(keyOf(spec.owner, spec.idempotency_key), spec)
+  }
+
+  #number(type: string | null, capabilities: readonly string[], priority: number): number {
+    const name = laneName(type, capabilities, priority)
+    const known = this.#lanes.find(name) ?? this.#newLanes.get(name)
+    if (known !== undefined) return known.lane
+    this.#checkLaneLimits(type === null)
+    const lane = { tenant: this.tenant.tenant, lane: this.tenant.lanes + 1, type, capabilities, priority }
+    this.tenant = { ...this.tenant, lanes: lane.lane }
+    this.#newLanes.set(name, lane)
+    return lane.lane
+  }
+
+  /** Types may be many; capability sets must be few, because a worker that takes any type looks into each. */
+  #checkLaneLimits(isPool: boolean): void {
+    if (this.tenant.lanes >= MAX_LANES)
+      throw new Fault('QUOTA_EXCEEDED', { quota: 'lanes', limit: MAX_LANES })
+    if (isPool && this.#lanes.pools + this.#newLanes.size >= MAX_POOLS) {
+      throw new Fault('QUOTA_EXCEEDED', { quota: 'capability sets', limit: MAX_POOLS })
+    }
+  }
+
+  #queuesFor(wanted: Wanted): ReadyQueue[] {
+    const queues: ReadyQueue[] = []
+    for (const lane of this.#lanes.matching(wanted)) {
+      const queue = this.#queues.get(lane.lane)
+      if (queue !== undefined) queues.push(queue)
+    }
+    return queues
+  }
+
+  #change(task: Task): void {
+    const before = this.#tasks.get(task.task_id)
+    this.#tasks.set(task.task_id, task)
+    this.#changed.add(task.task_id)
+    this.#count(before, task)
+    if (before === undefined) this.#taken(task)
+    if (before !== undefined && isReady(before)) {
+      this.#queues.get(before.lane)?.remove(before)
+      this.#queues.get(before.pool)?.remove(before)
+    }
+    if (isReady(task)) this.#enter(task)
+  }
+
+  #count(before: Task | undefined, after: Task): void {
+    const wasOpen = before !== undefined && isOpen(before)
+    const open = Number(isOpen(after)) - Number(wasOpen)
+    const leases = Number(isHeld(after)) - Number(isHeld(before))
+    const claimed = isHeld(after) && !isHeld(before)
+    this.tenant = {
+      ...this.tenant,
+      open_tasks: this.tenant.open_tasks + open,
+      active_leases: this.tenant.active_leases + leases,
+      clock: claimed ? Math.max(this.tenant.clock, after.rank) : this.tenant.clock,
+    }
+  }
+
+  /** A new task takes its owner's next turn. */
+  #taken(task: Task): void {
+    const queue = this.owner(this.settings.claim_order === 'fifo' ? EVERYONE : task.owner)
+    this.newOwners.set(queue.owner, { ...queue, last_rank: task.rank })
+  }
+
+  #enter(task: QueuedTask): void {
+    this.becameReady.set(task.lane, (this.becameReady.get(task.lane) ?? 0) + 1)
+    for (const lane of [task.lane, task.pool]) {
+      const queue = this.#queues.get(lane)
+      if (queue !== undefined) queue.add(task)
+      else this.#lowered.set(lane, Math.min(this.#lowered.get(lane) ?? task.rank, task.rank))
+    }
+  }
+
+  #marks(): Mark[] {
+    const { tenant } = this.tenant
+    const marks: Mark[] = []
+    for (const [lane, queue] of this.#queues) {
+      const mark = queue.newMark()
+      if (mark !== undefined) marks.push({ tenant, lane, ...mark })
+    }
+    for (const [lane, lower] of this.#lowered) marks.push({ tenant, lane, lower })
+    return marks
+  }
+}
+
+function isHeld(task: Task | undefined): boolean {
+  return task !== undefined && (task.status === 'leased' || task.status === 'running')
+}
+
+function obligationKey(obligation: Obligation): string {
+  return `${obligation.seq} ${obligation.principal}`
+}
+
+/** NUL is refused in every text, so two different pairs never give one key. */
+function keyOf(owner: PrincipalKey, idempotencyKey: string): string {
+  return `${owner}\0${idempotencyKey}`
+}

@@ -1,0 +1,82 @@
+import { z } from 'zod'
+import type { Claim } from '../../core/command.ts'
+import { checkRole } from '../../core/policy.ts'
+import { type Caller, principalKey } from '../../core/principal.ts'
+import type { Handout } from '../commit-queue.ts'
+import type { Engine } from '../engine.ts'
+import { ONE_YEAR, parse, seconds, text, workerId } from '../input.ts'
+import { leaseMs } from '../lease-call.ts'
+import { type OfferView, offerView } from '../offer.ts'
+import { Waiter } from '../waiters.ts'
+
+export const MAX_WAIT_SECONDS = 50
+
+export const claimInput = z.strictObject({
+  worker_id: workerId,
+  capabilities: z.array(text(128)).max(256).optional(),
+  accept_types: z.array(text(255)).max(200).optional(),
+  preferred_types: z.array(text(255)).max(200).optional(),
+  max_tasks: z.int().min(1).max(100).optional(),
+  lease_ttl_seconds: seconds(ONE_YEAR, 1).optional(),
+  wait_seconds: z.number().min(0).max(MAX_WAIT_SECONDS).optional(),
+})
+
+export interface ClaimAnswer {
+  readonly tasks: readonly OfferView[]
+}
+
+/** Hands out tasks that the worker can do; with `wait_seconds` it waits for the first one to come. */
+export async function claim(
+  engine: Engine,
+  caller: Caller,
+  input: unknown,
+  signal?: AbortSignal,
+): Promise<ClaimAnswer> {
+  checkRole(caller, 'lease')
+  const asked = parse(claimInput, input)
+  const tenant = await engine.tenant(caller.tenant)
+  const command: Claim = {
+    verb: 'claim',
+    tenant: tenant.tenant,
+    holder: principalKey(caller.principal),
+    worker_id: asked.worker_id,
+    capabilities: asked.capabilities ?? [],
+    accept_types: asked.accept_types,
+    preferred_types: asked.preferred_types,
+    max_tasks: asked.max_tasks ?? 1,
+    ttl_ms: leaseMs(engine, asked.lease_ttl_seconds),
+  }
+  const waitMs = (asked.wait_seconds ?? 0) * 1000
+  if (waitMs === 0 || engine.wakeups.stopped) return offers(await engine.submit(command))
+  return offers(await claimOrWait(engine, command, waitMs, signal))
+}
+
+async function claimOrWait(engine: Engine, command: Claim, waitMs: number, signal?: AbortSignal) {
+  const { claims } = engine.wakeups
+  const waiter = new Waiter(command.tenant, command)
+  const giveUp = () => waiter.wake('timeout')
+  const timer = setTimeout(giveUp, waitMs)
+  signal?.addEventListener('abort', giveUp)
+  claims.add(waiter)
+  engine.wakeups.keepLooking()
+  try {
+    let wakeup: Awaited<ReturnType<Waiter['sleep']>> = 'look'
+    for (;;) {
+      const answer = await engine.submit(command)
+      if (answer.granted.length > 0) {
+        if (wakeup === 'look') claims.sendNext(waiter)
+        return answer
+      }
+      wakeup = await waiter.sleep()
+      if (wakeup === 'timeout') return answer
+    }
+  } finally {
+    claims.remove(waiter)
+    clearTimeout(timer)
+    signal?.removeEventListener('abort', giveUp)
+  }
+}
+
+function offers(answer: { granted: readonly Handout[]; now: number }): ClaimAnswer {
+  return { tasks: answer.granted.map((handout) => offerView(handout, answer.now)) }
+}

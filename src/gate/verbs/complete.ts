@@ -1,0 +1,45 @@
+import { z } from 'zod'
+import { canonicalWithin } from '../../core/json.ts'
+import { readEvidence } from '../../core/locatability.ts'
+import type { Caller } from '../../core/principal.ts'
+import type { Engine } from '../engine.ts'
+import { json, leaseFields, parse, text } from '../input.ts'
+import { leaseCall } from '../lease-call.ts'
+
+const MAX_METADATA_BYTES = 4 * 1024
+
+export const completeInput = z.strictObject({
+  ...leaseFields,
+  result: json,
+  /** Where the result is: a list of pointers, or one object. */
+  artifacts: json.optional(),
+  delivery_proof: json.optional(),
+  result_summary: text(2000).optional(),
+  completion_metadata: z.record(z.string(), json).optional(),
+})
+
+export interface CompleteAnswer {
+  readonly ok: true
+  readonly receipt_id: string
+  readonly obligation_open: boolean
+}
+
+/** Ends a task well. The rules are in core/decide/complete.ts. */
+export async function complete(engine: Engine, caller: Caller, input: unknown): Promise<CompleteAnswer> {
+  const asked = parse(completeInput, input)
+  const lease = await leaseCall(engine, caller, asked)
+  const { seq, obligation_open } = await engine.submit({
+    verb: 'complete',
+    ...lease,
+    ...readEvidence(asked.artifacts, asked.delivery_proof),
+    result: canonicalWithin(asked.result, 'result', engine.settings.max_payload_bytes),
+    result_summary: asked.result_summary ?? null,
+    completion_metadata: canonicalWithin(
+      asked.completion_metadata ?? {},
+      'completion_metadata',
+      MAX_METADATA_BYTES,
+    ),
+  })
+  const tenant = await engine.tenant(caller.tenant)
+  return { ok: true, receipt_id: engine.receiptId(tenant, seq), obligation_open }
+}

@@ -1,0 +1,20 @@
+import { z } from 'zod'
+import { checkRole } from '../../core/policy.ts'
+import type { Caller } from '../../core/principal.ts'
+import type { Engine } from '../engine.ts'
+import { parse } from '../input.ts'
+import { type ItemOutcome, MAX_ITEMS, outcomesOf } from '../many.ts'
+import { type CreateAnswer, create } from './create.ts'
+
+export const createManyInput = z.strictObject({ tasks: z.array(z.unknown()).min(1).max(MAX_ITEMS) })
+
+/** Each task has its own outcome; one that is refused does not stop the others. */
+export async function createMany(
+  engine: Engine,
+  caller: Caller,
+  input: unknown,
+): Promise<{ results: ItemOutcome<CreateAnswer>[] }> {
+  checkRole(caller, 'create')
+  const { tasks } = parse(createManyInput, input)
+  return { results: await outcomesOf(tasks, (task) => create(engine, caller, task)) }
+}

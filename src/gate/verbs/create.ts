@@ -1,0 +1,140 @@
+import { z } from 'zod'
+import { assemble, body } from '../../core/bodies.ts'
+import type { Create } from '../../core/command.ts'
+import { Fault, invalid } from '../../core/errors.ts'
+import { receiptSeq } from '../../core/ids.ts'
+import { type CanonicalJson, canonical, canonicalWithin } from '../../core/json.ts'
+import { normalCapabilities } from '../../core/matching.ts'
+import { checkRole } from '../../core/policy.ts'
+import { type Caller, principalKey } from '../../core/principal.ts'
+import type { Settings } from '../../core/settings.ts'
+import type { Status } from '../../core/transitions.ts'
+import type { TenantRef } from '../../store/store.ts'
+import type { Engine } from '../engine.ts'
+import { json, ONE_YEAR, parse, seconds, text } from '../input.ts'
+
+export const createInput = z.strictObject({
+  type: text(255),
+  /** The agent on whose behalf the task is done; the caller itself if absent. */
+  principal_ai: text(255).optional(),
+  payload: json.optional(),
+  payload_pointer: text(2048).optional(),
+  summary: text(2000).optional(),
+  body: text(100 * 1024).optional(),
+  inputs: z.record(z.string(), json).optional(),
+  requirements: z
+    .strictObject({
+      capabilities: z.array(text(128)).max(32).optional(),
+      tags: z.array(text(128)).max(32).optional(),
+    })
+    .optional(),
+  priority: z.int().min(-1000).max(1000).optional(),
+  idempotency_key: text(255).optional(),
+  max_attempts: z.int().min(1).max(1000).optional(),
+  max_expiries: z.int().min(1).max(1000).optional(),
+  retry_backoff_seconds: seconds(ONE_YEAR).optional(),
+  delay_seconds: seconds(ONE_YEAR).optional(),
+  timeout_seconds: seconds(ONE_YEAR, 1).optional(),
+  expected_outcome_kind: text(50).optional(),
+  expected_artifact_mime: text(255).optional(),
+  parent_task_id: text(255).optional(),
+  caused_by_receipt_id: text(64).optional(),
+  session_id: text(255).optional(),
+  labels: z.record(text(128), z.string().max(255)).optional(),
+})
+
+export type CreateInput = z.output<typeof createInput>
+
+export interface CreateAnswer {
+  readonly task_id: string
+  readonly status: Status
+  readonly is_duplicate: boolean
+  readonly receipt_id: string
+}
+
+export async function create(engine: Engine, caller: Caller, input: unknown): Promise<CreateAnswer> {
+  checkRole(caller, 'create')
+  const tenant = await engine.tenant(caller.tenant)
+  const command = createCommand(tenant, caller, parse(createInput, input), engine.settings)
+  return submitCreate(engine, tenant, command)
+}
+
+export async function submitCreate(
+  engine: Engine,
+  tenant: TenantRef,
+  command: Create,
+): Promise<CreateAnswer> {
+  const { seq, ...answer } = await engine.submit(command)
+  return { ...answer, receipt_id: engine.receiptId(tenant, seq) }
+}
+
+export function createCommand(
+  tenant: TenantRef,
+  caller: Caller,
+  input: CreateInput,
+  settings: Settings,
+): Create {
+  const { idempotency_key, ...asked } = input
+  const capabilities = normalCapabilities(input.requirements?.capabilities ?? [])
+  return {
+    verb: 'create',
+    tenant: tenant.tenant,
+    owner: principalKey(caller.principal),
+    principal_ai: input.principal_ai ?? caller.principal.id,
+    type: input.type,
+    capabilities,
+    priority: input.priority ?? settings.default_priority,
+    max_attempts: input.max_attempts ?? settings.default_max_attempts,
+    max_expiries: input.max_expiries ?? settings.max_lease_expiries,
+    retry_backoff_seconds: input.retry_backoff_seconds ?? settings.default_retry_backoff_seconds,
+    timeout_seconds: input.timeout_seconds ?? null,
+    delay_ms: (input.delay_seconds ?? 0) * 1000,
+    session_id: input.session_id ?? null,
+    labels: labelsOf(input),
+    idempotency_key: idempotency_key ?? null,
+    caused_by: causeOf(tenant, input),
+    input: canonicalInput(asked, settings),
+    contract: contractOf(input),
+  }
+}
+
+/** The text that decides whether two creates with one key are the same: what was asked, before defaults. */
+function canonicalInput(asked: Omit<CreateInput, 'idempotency_key'>, settings: Settings): CanonicalJson {
+  const { payload, ...rest } = asked
+  const members: Record<string, CanonicalJson> = {}
+  for (const [name, value] of Object.entries(rest)) {
+    if (value !== undefined) members[name] = canonicalWithin(value, name, MAX_MEMBER_BYTES)
+  }
+  if (payload !== undefined) members.payload = canonicalWithin(payload, 'payload', settings.max_payload_bytes)
+  return assemble(members)
+}
+
+const MAX_MEMBER_BYTES = 128 * 1024
+const MAX_LABELS = 32
+
+function labelsOf(input: CreateInput): CanonicalJson | null {
+  if (input.labels === undefined) return null
+  if (Object.keys(input.labels).length > MAX_LABELS) {
+    throw invalid('labels', `has more than ${MAX_LABELS} entries`)
+  }
+  return canonical(input.labels, 'labels')
+}
+
+function causeOf(tenant: TenantRef, input: CreateInput): number | null {
+  if (input.caused_by_receipt_id === undefined) return null
+  const seq = receiptSeq(tenant.salt, input.caused_by_receipt_id)
+  if (seq === undefined)
+    throw new Fault('PARENT_NOT_FOUND', { caused_by_receipt_id: input.caused_by_receipt_id })
+  return seq
+}
+
+/** What the gate undertakes towards the owner. */
+function contractOf(input: CreateInput): CanonicalJson {
+  return body({
+    instructions: canonical(input.summary ?? `Execute task type: ${input.type}`),
+    requirements: canonical(input.requirements ?? {}),
+    result_delivery: canonical('return_payload'),
+    success_criteria: canonical(input.expected_outcome_kind ?? null),
+    timeouts: canonical(input.timeout_seconds === undefined ? {} : { execution: input.timeout_seconds }),
+  })
+}

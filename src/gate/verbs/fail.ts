@@ -1,0 +1,43 @@
+import { z } from 'zod'
+import { canonicalWithin } from '../../core/json.ts'
+import type { Caller } from '../../core/principal.ts'
+import { isoTime } from '../../core/time.ts'
+import type { Engine } from '../engine.ts'
+import { json, leaseFields, ONE_YEAR, parse, seconds } from '../input.ts'
+import { leaseCall } from '../lease-call.ts'
+
+const MAX_ERROR_BYTES = 16 * 1024
+
+export const failInput = z.strictObject({
+  ...leaseFields,
+  error: z.record(z.string(), json),
+  retryable: z.boolean().optional(),
+  /** When to try again, instead of the task's backoff. */
+  retry_after_seconds: seconds(ONE_YEAR).optional(),
+})
+
+export interface FailAnswer {
+  readonly ok: true
+  readonly requeued: boolean
+  readonly next_eligible_at?: string
+  readonly receipt_id: string
+}
+
+export async function fail(engine: Engine, caller: Caller, input: unknown): Promise<FailAnswer> {
+  const asked = parse(failInput, input)
+  const lease = await leaseCall(engine, caller, asked)
+  const { requeued, next_eligible_at, seq } = await engine.submit({
+    verb: 'fail',
+    ...lease,
+    error: canonicalWithin(asked.error, 'error', MAX_ERROR_BYTES),
+    retryable: asked.retryable ?? false,
+    retry_after_ms: asked.retry_after_seconds === undefined ? null : asked.retry_after_seconds * 1000,
+  })
+  const tenant = await engine.tenant(caller.tenant)
+  return {
+    ok: true,
+    requeued,
+    ...(next_eligible_at !== null && { next_eligible_at: isoTime(next_eligible_at) }),
+    receipt_id: engine.receiptId(tenant, seq),
+  }
+}

@@ -1,0 +1,26 @@
+import { z } from 'zod'
+import type { Caller } from '../../core/principal.ts'
+import { isoTime } from '../../core/time.ts'
+import type { Engine } from '../engine.ts'
+import { leaseFields, ONE_YEAR, parse, seconds } from '../input.ts'
+import { leaseCall, leaseMs } from '../lease-call.ts'
+
+export const renewInput = z.strictObject({
+  ...leaseFields,
+  extend_by_seconds: seconds(ONE_YEAR, 1).optional(),
+})
+
+export interface RenewAnswer {
+  readonly ok: true
+  readonly expires_at: string
+  readonly expires_in_ms: number
+  readonly renewals_left: number
+}
+
+export async function renew(engine: Engine, caller: Caller, input: unknown): Promise<RenewAnswer> {
+  const asked = parse(renewInput, input)
+  const lease = await leaseCall(engine, caller, asked)
+  const extend_ms = leaseMs(engine, asked.extend_by_seconds)
+  const { expires_at, renewals_left, now } = await engine.submit({ verb: 'renew', ...lease, extend_ms })
+  return { ok: true, expires_at: isoTime(expires_at), expires_in_ms: expires_at - now, renewals_left }
+}

@@ -1,0 +1,35 @@
+import { z } from 'zod'
+import { Fault } from '../../core/errors.ts'
+import { checkOwner, checkRole } from '../../core/policy.ts'
+import { type Caller, parsePrincipalKey, principalKey } from '../../core/principal.ts'
+import { isOpen } from '../../core/task.ts'
+import type { Engine } from '../engine.ts'
+import { parse, taskId } from '../input.ts'
+import { readTask } from '../reads/get-task.ts'
+import { inputOf } from '../view.ts'
+import { type CreateAnswer, createCommand, submitCreate } from './create.ts'
+
+export const retryInput = z.strictObject({ task_id: taskId })
+
+/** A terminal task stays terminal: its work is asked for again as a new task, caused by the old one's end. */
+export async function retry(engine: Engine, caller: Caller, input: unknown): Promise<CreateAnswer> {
+  checkRole(caller, 'retry')
+  const { task_id } = parse(retryInput, input)
+  const tenant = await engine.tenant(caller.tenant)
+  const { task, spec } = await readTask(engine, tenant, task_id)
+  checkOwner(task, principalKey(caller.principal), caller.role)
+  if (isOpen(task) || task.status === 'succeeded') {
+    throw new Fault(
+      'INVALID_STATE_TRANSITION',
+      { task_status: task.status },
+      `A ${task.status} task is not retried.`,
+    )
+  }
+  const again = {
+    ...inputOf(spec.input),
+    principal_ai: task.principal_ai,
+    caused_by_receipt_id: engine.receiptId(tenant, task.outcome.receipt_seq),
+  }
+  const owner: Caller = { ...caller, principal: parsePrincipalKey(task.owner) }
+  return submitCreate(engine, tenant, createCommand(tenant, owner, again, engine.settings))
+}

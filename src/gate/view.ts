@@ -1,0 +1,190 @@
+import { receiptId } from '../core/ids.ts'
+import { type CanonicalJson, type Json, type JsonObject, parseCanonical } from '../core/json.ts'
+import { timeoutAt } from '../core/lease.ts'
+import { type PrincipalKind, parsePrincipalKey } from '../core/principal.ts'
+import type { Receipt, ReceiptType } from '../core/receipt.ts'
+import type { Task } from '../core/task.ts'
+import { isoTime } from '../core/time.ts'
+import type { Status } from '../core/transitions.ts'
+import type { TaskRecord } from '../store/reads.ts'
+import type { TenantRef } from '../store/store.ts'
+import type { CreateInput } from './verbs/create.ts'
+
+export interface PrincipalView {
+  readonly kind: PrincipalKind
+  readonly id: string
+}
+
+export interface TaskView {
+  readonly task_id: string
+  readonly type: string
+  readonly status: Status
+  readonly summary: string | null
+  readonly payload: Json
+  readonly payload_pointer: string
+  readonly body: string | null
+  readonly inputs: Json
+  readonly created_by: PrincipalView
+  readonly principal_ai: string
+  readonly requirements: { readonly capabilities: readonly string[]; readonly tags: readonly string[] }
+  readonly priority: number
+  readonly attempt: number
+  readonly max_attempts: number
+  readonly expiry_count: number
+  readonly max_expiries: number
+  readonly retry_backoff_seconds: number
+  readonly idempotency_key: string | null
+  readonly next_eligible_at: string | null
+  readonly created_at: string
+  readonly updated_at: string
+  readonly started_at: string | null
+  readonly timeout_at: string | null
+  readonly parent_task_id: string | null
+  readonly caused_by_receipt_id: string | null
+  readonly session_id: string | null
+  readonly labels: Readonly<Record<string, string>>
+  readonly expected_outcome_kind: string | null
+  readonly expected_artifact_mime: string | null
+  readonly asyncgate_instance: string
+  readonly progress?: JsonObject
+  readonly lease?: { readonly worker_id: string; readonly expires_at: string }
+  readonly dead_letter?: boolean
+  readonly result?: {
+    readonly outcome: Status
+    readonly result: Json
+    readonly error: Json
+    readonly artifacts: Json
+    readonly completed_at: string
+  }
+}
+
+/** The public shape of a task. The lease id is never in it: it is the worker's secret. */
+export function taskView({ task, spec, progress }: TaskRecord, defaultPriority: number): TaskView {
+  const input = inputOf(spec.input)
+  return {
+    task_id: task.task_id,
+    type: spec.type,
+    status: task.status,
+    summary: input.summary ?? null,
+    payload: input.payload ?? {},
+    payload_pointer: input.payload_pointer ?? `inline://task/${task.task_id}`,
+    body: input.body ?? null,
+    inputs: input.inputs ?? {},
+    created_by: parsePrincipalKey(task.owner),
+    principal_ai: task.principal_ai,
+    requirements: requirementsOf(input),
+    priority: input.priority ?? defaultPriority,
+    attempt: task.attempt,
+    max_attempts: task.max_attempts,
+    expiry_count: task.expiry_count,
+    max_expiries: task.max_expiries,
+    retry_backoff_seconds: task.retry_backoff_seconds,
+    idempotency_key: spec.idempotency_key,
+    next_eligible_at: task.status === 'queued' ? isoOrNull(task.next_eligible_at) : null,
+    created_at: isoTime(spec.created_at),
+    updated_at: isoTime(task.updated_at),
+    started_at: task.status === 'queued' ? null : isoOrNull(task.started_at),
+    timeout_at: isoOrNull(deadline(task)),
+    parent_task_id: input.parent_task_id ?? null,
+    caused_by_receipt_id: input.caused_by_receipt_id ?? null,
+    session_id: spec.session_id,
+    labels: input.labels ?? {},
+    expected_outcome_kind: input.expected_outcome_kind ?? null,
+    expected_artifact_mime: input.expected_artifact_mime ?? null,
+    asyncgate_instance: spec.instance,
+    ...(progress !== null && { progress: progressView(progress) }),
+    ...endingView(task),
+  }
+}
+
+function endingView(task: Task): Pick<TaskView, 'lease' | 'dead_letter' | 'result'> {
+  switch (task.status) {
+    case 'queued':
+      return {}
+    case 'leased':
+    case 'running':
+      return { lease: { worker_id: task.lease.worker_id, expires_at: isoTime(task.lease.expires_at) } }
+    default: {
+      const { outcome } = task
+      return {
+        ...(outcome.dead_letter && { dead_letter: true }),
+        result: {
+          outcome: task.status,
+          result: parseOrNull(outcome.result),
+          error: parseOrNull(outcome.error),
+          artifacts: parseOrNull(outcome.artifacts),
+          completed_at: isoTime(outcome.completed_at),
+        },
+      }
+    }
+  }
+}
+
+export function progressView(entry: { at: number; progress: CanonicalJson }): JsonObject {
+  const progress = parseCanonical(entry.progress)
+  const members = isObject(progress) ? progress : { value: progress }
+  return { ...members, updated_at: isoTime(entry.at) }
+}
+
+export interface ReceiptView {
+  readonly receipt_id: string
+  readonly seq: number
+  readonly receipt_type: ReceiptType
+  readonly created_at: string
+  readonly tenant_id: string
+  readonly from: PrincipalView
+  readonly to: PrincipalView
+  readonly task_id: string | null
+  readonly lease_id: string | null
+  readonly schedule_id: string | null
+  readonly parents: readonly string[]
+  readonly body: Json
+  readonly hash: string
+  readonly asyncgate_instance: string
+  readonly delivered_at: string | null
+}
+
+export function receiptView(tenant: TenantRef, receipt: Receipt, deliveredAt?: number): ReceiptView {
+  return {
+    receipt_id: receiptId(tenant.salt, receipt.seq),
+    seq: receipt.seq,
+    receipt_type: receipt.receipt_type,
+    created_at: isoTime(receipt.created_at),
+    tenant_id: tenant.name,
+    from: parsePrincipalKey(receipt.from),
+    to: parsePrincipalKey(receipt.to),
+    task_id: receipt.task_id,
+    lease_id: receipt.lease_id,
+    schedule_id: receipt.schedule_id,
+    parents: receipt.parents.map((seq) => receiptId(tenant.salt, seq)),
+    body: parseCanonical(receipt.body),
+    hash: receipt.hash,
+    asyncgate_instance: receipt.instance,
+    delivered_at: isoOrNull(deliveredAt ?? null),
+  }
+}
+
+/** The input of create, which was checked when it came in. */
+export function inputOf(input: CanonicalJson): CreateInput {
+  return JSON.parse(input)
+}
+
+export function requirementsOf(input: CreateInput): TaskView['requirements'] {
+  return { capabilities: input.requirements?.capabilities ?? [], tags: input.requirements?.tags ?? [] }
+}
+
+function deadline(task: Task): number | null {
+  return task.status === 'leased' || task.status === 'running' ? timeoutAt(task, task.lease) : null
+}
+
+export function isoOrNull(time: number | null): string | null {
+  return time === null ? null : isoTime(time)
+}
+
+function parseOrNull(text: CanonicalJson | null): Json {
+  return text === null ? null : parseCanonical(text)
+}
+
+function isObject(value: Json): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

@@ -1,0 +1,115 @@
+import { isTerminal } from '../core/transitions.ts'
+import type { Hint } from '../store/store.ts'
+import type { Batch } from './batch.ts'
+import type { Engine } from './engine.ts'
+import type { TaskEvent } from './events.ts'
+import { Waiters } from './waiters.ts'
+
+/** Behind every event and hint stands a look at the store, at least this often while somebody waits. */
+const LOOK_EVERY_MS = 1000
+
+/** Delays that end further ahead are left to the regular look. */
+const MAX_TIMER_MS = 60_000
+
+/** Wakes waiting claims when there is work for them, and waits for a task when it ends. */
+export class Wakeups {
+  readonly claims = new Waiters()
+  stopped = false
+  readonly #engine: Engine
+  readonly #watchers = new Map<string, Watch>()
+  readonly #timers = new Set<NodeJS.Timeout>()
+  #look: NodeJS.Timeout | undefined
+
+  constructor(engine: Engine) {
+    this.#engine = engine
+  }
+
+  /** Starts the regular look; it ends by itself when nobody waits any more. */
+  keepLooking(): void {
+    this.#look ??= setInterval(() => this.#lookNow(), LOOK_EVERY_MS)
+  }
+
+  /** Calls back when the task has ended. Returns the way to stop watching. */
+  watch(tenant: number, taskId: string, onEnd: () => void): () => void {
+    const watch = this.#watchers.get(taskId) ?? { tenant, callbacks: new Set() }
+    watch.callbacks.add(onEnd)
+    this.#watchers.set(taskId, watch)
+    this.keepLooking()
+    return () => {
+      watch.callbacks.delete(onEnd)
+      if (watch.callbacks.size === 0) this.#watchers.delete(taskId)
+    }
+  }
+
+  committed(batch: Batch, events: readonly TaskEvent[]): void {
+    for (const event of events) {
+      if (isTerminal(event.status)) this.#ended(event.task_id)
+      if (event.wake_at !== null) this.#lookAt(event.tenant, event.wake_at - event.at)
+    }
+    if (this.claims.isEmpty) return
+    for (const { tenant, lane, count } of batch.ready()) {
+      const row = this.#engine.directory.of(tenant).get(lane)
+      if (row !== undefined) this.claims.ready(row, count)
+    }
+  }
+
+  /** Another process committed. How many tasks are left is unknown, so one of each kind of waiter looks. */
+  heard(hint: Hint): void {
+    if (hint.lanes.length > 0) this.claims.look(hint.tenant)
+    for (const taskId of hint.tasks) this.#ended(taskId)
+  }
+
+  stop(): void {
+    this.stopped = true
+    clearInterval(this.#look)
+    this.#look = undefined
+    for (const timer of this.#timers) clearTimeout(timer)
+    this.claims.release()
+    for (const taskId of [...this.#watchers.keys()]) this.#ended(taskId)
+  }
+
+  #ended(taskId: string): void {
+    for (const callback of this.#watchers.get(taskId)?.callbacks ?? []) callback()
+  }
+
+  /** A delay ends in this many ms: whoever waits then looks. */
+  #lookAt(tenant: number, delay: number): void {
+    if (this.claims.isEmpty || delay > MAX_TIMER_MS) return
+    const timer = setTimeout(() => {
+      this.#timers.delete(timer)
+      this.claims.look(tenant)
+    }, delay + 1)
+    this.#timers.add(timer)
+  }
+
+  #lookNow(): void {
+    if (this.claims.isEmpty && this.#watchers.size === 0) {
+      clearInterval(this.#look)
+      this.#look = undefined
+      return
+    }
+    for (const tenant of this.claims.tenants()) this.claims.look(tenant)
+    if (this.#engine.store.shared) void this.#checkWatched()
+  }
+
+  /** In a shared database a task may have ended in another process, and its hint been lost. */
+  async #checkWatched(): Promise<void> {
+    const byTenant = new Map<number, string[]>()
+    for (const [taskId, { tenant }] of this.#watchers) {
+      byTenant.set(tenant, [...(byTenant.get(tenant) ?? []), taskId])
+    }
+    for (const [tenant, taskIds] of byTenant) {
+      try {
+        const rows = await this.#engine.store.reads.statuses(tenant, taskIds)
+        for (const row of rows) if (isTerminal(row.status)) this.#ended(row.task_id)
+      } catch (error) {
+        this.#engine.report(error)
+      }
+    }
+  }
+}
+
+interface Watch {
+  readonly tenant: number
+  readonly callbacks: Set<() => void>
+}
