@@ -9,18 +9,20 @@ const NULL = canonical(null)
 
 /** The canonical text of an object whose members are canonical already. Keys are plain ASCII words. */
 export function assemble(members: Readonly<Record<string, CanonicalJson | null>>): CanonicalJson {
-  const parts: string[] = []
-  for (const key of Object.keys(members).sort()) parts.push(`"${key}":${members[key] ?? NULL}`)
-  return `{${parts.join(',')}}` as CanonicalJson
+  let text = ''
+  for (const key of Object.keys(members).sort()) {
+    text += `${text === '' ? '{' : ','}"${key}":${members[key] ?? NULL}`
+  }
+  return (text === '' ? '{}' : `${text}}`) as CanonicalJson
 }
 
 /** A receipt body: the members, and the version of their shape. */
 export function body(members: Readonly<Record<string, CanonicalJson | null>>): CanonicalJson {
-  return assemble({ ...members, schema_version: SCHEMA_VERSION })
+  return assemble({ schema_version: SCHEMA_VERSION, ...members })
 }
 
-/** Room for the other members of a body that carries a result. */
-const RESULT_ROOM = MAX_BODY_BYTES - 8 * 1024
+/** Leaves room for the other members: 4 KB of metadata, and a summary of 2,000 characters of up to 6 bytes each. */
+const RESULT_ROOM = MAX_BODY_BYTES - 20 * 1024
 
 /**
  * A result travels in its receipt while both fit; a larger one stays on the task, and the receipt carries its
@@ -46,9 +48,9 @@ export function resultReadyBody(
 ): CanonicalJson {
   return body({
     how_to_retrieve: null,
-    ...resultMembers(task_id, outcome.result, outcome),
     error: outcome.error,
     status: canonical(status),
+    ...resultMembers(task_id, outcome.result, outcome),
   })
 }
 

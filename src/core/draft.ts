@@ -2,7 +2,7 @@ import type { Relationship } from './command.ts'
 import type { Fault } from './errors.ts'
 import type { CanonicalJson } from './json.ts'
 import type { PrincipalKey } from './principal.ts'
-import { checkReceipt, type Receipt, type ReceiptType, receiptHash } from './receipt.ts'
+import { checkReceipt, type Receipt, type ReceiptType, receiptHash, type Statement } from './receipt.ts'
 import type { ProgressEntry, Task, TaskCore, TaskSpec } from './task.ts'
 import type { World } from './world.ts'
 
@@ -90,13 +90,10 @@ export class Draft {
 
   /** Writes a receipt and returns its seq. */
   receipt(draft: ReceiptDraft): number {
-    const { world } = this
+    const { tenant, now, settings } = this.world
     const seq = this.nextSeq
-    const unsigned = {
-      tenant: world.tenant.tenant,
-      seq,
+    const statement: Statement = {
       receipt_type: draft.type,
-      created_at: world.now,
       from: draft.from,
       to: draft.to,
       task_id: draft.task_id ?? null,
@@ -104,9 +101,15 @@ export class Draft {
       schedule_id: null,
       parents: draft.parents ?? [],
       body: draft.body,
-      instance: world.settings.instance_id,
     }
-    const receipt = { ...unsigned, hash: receiptHash(world.tenant.salt, unsigned) }
+    const receipt: Receipt = {
+      tenant: tenant.tenant,
+      seq,
+      created_at: now,
+      instance: settings.instance_id,
+      hash: receiptHash(tenant.salt, statement),
+      ...statement,
+    }
     checkReceipt(receipt, seq - 1, draft.closes ?? true)
     this.#receipts.push(receipt)
     return seq

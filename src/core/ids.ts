@@ -10,19 +10,19 @@ export interface Draw {
 export function taskId(now: number, draw: Draw): string {
   const time = now.toString(16).padStart(12, '0')
   const tail = draw.hex(10)
-  return `${time.slice(0, 8)}-${time.slice(8)}-7${tail.slice(0, 3)}-${variant(tail)}${tail.slice(4, 7)}-${tail.slice(7, 19)}`
+  return `${time.slice(0, 8)}-${time.slice(8)}-7${tail.slice(0, 3)}-${variant(tail[3])}${tail.slice(4, 7)}-${tail.slice(7, 19)}`
 }
 
 /** 128 random bits less the version marks: a lease id cannot be guessed. */
 export function leaseId(draw: Draw): string {
   const hex = draw.hex(16)
-  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-${variant(hex)}${hex.slice(17, 20)}-${hex.slice(20)}`
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-${variant(hex[16])}${hex.slice(17, 20)}-${hex.slice(20)}`
 }
 
 /** The random half of every receipt id of a tenant: two groups of a UUID, drawn when the tenant is made. */
 export function tenantSalt(draw: Draw): string {
   const hex = draw.hex(8)
-  return `${variant(hex)}${hex.slice(1, 4)}-${hex.slice(4)}`
+  return `${variant(hex[0])}${hex.slice(1, 4)}-${hex.slice(4)}`
 }
 
 /**
@@ -36,10 +36,8 @@ export function receiptId(salt: string, seq: number): string {
 
 /** The seq inside a receipt id of this tenant; undefined for anything else. */
 export function receiptSeq(salt: string, id: string): number | undefined {
-  if (id.length !== 36 || id[14] !== '8' || id.slice(19) !== salt) return undefined
-  const hex = id.slice(0, 8) + id.slice(9, 13) + id.slice(15, 18)
-  if (!/^[0-9a-f]{15}$/.test(hex)) return undefined
-  const seq = Number.parseInt(hex, 16)
+  if (!isUuid(id) || id[14] !== '8' || id.slice(19) !== salt) return undefined
+  const seq = Number.parseInt(id.slice(0, 8) + id.slice(9, 13) + id.slice(15, 18), 16)
   return seq >= 1 && Number.isSafeInteger(seq) ? seq : undefined
 }
 
@@ -50,6 +48,7 @@ export function isUuid(text: string): boolean {
   return UUID.test(text)
 }
 
-function variant(hex: string): string {
-  return '89ab'[Number.parseInt(hex[3] ?? '0', 16) & 3] ?? '8'
+/** A hex digit that keeps two of its random bits and says with the others that this is a UUID. */
+function variant(digit = '0'): string {
+  return '89ab'[Number.parseInt(digit, 16) & 3] ?? '8'
 }

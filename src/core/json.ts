@@ -13,7 +13,7 @@ export const MAX_DEPTH = 64
  * would treat differently. It is the only way into a stored JSON column.
  */
 export function canonical(value: unknown, path = ''): CanonicalJson {
-  return write(value, path, 1) as CanonicalJson
+  return write(value, path === '' ? [] : [path], 1) as CanonicalJson
 }
 
 /** Canonical text no longer than `limit` bytes. */
@@ -29,47 +29,71 @@ export function parseCanonical(text: CanonicalJson): Json {
   return JSON.parse(text)
 }
 
+/** Where a value stands. It becomes a text only when there is something to complain about. */
+type Trail = (string | number)[]
+
 /** `undefined` members are left out, as JSON.stringify does; `undefined` elements of arrays are refused. */
-function write(value: unknown, path: string, depth: number): string {
+function write(value: unknown, trail: Trail, depth: number): string {
   switch (typeof value) {
     case 'string':
-      checkText(value, path)
+      if (isUnclean(value)) checkText(value, pathOf(trail))
       return JSON.stringify(value)
     case 'number':
-      checkNumber(value, path)
-      return JSON.stringify(value)
+      if (!Number.isSafeInteger(value)) checkNumber(value, pathOf(trail))
+      // RFC 8785 writes numbers as ECMAScript does.
+      return String(value)
     case 'boolean':
       return value ? 'true' : 'false'
     case 'object':
       if (value === null) return 'null'
-      if (depth > MAX_DEPTH) throw invalid(path, `is nested deeper than ${MAX_DEPTH}`)
-      return Array.isArray(value) ? writeArray(value, path, depth) : writeObject(value, path, depth)
+      if (depth > MAX_DEPTH) throw invalid(pathOf(trail), `is nested deeper than ${MAX_DEPTH}`)
+      return Array.isArray(value) ? writeArray(value, trail, depth) : writeObject(value, trail, depth)
     default:
-      throw invalid(path, `is not JSON (${typeof value})`)
+      throw invalid(pathOf(trail), `is not JSON (${typeof value})`)
   }
 }
 
-function writeArray(array: readonly unknown[], path: string, depth: number): string {
-  const parts: string[] = []
-  for (let i = 0; i < array.length; i++) parts.push(write(array[i], `${path}[${i}]`, depth + 1))
-  return `[${parts.join(',')}]`
+function writeArray(array: readonly unknown[], trail: Trail, depth: number): string {
+  let text = '['
+  for (let i = 0; i < array.length; i++) {
+    trail.push(i)
+    text += (i === 0 ? '' : ',') + write(array[i], trail, depth + 1)
+    trail.pop()
+  }
+  return `${text}]`
 }
 
-function writeObject(object: object, path: string, depth: number): string {
+function writeObject(object: object, trail: Trail, depth: number): string {
   const prototype = Object.getPrototypeOf(object)
-  if (prototype !== Object.prototype && prototype !== null) throw invalid(path, 'is not a plain JSON object')
+  if (prototype !== Object.prototype && prototype !== null) {
+    throw invalid(pathOf(trail), 'is not a plain JSON object')
+  }
+  let text = '{'
   // RFC 8785 sorts by UTF-16 code units, which is what the default sort compares.
-  const keys = Object.keys(object).sort()
-  const parts: string[] = []
-  for (const key of keys) {
+  for (const key of Object.keys(object).sort()) {
     const member = (object as Record<string, unknown>)[key]
     if (member === undefined) continue
-    const memberPath = path === '' ? key : `${path}.${key}`
-    if (key === '__proto__') throw invalid(memberPath, 'is not an allowed key')
-    checkText(key, memberPath)
-    parts.push(`${JSON.stringify(key)}:${write(member, memberPath, depth + 1)}`)
+    trail.push(key)
+    if (key === '__proto__') throw invalid(pathOf(trail), 'is not an allowed key')
+    if (isUnclean(key)) checkText(key, pathOf(trail))
+    text += `${text === '{' ? '' : ','}${JSON.stringify(key)}:${write(member, trail, depth + 1)}`
+    trail.pop()
   }
-  return `{${parts.join(',')}}`
+  return `${text}}`
+}
+
+/** `a.b[2].c` */
+function pathOf(trail: Trail): string {
+  let path = ''
+  for (const step of trail) {
+    if (typeof step === 'number') path += `[${step}]`
+    else path += path === '' ? step : `.${step}`
+  }
+  return path
+}
+
+function isUnclean(text: string): boolean {
+  return text.includes('\0') || !text.isWellFormed()
 }
 
 export function checkText(text: string, path: string): void {

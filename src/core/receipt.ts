@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { Fault } from './errors.ts'
 import { receiptId } from './ids.ts'
-import { type CanonicalJson, canonical } from './json.ts'
+import type { CanonicalJson } from './json.ts'
 import type { PrincipalKey } from './principal.ts'
 import { isTerminalType } from './termination.ts'
 
@@ -29,12 +29,9 @@ export const MAX_BODY_BYTES = 64 * 1024
 export const MAX_PARENTS = 10
 export const MAX_ARTIFACTS = 100
 
-/** An immutable proof of one step. Parents are named by seq; both are of the same tenant. */
-export interface Receipt {
-  readonly tenant: number
-  readonly seq: number
+/** What a receipt says. Parents are named by seq; all are of the same tenant. */
+export interface Statement {
   readonly receipt_type: ReceiptType
-  readonly created_at: number
   readonly from: PrincipalKey
   readonly to: PrincipalKey
   readonly task_id: string | null
@@ -42,27 +39,28 @@ export interface Receipt {
   readonly schedule_id: string | null
   readonly parents: readonly number[]
   readonly body: CanonicalJson
+}
+
+/** An immutable proof of one step: a statement, and its place in the ledger. */
+export interface Receipt extends Statement {
+  readonly tenant: number
+  readonly seq: number
+  readonly created_at: number
   readonly hash: string
   readonly instance: string
 }
 
-/**
- * What makes two receipts the same statement: everything but time, place and delivery. Used for comparing, not
- * as a cryptographic proof.
- */
-export function receiptHash(salt: string, receipt: Omit<Receipt, 'hash'>): string {
-  const parents = [...receipt.parents].sort((a, b) => a - b).map((seq) => receiptId(salt, seq))
-  const head = canonical({
-    from: receipt.from,
-    lease_id: receipt.lease_id,
-    parents,
-    receipt_type: receipt.receipt_type,
-    schedule_id: receipt.schedule_id,
-    task_id: receipt.task_id,
-    to: receipt.to,
-  })
-  // "body" sorts before every other key, so this is the canonical text of the whole.
-  return hash('sha256', `{"body":${receipt.body},${head.slice(1)}`)
+/** Equal for equal statements, whenever and wherever they were made. For comparing, not a cryptographic proof. */
+export function receiptHash(salt: string, statement: Statement): string {
+  return hash('sha256', canonicalStatement(salt, statement))
+}
+
+/** The RFC 8785 text of a statement, written out because it is made for every receipt. */
+function canonicalStatement(salt: string, statement: Statement): string {
+  const { parents } = statement
+  const ordered = parents.length > 1 ? [...parents].sort((a, b) => a - b) : parents
+  const ids = ordered.map((seq) => `"${receiptId(salt, seq)}"`)
+  return `{"body":${statement.body},"from":${JSON.stringify(statement.from)},"lease_id":${JSON.stringify(statement.lease_id)},"parents":[${ids}],"receipt_type":"${statement.receipt_type}","schedule_id":${JSON.stringify(statement.schedule_id)},"task_id":${JSON.stringify(statement.task_id)},"to":${JSON.stringify(statement.to)}}`
 }
 
 /**

@@ -108,7 +108,7 @@ export class CommitQueue {
     const granted: Handout[] = []
     for (const grant of answer.granted) {
       const spec = specOf(grant.task.tenant, grant.task.seq)
-      if (spec !== undefined) granted.push({ ...grant, spec })
+      if (spec !== undefined) granted.push({ spec, ...grant })
     }
     if (granted.length === answer.granted.length) entry.resolve({ granted, now: answer.now })
     else entry.reject(new Fault('INTERNAL_ERROR'))

@@ -19,11 +19,10 @@ export const json = z.custom<Json>((value) => value !== undefined, 'is required'
 
 export const ONE_YEAR = 365 * 24 * 3600
 
+const NO_SUCH_TASK = 'is not the id of a task'
+
 /** A task that does not exist and one that cannot exist are the same to a caller. */
-export const taskId = z.string().refine(isUuid, {
-  error: () => 'is not a task id',
-  params: { code: 'TASK_NOT_FOUND' },
-})
+export const taskId = z.string().refine(isUuid, NO_SUCH_TASK)
 
 /** A lease id that cannot exist is a wrong lease. */
 export const leaseId = text(128)
@@ -39,12 +38,6 @@ export function parse<Schema extends z.ZodType>(schema: Schema, input: unknown):
   if (parsed.success) return parsed.data
   const issue = parsed.error.issues[0]
   const path = issue?.path.join('.') ?? ''
-  if (
-    issue?.code === 'custom' &&
-    issue.params?.code === 'TASK_NOT_FOUND' &&
-    typeof issue.input !== 'number'
-  ) {
-    throw new Fault('TASK_NOT_FOUND')
-  }
+  if (issue?.message === NO_SUCH_TASK) throw new Fault('TASK_NOT_FOUND', { path })
   throw invalid(path, issue?.message ?? 'does not fit')
 }

@@ -22,6 +22,8 @@ import type { Loaded, Mark } from '../store/store.ts'
 import type { TenantLanes } from './directory.ts'
 import { merge, ReadyQueue } from './ready.ts'
 
+type Mutable<T> = { -readonly [K in keyof T]: T[K] }
+
 interface Setting {
   readonly settings: Settings
   readonly draw: Draw
@@ -33,7 +35,7 @@ export class TenantWorld implements World {
   readonly settings: Settings
   readonly draw: Draw
   readonly now: number
-  tenant: Tenant
+  readonly tenant: Mutable<Tenant>
 
   readonly #lanes: TenantLanes
   readonly #tasks = new Map<string, Task>()
@@ -63,7 +65,7 @@ export class TenantWorld implements World {
     this.settings = settings
     this.draw = draw
     this.now = loaded.now
-    this.tenant = tenant
+    this.tenant = { ...tenant }
     this.#lanes = lanes
     const mine = (row: { readonly tenant: number }) => row.tenant === tenant.tenant
     for (const task of loaded.tasks) if (mine(task)) this.#know(task)
@@ -140,7 +142,7 @@ export class TenantWorld implements World {
     }
     if (decision.receipts.length > 0) {
       this.newReceipts.push(...decision.receipts)
-      this.tenant = { ...this.tenant, seq: this.tenant.seq + decision.receipts.length }
+      this.tenant.seq += decision.receipts.length
     }
     for (const receipt of decision.receipts) {
       if (receipt.receipt_type !== 'receipt.acknowledged') continue
@@ -196,7 +198,7 @@ export class TenantWorld implements World {
     if (known !== undefined) return known.lane
     this.#checkLaneLimits(type === null)
     const lane = { tenant: this.tenant.tenant, lane: this.tenant.lanes + 1, type, capabilities, priority }
-    this.tenant = { ...this.tenant, lanes: lane.lane }
+    this.tenant.lanes = lane.lane
     this.#newLanes.set(name, lane)
     return lane.lane
   }
@@ -233,16 +235,11 @@ export class TenantWorld implements World {
   }
 
   #count(before: Task | undefined, after: Task): void {
+    const { tenant } = this
     const wasOpen = before !== undefined && isOpen(before)
-    const open = Number(isOpen(after)) - Number(wasOpen)
-    const leases = Number(isHeld(after)) - Number(isHeld(before))
-    const claimed = isHeld(after) && !isHeld(before)
-    this.tenant = {
-      ...this.tenant,
-      open_tasks: this.tenant.open_tasks + open,
-      active_leases: this.tenant.active_leases + leases,
-      clock: claimed ? Math.max(this.tenant.clock, after.rank) : this.tenant.clock,
-    }
+    tenant.open_tasks += Number(isOpen(after)) - Number(wasOpen)
+    tenant.active_leases += Number(isHeld(after)) - Number(isHeld(before))
+    if (isHeld(after) && !isHeld(before)) tenant.clock = Math.max(tenant.clock, after.rank)
   }
 
   /** A new task takes its owner's next turn. */

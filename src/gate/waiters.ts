@@ -10,7 +10,7 @@ export class Waiter {
   /** Waiters with the same profile could take the same tasks. */
   readonly profile: string
   #wakeup: Wakeup | undefined
-  #resolve: ((wakeup: Wakeup) => void) | undefined
+  #resolve: (() => void) | undefined
 
   constructor(tenant: number, wanted: Wanted) {
     this.tenant = tenant
@@ -22,14 +22,21 @@ export class Waiter {
     return this.#wakeup !== undefined
   }
 
+  /** Whether it waits, rather than claims at this moment. */
+  get isAsleep(): boolean {
+    return this.#resolve !== undefined && !this.isAwake
+  }
+
+  /** The first reason counts, but nothing outdoes the end of the wait. */
   wake(wakeup: Wakeup): void {
-    this.#wakeup ??= wakeup
-    this.#resolve?.(this.#wakeup)
+    if (this.#wakeup === undefined || wakeup === 'timeout') this.#wakeup = wakeup
+    this.#resolve?.()
   }
 
   /** Resolves at the next wakeup, or at once if there was one since the last. */
   async sleep(): Promise<Wakeup> {
-    const wakeup = this.#wakeup ?? (await new Promise<Wakeup>((resolve) => (this.#resolve = resolve)))
+    if (this.#wakeup === undefined) await new Promise<void>((resolve) => (this.#resolve = resolve))
+    const wakeup = this.#wakeup ?? 'look'
     this.#wakeup = undefined
     this.#resolve = undefined
     return wakeup
@@ -62,13 +69,7 @@ export class Waiters {
 
   /** As many tasks became ready in a lane: as many waiters that could take them are woken, not all. */
   ready(lane: Lane, count: number): void {
-    let left = count
-    for (const waiter of this.#tenants.get(lane.tenant) ?? []) {
-      if (left === 0) return
-      if (waiter.isAwake || !takes(waiter.wanted, lane)) continue
-      waiter.wake('ready')
-      left--
-    }
+    this.#wake(lane.tenant, 'ready', count, (waiter) => takes(waiter.wanted, lane))
   }
 
   /** One waiter of each profile looks; if it finds something it sends the next one of its profile. */
@@ -76,23 +77,30 @@ export class Waiters {
     const seen = new Set<string>()
     for (const waiter of this.#tenants.get(tenant) ?? []) {
       if (seen.has(waiter.profile)) continue
-      seen.add(waiter.profile)
+      if (waiter.isAsleep) seen.add(waiter.profile)
       waiter.wake('look')
     }
   }
 
   /** The next waiter like this one looks too. */
   sendNext(like: Waiter): void {
-    for (const waiter of this.#tenants.get(like.tenant) ?? []) {
-      if (waiter === like || waiter.isAwake || waiter.profile !== like.profile) continue
-      waiter.wake('look')
-      return
-    }
+    this.#wake(like.tenant, 'look', 1, (waiter) => waiter !== like && waiter.profile === like.profile)
   }
 
   /** Everybody stops waiting. */
   release(): void {
     for (const waiters of this.#tenants.values()) for (const waiter of waiters) waiter.wake('timeout')
+  }
+
+  /** One that claims at this moment may come back with other work, so it is told too but not counted. */
+  #wake(tenant: number, wakeup: Wakeup, count: number, fits: (waiter: Waiter) => boolean): void {
+    let left = count
+    for (const waiter of this.#tenants.get(tenant) ?? []) {
+      if (left === 0) return
+      if (waiter.isAwake || !fits(waiter)) continue
+      if (waiter.isAsleep) left--
+      waiter.wake(wakeup)
+    }
   }
 }
 

@@ -4,7 +4,7 @@ import type { Decision, Draft } from '../draft.ts'
 import { leaseId } from '../ids.ts'
 import { canonical } from '../json.ts'
 import { leaseEnd } from '../lease.ts'
-import type { Lease, QueuedTask } from '../task.ts'
+import { asHeld, type Lease, type QueuedTask } from '../task.ts'
 import { checkTransition } from '../transitions.ts'
 
 export function claim(draft: Draft, command: Claim): Decision<Answers['claim']> {
@@ -50,8 +50,7 @@ function grant(draft: Draft, task: QueuedTask, command: Claim): Granted {
     expires_at: Math.min(world.now + command.ttl_ms, leaseEnd(task, world.now, world.settings)),
     renewals: 0,
   }
-  const { next_eligible_at: _, ...core } = task
   const fence = task.fence + 1
-  draft.task({ ...core, status: 'leased', lease, fence, started_at: null, updated_at: world.now })
+  draft.task(asHeld(task, { fence, updated_at: world.now, status: 'leased', lease, started_at: null }))
   return { task, lease, fence }
 }

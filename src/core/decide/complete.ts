@@ -70,9 +70,9 @@ function completed(draft: Draft, task: TaskCore, command: Complete, locatable: b
     parents: locatable ? [task.seq] : [],
     closes: locatable,
     body: body({
-      ...resultMembers(task.task_id, command.result, command),
       completion_metadata: command.completion_metadata,
       result_summary: canonical(command.result_summary),
+      ...resultMembers(task.task_id, command.result, command),
     }),
   })
 }

@@ -17,7 +17,7 @@ export function fail(draft: Draft, command: Fail): Decision<Answers['fail']> {
     return draft.done({ requeued: false, next_eligible_at: null, seq: known.outcome.receipt_seq })
   }
   const task = checkLease(known, command, draft.world.now)
-  return draft.done(failed(draft, task, { ...command, from: command.holder }))
+  return draft.done(failed(draft, task, { from: command.holder, ...command }))
 }
 
 interface Failure {

@@ -3,7 +3,7 @@ import type { Draft } from '../draft.ts'
 import type { CanonicalJson } from '../json.ts'
 import type { Evidence } from '../locatability.ts'
 import { GATE } from '../principal.ts'
-import type { DoneTask, OpenTask, Outcome } from '../task.ts'
+import { asDone, type EndedLease, type OpenTask, type Outcome } from '../task.ts'
 import type { TerminalStatus } from '../transitions.ts'
 import { type Cause, checkTransition } from '../transitions.ts'
 
@@ -34,7 +34,15 @@ export function finish(draft: Draft, task: OpenTask, ending: Ending): void {
     obligation_open: ending.obligation_open,
     dead_letter: ending.dead_letter,
   }
-  draft.task(doneTask(task, ending.status, outcome, now))
+  draft.task(
+    asDone(task, {
+      updated_at: now,
+      status: ending.status,
+      lease: endedLease(task),
+      started_at: task.status === 'queued' ? null : task.started_at,
+      outcome,
+    }),
+  )
   draft.receipt({
     type: 'task.result_ready',
     from: GATE,
@@ -46,11 +54,8 @@ export function finish(draft: Draft, task: OpenTask, ending: Ending): void {
   if (!ending.obligation_open) draft.close(task)
 }
 
-function doneTask(task: OpenTask, status: TerminalStatus, outcome: Outcome, now: number): DoneTask {
-  if (task.status === 'queued') {
-    const { next_eligible_at: _, ...core } = task
-    return { ...core, status, lease: null, started_at: null, outcome, updated_at: now }
-  }
+function endedLease(task: OpenTask): EndedLease | null {
+  if (task.status === 'queued') return null
   const { lease_id, holder, worker_id } = task.lease
-  return { ...task, status, lease: { lease_id, holder, worker_id }, outcome, updated_at: now }
+  return { lease_id, holder, worker_id }
 }

@@ -1,5 +1,5 @@
 import type { Draft } from '../draft.ts'
-import type { HeldTask, QueuedTask } from '../task.ts'
+import { asQueued, type HeldTask, type QueuedTask } from '../task.ts'
 import { type Cause, checkTransition } from '../transitions.ts'
 import { anomaly } from './anomaly.ts'
 
@@ -11,14 +11,12 @@ export function requeue(
   changes: Partial<Pick<QueuedTask, 'attempt' | 'expiry_count' | 'next_eligible_at'>>,
 ): void {
   checkTransition(task.status, cause)
-  const { lease: _lease, started_at: _started, ...core } = task
-  const queued: QueuedTask = {
-    ...core,
-    next_eligible_at: null,
-    ...changes,
-    status: 'queued',
+  const queued = asQueued(task, {
+    attempt: changes.attempt ?? task.attempt,
+    expiry_count: changes.expiry_count ?? task.expiry_count,
+    next_eligible_at: changes.next_eligible_at ?? null,
     updated_at: draft.world.now,
-  }
+  })
   draft.task(queued)
   if (queued.attempt >= queued.max_attempts) {
     anomaly(draft, queued, 'max_attempts_exceeded', {

@@ -31,6 +31,7 @@ export async function waitForTask(
   })
   const timer = setTimeout(stopWaiting, wait_seconds * 1000)
   signal?.addEventListener('abort', stopWaiting)
+  if (signal?.aborted) stopWaiting()
   // Watched before it is read, so that its end cannot fall in between.
   const unwatch = engine.wakeups.watch(tenant, task_id, stopWaiting)
   try {

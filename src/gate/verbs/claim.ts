@@ -46,6 +46,8 @@ export async function claim(
     max_tasks: asked.max_tasks ?? 1,
     ttl_ms: leaseMs(engine, asked.lease_ttl_seconds),
   }
+  // A lease for a caller that has gone would only have to expire.
+  if (signal?.aborted) return { tasks: [] }
   const waitMs = (asked.wait_seconds ?? 0) * 1000
   if (waitMs === 0 || engine.wakeups.stopped) return offers(await engine.submit(command))
   return offers(await claimOrWait(engine, command, waitMs, signal))

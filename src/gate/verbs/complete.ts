@@ -28,10 +28,11 @@ export interface CompleteAnswer {
 export async function complete(engine: Engine, caller: Caller, input: unknown): Promise<CompleteAnswer> {
   const asked = parse(completeInput, input)
   const lease = await leaseCall(engine, caller, asked)
+  const { artifacts, delivery_proof } = readEvidence(asked.artifacts, asked.delivery_proof)
   const { seq, obligation_open } = await engine.submit({
     verb: 'complete',
-    ...lease,
-    ...readEvidence(asked.artifacts, asked.delivery_proof),
+    artifacts,
+    delivery_proof,
     result: canonicalWithin(asked.result, 'result', engine.settings.max_payload_bytes),
     result_summary: asked.result_summary ?? null,
     completion_metadata: canonicalWithin(
@@ -39,6 +40,7 @@ export async function complete(engine: Engine, caller: Caller, input: unknown): 
       'completion_metadata',
       MAX_METADATA_BYTES,
     ),
+    ...lease,
   })
   const tenant = await engine.tenant(caller.tenant)
   return { ok: true, receipt_id: engine.receiptId(tenant, seq), obligation_open }

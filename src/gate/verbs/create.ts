@@ -65,7 +65,7 @@ export async function submitCreate(
   command: Create,
 ): Promise<CreateAnswer> {
   const { seq, ...answer } = await engine.submit(command)
-  return { ...answer, receipt_id: engine.receiptId(tenant, seq) }
+  return { receipt_id: engine.receiptId(tenant, seq), ...answer }
 }
 
 export function createCommand(

@@ -28,10 +28,10 @@ export async function fail(engine: Engine, caller: Caller, input: unknown): Prom
   const lease = await leaseCall(engine, caller, asked)
   const { requeued, next_eligible_at, seq } = await engine.submit({
     verb: 'fail',
-    ...lease,
     error: canonicalWithin(asked.error, 'error', MAX_ERROR_BYTES),
     retryable: asked.retryable ?? false,
     retry_after_ms: asked.retry_after_seconds === undefined ? null : asked.retry_after_seconds * 1000,
+    ...lease,
   })
   const tenant = await engine.tenant(caller.tenant)
   return {

@@ -19,9 +19,9 @@ export async function progress(engine: Engine, caller: Caller, input: unknown) {
   const lease = await leaseCall(engine, caller, asked)
   const { expires_at, now } = await engine.submit({
     verb: 'progress',
-    ...lease,
     progress: canonicalWithin(asked.progress, 'progress', MAX_PROGRESS_BYTES),
     extend_ms: asked.extend_by_seconds === undefined ? null : leaseMs(engine, asked.extend_by_seconds),
+    ...lease,
   })
   return { ok: true, expires_at: isoTime(expires_at), expires_in_ms: expires_at - now } as const
 }

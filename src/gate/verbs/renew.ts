@@ -21,6 +21,6 @@ export async function renew(engine: Engine, caller: Caller, input: unknown): Pro
   const asked = parse(renewInput, input)
   const lease = await leaseCall(engine, caller, asked)
   const extend_ms = leaseMs(engine, asked.extend_by_seconds)
-  const { expires_at, renewals_left, now } = await engine.submit({ verb: 'renew', ...lease, extend_ms })
+  const { expires_at, renewals_left, now } = await engine.submit({ verb: 'renew', extend_ms, ...lease })
   return { ok: true, expires_at: isoTime(expires_at), expires_in_ms: expires_at - now, renewals_left }
 }

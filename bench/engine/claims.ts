@@ -1,0 +1,68 @@
+import type { Gate } from '../../dist/gate/gate.js'
+import type { Report } from '../report.ts'
+import { median, times } from '../stats.ts'
+import { type Database, type Databases, openGateOn, type StoreName } from './databases.ts'
+import { multiplyTask } from './fill.ts'
+import { AGENT, PAYLOAD, workerCaller } from './lifecycle.ts'
+
+const MILLION = 1_000_000
+const READY = 1_000
+const ROUNDS = 5
+const CLAIMS_PER_ROUND = 60
+
+/** What stands in the queue besides the thousand tasks that can be claimed. */
+const BACKLOGS = {
+  'nothing else': null,
+  '1,000,000 queued': { type: 'summarise' },
+  '1,000,000 delayed': { type: 'summarise', delay_seconds: 86_400 },
+  '1,000,000 that need another capability': { type: 'summarise', requirements: { capabilities: ['gpu'] } },
+}
+
+/** Claim cost against the size of the queue. The queues take turns, so that all see the same weather. */
+export async function claimScaling(report: Report, databases: Databases, store: StoreName): Promise<void> {
+  const queues: { name: string; database: Database; gate: Gate; taken: number[] }[] = []
+  for (const [name, backlog] of Object.entries(BACKLOGS)) {
+    const database = await databases.create(store)
+    await fill(database, { type: 'summarise' }, READY)
+    if (backlog !== null) await fill(database, backlog, MILLION)
+    queues.push({ name, database, gate: await openGateOn(database), taken: [] })
+  }
+  for (let round = 0; round <= ROUNDS; round++) {
+    for (const queue of queues) {
+      const taken = await times(CLAIMS_PER_ROUND, () => claimOne(queue.gate))
+      // The first round warms caches and plans.
+      if (round > 0) queue.taken.push(...taken)
+    }
+  }
+  const base = median(queues[0]?.taken ?? [])
+  for (const { name, taken } of queues) {
+    const p50 = median(taken)
+    report.add({
+      name: `${store}: claim p50, ${name}`,
+      figure: p50 / base,
+      unit: 'x of 1,000',
+      note: `${p50.toFixed(2)} ms`,
+      target: { atMost: 1.5 },
+    })
+  }
+  for (const { gate, database } of queues) {
+    await gate.close()
+    await database.drop()
+  }
+}
+
+let turn = 0
+
+/** Every other worker takes any type, so that both indexes are used. */
+async function claimOne(gate: Gate): Promise<void> {
+  const accept = ++turn % 2 === 0 ? { accept_types: ['summarise'] } : {}
+  const { tasks } = await gate.claim(workerCaller('worker-1'), { worker_id: 'worker-1', ...accept })
+  if (tasks.length !== 1) throw new Error('a claim found nothing')
+}
+
+export async function fill(database: Database, input: object, count: number): Promise<void> {
+  const gate = await openGateOn(database)
+  const { task_id } = await gate.create(AGENT, { ...input, payload: PAYLOAD })
+  await gate.close()
+  await multiplyTask(database, task_id, count - 1)
+}

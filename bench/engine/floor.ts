@@ -1,0 +1,46 @@
+import { taskId } from '../../dist/core/ids.js'
+import { cryptoDraw } from '../../dist/core/random.js'
+import type { Receipt } from '../../dist/core/receipt.js'
+import type { Sample } from './sample.ts'
+
+/** What the floor writes for one task at one step: the engine's rows, with other numbers. */
+export interface Step {
+  readonly task_id: string
+  readonly seq: number
+  readonly receipts: readonly Receipt[]
+}
+
+/** One batch of the floor: tasks that are created, tasks of the batch before that are claimed, and so on. */
+export interface FloorBatch {
+  readonly created: readonly Step[]
+  readonly claimed: readonly Step[]
+  readonly completed: readonly Step[]
+  readonly lastSeq: number
+}
+
+/** Makes the batches of the floor, each with as many lifecycles' worth of rows. */
+export function* floorBatches(sample: Sample, lifecycles: number): Generator<FloorBatch> {
+  const draw = cryptoDraw()
+  let seq = 0
+  const step = (of: { task_id: string; seq: number }, receipts: readonly Receipt[]): Step => ({
+    ...of,
+    receipts: receipts.map((receipt) => ({
+      ...receipt,
+      seq: ++seq,
+      task_id: of.task_id,
+      parents: receipt.parents.length > 0 ? [of.seq] : [],
+    })),
+  })
+  let queued: Step[] = []
+  let leased: Step[] = []
+  for (;;) {
+    const created = Array.from({ length: lifecycles }, () =>
+      step({ task_id: taskId(Date.now(), draw), seq: seq + 1 }, sample.created.receipts),
+    )
+    const claimed = queued.map((task) => step(task, sample.claimed.receipts))
+    const completed = leased.map((task) => step(task, sample.completed.receipts))
+    yield { created, claimed, completed, lastSeq: seq }
+    queued = created
+    leased = claimed
+  }
+}

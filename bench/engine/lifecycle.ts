@@ -1,0 +1,42 @@
+import type { Caller } from '../../dist/core/principal.js'
+import type { Gate } from '../../dist/gate/gate.js'
+
+export const AGENT: Caller = { tenant: 'default', principal: { kind: 'agent', id: 'alice' }, role: 'agent' }
+
+export function workerCaller(id: string): Caller {
+  return { tenant: 'default', principal: { kind: 'worker', id }, role: 'worker' }
+}
+
+/** About 240 bytes as canonical text. */
+export const PAYLOAD = {
+  document: 'report-2026-11.pdf',
+  note: 'x'.repeat(150),
+  pages: [1, 2, 3, 5, 8, 13, 21],
+}
+export const RESULT = { pages: 21, words: 5120, language: 'en' }
+export const ARTIFACTS = [{ type: 's3', url: 's3://bucket/reports/2026-11/summary.json' }]
+
+/** Each caller creates a task, claims one and completes it, again and again; returns lifecycles per second. */
+export async function lifecyclesPerSecond(gate: Gate, callers: number, seconds: number): Promise<number> {
+  const start = performance.now()
+  const end = start + seconds * 1000
+  const counts = await Promise.all(
+    Array.from({ length: callers }, (_, i) => live(gate, `worker-${i}`, () => performance.now() < end)),
+  )
+  const total = counts.reduce((sum, count) => sum + count, 0)
+  return total / ((performance.now() - start) / 1000)
+}
+
+async function live(gate: Gate, worker_id: string, goOn: () => boolean): Promise<number> {
+  const worker = workerCaller(worker_id)
+  let completed = 0
+  while (goOn()) {
+    await gate.create(AGENT, { type: 'summarise', payload: PAYLOAD })
+    const { tasks } = await gate.claim(worker, { worker_id })
+    for (const { task_id, lease_id } of tasks) {
+      await gate.complete(worker, { worker_id, task_id, lease_id, result: RESULT, artifacts: ARTIFACTS })
+      completed++
+    }
+  }
+  return completed
+}

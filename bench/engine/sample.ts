@@ -1,0 +1,58 @@
+import type { Obligation } from '../../dist/core/draft.js'
+import type { Receipt } from '../../dist/core/receipt.js'
+import type { DoneTask, OpenTask, TaskSpec } from '../../dist/core/task.js'
+import { openGate } from '../../dist/gate/gate.js'
+import { openSqliteStore } from '../../dist/store/sqlite/store.js'
+import { type Changes, isNeed } from '../../dist/store/store.js'
+import { AGENT, ARTIFACTS, PAYLOAD, RESULT, workerCaller } from './lifecycle.ts'
+
+/** The rows that the engine writes for one lifecycle, as a pattern for the floor. */
+export interface Sample {
+  readonly created: { task: OpenTask; spec: TaskSpec; receipts: readonly Receipt[]; obligation: Obligation }
+  readonly claimed: { task: OpenTask; receipts: readonly Receipt[] }
+  readonly completed: { task: DoneTask; receipts: readonly Receipt[] }
+}
+
+/** Runs one lifecycle and keeps what was written. */
+export async function takeSample(): Promise<Sample> {
+  const store = await openSqliteStore({ path: ':memory:' })
+  const written: Changes[] = []
+  const commit = store.commit.bind(store)
+  store.commit = (need, decide) =>
+    commit(need, (loaded) => {
+      const changes = decide(loaded)
+      if (!isNeed(changes)) written.push(changes)
+      return changes
+    })
+  const gate = openGate({ store, sweeping: false })
+  const worker = workerCaller('worker-1')
+  await gate.create(AGENT, { type: 'summarise', payload: PAYLOAD })
+  const { tasks } = await gate.claim(worker, { worker_id: 'worker-1' })
+  for (const { task_id, lease_id } of tasks) {
+    await gate.complete(worker, {
+      worker_id: 'worker-1',
+      task_id,
+      lease_id,
+      result: RESULT,
+      artifacts: ARTIFACTS,
+    })
+  }
+  await gate.close()
+  const [create, claim, complete] = written
+  return {
+    created: {
+      task: first(create?.inserted),
+      spec: first(create?.specs),
+      receipts: create?.receipts ?? [],
+      obligation: first(create?.opened),
+    },
+    claimed: { task: first(claim?.updated), receipts: claim?.receipts ?? [] },
+    completed: { task: first(complete?.finished), receipts: complete?.receipts ?? [] },
+  }
+}
+
+function first<T>(rows: readonly T[] | undefined): T {
+  const row = rows?.[0]
+  if (row === undefined) throw new Error('the sample lifecycle wrote less than expected')
+  return row
+}

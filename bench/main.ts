@@ -1,0 +1,23 @@
+import { parseArgs } from 'node:util'
+import { engine } from './engine/index.ts'
+import { Report } from './report.ts'
+
+const SUITES: Record<string, (report: Report) => Promise<void>> = { engine }
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { json: { type: 'string' } },
+})
+const name = positionals[0] ?? 'engine'
+const suite = SUITES[name]
+if (suite === undefined) {
+  console.error(`There is no suite "${name}". Suites: ${Object.keys(SUITES).join(', ')}`)
+  process.exit(2)
+}
+const report = new Report()
+await suite(report)
+if (values.json !== undefined) report.write(values.json, name)
+if (report.missed.length > 0) {
+  console.error(`\nMissed: ${report.missed.map((row) => row.name).join('; ')}`)
+  process.exitCode = 1
+}

@@ -1,0 +1,157 @@
+import type pg from 'pg'
+import type { TaskSpec } from '../../core/task.ts'
+import type { Tenant } from '../../core/world.ts'
+import {
+  type Changes,
+  type Committed,
+  emptyLoaded,
+  type Hint,
+  isNeed,
+  type Loaded,
+  type Need,
+  StoreError,
+} from '../store.ts'
+import { bareArray, textArray } from './arrays.ts'
+import { parameters } from './columns.ts'
+import { ignore, pipelined, run, settled } from './database.ts'
+import { commitFailure, failure } from './failure.ts'
+import { CLOCK, load, loadDone } from './load.ts'
+import { SEQ_KEY } from './shapes.ts'
+import { writes, writesOf } from './write.ts'
+
+export interface Surroundings {
+  /** Instead of the database's clock. */
+  readonly now: (() => number) | undefined
+  /** Hints as the payloads of notifications. */
+  readonly encode: (hints: readonly Hint[]) => string[]
+}
+
+/** More looks mean that `decide` will never be content. */
+const MAX_LOOKS = 16
+
+const BEGIN = 'BEGIN ISOLATION LEVEL READ COMMITTED'
+const SEE_TENANTS = { name: 'see_tenants', text: `SELECT set_config('asyncgate.tenants', $1, true)` }
+const LOCK_TENANTS = {
+  name: 'lock_tenants',
+  text: `SELECT tenant, salt, seq, clock, open_tasks, active_leases, lanes, committed_at FROM tenants
+         WHERE tenant = ANY ($1::int[]) ORDER BY tenant FOR UPDATE`,
+}
+const READ_CLOCK = { name: 'read_clock', text: `SELECT ${CLOCK} AS now` }
+const NOTIFY = {
+  name: 'notify',
+  text: `SELECT pg_notify('asyncgate', payload) FROM unnest($1::text[]) payload`,
+}
+
+/** One transaction on a connection that is free: one round trip to look, one to write and commit. */
+export async function commit(
+  client: pg.Client,
+  need: Need,
+  decide: (loaded: Loaded) => Changes | Need,
+  around: Surroundings,
+): Promise<Committed> {
+  const loaded = emptyLoaded(0)
+  let wanted = need
+  for (let looks = 1; looks <= MAX_LOOKS; looks++) {
+    await look(client, wanted, loaded, around, looks === 1)
+    const decided = decide(loaded)
+    if (!isNeed(decided)) return write(client, decided, loaded, around)
+    wanted = decided
+  }
+  throw new Error(`after ${MAX_LOOKS} looks something is still missing`)
+}
+
+async function look(
+  client: pg.Client,
+  need: Need,
+  loaded: Loaded,
+  { now }: Surroundings,
+  first: boolean,
+): Promise<void> {
+  const locked = loaded.tenants.map(({ tenant }) => tenant)
+  const fresh = need.tenants.filter((tenant) => !locked.includes(tenant))
+  try {
+    await settled(
+      pipelined(client, () => [
+        ...(first ? [client.query(BEGIN)] : []),
+        ...(first || fresh.length > 0 ? lock(client, locked, fresh, loaded, now === undefined) : []),
+        ...load(client, need, loaded, now?.() ?? null),
+      ]),
+    )
+    if (now !== undefined) loaded.now = now()
+    await loadDone(client, need, loaded)
+  } catch (error) {
+    throw failure(error)
+  }
+}
+
+/**
+ * Locking, reading the clock and loading are statements of their own: what a statement reads besides the rows that
+ * it waits for is as old as its start.
+ */
+function lock(
+  client: pg.Client,
+  locked: readonly number[],
+  fresh: readonly number[],
+  loaded: Loaded,
+  readsClock: boolean,
+): Promise<unknown>[] {
+  // Never behind the last commit of a tenant, whichever server made it.
+  const advance = (time: number) => {
+    loaded.now = Math.max(loaded.now, time)
+  }
+  const answers: Promise<unknown>[] = [
+    run(client, SEE_TENANTS, [bareArray([...locked, ...fresh])]),
+    run<Tenant & { committed_at: number }>(client, LOCK_TENANTS, [bareArray(fresh)]).then((rows) => {
+      for (const { committed_at, ...tenant } of rows) {
+        loaded.tenants.push(tenant)
+        advance(committed_at)
+      }
+    }),
+  ]
+  if (readsClock) {
+    answers.push(run<{ now: number }>(client, READ_CLOCK).then(([row]) => advance(row?.now ?? 0)))
+  }
+  return answers
+}
+
+async function write(
+  client: pg.Client,
+  changes: Changes,
+  loaded: Loaded,
+  { encode }: Surroundings,
+): Promise<Committed> {
+  const calls = writesOf(changes, loaded)
+  // Where nothing changes, a rollback is as good and spares the wait for the disk.
+  const ending = calls.length > 0 ? 'COMMIT' : 'ROLLBACK'
+  const sent = pipelined(client, () => {
+    const written = calls.map(({ name, values }) => run(client, { name, text: writes[name] }, values))
+    const specs = grantedSpecs(client, changes)
+    const ended = client.query(ending)
+    notify(client, encode(changes.hints))
+    return { written, specs, ended }
+  })
+  const answers = await Promise.allSettled([...sent.written, sent.specs, sent.ended])
+  const errors = answers.map((answer) => (answer.status === 'rejected' ? answer.reason : undefined))
+  const failed = errors.find((error) => error !== undefined)
+  if (failed !== undefined) throw ending === 'COMMIT' ? commitFailure(errors) : failure(failed)
+  const { command } = await sent.ended
+  if (command !== ending) throw new StoreError('unavailable', `${ending} was answered with ${command}`)
+  return { specs: await sent.specs }
+}
+
+async function grantedSpecs(client: pg.Client, { granted }: Changes): Promise<TaskSpec[]> {
+  if (granted.length === 0) return []
+  return run<TaskSpec>(
+    client,
+    { name: 'granted_specs', text: writes.granted_specs },
+    parameters(SEQ_KEY, granted),
+  )
+}
+
+/**
+ * After COMMIT, since a transaction that notifies makes all others of the server that do so wait until it is on
+ * disk. Nobody waits for the answer: hints may be lost.
+ */
+function notify(client: pg.Client, payloads: readonly string[]): void {
+  if (payloads.length > 0) run(client, NOTIFY, [textArray(payloads)]).catch(ignore)
+}

@@ -1,0 +1,137 @@
+import pg from 'pg'
+
+export interface Statement {
+  /** Prepared under this name once per connection. */
+  readonly name: string
+  readonly text: string
+}
+
+export type Value = string | number | null
+
+export interface Connections {
+  /** A connection for transactions of its own. */
+  client(): Promise<pg.Client>
+  /** Short reads share these. */
+  readonly pool: pg.Pool
+}
+
+const CONNECT_MS = 5_000
+const STATEMENT_MS = 10_000
+const POOL_SIZE = 4
+
+/**
+ * Sent once per connection, not as startup options: those of the URL would replace them, and connection poolers
+ * refuse them. The planner is kept to walking indexes: a named statement keeps the plan of the day on which the
+ * table was empty, and that may be to read all of it.
+ */
+const SETTINGS = `
+  SET statement_timeout = ${STATEMENT_MS};
+  SET lock_timeout = 5000;
+  SET idle_in_transaction_session_timeout = 10000;
+  SET jit = off;
+  SET plan_cache_mode = force_generic_plan;
+  SET enable_seqscan = off;
+  SET enable_bitmapscan = off;
+  SET enable_hashjoin = off;
+  SET enable_mergejoin = off;
+`
+
+const INT8 = 20
+const INT8_ARRAY = 1016
+
+/** All our 64-bit numbers are safe integers: times, seqs and ranks. */
+function parsers(): pg.TypeOverrides {
+  const types = new pg.TypeOverrides()
+  types.setTypeParser(INT8, Number)
+  types.setTypeParser(INT8_ARRAY, (text: string) =>
+    text === '{}' ? [] : text.slice(1, -1).split(',').map(Number),
+  )
+  return types
+}
+
+export function connectTo(url: string): Connections {
+  const config: pg.ClientConfig = {
+    connectionString: url,
+    application_name: 'asyncgate',
+    keepAlive: true,
+    keepAliveInitialDelayMillis: 10_000,
+    connectionTimeoutMillis: CONNECT_MS,
+    pipeline: true,
+    types: parsers(),
+  }
+  const pool = new pg.Pool({
+    ...config,
+    max: POOL_SIZE,
+    idleTimeoutMillis: 60_000,
+    query_timeout: STATEMENT_MS,
+    onConnect: prepare,
+  })
+  // An idle connection that breaks is replaced when it is needed; nobody is waiting for it.
+  pool.on('error', ignore)
+  return {
+    pool,
+    async client() {
+      const client = new pg.Client(config)
+      client.on('error', ignore)
+      const timer = setTimeout(() => destroy(client), CONNECT_MS)
+      try {
+        await client.connect()
+        await client.query(SETTINGS)
+        return client
+      } catch (error) {
+        destroy(client)
+        throw error
+      } finally {
+        clearTimeout(timer)
+      }
+    },
+  }
+}
+
+/** A connection that breaks while it is in use also fails the query, which is where it is dealt with. */
+async function prepare(client: pg.ClientBase): Promise<void> {
+  client.on('error', ignore)
+  await client.query(SETTINGS)
+}
+
+/** Issues queries as one write, without waiting in between: one round trip for all of them. */
+export function pipelined<T>(client: pg.Client, issue: () => T): T {
+  const { stream } = client.connection
+  stream.cork()
+  try {
+    return issue()
+  } finally {
+    stream.uncork()
+  }
+}
+
+export async function run<Row extends pg.QueryResultRow>(
+  client: pg.ClientBase,
+  { name, text }: Statement,
+  values: readonly Value[] = [],
+): Promise<Row[]> {
+  const { rows } = await client.query<Row>({ name, text, values: [...values] })
+  return rows
+}
+
+/** Waits for all of them. Of several errors the first is the cause: later statements fail because of it. */
+export async function settled<const T extends readonly Promise<unknown>[]>(
+  promises: T,
+): Promise<{ -readonly [K in keyof T]: Awaited<T[K]> }> {
+  await Promise.allSettled(promises)
+  return Promise.all(promises)
+}
+
+/** Says goodbye, but does not wait long for an answer. */
+export async function end(client: pg.Client): Promise<void> {
+  const timer = setTimeout(() => destroy(client), 1_000)
+  await client.end()
+  clearTimeout(timer)
+}
+
+/** Fails whatever waits on the connection. */
+export function destroy(client: pg.Client): void {
+  client.connection.stream.destroy()
+}
+
+export function ignore(): void {}

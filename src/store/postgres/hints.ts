@@ -1,0 +1,47 @@
+import type { Hint } from '../store.ts'
+
+/** A payload must be shorter than 8,000 bytes. All our characters have one byte. */
+const MAX_PAYLOAD = 7_900
+/** Lanes and tasks per part of a hint: a part is well below the limit. */
+const MAX_PART = 100
+
+type Part = readonly [tenant: number, lanes: readonly number[], tasks: readonly string[]]
+
+/** Hints as payloads of notifications: JSON arrays of the sender's token and parts of hints. */
+export function encodeHints(token: string, hints: readonly Hint[]): string[] {
+  const payloads: string[] = []
+  let payload = ''
+  for (const part of hints.flatMap(partsOf)) {
+    const text = JSON.stringify(part)
+    if (payload.length + text.length > MAX_PAYLOAD) {
+      payloads.push(`${payload}]`)
+      payload = ''
+    }
+    if (payload === '') payload = opening(token)
+    payload += `,${text}`
+  }
+  return payload === '' ? payloads : [...payloads, `${payload}]`]
+}
+
+/** The hints of another sender; none if they are our own, or of a kind that we do not know. */
+export function decodeHints(token: string, payload: string): Hint[] {
+  if (payload.startsWith(opening(token))) return []
+  try {
+    const [, ...parts]: [string, ...Part[]] = JSON.parse(payload)
+    return parts.map(([tenant, lanes, tasks]) => ({ tenant, lanes, tasks }))
+  } catch {
+    return []
+  }
+}
+
+function opening(token: string): string {
+  return `["${token}"`
+}
+
+function partsOf({ tenant, lanes, tasks }: Hint): Part[] {
+  const count = Math.ceil(Math.max(lanes.length, tasks.length) / MAX_PART)
+  return Array.from({ length: count }, (_, i): Part => {
+    const range = [i * MAX_PART, (i + 1) * MAX_PART] as const
+    return [tenant, lanes.slice(...range), tasks.slice(...range)]
+  })
+}

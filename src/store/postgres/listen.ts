@@ -1,0 +1,84 @@
+import { randomBytes } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
+import type pg from 'pg'
+import type { Hint } from '../store.ts'
+import { type Connections, destroy, end, ignore } from './database.ts'
+import { decodeHints, encodeHints } from './hints.ts'
+
+const HEARTBEAT_MS = 15_000
+const ANSWER_MS = 5_000
+const MIN_BACKOFF_MS = 50
+const MAX_BACKOFF_MS = 5_000
+
+/** Hears what other processes notify, on a connection that is made anew whenever it is lost. */
+export class Listener {
+  readonly #connections: Connections
+  readonly #token = randomBytes(6).toString('hex')
+  readonly #listeners: ((hint: Hint) => void)[] = []
+  readonly #closed = new AbortController()
+  #client: pg.Client | undefined
+  #running: Promise<void> = Promise.resolve()
+
+  constructor(connections: Connections) {
+    this.#connections = connections
+  }
+
+  listen(onHint: (hint: Hint) => void): void {
+    this.#listeners.push(onHint)
+    if (this.#listeners.length === 1) this.#running = this.#run()
+  }
+
+  encode(hints: readonly Hint[]): string[] {
+    return encodeHints(this.#token, hints)
+  }
+
+  async close(): Promise<void> {
+    this.#closed.abort()
+    if (this.#client !== undefined) await end(this.#client)
+    await this.#running
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#closed
+    let backoff = MIN_BACKOFF_MS
+    while (!signal.aborted) {
+      try {
+        const client = await this.#connections.client()
+        backoff = MIN_BACKOFF_MS
+        await this.#hear(client)
+      } catch {
+        backoff = Math.min(2 * backoff, MAX_BACKOFF_MS)
+      }
+      await delay(backoff, undefined, { signal }).catch(ignore)
+    }
+  }
+
+  /** Until the connection ends. */
+  async #hear(client: pg.Client): Promise<void> {
+    const ended = new Promise<void>((resolve) => client.once('end', resolve))
+    client.on('notification', ({ payload = '' }) => this.#tell(payload))
+    const heartbeat = setInterval(() => check(client), HEARTBEAT_MS)
+    this.#client = client
+    try {
+      await client.query('LISTEN asyncgate')
+      if (this.#closed.signal.aborted) await end(client)
+      await ended
+    } finally {
+      clearInterval(heartbeat)
+      this.#client = undefined
+    }
+  }
+
+  #tell(payload: string): void {
+    for (const hint of decodeHints(this.#token, payload)) {
+      for (const listener of this.#listeners) listener(hint)
+    }
+  }
+}
+
+/** A connection whose other end is gone without a word would stay silent for ever. */
+function check(client: pg.Client): void {
+  const timer = setTimeout(() => destroy(client), ANSWER_MS)
+  const answered = () => clearTimeout(timer)
+  client.query('SELECT 1').then(answered, answered)
+}

@@ -1,0 +1,161 @@
+import type pg from 'pg'
+import type { Relationship } from '../../core/command.ts'
+import type { Owner } from '../../core/fairness.ts'
+import { isUuid } from '../../core/ids.ts'
+import type { Lane } from '../../core/matching.ts'
+import type { Receipt } from '../../core/receipt.ts'
+import type { QueuedTask, TaskSpec } from '../../core/task.ts'
+import { type DoneRow, doneTask, type OpenRow, openTask, queuedTask } from '../rows.ts'
+import type { HeadRef, Loaded, Need, TaskRef } from '../store.ts'
+import { list, parameters, type RowOf, rowsOf, type Shape } from './columns.ts'
+import { run } from './database.ts'
+import { DONE, LANE, OPEN, OWNER, RECEIPT, RELATIONSHIP, SEQ_KEY, SPEC, TASK_KEY } from './shapes.ts'
+
+const KEY = { tenant: 'int', owner: 'text', idempotency_key: 'text' } as const
+const OWNER_KEY = { tenant: 'int', owner: 'text' } as const
+const HEAD = { tenant: 'int', lane: 'int', limit: 'int' } as const
+const LANES_AFTER = { tenant: 'int', after: 'int' } as const
+const DUE = { tenant: 'int', limit: 'int' } as const
+const ACKNOWLEDGEMENT = { tenant: 'int', seq: 'bigint', by: 'text' } as const
+const RELATIONSHIP_KEY = { tenant: 'int', principal: 'text' } as const
+
+export const CLOCK = 'floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint'
+
+export const PARENTS = `ARRAY(
+  SELECT p.parent FROM receipt_parents p WHERE p.tenant = r.tenant AND p.child = r.seq ORDER BY p.parent
+) AS parents`
+
+export const loads = {
+  open_tasks: `
+    SELECT ${list(OPEN, 't.')} FROM ${rowsOf(TASK_KEY)} JOIN tasks t USING (task_id, tenant)`,
+
+  done_tasks: `
+    SELECT ${list(DONE, 't.')} FROM ${rowsOf(TASK_KEY)} JOIN tasks_done t USING (task_id, tenant)`,
+
+  keys: `
+    SELECT ${list(SPEC, 's.')} FROM ${rowsOf(KEY)} JOIN task_specs s USING (tenant, owner, idempotency_key)
+    WHERE s.idempotency_key IS NOT NULL`,
+
+  owners: `
+    SELECT ${list(OWNER, 'o.')} FROM ${rowsOf(OWNER_KEY)} JOIN owners o USING (tenant, owner)`,
+
+  heads_of_lanes: headsBy('lane'),
+  heads_of_pools: headsBy('pool'),
+
+  lanes: `
+    SELECT ${list(LANE, 'l.')} FROM ${rowsOf(LANES_AFTER)} JOIN lanes l ON l.tenant = x.tenant AND l.lane > x.after
+    ORDER BY l.tenant, l.lane`,
+
+  // The clock stands in a subselect because an index cannot be searched for a volatile value.
+  due: `
+    SELECT t.* FROM ${rowsOf(DUE)}
+    CROSS JOIN LATERAL (
+      SELECT ${list(OPEN)} FROM tasks
+      WHERE tenant = x.tenant AND wake_at <= (SELECT coalesce($3::bigint, ${CLOCK}))
+      ORDER BY wake_at LIMIT x."limit"
+    ) t`,
+
+  receipts: `
+    SELECT ${list(RECEIPT, 'r.')}, ${PARENTS} FROM ${rowsOf(SEQ_KEY)} JOIN receipts r USING (tenant, seq)`,
+
+  acknowledgements: `
+    SELECT x.tenant, x.seq, x.by, r.seq AS acknowledgement
+    FROM ${rowsOf(ACKNOWLEDGEMENT)}
+    JOIN receipt_parents p ON p.tenant = x.tenant AND p.parent = x.seq
+    JOIN receipts r ON r.tenant = p.tenant AND r.seq = p.child
+    WHERE r.receipt_type = 'receipt.acknowledged' AND r."from" = x.by`,
+
+  relationships: `
+    SELECT ${list(RELATIONSHIP, 'r.')} FROM ${rowsOf(RELATIONSHIP_KEY)}
+    JOIN relationships r USING (tenant, principal)`,
+} as const satisfies Readonly<Record<string, string>>
+
+/** Ready tasks from the mark on: below it there are only the index entries of tasks that are gone. */
+function headsBy(column: 'lane' | 'pool'): string {
+  return `
+    SELECT x.n, l.mark, t.*
+    FROM unnest($1::int[], $2::int[], $3::int[]) WITH ORDINALITY AS x (tenant, lane, "limit", n)
+    JOIN lanes l ON l.tenant = x.tenant AND l.lane = x.lane
+    LEFT JOIN LATERAL (
+      SELECT ${list(OPEN)} FROM tasks
+      WHERE tenant = x.tenant AND ${column} = x.lane AND rank >= l.mark
+        AND status = 'queued' AND wake_at IS NULL AND ${column} > 0
+      ORDER BY rank, seq LIMIT x."limit"
+    ) t ON true
+    ORDER BY x.n, t.rank, t.seq`
+}
+
+type LaneRow = Omit<Lane, 'capabilities'> & { readonly capabilities: string }
+type AcknowledgementRow = Loaded['acknowledgements'][number]
+type HeadRow = { readonly n: number; readonly mark: number | null } & (OpenRow | { readonly task_id: null })
+
+/** Issues what the need asks for; the answers go into `loaded`. Without `now`, the database's clock says what is due. */
+export function load(client: pg.Client, need: Need, loaded: Loaded, now: number | null): Promise<void>[] {
+  const answers: Promise<void>[] = []
+  const ask = <Row extends pg.QueryResultRow, S extends Shape>(
+    name: keyof typeof loads,
+    shape: S,
+    refs: readonly RowOf<S>[],
+    take: (row: Row) => void,
+    ...more: (number | null)[]
+  ) => {
+    if (refs.length === 0) return
+    const rows = run<Row>(client, { name, text: loads[name] }, [...parameters(shape, refs), ...more])
+    answers.push(rows.then((rows) => rows.forEach(take)))
+  }
+  const askHeads = (name: 'heads_of_lanes' | 'heads_of_pools', refs: readonly HeadRef[]) => {
+    const heads = refs.map((ref): HeadDraft => ({ ...ref, mark: null, tasks: [] }))
+    loaded.heads.push(...heads)
+    ask(name, HEAD, refs, (row: HeadRow) => {
+      const head = heads[row.n - 1]
+      if (head === undefined) return
+      head.mark = row.mark
+      if (row.task_id !== null) head.tasks.push(queuedTask(row))
+    })
+  }
+
+  ask('open_tasks', TASK_KEY, need.tasks.filter(isNameable), (row: OpenRow) =>
+    loaded.tasks.push(openTask(row)),
+  )
+  ask('keys', KEY, need.keys, (row: TaskSpec) => loaded.specs.push(row))
+  ask('owners', OWNER_KEY, need.owners, (row: Owner) => loaded.owners.push(row))
+  askHeads(
+    'heads_of_lanes',
+    need.heads.filter((head) => !head.pool),
+  )
+  askHeads(
+    'heads_of_pools',
+    need.heads.filter((head) => head.pool),
+  )
+  ask('lanes', LANES_AFTER, need.lanes, (row: LaneRow) => loaded.lanes.push(laneOf(row)))
+  ask('due', DUE, need.due, (row: OpenRow) => loaded.due.push(openTask(row)), now)
+  ask('receipts', SEQ_KEY, need.receipts, (row: Receipt) => loaded.receipts.push(row))
+  ask('acknowledgements', ACKNOWLEDGEMENT, need.acknowledgements, (row: AcknowledgementRow) =>
+    loaded.acknowledgements.push(row),
+  )
+  ask('relationships', RELATIONSHIP_KEY, need.relationships, (row: Relationship) =>
+    loaded.relationships.push(row),
+  )
+  return answers
+}
+
+/** Looks among the done tasks for those that are not open. */
+export async function loadDone(client: pg.Client, need: Need, loaded: Loaded): Promise<void> {
+  const found = new Set(loaded.tasks.map((task) => `${task.tenant} ${task.task_id}`))
+  const refs = need.tasks.filter((ref) => isNameable(ref) && !found.has(`${ref.tenant} ${ref.task_id}`))
+  if (refs.length === 0) return
+  const statement = { name: 'done_tasks', text: loads.done_tasks }
+  const rows = await run<DoneRow>(client, statement, parameters(TASK_KEY, refs))
+  loaded.tasks.push(...rows.map(doneTask))
+}
+
+type HeadDraft = HeadRef & { mark: number | null; readonly tasks: QueuedTask[] }
+
+/** What is not a UUID names nothing; the database would refuse to compare it. */
+function isNameable(ref: TaskRef): boolean {
+  return isUuid(ref.task_id)
+}
+
+function laneOf(row: LaneRow): Lane {
+  return { ...row, capabilities: JSON.parse(row.capabilities) }
+}

@@ -1,0 +1,186 @@
+import type pg from 'pg'
+import type { Relationship } from '../../core/command.ts'
+import { isUuid } from '../../core/ids.ts'
+import type { CanonicalJson } from '../../core/json.ts'
+import type { Receipt } from '../../core/receipt.ts'
+import type { ProgressEntry, Task, TaskSpec } from '../../core/task.ts'
+import { isTerminal, type Status } from '../../core/transitions.ts'
+import type { Tenant } from '../../core/world.ts'
+import type { Child, Delivery, Reads, ReceiptPath, ScanPath, TaskLine, TaskRecord } from '../reads.ts'
+import { type DoneRow, doneTask, type OpenRow, openTask } from '../rows.ts'
+import { StoreError, type TaskRef } from '../store.ts'
+import { bareArray, textArray } from './arrays.ts'
+import { parameters } from './columns.ts'
+import { pipelined, run, type Statement, settled, type Value } from './database.ts'
+import { PARENT_KEY, queries } from './queries.ts'
+import { SEQ_KEY, TASK_KEY } from './shapes.ts'
+
+type Query = keyof typeof queries
+
+/** Sent right before a read on the same connection, so that what earlier reads could see is over. */
+const SEE_TENANT = { name: 'see_tenant', text: `SELECT set_config('asyncgate.tenants', $1, false)` }
+const SEE_BUSY_TENANTS = {
+  name: 'see_busy_tenants',
+  text: `SELECT set_config('asyncgate.tenants', array_agg(tenant)::text, false) FROM tenants WHERE open_tasks > 0`,
+}
+
+type SpecColumns = Omit<TaskSpec, 'tenant' | 'task_id' | 'seq' | 'owner'> & {
+  readonly spec_owner: TaskSpec['owner']
+}
+type ProgressColumns =
+  | { readonly n: null }
+  | {
+      readonly n: number
+      readonly at: number
+      readonly progress_lease_id: string
+      readonly progress: CanonicalJson
+    }
+
+export function readsOn(pool: pg.Pool): Reads {
+  const read = <Row extends pg.QueryResultRow>(tenant: number, query: Query, ...values: Value[]) =>
+    using(pool, SEE_TENANT, [bareArray([tenant])], (client) => ask<Row>(client, query, values))
+  const find = async <Row extends pg.QueryResultRow>(tenant: number, query: Query, ...values: Value[]) =>
+    (await read<Row>(tenant, query, ...values))[0]
+  const tasks = (tenant: number, taskIds: readonly string[]) =>
+    using(pool, SEE_TENANT, [bareArray([tenant])], (client) => findRecords(client, tenant, taskIds))
+
+  return {
+    task: async (tenant, taskId) => (await tasks(tenant, [taskId]))[0],
+    tasks,
+    statuses: (tenant, taskIds) =>
+      read<{ task_id: string; status: Status }>(tenant, 'statuses', ...taskKeys(tenant, taskIds)),
+    scan: (tenant, path, before, limit) => {
+      const [query, ...key] = scanOf(path)
+      return read<TaskLine>(tenant, query, tenant, before, limit, ...key)
+    },
+    progress: async (tenant, taskId, limit) =>
+      isUuid(taskId) ? read<ProgressEntry>(tenant, 'progress', tenant, taskId, limit) : [],
+    receipt: (tenant, seq) => find<Receipt>(tenant, 'receipt', tenant, seq),
+    receipts: async (tenant, path, from, order, limit) => {
+      if (path.by === 'task' && !isUuid(path.task_id)) return []
+      return read<Receipt>(tenant, `${path.by}_${order}`, tenant, from, limit, ...keyOf(path))
+    },
+    children: (tenant, parents, types) => {
+      const rows = parents.map((parent) => ({ tenant, parent }))
+      return read<Child>(tenant, 'children', ...parameters(PARENT_KEY, rows), textArray(types))
+    },
+    deliveries: (tenant, seqs) => {
+      const rows = seqs.map((seq) => ({ tenant, seq }))
+      return read<Delivery>(tenant, 'deliveries', ...parameters(SEQ_KEY, rows))
+    },
+    obligations: (tenant, principal, after, limit) =>
+      read<Receipt>(tenant, 'obligations', tenant, principal, after, limit),
+    relationship: (tenant, principal) => find<Relationship>(tenant, 'relationship', tenant, principal),
+    counters: async (tenant) => {
+      const row = await find<Tenant>(tenant, 'counters', tenant)
+      if (row === undefined) throw new StoreError('unavailable', `there is no tenant ${tenant}`)
+      return row
+    },
+  }
+}
+
+/** Tasks of all tenants whose wake time has come; without `now`, by the database's clock. */
+export function findDue(pool: pg.Pool, limit: number, now: number | null): Promise<TaskRef[]> {
+  return using(pool, SEE_BUSY_TENANTS, [], (client) => ask<TaskRef>(client, 'due', [limit, now]))
+}
+
+/** A read on a connection of the pool; `see` says which tenants it may see, and travels with it. */
+async function using<T>(
+  pool: pg.Pool,
+  see: Statement,
+  seen: readonly Value[],
+  read: (client: pg.PoolClient) => Promise<T>,
+): Promise<T> {
+  let client: pg.PoolClient | undefined
+  try {
+    const taken = await pool.connect()
+    client = taken
+    const [, result] = await pipelined(taken, () => settled([run(taken, see, seen), read(taken)]))
+    client.release()
+    return result
+  } catch (error) {
+    client?.release(true)
+    throw new StoreError('unavailable', error)
+  }
+}
+
+function ask<Row extends pg.QueryResultRow>(
+  client: pg.Client,
+  query: Query,
+  values: readonly Value[],
+): Promise<Row[]> {
+  return run<Row>(client, { name: query, text: queries[query] }, values)
+}
+
+async function findRecords(
+  client: pg.Client,
+  tenant: number,
+  taskIds: readonly string[],
+): Promise<TaskRecord[]> {
+  const keys = taskKeys(tenant, taskIds)
+  // Open tasks first: one that ends between the two statements is then found by both, not by neither.
+  const [open, done] = await settled([
+    ask<OpenRow & SpecColumns & ProgressColumns>(client, 'open_records', keys),
+    ask<DoneRow & SpecColumns & ProgressColumns>(client, 'done_records', keys),
+  ])
+  const records = new Map<string, TaskRecord>()
+  for (const row of open) records.set(row.task_id, record(openTask(row), row))
+  for (const row of done) records.set(row.task_id, record(doneTask(row), row))
+  return [...records.values()]
+}
+
+function record(task: Task, row: SpecColumns & ProgressColumns): TaskRecord {
+  const { tenant, task_id, seq } = task
+  const { spec_owner: owner, type, session_id, labels, idempotency_key, created_at, instance, input } = row
+  return {
+    task,
+    spec: {
+      tenant,
+      task_id,
+      seq,
+      owner,
+      type,
+      session_id,
+      labels,
+      idempotency_key,
+      created_at,
+      instance,
+      input,
+    },
+    progress:
+      row.n === null
+        ? null
+        : { tenant, task_id, n: row.n, at: row.at, lease_id: row.progress_lease_id, progress: row.progress },
+  }
+}
+
+function taskKeys(tenant: number, taskIds: readonly string[]): string[] {
+  return parameters(
+    TASK_KEY,
+    taskIds.filter(isUuid).map((task_id) => ({ task_id, tenant })),
+  )
+}
+
+function scanOf(path: ScanPath): [Query, ...string[]] {
+  switch (path.by) {
+    case 'all':
+      return ['scan_all']
+    case 'owner':
+      return ['scan_owner', path.owner]
+    case 'session':
+      return ['scan_session', path.session_id]
+    case 'status':
+      return [isTerminal(path.status) ? 'scan_done' : 'scan_open', path.status]
+  }
+}
+
+function keyOf(path: ReceiptPath): string[] {
+  switch (path.by) {
+    case 'all':
+      return []
+    case 'to':
+      return [path.to]
+    case 'task':
+      return [path.task_id]
+  }
+}

@@ -1,0 +1,153 @@
+import type { CHANGING_COLUMNS, DONE_COLUMNS, OPEN_COLUMNS } from '../rows.ts'
+import type { Shape } from './columns.ts'
+
+type Columns<Names extends readonly string[]> = Readonly<Record<Names[number], Shape[string]>>
+
+export const TASK_KEY = { task_id: 'uuid', tenant: 'int' } as const satisfies Shape
+export const SEQ_KEY = { tenant: 'int', seq: 'bigint' } as const satisfies Shape
+
+const CORE = {
+  tenant: 'int',
+  task_id: 'uuid',
+  seq: 'bigint',
+  lane: 'int',
+  pool: 'int',
+  rank: 'bigint',
+  owner: 'text',
+  principal_ai: 'text',
+  attempt: 'int',
+  max_attempts: 'int',
+  expiry_count: 'int',
+  max_expiries: 'int',
+  retry_backoff_seconds: 'int',
+  timeout_seconds: 'int',
+  fence: 'int',
+  progress_count: 'int',
+  updated_at: 'bigint',
+} as const satisfies Shape
+
+export const OPEN = {
+  ...CORE,
+  status: 'text',
+  wake_at: 'bigint',
+  lease_id: 'uuid',
+  holder: 'text',
+  worker_id: 'text',
+  acquired_at: 'bigint',
+  renewals: 'int',
+  started_at: 'bigint',
+} as const satisfies Columns<typeof OPEN_COLUMNS>
+
+export const CHANGING = {
+  attempt: 'int',
+  expiry_count: 'int',
+  fence: 'int',
+  progress_count: 'int',
+  updated_at: 'bigint',
+  status: 'text',
+  wake_at: 'bigint',
+  lease_id: 'uuid',
+  holder: 'text',
+  worker_id: 'text',
+  acquired_at: 'bigint',
+  renewals: 'int',
+  started_at: 'bigint',
+} as const satisfies Columns<typeof CHANGING_COLUMNS>
+
+/** What evidence that comes late changes. */
+export const REPAIR = {
+  result: 'text',
+  artifacts: 'text',
+  delivery_proof: 'text',
+  receipt_seq: 'bigint',
+  obligation_open: 'boolean',
+  updated_at: 'bigint',
+} as const satisfies Shape
+
+export const DONE = {
+  ...CORE,
+  status: 'text',
+  lease_id: 'uuid',
+  holder: 'text',
+  worker_id: 'text',
+  started_at: 'bigint',
+  completed_at: 'bigint',
+  result: 'text',
+  error: 'text',
+  artifacts: 'text',
+  delivery_proof: 'text',
+  receipt_seq: 'bigint',
+  obligation_open: 'boolean',
+  dead_letter: 'boolean',
+} as const satisfies Columns<typeof DONE_COLUMNS>
+
+export const SPEC = {
+  tenant: 'int',
+  seq: 'bigint',
+  task_id: 'uuid',
+  owner: 'text',
+  type: 'text',
+  session_id: 'text',
+  labels: 'text',
+  idempotency_key: 'text',
+  created_at: 'bigint',
+  instance: 'text',
+  input: 'text',
+} as const satisfies Shape
+
+export const RECEIPT = {
+  tenant: 'int',
+  seq: 'bigint',
+  receipt_type: 'text',
+  created_at: 'bigint',
+  from: 'text',
+  to: 'text',
+  task_id: 'uuid',
+  lease_id: 'uuid',
+  schedule_id: 'text',
+  body: 'text',
+  hash: 'text',
+  instance: 'text',
+} as const satisfies Shape
+
+export const PARENT = { tenant: 'int', child: 'bigint', parent: 'bigint' } as const satisfies Shape
+
+export const OBLIGATION = {
+  tenant: 'int',
+  principal: 'text',
+  seq: 'bigint',
+  task_id: 'uuid',
+} as const satisfies Shape
+
+export const OWNER = {
+  tenant: 'int',
+  owner: 'text',
+  last_rank: 'bigint',
+  weight: 'float8',
+} as const satisfies Shape
+
+export const LANE = {
+  tenant: 'int',
+  lane: 'int',
+  type: 'text',
+  capabilities: 'text',
+  priority: 'int',
+} as const satisfies Shape
+
+export const PROGRESS = {
+  tenant: 'int',
+  task_id: 'uuid',
+  n: 'int',
+  at: 'bigint',
+  lease_id: 'uuid',
+  progress: 'text',
+} as const satisfies Shape
+
+export const RELATIONSHIP = {
+  tenant: 'int',
+  principal: 'text',
+  instance_id: 'text',
+  first_seen_at: 'bigint',
+  last_seen_at: 'bigint',
+  sessions_count: 'int',
+} as const satisfies Shape

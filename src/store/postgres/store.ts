@@ -1,0 +1,138 @@
+import { type Draw, tenantSalt } from '../../core/ids.ts'
+import { cryptoDraw } from '../../core/random.ts'
+import type { Reads } from '../reads.ts'
+import {
+  type Changes,
+  type Committed,
+  type Hint,
+  type Loaded,
+  type Need,
+  type Store,
+  StoreError,
+  type TaskRef,
+  type TenantRef,
+} from '../store.ts'
+import { commit } from './commit.ts'
+import { type Connections, connectTo, end } from './database.ts'
+import { failure } from './failure.ts'
+import { Listener } from './listen.ts'
+import { migrate } from './migrate.ts'
+import { findDue, readsOn } from './reads.ts'
+import { Writer } from './writer.ts'
+
+export interface PostgresOptions {
+  readonly url: string
+  /** Instead of the database's clock, and used as it is. */
+  readonly now?: () => number
+  readonly draw?: Draw
+}
+
+const BATCH_SIZE = 500
+
+export async function openPostgresStore(options: PostgresOptions): Promise<Store> {
+  const connections = connectTo(options.url)
+  try {
+    const client = await connections.client()
+    try {
+      await migrate(client)
+    } finally {
+      await end(client)
+    }
+    return new PostgresStore(connections, options)
+  } catch (error) {
+    await connections.pool.end()
+    const reason = error instanceof Error ? error.message : String(error)
+    throw new StoreError(
+      'unavailable',
+      new Error(`The database cannot be opened: ${reason}`, { cause: error }),
+    )
+  }
+}
+
+class PostgresStore implements Store {
+  readonly batchSize = BATCH_SIZE
+  readonly shared = true
+  readonly reads: Reads
+  readonly #connections: Connections
+  readonly #writer: Writer
+  readonly #listener: Listener
+  readonly #now: (() => number) | undefined
+  readonly #draw: Draw
+  readonly #tenants = new Map<string, Promise<TenantRef>>()
+  #secret: Buffer | undefined
+  #closed: Promise<void> | undefined
+
+  constructor(connections: Connections, { now, draw }: PostgresOptions) {
+    this.#connections = connections
+    this.#now = now
+    this.#draw = draw ?? cryptoDraw()
+    this.#writer = new Writer(connections)
+    this.#listener = new Listener(connections)
+    this.reads = readsOn(connections.pool)
+  }
+
+  tenant(name: string): Promise<TenantRef> {
+    const known = this.#tenants.get(name)
+    if (known !== undefined) return known
+    const found = this.#findTenant(name)
+    this.#tenants.set(name, found)
+    found.catch(() => this.#tenants.delete(name))
+    return found
+  }
+
+  commit(need: Need, decide: (loaded: Loaded) => Changes | Need): Promise<Committed> {
+    const encode = (hints: readonly Hint[]) => this.#listener.encode(hints)
+    return this.#writer.transact((client) => commit(client, need, decide, { now: this.#now, encode }))
+  }
+
+  due(limit: number): Promise<TaskRef[]> {
+    return findDue(this.#connections.pool, limit, this.#now?.() ?? null)
+  }
+
+  listen(onHint: (hint: Hint) => void): void {
+    this.#listener.listen(onHint)
+  }
+
+  async secret(): Promise<Buffer> {
+    if (this.#secret !== undefined) return this.#secret
+    const insert = `INSERT INTO secrets (name, value) VALUES ('cursors', $1) ON CONFLICT (name) DO NOTHING`
+    await this.#query(insert, [Buffer.from(this.#draw.hex(32), 'hex')])
+    const [row] = await this.#query<{ value: Buffer }>(`SELECT value FROM secrets WHERE name = 'cursors'`)
+    if (row === undefined) throw new StoreError('unavailable', 'the secret was not stored')
+    this.#secret = row.value
+    return row.value
+  }
+
+  async ping(): Promise<void> {
+    await this.#query('SELECT 1')
+  }
+
+  close(): Promise<void> {
+    this.#closed ??= this.#close()
+    return this.#closed
+  }
+
+  async #close(): Promise<void> {
+    await Promise.all([this.#writer.close(), this.#listener.close(), this.#connections.pool.end()])
+  }
+
+  async #findTenant(name: string): Promise<TenantRef> {
+    const select = 'SELECT tenant, name, salt FROM tenants WHERE name = $1'
+    const insert = 'INSERT INTO tenants (name, salt) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING'
+    const [known] = await this.#query<TenantRef>(select, [name])
+    if (known !== undefined) return known
+    await this.#query(insert, [name, tenantSalt(this.#draw)])
+    const [made] = await this.#query<TenantRef>(select, [name])
+    if (made === undefined) throw new StoreError('unavailable', `the tenant ${name} was not stored`)
+    return made
+  }
+
+  async #query<Row extends object>(text: string, values: readonly (string | Buffer)[] = []): Promise<Row[]> {
+    try {
+      const { rows } = await this.#connections.pool.query<Row>(text, [...values])
+      return rows
+    } catch (error) {
+      throw failure(error)
+    }
+  }
+}

@@ -1,0 +1,68 @@
+import type pg from 'pg'
+import { StoreError } from '../store.ts'
+import { type Connections, destroy, end, ignore } from './database.ts'
+
+/** A commit that has no answer by then is given up. */
+const DEADLINE_MS = 10_000
+
+/** The one connection that writes. It is replaced when it is lost, at the next use. */
+export class Writer {
+  readonly #connections: Connections
+  #client: pg.Client | undefined
+  #last: Promise<unknown> = Promise.resolve()
+  #closed = false
+
+  constructor(connections: Connections) {
+    this.#connections = connections
+  }
+
+  /** Runs one transaction after the other. `work` leaves nothing unanswered behind, also when it fails. */
+  transact<T>(work: (client: pg.Client) => Promise<T>): Promise<T> {
+    const deadline = Date.now() + DEADLINE_MS
+    const result = this.#last.then(() => this.#transact(work, deadline))
+    this.#last = result.catch(ignore)
+    return result
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true
+    await this.#last
+    if (this.#client !== undefined) await end(this.#client)
+  }
+
+  async #transact<T>(work: (client: pg.Client) => Promise<T>, deadline: number): Promise<T> {
+    if (this.#closed) throw new StoreError('unavailable', 'the store is closed')
+    const left = deadline - Date.now()
+    if (left <= 0) throw new StoreError('unavailable', 'the commits before this one took too long')
+    const client = await this.#connected()
+    const timer = setTimeout(() => destroy(client), left)
+    try {
+      return await work(client)
+    } catch (error) {
+      // After an error of the database nobody needs to know what the connection is still good for.
+      if (error instanceof StoreError) this.#drop(client)
+      else await client.query('ROLLBACK').catch(() => this.#drop(client))
+      throw error
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  async #connected(): Promise<pg.Client> {
+    if (this.#client !== undefined) return this.#client
+    try {
+      const client = await this.#connections.client()
+      this.#client = client
+      client.on('error', () => this.#drop(client))
+      client.on('end', () => this.#drop(client))
+      return client
+    } catch (error) {
+      throw new StoreError('unavailable', error)
+    }
+  }
+
+  #drop(client: pg.Client): void {
+    destroy(client)
+    if (this.#client === client) this.#client = undefined
+  }
+}

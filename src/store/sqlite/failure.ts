@@ -1,0 +1,57 @@
+import { StoreError } from '../store.ts'
+
+type Codes = Readonly<Record<string, number>>
+
+/** Result codes by which SQLite says that the statement is at fault, not the disk or another process. */
+const REFUSALS: Codes = {
+  SQLITE_ERROR: 1,
+  SQLITE_TOOBIG: 18,
+  SQLITE_CONSTRAINT: 19,
+  SQLITE_MISMATCH: 20,
+  SQLITE_RANGE: 25,
+}
+
+/** Runs statements; what they throw becomes a StoreError. */
+export function attempt<T>(work: () => T): T {
+  try {
+    return work()
+  } catch (error) {
+    throw new StoreError(isRefusal(error) ? 'refused' : 'unavailable', error)
+  }
+}
+
+/** Runs what cannot be at fault itself: BEGIN, COMMIT and reads. */
+export function attemptAvailable<T>(work: () => T): T {
+  try {
+    return work()
+  } catch (error) {
+    throw new StoreError('unavailable', error)
+  }
+}
+
+export function isBusy(error: unknown): boolean {
+  return hasCode(error, { SQLITE_BUSY: 5 })
+}
+
+/** An error without a result code is about a value that cannot be bound. */
+function isRefusal(error: unknown): boolean {
+  return hasCode(error, REFUSALS) || !isSqlite(error)
+}
+
+/** node:sqlite gives the extended code, whose low byte is the primary one; better-sqlite3 gives its name. */
+function hasCode(error: unknown, codes: Codes): boolean {
+  if (!(error instanceof Error)) return false
+  if ('errcode' in error && typeof error.errcode === 'number') {
+    return Object.values(codes).includes(error.errcode & 0xff)
+  }
+  if (!('code' in error) || typeof error.code !== 'string') return false
+  const [, primary = ''] = /^(SQLITE_[A-Z]+)/.exec(error.code) ?? []
+  return primary in codes
+}
+
+function isSqlite(error: unknown): boolean {
+  return (
+    error instanceof Error &&
+    ('errcode' in error || ('code' in error && String(error.code).startsWith('SQLITE_')))
+  )
+}

@@ -1,0 +1,50 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { type Database, rollBack } from './database.ts'
+
+interface Migration {
+  readonly number: number
+  readonly name: string
+}
+
+const FOLDER = new URL('./migrations/', import.meta.url)
+
+/** Brings the schema up to date. Each migration is a transaction, so an interrupted one is simply done again. */
+export function migrate(database: Database, now: number): void {
+  database.exec(
+    'CREATE TABLE IF NOT EXISTS migrations ' +
+      '(number INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at INTEGER NOT NULL) STRICT',
+  )
+  const known = knownMigrations()
+  const newest = known.at(-1)?.number ?? 0
+  const { applied } = database
+    .prepare('SELECT coalesce(max(number), 0) AS applied FROM migrations')
+    .get() as {
+    applied: number
+  }
+  if (applied > newest) {
+    throw new Error(
+      `its schema is number ${applied}, and this version of AsyncGate knows only up to ${newest}; ` +
+        'start the version that last used it, or a newer one',
+    )
+  }
+  const record = database.prepare('INSERT INTO migrations (number, name, applied_at) VALUES (?, ?, ?)')
+  for (const { number, name } of known) {
+    if (number <= applied) continue
+    database.exec('BEGIN IMMEDIATE')
+    try {
+      database.exec(readFileSync(new URL(name, FOLDER), 'utf8'))
+      record.run(number, name, now)
+      database.exec('COMMIT')
+    } catch (error) {
+      rollBack(database)
+      throw error
+    }
+  }
+}
+
+function knownMigrations(): Migration[] {
+  return readdirSync(FOLDER)
+    .filter((name) => /^\d{4}_\w+\.sql$/.test(name))
+    .map((name) => ({ number: Number.parseInt(name, 10), name }))
+    .sort((a, b) => a.number - b.number)
+}

@@ -1,0 +1,195 @@
+import type { Relationship } from '../../core/command.ts'
+import type { ProgressEntry } from '../../core/task.ts'
+import { isTerminal } from '../../core/transitions.ts'
+import type { Tenant } from '../../core/world.ts'
+import type { Child, Delivery, Reads, ReceiptPath, ScanPath, TaskLine, TaskRecord } from '../reads.ts'
+import type { Database, Statement, Value } from './database.ts'
+import { attemptAvailable } from './failure.ts'
+import {
+  prepareParents,
+  prepareReceiptLookup,
+  prepareSpecLookup,
+  prepareTaskLookup,
+  RECEIPT_COLUMNS,
+  type ReceiptRow,
+  TENANT_COLUMNS,
+} from './lookup.ts'
+
+type StatusRow = Awaited<ReturnType<Reads['statuses']>>[number]
+
+export const STATUS = `SELECT task_id, status FROM tasks WHERE task_id = ? AND tenant = ?
+  UNION ALL SELECT task_id, status FROM tasks_done WHERE task_id = ? AND tenant = ?`
+
+const LINE = 's.seq, s.task_id, s.owner, s.type, s.session_id, s.labels'
+
+// Without statistics SQLite would rather walk all rows of the tenant, hence INDEXED BY; CROSS JOIN keeps it from
+// starting with the other table.
+const specsBy = (index: string, condition: string) =>
+  `SELECT ${LINE}, coalesce(t.status, d.status) AS status FROM task_specs s ${index}
+  LEFT JOIN tasks t ON t.task_id = s.task_id AND t.tenant = s.tenant
+  LEFT JOIN tasks_done d ON d.task_id = s.task_id AND d.tenant = s.tenant
+  WHERE s.tenant = ? ${condition} AND s.seq < ? ORDER BY s.seq DESC LIMIT ?`
+const tasksOf = (table: string) => `SELECT ${LINE}, t.status FROM ${table} t
+  CROSS JOIN task_specs s ON s.tenant = t.tenant AND s.seq = t.seq
+  WHERE t.tenant = ? AND t.status = ? AND t.seq < ? ORDER BY t.seq DESC LIMIT ?`
+
+export const SCANS = {
+  all: specsBy('', ''),
+  owner: specsBy('INDEXED BY task_specs_owner', 'AND s.owner = ?'),
+  session: specsBy('INDEXED BY task_specs_session', 'AND s.session_id = ?'),
+  open: tasksOf('tasks'),
+  done: tasksOf('tasks_done'),
+} as const
+
+const receiptsBy = (index: string, condition: string) => ({
+  ascending: `SELECT ${RECEIPT_COLUMNS} FROM receipts ${index}
+    WHERE tenant = ? ${condition} AND seq > ? ORDER BY seq LIMIT ?`,
+  descending: `SELECT ${RECEIPT_COLUMNS} FROM receipts ${index}
+    WHERE tenant = ? ${condition} AND seq < ? ORDER BY seq DESC LIMIT ?`,
+})
+
+export const RECEIPTS = {
+  all: receiptsBy('', ''),
+  to: receiptsBy('INDEXED BY receipts_to', 'AND "to" = ?'),
+  task: receiptsBy('INDEXED BY receipts_task', 'AND task_id = ?'),
+} as const
+
+export const OBLIGATIONS = `SELECT ${RECEIPT_COLUMNS.map((column) => `r.${column}`)} FROM open_obligations o
+  CROSS JOIN receipts r ON r.tenant = o.tenant AND r.seq = o.seq
+  WHERE o.tenant = ? AND o.principal = ? AND o.seq > ? ORDER BY o.seq LIMIT ?`
+
+export const CHILDREN = `SELECT p.parent, r.seq, r.receipt_type, r."from" FROM receipt_parents p
+  CROSS JOIN receipts r ON r.tenant = p.tenant AND r.seq = p.child
+  WHERE p.tenant = ? AND p.parent = ? ORDER BY p.child`
+
+/**
+ * Each read is synchronous and this process is the only writer, so the statements of one read see the same state.
+ */
+export function prepareReads(database: Database): Reads {
+  const findTask = prepareTaskLookup(database)
+  const findSpec = prepareSpecLookup(database)
+  const findReceipt = prepareReceiptLookup(database)
+  const withParents = prepareParents(database)
+  const scan = prepareScan(database)
+  const pageOfReceipts = prepareReceiptPages(database)
+  const status = database.prepare(STATUS)
+  const latestProgress = database.prepare(
+    'SELECT * FROM task_progress WHERE task_id = ? AND tenant = ? ORDER BY n DESC LIMIT 1',
+  )
+  const progress = database.prepare(
+    'SELECT * FROM task_progress WHERE task_id = ? AND tenant = ? ORDER BY n LIMIT ?',
+  )
+  const children = database.prepare(CHILDREN)
+  const delivery = database.prepare(
+    'SELECT seq, delivered_at FROM receipt_deliveries WHERE tenant = ? AND seq = ?',
+  )
+  const obligations = database.prepare(OBLIGATIONS)
+  const relationship = database.prepare('SELECT * FROM relationships WHERE tenant = ? AND principal = ?')
+  const counters = database.prepare(`SELECT ${TENANT_COLUMNS} FROM tenants WHERE tenant = ?`)
+
+  const findRecord = (tenant: number, taskId: string): TaskRecord | undefined => {
+    const task = findTask(tenant, taskId)
+    const spec = task && findSpec(tenant, task.seq)
+    if (task === undefined || spec === undefined) return undefined
+    const latest = latestProgress.get(taskId, tenant) as ProgressEntry | undefined
+    return { task, spec, progress: latest ?? null }
+  }
+
+  return {
+    task: async (tenant, taskId) => attemptAvailable(() => findRecord(tenant, taskId)),
+    tasks: async (tenant, taskIds) =>
+      attemptAvailable(() => present(taskIds, (taskId) => findRecord(tenant, taskId))),
+    statuses: async (tenant, taskIds) =>
+      attemptAvailable(() =>
+        present(taskIds, (taskId) => status.get(taskId, tenant, taskId, tenant) as StatusRow | undefined),
+      ),
+    scan: async (tenant, path, before, limit) => attemptAvailable(() => scan(tenant, path, before, limit)),
+    progress: async (tenant, taskId, limit) =>
+      attemptAvailable(() => progress.all(taskId, tenant, limit) as ProgressEntry[]),
+    receipt: async (tenant, seq) => attemptAvailable(() => findReceipt(tenant, seq)),
+    receipts: async (tenant, path, from, order, limit) =>
+      attemptAvailable(() => pageOfReceipts(tenant, path, from, order, limit).map(withParents)),
+    children: async (tenant, parents, types) =>
+      attemptAvailable(() =>
+        parents
+          .flatMap((parent) => children.all(tenant, parent) as Child[])
+          .filter((child) => types.includes(child.receipt_type)),
+      ),
+    deliveries: async (tenant, seqs) =>
+      attemptAvailable(() => present(seqs, (seq) => delivery.get(tenant, seq) as Delivery | undefined)),
+    obligations: async (tenant, principal, after, limit) =>
+      attemptAvailable(() =>
+        (obligations.all(tenant, principal, after, limit) as ReceiptRow[]).map(withParents),
+      ),
+    relationship: async (tenant, principal) =>
+      attemptAvailable(() => relationship.get(tenant, principal) as Relationship | undefined),
+    counters: async (tenant) =>
+      attemptAvailable(() => {
+        const row = counters.get(tenant) as Tenant | undefined
+        if (row === undefined) throw new Error(`there is no tenant ${tenant}`)
+        return row
+      }),
+  }
+}
+
+function prepareScan(
+  database: Database,
+): (tenant: number, path: ScanPath, before: number, limit: number) => TaskLine[] {
+  const all = database.prepare(SCANS.all)
+  const owner = database.prepare(SCANS.owner)
+  const session = database.prepare(SCANS.session)
+  const open = database.prepare(SCANS.open)
+  const done = database.prepare(SCANS.done)
+  const walk = (tenant: number, path: ScanPath, before: number, limit: number): unknown[] => {
+    switch (path.by) {
+      case 'all':
+        return all.all(tenant, before, limit)
+      case 'owner':
+        return owner.all(tenant, path.owner, before, limit)
+      case 'session':
+        return session.all(tenant, path.session_id, before, limit)
+      case 'status':
+        return (isTerminal(path.status) ? done : open).all(tenant, path.status, before, limit)
+    }
+  }
+  return (tenant, path, before, limit) => walk(tenant, path, before, limit) as TaskLine[]
+}
+
+function prepareReceiptPages(
+  database: Database,
+): (
+  tenant: number,
+  path: ReceiptPath,
+  from: number,
+  order: 'ascending' | 'descending',
+  limit: number,
+) => ReceiptRow[] {
+  const prepare = ({ ascending, descending }: { ascending: string; descending: string }) => ({
+    ascending: database.prepare(ascending),
+    descending: database.prepare(descending),
+  })
+  const statements: Record<ReceiptPath['by'], Record<'ascending' | 'descending', Statement>> = {
+    all: prepare(RECEIPTS.all),
+    to: prepare(RECEIPTS.to),
+    task: prepare(RECEIPTS.task),
+  }
+  return (tenant, path, from, order, limit) => {
+    const statement = statements[path.by][order]
+    return statement.all(tenant, ...keyOf(path), from, limit) as ReceiptRow[]
+  }
+}
+
+function keyOf(path: ReceiptPath): Value[] {
+  switch (path.by) {
+    case 'all':
+      return []
+    case 'to':
+      return [path.to]
+    case 'task':
+      return [path.task_id]
+  }
+}
+
+function present<Key, Row>(keys: readonly Key[], find: (key: Key) => Row | undefined): Row[] {
+  return keys.flatMap((key) => find(key) ?? [])
+}

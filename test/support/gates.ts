@@ -1,0 +1,118 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, describe } from 'vitest'
+import type { Draw } from '../../src/core/ids.ts'
+import type { Caller, PrincipalKind, Role } from '../../src/core/principal.ts'
+import type { Settings } from '../../src/core/settings.ts'
+import { type Gate, openGate } from '../../src/gate/gate.ts'
+import { openPostgresStore } from '../../src/store/postgres/store.ts'
+import { openSqliteStore } from '../../src/store/sqlite/store.ts'
+import type { Store } from '../../src/store/store.ts'
+import { freshDatabase, postgresUrl } from './postgres.ts'
+
+/** A clock that stands still until it is told to go on. */
+export class ManualClock {
+  now = Date.UTC(2026, 0, 1)
+
+  advance(seconds: number): void {
+    this.now += seconds * 1000
+  }
+}
+
+export interface OpenOptions {
+  readonly settings?: Partial<Settings>
+  readonly draw?: Draw
+  /** Sweeps run only when a test calls `gate.sweep()`, unless this says otherwise. */
+  readonly sweeping?: boolean
+  /** The database's own clock instead of the manual one. */
+  readonly realTime?: boolean
+  /** Puts something between the gate and the store. */
+  readonly wrap?: (store: Store) => Store
+}
+
+export interface Bench {
+  readonly gate: Gate
+  readonly store: Store
+  readonly clock: ManualClock
+  /** Errors that callers only see as INTERNAL_ERROR and the like. */
+  readonly errors: unknown[]
+  /** Another gate on the same database. */
+  another(options?: OpenOptions): Promise<Bench>
+}
+
+export type Open = (options?: OpenOptions) => Promise<Bench>
+
+interface Database {
+  store(options: { now?: () => number; draw?: Draw }): Promise<Store>
+  drop(): Promise<void>
+}
+
+const DATABASES: Record<string, () => Promise<Database>> = {
+  sqlite: sqliteDatabase,
+  postgres: postgresDatabase,
+}
+
+/** Runs the same tests on every store. Each call of `open` gives a gate over an empty database. */
+export function describeGates(name: string, define: (open: Open, storeName: string) => void): void {
+  for (const [storeName, create] of Object.entries(DATABASES)) {
+    describe.skipIf(storeName === 'postgres' && !postgresUrl())(`${name} on ${storeName}`, () => {
+      const closers: (() => Promise<unknown>)[] = []
+      afterEach(async () => {
+        for (const close of closers.splice(0).reverse()) await close()
+      })
+      define(async (options = {}) => {
+        const database = await create()
+        closers.push(() => database.drop())
+        return openOn(database, new ManualClock(), options, closers)
+      }, storeName)
+    })
+  }
+}
+
+async function openOn(
+  database: Database,
+  clock: ManualClock,
+  options: OpenOptions,
+  closers: (() => Promise<unknown>)[],
+): Promise<Bench> {
+  const errors: unknown[] = []
+  const opened = await database.store({
+    ...(!options.realTime && { now: () => clock.now }),
+    ...(options.draw && { draw: options.draw }),
+  })
+  const store = options.wrap?.(opened) ?? opened
+  const gate = openGate({
+    store,
+    sweeping: options.sweeping ?? false,
+    onError: (error) => errors.push(error),
+    ...(options.settings && { settings: options.settings }),
+    ...(options.draw && { draw: options.draw }),
+  })
+  closers.push(() => gate.close())
+  return { gate, store, clock, errors, another: (more = {}) => openOn(database, clock, more, closers) }
+}
+
+async function sqliteDatabase(): Promise<Database> {
+  const folder = mkdtempSync(join(tmpdir(), 'asyncgate-'))
+  return {
+    store: (options) => openSqliteStore({ path: join(folder, 'gate.db'), ...options }),
+    drop: async () => rmSync(folder, { recursive: true, force: true }),
+  }
+}
+
+async function postgresDatabase(): Promise<Database> {
+  const database = await freshDatabase('gate')
+  return {
+    store: (options) => openPostgresStore({ url: database.url, ...options }),
+    drop: () => database.drop(),
+  }
+}
+
+export function caller(kind: PrincipalKind, id: string, role: Role, tenant = 'default'): Caller {
+  return { tenant, principal: { kind, id }, role }
+}
+
+export const agent = (id = 'alice', tenant?: string) => caller('agent', id, 'agent', tenant)
+export const worker = (id = 'w1', tenant?: string) => caller('worker', id, 'worker', tenant)
+export const admin = (tenant?: string) => caller('human', 'root', 'admin', tenant)
