@@ -86,9 +86,14 @@ export function receiptKey(receipt: Receipt): string | undefined {
   }
 }
 
+/** A character takes at most three bytes, so short texts need no counting. */
+export function isWithinLimit(body: CanonicalJson): boolean {
+  return body.length * 3 <= MAX_BODY_BYTES || Buffer.byteLength(body) <= MAX_BODY_BYTES
+}
+
 /** The ledger's limits. `lastSeq` is the newest seq given out: seqs have no gaps, so up to there all exist. */
 export function checkReceipt(receipt: Receipt, lastSeq: number, closes: boolean): void {
-  if (receipt.body.length * 3 > MAX_BODY_BYTES && Buffer.byteLength(receipt.body) > MAX_BODY_BYTES) {
+  if (!isWithinLimit(receipt.body)) {
     throw new Fault('RECEIPT_TOO_LARGE', { receipt_type: receipt.receipt_type, limit_bytes: MAX_BODY_BYTES })
   }
   if (receipt.parents.length > MAX_PARENTS) {

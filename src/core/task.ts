@@ -86,6 +86,7 @@ export interface TaskSpec {
   readonly seq: number
   readonly owner: PrincipalKey
   readonly type: string
+  readonly priority: number
   readonly session_id: string | null
   readonly labels: CanonicalJson | null
   readonly idempotency_key: string | null

@@ -12,7 +12,10 @@ const NA = 'NA'
 const MAX_TEXT = 100 * 1024
 const MAX_INPUTS = 64 * 1024
 
+const OUTCOME_KINDS = ['NA', 'none', 'response_text', 'artifact_pointer', 'mixed'] as const
+
 type Phase = 'accepted' | 'complete' | 'escalate'
+type OutcomeKind = (typeof OUTCOME_KINDS)[number]
 export type LedgerStatus = 'NA' | 'success' | 'failure' | 'canceled'
 
 /** The canonical receipt of the shared ledger, version 1.0. "NA" stands for what does not apply. */
@@ -37,9 +40,9 @@ export interface LedgerReceipt {
   readonly task_summary: string
   readonly task_body: string
   readonly inputs: JsonObject
-  readonly expected_outcome_kind: string
+  readonly expected_outcome_kind: OutcomeKind
   readonly expected_artifact_mime: string
-  readonly outcome_kind: 'NA' | 'none' | 'response_text' | 'artifact_pointer' | 'mixed'
+  readonly outcome_kind: OutcomeKind
   readonly outcome_text: string
   readonly artifact_location: string
   readonly artifact_pointer: string
@@ -94,7 +97,7 @@ export function ledgerReceipt(
     task_summary: input.summary ?? record?.spec.type ?? NA,
     task_body: taskBody(input),
     inputs: inputsOf(input, record),
-    expected_outcome_kind: input.expected_outcome_kind ?? NA,
+    expected_outcome_kind: OUTCOME_KINDS.find((kind) => kind === input.expected_outcome_kind) ?? NA,
     expected_artifact_mime: input.expected_artifact_mime ?? NA,
     ...outcomeOf(receipt, body),
     escalation_class: phase === 'escalate' ? String(body.escalation_class ?? 'policy') : NA,
@@ -146,15 +149,14 @@ function forPrincipal(receipt: Receipt, principalAi: string): string {
 function taskBody(input: Partial<CreateInput>): string {
   const text =
     input.body ?? (input.payload === undefined ? input.payload_pointer : JSON.stringify(input.payload))
-  return (text ?? NA).slice(0, MAX_TEXT) || NA
+  return clip(text ?? NA)
 }
 
 function inputsOf(input: Partial<CreateInput>, record: TaskRecord | undefined): JsonObject {
   const pointer =
     input.payload_pointer ?? (record === undefined ? NA : `inline://task/${record.task.task_id}`)
-  const payload = input.payload ?? {}
-  const fits = JSON.stringify(payload).length <= MAX_INPUTS / 2
-  return { payload_pointer: pointer, ...(fits && { payload }) }
+  const inputs = { payload_pointer: pointer, payload: input.payload ?? {} }
+  return Buffer.byteLength(JSON.stringify(inputs)) <= MAX_INPUTS ? inputs : { payload_pointer: pointer }
 }
 
 type OutcomeFields = Pick<
@@ -229,8 +231,14 @@ function artifactsOf(artifacts: Json | undefined): JsonObject[] {
 
 function textOf(value: Json | undefined): string {
   if (value === undefined || value === null) return NA
-  const text = typeof value === 'string' ? value : JSON.stringify(value)
-  return text.slice(0, MAX_TEXT) || NA
+  return clip(typeof value === 'string' ? value : JSON.stringify(value))
+}
+
+/** As much of a text as the ledger takes; it never ends within a character. */
+function clip(text: string): string {
+  const bytes = Buffer.from(text)
+  if (bytes.length <= MAX_TEXT) return text || NA
+  return new TextDecoder().decode(bytes.subarray(0, MAX_TEXT), { stream: true })
 }
 
 function asObject(value: Json | undefined): JsonObject {

@@ -56,7 +56,8 @@ function isBefore(a: QueuedTask, b: QueuedTask): boolean {
 
 /**
  * Merges the queues: preferred types first, then priority, then rank, then age. It looks only, so the caller may
- * stop anywhere; a task that stands in two queues comes once.
+ * stop anywhere; a task that stands in two queues comes once. It ends where a queue does that may go on behind what
+ * was loaded: the next task might be one of those.
  */
 export function* merge(queues: readonly ReadyQueue[], wanted: Wanted): Generator<QueuedTask> {
   const cursors = queues.map((queue) => ({
@@ -70,6 +71,7 @@ export function* merge(queues: readonly ReadyQueue[], wanted: Wanted): Generator
     let best: { cursor: Cursor; task: QueuedTask } | undefined
     for (const cursor of cursors) {
       const task = cursor.queue.tasks[cursor.next]
+      if (task === undefined && cursor.queue.truncated) return
       if (task === undefined) continue
       if (best === undefined || goesFirst(cursor, task, best.cursor, best.task)) best = { cursor, task }
     }

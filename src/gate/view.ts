@@ -59,7 +59,7 @@ export interface TaskView {
 }
 
 /** The public shape of a task. The lease id is never in it: it is the worker's secret. */
-export function taskView({ task, spec, progress }: TaskRecord, defaultPriority: number): TaskView {
+export function taskView({ task, spec, progress }: TaskRecord): TaskView {
   const input = inputOf(spec.input)
   return {
     task_id: task.task_id,
@@ -73,7 +73,7 @@ export function taskView({ task, spec, progress }: TaskRecord, defaultPriority: 
     created_by: parsePrincipalKey(task.owner),
     principal_ai: task.principal_ai,
     requirements: requirementsOf(input),
-    priority: input.priority ?? defaultPriority,
+    priority: spec.priority,
     attempt: task.attempt,
     max_attempts: task.max_attempts,
     expiry_count: task.expiry_count,

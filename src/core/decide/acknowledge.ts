@@ -11,7 +11,8 @@ import { GATE } from '../principal.ts'
 export function acknowledge(draft: Draft, command: Acknowledge): Decision<Answers['acknowledge']> {
   const { world } = draft
   const receipt = world.receipt(command.seq)
-  if (receipt === undefined) throw new Fault('RECEIPT_NOT_FOUND')
+  const receipt_id = receiptId(world.tenant.salt, command.seq)
+  if (receipt === undefined) throw new Fault('RECEIPT_NOT_FOUND', { receipt_id })
   if (receipt.to !== command.by && !seesAll(command.role)) throw forbidden('admin', command.role)
   const before = world.acknowledgement(command.seq, command.by)
   if (before !== undefined) return draft.done({ seq: before })
@@ -21,7 +22,7 @@ export function acknowledge(draft: Draft, command: Acknowledge): Decision<Answer
     to: GATE,
     ...(receipt.task_id !== null && { task_id: receipt.task_id }),
     parents: [command.seq],
-    body: body({ acknowledged_receipt_id: canonical(receiptId(world.tenant.salt, command.seq)) }),
+    body: body({ acknowledged_receipt_id: canonical(receipt_id) }),
   })
   return draft.done({ seq })
 }

@@ -1,4 +1,4 @@
-import { body, resultMembers } from '../bodies.ts'
+import { bodyWithResult } from '../bodies.ts'
 import type { Answers, Complete } from '../command.ts'
 import type { Decision, Draft } from '../draft.ts'
 import { Fault } from '../errors.ts'
@@ -69,10 +69,11 @@ function completed(draft: Draft, task: TaskCore, command: Complete, locatable: b
     lease_id: command.lease_id,
     parents: locatable ? [task.seq] : [],
     closes: locatable,
-    body: body({
+    body: bodyWithResult(task.task_id, command.result, {
+      artifacts: command.artifacts,
       completion_metadata: command.completion_metadata,
+      delivery_proof: command.delivery_proof,
       result_summary: canonical(command.result_summary),
-      ...resultMembers(task.task_id, command.result, command),
     }),
   })
 }

@@ -2,7 +2,7 @@ import type { Answers, Create } from '../command.ts'
 import type { Decision, Draft } from '../draft.ts'
 import { Fault } from '../errors.ts'
 import { EVERYONE, nextRank } from '../fairness.ts'
-import { taskId } from '../ids.ts'
+import { receiptId, taskId } from '../ids.ts'
 import { GATE } from '../principal.ts'
 import type { QueuedTask, TaskSpec } from '../task.ts'
 import type { World } from '../world.ts'
@@ -14,7 +14,10 @@ export function create(draft: Draft, command: Create): Decision<Answers['create'
     if (prior !== undefined) return draft.done(replay(world, command, prior))
   }
   checkQuota(world)
-  if (command.caused_by !== null && command.caused_by > world.tenant.seq) throw new Fault('PARENT_NOT_FOUND')
+  if (command.caused_by !== null && command.caused_by > world.tenant.seq) {
+    const caused_by_receipt_id = receiptId(world.tenant.salt, command.caused_by)
+    throw new Fault('PARENT_NOT_FOUND', { caused_by_receipt_id })
+  }
 
   const task = newTask(draft, command)
   draft.task(task)
@@ -24,6 +27,7 @@ export function create(draft: Draft, command: Create): Decision<Answers['create'
     seq: task.seq,
     owner: task.owner,
     type: command.type,
+    priority: command.priority,
     session_id: command.session_id,
     labels: command.labels,
     idempotency_key: command.idempotency_key,

@@ -27,9 +27,10 @@ export function wake(draft: Draft, command: Wake): Decision<Answers['wake']> {
     draft.task({ ...task, next_eligible_at: null })
     return draft.done({ status: 'queued' })
   }
+  // What counts is when the lease ended, not when that was noticed.
   const timeout = timeoutAt(task, task.lease)
   return draft.done({
-    status: timeout !== null && timeout <= now ? timeOut(draft, task) : expire(draft, task),
+    status: timeout !== null && timeout <= task.lease.expires_at ? timeOut(draft, task) : expire(draft, task),
   })
 }
 

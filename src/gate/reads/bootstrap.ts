@@ -134,5 +134,5 @@ async function readTasks(
   const ids = receipts.flatMap((receipt) => (receipt.task_id === null ? [] : [receipt.task_id]))
   const records = await engine.reading(() => engine.store.reads.tasks(tenant.tenant, [...new Set(ids)]))
   records.sort((a, b) => a.task.seq - b.task.seq)
-  return records.map((record) => taskView(record, engine.settings.default_priority))
+  return records.map((record) => taskView(record))
 }

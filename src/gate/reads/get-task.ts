@@ -13,7 +13,7 @@ export const getTaskInput = z.strictObject({ task_id: taskId })
 export async function getTask(engine: Engine, caller: Caller, input: unknown): Promise<TaskView> {
   checkRole(caller, 'read')
   const { task_id } = parse(getTaskInput, input)
-  return taskView(await readableTask(engine, caller, task_id), engine.settings.default_priority)
+  return taskView(await readableTask(engine, caller, task_id))
 }
 
 /** The task, if it exists and the caller may see it. */

@@ -37,7 +37,7 @@ export async function listTasks(engine: Engine, caller: Caller, input: unknown):
   )
   records.sort((a, b) => b.task.seq - a.task.seq)
   return {
-    tasks: records.map((record) => taskView(record, engine.settings.default_priority)),
+    tasks: records.map((record) => taskView(record)),
     next_cursor: found.next === null ? null : await engine.cursors.write(scope, found.next),
   }
 }

@@ -41,7 +41,7 @@ export async function waitForTask(
       record = await readableTask(engine, caller, task_id)
     }
     const done = isTerminal(record.task.status)
-    const task = taskView(record, engine.settings.default_priority)
+    const task = taskView(record)
     return { ...task, done, next_check_after_seconds: done ? 0 : 1 }
   } finally {
     unwatch()

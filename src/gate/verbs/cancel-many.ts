@@ -27,6 +27,7 @@ export interface CancelManyAnswer {
 export async function cancelMany(engine: Engine, caller: Caller, input: unknown): Promise<CancelManyAnswer> {
   checkRole(caller, 'cancel')
   const { task_ids, reason, ...filter } = parse(cancelManyInput, input)
+  if (task_ids !== undefined && !isEmpty(filter)) throw invalid('task_ids', 'stands beside a filter')
   const { tenant } = await engine.tenant(caller.tenant)
   const found =
     task_ids === undefined ? await search(engine, caller, tenant, filter) : { ids: task_ids, more: false }
@@ -46,9 +47,7 @@ export async function cancelMany(engine: Engine, caller: Caller, input: unknown)
 }
 
 async function search(engine: Engine, caller: Caller, tenant: number, filter: TaskFilter) {
-  if (Object.values(filter).every((value) => value === undefined)) {
-    throw invalid('', 'names neither a filter nor task_ids')
-  }
+  if (isEmpty(filter)) throw invalid('', 'names neither a filter nor task_ids')
   const found = await findTasks(
     engine,
     tenant,
@@ -58,4 +57,9 @@ async function search(engine: Engine, caller: Caller, tenant: number, filter: Ta
     (line) => !isTerminal(line.status),
   )
   return { ids: found.lines.map((line) => line.task_id), more: found.next !== null }
+}
+
+/** No labels fit every task. */
+function isEmpty({ labels, ...fields }: TaskFilter): boolean {
+  return Object.values(fields).every((value) => value === undefined) && Object.keys(labels ?? {}).length === 0
 }

@@ -27,11 +27,17 @@ export function encodeHints(token: string, hints: readonly Hint[]): string[] {
 export function decodeHints(token: string, payload: string): Hint[] {
   if (payload.startsWith(opening(token))) return []
   try {
-    const [, ...parts]: [string, ...Part[]] = JSON.parse(payload)
-    return parts.map(([tenant, lanes, tasks]) => ({ tenant, lanes, tasks }))
+    const [, ...parts]: unknown[] = JSON.parse(payload)
+    return parts.filter(isPart).map(([tenant, lanes, tasks]) => ({ tenant, lanes, tasks }))
   } catch {
     return []
   }
+}
+
+function isPart(value: unknown): value is Part {
+  if (!Array.isArray(value)) return false
+  const [tenant, lanes, tasks] = value
+  return typeof tenant === 'number' && Array.isArray(lanes) && Array.isArray(tasks)
 }
 
 function opening(token: string): string {

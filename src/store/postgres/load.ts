@@ -25,6 +25,10 @@ export const PARENTS = `ARRAY(
   SELECT p.parent FROM receipt_parents p WHERE p.tenant = r.tenant AND p.child = r.seq ORDER BY p.parent
 ) AS parents`
 
+/**
+ * No statement joins a second table but row by row, which a LIMIT makes sure of: through the tenant, which they
+ * share, the planner could otherwise go to all rows of the tenant first.
+ */
 export const loads = {
   open_tasks: `
     SELECT ${list(OPEN, 't.')} FROM ${rowsOf(TASK_KEY)} JOIN tasks t USING (task_id, tenant)`,
@@ -60,9 +64,10 @@ export const loads = {
 
   acknowledgements: `
     SELECT x.tenant, x.seq, x.by, r.seq AS acknowledgement
-    FROM ${rowsOf(ACKNOWLEDGEMENT)}
-    JOIN receipt_parents p ON p.tenant = x.tenant AND p.parent = x.seq
-    JOIN receipts r ON r.tenant = p.tenant AND r.seq = p.child
+    FROM ${rowsOf(ACKNOWLEDGEMENT)} JOIN receipt_parents p ON p.parent = x.seq AND p.tenant = x.tenant
+    CROSS JOIN LATERAL (
+      SELECT seq, receipt_type, "from" FROM receipts WHERE tenant = p.tenant AND seq = p.child LIMIT 1
+    ) r
     WHERE r.receipt_type = 'receipt.acknowledged' AND r."from" = x.by`,
 
   relationships: `

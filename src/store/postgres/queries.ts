@@ -4,10 +4,7 @@ import { DONE, OPEN, PROGRESS, RECEIPT, RELATIONSHIP, SEQ_KEY, TASK_KEY } from '
 
 export const PARENT_KEY = { tenant: 'int', parent: 'bigint' } as const
 
-/**
- * Pages are cut in a subselect, before anything is joined: otherwise the planner may walk the other table, which
- * holds every task or receipt there ever was.
- */
+/** As in `loads`, a LIMIT stands before or within every join, so that only what is returned is looked up. */
 export const queries = {
   open_records: recordsOf('tasks', OPEN),
   done_records: recordsOf('tasks_done', DONE),
@@ -31,15 +28,17 @@ export const queries = {
 
   all_ascending: receiptsAfter('true'),
   all_descending: receiptsBefore('true'),
-  to_ascending: receiptsAfter('"to" = $4'),
-  to_descending: receiptsBefore('"to" = $4'),
+  to_ascending: receiptsAfter('"to" = $4 AND seq > 0'),
+  to_descending: receiptsBefore('"to" = $4 AND seq > 0'),
   task_ascending: receiptsAfter('task_id = $4'),
   task_descending: receiptsBefore('task_id = $4'),
 
   children: `
     SELECT p.parent, r.seq, r.receipt_type, r."from"
-    FROM ${rowsOf(PARENT_KEY)} JOIN receipt_parents p USING (tenant, parent)
-    JOIN receipts r ON r.tenant = p.tenant AND r.seq = p.child
+    FROM ${rowsOf(PARENT_KEY)} JOIN receipt_parents p USING (parent, tenant)
+    CROSS JOIN LATERAL (
+      SELECT seq, receipt_type, "from" FROM receipts WHERE tenant = p.tenant AND seq = p.child LIMIT 1
+    ) r
     WHERE r.receipt_type = ANY ($3::text[])
     ORDER BY p.parent, r.seq`,
 
@@ -74,10 +73,10 @@ export const queries = {
 function recordsOf(table: string, shape: Shape): string {
   return `
     SELECT ${list(shape, 't.')},
-      s.owner AS spec_owner, s.type, s.session_id, s.labels, s.idempotency_key, s.created_at, s.instance, s.input,
+      s.owner AS spec_owner, s.type, s.priority, s.session_id, s.labels, s.idempotency_key, s.created_at, s.instance, s.input,
       p.n, p.at, p.lease_id AS progress_lease_id, p.progress
     FROM ${rowsOf(TASK_KEY)} JOIN ${table} t USING (task_id, tenant)
-    JOIN task_specs s ON s.tenant = t.tenant AND s.seq = t.seq
+    CROSS JOIN LATERAL (SELECT * FROM task_specs WHERE tenant = t.tenant AND seq = t.seq LIMIT 1) s
     LEFT JOIN LATERAL (
       SELECT n, at, lease_id, progress FROM task_progress
       WHERE task_id = t.task_id AND tenant = t.tenant ORDER BY n DESC LIMIT 1

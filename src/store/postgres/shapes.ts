@@ -87,6 +87,7 @@ export const SPEC = {
   task_id: 'uuid',
   owner: 'text',
   type: 'text',
+  priority: 'int',
   session_id: 'text',
   labels: 'text',
   idempotency_key: 'text',

@@ -32,10 +32,9 @@ export class Writer {
 
   async #transact<T>(work: (client: pg.Client) => Promise<T>, deadline: number): Promise<T> {
     if (this.#closed) throw new StoreError('unavailable', 'the store is closed')
-    const left = deadline - Date.now()
-    if (left <= 0) throw new StoreError('unavailable', 'the commits before this one took too long')
+    if (Date.now() >= deadline) throw new StoreError('unavailable', 'the commits before it took too long')
     const client = await this.#connected()
-    const timer = setTimeout(() => destroy(client), left)
+    const timer = setTimeout(() => destroy(client), deadline - Date.now())
     try {
       return await work(client)
     } catch (error) {

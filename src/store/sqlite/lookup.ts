@@ -1,6 +1,6 @@
 import type { Receipt } from '../../core/receipt.ts'
 import type { Task, TaskSpec } from '../../core/task.ts'
-import { DONE_COLUMNS, type DoneRow, OPEN_COLUMNS, openTask, doneTask } from '../rows.ts'
+import { DONE_COLUMNS, type DoneRow, doneTask, OPEN_COLUMNS, openTask } from '../rows.ts'
 import type { Database } from './database.ts'
 import { type OpenValues, rowOf } from './task-row.ts'
 
@@ -10,6 +10,7 @@ export const SPEC_COLUMNS = [
   'task_id',
   'owner',
   'type',
+  'priority',
   'session_id',
   'labels',
   'idempotency_key',

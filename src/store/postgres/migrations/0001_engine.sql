@@ -126,6 +126,7 @@ CREATE TABLE task_specs (
   task_id         uuid   NOT NULL,
   owner           text   COLLATE "C" NOT NULL,
   type            text   NOT NULL,
+  priority        int    NOT NULL,
   session_id      text   COLLATE "C",
   labels          text,
   idempotency_key text   COLLATE "C",
@@ -168,16 +169,16 @@ CREATE TABLE receipts (
 );
 
 CREATE INDEX receipts_task ON receipts (tenant, task_id, seq) WHERE task_id IS NOT NULL;
-CREATE INDEX receipts_to ON receipts (tenant, "to", seq);
+CREATE INDEX receipts_to ON receipts (tenant, "to", seq) WHERE seq > 0;
 
 CREATE TABLE receipt_parents (
   tenant int    NOT NULL,
   child  bigint NOT NULL,
   parent bigint NOT NULL,
-  PRIMARY KEY (tenant, child, parent)
+  PRIMARY KEY (child, tenant, parent)
 );
 
-CREATE INDEX receipt_parents_parent ON receipt_parents (tenant, parent, child);
+CREATE INDEX receipt_parents_parent ON receipt_parents (parent, tenant, child);
 
 -- When a receipt was first handed to the principal it is addressed to.
 CREATE TABLE receipt_deliveries (

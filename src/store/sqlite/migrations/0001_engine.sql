@@ -119,6 +119,7 @@ CREATE TABLE task_specs (
   task_id         TEXT    NOT NULL,
   owner           TEXT    NOT NULL,
   type            TEXT    NOT NULL,
+  priority        INTEGER NOT NULL,
   session_id      TEXT,
   labels          TEXT,
   idempotency_key TEXT,

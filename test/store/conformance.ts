@@ -1,0 +1,74 @@
+import { afterEach, beforeEach, describe } from 'vitest'
+import type { Store, TenantRef } from '../../src/store/store.ts'
+import { describeClaiming } from './conformance/claiming.ts'
+import { describeClock } from './conformance/clock.ts'
+import { describeCommits } from './conformance/commits.ts'
+import { describeKeys } from './conformance/keys.ts'
+import { describePersistence } from './conformance/persistence.ts'
+import { describeReceipts } from './conformance/receipts.ts'
+import { describeScans } from './conformance/scans.ts'
+import { describeTasks } from './conformance/tasks.ts'
+import { describeTenants } from './conformance/tenants.ts'
+
+export interface OpenOptions {
+  readonly now?: () => number
+}
+
+/** A database of a test's own, which can be opened again after its store was closed. */
+export interface TestDatabase {
+  open(options?: OpenOptions): Promise<Store>
+  cleanup(): Promise<void>
+}
+
+/** What a test works on: a store of a fresh database with one tenant. */
+export interface Subject {
+  readonly store: Store
+  readonly tenant: number
+  readonly ref: TenantRef
+  /** Closes the store and opens the same database again. */
+  reopen(options?: OpenOptions): Promise<void>
+}
+
+/** What every store must do. Each implementation calls this with a way to get fresh databases. */
+export function describeStore(name: string, fresh: () => Promise<TestDatabase>): void {
+  describe(name, () => {
+    let database: TestDatabase
+    let store: Store
+    let ref: TenantRef
+
+    beforeEach(async () => {
+      database = await fresh()
+      store = await database.open()
+      ref = await store.tenant('test')
+    })
+    afterEach(async () => {
+      await store.close()
+      await database.cleanup()
+    })
+
+    const subject: Subject = {
+      get store() {
+        return store
+      },
+      get tenant() {
+        return ref.tenant
+      },
+      get ref() {
+        return ref
+      },
+      async reopen(options) {
+        await store.close()
+        store = await database.open(options)
+      },
+    }
+    describeTenants(subject)
+    describeTasks(subject)
+    describeKeys(subject)
+    describeClaiming(subject)
+    describeReceipts(subject)
+    describeScans(subject)
+    describeCommits(subject)
+    describePersistence(subject)
+    describeClock(subject)
+  })
+}

@@ -1,0 +1,279 @@
+import { describe, expect, it } from 'vitest'
+import type { Lane } from '../../../src/core/matching.ts'
+import type { QueuedTask } from '../../../src/core/task.ts'
+import type { Head, Mark } from '../../../src/store/store.ts'
+import {
+  ALICE,
+  counters,
+  lease,
+  leased,
+  look,
+  NOW,
+  put,
+  queued,
+  running,
+  uuid,
+  WEIRD_TEXTS,
+} from '../../support/fixtures.ts'
+import type { Subject } from '../conformance.ts'
+
+export function describeClaiming(subject: Subject): void {
+  const lane = (number: number, over: Partial<Lane> = {}): Lane => ({
+    tenant: subject.tenant,
+    lane: number,
+    type: `type-${number}`,
+    capabilities: [],
+    priority: 0,
+    ...over,
+  })
+  const head = async (number: number, { pool = false, limit = 100 } = {}): Promise<Head | undefined> => {
+    const { store, tenant } = subject
+    return (await look(store, tenant, { heads: [{ tenant, lane: number, pool, limit }] })).heads[0]
+  }
+  const seqs = (found: Head | undefined) => found?.tasks.map((task) => task.seq)
+  const ready = (seq: number, over: Partial<QueuedTask> = {}) =>
+    queued({ tenant: subject.tenant, seq, ...over })
+  const mark = (number: number, change: { set: number | null } | { lower: number }): Mark => ({
+    tenant: subject.tenant,
+    lane: number,
+    ...change,
+  })
+
+  describe('heads of lanes', () => {
+    it('come in the order of rank, then of age', async () => {
+      const { store, tenant } = subject
+      const inserted = [
+        ready(4, { rank: 10 }),
+        ready(1, { rank: 20 }),
+        ready(2, { rank: 9 }),
+        ready(11, { rank: 10 }),
+        ready(3, { rank: 100 }),
+      ]
+      await put(store, tenant, { inserted, lanes: [lane(2)], marks: [mark(2, { set: 0 })] })
+      const found = await head(2)
+      expect(found).toEqual({
+        tenant,
+        lane: 2,
+        pool: false,
+        limit: 100,
+        mark: 0,
+        tasks: [inserted[2], inserted[0], inserted[3], inserted[1], inserted[4]],
+      })
+      expect(seqs(await head(2, { limit: 3 }))).toEqual([2, 4, 11])
+    })
+
+    it('are those of that lane and that tenant only', async () => {
+      const { store, tenant } = subject
+      const { tenant: other } = await store.tenant('other')
+      await put(store, [tenant, other], {
+        inserted: [ready(1), ready(2, { lane: 3 }), queued({ tenant: other, seq: 3 })],
+        lanes: [lane(2), lane(3), lane(2, { tenant: other })],
+        marks: [mark(2, { set: 0 }), mark(3, { set: 0 }), { tenant: other, lane: 2, set: 0 }],
+      })
+      expect(seqs(await head(2))).toEqual([1])
+      expect(seqs(await head(3))).toEqual([2])
+      const several = await look(store, [tenant, other], {
+        heads: [
+          { tenant, lane: 3, pool: false, limit: 1 },
+          { tenant: other, lane: 2, pool: false, limit: 1 },
+          { tenant, lane: 2, pool: false, limit: 1 },
+        ],
+      })
+      const found = several.heads.map((one) => [one.tenant, one.lane, seqs(one)])
+      expect(found).toHaveLength(3)
+      expect(found).toEqual(
+        expect.arrayContaining([
+          [tenant, 2, [1]],
+          [tenant, 3, [2]],
+          [other, 2, [3]],
+        ]),
+      )
+    })
+
+    it('a pool holds the tasks of all its lanes', async () => {
+      const { store, tenant } = subject
+      await put(store, tenant, {
+        inserted: [
+          ready(1, { lane: 3, pool: 1, rank: 30 }),
+          ready(2, { lane: 4, pool: 1, rank: 10 }),
+          ready(3, { lane: 5, pool: 2, rank: 20 }),
+        ],
+        lanes: [lane(1, { type: null }), lane(2, { type: null, capabilities: ['gpu'] })],
+        marks: [mark(1, { set: 0 }), mark(2, { set: 0 })],
+      })
+      expect(seqs(await head(1, { pool: true }))).toEqual([2, 1])
+      expect(seqs(await head(2, { pool: true }))).toEqual([3])
+      expect(seqs(await head(1, { pool: false }))).toEqual([])
+    })
+
+    it('leave out tasks that are delayed or held', async () => {
+      const { store, tenant } = subject
+      await put(store, tenant, {
+        inserted: [
+          ready(1, { next_eligible_at: NOW - 1_000 }),
+          leased({ tenant, seq: 2 }),
+          running({ tenant, seq: 3 }),
+          ready(4),
+        ],
+        lanes: [lane(1, { type: null }), lane(2)],
+        marks: [mark(1, { set: 0 }), mark(2, { set: 0 })],
+      })
+      expect(seqs(await head(2))).toEqual([4])
+      expect(seqs(await head(1, { pool: true }))).toEqual([4])
+      await put(store, tenant, { updated: [leased({ tenant, seq: 4 }), ready(2), ready(1)] })
+      expect(seqs(await head(2))).toEqual([1, 2])
+    })
+
+    it('are looked for from the mark on', async () => {
+      const { store, tenant } = subject
+      const inserted = [ready(1, { rank: 10 }), ready(2, { rank: 20 }), ready(3, { rank: 30 })]
+      await put(store, tenant, { inserted, lanes: [lane(2)], marks: [mark(2, { set: 20 })] })
+      expect(await head(2)).toMatchObject({ mark: 20, tasks: [{ seq: 2 }, { seq: 3 }] })
+    })
+
+    it('a new lane has no mark, and without a mark it is empty', async () => {
+      const { store, tenant } = subject
+      await put(store, tenant, { inserted: [ready(1)], lanes: [lane(2)] })
+      expect(await head(2)).toMatchObject({ mark: null, tasks: [] })
+    })
+
+    it('a lane that does not exist is empty', async () => {
+      expect(await head(7)).toMatchObject({ lane: 7, mark: null, tasks: [] })
+    })
+  })
+
+  describe('marks', () => {
+    const markAfter = async (...changes: ({ set: number | null } | { lower: number })[]) => {
+      const { store, tenant } = subject
+      await put(store, tenant, { lanes: [lane(2), lane(3)], marks: [mark(3, { set: 77 })] })
+      for (const change of changes) await put(store, tenant, { marks: [mark(2, change)] })
+      expect((await head(3))?.mark).toBe(77)
+      return (await head(2))?.mark
+    }
+
+    it('set replaces what was there', async () => {
+      expect(await markAfter({ set: 50 }, { set: 2 ** 50 })).toBe(2 ** 50)
+    })
+
+    it('set to null empties the lane', async () => {
+      expect(await markAfter({ set: 50 }, { set: null })).toBeNull()
+    })
+
+    it('lower takes a lower mark', async () => {
+      expect(await markAfter({ set: 50 }, { lower: 30 })).toBe(30)
+    })
+
+    it('lower leaves a mark that is lower already', async () => {
+      expect(await markAfter({ set: 50 }, { lower: 70 })).toBe(50)
+    })
+
+    it('lower gives an empty lane its mark', async () => {
+      expect(await markAfter({ lower: 70 })).toBe(70)
+    })
+
+    it('lower gives a lane that became empty a higher mark than it had', async () => {
+      expect(await markAfter({ set: 50 }, { set: null }, { lower: 90 })).toBe(90)
+    })
+
+    it('a lane can be made and marked in one batch', async () => {
+      const { store, tenant } = subject
+      await put(store, tenant, {
+        lanes: [lane(2), lane(3)],
+        marks: [mark(2, { lower: 5 }), mark(3, { set: 6 })],
+      })
+      expect([(await head(2))?.mark, (await head(3))?.mark]).toEqual([5, 6])
+    })
+  })
+
+  describe('lanes', () => {
+    it('come back as they were stored, in their order, from above a number', async () => {
+      const { store, tenant } = subject
+      const { tenant: other } = await store.tenant('other')
+      const lanes = [
+        lane(1, { type: null, capabilities: ['a', 'b'], priority: -5 }),
+        lane(2, { capabilities: [...WEIRD_TEXTS] }),
+        ...WEIRD_TEXTS.map((type, n) => lane(n + 3, { type, priority: 100 })),
+      ]
+      await put(store, [tenant, other], { lanes: [...lanes, lane(1, { tenant: other })] })
+      const from = async (after: number) => (await look(store, tenant, { lanes: [{ tenant, after }] })).lanes
+      expect(await from(0)).toEqual(lanes)
+      expect(await from(2)).toEqual(lanes.slice(2))
+      expect(await from(lanes.length)).toEqual([])
+    })
+  })
+
+  describe('owners', () => {
+    it('keep their last rank and weight, each tenant its own', async () => {
+      const { store, tenant } = subject
+      const { tenant: other } = await store.tenant('other')
+      const alice = { tenant, owner: ALICE, last_rank: 2 ** 50, weight: 1 / 3 }
+      const namesake = { tenant: other, owner: ALICE, last_rank: 1, weight: 1 }
+      const everyone = { tenant, owner: '*', last_rank: 5, weight: 2 }
+      await put(store, [tenant, other], { owners: [alice, namesake, everyone] })
+      const need = { owners: [ALICE, '*', 'agent:nobody'].map((owner) => ({ tenant, owner })) }
+      const loaded = await look(store, tenant, need)
+      expect(loaded.owners).toHaveLength(2)
+      expect(loaded.owners).toEqual(expect.arrayContaining([alice, everyone]))
+
+      const later = { ...alice, last_rank: 2 ** 50 + 1, weight: 0.1 }
+      await put(store, tenant, { owners: [later] })
+      expect((await look(store, tenant, { owners: [{ tenant, owner: ALICE }] })).owners).toEqual([later])
+    })
+  })
+
+  describe('tasks whose time has come', () => {
+    const at = (seq: number, time: number, tenant = subject.tenant) =>
+      queued({ tenant, seq, next_eligible_at: time })
+
+    it('are the delayed and the held ones, up to this very moment', async () => {
+      await subject.reopen({ now: () => NOW })
+      const { store, tenant } = subject
+      const lapsed = leased({ tenant, seq: 3, lease: lease({ expires_at: NOW - 5 }) })
+      const inserted = [
+        at(1, NOW),
+        at(2, NOW + 1),
+        lapsed,
+        running({ tenant, seq: 4, lease: lease({ expires_at: NOW + 1 }) }),
+        ready(5),
+      ]
+      await put(store, tenant, { inserted, tenants: [counters(subject.ref, { open_tasks: 5 })] })
+      const { due } = await look(store, tenant, { due: [{ tenant, limit: 10 }] })
+      expect(due).toHaveLength(2)
+      expect(due).toEqual(expect.arrayContaining([at(1, NOW), lapsed]))
+      expect(await store.due(10)).toEqual(
+        expect.arrayContaining([
+          { tenant, task_id: uuid(1) },
+          { tenant, task_id: uuid(3) },
+        ]),
+      )
+    })
+
+    it('the longest due come first, as many as are asked for of each tenant', async () => {
+      await subject.reopen({ now: () => NOW })
+      const { store, tenant } = subject
+      const otherRef = await store.tenant('other')
+      const other = otherRef.tenant
+      const { tenant: idle } = await store.tenant('idle')
+      await put(store, [tenant, other, idle], {
+        tenants: [counters(subject.ref, { open_tasks: 3 }), counters(otherRef, { open_tasks: 2 })],
+        inserted: [
+          at(1, NOW - 1),
+          at(2, NOW - 3),
+          at(3, NOW - 2),
+          at(1, NOW - 9, other),
+          at(2, NOW + 9, other),
+        ],
+      })
+      const { due } = await look(store, [tenant, other], { due: [{ tenant, limit: 2 }] })
+      expect(due).toEqual([at(2, NOW - 3), at(3, NOW - 2)])
+
+      const refs = await store.due(2)
+      expect(refs).toHaveLength(3)
+      expect(refs.filter((ref) => ref.tenant === tenant).map((ref) => ref.task_id)).toEqual([
+        uuid(2),
+        uuid(3),
+      ])
+      expect(refs.filter((ref) => ref.tenant === other).map((ref) => ref.task_id)).toEqual([uuid(1)])
+    })
+  })
+}

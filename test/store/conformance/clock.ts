@@ -1,0 +1,36 @@
+import { describe, expect, it } from 'vitest'
+import { counters, look, NOW, put } from '../../support/fixtures.ts'
+import type { Subject } from '../conformance.ts'
+
+export function describeClock(subject: Subject): void {
+  describe('the clock', () => {
+    it('tells the time in whole milliseconds', async () => {
+      const before = Date.now()
+      const { now } = await look(subject.store, subject.tenant)
+      expect(Number.isInteger(now)).toBe(true)
+      // Not a race: a day of tolerance tells milliseconds from any other unit.
+      expect(Math.abs(now - before)).toBeLessThan(24 * 60 * 60 * 1000)
+    })
+
+    it('never goes back, not even when the store is opened again', async () => {
+      const times: number[] = []
+      for (let round = 0; round < 3; round++) {
+        for (let n = 0; n < 20; n++) times.push((await look(subject.store, subject.tenant)).now)
+        await put(subject.store, subject.tenant, { tenants: [counters(subject.ref, { seq: round + 1 })] })
+        await subject.reopen()
+      }
+      expect(times).toEqual([...times].sort((a, b) => a - b))
+    })
+
+    it('can be replaced, and is then used as it is', async () => {
+      let now = NOW
+      await subject.reopen({ now: () => now })
+      expect((await look(subject.store, subject.tenant)).now).toBe(NOW)
+      now = NOW + 123_456
+      expect((await look(subject.store, subject.tenant)).now).toBe(NOW + 123_456)
+      await put(subject.store, subject.tenant, { tenants: [counters(subject.ref, { seq: 1 })] })
+      now = NOW - 5
+      expect((await look(subject.store, subject.tenant)).now).toBe(NOW - 5)
+    })
+  })
+}

@@ -1,0 +1,85 @@
+import { describe, expect, it } from 'vitest'
+import {
+  ALICE,
+  counters,
+  done,
+  leased,
+  look,
+  NOW,
+  put,
+  queued,
+  receipt,
+  spec,
+  uuid,
+} from '../../support/fixtures.ts'
+import type { Subject } from '../conformance.ts'
+
+export function describePersistence(subject: Subject): void {
+  describe('after closing and opening again', () => {
+    it('everything is there', async () => {
+      const { tenant } = subject
+      const ref = await subject.store.tenant('test')
+      const tasks = [queued({ tenant, seq: 1 }), leased({ tenant, seq: 2 }), done({ tenant, seq: 3 })]
+      const [open, held, ended] = [
+        queued({ tenant, seq: 1 }),
+        leased({ tenant, seq: 2 }),
+        done({ tenant, seq: 3 }),
+      ]
+      const specs = tasks.map(({ seq }) => spec({ tenant, seq }))
+      const receipts = [receipt({ tenant, seq: 1 }), receipt({ tenant, seq: 2, parents: [1] })]
+      const lane = { tenant, lane: 2, type: 'summarize', capabilities: ['gpu'], priority: 3 }
+      const owner = { tenant, owner: ALICE, last_rank: 2000, weight: 1 }
+      const relationship = {
+        tenant,
+        principal: ALICE,
+        instance_id: null,
+        first_seen_at: NOW,
+        last_seen_at: NOW,
+        sessions_count: 1,
+      }
+      const row = counters(subject.ref, { seq: 3, clock: 2000, open_tasks: 2, active_leases: 1, lanes: 2 })
+      await put(subject.store, tenant, {
+        tenants: [row],
+        inserted: [open, held],
+        finished: [ended],
+        specs,
+        receipts,
+        opened: [{ tenant, principal: ALICE, seq: 1, task_id: uuid(1) }],
+        owners: [owner],
+        lanes: [lane],
+        marks: [{ tenant, lane: 2, set: 1000 }],
+        relationships: [relationship],
+        delivered: [{ tenant, seq: 1, at: NOW }],
+      })
+
+      await subject.reopen()
+      const { store } = subject
+      expect(await store.tenant('test')).toEqual(ref)
+      const loaded = await look(store, tenant, {
+        tasks: tasks.map(({ task_id }) => ({ tenant, task_id })),
+        heads: [{ tenant, lane: 2, pool: false, limit: 5 }],
+        lanes: [{ tenant, after: 0 }],
+        owners: [{ tenant, owner: ALICE }],
+      })
+      expect(loaded.tenants).toEqual([row])
+      expect(loaded.tasks.sort((a, b) => a.seq - b.seq)).toEqual(tasks)
+      expect(loaded.heads[0]).toMatchObject({ mark: 1000, tasks: [open] })
+      expect(loaded.lanes).toEqual([lane])
+      expect(loaded.owners).toEqual([owner])
+      expect(await store.reads.receipts(tenant, { by: 'all' }, 0, 'ascending', 10)).toEqual(receipts)
+      expect(await store.reads.obligations(tenant, ALICE, 0, 10)).toEqual([receipts[0]])
+      expect(await store.reads.relationship(tenant, ALICE)).toEqual(relationship)
+      expect(await store.reads.deliveries(tenant, [1])).toEqual([{ seq: 1, delivered_at: NOW }])
+      const records = await store.reads.tasks(
+        tenant,
+        tasks.map((task) => task.task_id),
+      )
+      expect(records.map((record) => record.spec).sort((a, b) => a.seq - b.seq)).toEqual(specs)
+    })
+
+    it('closing twice is allowed', async () => {
+      await subject.store.close()
+      await expect(subject.store.close()).resolves.toBeUndefined()
+    })
+  })
+}

@@ -1,0 +1,258 @@
+import { describe, expect, it } from 'vitest'
+import { canonical } from '../../../src/core/json.ts'
+import type { PrincipalKey } from '../../../src/core/principal.ts'
+import type { Receipt } from '../../../src/core/receipt.ts'
+import type { ReceiptPath } from '../../../src/store/reads.ts'
+import { ALICE, BOB, look, NOW, put, receipt, uuid, WEIRD_TEXTS, WORKER } from '../../support/fixtures.ts'
+import type { Subject } from '../conformance.ts'
+
+export function describeReceipts(subject: Subject): void {
+  const make = (seq: number, over: Partial<Receipt> = {}) => receipt({ tenant: subject.tenant, seq, ...over })
+  const write = (...receipts: Receipt[]) => put(subject.store, subject.tenant, { receipts })
+
+  describe('receipts', () => {
+    it('come back as they were stored', async () => {
+      const { store, tenant } = subject
+      const bare = make(1)
+      const full = make(2 ** 45, {
+        receipt_type: 'task.completed',
+        created_at: NOW + 5,
+        from: WORKER,
+        to: BOB,
+        task_id: uuid(1),
+        lease_id: uuid(2),
+        schedule_id: 'nightly',
+        parents: [1, 2 ** 44],
+        body: canonical({ text: 'it\'s\n"all"\\ here, {really} 🦀' }),
+        instance: 'asyncgate-2',
+      })
+      await write(bare, full)
+      expect(await store.reads.receipt(tenant, 1)).toEqual(bare)
+      expect(await store.reads.receipt(tenant, full.seq)).toEqual(full)
+      expect(await store.reads.receipt(tenant, 3)).toBeUndefined()
+
+      const need = { receipts: [1, 3, full.seq].map((seq) => ({ tenant, seq })) }
+      const loaded = (await look(store, tenant, need)).receipts
+      expect(loaded.sort((a, b) => a.seq - b.seq)).toEqual([bare, full])
+    })
+
+    it('keep every text to the letter', async () => {
+      const { store, tenant } = subject
+      const receipts = WEIRD_TEXTS.map((text, n) =>
+        make(n + 1, {
+          from: `agent:${text}`,
+          to: `human:${text}`,
+          schedule_id: text,
+          instance: text,
+          body: canonical({ [text]: [text] }),
+        }),
+      )
+      await write(...receipts)
+      expect(await store.reads.receipts(tenant, { by: 'all' }, 0, 'ascending', 100)).toEqual(receipts)
+      for (const one of receipts) {
+        const found = await store.reads.receipts(tenant, { by: 'to', to: one.to }, 0, 'ascending', 100)
+        expect(found).toEqual([one])
+      }
+    })
+
+    it('name their parents in ascending order', async () => {
+      const { store, tenant } = subject
+      await write(make(1), make(2), make(10), make(11, { parents: [10, 2, 1] }))
+      expect((await store.reads.receipt(tenant, 11))?.parents).toEqual([1, 2, 10])
+    })
+
+    it('belong to one tenant', async () => {
+      const { store, tenant } = subject
+      const { tenant: other } = await store.tenant('other')
+      const theirs = receipt({ tenant: other, seq: 1, from: BOB, parents: [7] })
+      await put(store, [tenant, other], { receipts: [make(1, { parents: [8] }), theirs] })
+      expect(await store.reads.receipt(other, 1)).toEqual(theirs)
+      expect((await store.reads.receipt(tenant, 1))?.parents).toEqual([8])
+      expect(await store.reads.receipts(other, { by: 'all' }, 0, 'ascending', 10)).toEqual([theirs])
+      expect(await store.reads.children(other, [8], ['task.assigned'])).toEqual([])
+    })
+
+    describe('are read in pages without gap or repeat', () => {
+      const all = () =>
+        Array.from({ length: 60 }, (_, n) =>
+          make(n + 1, {
+            to: n % 3 === 0 ? BOB : WORKER,
+            task_id: n % 4 === 0 ? null : uuid(n % 4),
+            parents: n === 0 ? [] : [n],
+          }),
+        )
+      const paths: [string, ReceiptPath, (one: Receipt) => boolean][] = [
+        ['all of them', { by: 'all' }, () => true],
+        ['by whom they are addressed to', { by: 'to', to: BOB }, (one) => one.to === BOB],
+        ['by task', { by: 'task', task_id: uuid(3) }, (one) => one.task_id === uuid(3)],
+        ['to nobody', { by: 'to', to: 'human:nobody' }, () => false],
+        ['of an unknown task', { by: 'task', task_id: uuid(9) }, () => false],
+      ]
+
+      it.each(paths)('%s', async (_, path, fits) => {
+        const { store, tenant } = subject
+        await write(...all())
+        for (const order of ['ascending', 'descending'] as const) {
+          const found: Receipt[] = []
+          let from = order === 'ascending' ? 0 : 1_000
+          for (;;) {
+            const page = await store.reads.receipts(tenant, path, from, order, 7)
+            found.push(...page)
+            from = page.at(-1)?.seq ?? from
+            if (page.length < 7) break
+          }
+          const expected = all().filter(fits)
+          expect(found).toEqual(order === 'ascending' ? expected : expected.reverse())
+        }
+      })
+    })
+  })
+
+  describe('children', () => {
+    it('are the receipts that name a parent, of the types asked for', async () => {
+      const { store, tenant } = subject
+      await write(
+        make(1),
+        make(2),
+        make(3, { receipt_type: 'task.accepted', from: WORKER, parents: [1] }),
+        make(4, { receipt_type: 'task.completed', from: WORKER, parents: [1, 2] }),
+        make(5, { receipt_type: 'receipt.acknowledged', from: BOB, parents: [2] }),
+        make(6, { receipt_type: 'task.completed', parents: [5] }),
+      )
+      const accepted = { parent: 1, seq: 3, receipt_type: 'task.accepted', from: WORKER }
+      const completed = (parent: number) => ({
+        parent,
+        seq: 4,
+        receipt_type: 'task.completed',
+        from: WORKER,
+      })
+      const types = ['task.accepted', 'task.completed'] as const
+      const found = await store.reads.children(tenant, [1, 2, 77], types)
+      expect(found).toHaveLength(3)
+      expect(found).toEqual(expect.arrayContaining([accepted, completed(1), completed(2)]))
+      expect(await store.reads.children(tenant, [1], ['task.accepted'])).toEqual([accepted])
+      expect(await store.reads.children(tenant, [1], ['task.failed'])).toEqual([])
+      expect(await store.reads.children(tenant, [], types)).toEqual([])
+    })
+  })
+
+  describe('deliveries', () => {
+    it('the first one counts', async () => {
+      const { store, tenant } = subject
+      await put(store, tenant, { delivered: [{ tenant, seq: 1, at: NOW }] })
+      await put(store, tenant, {
+        delivered: [
+          { tenant, seq: 1, at: NOW + 9 },
+          { tenant, seq: 2, at: NOW + 9 },
+        ],
+      })
+      const found = await store.reads.deliveries(tenant, [1, 2, 3])
+      expect(found.sort((a, b) => a.seq - b.seq)).toEqual([
+        { seq: 1, delivered_at: NOW },
+        { seq: 2, delivered_at: NOW + 9 },
+      ])
+      const { tenant: other } = await store.tenant('other')
+      expect(await store.reads.deliveries(other, [1, 2, 3])).toEqual([])
+    })
+  })
+
+  describe('acknowledgements', () => {
+    it('are found by the receipt and by who acknowledged it', async () => {
+      const { store, tenant } = subject
+      await write(
+        make(1, { to: BOB }),
+        make(2, { to: BOB }),
+        make(3, { receipt_type: 'task.accepted', from: BOB, parents: [1] }),
+        make(4, { receipt_type: 'receipt.acknowledged', from: BOB, parents: [1] }),
+        make(5, { receipt_type: 'receipt.acknowledged', from: ALICE, parents: [1] }),
+      )
+      const ask = (seq: number, by: PrincipalKey) => ({ tenant, seq, by })
+      const asked = [ask(1, BOB), ask(1, ALICE), ask(1, WORKER), ask(2, BOB)]
+      const { acknowledgements } = await look(store, tenant, { acknowledgements: asked })
+      expect(acknowledgements).toHaveLength(2)
+      expect(acknowledgements).toEqual(
+        expect.arrayContaining([
+          { tenant, seq: 1, by: BOB, acknowledgement: 4 },
+          { tenant, seq: 1, by: ALICE, acknowledgement: 5 },
+        ]),
+      )
+    })
+  })
+
+  describe('obligations', () => {
+    const owed = (seq: number, principal: PrincipalKey = ALICE) => ({
+      tenant: subject.tenant,
+      principal,
+      seq,
+      task_id: uuid(seq),
+    })
+    const open = async (principal: PrincipalKey, after = 0, limit = 100) =>
+      (await subject.store.reads.obligations(subject.tenant, principal, after, limit)).map((one) => one.seq)
+
+    it('are open until they are closed, for each principal', async () => {
+      const { store, tenant } = subject
+      const receipts = [make(1, { parents: [] }), make(2, { parents: [1] }), make(3)]
+      await put(store, tenant, { receipts, opened: [owed(1), owed(2), owed(3), owed(2, BOB)] })
+      expect(await store.reads.obligations(tenant, ALICE, 0, 100)).toEqual(receipts)
+      expect(await open(BOB)).toEqual([2])
+      await put(store, tenant, { closed: [owed(2)] })
+      expect(await open(ALICE)).toEqual([1, 3])
+      expect(await open(BOB)).toEqual([2])
+      await put(store, tenant, { closed: [owed(1), owed(3), owed(2, BOB)] })
+      expect(await open(ALICE)).toEqual([])
+      expect(await open(BOB)).toEqual([])
+    })
+
+    it('are read oldest first, in pages without gap or repeat', async () => {
+      const { store, tenant } = subject
+      const numbers = Array.from({ length: 12 }, (_, n) => n + 1)
+      await put(store, tenant, {
+        receipts: numbers.map((seq) => make(seq)),
+        opened: numbers.map((seq) => owed(seq)).reverse(),
+      })
+      expect(await open(ALICE, 0, 5)).toEqual([1, 2, 3, 4, 5])
+      expect(await open(ALICE, 5, 5)).toEqual([6, 7, 8, 9, 10])
+      expect(await open(ALICE, 10, 5)).toEqual([11, 12])
+      expect(await open(ALICE, 12, 5)).toEqual([])
+    })
+
+    it('belong to one tenant', async () => {
+      const { store, tenant } = subject
+      const { tenant: other } = await store.tenant('other')
+      await put(store, [tenant, other], {
+        receipts: [make(1), receipt({ tenant: other, seq: 1 })],
+        opened: [owed(1), { ...owed(1), tenant: other }],
+      })
+      await put(store, other, { closed: [{ ...owed(1), tenant: other }] })
+      expect(await open(ALICE)).toEqual([1])
+      expect(await store.reads.obligations(other, ALICE, 0, 10)).toEqual([])
+    })
+  })
+
+  describe('relationships', () => {
+    it('the latest state counts', async () => {
+      const { store, tenant } = subject
+      const first = {
+        tenant,
+        principal: ALICE,
+        instance_id: null,
+        first_seen_at: NOW,
+        last_seen_at: NOW,
+        sessions_count: 1,
+      }
+      const later = { ...first, instance_id: 'laptop', last_seen_at: NOW + 50, sessions_count: 2 }
+      const bob = { ...first, principal: BOB, instance_id: 'x' }
+      await put(store, tenant, { relationships: [first, bob] })
+      expect(await store.reads.relationship(tenant, ALICE)).toEqual(first)
+      await put(store, tenant, { relationships: [later] })
+      expect(await store.reads.relationship(tenant, ALICE)).toEqual(later)
+      expect(await store.reads.relationship(tenant, WORKER)).toBeUndefined()
+      const need = { relationships: [ALICE, BOB, WORKER].map((principal) => ({ tenant, principal })) }
+      const { relationships } = await look(store, tenant, need)
+      expect(relationships).toHaveLength(2)
+      expect(relationships).toEqual(expect.arrayContaining([later, bob]))
+      const { tenant: other } = await store.tenant('other')
+      expect(await store.reads.relationship(other, ALICE)).toBeUndefined()
+    })
+  })
+}

@@ -1,0 +1,147 @@
+import { beforeEach, describe, expect, it } from 'vitest'
+import { canonical } from '../../../src/core/json.ts'
+import type { DoneTask, OpenTask } from '../../../src/core/task.ts'
+import type { ScanPath, TaskLine } from '../../../src/store/reads.ts'
+import {
+  ALICE,
+  BOB,
+  done,
+  leased,
+  outcome,
+  progress,
+  put,
+  queued,
+  running,
+  spec,
+  uuid,
+} from '../../support/fixtures.ts'
+import type { Subject } from '../conformance.ts'
+
+const STATUSES = ['queued', 'leased', 'running', 'succeeded', 'failed', 'canceled'] as const
+const COUNT = 36
+
+export function describeScans(subject: Subject): void {
+  describe('scans', () => {
+    /** The lines of all tasks, newest first. */
+    let lines: TaskLine[]
+
+    beforeEach(async () => {
+      const { store, tenant } = subject
+      const { tenant: other } = await store.tenant('other')
+      const open: OpenTask[] = []
+      const ended: DoneTask[] = []
+      lines = []
+      for (let seq = 1; seq <= COUNT; seq++) {
+        const line: TaskLine = {
+          seq,
+          task_id: uuid(seq),
+          status: STATUSES[seq % STATUSES.length] ?? 'queued',
+          owner: seq % 5 === 0 ? BOB : ALICE,
+          type: `type-${seq % 2}`,
+          session_id: seq % 7 === 0 ? 'session' : seq % 7 === 1 ? 'another' : null,
+          labels: seq % 3 === 0 ? canonical({ team: 'a' }) : null,
+        }
+        lines.unshift(line)
+        const name = { tenant, seq, owner: line.owner }
+        const error = canonical({ code: 'x' })
+        switch (line.status) {
+          case 'queued':
+            open.push(queued({ ...name, next_eligible_at: seq % 4 === 0 ? 5 : null }))
+            break
+          case 'leased':
+            open.push(leased(name))
+            break
+          case 'running':
+            open.push(running(name))
+            break
+          case 'succeeded':
+            ended.push(done(name))
+            break
+          default:
+            ended.push(done({ ...name, status: line.status, outcome: outcome({ error }) }))
+        }
+      }
+      const specs = lines.map(({ status: _, ...line }) => spec({ tenant, ...line }))
+      await put(store, [tenant, other], {
+        inserted: [...open, queued({ tenant: other, seq: 1 })],
+        finished: ended,
+        specs: [...specs, spec({ tenant: other, seq: 1, session_id: 'session' })],
+      })
+    })
+
+    const paths: [string, ScanPath, (line: TaskLine) => boolean][] = [
+      ['all', { by: 'all' }, () => true],
+      ['an owner', { by: 'owner', owner: BOB }, (line) => line.owner === BOB],
+      ['an owner without tasks', { by: 'owner', owner: 'agent:nobody' }, () => false],
+      ['a session', { by: 'session', session_id: 'session' }, (line) => line.session_id === 'session'],
+      ['an unknown session', { by: 'session', session_id: '' }, () => false],
+      ...STATUSES.map((status): [string, ScanPath, (line: TaskLine) => boolean] => [
+        status,
+        { by: 'status', status },
+        (line) => line.status === status,
+      ]),
+    ]
+
+    it.each(paths)('walk from new to old without gap or repeat: %s', async (_, path, fits) => {
+      const { store, tenant } = subject
+      const found: TaskLine[] = []
+      let before = Number.MAX_SAFE_INTEGER
+      for (;;) {
+        const page = await store.reads.scan(tenant, path, before, 2)
+        found.push(...page)
+        before = page.at(-1)?.seq ?? before
+        if (page.length < 2) break
+      }
+      expect(found).toEqual(lines.filter(fits))
+    })
+
+    it.each(paths)('begin below a seq: %s', async (_, path, fits) => {
+      const { store, tenant } = subject
+      const found = await store.reads.scan(tenant, path, 20, 1_000)
+      expect(found).toEqual(lines.filter((line) => line.seq < 20).filter(fits))
+    })
+
+    it('show the status after a change', async () => {
+      const { store, tenant } = subject
+      await put(store, tenant, {
+        finished: [done({ tenant, seq: 1 })],
+        updated: [leased({ tenant, seq: 6 })],
+      })
+      const all = await store.reads.scan(tenant, { by: 'all' }, 7, 10)
+      expect(all.map((line) => [line.seq, line.status])).toEqual([
+        [6, 'leased'],
+        [5, 'canceled'],
+        [4, 'failed'],
+        [3, 'succeeded'],
+        [2, 'running'],
+        [1, 'succeeded'],
+      ])
+      const queuedOnes = await store.reads.scan(tenant, { by: 'status', status: 'queued' }, 13, 10)
+      expect(queuedOnes.map((line) => line.seq)).toEqual([12])
+    })
+  })
+
+  describe('progress', () => {
+    it('is read oldest first, and a task shows the latest', async () => {
+      const { store, tenant } = subject
+      const { tenant: other } = await store.tenant('other')
+      const entries = [3, 1, 2, 11].map((n) => progress(tenant, uuid(1), n))
+      await put(store, [tenant, other], {
+        inserted: [
+          running({ tenant, seq: 1 }),
+          running({ tenant, seq: 2 }),
+          running({ tenant: other, seq: 1 }),
+        ],
+        specs: [spec({ tenant, seq: 1 }), spec({ tenant, seq: 2 }), spec({ tenant: other, seq: 1 })],
+        progress: [...entries, progress(tenant, uuid(2), 1), progress(other, uuid(1), 99)],
+      })
+      const [third, first, second, last] = entries
+      expect(await store.reads.progress(tenant, uuid(1), 10)).toEqual([first, second, third, last])
+      expect(await store.reads.progress(tenant, uuid(1), 2)).toEqual([first, second])
+      expect(await store.reads.progress(tenant, uuid(3), 10)).toEqual([])
+      expect((await store.reads.task(tenant, uuid(1)))?.progress).toEqual(last)
+      const records = await store.reads.tasks(tenant, [uuid(1), uuid(2)])
+      expect(records.map((record) => record.progress?.n).sort()).toEqual([1, 11])
+    })
+  })
+}

@@ -1,0 +1,39 @@
+import pg from 'pg'
+import { afterAll, beforeAll, describe } from 'vitest'
+import { openPostgresStore } from '../../src/store/postgres/store.ts'
+import { type FreshDatabase, freshDatabase, postgresUrl, restrictedRole } from '../support/postgres.ts'
+import { describeStore } from './conformance.ts'
+
+type Login = (url: string) => string | Promise<string>
+
+describeOn('PostgreSQL as superuser', (url) => url)
+describeOn('PostgreSQL under row-level security', restrictedRole)
+
+/** One database for all tests, emptied after each: making a new one takes longer than the tests. */
+function describeOn(name: string, login: Login): void {
+  describe.skipIf(!postgresUrl())(name, () => {
+    let database: FreshDatabase
+    let url: string
+    beforeAll(async () => {
+      database = await freshDatabase('conformance')
+      url = await login(database.url)
+    })
+    afterAll(() => database.drop())
+
+    describeStore('store', async () => ({
+      open: (options) => openPostgresStore({ url, ...options }),
+      cleanup: () => deleteEverything(database.url),
+    }))
+  })
+}
+
+async function deleteEverything(url: string): Promise<void> {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  const { rows } = await client.query<{ statement: string }>(
+    `SELECT format('DELETE FROM %I', tablename) AS statement FROM pg_tables
+     WHERE schemaname = 'public' AND tablename <> 'migrations'`,
+  )
+  await client.query(rows.map((row) => row.statement).join(';'))
+  await client.end()
+}

@@ -1,0 +1,146 @@
+import pg from 'pg'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { decodeHints, encodeHints } from '../../../src/store/postgres/hints.ts'
+import { openPostgresStore } from '../../../src/store/postgres/store.ts'
+import { type Hint, NO_NEED, type Store } from '../../../src/store/store.ts'
+import { NO_CHANGES, uuid } from '../../support/fixtures.ts'
+import { type FreshDatabase, freshDatabase, postgresUrl } from '../../support/postgres.ts'
+
+const numbers = (count: number) => Array.from({ length: count }, (_, n) => n + 1)
+
+/** What all hints together say, in a form that does not depend on how they were cut. */
+function content(hints: readonly Hint[]): string[] {
+  return hints
+    .flatMap(({ tenant, lanes, tasks }) => [
+      ...lanes.map((lane) => `${tenant} lane ${lane}`),
+      ...tasks.map((task) => `${tenant} task ${task}`),
+    ])
+    .sort()
+}
+
+describe('payloads of notifications', () => {
+  it.each([
+    ['one lane', [{ tenant: 1, lanes: [7], tasks: [] }]],
+    ['one task', [{ tenant: 2_147_483_647, lanes: [], tasks: [uuid(1)] }]],
+    ['many lanes', [{ tenant: 1, lanes: numbers(20_000), tasks: [] }]],
+    ['many tasks', [{ tenant: 1, lanes: [1, 2], tasks: numbers(500).map(uuid) }]],
+    ['many tenants', numbers(500).map((tenant) => ({ tenant, lanes: [tenant], tasks: [uuid(tenant)] }))],
+  ])('carry everything and fit: %s', (_, hints) => {
+    const payloads = encodeHints('me', hints)
+    expect(payloads.filter((payload) => Buffer.byteLength(payload) >= 8_000)).toEqual([])
+    expect(content(payloads.flatMap((payload) => decodeHints('you', payload)))).toEqual(content(hints))
+  })
+
+  it('are none when nothing happened', () => {
+    expect(encodeHints('me', [])).toEqual([])
+    expect(encodeHints('me', [{ tenant: 1, lanes: [], tasks: [] }])).toEqual([])
+  })
+
+  it('of our own are ignored', () => {
+    const [payload = ''] = encodeHints('me', [{ tenant: 1, lanes: [1], tasks: [] }])
+    expect(decodeHints('me', payload)).toEqual([])
+  })
+
+  it.each(['', 'hello', '{}', 'null', '["x", 1]', '["x", [1]]', '["x", ["a", [], []]]', '["x", [1, 2, 3]]'])(
+    'of another kind are ignored: %s',
+    (payload) => {
+      expect(decodeHints('me', payload)).toEqual([])
+    },
+  )
+})
+
+describe.skipIf(!postgresUrl())('hints', () => {
+  let database: FreshDatabase
+  let one: Store
+  let other: Store
+  let tenant: number
+  let heardByOne: Hint[]
+  let heardByOther: Hint[]
+
+  beforeEach(async () => {
+    database = await freshDatabase('hints')
+    one = await openPostgresStore({ url: database.url })
+    other = await openPostgresStore({ url: database.url })
+    tenant = (await one.tenant('test')).tenant
+    heardByOne = []
+    heardByOther = []
+    one.listen((hint) => heardByOne.push(hint))
+    other.listen((hint) => heardByOther.push(hint))
+    await vi.waitFor(async () => expect(await listeners()).toHaveLength(2), { timeout: 5_000 })
+  })
+  afterEach(async () => {
+    await Promise.all([one.close(), other.close()])
+    await database.drop()
+  })
+
+  const query = async <Row extends object>(text: string): Promise<Row[]> => {
+    const client = new pg.Client({ connectionString: database.url })
+    await client.connect()
+    const { rows } = await client.query<Row>(text)
+    await client.end()
+    return rows
+  }
+  const listeners = () =>
+    query<{ pid: number }>(
+      `SELECT pid FROM pg_stat_activity
+       WHERE datname = current_database() AND application_name = 'asyncgate' AND query LIKE 'LISTEN%'`,
+    )
+  const tell = (store: Store, hints: readonly Hint[], seq: number) =>
+    store.commit({ ...NO_NEED, tenants: [tenant] }, ({ tenants }) => ({
+      ...NO_CHANGES,
+      tenants: tenants.map((row) => ({ ...row, seq })),
+      hints,
+    }))
+
+  it('arrive at the other process and not at the one that committed', async () => {
+    const hint = { tenant, lanes: [3], tasks: [uuid(1)] }
+    const answer = { tenant, lanes: [4], tasks: [] }
+    await tell(one, [hint], 1)
+    await vi.waitFor(() => expect(heardByOther).toEqual([hint]), { timeout: 5_000 })
+    await tell(other, [answer], 2)
+    await vi.waitFor(() => expect(heardByOne).toEqual([answer]), { timeout: 5_000 })
+    expect(heardByOther).toEqual([hint])
+  })
+
+  it('arrive after what they tell of can be read', async () => {
+    const seen: number[] = []
+    other.listen(async () => seen.push((await other.reads.counters(tenant)).seq))
+    await tell(one, [{ tenant, lanes: [1], tasks: [] }], 5)
+    await vi.waitFor(() => expect(seen).toEqual([5]), { timeout: 5_000 })
+  })
+
+  it('of a large batch all arrive', async () => {
+    const hints = numbers(100).map((n) => ({ tenant: n, lanes: numbers(30), tasks: numbers(30).map(uuid) }))
+    await tell(one, hints, 1)
+    await vi.waitFor(() => expect(content(heardByOther)).toEqual(content(hints)), { timeout: 5_000 })
+  })
+
+  it('are not sent by a batch that fails', async () => {
+    const failing = one.commit({ ...NO_NEED, tenants: [tenant] }, () => {
+      throw new Error('no')
+    })
+    await expect(failing).rejects.toThrow('no')
+    await tell(one, [{ tenant, lanes: [2], tasks: [] }], 1)
+    await vi.waitFor(() => expect(heardByOther).toEqual([{ tenant, lanes: [2], tasks: [] }]), {
+      timeout: 5_000,
+    })
+  })
+
+  it('arrive again after the connection that listens was ended', async () => {
+    const before = await listeners()
+    await query(
+      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+       WHERE datname = current_database() AND application_name = 'asyncgate'`,
+    )
+    let seq = 0
+    await vi.waitFor(
+      async () => {
+        await tell(one, [{ tenant, lanes: [9], tasks: [] }], ++seq)
+        expect(heardByOther).toContainEqual({ tenant, lanes: [9], tasks: [] })
+      },
+      { timeout: 10_000, interval: 50 },
+    )
+    const after = await listeners()
+    expect(after.filter(({ pid }) => before.some((old) => old.pid === pid))).toEqual([])
+  })
+})

@@ -1,0 +1,179 @@
+import pg from 'pg'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { openPostgresStore } from '../../../src/store/postgres/store.ts'
+import { NO_NEED, type Store, StoreError } from '../../../src/store/store.ts'
+import { NO_CHANGES } from '../../support/fixtures.ts'
+import { type FreshDatabase, freshDatabase, postgresUrl } from '../../support/postgres.ts'
+import { type StopMode, startPostgres } from '../../support/postgres-process.ts'
+import { startTcpProxy, type TcpProxy } from '../../support/tcp-proxy.ts'
+
+/** As it is sent: the end of the text tells it from the COMMITTED of BEGIN. */
+const COMMIT = 'COMMIT\0'
+
+/** Adds one to the tenant's seq. */
+function raise(store: Store, tenant: number, decided: () => void = () => {}): Promise<unknown> {
+  return store.commit({ ...NO_NEED, tenants: [tenant] }, (loaded) => {
+    decided()
+    return { ...NO_CHANGES, tenants: loaded.tenants.map((row) => ({ ...row, seq: row.seq + 1 })) }
+  })
+}
+
+function outcome(work: Promise<unknown>): Promise<unknown> {
+  return work.then(
+    () => 'done',
+    (error: unknown) => (error instanceof StoreError ? error.reason : error),
+  )
+}
+
+/** A store that was told of an outage may be told once more, but soon works again. */
+async function expectToRecover(store: Store, tenant: number): Promise<void> {
+  await vi.waitFor(async () => expect(await outcome(raise(store, tenant))).toBe('done'), {
+    timeout: 15_000,
+    interval: 50,
+  })
+  await vi.waitFor(() => store.reads.counters(tenant), { timeout: 15_000, interval: 50 })
+}
+
+const CONNECTIONS = `SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'asyncgate'`
+
+describe.skipIf(!postgresUrl())('when a connection breaks', () => {
+  let database: FreshDatabase
+  let admin: pg.Client
+  let proxy: TcpProxy
+  let store: Store
+  let tenant: number
+
+  beforeEach(async () => {
+    database = await freshDatabase('outages')
+    proxy = await startTcpProxy(database.url)
+    store = await openPostgresStore({ url: proxy.url })
+    tenant = (await store.tenant('test')).tenant
+    await raise(store, tenant)
+    admin = new pg.Client({ connectionString: database.url, application_name: 'test' })
+    await admin.connect()
+  })
+  afterEach(async () => {
+    await store.close()
+    await proxy.close()
+    await admin.end()
+    await database.drop()
+  })
+
+  const storedSeq = async () => {
+    const { rows } = await admin.query<{ seq: string }>('SELECT seq FROM tenants WHERE tenant = $1', [tenant])
+    return Number(rows[0]?.seq)
+  }
+
+  it.each([
+    ['server', 2],
+    ['nobody', 1],
+  ] as const)('between COMMIT and its answer, nobody knows: it reached the %s', async (reaching, seq) => {
+    proxy.cutAt(COMMIT, reaching)
+    expect(await outcome(raise(store, tenant))).toBe('unknown')
+    await vi.waitFor(async () => expect(await storedSeq()).toBe(seq), { timeout: 5_000 })
+    expect(await outcome(raise(store, tenant))).toBe('done')
+    expect(await storedSeq()).toBe(seq + 1)
+  })
+
+  it('before COMMIT, nothing was written', async () => {
+    proxy.cutAt('BEGIN', 'nobody')
+    expect(await outcome(raise(store, tenant))).toBe('unavailable')
+    expect(await outcome(raise(store, tenant))).toBe('done')
+    expect(await storedSeq()).toBe(2)
+  })
+
+  it('because the server ends a session that waits, nothing was written', async () => {
+    await admin.query('BEGIN')
+    await admin.query('SELECT 1 FROM tenants FOR UPDATE')
+    const decided = vi.fn()
+    const waiting = outcome(raise(store, tenant, decided))
+    const { pid } = await vi.waitFor(
+      async () => {
+        const { rows } = await admin.query<{ pid: number }>(`${CONNECTIONS} AND wait_event_type = 'Lock'`)
+        const [row] = rows
+        if (row === undefined) throw new Error('nobody waits')
+        return row
+      },
+      { timeout: 5_000 },
+    )
+    await admin.query('SELECT pg_terminate_backend($1)', [pid])
+    expect(await waiting).toBe('unavailable')
+    expect(decided).not.toHaveBeenCalled()
+    await admin.query('ROLLBACK')
+    expect(await outcome(raise(store, tenant))).toBe('done')
+    expect(await storedSeq()).toBe(2)
+  })
+
+  it('while nothing goes on, the next call gets a new one', async () => {
+    await store.reads.counters(tenant)
+    const { rowCount } = await admin.query(`SELECT pg_terminate_backend(pid) FROM (${CONNECTIONS}) own`)
+    expect(rowCount).toBeGreaterThanOrEqual(2)
+    await expectToRecover(store, tenant)
+  })
+
+  it('without a word, a commit ends in time and the next one works', async () => {
+    proxy.freeze()
+    const started = Date.now()
+    const calls = [raise(store, tenant), raise(store, tenant), store.reads.counters(tenant)].map(outcome)
+    expect(await Promise.all(calls)).toEqual(['unavailable', 'unavailable', 'unavailable'])
+    expect(Date.now() - started).toBeLessThan(12_000)
+    proxy.thaw()
+    await expectToRecover(store, tenant)
+    expect(await storedSeq()).toBe(2)
+  })
+
+  it('a lock that is held too long is an outage', async () => {
+    await admin.query('BEGIN')
+    await admin.query('SELECT 1 FROM tenants FOR UPDATE')
+    expect(await outcome(raise(store, tenant))).toBe('unavailable')
+    await admin.query('ROLLBACK')
+    expect(await outcome(raise(store, tenant))).toBe('done')
+    expect(await storedSeq()).toBe(2)
+  })
+})
+
+describe.skipIf(!postgresUrl())('when the server stops', () => {
+  it.each<StopMode>(['fast', 'immediate'])('%s, calls fail until it is back', async (mode) => {
+    const server = await startPostgres()
+    const [store, other] = await Promise.all([
+      openPostgresStore({ url: server.url }),
+      openPostgresStore({ url: server.url }),
+    ])
+    try {
+      const { tenant } = await store.tenant('test')
+      const heard: unknown[] = []
+      store.listen((hint) => heard.push(hint))
+      const hint = { tenant, lanes: [1], tasks: [] }
+      const expectToHear = () =>
+        vi.waitFor(
+          async () => {
+            await other.commit({ ...NO_NEED, tenants: [tenant] }, ({ tenants }) => ({
+              ...NO_CHANGES,
+              tenants: tenants.map((row) => ({ ...row, seq: row.seq + 1 })),
+              hints: [hint],
+            }))
+            expect(heard).toContainEqual(hint)
+          },
+          { timeout: 15_000, interval: 50 },
+        )
+      await expectToHear()
+
+      await server.stop(mode)
+      const started = Date.now()
+      expect(await outcome(raise(store, tenant))).toBe('unavailable')
+      expect(await outcome(store.reads.counters(tenant))).toBe('unavailable')
+      expect(await outcome(store.due(1))).toBe('unavailable')
+      expect(await outcome(store.ping())).toBe('unavailable')
+      expect(await outcome(store.tenant('new'))).toBe('unavailable')
+      expect(Date.now() - started).toBeLessThan(10_000)
+
+      await server.start()
+      await expectToRecover(store, tenant)
+      heard.length = 0
+      await expectToHear()
+    } finally {
+      await Promise.all([store.close(), other.close()])
+      await server.remove()
+    }
+  })
+})

@@ -1,0 +1,269 @@
+import type pg from 'pg'
+import { afterEach, describe, expect, it } from 'vitest'
+import { commit } from '../../../src/store/postgres/commit.ts'
+import { connectTo, end } from '../../../src/store/postgres/database.ts'
+import { loads } from '../../../src/store/postgres/load.ts'
+import { queries } from '../../../src/store/postgres/queries.ts'
+import { findDue, readsOn } from '../../../src/store/postgres/reads.ts'
+import { openPostgresStore } from '../../../src/store/postgres/store.ts'
+import { writes } from '../../../src/store/postgres/write.ts'
+import { type Changes, type Need, NO_NEED } from '../../../src/store/store.ts'
+import { type Cost, explainEverything, readCost } from '../../support/auto-explain.ts'
+import {
+  ALICE,
+  counters,
+  done,
+  leased,
+  NO_CHANGES,
+  outcome,
+  progress,
+  queued,
+  receipt,
+  running,
+  spec,
+  uuid,
+  WORKER,
+} from '../../support/fixtures.ts'
+import { freshDatabase, postgresUrl, restrictedRole } from '../../support/postgres.ts'
+
+const STORED = 5_000
+const BATCH = 16
+const POOL = 1
+const LANES = 40
+
+const laneOf = (seq: number) => POOL + 1 + (seq % LANES)
+
+const NAMES = new Map(Object.entries({ ...loads, ...writes, ...queries }).map(([name, text]) => [text, name]))
+
+type Login = (url: string) => string | Promise<string>
+const asSuperuser: Login = (url) => url
+
+/** Far more than any statement needs, and far less than reading all that is stored. */
+function isWasteful({ touched, buffers, visited }: Omit<Cost, 'text'>): boolean {
+  return buffers > 20 * touched + 20 || visited > 8 * touched + 20
+}
+
+/** A connection of each kind that the store has, and what was executed on them. */
+async function openConnections(url: string) {
+  const store = await openPostgresStore({ url })
+  const ref = await store.tenant('test')
+  await store.close()
+  const { client: connect, pool } = connectTo(url)
+  const writer = await connect()
+  const costs: Cost[] = []
+  const watch = (client: pg.ClientBase) =>
+    client.on('notice', ({ message }) => {
+      const cost = readCost(message ?? '')
+      if (cost !== undefined) costs.push(cost)
+    })
+  watch(writer)
+  pool.on('connect', watch)
+  const close = async () => {
+    await Promise.all([end(writer), pool.end()])
+  }
+  return { ref, writer, pool, costs, close }
+}
+
+type Connections = Awaited<ReturnType<typeof openConnections>>
+
+/** Commands on tasks of these seqs, through all their life, with every statement that a batch can have. */
+async function live({ ref, writer }: Connections, seqs: readonly number[]): Promise<void> {
+  const { tenant } = ref
+  const run = async (need: Partial<Need>, changes: Partial<Changes>) => {
+    const decide = () => ({ ...NO_CHANGES, tenants: [counters(ref, { open_tasks: 1 })], ...changes })
+    await commit(writer, { ...NO_NEED, tenants: [tenant], ...need }, decide, {
+      now: undefined,
+      encode: () => [],
+    })
+  }
+  const tasks = seqs.map((seq) => ({ tenant, task_id: uuid(seq) }))
+  const receipts = (step: number) =>
+    seqs.map((seq) =>
+      receipt({
+        tenant,
+        seq: step * 1_000_000 + seq,
+        to: ALICE,
+        task_id: uuid(seq),
+        parents: step > 0 ? [seq] : [],
+      }),
+    )
+  const place = (seq: number) => ({ tenant, seq, lane: laneOf(seq), pool: POOL })
+
+  await run(
+    {
+      keys: seqs.map((seq) => ({ tenant, owner: ALICE, idempotency_key: `${seq}` })),
+      owners: [{ tenant, owner: ALICE }],
+    },
+    {
+      inserted: seqs.map((seq) => queued(place(seq))),
+      specs: seqs.map((seq) => spec({ tenant, seq, idempotency_key: `${seq}`, session_id: `${seq % 3}` })),
+      receipts: receipts(0),
+      opened: seqs.map((seq) => ({ tenant, principal: ALICE, seq, task_id: uuid(seq) })),
+      owners: [{ tenant, owner: ALICE, last_rank: 1, weight: 1 }],
+      marks: seqs.map((seq) => ({ tenant, lane: laneOf(seq), lower: seq })),
+    },
+  )
+  await run(
+    {
+      heads: [
+        ...[1, 2, 3].map((n) => ({ tenant, lane: laneOf(n), pool: false, limit: BATCH })),
+        { tenant, lane: POOL, pool: true, limit: BATCH },
+      ],
+      due: [{ tenant, limit: 100 }],
+      lanes: [{ tenant, after: POOL + LANES - 3 }],
+    },
+    {
+      updated: seqs.map((seq) => leased(place(seq))),
+      receipts: receipts(1),
+      marks: seqs.map((seq) => ({ tenant, lane: laneOf(seq), set: 0 })),
+      granted: seqs.map((seq) => ({ tenant, seq })),
+    },
+  )
+  await run(
+    { tasks },
+    {
+      updated: seqs.map((seq) => running(place(seq))),
+      progress: seqs.map((seq) => progress(tenant, uuid(seq), 1)),
+      receipts: receipts(2),
+    },
+  )
+  await run(
+    { tasks },
+    {
+      finished: seqs.map((seq) => done({ ...place(seq), outcome: outcome({ artifacts: null }) })),
+      closed: seqs.map((seq) => ({ tenant, principal: ALICE, seq, task_id: uuid(seq) })),
+      receipts: receipts(3),
+    },
+  )
+  await run({ tasks }, { repaired: seqs.map((seq) => done(place(seq))) })
+  await run(
+    {
+      receipts: seqs.map((seq) => ({ tenant, seq })),
+      acknowledgements: seqs.map((seq) => ({ tenant, seq, by: WORKER })),
+      relationships: [{ tenant, principal: ALICE }],
+    },
+    {
+      relationships: [
+        { tenant, principal: ALICE, instance_id: null, first_seen_at: 1, last_seen_at: 1, sessions_count: 1 },
+      ],
+      delivered: seqs.map((seq) => ({ tenant, seq, at: 1 })),
+    },
+  )
+}
+
+/** Every kind of read, of some rows each. */
+async function readAll({ ref: { tenant }, pool }: Connections, seqs: readonly number[]): Promise<void> {
+  const reads = readsOn(pool)
+  const newest = Number.MAX_SAFE_INTEGER
+  const ids = seqs.map(uuid)
+  await findDue(pool, BATCH, null)
+  await reads.tasks(tenant, ids)
+  await reads.statuses(tenant, ids)
+  await reads.progress(tenant, uuid(seqs[0] ?? 0), BATCH)
+  for (const path of [
+    { by: 'all' },
+    { by: 'owner', owner: ALICE },
+    { by: 'session', session_id: '1' },
+    { by: 'status', status: 'queued' },
+    { by: 'status', status: 'succeeded' },
+  ] as const) {
+    await reads.scan(tenant, path, newest, BATCH)
+  }
+  for (const path of [{ by: 'all' }, { by: 'to', to: ALICE }, { by: 'task', task_id: uuid(1) }] as const) {
+    await reads.receipts(tenant, path, 0, 'ascending', BATCH)
+    await reads.receipts(tenant, path, newest, 'descending', BATCH)
+  }
+  await reads.receipt(tenant, 1)
+  await reads.children(tenant, seqs, ['task.assigned'])
+  await reads.deliveries(tenant, seqs)
+  await reads.obligations(tenant, ALICE, 0, BATCH)
+  await reads.relationship(tenant, ALICE)
+  await reads.counters(tenant)
+}
+
+/** Ready tasks that nobody claims, and what belongs to them. */
+async function store({ ref, writer }: Connections, seqs: readonly number[]): Promise<void> {
+  const { tenant } = ref
+  const changes = {
+    ...NO_CHANGES,
+    inserted: seqs.map((seq) => queued({ tenant, seq, lane: laneOf(seq), pool: POOL })),
+    specs: seqs.map((seq) => spec({ tenant, seq, idempotency_key: `${seq}`, session_id: `${seq % 3}` })),
+    receipts: seqs.map((seq) => receipt({ tenant, seq, to: ALICE, task_id: uuid(seq) })),
+    opened: seqs.map((seq) => ({ tenant, principal: ALICE, seq, task_id: uuid(seq) })),
+  }
+  await commit(writer, { ...NO_NEED, tenants: [tenant] }, () => changes, { now: undefined, encode: () => [] })
+}
+
+async function makeLanes({ ref, writer }: Connections): Promise<void> {
+  const { tenant } = ref
+  const lanes = range(POOL, POOL + LANES).map((lane) => ({
+    tenant,
+    lane,
+    type: lane === POOL ? null : `type ${lane}`,
+    capabilities: [],
+    priority: 0,
+  }))
+  const changes = { ...NO_CHANGES, lanes, marks: lanes.map(({ lane }) => ({ tenant, lane, set: 0 })) }
+  await commit(writer, { ...NO_NEED, tenants: [tenant] }, () => changes, { now: undefined, encode: () => [] })
+}
+
+function range(from: number, to: number): number[] {
+  return Array.from({ length: to - from + 1 }, (_, n) => from + n)
+}
+
+describe.skipIf(!postgresUrl())('every statement reads only what it needs', () => {
+  let cleanup: (() => Promise<void>)[] = []
+  afterEach(async () => {
+    for (const clean of cleanup.reverse()) await clean()
+    cleanup = []
+  })
+
+  const connect = async (login: Login) => {
+    const database = await freshDatabase('plans')
+    cleanup.push(database.drop)
+    await explainEverything(database.url)
+    const connections = await openConnections(await login(database.url))
+    cleanup.push(connections.close)
+    return connections
+  }
+
+  describe.each([
+    ['as superuser', asSuperuser],
+    ['under row-level security', restrictedRole],
+  ])('%s', (_, login) => {
+    it.each(['never', 'while they were empty', 'when they were full'])(
+      'with tables analyzed %s',
+      async (analyzed) => {
+        const connections = await connect(login)
+        const { writer, costs } = connections
+        if (analyzed === 'while they were empty') await writer.query('ANALYZE')
+        // Plans are made now, while there is next to nothing, and are kept.
+        await makeLanes(connections)
+        await live(connections, [1])
+        await readAll(connections, [1])
+        for (let seq = 1_001; seq < 1_001 + STORED; seq += 500)
+          await store(connections, range(seq, seq + 499))
+        if (analyzed === 'when they were full') await writer.query('ANALYZE')
+
+        costs.length = 0
+        const seqs = range(101, 100 + BATCH)
+        await live(connections, seqs)
+        await readAll(connections, seqs)
+        const named = costs.map(({ text, ...cost }) => ({ name: NAMES.get(text) ?? text, ...cost }))
+        expect(named.filter(isWasteful)).toEqual([])
+        const executed = new Set(named.map(({ name }) => name))
+        expect([...NAMES.values()].filter((name) => !executed.has(name))).toEqual(['insert_lanes'])
+      },
+    )
+  })
+
+  it('or it would be noticed', async () => {
+    const connections = await connect(asSuperuser)
+    const { ref, writer, costs } = connections
+    await store(connections, range(1, STORED))
+    costs.length = 0
+    await writer.query('SELECT count(*) FROM tasks')
+    await writer.query('SELECT * FROM tasks WHERE tenant = $1 AND owner = $2 LIMIT 1', [ref.tenant, 'nobody'])
+    expect(costs.map(isWasteful)).toEqual([true, true])
+  })
+})

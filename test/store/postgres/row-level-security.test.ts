@@ -1,0 +1,140 @@
+import pg from 'pg'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { openPostgresStore } from '../../../src/store/postgres/store.ts'
+import type { Store } from '../../../src/store/store.ts'
+import { ALICE, done, progress, put, queued, receipt, spec, uuid } from '../../support/fixtures.ts'
+import { type FreshDatabase, freshDatabase, postgresUrl, restrictedRole } from '../../support/postgres.ts'
+
+describe.skipIf(!postgresUrl())('row-level security', () => {
+  let database: FreshDatabase
+  let store: Store
+  let client: pg.Client
+  let mine: number
+  let theirs: number
+  let tables: string[]
+
+  beforeAll(async () => {
+    database = await freshDatabase('security')
+    const url = await restrictedRole(database.url)
+    store = await openPostgresStore({ url })
+    mine = (await store.tenant('mine')).tenant
+    theirs = (await store.tenant('theirs')).tenant
+    for (const tenant of [mine, theirs]) await fill(tenant)
+    client = new pg.Client({ connectionString: url })
+    await client.connect()
+    const { rows } = await client.query<{ table_name: string }>(
+      `SELECT table_name FROM information_schema.columns
+       WHERE table_schema = 'public' AND column_name = 'tenant' ORDER BY table_name`,
+    )
+    tables = rows.map((row) => row.table_name)
+  })
+  afterAll(async () => {
+    await client?.end()
+    await store?.close()
+    await database?.drop()
+  })
+
+  /** A row in every table. */
+  const fill = (tenant: number) =>
+    put(store, tenant, {
+      inserted: [queued({ tenant, seq: 1 })],
+      finished: [done({ tenant, seq: 2 })],
+      specs: [spec({ tenant, seq: 1 })],
+      receipts: [receipt({ tenant, seq: 2, parents: [1] })],
+      opened: [{ tenant, principal: ALICE, seq: 1, task_id: uuid(1) }],
+      owners: [{ tenant, owner: ALICE, last_rank: 1, weight: 1 }],
+      lanes: [{ tenant, lane: 2, type: 'x', capabilities: [], priority: 0 }],
+      progress: [progress(tenant, uuid(1), 1)],
+      relationships: [
+        {
+          tenant,
+          principal: ALICE,
+          instance_id: null,
+          first_seen_at: 1,
+          last_seen_at: 1,
+          sessions_count: 1,
+        },
+      ],
+      delivered: [{ tenant, seq: 2, at: 1 }],
+    })
+
+  /** The tenants whose rows a session sees, by table. */
+  const visible = async (setting: string | null) => {
+    await client.query(setting === null ? 'RESET asyncgate.tenants' : `SET asyncgate.tenants = '${setting}'`)
+    const seen: Record<string, number[]> = {}
+    for (const table of tables) {
+      const { rows } = await client.query<{ tenant: number }>(
+        `SELECT DISTINCT tenant FROM ${table} ORDER BY tenant`,
+      )
+      seen[table] = rows.map((row) => row.tenant)
+    }
+    return seen
+  }
+  const everywhere = (tenants: number[]) =>
+    Object.fromEntries(tables.map((table) => [table, table === 'tenants' ? [mine, theirs] : tenants]))
+
+  it('binds every table of tenants, also their owner', async () => {
+    expect(tables).toContain('tasks')
+    expect(tables).toHaveLength(12)
+    const { rows } = await client.query(
+      `SELECT relname FROM pg_class
+       WHERE relname = ANY ($1) AND relkind = 'r' AND NOT (relrowsecurity AND relforcerowsecurity)`,
+      [tables],
+    )
+    expect(rows).toEqual([])
+  })
+
+  it('shows the rows of the tenants that a session names', async () => {
+    expect(await visible(`{${mine}}`)).toEqual(everywhere([mine]))
+    expect(await visible(`{${theirs}}`)).toEqual(everywhere([theirs]))
+    expect(await visible(`{${mine},${theirs}}`)).toEqual(everywhere([mine, theirs]))
+  })
+
+  it('shows nothing to a session that names none', async () => {
+    expect(await visible(null)).toEqual(everywhere([]))
+    expect(await visible('')).toEqual(everywhere([]))
+    expect(await visible('{}')).toEqual(everywhere([]))
+  })
+
+  it('keeps a session from writing for others', async () => {
+    await client.query(`SET asyncgate.tenants = '{${mine}}'`)
+    for (const table of tables) {
+      if (table === 'tenants') continue
+      const insert = `INSERT INTO ${table} SELECT * FROM ${table}`
+      await expect(client.query(insert), table).rejects.toThrow('duplicate key')
+      const { rowCount: updated } = await client.query(
+        `UPDATE ${table} SET tenant = tenant WHERE tenant = $1`,
+        [theirs],
+      )
+      const { rowCount: deleted } = await client.query(`DELETE FROM ${table} WHERE tenant = $1`, [theirs])
+      expect([table, updated, deleted]).toEqual([table, 0, 0])
+      await expect(client.query(`UPDATE ${table} SET tenant = $1`, [theirs]), table).rejects.toThrow(
+        'row-level security',
+      )
+    }
+    const { rowCount } = await client.query('UPDATE tenants SET seq = 99')
+    expect(rowCount).toBe(1)
+    expect((await store.reads.counters(theirs)).seq).toBe(0)
+  })
+
+  it('is not in the way of a batch or a sweep of several tenants', async () => {
+    const due = [mine, theirs].map((tenant) => queued({ tenant, seq: 5, next_eligible_at: 1 }))
+    await put(store, [mine, theirs], {
+      tenants: [mine, theirs].map((tenant) => ({
+        tenant,
+        salt: '',
+        seq: 5,
+        clock: 0,
+        open_tasks: 2,
+        active_leases: 0,
+        lanes: 2,
+      })),
+      inserted: due,
+    })
+    const found = await store.due(10)
+    expect(found.sort((a, b) => a.tenant - b.tenant)).toEqual([
+      { tenant: mine, task_id: uuid(5) },
+      { tenant: theirs, task_id: uuid(5) },
+    ])
+  })
+})

@@ -1,0 +1,76 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type Database, openDatabase } from '../../src/store/sqlite/database.ts'
+import {
+  ACKNOWLEDGEMENT,
+  BY_KEY,
+  DUE,
+  DUE_REFS,
+  READY_IN_LANE,
+  READY_IN_POOL,
+} from '../../src/store/sqlite/load.ts'
+import { migrate } from '../../src/store/sqlite/migrate.ts'
+import { CHILDREN, OBLIGATIONS, RECEIPTS, SCANS, STATUS } from '../../src/store/sqlite/reads.ts'
+
+let database: Database
+
+beforeAll(async () => {
+  database = await openDatabase(':memory:')
+  migrate(database, 0)
+})
+afterAll(() => {
+  database.close()
+})
+
+function planOf(sql: string): string {
+  const values = sql
+    .split('?')
+    .slice(1)
+    .map(() => 1)
+  const rows = database.prepare(`EXPLAIN QUERY PLAN ${sql}`).all(...values) as { readonly detail: string }[]
+  return rows.map((row) => row.detail).join('\n')
+}
+
+const QUERIES: readonly [string, string, RegExp][] = [
+  ['heads of a lane', READY_IN_LANE, /INDEX tasks_ready \(tenant=\? AND lane=\? AND rank>\?\)/],
+  ['heads of a pool', READY_IN_POOL, /INDEX tasks_ready_any \(tenant=\? AND pool=\? AND rank>\?\)/],
+  ['due tasks', DUE, /INDEX tasks_wake \(tenant=\? AND wake_at<\?\)/],
+  ['references to due tasks', DUE_REFS, /INDEX tasks_wake \(tenant=\? AND wake_at<\?\)/],
+  ['idempotency keys', BY_KEY, /INDEX task_specs_key \(tenant=\? AND owner=\? AND idempotency_key=\?\)/],
+  ['acknowledgements', ACKNOWLEDGEMENT, /INDEX receipt_parents_parent \(tenant=\? AND parent=\?\)/],
+  ['scan of all', SCANS.all, /SEARCH s USING PRIMARY KEY \(tenant=\? AND seq<\?\)/],
+  ['scan of an owner', SCANS.owner, /INDEX task_specs_owner \(tenant=\? AND owner=\? AND seq<\?\)/],
+  ['scan of a session', SCANS.session, /INDEX task_specs_session \(tenant=\? AND session_id=\? AND seq<\?\)/],
+  ['scan of an open status', SCANS.open, /INDEX tasks_status \(tenant=\? AND status=\? AND seq<\?\)/],
+  ['scan of a terminal status', SCANS.done, /INDEX tasks_done_status \(tenant=\? AND status=\? AND seq<\?\)/],
+  ['receipts', RECEIPTS.all.ascending, /PRIMARY KEY \(tenant=\? AND seq>\?\)/],
+  ['receipts, newest first', RECEIPTS.all.descending, /PRIMARY KEY \(tenant=\? AND seq<\?\)/],
+  [
+    'receipts of a task',
+    RECEIPTS.task.ascending,
+    /INDEX receipts_task \(tenant=\? AND task_id=\? AND seq>\?\)/,
+  ],
+  [
+    'receipts of a task, newest first',
+    RECEIPTS.task.descending,
+    /INDEX receipts_task \(tenant=\? AND task_id=\? AND seq<\?\)/,
+  ],
+  ['receipts to somebody', RECEIPTS.to.ascending, /INDEX receipts_to \(tenant=\? AND to=\? AND seq>\?\)/],
+  [
+    'receipts to somebody, newest first',
+    RECEIPTS.to.descending,
+    /INDEX receipts_to \(tenant=\? AND to=\? AND seq<\?\)/,
+  ],
+  ['children', CHILDREN, /INDEX receipt_parents_parent \(tenant=\? AND parent=\?\)/],
+  ['obligations', OBLIGATIONS, /SEARCH o USING PRIMARY KEY \(tenant=\? AND principal=\? AND seq>\?\)/],
+  ['statuses', STATUS, /SEARCH tasks USING PRIMARY KEY \(task_id=\? AND tenant=\?\)/],
+]
+
+describe('query plans', () => {
+  it.each(QUERIES)('%s: by index, without sorting or scanning', (_, sql, index) => {
+    const plan = planOf(sql)
+    expect(plan).toMatch(index)
+    expect(plan).not.toMatch(/TEMP B-TREE/)
+    expect(plan).not.toMatch(/^SCAN/m)
+    expect(plan).not.toMatch(/AUTOMATIC/)
+  })
+})
