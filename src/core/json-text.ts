@@ -68,7 +68,7 @@ function inspect(text: string): void {
 function checkKey(seen: Set<string>, quoted: string): void {
   const key: string = JSON.parse(quoted)
   if (key === '__proto__') throw invalid(key, 'is not an allowed key')
-  if (seen.has(key)) throw invalid(key, 'appears twice in one object')
+  if (seen.has(key)) throw invalid(shorten(key), 'appears twice in one object')
   seen.add(key)
 }
 
@@ -91,9 +91,14 @@ function checkNumberText(text: string, start: number): number {
   NUMBER.lastIndex = start
   const token = NUMBER.exec(text)?.[0] ?? ''
   const number = Number(token)
-  if (!Number.isFinite(number)) throw invalid('', `contains ${token}, which is not a finite number`)
+  if (!Number.isFinite(number)) throw invalid('', `contains ${shorten(token)}, which is not a finite number`)
   if (Number.isInteger(number) && !Number.isSafeInteger(number)) {
-    throw invalid('', `contains ${token}, an integer beyond 2^53; send it as a string`)
+    throw invalid('', `contains ${shorten(token)}, an integer beyond 2^53; send it as a string`)
   }
   return start + token.length
+}
+
+/** Errors quote what they complain about, but not megabytes of it. */
+function shorten(text: string): string {
+  return text.length > 64 ? `${text.slice(0, 64)}…` : text
 }

@@ -26,6 +26,6 @@ export function readEvidence(artifacts: Json | undefined, deliveryProof: Json | 
 function nonEmpty(value: Json | undefined, path: string): CanonicalJson | null {
   if (value === undefined || value === null) return null
   if (typeof value !== 'object') throw invalid(path, 'is not a list or an object')
-  if (Object.keys(value).length === 0) return null
-  return canonicalWithin(value, path, MAX_BODY_BYTES)
+  const text = canonicalWithin(value, path, MAX_BODY_BYTES)
+  return text === '[]' || text === '{}' ? null : text
 }

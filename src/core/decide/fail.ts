@@ -5,7 +5,7 @@ import { type CanonicalJson, canonical } from '../json.ts'
 import { checkLease, matches } from '../lease.ts'
 import type { PrincipalKey } from '../principal.ts'
 import { backoffMs, mayRetry } from '../retry.ts'
-import type { HeldTask } from '../task.ts'
+import type { DoneTask, HeldTask } from '../task.ts'
 import { isoTime } from '../time.ts'
 import { escalate } from './escalate.ts'
 import { finish, NO_EVIDENCE } from './finish.ts'
@@ -13,11 +13,16 @@ import { requeue } from './requeue.ts'
 
 export function fail(draft: Draft, command: Fail): Decision<Answers['fail']> {
   const known = draft.world.task(command.task_id)
-  if (known?.status === 'failed' && known.lease !== null && matches(known.lease, command)) {
+  if (known?.status === 'failed' && isSameReport(known, command)) {
     return draft.done({ requeued: false, next_eligible_at: null, seq: known.outcome.receipt_seq })
   }
   const task = checkLease(known, command, draft.world.now)
   return draft.done(failed(draft, task, { from: command.holder, ...command }))
+}
+
+/** Said again by the one who said it. A failure that the gate found has another error than the worker's. */
+function isSameReport(task: DoneTask, command: Fail): boolean {
+  return task.lease !== null && matches(task.lease, command) && task.outcome.error === command.error
 }
 
 interface Failure {

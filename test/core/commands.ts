@@ -1,0 +1,197 @@
+import { expect } from 'vitest'
+import { body } from '../../src/core/bodies.ts'
+import type {
+  Acknowledge,
+  Cancel,
+  Claim,
+  Complete,
+  Create,
+  Fail,
+  Greet,
+  Progress,
+  Release,
+  Renew,
+  Start,
+  Wake,
+} from '../../src/core/command.ts'
+import type { Decision } from '../../src/core/draft.ts'
+import { Fault } from '../../src/core/errors.ts'
+import { type CanonicalJson, canonical, type JsonObject, parseCanonical } from '../../src/core/json.ts'
+import type { Receipt } from '../../src/core/receipt.ts'
+import { ALICE, LEASE, TASK_ID } from '../support/fake-world.ts'
+
+/** A call of who holds LEASE. */
+const HOLDS = {
+  tenant: 1,
+  task_id: TASK_ID,
+  lease_id: LEASE.lease_id,
+  holder: LEASE.holder,
+  worker_id: LEASE.worker_id,
+} as const
+
+export const RESULT = canonical({ answer: 42 })
+export const ARTIFACTS = canonical([{ url: 's3://bucket/key' }])
+
+export const create = (changes: Partial<Create> = {}): Create => ({
+  verb: 'create',
+  tenant: 1,
+  owner: ALICE,
+  principal_ai: 'alice',
+  type: 'render',
+  capabilities: [],
+  priority: 0,
+  max_attempts: 2,
+  max_expiries: 10,
+  retry_backoff_seconds: 15,
+  timeout_seconds: null,
+  delay_ms: 0,
+  session_id: null,
+  labels: null,
+  idempotency_key: null,
+  caused_by: null,
+  input: canonical({ type: 'render' }),
+  contract: body({
+    instructions: canonical('Execute task type: render'),
+    requirements: canonical({}),
+    result_delivery: canonical('return_payload'),
+    success_criteria: null,
+    timeouts: canonical({}),
+  }),
+  ...changes,
+})
+
+export const claim = (changes: Partial<Claim> = {}): Claim => ({
+  verb: 'claim',
+  tenant: 1,
+  holder: LEASE.holder,
+  worker_id: LEASE.worker_id,
+  capabilities: [],
+  max_tasks: 1,
+  ttl_ms: 120_000,
+  ...changes,
+})
+
+export const start = (changes: Partial<Start> = {}): Start => ({ verb: 'start', ...HOLDS, ...changes })
+
+export const renew = (changes: Partial<Renew> = {}): Renew => ({
+  verb: 'renew',
+  ...HOLDS,
+  extend_ms: 120_000,
+  ...changes,
+})
+
+export const release = (changes: Partial<Release> = {}): Release => ({
+  verb: 'release',
+  ...HOLDS,
+  ...changes,
+})
+
+export const progress = (changes: Partial<Progress> = {}): Progress => ({
+  verb: 'progress',
+  ...HOLDS,
+  progress: canonical({ percent: 50 }),
+  extend_ms: null,
+  ...changes,
+})
+
+export const complete = (changes: Partial<Complete> = {}): Complete => ({
+  verb: 'complete',
+  ...HOLDS,
+  result: RESULT,
+  artifacts: ARTIFACTS,
+  delivery_proof: null,
+  result_summary: null,
+  completion_metadata: canonical({}),
+  ...changes,
+})
+
+export const fail = (changes: Partial<Fail> = {}): Fail => ({
+  verb: 'fail',
+  ...HOLDS,
+  error: canonical({ code: 'BROKEN' }),
+  retryable: true,
+  retry_after_ms: null,
+  ...changes,
+})
+
+export const cancel = (changes: Partial<Cancel> = {}): Cancel => ({
+  verb: 'cancel',
+  tenant: 1,
+  task_id: TASK_ID,
+  by: ALICE,
+  role: 'agent',
+  reason: null,
+  ...changes,
+})
+
+export const wake = (task_id = TASK_ID): Wake => ({ verb: 'wake', tenant: 1, task_id })
+
+export const acknowledge = (changes: Partial<Acknowledge> = {}): Acknowledge => ({
+  verb: 'acknowledge',
+  tenant: 1,
+  seq: 1,
+  by: ALICE,
+  role: 'agent',
+  ...changes,
+})
+
+export const greet = (changes: Partial<Greet> = {}): Greet => ({
+  verb: 'greet',
+  tenant: 1,
+  principal: ALICE,
+  instance_id: null,
+  delivered: [],
+  ...changes,
+})
+
+/** The fault that a decision answers with. */
+export function faultOf(decision: Decision<unknown>): Fault {
+  if (decision.answer instanceof Fault) return decision.answer
+  throw new Error(`It was not refused: ${JSON.stringify(decision.answer)}`)
+}
+
+/** The only task that a decision changes. */
+export function onlyTask(decision: Decision<unknown>) {
+  expect(decision.tasks).toHaveLength(1)
+  const [task] = decision.tasks
+  if (task === undefined) throw new Error('no task')
+  return task
+}
+
+export function receiptTypes(decision: Decision<unknown>): string[] {
+  return decision.receipts.map((receipt) => receipt.receipt_type)
+}
+
+/** The only receipt of this type. */
+export function receiptOf(decision: Decision<unknown>, type: Receipt['receipt_type']): Receipt {
+  const found = decision.receipts.filter((receipt) => receipt.receipt_type === type)
+  expect(found).toHaveLength(1)
+  const [receipt] = found
+  if (receipt === undefined) throw new Error(`no ${type}`)
+  return receipt
+}
+
+export function bodyOf(receipt: { readonly body: CanonicalJson }): JsonObject {
+  return parseCanonical(receipt.body) as JsonObject
+}
+
+export function anomalyKinds(decision: Decision<unknown>): unknown[] {
+  return decision.receipts
+    .filter((receipt) => receipt.receipt_type === 'system.anomaly')
+    .map((receipt) => bodyOf(receipt).kind)
+}
+
+/** Nothing changes and nothing is written, whatever is answered. */
+export function expectNoChange(decision: Decision<unknown>): void {
+  expect({ ...decision, answer: null }).toEqual({
+    answer: null,
+    tasks: [],
+    spec: null,
+    receipts: [],
+    opened: [],
+    closed: [],
+    progress: null,
+    relationship: null,
+    delivered: [],
+  })
+}

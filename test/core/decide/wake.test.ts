@@ -1,0 +1,181 @@
+import { describe, expect, test } from 'vitest'
+import type { DoneTask, HeldTask, QueuedTask, Task } from '../../../src/core/task.ts'
+import { doneTask, FakeWorld, heldTask, LEASE, NOW, queuedTask } from '../../support/fake-world.ts'
+import { anomalyKinds, bodyOf, expectNoChange, onlyTask, receiptOf, receiptTypes, wake } from '../commands.ts'
+
+/** The world with this task at the instant its lease expires. */
+const expired = (changes: Partial<HeldTask> = {}, settings = {}, seed = 1) =>
+  new FakeWorld({ tasks: [heldTask(changes)], settings, seed, now: LEASE.expires_at })
+
+describe('wake', () => {
+  test.each<[string, Task[], unknown]>([
+    ['a task whose lease is good', [heldTask({ lease: { ...LEASE, expires_at: NOW + 1 } })], 'leased'],
+    ['a task whose delay goes on', [queuedTask({ next_eligible_at: NOW + 1 })], 'queued'],
+    ['a task that is ready', [queuedTask()], 'queued'],
+    ['a task that succeeded', [doneTask()], 'succeeded'],
+    ['a task that failed', [doneTask({ status: 'failed' })], 'failed'],
+    ['a task that was canceled', [doneTask({ status: 'canceled' })], 'canceled'],
+    ['no task at all', [], null],
+  ])('does nothing to %s', (_, tasks, status) => {
+    const decision = new FakeWorld({ tasks }).decide(wake())
+    expect(decision.answer).toEqual({ status })
+    expectNoChange(decision)
+  })
+
+  test('makes a delayed task ready at the instant it is due, without a receipt', () => {
+    for (const late of [0, 1, 60_000]) {
+      const task = queuedTask({ next_eligible_at: NOW - late })
+      const decision = new FakeWorld({ tasks: [task] }).decide(wake())
+      expect(onlyTask(decision)).toEqual({ ...task, next_eligible_at: null })
+      expect(decision.receipts).toEqual([])
+    }
+  })
+
+  test('sent again does nothing', () => {
+    const world = expired()
+    const after = world.after(world.decide(wake()))
+    expectNoChange(after.decide(wake()))
+  })
+})
+
+describe('an expired lease', () => {
+  test.each(['leased', 'running'] as const)(
+    'of a %s task is counted, spends no attempt and is told',
+    (status) => {
+      const task = heldTask({ status, attempt: 1, max_attempts: 3, expiry_count: 1, fence: 6 })
+      const decision = new FakeWorld({ tasks: [task], now: LEASE.expires_at }).decide(wake())
+      expect(decision.answer).toEqual({ status: 'queued' })
+      const queued = onlyTask(decision)
+      expect(queued).toMatchObject({
+        status: 'queued',
+        attempt: 1,
+        expiry_count: 2,
+        fence: 6,
+        rank: task.rank,
+      })
+      expect('lease' in queued).toBe(false)
+      expect(receiptTypes(decision)).toEqual(['lease.expired'])
+      expect(receiptOf(decision, 'lease.expired')).toMatchObject({
+        from: 'service:asyncgate',
+        to: 'agent:alice',
+        lease_id: LEASE.lease_id,
+        parents: [1],
+      })
+      expect(bodyOf(receiptOf(decision, 'lease.expired'))).toEqual({
+        schema_version: '1',
+        task_id: task.task_id,
+        previous_worker_id: 'label-1',
+        attempt: 1,
+        expiry_count: 2,
+        requeued: true,
+      })
+      expect(decision.closed).toEqual([])
+    },
+  )
+
+  test('comes back after 0 to 5 s, spread out', () => {
+    const delays = Array.from({ length: 300 }, (_, seed) => {
+      const queued = onlyTask(expired({}, {}, seed).decide(wake())) as QueuedTask
+      return (queued.next_eligible_at ?? Number.NaN) - LEASE.expires_at
+    })
+    expect(Math.min(...delays)).toBeGreaterThanOrEqual(0)
+    expect(Math.max(...delays)).toBeLessThan(5000)
+    for (let second = 0; second < 5; second++) {
+      const inside = delays.filter((delay) => Math.floor(delay / 1000) === second)
+      expect(inside.length).toBeGreaterThan(30)
+    }
+    expect(delays.every(Number.isInteger)).toBe(true)
+  })
+
+  test('is an anomaly the fourth time, and only then', () => {
+    const anomalies = [0, 1, 2, 3, 4, 5].map((expiry_count) =>
+      anomalyKinds(expired({ expiry_count }).decide(wake())),
+    )
+    expect(anomalies).toEqual([[], [], [], ['repeated_lease_expiry'], [], []])
+  })
+
+  test('at the limit ends the task as a dead letter and closes the obligation', () => {
+    const decision = expired({ expiry_count: 9, attempt: 1 }).decide(wake())
+    expect(decision.answer).toEqual({ status: 'failed' })
+    const task = onlyTask(decision) as DoneTask
+    expect(task).toMatchObject({
+      status: 'failed',
+      expiry_count: 10,
+      attempt: 1,
+      outcome: { dead_letter: true },
+    })
+    expect(JSON.parse(task.outcome.error ?? '')).toEqual({
+      code: 'LEASE_EXPIRY_LIMIT',
+      message: 'The lease expired 10 times.',
+    })
+    expect(receiptTypes(decision)).toEqual(['lease.expired', 'task.failed', 'task.result_ready'])
+    expect(bodyOf(receiptOf(decision, 'lease.expired'))).toMatchObject({ expiry_count: 10, requeued: false })
+    expect(receiptOf(decision, 'task.failed')).toMatchObject({ from: 'service:asyncgate', parents: [1] })
+    expect(task.outcome.receipt_seq).toBe(receiptOf(decision, 'task.failed').seq)
+    expect(decision.closed).toHaveLength(1)
+  })
+
+  test('one before the limit does not', () => {
+    expect(onlyTask(expired({ expiry_count: 8 }).decide(wake())).status).toBe('queued')
+    expect(onlyTask(expired({ max_expiries: 1 }).decide(wake())).status).toBe('failed')
+  })
+
+  test('is escalated where that is switched on', () => {
+    const decision = expired({}, { escalation_enabled: true, escalation_target: 'human:ops' }).decide(wake())
+    expect(receiptOf(decision, 'task.escalated')).toMatchObject({ to: 'human:ops', lease_id: LEASE.lease_id })
+    expect(bodyOf(receiptOf(decision, 'task.escalated'))).toEqual({
+      schema_version: '1',
+      escalation_class: 'policy',
+      escalation_reason: 'lease_expired',
+      escalation_to: 'human:ops',
+    })
+  })
+})
+
+describe('an execution timeout', () => {
+  /** The lease ends with the timeout, as no lease outlives it. */
+  const timeout_seconds = (LEASE.expires_at - LEASE.acquired_at) / 1000
+
+  test('at the same instant as the expiry counts as the failure that it is', () => {
+    const decision = expired({ timeout_seconds, status: 'running' }).decide(wake())
+    expect(decision.answer).toEqual({ status: 'queued' })
+    expect(onlyTask(decision)).toMatchObject({
+      status: 'queued',
+      attempt: 1,
+      expiry_count: 0,
+      next_eligible_at: LEASE.expires_at + 15_000,
+    })
+    expect(receiptTypes(decision)).toEqual(['task.retry_scheduled'])
+    expect(receiptOf(decision, 'task.retry_scheduled').from).toBe('service:asyncgate')
+    expect(bodyOf(receiptOf(decision, 'task.retry_scheduled')).error).toEqual({
+      code: 'EXECUTION_TIMEOUT',
+      message: 'The work did not end within 60 s.',
+    })
+  })
+
+  test('ends the task when attempts are used up', () => {
+    const decision = expired({ timeout_seconds, attempt: 1 }).decide(wake())
+    expect(decision.answer).toEqual({ status: 'failed' })
+    expect(onlyTask(decision)).toMatchObject({
+      status: 'failed',
+      expiry_count: 0,
+      outcome: { dead_letter: true },
+    })
+    expect(receiptTypes(decision)).toEqual(['task.failed', 'task.result_ready'])
+    expect(receiptOf(decision, 'task.failed').from).toBe('service:asyncgate')
+  })
+
+  test('that is still ahead when the lease expires is none, however late that is noticed', () => {
+    const world = expired({ timeout_seconds: timeout_seconds + 1 })
+    for (const late of [0, 1_000, 3_600_000]) {
+      const decision = world.later(late).decide(wake())
+      expect(receiptTypes(decision)).toEqual(['lease.expired'])
+      expect(onlyTask(decision)).toMatchObject({ attempt: 0, expiry_count: 1 })
+    }
+  })
+
+  test('is noticed late as what it is', () => {
+    const decision = expired({ timeout_seconds }).later(3_600_000).decide(wake())
+    expect(receiptTypes(decision)).toEqual(['task.retry_scheduled'])
+  })
+})

@@ -1,0 +1,180 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { type Draw, isUuid, leaseId, receiptId, receiptSeq, taskId, tenantSalt } from '../../src/core/ids.ts'
+import { cryptoDraw, seededDraw } from '../../src/core/random.ts'
+
+const seq = fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER })
+const salt = fc.nat().map((seed) => tenantSalt(seededDraw(seed)))
+
+/** How many of the drawn bits the result depends on: each one is flipped by itself. */
+function randomBits(make: (draw: Draw) => string, bytes: number): number {
+  const drawn = (flipped: number): Draw => ({
+    unit: () => 0,
+    hex(count) {
+      expect(count).toBe(bytes)
+      const buffer = Buffer.alloc(count)
+      if (flipped >= 0) buffer[flipped >> 3] = 1 << (flipped & 7)
+      return buffer.toString('hex')
+    },
+  })
+  const ids = new Set(Array.from({ length: bytes * 8 }, (_, bit) => make(drawn(bit))))
+  ids.delete(make(drawn(-1)))
+  return ids.size
+}
+
+describe('a task id', () => {
+  test('is a UUID of version 7 that begins with its time', () => {
+    const now = Date.UTC(2026, 0, 1)
+    const id = taskId(now, seededDraw(1))
+    expect(id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
+    expect(isUuid(id)).toBe(true)
+    expect(Number.parseInt(id.replace('-', '').slice(0, 12), 16)).toBe(now)
+  })
+
+  test('sorts by time', () => {
+    const time = fc.integer({ min: 0, max: 2 ** 45 })
+    fc.assert(
+      fc.property(time, time, fc.nat(), (a, b, seed) => {
+        const draw = seededDraw(seed)
+        const [first, second] = [taskId(a, draw), taskId(b, draw)]
+        if (a !== b) expect(first < second).toBe(a < b)
+      }),
+    )
+  })
+
+  test('has 74 random bits', () => {
+    expect(randomBits((draw) => taskId(0, draw), 10)).toBe(74)
+  })
+
+  test('does not come twice in a hundred thousand within one millisecond', () => {
+    const draw = cryptoDraw()
+    expect(new Set(Array.from({ length: 100_000 }, () => taskId(0, draw))).size).toBe(100_000)
+  })
+})
+
+describe('a lease id', () => {
+  test('is a UUID of version 4', () => {
+    const draw = cryptoDraw()
+    for (let i = 0; i < 1000; i++) {
+      expect(leaseId(draw)).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
+    }
+  })
+
+  test('has all the 122 random bits that a UUID has room for', () => {
+    expect(randomBits(leaseId, 16)).toBe(122)
+  })
+
+  test('does not come twice in a hundred thousand', () => {
+    const draw = cryptoDraw()
+    expect(new Set(Array.from({ length: 100_000 }, () => leaseId(draw))).size).toBe(100_000)
+  })
+})
+
+describe('a receipt id', () => {
+  test('is a UUID of version 8 from which its own tenant gets the seq back', () => {
+    fc.assert(
+      fc.property(salt, seq, (ours, n) => {
+        const id = receiptId(ours, n)
+        expect(id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
+        expect(receiptSeq(ours, id)).toBe(n)
+      }),
+    )
+    expect(receiptSeq('8000-000000000000', receiptId('8000-000000000000', Number.MAX_SAFE_INTEGER))).toBe(
+      Number.MAX_SAFE_INTEGER,
+    )
+  })
+
+  test('means nothing to another tenant', () => {
+    fc.assert(
+      fc.property(salt, salt, seq, (ours, theirs, n) => {
+        fc.pre(ours !== theirs)
+        expect(receiptSeq(theirs, receiptId(ours, n))).toBeUndefined()
+      }),
+    )
+  })
+
+  test('with one character changed is another receipt of the tenant, or nothing', () => {
+    fc.assert(
+      fc.property(salt, seq, fc.nat(35), fc.string({ minLength: 1, maxLength: 1 }), (ours, n, at, other) => {
+        const id = receiptId(ours, n)
+        fc.pre(id[at] !== other)
+        const found = receiptSeq(ours, id.slice(0, at) + other + id.slice(at + 1))
+        expect(found).not.toBe(n)
+        // Only the digits of the seq can change to others that mean something.
+        if (found !== undefined) expect(at < 8 || (at > 8 && at < 13) || (at > 14 && at < 18)).toBe(true)
+      }),
+      { numRuns: 2000 },
+    )
+  })
+
+  const ours = '8abc-0123456789ab'
+  test.each([
+    ['', 'nothing'],
+    [`00000000-0000-8000-${ours}`, 'seq 0'],
+    [`ffffffff-ffff-8fff-${ours}`, 'a seq beyond 2^53'],
+    [`02000000-0000-8000-${ours}`, 'just beyond 2^53'],
+    [`00000000-0000-7001-${ours}`, 'another version'],
+    [`00000000-0000-8001-${ours.toUpperCase()}`, 'upper case'],
+    [`00000000-0000-800A-${ours}`, 'an upper-case digit'],
+    [`00000000-0000-8001-${ours} `, 'a space behind'],
+    [`0000000000000-8001-${ours}`, 'a digit for a dash'],
+    [`00000000-0000-8 01-${ours}`, 'a space inside'],
+  ])('%j is none: %s', (id) => {
+    expect(receiptSeq(ours, id)).toBeUndefined()
+  })
+
+  test('needs 62 random bits of its tenant', () => {
+    expect(randomBits(tenantSalt, 8)).toBe(62)
+  })
+
+  test('sorts by seq within a tenant', () => {
+    fc.assert(
+      fc.property(salt, seq, seq, (ours, a, b) => {
+        if (a !== b) expect(receiptId(ours, a) < receiptId(ours, b)).toBe(a < b)
+      }),
+    )
+  })
+})
+
+test.each([
+  ['01234567-89ab-cdef-0123-456789abcdef', true],
+  ['01234567-89AB-cdef-0123-456789abcdef', false],
+  ['0123456789abcdef0123456789abcdef', false],
+  ['01234567-89ab-cdef-0123-456789abcdef\n', false],
+  ['{01234567-89ab-cdef-0123-456789abcdef}', false],
+  ['', false],
+])('%j names something: %s', (text, expected) => {
+  expect(isUuid(text)).toBe(expected)
+})
+
+describe('randomness', () => {
+  test('of one seed repeats, of another differs', () => {
+    const sample = (seed: number) => {
+      const draw = seededDraw(seed)
+      return [draw.unit(), draw.hex(16), draw.unit(), draw.hex(3)]
+    }
+    expect(sample(7)).toEqual(sample(7))
+    expect(sample(8)).not.toEqual(sample(7))
+  })
+
+  test('for production never repeats, also beyond its pool of bytes', () => {
+    const [one, other] = [cryptoDraw(), cryptoDraw()]
+    const drawn = Array.from({ length: 2000 }, () => [one.hex(16), other.hex(16)]).flat()
+    expect(new Set(drawn).size).toBe(drawn.length)
+  })
+
+  test.each([
+    ['seeded', () => seededDraw(3)],
+    ['for production', cryptoDraw],
+  ])('%s gives hex of the asked length and even numbers in [0, 1)', (_, make) => {
+    const draw = make()
+    for (const count of [0, 1, 10, 16, 4096])
+      expect(draw.hex(count)).toMatch(new RegExp(`^[0-9a-f]{${2 * count}}$`))
+    const units = Array.from({ length: 10_000 }, () => draw.unit())
+    expect(Math.min(...units)).toBeGreaterThanOrEqual(0)
+    expect(Math.max(...units)).toBeLessThan(1)
+    const mean = units.reduce((sum, unit) => sum + unit) / units.length
+    expect(mean).toBeGreaterThan(0.47)
+    expect(mean).toBeLessThan(0.53)
+  })
+})

@@ -1,0 +1,155 @@
+import { describe, expect, test } from 'vitest'
+import {
+  checkOwner,
+  checkReader,
+  checkRole,
+  checkSelf,
+  type Permission,
+  seesAll,
+} from '../../src/core/policy.ts'
+import {
+  type Caller,
+  isPrincipalKind,
+  PRINCIPAL_KINDS,
+  type PrincipalKey,
+  type PrincipalKind,
+  parsePrincipalKey,
+  principalKey,
+  ROLES,
+  type Role,
+} from '../../src/core/principal.ts'
+import { doneTask, heldTask, queuedTask } from '../support/fake-world.ts'
+import { refusal, refusalCode, refusedPath } from './refusal.ts'
+
+const caller = (role: Role, kind: PrincipalKind = 'agent', id = 'someone'): Caller => ({
+  tenant: 'default',
+  principal: { kind, id },
+  role,
+})
+
+function isAllowed(call: () => void): boolean {
+  try {
+    call()
+    return true
+  } catch {
+    return false
+  }
+}
+
+describe('who may do what', () => {
+  const MATRIX: Record<Permission, Record<Role, boolean>> = {
+    create: { agent: true, worker: false, admin: true, system: true },
+    retry: { agent: true, worker: false, admin: true, system: true },
+    cancel: { agent: true, worker: false, admin: true, system: true },
+    list: { agent: true, worker: false, admin: true, system: true },
+    read: { agent: true, worker: true, admin: true, system: true },
+    lease: { agent: false, worker: true, admin: true, system: false },
+    receipts: { agent: true, worker: true, admin: true, system: true },
+  }
+  const cells = Object.entries(MATRIX).flatMap(([permission, row]) =>
+    ROLES.map((role): [Permission, Role, boolean] => [permission as Permission, role, row[role]]),
+  )
+
+  test.each(cells)('%s by role %s: %s', (permission, role, allowed) => {
+    for (const kind of PRINCIPAL_KINDS) {
+      expect(isAllowed(() => checkRole(caller(role, kind), permission))).toBe(allowed)
+    }
+  })
+
+  test('a refusal names the role that is needed and the one that is there', () => {
+    expect(refusal(() => checkRole(caller('worker'), 'create')).toJSON()).toMatchObject({
+      code: 'FORBIDDEN',
+      details: { required_role: 'agent', your_role: 'worker' },
+    })
+    expect(refusal(() => checkRole(caller('agent'), 'lease')).details).toEqual({
+      required_role: 'worker',
+      your_role: 'agent',
+    })
+  })
+
+  test('only admins and the system stand above owners', () => {
+    expect(ROLES.filter(seesAll)).toEqual(['admin', 'system'])
+  })
+})
+
+describe('the owner of a task', () => {
+  const task = queuedTask({ owner: 'agent:alice', principal_ai: 'boss' })
+
+  test.each<[PrincipalKey, Role, boolean]>([
+    ['agent:alice', 'agent', true],
+    ['agent:bob', 'agent', false],
+    ['agent:boss', 'agent', false],
+    ['worker:alice', 'agent', false],
+    ['human:root', 'admin', true],
+    ['system:cron', 'system', true],
+    ['worker:w1', 'worker', false],
+  ])('%s with role %s may act as one: %s', (by, role, allowed) => {
+    expect(isAllowed(() => checkOwner(task, by, role))).toBe(allowed)
+  })
+})
+
+describe('a task is shown', () => {
+  const common = { owner: 'agent:alice', principal_ai: 'boss' } as const
+  const queued = queuedTask(common)
+  const held = heldTask(common)
+  const running = heldTask({ ...common, status: 'running' })
+  const done = doneTask(common)
+  const endedWithoutLease = doneTask({ ...common, status: 'canceled', lease: null })
+
+  const shown = (to: Caller) =>
+    [queued, held, running, done, endedWithoutLease].map((task) => isAllowed(() => checkReader(task, to)))
+
+  test.each<[string, Caller]>([
+    ['its owner', caller('agent', 'agent', 'alice')],
+    ['the agent it is done for', caller('agent', 'agent', 'boss')],
+    ['admins', caller('admin', 'human', 'root')],
+    ['the system', caller('system', 'system', 'cron')],
+  ])('to %s, always', (_, to) => {
+    expect(shown(to)).toEqual([true, true, true, true, true])
+  })
+
+  test('to a worker only while it holds it, and if it ended it', () => {
+    expect(shown(caller('worker', 'worker', 'w1'))).toEqual([false, true, true, true, false])
+  })
+
+  test.each<[string, Caller]>([
+    ['other agents', caller('agent', 'agent', 'bob')],
+    ['other workers', caller('worker', 'worker', 'w2')],
+    ['who has the id of the owner but is of another kind', caller('worker', 'worker', 'alice')],
+    ['who has the id of the agent it is done for but is of another kind', caller('agent', 'human', 'boss')],
+  ])('never to %s', (_, to) => {
+    expect(shown(to)).toEqual([false, false, false, false, false])
+    expect(refusalCode(() => checkReader(queued, to))).toBe('FORBIDDEN')
+  })
+})
+
+describe('asking for oneself', () => {
+  test.each<[Caller, PrincipalKey, boolean]>([
+    [caller('agent', 'agent', 'alice'), 'agent:alice', true],
+    [caller('agent', 'agent', 'alice'), 'agent:bob', false],
+    [caller('agent', 'agent', 'alice'), 'worker:alice', false],
+    [caller('worker', 'worker', 'w1'), 'worker:w1', true],
+    [caller('worker', 'worker', 'w1'), 'agent:alice', false],
+    [caller('admin', 'human', 'root'), 'agent:alice', true],
+    [caller('system', 'system', 'cron'), 'agent:alice', true],
+  ])('%j for %s: %s', (by, principal, allowed) => {
+    expect(isAllowed(() => checkSelf(by, principal))).toBe(allowed)
+  })
+})
+
+describe('a principal', () => {
+  test('is written kind:id, and read back, also if its id has colons', () => {
+    for (const kind of PRINCIPAL_KINDS) {
+      const key = principalKey({ kind, id: 'a:b', instance_id: 'i1' })
+      expect(key).toBe(`${kind}:a:b`)
+      expect(parsePrincipalKey(key)).toEqual({ kind, id: 'a:b' })
+    }
+  })
+
+  test('of an unknown kind is refused', () => {
+    expect(isPrincipalKind('robot')).toBe(false)
+    expect(isPrincipalKind('toString')).toBe(false)
+    expect(refusedPath(() => parsePrincipalKey('robot:x' as PrincipalKey))).toBe('principal_kind')
+    expect(refusedPath(() => parsePrincipalKey('agent' as PrincipalKey))).toBe('principal_kind')
+  })
+})

@@ -1,0 +1,115 @@
+import { describe, expect, test } from 'vitest'
+import {
+  type Cause,
+  checkTransition,
+  isTerminal,
+  OPEN_STATUSES,
+  STATUSES,
+  type Status,
+  TERMINAL_STATUSES,
+  TRANSITIONS,
+} from '../../src/core/transitions.ts'
+import { codeWords, markdownTable, repositoryText } from './documents.ts'
+import { refusal } from './refusal.ts'
+
+interface Edge {
+  readonly from: string
+  readonly cause: string
+  readonly to: string
+}
+
+const CAUSES = ['claim', 'start', 'complete', 'fail', 'retry', 'expire', 'release', 'cancel'] as const
+
+const table: Edge[] = Object.entries(TRANSITIONS).flatMap(([from, edges]) =>
+  Object.entries(edges).map(([cause, to]) => ({ from, cause, to })),
+)
+
+function drawn(): { edges: Edge[]; begins: Edge[]; ends: string[] } {
+  const concepts = repositoryText('docs/concepts.md')
+  const [, diagram = ''] = /```mermaid\nstateDiagram-v2\n(.*?)```/s.exec(concepts) ?? []
+  const arrows = diagram
+    .split('\n')
+    .filter((line) => line.trim() !== '')
+    .map((line) => {
+      const match = /^ {2}(\S+) --> (\S+?)(?:: (\w+))?$/.exec(line)
+      if (match === null) throw new Error(`Not an arrow: ${line}`)
+      const [, from = '', to = '', cause = ''] = match
+      return { from, cause, to }
+    })
+  return {
+    edges: arrows.filter(({ from, to }) => from !== '[*]' && to !== '[*]'),
+    begins: arrows.filter(({ from }) => from === '[*]'),
+    ends: arrows.filter(({ to }) => to === '[*]').map(({ from }) => from),
+  }
+}
+
+const inOrder = (edges: readonly Edge[]) =>
+  edges.map(({ from, cause, to }) => `${from} ${cause} ${to}`).sort()
+
+describe('the state machine', () => {
+  test('docs/concepts.md draws exactly the edges of the table', () => {
+    expect(inOrder(drawn().edges)).toEqual(inOrder(table))
+  })
+
+  test('docs/concepts.md draws one beginning, and an end for every terminal status', () => {
+    const { begins, ends } = drawn()
+    expect(begins).toEqual([{ from: '[*]', cause: 'create', to: 'queued' }])
+    expect(ends.sort()).toEqual([...TERMINAL_STATUSES].sort())
+  })
+
+  test('docs/concepts.md explains every cause', () => {
+    const explained = markdownTable(repositoryText('docs/concepts.md'), 'Cause').map((row) => row.Cause)
+    expect(explained.sort()).toEqual([...new Set(table.map((edge) => edge.cause))].sort())
+  })
+
+  test.each(['sqlite', 'postgres'])('the schema of %s allows exactly the statuses of the table', (store) => {
+    const schema = repositoryText(`src/store/${store}/migrations/0001_engine.sql`)
+    expect(checkedStatuses(schema, 'tasks')).toEqual([...OPEN_STATUSES].sort())
+    expect(checkedStatuses(schema, 'tasks_done')).toEqual([...TERMINAL_STATUSES].sort())
+  })
+
+  test('docs/concepts.md names the open and the terminal statuses', () => {
+    const [, open = '', terminal = ''] =
+      /^(.*) are open; (.*) are terminal/m.exec(repositoryText('docs/concepts.md')) ?? []
+    expect(codeWords(open)).toEqual([...OPEN_STATUSES])
+    expect(codeWords(terminal)).toEqual([...TERMINAL_STATUSES])
+  })
+
+  test('no status is both open and terminal, and the terminal ones are those that nothing leaves', () => {
+    expect(new Set(STATUSES).size).toBe(OPEN_STATUSES.length + TERMINAL_STATUSES.length)
+    for (const status of STATUSES) {
+      expect(isTerminal(status)).toBe(Object.keys(TRANSITIONS[status]).length === 0)
+    }
+  })
+
+  test('every status can be reached from queued', () => {
+    const reached = new Set(['queued'])
+    for (const from of reached) for (const edge of table) if (edge.from === from) reached.add(edge.to)
+    expect([...reached].sort()).toEqual([...STATUSES].sort())
+  })
+})
+
+describe('a change of status', () => {
+  const pairs = STATUSES.flatMap((from) => CAUSES.map((cause): [Status, Cause] => [from, cause]))
+
+  test.each(pairs)('%s by %s is refused unless the table has it', (from, cause) => {
+    if (table.some((edge) => edge.from === from && edge.cause === cause)) {
+      expect(() => checkTransition(from, cause)).not.toThrow()
+      return
+    }
+    const fault = refusal(() => checkTransition(from, cause))
+    expect(fault.code).toBe('INVALID_STATE_TRANSITION')
+    expect(fault.details).toEqual({ task_status: from })
+    expect(fault.message).toBe(`A ${from} task does not allow ${cause}.`)
+  })
+
+  test('the causes above are all that the table knows', () => {
+    expect([...new Set(table.map((edge) => edge.cause))].sort()).toEqual([...CAUSES].sort())
+  })
+})
+
+function checkedStatuses(schema: string, name: string): string[] {
+  const [, definition = ''] = new RegExp(`CREATE TABLE ${name} \\((.*?)^\\)`, 'ms').exec(schema) ?? []
+  const [, list = ''] = /^ {2}status .*CHECK \(status IN \((.*?)\)\)/m.exec(definition) ?? []
+  return [...list.matchAll(/'(\w+)'/g)].map((match) => match[1] ?? '').sort()
+}

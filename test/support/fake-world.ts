@@ -1,0 +1,258 @@
+import type { Command, Relationship } from '../../src/core/command.ts'
+import { type AnyAnswer, decide } from '../../src/core/decide/index.ts'
+import type { Decision, Obligation } from '../../src/core/draft.ts'
+import { EVERYONE, type Owner } from '../../src/core/fairness.ts'
+import type { Draw } from '../../src/core/ids.ts'
+import { canonical } from '../../src/core/json.ts'
+import type { Wanted } from '../../src/core/matching.ts'
+import type { PrincipalKey } from '../../src/core/principal.ts'
+import { seededDraw } from '../../src/core/random.ts'
+import type { Receipt } from '../../src/core/receipt.ts'
+import { DEFAULT_SETTINGS, type Settings } from '../../src/core/settings.ts'
+import {
+  type DoneTask,
+  type HeldTask,
+  isOpen,
+  isReady,
+  type Lease,
+  type QueuedTask,
+  type Task,
+  type TaskCore,
+  type TaskSpec,
+} from '../../src/core/task.ts'
+import type { Tenant, World } from '../../src/core/world.ts'
+
+export const NOW = Date.UTC(2026, 0, 1)
+export const SALT = '8abc-0123456789ab'
+export const ALICE: PrincipalKey = 'agent:alice'
+export const TASK_ID = '019b7608-1c00-7000-8000-000000000001'
+
+/** Taken ten seconds ago, for a minute. */
+export const LEASE: Lease = {
+  lease_id: '2f1e0d0c-0b0a-4908-8706-050403020100',
+  holder: 'worker:w1',
+  worker_id: 'label-1',
+  acquired_at: NOW - 10_000,
+  expires_at: NOW + 50_000,
+  renewals: 0,
+}
+
+const CORE: TaskCore = {
+  tenant: 1,
+  task_id: TASK_ID,
+  seq: 1,
+  lane: 2,
+  pool: 1,
+  rank: 1000,
+  owner: ALICE,
+  principal_ai: 'alice',
+  attempt: 0,
+  max_attempts: 2,
+  expiry_count: 0,
+  max_expiries: 10,
+  retry_backoff_seconds: 15,
+  timeout_seconds: null,
+  fence: 0,
+  progress_count: 0,
+  updated_at: NOW - 20_000,
+}
+
+export function queuedTask(changes: Partial<QueuedTask> = {}): QueuedTask {
+  return { ...CORE, status: 'queued', next_eligible_at: null, ...changes }
+}
+
+export function heldTask(changes: Partial<HeldTask> = {}): HeldTask {
+  const started_at = changes.status === 'running' ? NOW - 5_000 : null
+  return { ...CORE, fence: 1, status: 'leased', lease: LEASE, started_at, ...changes }
+}
+
+export function doneTask(changes: Partial<DoneTask> = {}): DoneTask {
+  const { lease_id, holder, worker_id } = LEASE
+  const succeeded = (changes.status ?? 'succeeded') === 'succeeded'
+  return {
+    ...CORE,
+    fence: 1,
+    status: 'succeeded',
+    lease: { lease_id, holder, worker_id },
+    started_at: null,
+    outcome: {
+      completed_at: NOW - 1_000,
+      result: succeeded ? canonical({ answer: 42 }) : null,
+      error: succeeded ? null : canonical({ code: 'BROKEN' }),
+      artifacts: succeeded ? canonical([{ url: 's3://bucket/key' }]) : null,
+      delivery_proof: null,
+      receipt_seq: 1,
+      obligation_open: false,
+      dead_letter: false,
+    },
+    ...changes,
+  }
+}
+
+interface State {
+  readonly settings: Settings
+  readonly now: number
+  readonly tenant: Tenant
+  readonly tasks: readonly Task[]
+  readonly specs: readonly TaskSpec[]
+  readonly owners: readonly Owner[]
+  readonly receipts: readonly Receipt[]
+  readonly relationships: readonly Relationship[]
+  readonly obligations: readonly Obligation[]
+}
+
+type Given = Partial<Omit<State, 'settings'>> & {
+  readonly settings?: Partial<Settings>
+  readonly seed?: number
+}
+
+/**
+ * One tenant in memory. It never changes: what follows from a decision is another world. Every ready task fits every
+ * claim, because which lanes a claim looks into is not for `decide` to say.
+ */
+export class FakeWorld implements World {
+  readonly state: State
+  readonly draw: Draw
+
+  constructor({ settings, seed, ...given }: Given = {}, draw = seededDraw(seed ?? 1)) {
+    const tasks = given.tasks ?? []
+    this.state = deepFreeze({
+      now: NOW,
+      specs: [],
+      owners: [],
+      receipts: [],
+      relationships: [],
+      obligations: tasks.filter(isOwed).map((task) => obligation(task)),
+      ...given,
+      tasks,
+      settings: { ...DEFAULT_SETTINGS, ...settings },
+      tenant: given.tenant ?? tenantOf(tasks),
+    })
+    this.draw = draw
+  }
+
+  get settings(): Settings {
+    return this.state.settings
+  }
+
+  get now(): number {
+    return this.state.now
+  }
+
+  get tenant(): Tenant {
+    return this.state.tenant
+  }
+
+  task(taskId: string): Task | undefined {
+    return this.state.tasks.find((task) => task.task_id === taskId)
+  }
+
+  keyed(owner: PrincipalKey, idempotencyKey: string): TaskSpec | undefined {
+    return this.state.specs.find((spec) => spec.owner === owner && spec.idempotency_key === idempotencyKey)
+  }
+
+  owner(owner: string): Owner {
+    const known = this.state.owners.find((row) => row.owner === owner)
+    return known ?? { tenant: 1, owner, last_rank: 0, weight: 1 }
+  }
+
+  lane(): { lane: number; pool: number } {
+    return { lane: 2, pool: 1 }
+  }
+
+  ready(_wanted: Wanted): Iterable<QueuedTask> {
+    return this.state.tasks.filter(isReady).sort((a, b) => a.rank - b.rank || a.seq - b.seq)
+  }
+
+  receipt(seq: number): Receipt | undefined {
+    return this.state.receipts.find((receipt) => receipt.seq === seq)
+  }
+
+  acknowledgement(seq: number, by: PrincipalKey): number | undefined {
+    const found = this.state.receipts.find(
+      (receipt) =>
+        receipt.receipt_type === 'receipt.acknowledged' &&
+        receipt.from === by &&
+        receipt.parents.includes(seq),
+    )
+    return found?.seq
+  }
+
+  relationship(principal: PrincipalKey): Relationship | undefined {
+    return this.state.relationships.find((row) => row.principal === principal)
+  }
+
+  decide(command: Command): Decision<AnyAnswer> {
+    return decide(this, command)
+  }
+
+  /** The same world a while later. */
+  later(ms: number): FakeWorld {
+    return new FakeWorld({ ...this.state, now: this.now + ms }, this.draw)
+  }
+
+  /** The world as the decision leaves it. */
+  after(decision: Decision<unknown>): FakeWorld {
+    const { state } = this
+    const tasks = new Map(state.tasks.map((task) => [task.task_id, task]))
+    let { clock } = state.tenant
+    const owners = new Map(state.owners.map((owner) => [owner.owner, owner]))
+    for (const task of decision.tasks) {
+      if (!tasks.has(task.task_id)) {
+        const queue = this.owner(this.settings.claim_order === 'fifo' ? EVERYONE : task.owner)
+        owners.set(queue.owner, { ...queue, last_rank: task.rank })
+      }
+      if (task.status === 'leased') clock = Math.max(clock, task.rank)
+      tasks.set(task.task_id, task)
+    }
+    const { relationship } = decision
+    const closed = new Set(decision.closed.map(({ seq, principal }) => `${seq} ${principal}`))
+    const rows = [...tasks.values()]
+    return new FakeWorld(
+      {
+        ...state,
+        tasks: rows,
+        tenant: { ...tenantOf(rows), clock, seq: state.tenant.seq + decision.receipts.length },
+        specs: decision.spec === null ? state.specs : [...state.specs, decision.spec],
+        owners: [...owners.values()],
+        receipts: [...state.receipts, ...decision.receipts],
+        relationships: relationship
+          ? [...state.relationships.filter((row) => row.principal !== relationship.principal), relationship]
+          : state.relationships,
+        obligations: [...state.obligations, ...decision.opened].filter(
+          ({ seq, principal }) => !closed.has(`${seq} ${principal}`),
+        ),
+      },
+      this.draw,
+    )
+  }
+}
+
+function tenantOf(tasks: readonly Task[]): Tenant {
+  return {
+    tenant: 1,
+    salt: SALT,
+    seq: tasks.length,
+    clock: 0,
+    open_tasks: tasks.filter(isOpen).length,
+    active_leases: tasks.filter((task) => task.status === 'leased' || task.status === 'running').length,
+    lanes: 2,
+  }
+}
+
+function isOwed(task: Task): boolean {
+  return isOpen(task) || task.outcome.obligation_open
+}
+
+function obligation({ tenant, owner, seq, task_id }: Task): Obligation {
+  return { tenant, principal: owner, seq, task_id }
+}
+
+/** Whoever changes a part of it gets a TypeError. */
+export function deepFreeze<T>(value: T): T {
+  if (typeof value === 'object' && value !== null && !Object.isFrozen(value)) {
+    Object.freeze(value)
+    for (const member of Object.values(value)) deepFreeze(member)
+  }
+  return value
+}
