@@ -6,8 +6,8 @@ export function bareArray(values: readonly (number | boolean | string | null)[])
   return `{${values.map((value) => value ?? 'NULL').join(',')}}`
 }
 
-export function textArray(values: readonly (string | null)[]): string {
-  return `{${values.map((value) => (value === null ? 'NULL' : quote(value))).join(',')}}`
+export function textArray(values: readonly (number | boolean | string | null)[]): string {
+  return `{${values.map((value) => (value === null ? 'NULL' : quote(String(value)))).join(',')}}`
 }
 
 function quote(text: string): string {

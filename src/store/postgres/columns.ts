@@ -33,12 +33,8 @@ export function assignments(shape: Shape): string {
 export function parameters<S extends Shape>(shape: S, rows: readonly RowOf<S>[]): string[] {
   return Object.entries(shape).map(([column, type]) => {
     const values = rows.map((row) => row[column] ?? null)
-    return type === 'text' ? textArray(values.map(asText)) : bareArray(values)
+    return type === 'text' ? textArray(values) : bareArray(values)
   })
-}
-
-function asText(value: Value): string | null {
-  return value === null ? null : String(value)
 }
 
 /** `from`, `to` and `by` are words of SQL. */

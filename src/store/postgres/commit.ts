@@ -15,7 +15,7 @@ import { bareArray, textArray } from './arrays.ts'
 import { parameters } from './columns.ts'
 import { ignore, pipelined, run, settled } from './database.ts'
 import { commitFailure, failure } from './failure.ts'
-import { CLOCK, load, loadDone } from './load.ts'
+import { CLOCK, loadDone, loadsOf } from './load.ts'
 import { SEQ_KEY } from './shapes.ts'
 import { writes, writesOf } from './write.ts'
 
@@ -69,12 +69,13 @@ async function look(
 ): Promise<void> {
   const locked = loaded.tenants.map(({ tenant }) => tenant)
   const fresh = need.tenants.filter((tenant) => !locked.includes(tenant))
+  const calls = loadsOf(need, loaded, now?.() ?? null)
   try {
     await settled(
       pipelined(client, () => [
         ...(first ? [client.query(BEGIN)] : []),
         ...(first || fresh.length > 0 ? lock(client, locked, fresh, loaded, now === undefined) : []),
-        ...load(client, need, loaded, now?.() ?? null),
+        ...calls.map((call) => call(client)),
       ]),
     )
     if (now !== undefined) loaded.now = now()
@@ -120,14 +121,14 @@ async function write(
   loaded: Loaded,
   { encode }: Surroundings,
 ): Promise<Committed> {
-  const calls = writesOf(changes, loaded)
+  const { calls, payloads } = prepare(changes, loaded, encode)
   // Where nothing changes, a rollback is as good and spares the wait for the disk.
   const ending = calls.length > 0 ? 'COMMIT' : 'ROLLBACK'
   const sent = pipelined(client, () => {
     const written = calls.map(({ name, values }) => run(client, { name, text: writes[name] }, values))
     const specs = grantedSpecs(client, changes)
     const ended = client.query(ending)
-    notify(client, encode(changes.hints))
+    notify(client, payloads)
     return { written, specs, ended }
   })
   const answers = await Promise.allSettled([...sent.written, sent.specs, sent.ended])
@@ -137,6 +138,15 @@ async function write(
   const { command } = await sent.ended
   if (command !== ending) throw new StoreError('unavailable', `${ending} was answered with ${command}`)
   return { specs: await sent.specs }
+}
+
+/** Before anything is sent. What fails here is a batch that is too large for a text, and can be split. */
+function prepare(changes: Changes, loaded: Loaded, encode: Surroundings['encode']) {
+  try {
+    return { calls: writesOf(changes, loaded), payloads: encode(changes.hints) }
+  } catch (error) {
+    throw new StoreError('refused', error)
+  }
 }
 
 async function grantedSpecs(client: pg.Client, { granted }: Changes): Promise<TaskSpec[]> {

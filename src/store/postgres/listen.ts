@@ -65,6 +65,7 @@ export class Listener {
       await ended
     } finally {
       clearInterval(heartbeat)
+      destroy(client)
       this.#client = undefined
     }
   }

@@ -94,10 +94,13 @@ type LaneRow = Omit<Lane, 'capabilities'> & { readonly capabilities: string }
 type AcknowledgementRow = Loaded['acknowledgements'][number]
 type HeadRow = { readonly n: number; readonly mark: number | null } & (OpenRow | { readonly task_id: null })
 
-/** Issues what the need asks for; the answers go into `loaded`. Without `now`, the database's clock says what is due. */
-export function load(client: pg.Client, need: Need, loaded: Loaded, now: number | null): Promise<void>[] {
-  const answers: Promise<void>[] = []
-  const ask = <Row extends pg.QueryResultRow, S extends Shape>(
+/** A statement that is ready to be sent; its answer goes to where it belongs. */
+type Load = (client: pg.Client) => Promise<void>
+
+/** The statements for what the need asks. Without `now`, the database's clock says what is due. */
+export function loadsOf(need: Need, loaded: Loaded, now: number | null): Load[] {
+  const found: Load[] = []
+  const add = <Row extends pg.QueryResultRow, S extends Shape>(
     name: keyof typeof loads,
     shape: S,
     refs: readonly RowOf<S>[],
@@ -105,43 +108,41 @@ export function load(client: pg.Client, need: Need, loaded: Loaded, now: number 
     ...more: (number | null)[]
   ) => {
     if (refs.length === 0) return
-    const rows = run<Row>(client, { name, text: loads[name] }, [...parameters(shape, refs), ...more])
-    answers.push(rows.then((rows) => rows.forEach(take)))
+    const values = [...parameters(shape, refs), ...more]
+    found.push(async (client) => {
+      const rows = await run<Row>(client, { name, text: loads[name] }, values)
+      for (const row of rows) take(row)
+    })
   }
-  const askHeads = (name: 'heads_of_lanes' | 'heads_of_pools', refs: readonly HeadRef[]) => {
+  const addHeads = (name: 'heads_of_lanes' | 'heads_of_pools', refs: readonly HeadRef[]) => {
     const heads = refs.map((ref): HeadDraft => ({ ...ref, mark: null, tasks: [] }))
     loaded.heads.push(...heads)
-    ask(name, HEAD, refs, (row: HeadRow) => {
+    add(name, HEAD, refs, (row: HeadRow) => {
       const head = heads[row.n - 1]
       if (head === undefined) return
       head.mark = row.mark
       if (row.task_id !== null) head.tasks.push(queuedTask(row))
     })
   }
+  const tasks = need.tasks.filter(isNameable)
+  const inLanes = need.heads.filter((head) => !head.pool)
+  const inPools = need.heads.filter((head) => head.pool)
 
-  ask('open_tasks', TASK_KEY, need.tasks.filter(isNameable), (row: OpenRow) =>
-    loaded.tasks.push(openTask(row)),
-  )
-  ask('keys', KEY, need.keys, (row: TaskSpec) => loaded.specs.push(row))
-  ask('owners', OWNER_KEY, need.owners, (row: Owner) => loaded.owners.push(row))
-  askHeads(
-    'heads_of_lanes',
-    need.heads.filter((head) => !head.pool),
-  )
-  askHeads(
-    'heads_of_pools',
-    need.heads.filter((head) => head.pool),
-  )
-  ask('lanes', LANES_AFTER, need.lanes, (row: LaneRow) => loaded.lanes.push(laneOf(row)))
-  ask('due', DUE, need.due, (row: OpenRow) => loaded.due.push(openTask(row)), now)
-  ask('receipts', SEQ_KEY, need.receipts, (row: Receipt) => loaded.receipts.push(row))
-  ask('acknowledgements', ACKNOWLEDGEMENT, need.acknowledgements, (row: AcknowledgementRow) =>
+  add('open_tasks', TASK_KEY, tasks, (row: OpenRow) => loaded.tasks.push(openTask(row)))
+  add('keys', KEY, need.keys, (row: TaskSpec) => loaded.specs.push(row))
+  add('owners', OWNER_KEY, need.owners, (row: Owner) => loaded.owners.push(row))
+  addHeads('heads_of_lanes', inLanes)
+  addHeads('heads_of_pools', inPools)
+  add('lanes', LANES_AFTER, need.lanes, (row: LaneRow) => loaded.lanes.push(laneOf(row)))
+  add('due', DUE, need.due, (row: OpenRow) => loaded.due.push(openTask(row)), now)
+  add('receipts', SEQ_KEY, need.receipts, (row: Receipt) => loaded.receipts.push(row))
+  add('acknowledgements', ACKNOWLEDGEMENT, need.acknowledgements, (row: AcknowledgementRow) =>
     loaded.acknowledgements.push(row),
   )
-  ask('relationships', RELATIONSHIP_KEY, need.relationships, (row: Relationship) =>
+  add('relationships', RELATIONSHIP_KEY, need.relationships, (row: Relationship) =>
     loaded.relationships.push(row),
   )
-  return answers
+  return found
 }
 
 /** Looks among the done tasks for those that are not open. */

@@ -131,7 +131,17 @@ async function findRecords(
 
 function record(task: Task, row: SpecColumns & ProgressColumns): TaskRecord {
   const { tenant, task_id, seq } = task
-  const { spec_owner: owner, type, priority, session_id, labels, idempotency_key, created_at, instance, input } = row
+  const {
+    spec_owner: owner,
+    type,
+    priority,
+    session_id,
+    labels,
+    idempotency_key,
+    created_at,
+    instance,
+    input,
+  } = row
   return {
     task,
     spec: {
