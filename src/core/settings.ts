@@ -25,6 +25,8 @@ export interface Settings {
   readonly escalation_target: PrincipalKey | null
   /** Commands that may wait for a commit before callers are told OVERLOADED. */
   readonly max_pending_commands: number
+  /** What those commands may carry in all. */
+  readonly max_pending_bytes: number
 }
 
 export const DEFAULT_SETTINGS: Settings = {
@@ -48,4 +50,5 @@ export const DEFAULT_SETTINGS: Settings = {
   escalation_enabled: false,
   escalation_target: null,
   max_pending_commands: 20_000,
+  max_pending_bytes: 256 * 1024 * 1024,
 }

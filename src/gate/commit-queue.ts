@@ -5,6 +5,7 @@ import type { TaskSpec } from '../core/task.ts'
 import { type Committed, type Store, StoreError } from '../store/store.ts'
 import type { Batch, Outcome } from './batch.ts'
 import type { TaskEvent } from './events.ts'
+import { Pending } from './pending.ts'
 
 export type Handout = Granted & { readonly spec: TaskSpec }
 
@@ -25,7 +26,7 @@ type SpecLookup = (tenant: number, seq: number) => TaskSpec | undefined
 
 interface Hooks {
   readonly store: Store
-  readonly maxPending: number
+  readonly limits: { readonly commands: number; readonly bytes: number }
   batch(commands: readonly Command[]): Batch
   committed(batch: Batch, events: readonly TaskEvent[]): void
   report(error: unknown): void
@@ -38,21 +39,22 @@ interface Hooks {
  */
 export class CommitQueue {
   readonly #hooks: Hooks
-  #pending: Entry[] = []
+  readonly #pending: Pending<Entry>
   #busy = false
   #idle: (() => void)[] = []
 
   constructor(hooks: Hooks) {
     this.#hooks = hooks
+    this.#pending = new Pending(hooks.limits)
   }
 
   submit<C extends Command>(command: C): Promise<QueueAnswer<C>> {
-    if (this.#pending.length >= this.#hooks.maxPending) {
+    if (this.#pending.isFull) {
       return Promise.reject(new Fault('OVERLOADED', { waiting_commands: this.#pending.length }))
     }
     return new Promise<QueueAnswer<C>>((resolve, reject) => {
       // A command is answered by its own verb's decision, so the answer has its type.
-      this.#pending.push({ command, resolve: (answer) => resolve(answer as QueueAnswer<C>), reject })
+      this.#pending.add({ command, resolve: (answer) => resolve(answer as QueueAnswer<C>), reject })
       this.#schedule()
     })
   }
@@ -71,8 +73,14 @@ export class CommitQueue {
   }
 
   async #run(): Promise<void> {
-    const entries = this.#pending.splice(0, this.#hooks.store.batchSize)
-    await this.#commit(entries)
+    const entries = this.#pending.take(this.#hooks.store.batchSize)
+    try {
+      await this.#commit(entries)
+    } catch (error) {
+      // A bug, whose callers must not wait for ever nor anybody after them.
+      this.#hooks.report(error)
+      for (const entry of entries) entry.reject(new Fault('INTERNAL_ERROR'))
+    }
     this.#busy = false
     if (this.#pending.length > 0) this.#schedule()
     else for (const resolve of this.#idle.splice(0)) resolve()
@@ -94,7 +102,7 @@ export class CommitQueue {
       if (outcome === 'again') again.push(entry)
       else this.#settle(entry, outcome, spec)
     })
-    this.#pending.unshift(...again)
+    this.#pending.putBack(again)
     this.#hooks.committed(batch, events)
   }
 

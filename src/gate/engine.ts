@@ -24,7 +24,7 @@ export interface EngineOptions {
 export class Engine {
   readonly store: Store
   readonly settings: Settings
-  readonly events = new Events()
+  readonly events: Events
   readonly directory = new Directory()
   readonly wakeups: Wakeups
   readonly sweeps: Sweeps
@@ -40,12 +40,13 @@ export class Engine {
     this.settings = { ...DEFAULT_SETTINGS, ...options.settings }
     this.#draw = options.draw ?? cryptoDraw()
     this.#report = options.onError ?? (() => {})
+    this.events = new Events(this.#report)
     this.cursors = new Cursors(() => this.store.secret())
     this.wakeups = new Wakeups(this)
     this.sweeps = new Sweeps(this)
     this.#queue = new CommitQueue({
       store: this.store,
-      maxPending: this.settings.max_pending_commands,
+      limits: { commands: this.settings.max_pending_commands, bytes: this.settings.max_pending_bytes },
       batch: (commands) => this.#batch(commands),
       committed: (batch, events) => {
         this.wakeups.committed(batch, events)

@@ -22,7 +22,12 @@ export type TaskListener = (event: TaskEvent) => void
 
 /** Events of this process, given after each commit in the order of the commits. */
 export class Events {
+  readonly #report: (error: unknown) => void
   #listeners = new Set<TaskListener>()
+
+  constructor(report: (error: unknown) => void) {
+    this.#report = report
+  }
 
   /** Returns the way to stop listening. */
   onTask(listener: TaskListener): () => void {
@@ -30,9 +35,18 @@ export class Events {
     return () => this.#listeners.delete(listener)
   }
 
+  /** A listener that throws is reported; it stops neither the others nor what comes after the commit. */
   emit(events: readonly TaskEvent[]): void {
     if (this.#listeners.size === 0) return
-    for (const event of events) for (const listener of this.#listeners) listener(event)
+    for (const event of events) for (const listener of this.#listeners) this.#tell(listener, event)
+  }
+
+  #tell(listener: TaskListener, event: TaskEvent): void {
+    try {
+      listener(event)
+    } catch (error) {
+      this.#report(error)
+    }
   }
 }
 

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { Fault, invalid } from '../core/errors.ts'
 import { isUuid } from '../core/ids.ts'
-import type { Json } from '../core/json.ts'
+import type { Json, JsonObject } from '../core/json.ts'
 
 /** Text that both stores keep as it is. */
 export function text(max: number) {
@@ -16,6 +16,21 @@ export const seconds = (max: number, min = 0) => z.int().min(min).max(max)
 
 /** Any JSON. What it contains is checked when its canonical text is made. */
 export const json = z.custom<Json>((value) => value !== undefined, 'is required')
+
+/** A JSON object, checked in the same way. */
+export const jsonObject = z.custom<JsonObject>(isObject, { error: 'is not an object', abort: true })
+
+/** What tasks are found by. Zod passes over `__proto__` in silence, so it is looked for before. */
+export const labels = z
+  .custom(
+    (value) => !isObject(value) || !Object.hasOwn(value, '__proto__'),
+    '__proto__ is not an allowed key',
+  )
+  .pipe(z.record(text(128), z.string().max(255)))
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
 
 export const ONE_YEAR = 365 * 24 * 3600
 

@@ -5,7 +5,7 @@ import { forbidden, seesAll } from '../core/policy.ts'
 import { type Caller, isPrincipalKind, type PrincipalKey, principalKey } from '../core/principal.ts'
 import { STATUSES, type Status } from '../core/transitions.ts'
 import type { ScanPath, TaskLine } from '../store/reads.ts'
-import { text } from './input.ts'
+import { labels, text } from './input.ts'
 
 /** `cancelled` is how others spell it. */
 const status = z.preprocess((value) => (value === 'cancelled' ? 'canceled' : value), z.enum(STATUSES))
@@ -16,7 +16,7 @@ export const filterFields = {
   /** `id` of an agent, or `kind:id`. */
   created_by: text(300).optional(),
   session_id: text(255).optional(),
-  labels: z.record(text(128), z.string().max(255)).optional(),
+  labels: labels.optional(),
 }
 
 export interface TaskFilter {

@@ -9,6 +9,8 @@ export class Waiter {
   readonly wanted: Wanted
   /** Waiters with the same profile could take the same tasks. */
   readonly profile: string
+  /** The lane whose work it was woken for, until it has looked. */
+  called: Lane | undefined
   #wakeup: Wakeup | undefined
   #resolve: (() => void) | undefined
 
@@ -53,10 +55,12 @@ export class Waiters {
     else waiters.add(waiter)
   }
 
-  remove(waiter: Waiter): void {
+  /** It stops waiting, with tasks of these lanes. Work that it was called for and leaves behind is another's. */
+  remove(waiter: Waiter, taken: readonly number[]): void {
     const waiters = this.#tenants.get(waiter.tenant)
     waiters?.delete(waiter)
     if (waiters?.size === 0) this.#tenants.delete(waiter.tenant)
+    if (waiter.called !== undefined && !taken.includes(waiter.called.lane)) this.ready(waiter.called, 1)
   }
 
   get isEmpty(): boolean {
@@ -69,7 +73,7 @@ export class Waiters {
 
   /** As many tasks became ready in a lane: as many waiters that could take them are woken, not all. */
   ready(lane: Lane, count: number): void {
-    this.#wake(lane.tenant, 'ready', count, (waiter) => takes(waiter.wanted, lane))
+    this.#wake(lane.tenant, 'ready', count, (waiter) => takes(waiter.wanted, lane), lane)
   }
 
   /** One waiter of each profile looks; if it finds something it sends the next one of its profile. */
@@ -93,12 +97,15 @@ export class Waiters {
   }
 
   /** One that claims at this moment may come back with other work, so it is told too but not counted. */
-  #wake(tenant: number, wakeup: Wakeup, count: number, fits: (waiter: Waiter) => boolean): void {
+  #wake(tenant: number, wakeup: Wakeup, count: number, fits: (waiter: Waiter) => boolean, lane?: Lane): void {
     let left = count
     for (const waiter of this.#tenants.get(tenant) ?? []) {
       if (left === 0) return
       if (waiter.isAwake || !fits(waiter)) continue
-      if (waiter.isAsleep) left--
+      if (waiter.isAsleep) {
+        waiter.called = lane
+        left--
+      }
       waiter.wake(wakeup)
     }
   }

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { checkRole } from '../../core/policy.ts'
 import { type Caller, PRINCIPAL_KINDS, type PrincipalKey } from '../../core/principal.ts'
 import type { Receipt, ReceiptType } from '../../core/receipt.ts'
+import { isTerminal } from '../../core/transitions.ts'
 import type { TenantRef } from '../../store/store.ts'
 import type { Engine } from '../engine.ts'
 import { parse, text } from '../input.ts'
@@ -61,7 +62,7 @@ export async function bootstrap(engine: Engine, caller: Caller, input: unknown):
   const principal = askedPrincipal(caller, asked)
   const since =
     asked.since_receipt_id === undefined ? undefined : sinceSeq(engine, tenant, asked.since_receipt_id)
-  const inbox = await readInbox(engine, tenant, principal, since, asked.max_items)
+  const { inbox, end } = await readInbox(engine, tenant, principal, since, asked.max_items)
   const open = await engine.reading(() =>
     engine.store.reads.obligations(tenant.tenant, principal, 0, asked.max_items),
   )
@@ -79,7 +80,6 @@ export async function bootstrap(engine: Engine, caller: Caller, input: unknown):
     delivered: inbox.map((receipt) => receipt.seq),
   })
   const views = await withDeliveries(engine, tenant, inbox)
-  const last = inbox.at(-1)
   return {
     server: serverView(engine),
     relationship: relationshipView(principal, relationship),
@@ -87,16 +87,19 @@ export async function bootstrap(engine: Engine, caller: Caller, input: unknown):
       inbox_receipts: views,
       assigned_tasks: assigned,
       waiting_results: waiting,
-      running_or_scheduled: assigned.filter(
-        (task) => task.status !== 'queued' || task.next_eligible_at !== null,
-      ),
+      running_or_scheduled: assigned.filter(isRunningOrScheduled),
       anomalies: views.filter((receipt) => receipt.receipt_type === 'system.anomaly'),
     },
     cursor: {
-      latest_receipt_id:
-        last === undefined ? (asked.since_receipt_id ?? null) : engine.receiptId(tenant, last.seq),
+      latest_receipt_id: end === undefined ? null : engine.receiptId(tenant, end),
     },
   }
+}
+
+interface Inbox {
+  readonly inbox: Receipt[]
+  /** Where the next call goes on: the last receipt shown, or looked at if all that ask for attention are shown. */
+  readonly end: number | undefined
 }
 
 /** Unacknowledged receipts that ask for attention: the first ones after the cursor, or else the newest. */
@@ -106,7 +109,7 @@ async function readInbox(
   principal: PrincipalKey,
   since: number | undefined,
   limit: number,
-): Promise<Receipt[]> {
+): Promise<Inbox> {
   const { reads } = engine.store
   const order = since === undefined ? 'descending' : 'ascending'
   const from = since ?? Number.MAX_SAFE_INTEGER
@@ -120,10 +123,14 @@ async function readInbox(
     reads.children(tenant.tenant, seqs, ['receipt.acknowledged']),
   )
   const settled = new Set(acknowledged.map((child) => child.parent))
-  return candidates
-    .filter((receipt) => !settled.has(receipt.seq))
-    .slice(0, limit)
-    .sort((a, b) => a.seq - b.seq)
+  const unsettled = candidates.filter((receipt) => !settled.has(receipt.seq))
+  const inbox = unsettled.slice(0, limit).sort((a, b) => a.seq - b.seq)
+  const last = since === undefined || unsettled.length > limit ? inbox.at(-1) : recent.at(-1)
+  return { inbox, end: last?.seq ?? since }
+}
+
+function isRunningOrScheduled({ status, next_eligible_at }: TaskView): boolean {
+  return status === 'queued' ? next_eligible_at !== null : !isTerminal(status)
 }
 
 async function readTasks(

@@ -38,7 +38,8 @@ export async function waitForTask(
     let record = await readableTask(engine, caller, task_id)
     if (!isTerminal(record.task.status) && !engine.wakeups.stopped) {
       await over
-      record = await readableTask(engine, caller, task_id)
+      // A gate that stops answers with what it knows: its store is closing.
+      if (!engine.wakeups.stopped) record = await readableTask(engine, caller, task_id)
     }
     const done = isTerminal(record.task.status)
     const task = taskView(record)

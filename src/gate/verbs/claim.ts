@@ -13,7 +13,7 @@ export const MAX_WAIT_SECONDS = 50
 
 export const claimInput = z.strictObject({
   worker_id: workerId,
-  capabilities: z.array(text(128)).max(256).optional(),
+  capabilities: z.array(text(128)).max(100).optional(),
   accept_types: z.array(text(255)).max(200).optional(),
   preferred_types: z.array(text(255)).max(200).optional(),
   max_tasks: z.int().min(1).max(100).optional(),
@@ -61,19 +61,22 @@ async function claimOrWait(engine: Engine, command: Claim, waitMs: number, signa
   signal?.addEventListener('abort', giveUp)
   claims.add(waiter)
   engine.wakeups.keepLooking()
+  let taken: readonly number[] = []
   try {
     let wakeup: Awaited<ReturnType<Waiter['sleep']>> = 'look'
     for (;;) {
       const answer = await engine.submit(command)
       if (answer.granted.length > 0) {
         if (wakeup === 'look') claims.sendNext(waiter)
+        taken = answer.granted.map(({ task }) => task.lane)
         return answer
       }
+      waiter.called = undefined
       wakeup = await waiter.sleep()
       if (wakeup === 'timeout') return answer
     }
   } finally {
-    claims.remove(waiter)
+    claims.remove(waiter, taken)
     clearTimeout(timer)
     signal?.removeEventListener('abort', giveUp)
   }

@@ -3,7 +3,7 @@ import { canonicalWithin } from '../../core/json.ts'
 import { readEvidence } from '../../core/locatability.ts'
 import type { Caller } from '../../core/principal.ts'
 import type { Engine } from '../engine.ts'
-import { json, leaseFields, parse, text } from '../input.ts'
+import { json, jsonObject, leaseFields, parse, text } from '../input.ts'
 import { leaseCall } from '../lease-call.ts'
 
 const MAX_METADATA_BYTES = 4 * 1024
@@ -15,7 +15,7 @@ export const completeInput = z.strictObject({
   artifacts: json.optional(),
   delivery_proof: json.optional(),
   result_summary: text(2000).optional(),
-  completion_metadata: z.record(z.string(), json).optional(),
+  completion_metadata: jsonObject.optional(),
 })
 
 export interface CompleteAnswer {

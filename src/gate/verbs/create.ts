@@ -11,7 +11,7 @@ import type { Settings } from '../../core/settings.ts'
 import type { Status } from '../../core/transitions.ts'
 import type { TenantRef } from '../../store/store.ts'
 import type { Engine } from '../engine.ts'
-import { json, ONE_YEAR, parse, seconds, text } from '../input.ts'
+import { json, jsonObject, labels, ONE_YEAR, parse, seconds, text } from '../input.ts'
 
 export const createInput = z.strictObject({
   type: text(255),
@@ -21,7 +21,7 @@ export const createInput = z.strictObject({
   payload_pointer: text(2048).optional(),
   summary: text(2000).optional(),
   body: text(100 * 1024).optional(),
-  inputs: z.record(z.string(), json).optional(),
+  inputs: jsonObject.optional(),
   requirements: z
     .strictObject({
       capabilities: z.array(text(128)).max(32).optional(),
@@ -40,7 +40,7 @@ export const createInput = z.strictObject({
   parent_task_id: text(255).optional(),
   caused_by_receipt_id: text(64).optional(),
   session_id: text(255).optional(),
-  labels: z.record(text(128), z.string().max(255)).optional(),
+  labels: labels.optional(),
 })
 
 export type CreateInput = z.output<typeof createInput>

@@ -3,14 +3,14 @@ import { canonicalWithin } from '../../core/json.ts'
 import type { Caller } from '../../core/principal.ts'
 import { isoTime } from '../../core/time.ts'
 import type { Engine } from '../engine.ts'
-import { json, leaseFields, ONE_YEAR, parse, seconds } from '../input.ts'
+import { jsonObject, leaseFields, ONE_YEAR, parse, seconds } from '../input.ts'
 import { leaseCall } from '../lease-call.ts'
 
 const MAX_ERROR_BYTES = 16 * 1024
 
 export const failInput = z.strictObject({
   ...leaseFields,
-  error: z.record(z.string(), json),
+  error: jsonObject,
   retryable: z.boolean().optional(),
   /** When to try again, instead of the task's backoff. */
   retry_after_seconds: seconds(ONE_YEAR).optional(),

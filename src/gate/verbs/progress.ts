@@ -3,14 +3,19 @@ import { canonicalWithin } from '../../core/json.ts'
 import type { Caller } from '../../core/principal.ts'
 import { isoTime } from '../../core/time.ts'
 import type { Engine } from '../engine.ts'
-import { json, leaseFields, ONE_YEAR, parse, seconds } from '../input.ts'
+import { jsonObject, leaseFields, ONE_YEAR, parse, seconds } from '../input.ts'
 import { leaseCall, leaseMs } from '../lease-call.ts'
 
 const MAX_PROGRESS_BYTES = 16 * 1024
 
+const NO_PERCENT = { code: 'custom', message: 'is not a number from 0 to 100' } as const
+
 export const progressInput = z.strictObject({
   ...leaseFields,
-  progress: z.looseObject({ percent: z.number().min(0).max(100).optional(), message: json.optional() }),
+  progress: jsonObject.superRefine(({ percent }, context) => {
+    const isPercent = typeof percent === 'number' && percent >= 0 && percent <= 100
+    if (percent !== undefined && !isPercent) context.addIssue({ path: ['percent'], ...NO_PERCENT })
+  }),
   extend_by_seconds: seconds(ONE_YEAR, 1).optional(),
 })
 
