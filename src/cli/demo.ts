@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util'
 import type { Caller } from '../core/principal.ts'
 import { type Gate, openGate } from '../gate/gate.ts'
-import type { OfferView } from '../gate/offer.ts'
+import type { OfferView } from '../gate/shapes.ts'
 import { openSqliteStore } from '../store/sqlite/store.ts'
 
 /** A tenant of its own for every run, so that nothing of an earlier one gets in the way. */

@@ -8,6 +8,7 @@ import { listLedger } from './reads/ledger.ts'
 import { listTasks } from './reads/list-tasks.ts'
 import { listObligations } from './reads/obligations.ts'
 import { checkTerminator, getReceipt, listReceipts } from './reads/receipts.ts'
+import { getConfig, health } from './reads/server.ts'
 import { waitForTask } from './reads/wait-for-task.ts'
 import { acknowledge } from './verbs/acknowledge.ts'
 import { cancel } from './verbs/cancel.ts'
@@ -69,6 +70,8 @@ export function openGate(options: GateOptions) {
     checkTerminator: verb(checkTerminator),
     listObligations: verb(listObligations),
     bootstrap: verb(bootstrap),
+    getConfig: verb(getConfig),
+    health: () => health(engine),
     settings: engine.settings,
     /** Task changes of this process as they commit. Returns the way to stop listening. */
     onTask: (listener: TaskListener) => engine.events.onTask(listener),

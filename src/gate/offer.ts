@@ -1,37 +1,9 @@
-import type { Json } from '../core/json.ts'
 import { isoTime } from '../core/time.ts'
 import type { Handout } from './commit-queue.ts'
-import { inputOf, requirementsOf, type TaskView } from './view.ts'
+import type { OfferView } from './shapes.ts'
+import { inputOf, requirementsOf } from './view.ts'
 
 /** What a worker gets: the task and the lease under which it may be done. */
-export interface OfferView {
-  readonly task_id: string
-  readonly lease_id: string
-  /** Higher than that of every earlier lease of the task. */
-  readonly fence: number
-  readonly type: string
-  readonly summary: string | null
-  readonly payload: Json
-  readonly payload_pointer: string
-  readonly body: string | null
-  readonly inputs: Json
-  readonly principal_ai: string
-  readonly attempt: number
-  readonly max_attempts: number
-  readonly expires_at: string
-  readonly expires_in_ms: number
-  readonly timeout_seconds: number | null
-  readonly requirements: TaskView['requirements']
-  readonly expected_outcome_kind: string | null
-  readonly expected_artifact_mime: string | null
-  readonly session_id: string | null
-  readonly provenance: {
-    readonly parent_task_id: string | null
-    readonly caused_by_receipt_id: string | null
-    readonly dedupe_key: string | null
-  }
-}
-
 export function offerView({ task, lease, fence, spec }: Handout, now: number): OfferView {
   const input = inputOf(spec.input)
   return {

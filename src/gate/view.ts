@@ -1,62 +1,14 @@
 import { receiptId } from '../core/ids.ts'
 import { type CanonicalJson, type Json, type JsonObject, parseCanonical } from '../core/json.ts'
 import { timeoutAt } from '../core/lease.ts'
-import { type PrincipalKind, parsePrincipalKey } from '../core/principal.ts'
-import type { Receipt, ReceiptType } from '../core/receipt.ts'
+import { parsePrincipalKey } from '../core/principal.ts'
+import type { Receipt } from '../core/receipt.ts'
 import type { Task } from '../core/task.ts'
 import { isoTime } from '../core/time.ts'
-import type { Status } from '../core/transitions.ts'
 import type { TaskRecord } from '../store/reads.ts'
 import type { TenantRef } from '../store/store.ts'
+import type { ReceiptView, TaskView } from './shapes.ts'
 import type { CreateInput } from './verbs/create.ts'
-
-export interface PrincipalView {
-  readonly kind: PrincipalKind
-  readonly id: string
-}
-
-export interface TaskView {
-  readonly task_id: string
-  readonly type: string
-  readonly status: Status
-  readonly summary: string | null
-  readonly payload: Json
-  readonly payload_pointer: string
-  readonly body: string | null
-  readonly inputs: Json
-  readonly created_by: PrincipalView
-  readonly principal_ai: string
-  readonly requirements: { readonly capabilities: readonly string[]; readonly tags: readonly string[] }
-  readonly priority: number
-  readonly attempt: number
-  readonly max_attempts: number
-  readonly expiry_count: number
-  readonly max_expiries: number
-  readonly retry_backoff_seconds: number
-  readonly idempotency_key: string | null
-  readonly next_eligible_at: string | null
-  readonly created_at: string
-  readonly updated_at: string
-  readonly started_at: string | null
-  readonly timeout_at: string | null
-  readonly parent_task_id: string | null
-  readonly caused_by_receipt_id: string | null
-  readonly session_id: string | null
-  readonly labels: Readonly<Record<string, string>>
-  readonly expected_outcome_kind: string | null
-  readonly expected_artifact_mime: string | null
-  readonly asyncgate_instance: string
-  readonly progress?: JsonObject
-  readonly lease?: { readonly worker_id: string; readonly expires_at: string }
-  readonly dead_letter?: boolean
-  readonly result?: {
-    readonly outcome: Status
-    readonly result: Json
-    readonly error: Json
-    readonly artifacts: Json
-    readonly completed_at: string
-  }
-}
 
 /** The public shape of a task. The lease id is never in it: it is the worker's secret. */
 export function taskView({ task, spec, progress }: TaskRecord): TaskView {
@@ -124,24 +76,6 @@ export function progressView(entry: { at: number; progress: CanonicalJson }): Js
   const progress = parseCanonical(entry.progress)
   const members = isObject(progress) ? progress : { value: progress }
   return { ...members, updated_at: isoTime(entry.at) }
-}
-
-export interface ReceiptView {
-  readonly receipt_id: string
-  readonly seq: number
-  readonly receipt_type: ReceiptType
-  readonly created_at: string
-  readonly tenant_id: string
-  readonly from: PrincipalView
-  readonly to: PrincipalView
-  readonly task_id: string | null
-  readonly lease_id: string | null
-  readonly schedule_id: string | null
-  readonly parents: readonly string[]
-  readonly body: Json
-  readonly hash: string
-  readonly asyncgate_instance: string
-  readonly delivered_at: string | null
 }
 
 export function receiptView(tenant: TenantRef, receipt: Receipt, deliveredAt?: number): ReceiptView {

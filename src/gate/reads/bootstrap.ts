@@ -6,14 +6,9 @@ import { isTerminal } from '../../core/transitions.ts'
 import type { TenantRef } from '../../store/store.ts'
 import type { Engine } from '../engine.ts'
 import { parse, text } from '../input.ts'
-import { type ReceiptView, type TaskView, taskView } from '../view.ts'
-import {
-  askedPrincipal,
-  type RelationshipView,
-  relationshipView,
-  type ServerView,
-  serverView,
-} from './obligations.ts'
+import type { ReceiptView, RelationshipView, ServerView, TaskView } from '../shapes.ts'
+import { taskView } from '../view.ts'
+import { askedPrincipal, relationshipView, serverView } from './obligations.ts'
 import { pageLimit } from './paging.ts'
 import { sinceSeq, withDeliveries } from './receipts.ts'
 

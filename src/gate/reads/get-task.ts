@@ -6,7 +6,8 @@ import type { TaskRecord } from '../../store/reads.ts'
 import type { TenantRef } from '../../store/store.ts'
 import type { Engine } from '../engine.ts'
 import { parse, taskId } from '../input.ts'
-import { type TaskView, taskView } from '../view.ts'
+import type { TaskView } from '../shapes.ts'
+import { taskView } from '../view.ts'
 
 export const getTaskInput = z.strictObject({ task_id: taskId })
 

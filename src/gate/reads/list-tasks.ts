@@ -3,9 +3,10 @@ import { checkRole } from '../../core/policy.ts'
 import type { Caller } from '../../core/principal.ts'
 import type { Engine } from '../engine.ts'
 import { parse, text } from '../input.ts'
+import type { TaskView } from '../shapes.ts'
 import { filterFields, visibleTo } from '../task-filter.ts'
 import { findTasks } from '../task-search.ts'
-import { type TaskView, taskView } from '../view.ts'
+import { taskView } from '../view.ts'
 import { pageLimit } from './paging.ts'
 
 export const listTasksInput = z.strictObject({

@@ -5,7 +5,8 @@ import { type Caller, PRINCIPAL_KINDS, type PrincipalKey, principalKey } from '.
 import { VERSION } from '../../core/version.ts'
 import type { Engine } from '../engine.ts'
 import { parse, text } from '../input.ts'
-import { isoOrNull, type ReceiptView } from '../view.ts'
+import type { ReceiptView, RelationshipView, ServerView } from '../shapes.ts'
+import { isoOrNull } from '../view.ts'
 import { pageLimit } from './paging.ts'
 import { sinceSeq, withDeliveries } from './receipts.ts'
 
@@ -15,22 +16,6 @@ export const listObligationsInput = z.strictObject({
   since_receipt_id: text(64).optional(),
   limit: pageLimit,
 })
-
-export interface ServerView {
-  readonly name: 'AsyncGate'
-  readonly version: string
-  readonly instance_id: string
-  /** Seconds. */
-  readonly uptime: number
-}
-
-export interface RelationshipView {
-  readonly principal_kind: string
-  readonly principal_id: string
-  readonly first_seen_at: string | null
-  readonly last_seen_at: string | null
-  readonly sessions_count: number
-}
 
 export interface ObligationsAnswer {
   readonly server: ServerView

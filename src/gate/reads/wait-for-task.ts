@@ -4,8 +4,9 @@ import type { Caller } from '../../core/principal.ts'
 import { isTerminal } from '../../core/transitions.ts'
 import type { Engine } from '../engine.ts'
 import { parse, taskId } from '../input.ts'
+import type { TaskView } from '../shapes.ts'
 import { MAX_WAIT_SECONDS } from '../verbs/claim.ts'
-import { type TaskView, taskView } from '../view.ts'
+import { taskView } from '../view.ts'
 import { readableTask } from './get-task.ts'
 
 export const waitForTaskInput = z.strictObject({

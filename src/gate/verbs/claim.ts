@@ -6,7 +6,8 @@ import type { Handout } from '../commit-queue.ts'
 import type { Engine } from '../engine.ts'
 import { ONE_YEAR, parse, seconds, text, workerId } from '../input.ts'
 import { leaseMs } from '../lease-call.ts'
-import { type OfferView, offerView } from '../offer.ts'
+import { offerView } from '../offer.ts'
+import type { OfferView } from '../shapes.ts'
 import { Waiter } from '../waiters.ts'
 
 export const MAX_WAIT_SECONDS = 50

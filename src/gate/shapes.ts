@@ -1,0 +1,131 @@
+import { z } from 'zod'
+import { PRINCIPAL_KINDS } from '../core/principal.ts'
+import { RECEIPT_TYPES } from '../core/receipt.ts'
+import { STATUSES, TERMINAL_STATUSES } from '../core/transitions.ts'
+import { json, jsonObject } from './input.ts'
+
+// The public shapes. Answers are built to these types, and the schemas that clients see are made from them.
+
+const time = z.iso.datetime().meta({ description: 'ISO 8601 UTC with milliseconds' })
+const id = z.string()
+
+export const principalShape = z.object({ kind: z.enum(PRINCIPAL_KINDS), id })
+export const statusShape = z.enum(STATUSES)
+
+export const requirementsShape = z.object({
+  capabilities: z.array(z.string()).readonly(),
+  tags: z.array(z.string()).readonly(),
+})
+
+export const taskShape = z.object({
+  task_id: id,
+  type: z.string(),
+  status: statusShape,
+  summary: z.string().nullable(),
+  payload: json,
+  payload_pointer: z.string(),
+  body: z.string().nullable(),
+  inputs: json,
+  created_by: principalShape,
+  principal_ai: z.string(),
+  requirements: requirementsShape,
+  priority: z.int(),
+  attempt: z.int().meta({ description: 'Failures that led to another try' }),
+  max_attempts: z.int(),
+  expiry_count: z.int().meta({ description: 'Leases that lapsed' }),
+  max_expiries: z.int(),
+  retry_backoff_seconds: z.int(),
+  idempotency_key: z.string().nullable(),
+  next_eligible_at: time.nullable(),
+  created_at: time,
+  updated_at: time,
+  started_at: time.nullable(),
+  timeout_at: time.nullable(),
+  parent_task_id: z.string().nullable(),
+  caused_by_receipt_id: z.string().nullable(),
+  session_id: z.string().nullable(),
+  labels: z.record(z.string(), z.string()),
+  expected_outcome_kind: z.string().nullable(),
+  expected_artifact_mime: z.string().nullable(),
+  asyncgate_instance: z.string(),
+  progress: jsonObject.optional().meta({ description: 'The latest progress, with updated_at' }),
+  lease: z.object({ worker_id: id, expires_at: time }).optional(),
+  dead_letter: z.boolean().optional().meta({ description: 'True when retries or expiries ran out' }),
+  result: z
+    .object({
+      outcome: z.enum(TERMINAL_STATUSES),
+      result: json,
+      error: json,
+      artifacts: json,
+      completed_at: time,
+    })
+    .optional()
+    .meta({ description: 'Present when the task has ended' }),
+})
+
+export const receiptShape = z.object({
+  receipt_id: id,
+  seq: z.int(),
+  receipt_type: z.enum(RECEIPT_TYPES),
+  created_at: time,
+  tenant_id: z.string(),
+  from: principalShape,
+  to: principalShape,
+  task_id: id.nullable(),
+  lease_id: id.nullable(),
+  schedule_id: id.nullable(),
+  parents: z.array(id).readonly(),
+  body: json,
+  hash: z.string(),
+  asyncgate_instance: z.string(),
+  delivered_at: time.nullable(),
+})
+
+export const offerShape = z.object({
+  task_id: id,
+  lease_id: id,
+  fence: z.int().meta({ description: 'Higher than that of every earlier lease of the task' }),
+  type: z.string(),
+  summary: z.string().nullable(),
+  payload: json,
+  payload_pointer: z.string(),
+  body: z.string().nullable(),
+  inputs: json,
+  principal_ai: z.string(),
+  attempt: z.int(),
+  max_attempts: z.int(),
+  expires_at: time,
+  expires_in_ms: z.int(),
+  timeout_seconds: z.int().nullable(),
+  requirements: requirementsShape,
+  expected_outcome_kind: z.string().nullable(),
+  expected_artifact_mime: z.string().nullable(),
+  session_id: z.string().nullable(),
+  provenance: z.object({
+    parent_task_id: z.string().nullable(),
+    caused_by_receipt_id: z.string().nullable(),
+    dedupe_key: z.string().nullable(),
+  }),
+})
+
+export const serverShape = z.object({
+  name: z.literal('AsyncGate'),
+  version: z.string(),
+  instance_id: z.string(),
+  uptime: z.int().meta({ description: 'Seconds' }),
+})
+
+export const relationshipShape = z.object({
+  principal_kind: z.string(),
+  principal_id: z.string(),
+  first_seen_at: time.nullable(),
+  last_seen_at: time.nullable(),
+  sessions_count: z.int(),
+})
+
+export type PrincipalView = z.output<typeof principalShape>
+export type TaskView = z.output<typeof taskShape>
+export type ReceiptView = z.output<typeof receiptShape>
+export type OfferView = z.output<typeof offerShape>
+export type ServerView = z.output<typeof serverShape>
+export type RelationshipView = z.output<typeof relationshipShape>

@@ -1,0 +1,140 @@
+import { z } from 'zod'
+import { offerShape } from '../gate/shapes.ts'
+import { claimInput } from '../gate/verbs/claim.ts'
+import { completeInput } from '../gate/verbs/complete.ts'
+import { completeManyInput } from '../gate/verbs/complete-many.ts'
+import { failInput } from '../gate/verbs/fail.ts'
+import { progressInput } from '../gate/verbs/progress.ts'
+import { releaseInput } from '../gate/verbs/release.ts'
+import { renewInput } from '../gate/verbs/renew.ts'
+import { renewManyInput } from '../gate/verbs/renew-many.ts'
+import { startInput } from '../gate/verbs/start.ts'
+import { type Operation, WRITES, WRITES_ONCE } from './operation.ts'
+import { itemError } from './tasks.ts'
+
+const ok = z.literal(true)
+const time = z.iso.datetime()
+
+const renewed = z.object({ ok, expires_at: time, expires_in_ms: z.int(), renewals_left: z.int() })
+const completed = z.object({
+  ok,
+  receipt_id: z.string(),
+  obligation_open: z.boolean().meta({
+    description: 'True if the result cannot be located: send complete again with artifacts or delivery_proof',
+  }),
+})
+
+export const leaseOperations: readonly Operation[] = [
+  {
+    name: 'lease_next',
+    title: 'Take work',
+    description:
+      'For workers: takes the next tasks that fit your capabilities and types, each under a lease. With wait_seconds it waits for work (at most 50). An empty list means that there is none. ' +
+      'Keep a lease alive with renew_lease, and end it with complete, fail or release_lease before expires_at.',
+    input: claimInput,
+    output: z.object({ tasks: z.array(offerShape).readonly() }),
+    actor: 'worker',
+    rest: { method: 'POST', path: '/v1/leases/claim' },
+    effect: WRITES,
+    run: (gate, caller, input, signal) => gate.claim(caller, input, signal),
+  },
+  {
+    name: 'start_task',
+    title: 'Say that work has begun',
+    description:
+      'For workers: marks a leased task as running. Optional; the first report_progress does it too.',
+    input: startInput,
+    output: z.object({ ok, status: z.literal('running'), started_at: time }),
+    actor: 'worker',
+    rest: { method: 'POST', path: '/v1/tasks/{task_id}/running' },
+    effect: WRITES_ONCE,
+    run: (gate, caller, input) => gate.start(caller, input),
+  },
+  {
+    name: 'renew_lease',
+    title: 'Keep a lease',
+    description:
+      'For workers: extends a lease from now on. Do it well before expires_at, for example at a third of the lease. Refused once the lease is void: stop working then.',
+    input: renewInput,
+    output: renewed,
+    actor: 'worker',
+    rest: { method: 'POST', path: '/v1/leases/renew' },
+    effect: WRITES,
+    run: (gate, caller, input) => gate.renew(caller, input),
+  },
+  {
+    name: 'renew_many',
+    title: 'Keep many leases',
+    description: 'For workers: renew_lease for up to 1,000 leases in one call, each with its own outcome.',
+    input: renewManyInput,
+    output: z.object({ results: z.array(z.union([renewed, itemError])) }),
+    actor: 'worker',
+    rest: { method: 'POST', path: '/v1/leases/renew_many' },
+    effect: WRITES,
+    run: (gate, caller, input) => gate.renewMany(caller, input),
+  },
+  {
+    name: 'report_progress',
+    title: 'Report progress',
+    description:
+      'For workers: tells the owner how far the work is (percent, message, or any fields). Can extend the lease in the same call.',
+    input: progressInput,
+    output: z.object({ ok, expires_at: time, expires_in_ms: z.int() }),
+    actor: 'worker',
+    rest: { method: 'POST', path: '/v1/tasks/{task_id}/progress' },
+    effect: WRITES,
+    run: (gate, caller, input) => gate.progress(caller, input),
+  },
+  {
+    name: 'complete',
+    title: 'Complete a task',
+    description:
+      'For workers: ends a task with its result. Say where the result is with artifacts (pointers) or delivery_proof, else the obligation stays open until you send complete again with them. ' +
+      'Sending the same again under the same lease is safe and answers the same.',
+    input: completeInput,
+    output: completed,
+    actor: 'worker',
+    rest: { method: 'POST', path: '/v1/tasks/{task_id}/complete' },
+    effect: WRITES_ONCE,
+    run: (gate, caller, input) => gate.complete(caller, input),
+  },
+  {
+    name: 'complete_many',
+    title: 'Complete many tasks',
+    description: 'For workers: complete for up to 1,000 tasks in one call, each with its own outcome.',
+    input: completeManyInput,
+    output: z.object({ results: z.array(z.union([completed, itemError])) }),
+    actor: 'worker',
+    rest: { method: 'POST', path: '/v1/tasks/complete' },
+    effect: WRITES_ONCE,
+    run: (gate, caller, input) => gate.completeMany(caller, input),
+  },
+  {
+    name: 'fail',
+    title: 'Report a failure',
+    description:
+      'For workers: says that the work failed. With retryable true it is tried again while attempts are left, after the backoff or retry_after_seconds; otherwise the task has failed for good.',
+    input: failInput,
+    output: z.object({
+      ok,
+      requeued: z.boolean(),
+      next_eligible_at: time.optional(),
+      receipt_id: z.string(),
+    }),
+    actor: 'worker',
+    rest: { method: 'POST', path: '/v1/tasks/{task_id}/fail' },
+    effect: WRITES_ONCE,
+    run: (gate, caller, input) => gate.fail(caller, input),
+  },
+  {
+    name: 'release_lease',
+    title: 'Give a task back',
+    description: 'For workers: returns a leased task to the queue at once. No attempt is spent.',
+    input: releaseInput,
+    output: z.object({ ok, status: z.literal('queued') }),
+    actor: 'worker',
+    rest: { method: 'POST', path: '/v1/leases/release' },
+    effect: WRITES_ONCE,
+    run: (gate, caller, input) => gate.release(caller, input),
+  },
+]

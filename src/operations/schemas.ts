@@ -1,0 +1,20 @@
+import { z } from 'zod'
+import type { Operation } from './operation.ts'
+
+export type JsonSchema = Readonly<Record<string, unknown>>
+
+/** The JSON Schema (2020-12) of what a client sends. */
+export function inputSchema(operation: Operation): JsonSchema {
+  return schemaOf(operation.input, 'input')
+}
+
+/** The JSON Schema (2020-12) of the answer. */
+export function outputSchema(operation: Operation): JsonSchema {
+  return schemaOf(operation.output, 'output')
+}
+
+/** Places that take any JSON, or that only code can check, are open in the schema. */
+function schemaOf(schema: z.ZodType, io: 'input' | 'output'): JsonSchema {
+  const { $schema: _, ...rest } = z.toJSONSchema(schema, { io, unrepresentable: 'any' })
+  return rest
+}

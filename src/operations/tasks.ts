@@ -1,0 +1,143 @@
+import { z } from 'zod'
+import { json, jsonObject } from '../gate/input.ts'
+import { getProgressInput } from '../gate/reads/get-progress.ts'
+import { getTaskInput } from '../gate/reads/get-task.ts'
+import { listTasksInput } from '../gate/reads/list-tasks.ts'
+import { waitForTaskInput } from '../gate/reads/wait-for-task.ts'
+import { statusShape, taskShape } from '../gate/shapes.ts'
+import { cancelInput } from '../gate/verbs/cancel.ts'
+import { cancelManyInput } from '../gate/verbs/cancel-many.ts'
+import { createInput } from '../gate/verbs/create.ts'
+import { createManyInput } from '../gate/verbs/create-many.ts'
+import { retryInput } from '../gate/verbs/retry.ts'
+import { ENDS, type Operation, READS, WRITES } from './operation.ts'
+
+const created = z.object({
+  task_id: z.string(),
+  status: statusShape,
+  is_duplicate: z.boolean().meta({ description: 'True if the idempotency_key was known: this is that task' }),
+  receipt_id: z.string().meta({ description: 'The task.assigned receipt: the obligation towards you' }),
+})
+
+/** The body of an error, as an item of a list of outcomes. */
+export const itemError = z.object({
+  error: z.string(),
+  code: z.string(),
+  message: z.string(),
+  hint: z.string(),
+  retryable: z.boolean(),
+  details: json.optional(),
+})
+
+export const taskOperations: readonly Operation[] = [
+  {
+    name: 'create_task',
+    title: 'Create a task',
+    description:
+      'Hand over work to be done by a worker, and go on. Answers at once with a task_id; the work is durable from then on. ' +
+      'Give an idempotency_key so that sending the same request again never does the work twice. ' +
+      'Then use wait_for_task to get the result, or come back later with get_task.',
+    input: createInput,
+    output: created,
+    actor: 'agent',
+    rest: { method: 'POST', path: '/v1/tasks' },
+    effect: WRITES,
+    run: (gate, caller, input) => gate.create(caller, input),
+  },
+  {
+    name: 'create_tasks',
+    title: 'Create many tasks',
+    description:
+      'Hand over up to 1,000 tasks in one call. Each has its own outcome, in the order of the list: an answer as of create_task, or an error.',
+    input: createManyInput,
+    output: z.object({ results: z.array(z.union([created, itemError])) }),
+    actor: 'agent',
+    rest: { method: 'POST', path: '/v1/tasks/batch' },
+    effect: WRITES,
+    run: (gate, caller, input) => gate.createMany(caller, input),
+  },
+  {
+    name: 'get_task',
+    title: 'Look at a task',
+    description:
+      'The task as it is now: status, progress, and its result once it has ended (succeeded, failed or canceled). To wait for the end use wait_for_task instead of asking again and again.',
+    input: getTaskInput,
+    output: taskShape,
+    actor: 'anyone',
+    rest: { method: 'GET', path: '/v1/tasks/{task_id}' },
+    effect: READS,
+    run: (gate, caller, input) => gate.getTask(caller, input),
+  },
+  {
+    name: 'get_task_progress',
+    title: 'Progress reports of a task',
+    description:
+      'Everything that workers reported about a task, oldest first. get_task shows the latest report only.',
+    input: getProgressInput,
+    output: z.object({ progress: z.array(jsonObject) }),
+    actor: 'anyone',
+    rest: { method: 'GET', path: '/v1/tasks/{task_id}/progress' },
+    effect: READS,
+    run: (gate, caller, input) => gate.getProgress(caller, input),
+  },
+  {
+    name: 'wait_for_task',
+    title: 'Wait for a task to end',
+    description:
+      'Waits up to wait_seconds (at most 50) for the task to end, and answers with the task. If done is false it is still under way: call again after next_check_after_seconds, or do something else meanwhile.',
+    input: waitForTaskInput,
+    output: taskShape.extend({ done: z.boolean(), next_check_after_seconds: z.number() }),
+    actor: 'anyone',
+    rest: { method: 'GET', path: '/v1/tasks/{task_id}/wait' },
+    effect: READS,
+    run: (gate, caller, input, signal) => gate.waitForTask(caller, input, signal),
+  },
+  {
+    name: 'list_tasks',
+    title: 'List tasks',
+    description:
+      'Your tasks, newest first, by status, type, session_id, created_by or labels. A page may be short: go on with next_cursor until it is null.',
+    input: listTasksInput,
+    output: z.object({ tasks: z.array(taskShape), next_cursor: z.string().nullable() }),
+    actor: 'anyone',
+    rest: { method: 'GET', path: '/v1/tasks' },
+    effect: READS,
+    run: (gate, caller, input) => gate.listTasks(caller, input),
+  },
+  {
+    name: 'cancel_task',
+    title: 'Cancel a task',
+    description:
+      'Stops a task of yours. A worker that is at it is told to stop. ok is false if the task had ended before; status says how.',
+    input: cancelInput,
+    output: z.object({ ok: z.boolean(), status: statusShape }),
+    actor: 'agent',
+    rest: { method: 'POST', path: '/v1/tasks/{task_id}/cancel' },
+    effect: ENDS,
+    run: (gate, caller, input) => gate.cancel(caller, input),
+  },
+  {
+    name: 'cancel_tasks',
+    title: 'Cancel many tasks',
+    description:
+      'Stops all your open tasks that fit a filter (session_id, type, status, created_by, labels), or those named in task_ids. While more is true, call again.',
+    input: cancelManyInput,
+    output: z.object({ count: z.int(), more: z.boolean() }),
+    actor: 'agent',
+    rest: { method: 'POST', path: '/v1/tasks/cancel' },
+    effect: ENDS,
+    run: (gate, caller, input) => gate.cancelMany(caller, input),
+  },
+  {
+    name: 'retry_task',
+    title: 'Do a task again',
+    description:
+      'Asks for the work of a failed or canceled task again, as a new task with the same input. The old one stays as it is.',
+    input: retryInput,
+    output: created,
+    actor: 'agent',
+    rest: { method: 'POST', path: '/v1/tasks/{task_id}/retry' },
+    effect: WRITES,
+    run: (gate, caller, input) => gate.retry(caller, input),
+  },
+]
