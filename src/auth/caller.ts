@@ -1,0 +1,115 @@
+import { Fault, invalid } from '../core/errors.ts'
+import { forbidden } from '../core/policy.ts'
+import {
+  type Caller,
+  isPrincipalKind,
+  type Principal,
+  type PrincipalKind,
+  type Role,
+} from '../core/principal.ts'
+import type { Credential } from './credential.ts'
+
+export type Fields = Readonly<Record<string, unknown>>
+
+/** The part of an operation that decides how a request names its principal. */
+export interface Called {
+  readonly actor: 'agent' | 'worker' | 'anyone'
+  readonly input: { readonly shape: object }
+}
+
+/** Fields that say who calls. They are taken off, unless the operation itself has a field of that name. */
+const IDENTITY_FIELDS = [
+  'tenant_id',
+  'auth_token',
+  'trace_id',
+  'agent_id',
+  'principal_kind',
+  'principal_id',
+  'principal_instance_id',
+  'worker_kind',
+  'worker_instance_id',
+] as const
+
+/** Under a shared key the kind that a request names decides what it may do. */
+const ROLE_OF: Record<Exclude<PrincipalKind, 'system'>, Role> = {
+  agent: 'agent',
+  service: 'agent',
+  worker: 'worker',
+  human: 'admin',
+}
+
+/** Who holds a shared key and names nobody: the operator. */
+const OPERATOR: Principal = { kind: 'service', id: 'operator' }
+
+/** Who calls, and the input of the operation without the fields that say so. */
+export function callerOf(
+  credential: Credential,
+  operation: Called,
+  fields: Fields,
+): { caller: Caller; input: Fields } {
+  const tenant = text(fields, 'tenant_id')
+  if (tenant !== undefined && tenant !== credential.tenant)
+    throw new Fault('FORBIDDEN', { tenant_id: tenant })
+  if (credential.kind === 'bound') return boundCaller(credential, operation, fields)
+  const named = namedPrincipal(operation, fields)
+  const caller: Caller =
+    named === undefined
+      ? { tenant: credential.tenant, principal: OPERATOR, role: 'admin' }
+      : { tenant: credential.tenant, principal: named.principal, role: named.role }
+  return { caller, input: without(fields, IDENTITY_FIELDS) }
+}
+
+/** A request may repeat who it is, but not be somebody else. */
+function boundCaller(
+  credential: Extract<Credential, { kind: 'bound' }>,
+  operation: Called,
+  fields: Fields,
+): { caller: Caller; input: Fields } {
+  const { tenant, principal, role } = credential
+  const kept = IDENTITY_FIELDS.filter((name) => name in operation.input.shape)
+  const id = text(fields, 'principal_id') ?? text(fields, 'agent_id')
+  if (!kept.includes('principal_id') && id !== undefined && id !== principal.id)
+    throw forbidden('admin', role)
+  const taken = IDENTITY_FIELDS.filter((name) => !kept.includes(name))
+  return { caller: { tenant, principal, role }, input: without(fields, taken) }
+}
+
+function namedPrincipal(operation: Called, fields: Fields): { principal: Principal; role: Role } | undefined {
+  if (operation.actor === 'worker') {
+    const kind = text(fields, 'worker_kind') ?? 'worker'
+    if (kind !== 'worker' && kind !== 'service') throw invalid('worker_kind', 'is not worker or service')
+    const id = text(fields, 'worker_id')
+    // Its absence is the operation's to complain about.
+    return {
+      principal: withInstance({ kind, id: id ?? 'unnamed' }, fields, 'worker_instance_id'),
+      role: 'worker',
+    }
+  }
+  const id = text(fields, 'principal_id') ?? text(fields, 'agent_id') ?? ownerOf(operation, fields)
+  if (id === undefined) return undefined
+  const kind = text(fields, 'principal_kind') ?? 'agent'
+  if (!isPrincipalKind(kind)) throw invalid('principal_kind', 'is not a kind of principal')
+  if (kind === 'system') throw forbidden('system', 'agent')
+  return { principal: withInstance({ kind, id }, fields, 'principal_instance_id'), role: ROLE_OF[kind] }
+}
+
+/** Work that is handed over on behalf of an agent, by nobody in particular, is that agent's. */
+function ownerOf(operation: Called, fields: Fields): string | undefined {
+  return operation.actor === 'agent' ? text(fields, 'principal_ai') : undefined
+}
+
+function withInstance(principal: Principal, fields: Fields, name: string): Principal {
+  const instance_id = text(fields, name)
+  return instance_id === undefined ? principal : { ...principal, instance_id }
+}
+
+function text(fields: Fields, name: string): string | undefined {
+  const value = fields[name]
+  if (value === undefined) return undefined
+  if (typeof value !== 'string' || value === '' || value.length > 255) throw invalid(name, 'is not a name')
+  return value
+}
+
+function without(fields: Fields, names: readonly string[]): Fields {
+  return Object.fromEntries(Object.entries(fields).filter(([name]) => !names.includes(name)))
+}

@@ -1,0 +1,64 @@
+import { createHash, timingSafeEqual } from 'node:crypto'
+import { Fault } from '../core/errors.ts'
+import type { Principal, Role } from '../core/principal.ts'
+
+/**
+ * What a request proved. A bound credential says who calls; under a shared key, or in insecure development, the
+ * request itself names its principal.
+ */
+export type Credential =
+  | { readonly kind: 'shared'; readonly tenant: string }
+  | { readonly kind: 'bound'; readonly tenant: string; readonly principal: Principal; readonly role: Role }
+
+export interface AuthSettings {
+  /** The shared key; null if there is none. */
+  readonly api_key: string | null
+  /** Whether requests without a key are let in. Only ever true on loopback in development. */
+  readonly allow_insecure_dev: boolean
+}
+
+export interface AuthHeaders {
+  readonly authorization?: string | undefined
+  readonly 'x-api-key'?: string | string[] | undefined
+}
+
+const DEFAULT_TENANT = 'default'
+const BEARER = /^Bearer +(\S+) *$/i
+
+/** Tells who a request comes from, or refuses it. */
+export class Authenticator {
+  readonly #settings: AuthSettings
+
+  constructor(settings: AuthSettings) {
+    this.#settings = settings
+  }
+
+  /** `token` is for clients that cannot set headers. */
+  authenticate(headers: AuthHeaders, token?: string): Credential {
+    const { api_key, allow_insecure_dev } = this.#settings
+    const given = keyOf(headers) ?? token
+    if (given === undefined) {
+      if (allow_insecure_dev) return { kind: 'shared', tenant: DEFAULT_TENANT }
+      throw new Fault('UNAUTHENTICATED')
+    }
+    if (api_key !== null ? isSame(given, api_key) : allow_insecure_dev) {
+      return { kind: 'shared', tenant: DEFAULT_TENANT }
+    }
+    throw new Fault('UNAUTHENTICATED')
+  }
+}
+
+function keyOf(headers: AuthHeaders): string | undefined {
+  const bearer = BEARER.exec(headers.authorization ?? '')?.[1]
+  const key = headers['x-api-key']
+  return bearer ?? (typeof key === 'string' && key !== '' ? key : undefined)
+}
+
+/** Takes the same time for every wrong key. */
+function isSame(a: string, b: string): boolean {
+  return timingSafeEqual(digest(a), digest(b))
+}
+
+function digest(text: string): Buffer {
+  return createHash('sha256').update(text).digest()
+}
