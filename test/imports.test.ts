@@ -32,7 +32,8 @@ const rules: Readonly<Record<string, Rule>> = {
   sdk: { imports: [], modules: isBuiltin },
   cli: { imports: everything },
   'index.ts': { imports: everything },
-  'config.ts': { imports: ['core'] },
+  config: { imports: ['core'] },
+  'config.ts': { imports: ['core', 'config'] },
   'server.ts': { imports: ['core', 'gate', 'operations', 'auth', 'web', 'http', 'mcp', 'config.ts'] },
 }
 

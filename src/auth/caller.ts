@@ -56,7 +56,12 @@ export function callerOf(
     named === undefined
       ? { tenant: credential.tenant, principal: OPERATOR, role: 'admin' }
       : { tenant: credential.tenant, principal: named.principal, role: named.role }
-  return { caller, input: without(fields, IDENTITY_FIELDS) }
+  return { caller, input: without(fields, [...IDENTITY_FIELDS, ...labelOf(operation)]) }
+}
+
+/** A call about many leases has the worker in its items; beside them it only says who calls. */
+function labelOf({ actor, input }: Called): readonly string[] {
+  return actor === 'worker' && !('worker_id' in input.shape) ? ['worker_id'] : []
 }
 
 /** A request may repeat who it is, but not be somebody else. */
@@ -71,14 +76,15 @@ function boundCaller(
   if (!kept.includes('principal_id') && id !== undefined && id !== principal.id)
     throw forbidden('admin', role)
   const taken = IDENTITY_FIELDS.filter((name) => !kept.includes(name))
-  return { caller: { tenant, principal, role }, input: without(fields, taken) }
+  const input = without(fields, [...taken, ...labelOf(operation)])
+  return { caller: { tenant, principal, role }, input }
 }
 
 function namedPrincipal(operation: Called, fields: Fields): { principal: Principal; role: Role } | undefined {
   if (operation.actor === 'worker') {
     const kind = text(fields, 'worker_kind') ?? 'worker'
     if (kind !== 'worker' && kind !== 'service') throw invalid('worker_kind', 'is not worker or service')
-    const id = text(fields, 'worker_id')
+    const id = text(fields, 'worker_id') ?? workerOfItems(fields)
     // Its absence is the operation's to complain about.
     return {
       principal: withInstance({ kind, id: id ?? 'unnamed' }, fields, 'worker_instance_id'),
@@ -91,6 +97,17 @@ function namedPrincipal(operation: Called, fields: Fields): { principal: Princip
   if (!isPrincipalKind(kind)) throw invalid('principal_kind', 'is not a kind of principal')
   if (kind === 'system') throw forbidden('system', 'agent')
   return { principal: withInstance({ kind, id }, fields, 'principal_instance_id'), role: ROLE_OF[kind] }
+}
+
+/** A list of calls is made by the worker that its items name. Items of somebody else hold no lease of his. */
+function workerOfItems({ items }: Fields): string | undefined {
+  const list: readonly unknown[] = Array.isArray(items) ? items : []
+  const named = list.filter(isFields).find((item) => typeof item.worker_id === 'string')
+  return named && text(named, 'worker_id')
+}
+
+function isFields(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null
 }
 
 /** Work that is handed over on behalf of an agent, by nobody in particular, is that agent's. */
@@ -106,10 +123,14 @@ function withInstance(principal: Principal, fields: Fields, name: string): Princ
 function text(fields: Fields, name: string): string | undefined {
   const value = fields[name]
   if (value === undefined) return undefined
-  if (typeof value !== 'string' || value === '' || value.length > 255) throw invalid(name, 'is not a name')
+  const isName = typeof value === 'string' && value !== '' && value.length <= 255
+  // The same as every text that is kept.
+  if (!isName || value.includes('\0') || !value.isWellFormed()) throw invalid(name, 'is not a name')
   return value
 }
 
 function without(fields: Fields, names: readonly string[]): Fields {
-  return Object.fromEntries(Object.entries(fields).filter(([name]) => !names.includes(name)))
+  const rest: Record<string, unknown> = {}
+  for (const [name, value] of Object.entries(fields)) if (!names.includes(name)) rest[name] = value
+  return rest
 }

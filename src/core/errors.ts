@@ -25,6 +25,18 @@ export const ERRORS = {
     message: 'The caller may not do this.',
     hint: 'Use a credential with the role in details.required_role, or act on your own tasks only.',
   },
+  NOT_FOUND: {
+    http: 404,
+    retryable: false,
+    message: 'There is nothing at this path.',
+    hint: 'Check the path; GET /openapi.json lists all of them.',
+  },
+  METHOD_NOT_ALLOWED: {
+    http: 405,
+    retryable: false,
+    message: 'This path does not take this method.',
+    hint: 'Use one of the methods in the Allow header.',
+  },
   TASK_NOT_FOUND: {
     http: 404,
     retryable: false,
@@ -78,6 +90,12 @@ export const ERRORS = {
     retryable: false,
     message: 'A value is larger than the configured size.',
     hint: 'Store the data elsewhere and send payload_pointer or artifacts instead.',
+  },
+  UNSUPPORTED_MEDIA_TYPE: {
+    http: 415,
+    retryable: false,
+    message: 'The body is not sent as JSON.',
+    hint: 'Send JSON in UTF-8, not compressed, with "Content-Type: application/json".',
   },
   RECEIPT_TOO_LARGE: {
     http: 422,

@@ -5,14 +5,14 @@ import { type Json, MAX_DEPTH } from './json.ts'
  * Parses JSON text, refusing what JSON.parse hides: duplicate keys (the last one silently wins), nesting deeper
  * than the limit, integers that lose digits, and `__proto__` keys.
  */
-export function parseJson(text: string): Json {
+export function parseJson(text: string, maxDepth = MAX_DEPTH): Json {
   let value: Json
   try {
     value = JSON.parse(text)
   } catch {
     throw invalid('', 'is not valid JSON')
   }
-  inspect(text)
+  inspect(text, maxDepth)
   return value
 }
 
@@ -23,7 +23,7 @@ interface Level {
 }
 
 /** Walks text that is known to be valid JSON. */
-function inspect(text: string): void {
+function inspect(text: string, maxDepth: number): void {
   const levels: Level[] = []
   let top: Level | undefined
   let i = 0
@@ -35,7 +35,7 @@ function inspect(text: string): void {
           const isObject = text.charCodeAt(i) === 0x7b
           top = { keys: isObject ? new Set() : null, expectKey: isObject }
           levels.push(top)
-          if (levels.length > MAX_DEPTH) throw invalid('', `is nested deeper than ${MAX_DEPTH}`)
+          if (levels.length > maxDepth) throw invalid('', `is nested deeper than ${maxDepth}`)
           i++
           break
         }

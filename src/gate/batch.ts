@@ -2,6 +2,7 @@ import type { Command } from '../core/command.ts'
 import { type AnyAnswer, decide } from '../core/decide/index.ts'
 import { Fault } from '../core/errors.ts'
 import type { Draw } from '../core/ids.ts'
+import type { Receipt } from '../core/receipt.ts'
 import type { Settings } from '../core/settings.ts'
 import type { Task, TaskSpec } from '../core/task.ts'
 import { type Changes, type Committed, type Loaded, type Need, NO_NEED } from '../store/store.ts'
@@ -17,6 +18,8 @@ interface Surroundings {
   /** Told of bugs, which callers only see as INTERNAL_ERROR. */
   report(error: unknown): void
 }
+
+export type SpecLookup = (tenant: number, seq: number) => TaskSpec | undefined
 
 /** What became of a command: an answer, a refusal, or that it must wait for the next batch. */
 export type Outcome = AnyAnswer | Fault | 'again'
@@ -55,14 +58,21 @@ export class Batch {
   }
 
   /** To be called once the batch is committed; returns what happened, in order. */
-  committed(): TaskEvent[] {
+  committed(specOf: SpecLookup): TaskEvent[] {
     const { directory } = this.#around
     for (const [tenant, world] of this.#worlds) directory.of(tenant).add(world.newLanes)
-    return this.#changed.map((task) => taskEvent(task, directory, this.now))
+    return this.#changed.map((task) => {
+      const type = directory.of(task.tenant).get(task.lane)?.type ?? ''
+      return taskEvent(task, type, specOf(task.tenant, task.seq), this.now)
+    })
   }
 
-  /** The specs of the tasks that were handed out, by tenant and seq. */
-  specs(committed: Committed): (tenant: number, seq: number) => TaskSpec | undefined {
+  receipts(): Receipt[] {
+    return [...this.#worlds.values()].flatMap((world) => world.newReceipts)
+  }
+
+  /** The specs of the tasks that were made or handed out, by tenant and seq. */
+  specs(committed: Committed): SpecLookup {
     const stored = new Map(committed.specs.map((spec) => [`${spec.tenant} ${spec.seq}`, spec]))
     return (tenant, seq) => this.#worlds.get(tenant)?.newSpecs.get(seq) ?? stored.get(`${tenant} ${seq}`)
   }
@@ -80,7 +90,10 @@ export class Batch {
 
   #run(command: Command): Outcome {
     const world = this.#worlds.get(command.tenant)
-    if (world === undefined) return new Fault('INTERNAL_ERROR')
+    if (world === undefined) {
+      this.#around.report(new Error(`tenant ${command.tenant} is not in the database`))
+      return new Fault('DATABASE_UNAVAILABLE')
+    }
     try {
       const decision = decide(world, command)
       if (decision.answer instanceof Fault && decision.receipts.length === 0) return decision.answer
@@ -98,6 +111,10 @@ export class Batch {
   /** What only the first look has shown to be needed. */
   #missing(loaded: Loaded): Need | undefined {
     const { directory } = this.#around
+    for (const { tenant, lanes } of loaded.tenants) {
+      // More than the database has: it was restored to an earlier time, and what we know is of another.
+      if (directory.of(tenant).count > lanes) directory.forget(tenant)
+    }
     for (const lane of loaded.lanes) directory.of(lane.tenant).add([lane])
     const lanes = loaded.tenants
       .filter((tenant) => directory.of(tenant.tenant).count < tenant.lanes)

@@ -3,7 +3,7 @@ import type { AnyAnswer } from '../core/decide/index.ts'
 import { Fault } from '../core/errors.ts'
 import type { TaskSpec } from '../core/task.ts'
 import { type Committed, type Store, StoreError } from '../store/store.ts'
-import type { Batch, Outcome } from './batch.ts'
+import type { Batch, Outcome, SpecLookup } from './batch.ts'
 import type { TaskEvent } from './events.ts'
 import { Pending } from './pending.ts'
 
@@ -22,13 +22,11 @@ interface Entry {
   reject(fault: Fault): void
 }
 
-type SpecLookup = (tenant: number, seq: number) => TaskSpec | undefined
-
 interface Hooks {
   readonly store: Store
   readonly limits: { readonly commands: number; readonly bytes: number }
   batch(commands: readonly Command[]): Batch
-  committed(batch: Batch, events: readonly TaskEvent[]): void
+  committed(batch: Batch, events: readonly TaskEvent[], ms: number): void
   report(error: unknown): void
 }
 
@@ -88,14 +86,16 @@ export class CommitQueue {
 
   async #commit(entries: readonly Entry[]): Promise<void> {
     const batch = this.#hooks.batch(entries.map((entry) => entry.command))
+    const started = performance.now()
     let committed: Committed
     try {
       committed = await this.#hooks.store.commit(batch.need, (loaded) => batch.decide(loaded))
     } catch (error) {
       return this.#failed(entries, error)
     }
-    const events = batch.committed()
+    const ms = performance.now() - started
     const spec = batch.specs(committed)
+    const events = batch.committed(spec)
     const again: Entry[] = []
     entries.forEach((entry, i) => {
       const outcome = batch.outcomes[i] ?? new Fault('INTERNAL_ERROR')
@@ -103,7 +103,7 @@ export class CommitQueue {
       else this.#settle(entry, outcome, spec)
     })
     this.#pending.putBack(again)
-    this.#hooks.committed(batch, events)
+    this.#hooks.committed(batch, events, ms)
   }
 
   #settle(entry: Entry, outcome: Exclude<Outcome, 'again'>, specOf: SpecLookup): void {

@@ -15,6 +15,10 @@ export class Directory {
     }
     return lanes
   }
+
+  forget(tenant: number): void {
+    this.#tenants.delete(tenant)
+  }
 }
 
 export class TenantLanes {

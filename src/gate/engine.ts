@@ -8,7 +8,7 @@ import { Batch } from './batch.ts'
 import { CommitQueue, type QueueAnswer } from './commit-queue.ts'
 import { Cursors } from './cursor.ts'
 import { Directory } from './directory.ts'
-import { Events } from './events.ts'
+import { Events, taskEvent } from './events.ts'
 import { Sweeps } from './sweeps.ts'
 import { Wakeups } from './wakeups.ts'
 
@@ -48,9 +48,10 @@ export class Engine {
       store: this.store,
       limits: { commands: this.settings.max_pending_commands, bytes: this.settings.max_pending_bytes },
       batch: (commands) => this.#batch(commands),
-      committed: (batch, events) => {
+      committed: (batch, events, ms) => {
         this.wakeups.committed(batch, events)
         this.events.emit(events)
+        this.events.committed(() => ({ commands: batch.commands.length, ms, receipts: batch.receipts() }))
       },
       report: this.#report,
     })
@@ -67,6 +68,11 @@ export class Engine {
     const tenant = await this.reading(() => this.store.tenant(name))
     this.#tenants.set(name, tenant)
     return tenant
+  }
+
+  /** Those that were asked for since the start. */
+  get knownTenants(): readonly TenantRef[] {
+    return [...this.#tenants.values()]
   }
 
   /** Reads from the store, telling the caller of an outage as it would be told by a write. */
@@ -117,5 +123,16 @@ export class Engine {
 
   #heard(hint: Hint): void {
     this.wakeups.heard(hint)
+    if (this.events.followed && hint.tasks.length > 0) void this.#relay(hint)
+  }
+
+  /** A hint names tasks only; what became of them is in the store. */
+  async #relay({ tenant, tasks }: Hint): Promise<void> {
+    try {
+      const records = await this.store.reads.tasks(tenant, tasks)
+      this.events.relay(records.map(({ task, spec }) => taskEvent(task, spec.type, spec, task.updated_at)))
+    } catch (error) {
+      this.#report(error)
+    }
   }
 }

@@ -1,7 +1,7 @@
 import type { PrincipalKey } from '../core/principal.ts'
-import type { Task } from '../core/task.ts'
+import type { Receipt } from '../core/receipt.ts'
+import type { Task, TaskSpec } from '../core/task.ts'
 import type { Status } from '../core/transitions.ts'
-import type { Directory } from './directory.ts'
 
 /** A task changed, and the change is durable. */
 export interface TaskEvent {
@@ -11,56 +11,113 @@ export interface TaskEvent {
   readonly status: Status
   readonly owner: PrincipalKey
   readonly principal_ai: string
+  /** Whose lease it is under, or ended under. */
+  readonly holder: PrincipalKey | null
   readonly worker_id: string | null
   readonly lease_id: string | null
+  /** How many leases it has had. */
+  readonly fence: number
+  /** Undefined where the commit did not need to know what was asked. */
+  readonly session_id: string | null | undefined
+  readonly created_at: number | undefined
+  readonly started_at: number | null
+  readonly completed_at: number | null
   /** When the clock will look at it next; null if never. */
   readonly wake_at: number | null
   readonly at: number
 }
 
-export type TaskListener = (event: TaskEvent) => void
+/** A batch became durable. */
+export interface Commit {
+  readonly commands: number
+  readonly ms: number
+  readonly receipts: readonly Receipt[]
+}
 
-/** Events of this process, given after each commit in the order of the commits. */
+export type TaskListener = (event: TaskEvent) => void
+export type CommitListener = (commit: Commit) => void
+
+/** What happens, given after each commit in the order of the commits. */
 export class Events {
   readonly #report: (error: unknown) => void
-  #listeners = new Set<TaskListener>()
+  readonly #own = new Set<TaskListener>()
+  readonly #all = new Set<TaskListener>()
+  readonly #commits = new Set<CommitListener>()
 
   constructor(report: (error: unknown) => void) {
     this.#report = report
   }
 
-  /** Returns the way to stop listening. */
+  /** Changes of this process. Returns the way to stop listening. */
   onTask(listener: TaskListener): () => void {
-    this.#listeners.add(listener)
-    return () => this.#listeners.delete(listener)
+    return add(this.#own, listener)
+  }
+
+  /** Those of this process, and what is heard of others. */
+  onAnyTask(listener: TaskListener): () => void {
+    return add(this.#all, listener)
+  }
+
+  onCommit(listener: CommitListener): () => void {
+    return add(this.#commits, listener)
+  }
+
+  emit(events: readonly TaskEvent[]): void {
+    this.#tell(this.#own, events)
+    this.#tell(this.#all, events)
+  }
+
+  /** Another process did this. */
+  relay(events: readonly TaskEvent[]): void {
+    this.#tell(this.#all, events)
+  }
+
+  committed(commit: () => Commit): void {
+    if (this.#commits.size > 0) this.#tell(this.#commits, [commit()])
+  }
+
+  /** Whether anybody wants to hear of other processes. */
+  get followed(): boolean {
+    return this.#all.size > 0
   }
 
   /** A listener that throws is reported; it stops neither the others nor what comes after the commit. */
-  emit(events: readonly TaskEvent[]): void {
-    if (this.#listeners.size === 0) return
-    for (const event of events) for (const listener of this.#listeners) this.#tell(listener, event)
-  }
-
-  #tell(listener: TaskListener, event: TaskEvent): void {
-    try {
-      listener(event)
-    } catch (error) {
-      this.#report(error)
+  #tell<T>(listeners: ReadonlySet<(event: T) => void>, events: readonly T[]): void {
+    if (listeners.size === 0) return
+    for (const event of events) {
+      for (const listener of listeners) {
+        try {
+          listener(event)
+        } catch (error) {
+          this.#report(error)
+        }
+      }
     }
   }
 }
 
-export function taskEvent(task: Task, directory: Directory, at: number): TaskEvent {
+function add<T>(listeners: Set<T>, listener: T): () => void {
+  listeners.add(listener)
+  return () => listeners.delete(listener)
+}
+
+export function taskEvent(task: Task, type: string, spec: TaskSpec | undefined, at: number): TaskEvent {
   const lease = task.status === 'queued' ? null : task.lease
   return {
     tenant: task.tenant,
     task_id: task.task_id,
-    type: directory.of(task.tenant).get(task.lane)?.type ?? '',
+    type,
     status: task.status,
     owner: task.owner,
     principal_ai: task.principal_ai,
+    holder: lease?.holder ?? null,
     worker_id: lease?.worker_id ?? null,
     lease_id: lease?.lease_id ?? null,
+    fence: task.fence,
+    session_id: spec?.session_id,
+    created_at: spec?.created_at,
+    started_at: task.status === 'queued' ? null : task.started_at,
+    completed_at: 'outcome' in task ? task.outcome.completed_at : null,
     wake_at: task.status === 'queued' ? task.next_eligible_at : null,
     at,
   }

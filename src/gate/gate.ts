@@ -1,7 +1,8 @@
 import type { Caller } from '../core/principal.ts'
 import { Engine, type EngineOptions } from './engine.ts'
-import type { TaskListener } from './events.ts'
+import type { CommitListener, TaskListener } from './events.ts'
 import { bootstrap } from './reads/bootstrap.ts'
+import { type ChangeListener, follow } from './reads/follow.ts'
 import { getProgress } from './reads/get-progress.ts'
 import { getTask } from './reads/get-task.ts'
 import { listLedger } from './reads/ledger.ts'
@@ -9,6 +10,7 @@ import { listTasks } from './reads/list-tasks.ts'
 import { listObligations } from './reads/obligations.ts'
 import { checkTerminator, getReceipt, listReceipts } from './reads/receipts.ts'
 import { getConfig, health } from './reads/server.ts'
+import { stats } from './reads/stats.ts'
 import { waitForTask } from './reads/wait-for-task.ts'
 import { acknowledge } from './verbs/acknowledge.ts'
 import { cancel } from './verbs/cancel.ts'
@@ -75,6 +77,13 @@ export function openGate(options: GateOptions) {
     settings: engine.settings,
     /** Task changes of this process as they commit. Returns the way to stop listening. */
     onTask: (listener: TaskListener) => engine.events.onTask(listener),
+    /** Batches of this process as they commit. Returns the way to stop listening. */
+    onCommit: (listener: CommitListener) => engine.events.onCommit(listener),
+    /** Task changes that the caller may see and asks for. Resolves with the way to stop listening. */
+    follow: (caller: Caller, input: unknown, listener: ChangeListener) =>
+      follow(engine, caller, input, listener),
+    /** What is open in the tenants that this process has served. */
+    stats: () => stats(engine),
     /** Deals with lapsed leases, timeouts and due delays now; resolves with how many tasks that was. */
     sweep: () => engine.sweeps.sweep(),
     /** Stops sweeping, lets waiting calls answer and running ones finish, and closes the store. */

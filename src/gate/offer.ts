@@ -17,6 +17,7 @@ export function offerView({ task, lease, fence, spec }: Handout, now: number): O
     body: input.body ?? null,
     inputs: input.inputs ?? {},
     principal_ai: task.principal_ai,
+    priority: spec.priority,
     attempt: task.attempt,
     max_attempts: task.max_attempts,
     expires_at: isoTime(lease.expires_at),

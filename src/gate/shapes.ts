@@ -92,6 +92,7 @@ export const offerShape = z.object({
   body: z.string().nullable(),
   inputs: json,
   principal_ai: z.string(),
+  priority: z.int(),
   attempt: z.int(),
   max_attempts: z.int(),
   expires_at: time,

@@ -55,16 +55,24 @@ export class Sweeps {
     let count = 0
     for (;;) {
       const due = await this.#engine.store.due(PER_TENANT)
+      let failed = false
       for (let i = 0; i < due.length && !this.#stopped; i += GROUP) {
         if (i > 0) await new Promise((resolve) => setTimeout(resolve, PAUSE_MS))
-        await this.#wake(due.slice(i, i + GROUP))
+        failed = !(await this.#wake(due.slice(i, i + GROUP))) || failed
       }
       count += due.length
-      if (due.length < PER_TENANT || this.#stopped) return count
+      // What failed is still due, and left to the next sweep.
+      if (due.length < PER_TENANT || failed || this.#stopped) return count
     }
   }
 
-  async #wake(tasks: readonly TaskRef[]): Promise<void> {
-    await Promise.all(tasks.map((task) => this.#engine.submit({ verb: 'wake', ...task })))
+  /** Whether all of them went well. One that does not keeps none of the others from being woken. */
+  async #wake(tasks: readonly TaskRef[]): Promise<boolean> {
+    const outcomes = await Promise.allSettled(
+      tasks.map((task) => this.#engine.submit({ verb: 'wake', ...task })),
+    )
+    const errors = outcomes.flatMap((outcome) => (outcome.status === 'rejected' ? [outcome.reason] : []))
+    for (const error of errors) this.#engine.report(error)
+    return errors.length === 0
   }
 }

@@ -49,6 +49,7 @@ export class TenantWorld implements World {
   readonly #stored = new Set<string>()
   readonly #changed = new Set<string>()
   readonly #newLanes = new Map<string, Lane>()
+  #newPools = 0
   readonly #lowered = new Map<number, number>()
   readonly #opened = new Map<string, Obligation>()
   readonly #closed: Obligation[] = []
@@ -200,6 +201,7 @@ export class TenantWorld implements World {
     const lane = { tenant: this.tenant.tenant, lane: this.tenant.lanes + 1, type, capabilities, priority }
     this.tenant.lanes = lane.lane
     this.#newLanes.set(name, lane)
+    if (type === null) this.#newPools++
     return lane.lane
   }
 
@@ -207,7 +209,7 @@ export class TenantWorld implements World {
   #checkLaneLimits(isPool: boolean): void {
     if (this.tenant.lanes >= MAX_LANES)
       throw new Fault('QUOTA_EXCEEDED', { quota: 'lanes', limit: MAX_LANES })
-    if (isPool && this.#lanes.pools + this.#newLanes.size >= MAX_POOLS) {
+    if (isPool && this.#lanes.pools + this.#newPools >= MAX_POOLS) {
       throw new Fault('QUOTA_EXCEEDED', { quota: 'capability sets', limit: MAX_POOLS })
     }
   }

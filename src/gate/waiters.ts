@@ -67,6 +67,10 @@ export class Waiters {
     return this.#tenants.size === 0
   }
 
+  get count(): number {
+    return [...this.#tenants.values()].reduce((sum, waiters) => sum + waiters.size, 0)
+  }
+
   tenants(): number[] {
     return [...this.#tenants.keys()]
   }

@@ -4,6 +4,7 @@ import type { Batch } from './batch.ts'
 import type { Engine } from './engine.ts'
 import type { TaskEvent } from './events.ts'
 import { Waiters } from './waiters.ts'
+import { Watchers } from './watchers.ts'
 
 /** Behind every event and hint stands a look at the store, at least this often while somebody waits. */
 const LOOK_EVERY_MS = 1000
@@ -16,7 +17,7 @@ export class Wakeups {
   readonly claims = new Waiters()
   stopped = false
   readonly #engine: Engine
-  readonly #watchers = new Map<string, Watch>()
+  readonly #watchers = new Watchers()
   readonly #timers = new Set<NodeJS.Timeout>()
   #look: NodeJS.Timeout | undefined
 
@@ -31,19 +32,13 @@ export class Wakeups {
 
   /** Calls back when the task has ended. Returns the way to stop watching. */
   watch(tenant: number, taskId: string, onEnd: () => void): () => void {
-    const watch = this.#watchers.get(taskId) ?? { tenant, callbacks: new Set() }
-    watch.callbacks.add(onEnd)
-    this.#watchers.set(taskId, watch)
     this.keepLooking()
-    return () => {
-      watch.callbacks.delete(onEnd)
-      if (watch.callbacks.size === 0) this.#watchers.delete(taskId)
-    }
+    return this.#watchers.add(tenant, taskId, onEnd)
   }
 
   committed(batch: Batch, events: readonly TaskEvent[]): void {
     for (const event of events) {
-      if (isTerminal(event.status)) this.#ended(event.task_id)
+      if (isTerminal(event.status)) this.#watchers.ended(event.tenant, event.task_id)
       if (event.wake_at !== null) this.#lookAt(event.tenant, event.wake_at - event.at)
     }
     if (this.claims.isEmpty) return
@@ -56,7 +51,7 @@ export class Wakeups {
   /** Another process committed. How many tasks are left is unknown, so one of each kind of waiter looks. */
   heard(hint: Hint): void {
     if (hint.lanes.length > 0) this.claims.look(hint.tenant)
-    for (const taskId of hint.tasks) this.#ended(taskId)
+    for (const taskId of hint.tasks) this.#watchers.ended(hint.tenant, taskId)
   }
 
   stop(): void {
@@ -65,11 +60,7 @@ export class Wakeups {
     this.#look = undefined
     for (const timer of this.#timers) clearTimeout(timer)
     this.claims.release()
-    for (const taskId of [...this.#watchers.keys()]) this.#ended(taskId)
-  }
-
-  #ended(taskId: string): void {
-    for (const callback of this.#watchers.get(taskId)?.callbacks ?? []) callback()
+    this.#watchers.release()
   }
 
   /** A delay ends in this many ms: whoever waits then looks. */
@@ -83,7 +74,7 @@ export class Wakeups {
   }
 
   #lookNow(): void {
-    if (this.claims.isEmpty && this.#watchers.size === 0) {
+    if (this.claims.isEmpty && this.#watchers.isEmpty) {
       clearInterval(this.#look)
       this.#look = undefined
       return
@@ -94,22 +85,13 @@ export class Wakeups {
 
   /** In a shared database a task may have ended in another process, and its hint been lost. */
   async #checkWatched(): Promise<void> {
-    const byTenant = new Map<number, string[]>()
-    for (const [taskId, { tenant }] of this.#watchers) {
-      byTenant.set(tenant, [...(byTenant.get(tenant) ?? []), taskId])
-    }
-    for (const [tenant, taskIds] of byTenant) {
+    for (const { tenant, taskIds } of this.#watchers.watched()) {
       try {
         const rows = await this.#engine.store.reads.statuses(tenant, taskIds)
-        for (const row of rows) if (isTerminal(row.status)) this.#ended(row.task_id)
+        for (const row of rows) if (isTerminal(row.status)) this.#watchers.ended(tenant, row.task_id)
       } catch (error) {
         this.#engine.report(error)
       }
     }
   }
-}
-
-interface Watch {
-  readonly tenant: number
-  readonly callbacks: Set<() => void>
 }

@@ -15,6 +15,18 @@ export function outputSchema(operation: Operation): JsonSchema {
 
 /** Places that take any JSON, or that only code can check, are open in the schema. */
 function schemaOf(schema: z.ZodType, io: 'input' | 'output'): JsonSchema {
-  const { $schema: _, ...rest } = z.toJSONSchema(schema, { io, unrepresentable: 'any' })
+  const { $schema: _, ...rest } = z.toJSONSchema(schema, {
+    io,
+    unrepresentable: 'any',
+    override: ({ jsonSchema }) => shorten(jsonSchema),
+  })
   return rest
+}
+
+/** Leaves out what the rest of a schema says already: it is read by models, and paid for by the token. */
+function shorten(schema: z.core.JSONSchema.BaseSchema): void {
+  if (schema.format === 'date-time') delete schema.pattern
+  if (schema.minimum === Number.MIN_SAFE_INTEGER) delete schema.minimum
+  if (schema.maximum === Number.MAX_SAFE_INTEGER) delete schema.maximum
+  delete schema.readOnly
 }

@@ -33,6 +33,8 @@ export interface Reads {
   obligations(tenant: number, principal: PrincipalKey, after: number, limit: number): Promise<Receipt[]>
   relationship(tenant: number, principal: PrincipalKey): Promise<Relationship | undefined>
   counters(tenant: number): Promise<Tenant>
+  /** When the oldest of the tasks that stand first in their lanes was created; null if none is ready. */
+  headOfLine(tenant: number): Promise<number | null>
 }
 
 export interface TaskRecord {

@@ -1,7 +1,12 @@
-import pg from 'pg'
 import { afterAll, beforeAll, describe } from 'vitest'
 import { openPostgresStore } from '../../src/store/postgres/store.ts'
-import { type FreshDatabase, freshDatabase, postgresUrl, restrictedRole } from '../support/postgres.ts'
+import {
+  emptyDatabase,
+  type FreshDatabase,
+  freshDatabase,
+  postgresUrl,
+  restrictedRole,
+} from '../support/postgres.ts'
 import { describeStore } from './conformance.ts'
 
 type Login = (url: string) => string | Promise<string>
@@ -22,18 +27,7 @@ function describeOn(name: string, login: Login): void {
 
     describeStore('store', async () => ({
       open: (options) => openPostgresStore({ url, ...options }),
-      cleanup: () => deleteEverything(database.url),
+      cleanup: () => emptyDatabase(database.url),
     }))
   })
-}
-
-async function deleteEverything(url: string): Promise<void> {
-  const client = new pg.Client({ connectionString: url })
-  await client.connect()
-  const { rows } = await client.query<{ statement: string }>(
-    `SELECT format('DELETE FROM %I', tablename) AS statement FROM pg_tables
-     WHERE schemaname = 'public' AND tablename <> 'migrations'`,
-  )
-  await client.query(rows.map((row) => row.statement).join(';'))
-  await client.end()
 }

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, describe } from 'vitest'
+import { afterAll, afterEach, describe } from 'vitest'
 import type { Draw } from '../../src/core/ids.ts'
 import type { Caller, PrincipalKind, Role } from '../../src/core/principal.ts'
 import type { Settings } from '../../src/core/settings.ts'
@@ -9,7 +9,7 @@ import { type Gate, openGate } from '../../src/gate/gate.ts'
 import { openPostgresStore } from '../../src/store/postgres/store.ts'
 import { openSqliteStore } from '../../src/store/sqlite/store.ts'
 import type { Store } from '../../src/store/store.ts'
-import { freshDatabase, postgresUrl } from './postgres.ts'
+import { emptyDatabase, type FreshDatabase, freshDatabase, postgresUrl } from './postgres.ts'
 
 /** A clock that stands still until it is told to go on. */
 export class ManualClock {
@@ -53,13 +53,24 @@ const DATABASES: Record<string, () => Promise<Database>> = {
   postgres: postgresDatabase,
 }
 
-/** Runs the same tests on every store. Each call of `open` gives a gate over an empty database. */
-export function describeGates(name: string, define: (open: Open, storeName: string) => void): void {
+/**
+ * Runs the same tests on every store, or on those that are named. Each call of `open` gives a gate over an empty
+ * database.
+ */
+export function describeGates(
+  name: string,
+  define: (open: Open, storeName: string) => void,
+  storeNames: readonly string[] = Object.keys(DATABASES),
+): void {
   for (const [storeName, create] of Object.entries(DATABASES)) {
+    if (!storeNames.includes(storeName)) continue
     describe.skipIf(storeName === 'postgres' && !postgresUrl())(`${name} on ${storeName}`, () => {
       const closers: (() => Promise<unknown>)[] = []
       afterEach(async () => {
         for (const close of closers.splice(0).reverse()) await close()
+      })
+      afterAll(async () => {
+        for (const database of free.splice(0)) await database.drop()
       })
       define(async (options = {}) => {
         const database = await create()
@@ -101,11 +112,17 @@ async function sqliteDatabase(): Promise<Database> {
   }
 }
 
+/** Databases that are empty again, to be used by the next test of this file. */
+const free: FreshDatabase[] = []
+
 async function postgresDatabase(): Promise<Database> {
-  const database = await freshDatabase('gate')
+  const database = free.pop() ?? (await freshDatabase('gate'))
   return {
     store: (options) => openPostgresStore({ url: database.url, ...options }),
-    drop: () => database.drop(),
+    async drop() {
+      await emptyDatabase(database.url)
+      free.push(database)
+    },
   }
 }
 

@@ -64,3 +64,15 @@ async function execute(url: string, ...statements: string[]): Promise<void> {
     await client.end()
   }
 }
+
+/** Deletes all rows but the record of the migrations. Much faster than a new database. */
+export async function emptyDatabase(url: string): Promise<void> {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  const { rows } = await client.query<{ statement: string }>(
+    `SELECT format('DELETE FROM %I', tablename) AS statement FROM pg_tables
+     WHERE schemaname = 'public' AND tablename <> 'migrations'`,
+  )
+  await client.query(rows.map((row) => row.statement).join(';'))
+  await client.end()
+}

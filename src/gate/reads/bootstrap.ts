@@ -117,7 +117,8 @@ async function readInbox(
   const acknowledged = await engine.reading(() =>
     reads.children(tenant.tenant, seqs, ['receipt.acknowledged']),
   )
-  const settled = new Set(acknowledged.map((child) => child.parent))
+  const own = acknowledged.filter((child) => child.from === principal)
+  const settled = new Set(own.map((child) => child.parent))
   const unsettled = candidates.filter((receipt) => !settled.has(receipt.seq))
   const inbox = unsettled.slice(0, limit).sort((a, b) => a.seq - b.seq)
   const last = since === undefined || unsettled.length > limit ? inbox.at(-1) : recent.at(-1)

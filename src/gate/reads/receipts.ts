@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { Fault, invalid } from '../../core/errors.ts'
-import { checkRole, checkSelf, forbidden, seesAll } from '../../core/policy.ts'
+import { checkReader, checkRole, checkSelf, forbidden, seesAll } from '../../core/policy.ts'
 import { type Caller, PRINCIPAL_KINDS, type PrincipalKey, principalKey } from '../../core/principal.ts'
 import { RECEIPT_TYPES, type Receipt } from '../../core/receipt.ts'
 import { terminatorsOf } from '../../core/termination.ts'
@@ -9,6 +9,7 @@ import type { Engine } from '../engine.ts'
 import { parse, taskId, text } from '../input.ts'
 import type { ReceiptView } from '../shapes.ts'
 import { receiptView } from '../view.ts'
+import { readTask } from './get-task.ts'
 import { pageLimit } from './paging.ts'
 import { findReceipts } from './receipt-search.ts'
 
@@ -84,7 +85,7 @@ export async function checkTerminator(
   return { has_terminator: true, terminator: receiptView(tenant, terminator) }
 }
 
-/** A receipt is shown to both its parties. */
+/** A receipt is shown to both its parties, and to those who may see its task. */
 async function readReceipt(engine: Engine, caller: Caller, input: unknown) {
   checkRole(caller, 'receipts')
   const { receipt_id } = parse(getReceiptInput, input)
@@ -94,8 +95,10 @@ async function readReceipt(engine: Engine, caller: Caller, input: unknown) {
   const receipt = await engine.reading(() => engine.store.reads.receipt(tenant.tenant, seq))
   if (receipt === undefined) throw absent()
   const self = principalKey(caller.principal)
-  if (!seesAll(caller.role) && receipt.to !== self && receipt.from !== self)
-    throw forbidden('admin', caller.role)
+  if (!seesAll(caller.role) && receipt.to !== self && receipt.from !== self) {
+    if (receipt.task_id === null) throw forbidden('admin', caller.role)
+    checkReader((await readTask(engine, tenant, receipt.task_id)).task, caller)
+  }
   return { tenant, receipt }
 }
 

@@ -53,7 +53,7 @@ async function appliedNumber(client: pg.Client, newest: number): Promise<number>
   return applied
 }
 
-function knownMigrations(): Migration[] {
+export function knownMigrations(): Migration[] {
   return readdirSync(FOLDER)
     .filter((name) => /^\d{4}_\w+\.sql$/.test(name))
     .map((name) => ({ number: Number.parseInt(name, 10), name }))

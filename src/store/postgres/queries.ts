@@ -60,6 +60,20 @@ export const queries = {
   counters: `
     SELECT tenant, salt, seq, clock, open_tasks, active_leases, lanes FROM tenants WHERE tenant = $1`,
 
+  head_of_line: `
+    SELECT min(s.created_at) AS created_at FROM lanes l
+    CROSS JOIN LATERAL (
+      SELECT seq FROM tasks
+      WHERE tenant = l.tenant AND pool = l.lane AND status = 'queued' AND wake_at IS NULL AND pool > 0
+      ORDER BY rank, seq LIMIT 1
+    ) t
+    CROSS JOIN LATERAL (
+      SELECT created_at FROM task_specs WHERE tenant = l.tenant AND seq = t.seq
+      -- Keeps the planner from starting with this table.
+      OFFSET 0
+    ) s
+    WHERE l.tenant = $1 AND l.type IS NULL`,
+
   due: `
     SELECT t.tenant, t.task_id FROM tenants n
     CROSS JOIN LATERAL (

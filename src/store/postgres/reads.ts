@@ -76,6 +76,8 @@ export function readsOn(pool: pg.Pool): Reads {
       if (row === undefined) throw new StoreError('unavailable', `there is no tenant ${tenant}`)
       return row
     },
+    headOfLine: async (tenant) =>
+      (await find<{ created_at: number | null }>(tenant, 'head_of_line', tenant))?.created_at ?? null,
   }
 }
 

@@ -42,7 +42,7 @@ export function migrate(database: Database, now: number): void {
   }
 }
 
-function knownMigrations(): Migration[] {
+export function knownMigrations(): Migration[] {
   return readdirSync(FOLDER)
     .filter((name) => /^\d{4}_\w+\.sql$/.test(name))
     .map((name) => ({ number: Number.parseInt(name, 10), name }))

@@ -62,6 +62,13 @@ export const CHILDREN = `SELECT p.parent, r.seq, r.receipt_type, r."from" FROM r
   CROSS JOIN receipts r ON r.tenant = p.tenant AND r.seq = p.child
   WHERE p.tenant = ? AND p.parent = ? ORDER BY p.child`
 
+export const HEAD_OF_LINE = `SELECT min(s.created_at) AS created_at FROM lanes l
+  CROSS JOIN task_specs s ON s.tenant = l.tenant AND s.seq = (
+    SELECT t.seq FROM tasks t INDEXED BY tasks_ready_any
+    WHERE t.tenant = l.tenant AND t.pool = l.lane AND t.status = 'queued' AND t.wake_at IS NULL
+    ORDER BY t.rank, t.seq LIMIT 1)
+  WHERE l.tenant = ? AND l.type IS NULL`
+
 /**
  * Each read is synchronous and this process is the only writer, so the statements of one read see the same state.
  */
@@ -86,6 +93,8 @@ export function prepareReads(database: Database): Reads {
   const obligations = database.prepare(OBLIGATIONS)
   const relationship = database.prepare('SELECT * FROM relationships WHERE tenant = ? AND principal = ?')
   const counters = database.prepare(`SELECT ${TENANT_COLUMNS} FROM tenants WHERE tenant = ?`)
+
+  const headOfLine = database.prepare(HEAD_OF_LINE)
 
   const findRecord = (tenant: number, taskId: string): TaskRecord | undefined => {
     const task = findTask(tenant, taskId)
@@ -129,6 +138,8 @@ export function prepareReads(database: Database): Reads {
         if (row === undefined) throw new Error(`there is no tenant ${tenant}`)
         return row
       }),
+    headOfLine: async (tenant) =>
+      attemptAvailable(() => (headOfLine.get(tenant) as { created_at: number | null }).created_at),
   }
 }
 

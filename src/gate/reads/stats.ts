@@ -1,0 +1,28 @@
+import type { Engine } from '../engine.ts'
+
+export interface Stats {
+  readonly open_tasks: number
+  readonly active_leases: number
+  /** When the task that waits longest at the head of its lane was created; null if none is ready. */
+  readonly oldest_ready_at: number | null
+  readonly waiting_claims: number
+}
+
+export async function stats(engine: Engine): Promise<Stats> {
+  const { reads } = engine.store
+  const all = await engine.reading(() =>
+    Promise.all(
+      engine.knownTenants.map(async ({ tenant }) => {
+        const [counters, head] = await Promise.all([reads.counters(tenant), reads.headOfLine(tenant)])
+        return { ...counters, head }
+      }),
+    ),
+  )
+  const heads = all.flatMap(({ head }) => (head === null ? [] : [head]))
+  return {
+    open_tasks: all.reduce((sum, { open_tasks }) => sum + open_tasks, 0),
+    active_leases: all.reduce((sum, { active_leases }) => sum + active_leases, 0),
+    oldest_ready_at: heads.length === 0 ? null : Math.min(...heads),
+    waiting_claims: engine.wakeups.claims.count,
+  }
+}

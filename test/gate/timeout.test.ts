@@ -1,0 +1,55 @@
+import { expect, it } from 'vitest'
+import { describeGates } from '../support/gates.ts'
+import { at, failTask, hold, lease, look, openTasks, receiptsOf } from '../support/steps.ts'
+
+describeGates('work that takes longer than its task allows', (open) => {
+  it('holds no lease beyond that, and is tried again like a failure', async () => {
+    const { gate, clock } = await open()
+    const offer = await hold(gate, { timeout_seconds: 60 }, { lease_ttl_seconds: 600 })
+    expect(offer).toMatchObject({ expires_in_ms: 60_000, timeout_seconds: 60 })
+    expect(await look(gate, offer)).toMatchObject({ timeout_at: offer.expires_at })
+    clock.advance(60)
+    await gate.sweep()
+    expect(await look(gate, offer)).toMatchObject({
+      status: 'queued',
+      attempt: 1,
+      expiry_count: 0,
+      timeout_at: null,
+      next_eligible_at: new Date(clock.now + 15_000).toISOString(),
+    })
+    expect(at(await receiptsOf(gate, offer), -1)).toMatchObject({
+      receipt_type: 'task.retry_scheduled',
+      from: { kind: 'service', id: 'asyncgate' },
+      body: { error: { code: 'EXECUTION_TIMEOUT' } },
+    })
+  })
+
+  it('fails for good when no attempt is left', async () => {
+    const { gate, clock } = await open()
+    const offer = await hold(gate, { timeout_seconds: 60, max_attempts: 1 })
+    clock.advance(60)
+    await gate.sweep()
+    expect(await look(gate, offer)).toMatchObject({
+      status: 'failed',
+      dead_letter: true,
+      result: { error: { code: 'EXECUTION_TIMEOUT' } },
+    })
+    expect(await openTasks(gate)).toEqual([])
+  })
+
+  it('is timed anew in each attempt', async () => {
+    const { gate, clock } = await open()
+    const first = await hold(gate, { timeout_seconds: 100 })
+    clock.advance(90)
+    await failTask(gate, first, { retryable: true, retry_after_seconds: 0 })
+    expect(await lease(gate)).toMatchObject({ expires_in_ms: 100_000 })
+  })
+
+  it('is told from a lease that lapsed earlier, however late that is noticed', async () => {
+    const { gate, clock } = await open()
+    const offer = await hold(gate, { timeout_seconds: 600, max_attempts: 1 }, { lease_ttl_seconds: 10 })
+    clock.advance(3600)
+    await gate.sweep()
+    expect(await look(gate, offer)).toMatchObject({ status: 'queued', attempt: 0, expiry_count: 1 })
+  })
+})
