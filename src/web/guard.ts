@@ -10,17 +10,26 @@ export interface GuardSettings {
 
 const LOOPBACK = new Set(['localhost', '127.0.0.1', '[::1]'])
 
+/** The host of a header that needs no parsing: a name or IPv4 address, and a port. */
+const PLAIN_HOST = /^([a-z0-9.-]+)(?::\d{1,5})?$/
+
 /** Keeps web pages of strangers out: a page that was made to call us names its own host or origin. */
 export function checkHostAndOrigin(headers: IncomingHttpHeaders, settings: GuardSettings): void {
-  const host = hostName(`http://${headers.host ?? ''}`)
+  const given = headers.host ?? ''
+  const host = PLAIN_HOST.exec(given)?.[1] ?? hostName(`http://${given}`)
   if (host === undefined || !(LOOPBACK.has(host) || settings.allowed_hosts.includes(host))) {
     throw new Fault('FORBIDDEN', { header: 'Host' }, 'The Host header is not an allowed one.')
   }
   const { origin } = headers
-  if (origin === undefined || settings.allowed_origins.includes(origin)) return
+  if (origin === undefined || isAllowedOrigin(origin, settings)) return
   if (!LOOPBACK.has(hostName(origin) ?? '')) {
     throw new Fault('FORBIDDEN', { header: 'Origin' }, 'The Origin header is not an allowed one.')
   }
+}
+
+/** Whether pages of this origin may read answers too, and not only call. */
+export function isAllowedOrigin(origin: string | undefined, settings: GuardSettings): boolean {
+  return origin !== undefined && settings.allowed_origins.includes(origin)
 }
 
 function hostName(url: string): string | undefined {

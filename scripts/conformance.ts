@@ -1,0 +1,146 @@
+/**
+ * Runs the official conformance suite of MCP against the fixture server, with the fast path on and off, and fails
+ * unless every scenario that a revision requires of servers has run and passed.
+ */
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { parse } from 'yaml'
+import { z } from 'zod'
+
+const run = promisify(execFile)
+const here = (path: string) => fileURLToPath(new URL(`../${path}`, import.meta.url))
+const SUITE = 'node_modules/@modelcontextprotocol/conformance'
+
+interface Round {
+  readonly name: string
+  readonly revision: string
+  readonly flags: readonly string[]
+  /** Scenarios that the server under test does not offer, and why. */
+  readonly leftOut?: { readonly scenarios: readonly string[]; readonly because: string }
+}
+
+/** The gate serves older revisions without sessions; what needs one is proved on the same stack with sessions. */
+const withoutSessions = {
+  scenarios: [
+    'tools-call-with-logging',
+    'tools-call-with-progress',
+    'tools-call-sampling',
+    'tools-call-elicitation',
+    'elicitation-sep1034-defaults',
+    'elicitation-sep1330-enums',
+    'server-sse-multiple-streams',
+  ],
+  because: 'the server speaks first in them, which needs a session',
+}
+
+const sets: readonly Omit<Round, 'flags'>[] = [
+  { name: '2026-07-28', revision: '2026-07-28' },
+  { name: '2025-11-25', revision: '2025-11-25' },
+]
+const rounds: readonly Round[] = [
+  ...sets.flatMap((set) => [
+    { ...set, name: `${set.name}, fast path on`, flags: [] },
+    { ...set, name: `${set.name}, fast path off`, flags: ['--no-fast-path'] },
+  ]),
+  {
+    name: '2025-11-25, as the gate serves it',
+    revision: '2025-11-25',
+    flags: ['--no-sessions'],
+    leftOut: withoutSessions,
+  },
+]
+
+const Requirements = z.object({ server: z.array(z.string()) })
+const Checks = z.array(z.object({ id: z.string(), status: z.string(), errorMessage: z.string().optional() }))
+type Checks = z.infer<typeof Checks>
+
+/** The suite needs Node 22; on an older one it runs under the npm package `node`. */
+async function suiteNode(): Promise<string> {
+  if (Number.parseInt(process.versions.node, 10) >= 22) return process.execPath
+  const { stdout } = await run('npx', ['--yes', '-p', 'node@24', 'node', '-p', 'process.execPath'])
+  return stdout.trim()
+}
+
+async function startFixture(flags: readonly string[]) {
+  const script = here('test/conformance/fixture-server.ts')
+  const child = spawn(process.execPath, ['--import', 'tsx', script, ...flags], {
+    stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
+  })
+  if (child.stdout === null) throw new Error('The fixture server has no output')
+  const lines = createInterface({ input: child.stdout })
+  const ended = once(child, 'exit').then(() => {
+    throw new Error('The fixture server ended')
+  })
+  ended.catch(() => {})
+  const [url] = await Promise.race([once(lines, 'line'), ended])
+  return { url: z.string().parse(url), stop: () => child.kill() }
+}
+
+/** The checks of each scenario that ran. */
+async function runSuite(node: string, url: string, revision: string): Promise<Map<string, Checks>> {
+  const results = mkdtempSync(join(tmpdir(), 'conformance-'))
+  const options = ['server', '--url', url, '--requirements', revision, '-o', results]
+  try {
+    // What counts is in the results: its exit code is 0 even if it skipped everything.
+    await run(node, [here(`${SUITE}/dist/index.js`), ...options], { maxBuffer: 64 * 1024 * 1024 }).catch(
+      () => {},
+    )
+    return new Map(
+      readdirSync(results).flatMap((folder) => {
+        const file = join(results, folder, 'checks.json')
+        // A scenario that was skipped leaves an empty folder.
+        if (!existsSync(file)) return []
+        const scenario = folder.replace(/^server-/, '').replace(/-\d{4}-\d\d-\d\dT[\d-]+Z$/, '')
+        return [[scenario, Checks.parse(JSON.parse(readFileSync(file, 'utf8')))]]
+      }),
+    )
+  } finally {
+    rmSync(results, { recursive: true, force: true })
+  }
+}
+
+const count = (checks: Checks, status: string) => checks.filter((check) => check.status === status).length
+
+/** Why a scenario does not count as passed; undefined if it does. */
+function problem(checks: Checks | undefined): string | undefined {
+  if (checks === undefined) return 'did not run'
+  const failures = checks.filter((check) => check.status === 'FAILURE')
+  if (failures.length > 0) return failures.map((check) => `${check.id}: ${check.errorMessage}`).join('; ')
+  return count(checks, 'SUCCESS') === 0 ? 'checked nothing' : undefined
+}
+
+async function runRound(node: string, round: Round): Promise<boolean> {
+  const file = here(`${SUITE}/requirements/${round.revision}.yaml`)
+  const { server } = Requirements.parse(parse(readFileSync(file, 'utf8')))
+  const required = server.filter((scenario) => !round.leftOut?.scenarios.includes(scenario))
+  const fixture = await startFixture(round.flags)
+  const results = await runSuite(node, fixture.url, round.revision).finally(fixture.stop)
+
+  const problems = required.flatMap((scenario) => {
+    const found = problem(results.get(scenario))
+    return found ? [`  ${scenario}: ${found}`] : []
+  })
+  const checks = required.flatMap((scenario) => results.get(scenario) ?? [])
+  const others = [...results].filter(([scenario]) => !server.includes(scenario))
+  const othersPassed = others.filter(([, checks]) => problem(checks) === undefined)
+  console.log(
+    `${round.name}: ${required.length - problems.length} of ${required.length} required scenarios passed ` +
+      `(checks: ${count(checks, 'SUCCESS')} passed, ${count(checks, 'FAILURE')} failed, ` +
+      `${count(checks, 'WARNING')} warnings); not scored: ${othersPassed.length} of ${others.length}`,
+  )
+  if (round.leftOut)
+    console.log(`  left out, ${round.leftOut.because}: ${round.leftOut.scenarios.join(', ')}`)
+  for (const line of problems) console.log(line)
+  return required.length > 0 && problems.length === 0
+}
+
+const node = await suiteNode()
+let passed = true
+for (const round of rounds) passed = (await runRound(node, round)) && passed
+if (!passed) process.exitCode = 1

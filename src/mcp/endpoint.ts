@@ -1,0 +1,176 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import {
+  classifyInboundRequest,
+  createMcpHandler,
+  isJsonContentType,
+  type McpHttpHandler,
+  type ServerEventBus,
+} from '@modelcontextprotocol/server'
+import type { Authenticator } from '../auth/credential.ts'
+import { Fault } from '../core/errors.ts'
+import type { Gate } from '../gate/gate.ts'
+import { checkMediaType, readBody } from '../web/body.ts'
+import { checkHostAndOrigin, type GuardSettings } from '../web/guard.ts'
+import { FastPath } from './fast-path.ts'
+import { type LegacyLeg, statelessLeg } from './legacy.ts'
+import { isToolCall, type Message, readMessage, tokenOf } from './message.ts'
+import { createServer, type Face, gateFace } from './server.ts'
+import type { Call } from './tool.ts'
+import { gateTools, type ToolNames } from './tools.ts'
+import { serveWeb } from './web-bridge.ts'
+import {
+  acceptsJson,
+  BROKEN,
+  headerOf,
+  NOT_ACCEPTABLE,
+  refusal,
+  requestIdOf,
+  sendRefusal,
+  UNPARSABLE,
+} from './wire.ts'
+
+interface HttpOptions {
+  readonly authenticator: Authenticator
+  readonly guard: GuardSettings
+  readonly maxBodyBytes: number
+  /** Off, everything goes through the SDK; answers are the same. */
+  readonly fastPath?: boolean
+  /** Hears of errors that callers are not told. */
+  readonly onError?: (error: unknown) => void
+}
+
+export interface McpEndpointOptions extends HttpOptions {
+  readonly gate: Gate
+  readonly toolNames?: ToolNames
+}
+
+export interface EndpointOptions extends HttpOptions {
+  readonly face: Face
+  /** Who serves the older revisions; without sessions unless said otherwise. */
+  readonly legacy?: LegacyLeg
+  /** Changes that subscribers hear of. */
+  readonly bus?: ServerEventBus
+}
+
+export type McpEndpoint = Pick<Endpoint, 'handle' | 'close'>
+
+/** The MCP endpoint of a gate, for every revision of the protocol. */
+export function createMcpEndpoint({ gate, toolNames, ...options }: McpEndpointOptions): McpEndpoint {
+  const tools = gateTools({ gate, toolNames, onError: options.onError ?? (() => {}) })
+  const endpoint = new Endpoint({ ...options, face: gateFace(tools) })
+  return {
+    handle: (request, response) => endpoint.handle(request, response),
+    close: () => endpoint.close(),
+  }
+}
+
+/** MCP over HTTP: guards, credential and body first, then whoever serves the revision that the request is for. */
+export class Endpoint {
+  readonly #options: EndpointOptions
+  readonly #fastPath: FastPath | undefined
+  readonly #legacy: LegacyLeg
+  readonly #modern: McpHttpHandler
+  /** The SDK makes a server for each web request; this is how it gets to know the call. */
+  readonly #calls = new WeakMap<Request, Call>()
+  readonly #open = new Map<AbortController, Promise<void>>()
+  #stopping = false
+
+  constructor(options: EndpointOptions) {
+    this.#options = options
+    this.#fastPath = (options.fastPath ?? true) ? new FastPath(options.face) : undefined
+    this.#legacy = options.legacy ?? statelessLeg(options.face)
+    this.#modern = createMcpHandler(
+      ({ requestInfo }) => {
+        const call = requestInfo && this.#calls.get(requestInfo)
+        if (call === undefined) throw new Error('A request without its call')
+        return createServer(options.face, ({ mcpReq }) => during(call, mcpReq.signal))
+      },
+      { legacy: 'reject', ...(options.bus && { bus: options.bus }) },
+    )
+  }
+
+  /** Never rejects; what goes wrong becomes an answer. */
+  async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const controller = new AbortController()
+    if (this.#stopping) controller.abort()
+    response.once('close', () => {
+      if (!response.writableFinished) controller.abort()
+    })
+    const served = this.#serve(request, response, controller.signal)
+    this.#open.set(controller, served)
+    await served
+    this.#open.delete(controller)
+  }
+
+  /** Ends what waits, now and from now on. Resolves when the requests that run are answered. */
+  async close(): Promise<void> {
+    this.#stopping = true
+    for (const controller of this.#open.keys()) controller.abort()
+    await Promise.all(this.#open.values())
+  }
+
+  async #serve(request: IncomingMessage, response: ServerResponse, signal: AbortSignal): Promise<void> {
+    const requestId = requestIdHeader(response)
+    let message: Message | undefined
+    try {
+      checkHostAndOrigin(request.headers, this.#options.guard)
+      if (request.method === 'POST') {
+        checkPost(request)
+        if (!acceptsJson(request.headers)) return sendRefusal(response, NOT_ACCEPTABLE)
+        message = readMessage(await readBody(request, this.#options.maxBodyBytes))
+        if (message === undefined) return sendRefusal(response, UNPARSABLE)
+      }
+      const credential = this.#options.authenticator.authenticate(request.headers, tokenOf(message?.body))
+      if (message?.flaw && !isToolCall(message.body)) throw message.flaw
+      await this.#route(request, response, message, { credential, signal, requestId, flaw: message?.flaw })
+    } catch (error) {
+      const expected = error instanceof Fault
+      if (!expected) this.#options.onError?.(error)
+      sendRefusal(response, expected ? refusal(error, requestId) : BROKEN, requestIdOf(message?.body))
+    } finally {
+      // Without the rest of its body the connection could not be used again.
+      if (!request.complete) request.resume()
+    }
+  }
+
+  async #route(
+    request: IncomingMessage,
+    response: ServerResponse,
+    message: Message | undefined,
+    call: Call,
+  ): Promise<void> {
+    const { headers, method = '' } = request
+    const body = message?.body
+    if (await this.#fastPath?.serve(headers, body, call, response)) return
+    const version = headerOf(headers, 'mcp-protocol-version')
+    const { kind } = classifyInboundRequest({
+      httpMethod: method,
+      body,
+      ...(version !== undefined && { protocolVersionHeader: version }),
+    })
+    if (kind === 'legacy') {
+      return this.#legacy(request, response, body, (signal) => during(call, signal))
+    }
+    await serveWeb(request, response, body, (web) => {
+      this.#calls.set(web, call)
+      return this.#modern.fetch(web, { parsedBody: body })
+    })
+  }
+}
+
+function checkPost(request: IncomingMessage): void {
+  checkMediaType(request)
+  const type = request.headers['content-type'] ?? null
+  // The SDK takes no other kind of JSON.
+  if (!isJsonContentType(type)) throw new Fault('UNSUPPORTED_MEDIA_TYPE', { content_type: type })
+}
+
+/** The call, over when the SDK says so too. */
+function during(call: Call, signal: AbortSignal): Call {
+  return { ...call, signal: AbortSignal.any([call.signal, signal]) }
+}
+
+function requestIdHeader(response: ServerResponse): string | undefined {
+  const id = response.getHeader('x-request-id')
+  return typeof id === 'string' ? id : undefined
+}

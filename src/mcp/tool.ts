@@ -1,0 +1,49 @@
+import type { CallToolResult, Tool } from '@modelcontextprotocol/server'
+import type { Fields } from '../auth/caller.ts'
+import type { Credential } from '../auth/credential.ts'
+import { Fault } from '../core/errors.ts'
+
+/** What is known about a call besides the arguments of the tool. */
+export interface Call {
+  readonly credential: Credential
+  /** Aborted when the client has gone or the server stops. */
+  readonly signal: AbortSignal
+  readonly requestId?: string | undefined
+  /** What is wrong with the text of the request although it is JSON, such as a key that appears twice. */
+  readonly flaw?: Fault | undefined
+}
+
+export type RunTool = (args: Fields, call: Call) => Promise<CallToolResult>
+
+/** The tools of a server, as they are listed and as they are called. */
+export interface ToolTable {
+  readonly definitions: readonly Tool[]
+  find(name: string): RunTool | undefined
+}
+
+/** The answer as data and, for models that read text only, as its JSON. */
+export function answered(answer: object): CallToolResult {
+  return { content: [{ type: 'text', text: JSON.stringify(answer) }], structuredContent: { ...answer } }
+}
+
+/** Models can act on an error only if it is a result of the tool, with the hint in it. */
+export function refused(fault: Fault, requestId?: string): CallToolResult {
+  return { ...answered(errorBody(fault, requestId)), isError: true }
+}
+
+/** The same as the body of an error in REST. */
+export function errorBody(fault: Fault, requestId?: string): object {
+  const { required_role, your_role } = fault.details
+  return {
+    ...fault.toJSON(),
+    ...(required_role !== undefined && { required_role, your_role }),
+    ...(requestId !== undefined && { request_id: requestId }),
+  }
+}
+
+/** Anything that is not a Fault is a bug: the caller hears of it, but not what it says. */
+export function asFault(error: unknown, onError: (error: unknown) => void): Fault {
+  if (error instanceof Fault) return error
+  onError(error)
+  return new Fault('INTERNAL_ERROR')
+}

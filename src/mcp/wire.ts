@@ -1,0 +1,84 @@
+import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
+import { INTERNAL_ERROR, INVALID_REQUEST, PARSE_ERROR } from '@modelcontextprotocol/server'
+import { ERRORS, type Fault } from '../core/errors.ts'
+import { errorBody } from './tool.ts'
+
+export type RequestId = string | number
+
+/** An answer to a request that never reaches a tool. */
+export interface Refusal {
+  readonly status: number
+  readonly code: number
+  readonly message: string
+  readonly data?: object
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+export const UNPARSABLE: Refusal = { status: 400, code: PARSE_ERROR, message: 'The body is not JSON.' }
+export const BROKEN: Refusal = { status: 500, code: INTERNAL_ERROR, message: 'Internal server error' }
+export const NOT_ACCEPTABLE: Refusal = {
+  status: 406,
+  code: 406,
+  message: 'Answers are application/json, which the Accept header does not allow.',
+}
+
+const HEADERS: Readonly<Record<number, Readonly<Record<string, string>>>> = {
+  401: { 'www-authenticate': 'Bearer realm="asyncgate"' },
+  405: { allow: 'POST' },
+}
+
+/** The contract's error as the data of a JSON-RPC error, whose code must not be one of those the protocol keeps. */
+export function refusal(fault: Fault, requestId?: string): Refusal {
+  const status = ERRORS[fault.code].http
+  const code = status === 400 ? INVALID_REQUEST : status
+  const headers = HEADERS[status]
+  return {
+    status,
+    code,
+    message: fault.message,
+    data: errorBody(fault, requestId),
+    ...(headers && { headers }),
+  }
+}
+
+export function sendRefusal(response: ServerResponse, refusal: Refusal, id: RequestId | null = null): void {
+  const { status, code, message, data, headers } = refusal
+  const body = { jsonrpc: '2.0', id, error: { code, message, ...(data && { data }) } }
+  sendJson(response, status, JSON.stringify(body), headers)
+}
+
+export function sendJson(
+  response: ServerResponse,
+  status: number,
+  text: string,
+  headers: Readonly<Record<string, string>> = {},
+): void {
+  if (response.headersSent || response.destroyed) return
+  response.writeHead(status, {
+    ...headers,
+    'content-type': 'application/json',
+    'content-length': Buffer.byteLength(text),
+    'cache-control': 'no-store',
+  })
+  response.end(text)
+}
+
+export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** The id of a single request; an error about anything else has none. */
+export function requestIdOf(body: unknown): RequestId | null {
+  if (!isObject(body) || typeof body.method !== 'string') return null
+  return typeof body.id === 'string' || typeof body.id === 'number' ? body.id : null
+}
+
+export function headerOf(headers: IncomingHttpHeaders, name: string): string | undefined {
+  const value = headers[name]
+  return typeof value === 'string' ? value : undefined
+}
+
+/** All answers to plain calls are JSON. */
+export function acceptsJson({ accept }: IncomingHttpHeaders): boolean {
+  return accept === undefined || /(application|\*)\/(json|\*)/i.test(accept)
+}

@@ -1,0 +1,174 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { createServer } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { onTestFinished } from 'vitest'
+import { z } from 'zod'
+import { Authenticator } from '../../src/auth/credential.ts'
+import { type Gate, openGate } from '../../src/gate/gate.ts'
+import { createMcpEndpoint, type McpEndpoint, type McpEndpointOptions } from '../../src/mcp/endpoint.ts'
+import { openSqliteStore } from '../../src/store/sqlite/store.ts'
+
+export const MODERN = '2026-07-28'
+
+export const META = {
+  'io.modelcontextprotocol/protocolVersion': MODERN,
+  'io.modelcontextprotocol/clientCapabilities': {},
+  'io.modelcontextprotocol/clientInfo': { name: 'test', version: '1' },
+}
+
+export interface Post {
+  readonly body: unknown
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+export interface Answer {
+  readonly status: number
+  readonly headers: Headers
+  readonly body: z.infer<typeof Reply> | undefined
+}
+
+/** An answer of JSON-RPC, as far as tests look into it. */
+const Reply = z.looseObject({
+  id: z.union([z.string(), z.number()]).nullish(),
+  result: z
+    .looseObject({
+      isError: z.boolean().optional(),
+      content: z.array(z.looseObject({ type: z.string(), text: z.string() })).optional(),
+      structuredContent: z.record(z.string(), z.unknown()).optional(),
+    })
+    .optional(),
+  error: z
+    .looseObject({
+      code: z.number(),
+      message: z.string(),
+      data: z.record(z.string(), z.unknown()).optional(),
+    })
+    .optional(),
+})
+
+export interface Options {
+  readonly fastPath?: boolean
+  readonly toolNames?: 'dot' | 'underscore'
+  readonly apiKey?: string
+  readonly maxBodyBytes?: number
+  readonly allowed?: { readonly hosts: readonly string[]; readonly origins: readonly string[] }
+  readonly requestId?: string
+  /** Puts something between the endpoint and the gate. */
+  readonly wrap?: (gate: Gate) => Gate
+}
+
+export class McpServer {
+  readonly url: string
+  readonly gate: Gate
+  readonly endpoint: McpEndpoint
+  readonly errors: unknown[]
+  readonly close: () => Promise<void>
+
+  constructor(url: string, gate: Gate, endpoint: McpEndpoint, errors: unknown[], close: () => Promise<void>) {
+    this.url = url
+    this.gate = gate
+    this.endpoint = endpoint
+    this.errors = errors
+    this.close = close
+  }
+
+  async post({ body, headers = {} }: Post, signal?: AbortSignal): Promise<Answer> {
+    const response = await fetch(this.url, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', ...headers },
+      body: typeof body === 'string' ? body : JSON.stringify(body),
+      ...(signal && { signal }),
+    })
+    const text = await response.text()
+    return {
+      status: response.status,
+      headers: response.headers,
+      body: text === '' ? undefined : Reply.parse(JSON.parse(text)),
+    }
+  }
+
+  modern(method: string, params: object = {}, headers: Readonly<Record<string, string>> = {}, id = 1) {
+    return this.post(modernPost(method, params, headers, id))
+  }
+
+  call(name: string, args: object = {}, headers: Readonly<Record<string, string>> = {}) {
+    return this.post(modernCall(name, args, headers))
+  }
+}
+
+/** A request of the modern era as it should be, unless `headers` say otherwise. */
+export function modernPost(method: string, params: object = {}, headers = {}, id: number | string = 1): Post {
+  return {
+    body: { jsonrpc: '2.0', id, method, params: { _meta: META, ...params } },
+    headers: { 'mcp-protocol-version': MODERN, 'mcp-method': method, ...headers },
+  }
+}
+
+export function modernCall(name: string, args: object = {}, headers = {}, id: number | string = 1): Post {
+  return modernPost('tools/call', { name, arguments: args }, { 'mcp-name': name, ...headers }, id)
+}
+
+/** A call as a program sends it that only knows JSON-RPC. */
+export function bareCall(name: string, args: object = {}, id: number | string = 1): Post {
+  return { body: { jsonrpc: '2.0', id, method: 'tools/call', params: { name, arguments: args } } }
+}
+
+/** An endpoint over an empty database, on a port of its own, until the test ends. */
+export async function startMcp(options: Options = {}): Promise<McpServer> {
+  const server = await openMcp(options)
+  onTestFinished(() => server.close())
+  return server
+}
+
+export async function openMcp(options: Options = {}): Promise<McpServer> {
+  const folder = mkdtempSync(join(tmpdir(), 'asyncgate-mcp-'))
+  const gate = openGate({ store: await openSqliteStore({ path: join(folder, 'gate.db') }), sweeping: false })
+  const errors: unknown[] = []
+  const endpoint = createMcpEndpoint({
+    ...settings(options),
+    gate: options.wrap?.(gate) ?? gate,
+    onError: (error) => errors.push(error),
+  })
+  const server = createServer((request, response) => {
+    if (options.requestId !== undefined) response.setHeader('X-Request-Id', options.requestId)
+    void endpoint.handle(request, response)
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const address = z.object({ port: z.number() }).parse(server.address())
+  const url = `http://127.0.0.1:${address.port}/mcp`
+  return new McpServer(url, gate, endpoint, errors, async () => {
+    await endpoint.close()
+    server.closeAllConnections()
+    server.close()
+    await gate.close()
+    rmSync(folder, { recursive: true, force: true })
+  })
+}
+
+function settings({
+  apiKey,
+  fastPath,
+  toolNames,
+  maxBodyBytes,
+  allowed,
+}: Options): Omit<McpEndpointOptions, 'gate'> {
+  return {
+    authenticator: new Authenticator({ api_key: apiKey ?? null, allow_insecure_dev: apiKey === undefined }),
+    guard: { allowed_hosts: allowed?.hosts ?? [], allowed_origins: allowed?.origins ?? [] },
+    maxBodyBytes: maxBodyBytes ?? 1024 * 1024,
+    ...(fastPath !== undefined && { fastPath }),
+    ...(toolNames && { toolNames }),
+  }
+}
+
+/** What a tool answered, which must be the same as data and as text. */
+export function contentOf(answer: Answer): Readonly<Record<string, unknown>> {
+  const { structuredContent, content } = answer.body?.result ?? {}
+  if (structuredContent === undefined) throw new Error(`No result of a tool: ${JSON.stringify(answer.body)}`)
+  const [text, ...more] = content ?? []
+  if (text === undefined || more.length > 0 || text.text !== JSON.stringify(structuredContent)) {
+    throw new Error(`The text is not the JSON of the data: ${JSON.stringify(content)}`)
+  }
+  return structuredContent
+}
