@@ -55,24 +55,23 @@ export class Sweeps {
     let count = 0
     for (;;) {
       const due = await this.#engine.store.due(PER_TENANT)
-      let failed = false
+      const errors: unknown[] = []
       for (let i = 0; i < due.length && !this.#stopped; i += GROUP) {
         if (i > 0) await new Promise((resolve) => setTimeout(resolve, PAUSE_MS))
-        failed = !(await this.#wake(due.slice(i, i + GROUP))) || failed
+        errors.push(...(await this.#wake(due.slice(i, i + GROUP))))
       }
-      count += due.length
       // What failed is still due, and left to the next sweep.
-      if (due.length < PER_TENANT || failed || this.#stopped) return count
+      if (errors.length > 0) throw errors[0]
+      count += due.length
+      if (due.length < PER_TENANT || this.#stopped) return count
     }
   }
 
-  /** Whether all of them went well. One that does not keeps none of the others from being woken. */
-  async #wake(tasks: readonly TaskRef[]): Promise<boolean> {
+  /** What went wrong. One wake that fails keeps none of the others from being made. */
+  async #wake(tasks: readonly TaskRef[]): Promise<unknown[]> {
     const outcomes = await Promise.allSettled(
       tasks.map((task) => this.#engine.submit({ verb: 'wake', ...task })),
     )
-    const errors = outcomes.flatMap((outcome) => (outcome.status === 'rejected' ? [outcome.reason] : []))
-    for (const error of errors) this.#engine.report(error)
-    return errors.length === 0
+    return outcomes.flatMap((outcome) => (outcome.status === 'rejected' ? [outcome.reason] : []))
   }
 }

@@ -14,6 +14,7 @@ import {
   lease,
   look,
   openTasks,
+  override,
   receiptsOf,
   receiptTypes,
   soon,
@@ -21,6 +22,18 @@ import {
 } from '../support/steps.ts'
 
 describeGates('a sweep', (open) => {
+  it('deals with the other tasks when one wake fails, and tells of the failure', async () => {
+    const stranger = { tenant: 999_999, task_id: '018f0000-0000-7000-8000-000000000001' }
+    const { gate, clock, errors } = await open({
+      wrap: (store) => override(store, { due: async (limit) => [stranger, ...(await store.due(limit))] }),
+    })
+    const offer = await hold(gate)
+    clock.advance(120)
+    await expect(gate.sweep()).rejects.toMatchObject({ code: 'DATABASE_UNAVAILABLE' })
+    expect(await statusOf(gate, offer)).toBe('queued')
+    expect(errors).toHaveLength(1)
+  })
+
   it('puts a task back whose lease has lapsed, with jitter and without spending an attempt', async () => {
     const { gate, clock } = await open()
     const offer = await hold(gate, { max_attempts: 1 })

@@ -1,0 +1,408 @@
+import fc from 'fast-check'
+import type { JsonObject } from '../../src/core/json.ts'
+import type { Settings } from '../../src/core/settings.ts'
+import type { Driver } from './driver.ts'
+import { type Evidence, isOpen, type LeaseCall, type Model, type NewTask, type Wish } from './model.ts'
+
+type Command = fc.AsyncCommand<Model, Driver>
+
+/** Rules that a run is held under; small limits, so that they are reached. */
+export const rules: fc.Arbitrary<Partial<Settings>> = fc.record({
+  claim_order: fc.constantFrom('fair', 'fair', 'fifo'),
+  locatability: fc.constantFrom('lenient', 'lenient', 'lenient', 'strict'),
+  max_active_tasks: fc.constantFrom(-1, -1, 5),
+  max_concurrent_leases: fc.constantFrom(-1, -1, 2),
+  max_lease_renewals: fc.constantFrom(1, 3, 10),
+  max_lease_lifetime_seconds: fc.constantFrom(7200, 150),
+  escalation_enabled: fc.boolean(),
+  progress_receipts: fc.boolean(),
+})
+
+const agents = fc.constantFrom('ann', 'ben')
+const workers = fc.constantFrom('w1', 'w2')
+const types = fc.constantFrom('x', 'y')
+const capabilities = fc.constantFrom([], [], ['gpu'], ['eu', 'gpu'])
+
+const plain: NewTask = {
+  owner: 'ann',
+  principalAi: 'ann',
+  type: 'x',
+  capabilities: [],
+  priority: 0,
+  delay: 0,
+  maxAttempts: 2,
+  maxExpiries: 10,
+  backoff: 15,
+  timeout: null,
+  payload: { n: 0 },
+  key: null,
+}
+
+const newTask: fc.Arbitrary<NewTask> = fc.record({
+  owner: agents,
+  principalAi: fc.constantFrom('ann', 'ben', 'eve'),
+  type: types,
+  capabilities,
+  priority: fc.constantFrom(0, 0, 0, 5, -3),
+  delay: fc.constantFrom(0, 0, 0, 0, 7),
+  maxAttempts: fc.constantFrom(1, 2, 3, 4),
+  maxExpiries: fc.constantFrom(1, 2, 10),
+  backoff: fc.constantFrom(0, 15, 400),
+  timeout: fc.constantFrom(null, null, 45),
+  payload: fc.constantFrom({ n: 0 }, { n: 1 }),
+  key: fc.constant(null),
+})
+
+/** Few enough inputs that some keys come again with the same one. */
+const keyedTask: fc.Arbitrary<NewTask> = fc
+  .record({
+    owner: agents,
+    payload: fc.constantFrom({ n: 0 }, { n: 0 }, { n: 1 }),
+    key: fc.constantFrom('k1', 'k2'),
+  })
+  .map((chosen) => ({ ...plain, ...chosen, principalAi: chosen.owner }))
+
+const wish: fc.Arbitrary<Wish> = fc.record({
+  capabilities: fc.constantFrom([], ['gpu'], ['gpu', 'eu'], ['gpu', 'eu', 'more']),
+  accept: fc.constantFrom(null, null, ['x'], ['x', 'y'], ['z']),
+  prefer: fc.constantFrom([], [], ['y']),
+  max: fc.constantFrom(1, 1, 2, 5),
+  ttl: fc.constantFrom(10, 60, 120),
+})
+
+/** A worker that takes whatever there is. */
+const anything = (max: number): Wish => ({
+  capabilities: ['eu', 'gpu'],
+  accept: null,
+  prefer: [],
+  max,
+  ttl: 60,
+})
+
+/** Which lease, and whether it is used as it should be. */
+interface Choice {
+  readonly pick: number
+  /** Among those that still count, if there are any. */
+  readonly live: boolean
+  readonly spoil: 'holder' | 'workerId' | null
+}
+
+const choice: fc.Arbitrary<Choice> = fc.record({
+  pick: fc.nat(1000),
+  live: fc.constantFrom(true, true, false),
+  spoil: fc.constantFrom(null, null, null, null, null, null, 'holder', 'workerId'),
+})
+
+function leaseOf(model: Model, { pick, live, spoil }: Choice): LeaseCall | undefined {
+  const leases = live && model.live.length > 0 ? model.live : model.leases
+  const lease = leases[pick % leases.length]
+  if (lease === undefined) return undefined
+  const call = { lease, holder: lease.holder, workerId: lease.workerId }
+  if (spoil === 'holder') return { ...call, holder: lease.holder === 'worker:w1' ? 'worker:w2' : 'worker:w1' }
+  return spoil === 'workerId' ? { ...call, workerId: 'somebody' } : call
+}
+
+/** What is sent, and what of it counts. */
+const evidence = fc.constantFrom<{ sent: JsonObject; counts: Evidence }>(
+  { sent: {}, counts: { artifacts: null, proof: null } },
+  { sent: { artifacts: [], delivery_proof: {} }, counts: { artifacts: null, proof: null } },
+  { sent: { artifacts: ['a'] }, counts: { artifacts: ['a'], proof: null } },
+  { sent: { artifacts: ['a'] }, counts: { artifacts: ['a'], proof: null } },
+  { sent: { artifacts: ['b'] }, counts: { artifacts: ['b'], proof: null } },
+  { sent: { delivery_proof: { mode: 'push' } }, counts: { artifacts: null, proof: { mode: 'push' } } },
+)
+
+function command<Args>(
+  name: string,
+  args: fc.Arbitrary<Args>,
+  run: (driver: Driver, args: Args) => Promise<unknown>,
+  check: (model: Readonly<Model>, args: Args) => boolean = () => true,
+): fc.Arbitrary<Command> {
+  return args.map((chosen) => ({
+    check: (model) => check(model, chosen),
+    run: async (_, driver) => {
+      await run(driver, chosen)
+    },
+    toString: () => `${name}(${JSON.stringify(chosen)})`,
+  }))
+}
+
+/** A command for one lease; left out while there is none. */
+function leaseCommand<Args>(
+  name: string,
+  args: fc.Arbitrary<Args>,
+  run: (driver: Driver, call: LeaseCall, args: Args) => Promise<unknown>,
+): fc.Arbitrary<Command> {
+  return command(
+    name,
+    fc.record({ choice, args }),
+    async (driver, chosen) => {
+      const call = leaseOf(driver.model, chosen.choice)
+      if (call !== undefined) await run(driver, call, chosen.args)
+    },
+    (model) => model.leases.length > 0,
+  )
+}
+
+const create = command('create', newTask, (driver, input) => driver.create(input))
+const createKeyed = command('create with a key', keyedTask, (driver, input) => driver.create(input))
+const createSeveral = command(
+  'create together',
+  fc.array(fc.oneof(newTask, newTask, keyedTask), { minLength: 2, maxLength: 5, size: 'max' }),
+  (driver, inputs) => driver.createMany(inputs),
+)
+const claim = command('claim', fc.record({ worker: workers, wish }), (driver, { worker, wish }) =>
+  driver.claim(worker, worker, wish),
+)
+const claimTogether = command(
+  'claim together',
+  fc.array(wish, { minLength: 2, maxLength: 3, size: 'max' }),
+  (driver, wishes) =>
+    driver.claimTogether(wishes.map((wish, i) => ({ id: `w${i + 1}`, workerId: `w${i + 1}`, wish }))),
+)
+
+const start = leaseCommand('start', fc.constant(null), (driver, call) => driver.start(call))
+const renew = leaseCommand('renew', fc.constantFrom(5, 30, 200), (driver, call, seconds) =>
+  driver.renew(call, seconds),
+)
+const progress = leaseCommand(
+  'progress',
+  fc.record({ percent: fc.nat(100), seconds: fc.constantFrom(null, null, 20) }),
+  (driver, call, { percent, seconds }) => driver.progress(call, percent, seconds),
+)
+const release = leaseCommand('release', fc.constant(null), (driver, call) => driver.release(call))
+const complete = leaseCommand(
+  'complete',
+  fc.record({ result: fc.constantFrom(1, 1, 2), evidence }),
+  (driver, call, { result, evidence }) => driver.complete(call, result, evidence.counts, evidence.sent),
+)
+const fail = leaseCommand(
+  'fail',
+  fc.record({ retryable: fc.boolean(), after: fc.constantFrom(null, null, 0, 33) }),
+  (driver, call, { retryable, after }) => driver.fail(call, retryable, after),
+)
+
+const cancel = command(
+  'cancel',
+  fc.record({
+    pick: fc.nat(1000),
+    by: fc.constantFrom('owner', 'owner', 'admin', 'another'),
+    exists: fc.constantFrom(true, true, true, true, false),
+  }),
+  async (driver, { pick, by, exists }) => {
+    const { tasks } = driver.model
+    const task = exists ? tasks[pick % tasks.length] : undefined
+    const owner = task?.input.owner ?? 'ann'
+    const principal =
+      by === 'admin'
+        ? ({ kind: 'human', id: 'root' } as const)
+        : ({ kind: 'agent', id: by === 'owner' ? owner : 'eve' } as const)
+    await driver.cancel(task, principal, by === 'admin')
+  },
+  (model) => model.tasks.length > 0,
+)
+const acknowledge = command(
+  'acknowledge',
+  fc.record({
+    pick: fc.nat(1000),
+    exists: fc.constantFrom(true, true, true, false),
+    owner: fc.constantFrom(true, true, false),
+    times: fc.constantFrom(1, 2),
+  }),
+  async (driver, { pick, exists, owner, times }) => {
+    const { known } = driver.model
+    const receipt = exists ? known[pick % known.length] : undefined
+    const by = owner ? (receipt?.task.input.owner ?? 'ann') : 'eve'
+    for (let n = 0; n < times; n++) await driver.acknowledge(receipt, by)
+  },
+  (model) => model.known.length > 0,
+)
+
+const pass = command('pass', fc.constantFrom(1, 4, 20, 70, 1000), async (driver, seconds) =>
+  driver.system.clock.advance(seconds),
+)
+/** To the moment at which something happens by itself, or just beside it. */
+const passTo = command(
+  'pass to',
+  fc.record({ pick: fc.nat(1000), offset: fc.constantFrom(-1, 0, 0, 1) }),
+  async (driver, { pick, offset }) => {
+    const { model, system } = driver
+    const times = model.tasks.flatMap((task) => model.wakeAt(task) ?? []).filter((time) => time > model.now)
+    const time = times[pick % times.length]
+    if (time !== undefined) system.clock.now = Math.max(model.now, time + offset)
+  },
+  (model) => model.tasks.some((task) => model.wakeAt(task) !== null),
+)
+const sweep = command('sweep', fc.constant(null), (driver) => driver.sweep())
+const restart = command('restart', fc.constant(null), (driver) => driver.system.restart())
+
+/** Claims whatever there is, and gives back how to use it. */
+async function take(driver: Driver, max = 1): Promise<LeaseCall[]> {
+  const leases = await driver.claim('w1', 'w1', anything(max))
+  return leases.map((lease) => ({ lease, holder: lease.holder, workerId: lease.workerId }))
+}
+
+async function skipTo(driver: Driver, time: number | null | undefined): Promise<void> {
+  if (time !== null && time !== undefined && time > driver.model.now) driver.system.clock.now = time
+}
+
+const claimAndFail = command('claim and fail', fc.boolean(), async (driver, retryable) => {
+  for (const call of await take(driver)) await driver.fail(call, retryable, null)
+})
+const claimAndComplete = command('claim and complete', evidence, async (driver, { counts, sent }) => {
+  for (const call of await take(driver, 2)) await driver.complete(call, 1, counts, sent)
+})
+const completeTwice = command(
+  'claim and complete twice',
+  fc.record({ first: evidence, other: evidence, same: fc.boolean(), result: fc.constantFrom(1, 1, 1, 2) }),
+  async (driver, { first, other, same, result }) => {
+    await driver.create({ ...plain, priority: 9 })
+    for (const call of await take(driver)) {
+      const second = same ? first : other
+      await driver.complete(call, 1, first.counts, first.sent)
+      await driver.complete(call, result, second.counts, second.sent)
+    }
+  },
+)
+const failTwice = command('claim and fail twice', fc.boolean(), async (driver, retryable) => {
+  await driver.create({ ...plain, priority: 9, maxAttempts: 1 })
+  for (const call of await take(driver)) {
+    await driver.fail(call, retryable, null)
+    await driver.fail(call, retryable, null)
+  }
+})
+const claimAndExpire = command('claim and expire', fc.boolean(), async (driver, swept) => {
+  for (const { lease } of await take(driver)) {
+    await skipTo(driver, lease.expiresAt)
+    if (swept) await driver.sweep()
+  }
+})
+/** The same task again and again, until nothing is left to try. */
+const failToTheEnd = command('fail to the end', fc.constantFrom(null, 0), async (driver, after) => {
+  const task = await driver.create({ ...plain, priority: 9, maxAttempts: 4, backoff: 300 })
+  for (let n = 0; n < 5 && task !== undefined && isOpen(task); n++) {
+    for (const call of await take(driver)) await driver.fail(call, true, after)
+    await skipTo(driver, driver.model.wakeAt(task))
+  }
+})
+const expireToTheEnd = command('expire to the end', fc.constantFrom(2, 5), async (driver, maxExpiries) => {
+  const task = await driver.create({ ...plain, priority: 9, maxExpiries })
+  for (let n = 0; n < maxExpiries && task !== undefined && isOpen(task); n++) {
+    for (const { lease } of await take(driver)) await skipTo(driver, lease.expiresAt)
+    await driver.sweep()
+    await skipTo(driver, driver.model.wakeAt(task))
+  }
+})
+const runIntoTimeout = command('run into the timeout', fc.constantFrom(1, 2), async (driver, maxAttempts) => {
+  await driver.create({ ...plain, priority: 9, timeout: 30, maxAttempts, backoff: 0 })
+  for (const call of await take(driver)) {
+    await driver.renew(call, 10)
+    await skipTo(driver, call.lease.expiresAt)
+    await driver.sweep()
+  }
+})
+/** A worker gone silent well before the time of its work is over, which nobody notices until after. */
+const lapseUnnoticed = command('lapse unnoticed', fc.constant(null), async (driver) => {
+  await driver.create({ ...plain, priority: 9, timeout: 45 })
+  const leases = await driver.claim('w1', 'w1', { ...anything(1), ttl: 10 })
+  for (const lease of leases) await skipTo(driver, lease.acquiredAt + 45_000)
+  await driver.sweep()
+})
+const renewToTheLimit = command(
+  'renew to the limit',
+  fc.record({ step: fc.constantFrom(1, 40), byProgress: fc.boolean() }),
+  async (driver, { step, byProgress }) => {
+    for (const call of await take(driver)) {
+      await driver.start(call)
+      for (let n = 0; n < driver.gate.settings.max_lease_renewals + 2; n++) {
+        if (byProgress) await driver.progress(call, n, 50)
+        else await driver.renew(call, 50)
+        driver.system.clock.advance(step)
+      }
+      await driver.progress(call, 50, null)
+      await driver.start(call)
+    }
+  },
+)
+/** The claim loads no more than it may take, and then finds that gone. */
+const cancelAndClaim = command(
+  'cancel the next and claim',
+  fc.nat(1000),
+  async (driver, pick) => {
+    const ready = driver.model.tasks.filter((task) => task.status === 'queued')
+    const claims = [{ id: 'w1', workerId: 'w1', wish: anything(1) }]
+    await driver.claimTogether(claims, ready.at(pick % ready.length))
+  },
+  (model) => model.tasks.some((task) => task.status === 'queued'),
+)
+const LEASE_VERBS = ['start', 'renew', 'progress', 'release', 'complete', 'fail'] as const
+const leaseVerb = fc.constantFrom(...LEASE_VERBS)
+
+async function use(driver: Driver, call: LeaseCall, verb: (typeof LEASE_VERBS)[number]): Promise<void> {
+  switch (verb) {
+    case 'start':
+      return driver.start(call)
+    case 'renew':
+      return driver.renew(call, 30)
+    case 'progress':
+      return driver.progress(call, 10, null)
+    case 'release':
+      return driver.release(call)
+    case 'complete':
+      return driver.complete(call, 1, { artifacts: ['a'], proof: null }, { artifacts: ['a'] })
+    case 'fail':
+      return driver.fail(call, true, null)
+  }
+}
+
+const useOldLease = command(
+  'use a lease after its end',
+  fc.record({ pick: fc.nat(1000), verb: leaseVerb }),
+  async (driver, { pick, verb }) => {
+    const { model } = driver
+    const ended = model.leases.filter((lease) => !model.live.includes(lease))
+    const lease = ended[pick % ended.length]
+    if (lease === undefined) return
+    await use(driver, { lease, holder: lease.holder, workerId: lease.workerId }, verb)
+  },
+  (model) => model.leases.length > model.live.length,
+)
+/** Every way to be the wrong one. */
+const misuse = command(
+  'misuse a lease',
+  fc.record({
+    how: fc.constantFrom('holder', 'workerId', 'lapsed', 'replaced', 'canceled', 'released'),
+    verb: leaseVerb,
+  }),
+  async (driver, { how, verb }) => {
+    await driver.create({ ...plain, priority: 9 })
+    const [call] = await take(driver)
+    if (call === undefined) return
+    if (how === 'lapsed' || how === 'replaced') await skipTo(driver, call.lease.expiresAt)
+    if (how === 'replaced') {
+      await driver.sweep()
+      await skipTo(driver, driver.model.wakeAt(call.lease.task))
+      await driver.claim('w2', 'w2', anything(5))
+    }
+    if (how === 'canceled') await driver.cancel(call.lease.task, { kind: 'human', id: 'root' }, true)
+    if (how === 'released') await driver.release(call)
+    const wrong = {
+      ...call,
+      ...(how === 'holder' && { holder: 'worker:w2' }),
+      ...(how === 'workerId' && { workerId: 'w2' }),
+    }
+    await use(driver, wrong, verb)
+  },
+)
+
+/** Repeated ones come more often. */
+export const commands: fc.Arbitrary<Command>[] = [
+  ...[create, create, create, createKeyed, createKeyed, createSeveral],
+  ...[claim, claim, claimTogether],
+  ...[start, renew, progress, release, complete, complete, fail, fail],
+  ...[cancel, cancel, acknowledge],
+  ...[pass, passTo, passTo, sweep, restart],
+  ...[claimAndFail, failTwice, claimAndComplete, completeTwice, completeTwice, claimAndExpire],
+  ...[failToTheEnd, expireToTheEnd, runIntoTimeout, lapseUnnoticed, renewToTheLimit, renewToTheLimit],
+  ...[cancelAndClaim, useOldLease, misuse, misuse, misuse, misuse, misuse],
+]

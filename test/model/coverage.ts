@@ -1,0 +1,75 @@
+/** What a campaign has reached: how often each verb had each outcome. */
+export class Coverage {
+  readonly #counts = new Map<string, number>()
+
+  note(verb: string, outcome: string): void {
+    const name = `${verb}: ${outcome}`
+    this.#counts.set(name, (this.#counts.get(name) ?? 0) + 1)
+  }
+
+  toString(): string {
+    const calls = [...this.#counts.values()].reduce((sum, count) => sum + count, 0)
+    return `${calls} outcomes of ${this.#counts.size} kinds`
+  }
+
+  count(name: string): number {
+    return this.#counts.get(name) ?? 0
+  }
+
+  missing(required: readonly string[]): string[] {
+    return required.filter((name) => this.count(name) === 0)
+  }
+}
+
+/** Without these a campaign has not looked where the rules are. */
+export const REQUIRED: readonly string[] = Object.entries({
+  create: ['created', 'duplicate', 'IDEMPOTENCY_CONFLICT', 'QUOTA_EXCEEDED'],
+  claim: ['one', 'several', 'nothing', 'quota reached'],
+  start: ['started', 'again', 'LEASE_INVALID_OR_EXPIRED (lapsed)', 'LEASE_INVALID_OR_EXPIRED (queued)'],
+  renew: [
+    'renewed',
+    'LEASE_RENEWAL_LIMIT_EXCEEDED (first)',
+    'LEASE_RENEWAL_LIMIT_EXCEEDED (again)',
+    'LEASE_LIFETIME_EXCEEDED',
+    'LEASE_INVALID_OR_EXPIRED (lapsed)',
+    'LEASE_INVALID_OR_EXPIRED (replaced)',
+    'LEASE_INVALID_OR_EXPIRED (not the holder)',
+    'LEASE_INVALID_OR_EXPIRED (not the worker_id)',
+    'LEASE_INVALID_OR_EXPIRED (canceled)',
+  ],
+  progress: [
+    'noted',
+    'noted and extended',
+    'LEASE_RENEWAL_LIMIT_EXCEEDED (first)',
+    'LEASE_LIFETIME_EXCEEDED',
+    'LEASE_INVALID_OR_EXPIRED (lapsed)',
+  ],
+  release: ['released', 'LEASE_INVALID_OR_EXPIRED (lapsed)', 'LEASE_INVALID_OR_EXPIRED (queued)'],
+  complete: [
+    'closed',
+    'open',
+    'again',
+    'again, open',
+    'repaired',
+    'RESULT_CONFLICT (result)',
+    'RESULT_CONFLICT (evidence)',
+    'LOCATABILITY_REQUIRED',
+    'LEASE_INVALID_OR_EXPIRED (lapsed)',
+    'LEASE_INVALID_OR_EXPIRED (replaced)',
+    'LEASE_INVALID_OR_EXPIRED (not the holder)',
+    'LEASE_INVALID_OR_EXPIRED (not the worker_id)',
+    'LEASE_INVALID_OR_EXPIRED (failed)',
+    'LEASE_INVALID_OR_EXPIRED (canceled)',
+  ],
+  fail: [
+    'requeued',
+    'gave up',
+    'final',
+    'again',
+    'LEASE_INVALID_OR_EXPIRED (lapsed)',
+    'LEASE_INVALID_OR_EXPIRED (queued)',
+  ],
+  cancel: ['queued', 'leased', 'running', 'ended already', 'FORBIDDEN', 'TASK_NOT_FOUND'],
+  acknowledge: ['acknowledged', 'again', 'FORBIDDEN', 'RECEIPT_NOT_FOUND'],
+  clock: ['due', 'expired', 'expired too often', 'timeout, requeued', 'timeout, gave up'],
+}).flatMap(([verb, outcomes]) => outcomes.map((outcome) => `${verb}: ${outcome}`))

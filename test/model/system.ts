@@ -1,0 +1,101 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { seededDraw } from '../../src/core/random.ts'
+import type { Settings } from '../../src/core/settings.ts'
+import { type Gate, openGate } from '../../src/gate/gate.ts'
+import { openPostgresStore } from '../../src/store/postgres/store.ts'
+import { openSqliteStore } from '../../src/store/sqlite/store.ts'
+import type { Store } from '../../src/store/store.ts'
+import { ManualClock } from '../support/gates.ts'
+
+/** Where a run keeps its tasks. */
+export interface Place {
+  readonly tenant: string
+  open(now: () => number): Promise<Store>
+  /** The store after a restart. */
+  reopen(store: Store, now: () => number): Promise<Store>
+  drop(): void
+}
+
+/** A restart loses the gate and what it had in mind, but not the store. */
+export function inMemory(): Place {
+  return {
+    tenant: 'default',
+    open: (now) => openSqliteStore({ path: ':memory:', now }),
+    reopen: async (store) => store,
+    drop: () => {},
+  }
+}
+
+export function inFile(): Place {
+  const folder = mkdtempSync(join(tmpdir(), 'asyncgate-model-'))
+  return {
+    ...onDisk((now) => openSqliteStore({ path: join(folder, 'gate.db'), now })),
+    tenant: 'default',
+    drop: () => rmSync(folder, { recursive: true, force: true }),
+  }
+}
+
+/** A tenant of its own in a database that the runs share. */
+export function inPostgres(url: string, tenant: string): Place {
+  return { ...onDisk((now) => openPostgresStore({ url, now })), tenant, drop: () => {} }
+}
+
+function onDisk(open: Place['open']): Pick<Place, 'open' | 'reopen'> {
+  return {
+    open,
+    async reopen(store, now) {
+      await store.close()
+      return open(now)
+    },
+  }
+}
+
+/** A gate on a manual clock that can be restarted. */
+export interface System {
+  readonly gate: Gate
+  readonly store: Store
+  readonly clock: ManualClock
+  readonly tenant: string
+  /** Failures that callers only saw as a code. */
+  readonly errors: readonly unknown[]
+  restart(): Promise<void>
+  close(): Promise<void>
+}
+
+export async function openSystem(place: Place, settings: Partial<Settings>, seed: number): Promise<System> {
+  const clock = new ManualClock()
+  const now = () => clock.now
+  const errors: unknown[] = []
+  let starts = 0
+  const start = (store: Store) =>
+    openGate({
+      store,
+      settings,
+      sweeping: false,
+      draw: seededDraw(seed + starts++),
+      onError: (error) => errors.push(error),
+    })
+  let store = await place.open(now)
+  let gate = start(store)
+  return {
+    get gate() {
+      return gate
+    },
+    get store() {
+      return store
+    },
+    clock,
+    tenant: place.tenant,
+    errors,
+    async restart() {
+      store = await place.reopen(store, now)
+      gate = start(store)
+    },
+    async close() {
+      await gate.close()
+      place.drop()
+    },
+  }
+}

@@ -1,0 +1,241 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import pg from 'pg'
+import { afterEach, describe, expect, it, vi } from 'vitest'
+import { parsePrincipalKey } from '../../src/core/principal.ts'
+import { type HeldTask, isOpen } from '../../src/core/task.ts'
+import { type Gate, openGate } from '../../src/gate/gate.ts'
+import type { Store, TenantRef } from '../../src/store/store.ts'
+import { agent, caller, worker } from '../support/gates.ts'
+import { checkInvariants } from '../support/invariants.ts'
+import { freshDatabase, postgresUrl } from '../support/postgres.ts'
+import { type PostgresProcess, startPostgres } from '../support/postgres-process.ts'
+import { type Acknowledged, findLost, type Refused } from './acknowledged.ts'
+import { createInput, type Load, startLoad } from './load-process.ts'
+import { openStore, type Place } from './place.ts'
+import { allReceipts, tally } from './receipts.ts'
+
+const CYCLES = Number(process.env.ASYNCGATE_CRASHES ?? 5)
+const CALLERS = 16
+const TENANT = 'load'
+const ARTIFACTS = [{ url: 'https://results.example/1.json' }]
+
+const cleanups: (() => unknown)[] = []
+afterEach(async () => {
+  for (const clean of cleanups.splice(0).reverse()) await clean()
+})
+
+const PLACES: Record<string, () => Promise<Place>> = {
+  async sqlite() {
+    const folder = mkdtempSync(join(tmpdir(), 'asyncgate-crash-'))
+    cleanups.push(() => rmSync(folder, { recursive: true, force: true }))
+    return { sqlite: join(folder, 'gate.db') }
+  },
+  async postgres() {
+    const database = await freshDatabase('crash')
+    cleanups.push(() => database.drop())
+    return { postgres: database.url }
+  },
+}
+
+describe.each(Object.entries(PLACES))('a process on %s that is killed', (storeName, makePlace) => {
+  it.skipIf(storeName === 'postgres' && !postgresUrl())(
+    'loses nothing that it acknowledged, and its work goes on elsewhere',
+    { timeout: 60_000 + CYCLES * 20_000 },
+    async () => {
+      const place = await makePlace()
+      const acknowledged: Acknowledged[] = []
+      const orphans: HeldTask[] = []
+      let unanswered = 0
+      for (let cycle = 1; cycle <= CYCLES; cycle++) {
+        const load = startLoad({ place, tenant: TENANT, run: `run${cycle}`, callers: CALLERS })
+        cleanups.push(() => load.kill())
+        const enough = 200 + Math.floor(Math.random() * 1000)
+        await load.until(({ acknowledged }) => acknowledged.length >= enough)
+        await delay(Math.random() * 20)
+        await load.kill()
+        acknowledged.push(...load.acknowledged)
+        expect(troubles(load)).toEqual([])
+
+        await withGate(place, async (gate, store, tenant) => {
+          unanswered += await sendAgain(gate, load)
+          await expectToWork(gate)
+          expect(await findLost(store, tenant, acknowledged)).toEqual([])
+          expect(await checkInvariants(store, tenant)).toEqual([])
+          orphans.push(...(await heldTasks(store, tenant)))
+        })
+      }
+      await withGate(place, async (gate, store, tenant) => {
+        await finishAll(gate, store, tenant)
+        await expectRedone(gate, store, tenant, orphans)
+        const lost = await findLost(store, tenant, acknowledged)
+        expect(lost).toEqual([])
+        expect(await checkInvariants(store, tenant)).toEqual([])
+        console.log(
+          `kill -9 on ${storeName}: ${CYCLES} cycles, ${acknowledged.length} commands acknowledged, ${lost.length} lost; ` +
+            `${unanswered} creates had been committed but not acknowledged, ${orphans.length} leases were redone`,
+        )
+      })
+    },
+  )
+})
+
+describe.skipIf(!postgresUrl())('a PostgreSQL that is killed', () => {
+  it('loses nothing that was acknowledged, and the same gate goes on when it is back', {
+    timeout: 60_000 + CYCLES * 20_000,
+  }, async () => {
+    const server = await startPostgres({ settings: { shared_buffers: '64MB', max_connections: 40 } })
+    cleanups.push(() => server.remove())
+    const place = { postgres: server.url }
+    const load = startLoad({ place, tenant: TENANT, run: 'run', callers: CALLERS })
+    cleanups.push(() => load.kill())
+    for (let cycle = 0; cycle < CYCLES; cycle++) {
+      await acknowledgedMore(load, 200)
+      const before = troubles(load).length
+      await delay(Math.random() * 20)
+      await [stopImmediately, killServer, killBackend][cycle % 3]?.(server)
+      await load.until((load) => troubles(load).length > before)
+      await vi.waitFor(() => server.start(), { timeout: 20_000, interval: 100 })
+    }
+    await acknowledgedMore(load, 200)
+    await load.finish()
+
+    const codes = tally(troubles(load), ({ code }) => code)
+    expect(['DATABASE_UNAVAILABLE', 'OUTCOME_UNKNOWN']).toEqual(expect.arrayContaining(Object.keys(codes)))
+    expect(load.slowest).toBeLessThan(11_000)
+    await withGate(place, async (gate, store, tenant) => {
+      await expectToWork(gate)
+      const lost = await findLost(store, tenant, load.acknowledged)
+      expect(lost).toEqual([])
+      expect(await checkInvariants(store, tenant)).toEqual([])
+      console.log(
+        `kill -9 of PostgreSQL: ${CYCLES} crashes, ${load.acknowledged.length} commands acknowledged, ${lost.length} lost; ` +
+          `meanwhile ${JSON.stringify(codes)}, the slowest call took ${load.slowest} ms`,
+      )
+    })
+  })
+})
+
+/** A gate of this process on what the others left, opened at once. It sweeps only when it is told to. */
+async function withGate(
+  place: Place,
+  work: (gate: Gate, store: Store, tenant: TenantRef) => Promise<void>,
+): Promise<void> {
+  const store = await openStore(place)
+  const gate = openGate({ store, sweeping: false })
+  try {
+    await work(gate, store, await store.tenant(TENANT))
+  } finally {
+    await gate.close()
+  }
+}
+
+/** What was refused. Under load a lease may lapse before its holder is done: that is no trouble. */
+function troubles({ refused }: Load): Refused[] {
+  return refused.filter(({ code }) => code !== 'LEASE_INVALID_OR_EXPIRED')
+}
+
+/**
+ * Each caller sends the create after the last one that was answered: that one may have been under way. Twice, and
+ * it is one task. Returns how many had been committed.
+ */
+async function sendAgain(gate: Gate, load: Load): Promise<number> {
+  const rounds = new Map<string, number>()
+  for (const said of load.acknowledged) if (said.verb === 'create') rounds.set(said.owner, said.n)
+  let committed = 0
+  for (const [owner, n] of rounds) {
+    const by = agent(owner, TENANT)
+    const last = await gate.create(by, createInput(n))
+    const next = await gate.create(by, createInput(n + 1))
+    const again = await gate.create(by, createInput(n + 1))
+    expect([last.is_duplicate, again]).toEqual([true, { ...next, status: again.status, is_duplicate: true }])
+    committed += Number(next.is_duplicate)
+  }
+  return committed
+}
+
+async function expectToWork(gate: Gate): Promise<void> {
+  const { task_id } = await gate.create(agent('probe', TENANT), { type: 'probe' })
+  const by = worker('probe', TENANT)
+  const { tasks } = await gate.claim(by, { worker_id: 'probe', accept_types: ['probe'] })
+  expect(tasks.map((task) => task.task_id)).toEqual([task_id])
+  for (const { lease_id } of tasks) {
+    const done = { worker_id: 'probe', task_id, lease_id, result: 'works', artifacts: ARTIFACTS }
+    expect(await gate.complete(by, done)).toMatchObject({ ok: true })
+  }
+}
+
+async function heldTasks({ reads }: Store, { tenant }: TenantRef): Promise<HeldTask[]> {
+  const lines = await Promise.all(
+    (['leased', 'running'] as const).map((status) =>
+      reads.scan(tenant, { by: 'status', status }, Number.MAX_SAFE_INTEGER, 10_000),
+    ),
+  )
+  const records = await reads.tasks(
+    tenant,
+    lines.flat().map((line) => line.task_id),
+  )
+  return records.map(({ task }) => task).filter((task) => isOpen(task) && task.status !== 'queued')
+}
+
+/** Does all work that there is. Claims look for leases that have lapsed themselves. */
+async function finishAll(gate: Gate, { reads }: Store, { tenant }: TenantRef): Promise<void> {
+  const by = worker('heir', TENANT)
+  while ((await reads.counters(tenant)).open_tasks > 0) {
+    const { tasks } = await gate.claim(by, { worker_id: 'heir', max_tasks: 100, wait_seconds: 10 })
+    const items = tasks.map(({ task_id, lease_id }) => ({
+      worker_id: 'heir',
+      task_id,
+      lease_id,
+      result: 'redone',
+      artifacts: ARTIFACTS,
+    }))
+    if (items.length > 0) await gate.completeMany(by, { items })
+  }
+}
+
+/** Their leases have lapsed, and whoever comes back with one is turned away. */
+async function expectRedone(gate: Gate, store: Store, tenant: TenantRef, orphans: readonly HeldTask[]) {
+  const expired = (await allReceipts(store, tenant)).filter(
+    (receipt) => receipt.receipt_type === 'lease.expired',
+  )
+  const leases = new Set(expired.map((receipt) => receipt.lease_id))
+  expect(orphans.filter((task) => !leases.has(task.lease.lease_id))).toEqual([])
+  for (const { task_id, lease } of orphans) {
+    const { kind, id } = parsePrincipalKey(lease.holder)
+    const { worker_id, lease_id } = lease
+    const late = gate.complete(caller(kind, id, 'worker', TENANT), {
+      worker_id,
+      task_id,
+      lease_id,
+      result: 'late',
+    })
+    await expect(late).rejects.toMatchObject({ code: 'LEASE_INVALID_OR_EXPIRED' })
+  }
+}
+
+async function acknowledgedMore(load: Load, count: number): Promise<void> {
+  const enough = load.acknowledged.length + count
+  await load.until(({ acknowledged }) => acknowledged.length >= enough)
+}
+
+const stopImmediately = (server: PostgresProcess) => server.stop('immediate')
+
+/** Its backends notice and end too; until then a new server does not start. */
+async function killServer(server: PostgresProcess): Promise<void> {
+  if (server.pid !== undefined) process.kill(server.pid, 'SIGKILL')
+  await vi.waitFor(() => expect(server.pid).toBeUndefined(), { timeout: 5_000, interval: 10 })
+}
+
+/** The server then ends all the others and recovers, without being started again. */
+async function killBackend(server: PostgresProcess): Promise<void> {
+  const client = new pg.Client({ connectionString: server.url })
+  client.on('error', () => {})
+  await client.connect()
+  const find = `SELECT pid FROM pg_stat_activity WHERE application_name = 'asyncgate' LIMIT 1`
+  const { rows } = await client.query<{ pid: number }>(find)
+  for (const { pid } of rows) process.kill(pid, 'SIGKILL')
+  await client.end().catch(() => {})
+}

@@ -1,0 +1,31 @@
+import type { Draw } from '../../src/core/ids.ts'
+import { seededDraw } from '../../src/core/random.ts'
+
+/** All chance of a run, from one seed. */
+export class Dice {
+  readonly #draw: Draw
+
+  constructor(seed: number) {
+    this.#draw = seededDraw(Math.imul(seed, 0x9e3779b1))
+  }
+
+  /** A whole number below `count`. */
+  below(count: number): number {
+    return Math.floor(this.#draw.unit() * count)
+  }
+
+  chance(probability: number): boolean {
+    return this.#draw.unit() < probability
+  }
+
+  pick<T>(items: readonly T[]): T {
+    const item = items[this.below(items.length)]
+    if (item === undefined) throw new Error('there is nothing to pick from')
+    return item
+  }
+}
+
+/** Lets everything run that is ready to, this many times. */
+export async function turns(count: number): Promise<void> {
+  for (let i = 0; i < count; i++) await new Promise<void>((resolve) => setImmediate(resolve))
+}

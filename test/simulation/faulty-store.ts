@@ -1,0 +1,93 @@
+import type { Reads } from '../../src/store/reads.ts'
+import {
+  type Changes,
+  type Committed,
+  type Hint,
+  type Loaded,
+  type Need,
+  type Store,
+  StoreError,
+  type TaskRef,
+  type TenantRef,
+} from '../../src/store/store.ts'
+import { type Dice, turns } from './dice.ts'
+
+/** How likely each fault of a commit is. */
+export interface CommitFaults {
+  readonly before: number
+  readonly after: number
+  readonly delay: number
+}
+
+export const NO_FAULTS: CommitFaults = { before: 0, after: 0, delay: 0 }
+
+/** A create with such a key is one that the database refuses, as it would a value that it cannot store. */
+export const POISON = 'poison'
+
+/** The connection of one gate to the store that it shares with others: it breaks, and takes its time. */
+export class FaultyStore implements Store {
+  readonly batchSize: number
+  readonly shared: boolean
+  readonly reads: Reads
+  commits = 0
+  readonly #inner: Store
+  readonly #dice: Dice
+  readonly #faults: CommitFaults
+  #isDead = false
+
+  constructor(inner: Store, dice: Dice, faults: CommitFaults) {
+    this.#inner = inner
+    this.#dice = dice
+    this.#faults = faults
+    this.batchSize = inner.batchSize
+    this.shared = inner.shared
+    this.reads = inner.reads
+  }
+
+  /** The gate's process is gone: nothing that it has not sent yet arrives, and no answer reaches it. */
+  die(): void {
+    this.#isDead = true
+  }
+
+  async commit(need: Need, decide: (loaded: Loaded) => Changes | Need): Promise<Committed> {
+    this.commits++
+    const { before, after, delay } = this.#faults
+    const breaksBefore = this.#dice.chance(before)
+    const breaksAfter = this.#dice.chance(after)
+    if (this.#dice.chance(delay)) await turns(1 + this.#dice.below(6))
+    if (breaksBefore || this.#isDead) throw new StoreError('unavailable', 'broken before the commit')
+    if (need.keys.some((key) => key.idempotency_key.startsWith(POISON))) {
+      throw new StoreError('refused', 'a value that the database refuses')
+    }
+    const committed = await this.#inner.commit(need, decide)
+    if (this.#dice.chance(delay)) await turns(1 + this.#dice.below(6))
+    if (breaksAfter || this.#isDead) throw new StoreError('unknown', 'broken after the commit')
+    return committed
+  }
+
+  async due(limit: number): Promise<TaskRef[]> {
+    if (this.#isDead || this.#dice.chance(this.#faults.before)) {
+      throw new StoreError('unavailable', 'broken')
+    }
+    return this.#inner.due(limit)
+  }
+
+  tenant(name: string): Promise<TenantRef> {
+    return this.#inner.tenant(name)
+  }
+
+  listen(onHint: (hint: Hint) => void): void {
+    this.#inner.listen(onHint)
+  }
+
+  secret(): Promise<Buffer> {
+    return this.#inner.secret()
+  }
+
+  ping(): Promise<void> {
+    return this.#inner.ping()
+  }
+
+  /** The store outlives its gates. */
+  async close(): Promise<void> {}
+}

@@ -1,0 +1,196 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Receipt } from '../../src/core/receipt.ts'
+import type { Task } from '../../src/core/task.ts'
+import type { Tenant } from '../../src/core/world.ts'
+import { type Gate, openGate } from '../../src/gate/gate.ts'
+import { openSqliteStore } from '../../src/store/sqlite/store.ts'
+import type { Store, TenantRef } from '../../src/store/store.ts'
+import { agent, ManualClock, worker } from './gates.ts'
+import { checkInvariants } from './invariants.ts'
+
+/** What a store that lies would say instead of the truth. */
+interface Lies {
+  receipt?(receipt: Receipt): Receipt | undefined
+  task?(task: Task): Task
+  counters?(counters: Tenant): Tenant
+  obligation?(receipt: Receipt): Receipt | undefined
+}
+
+describe('the checker of invariants', () => {
+  let store: Store
+  let gate: Gate
+  let tenant: TenantRef
+
+  const lying = async (lies: Lies) => {
+    const { reads } = store
+    const keep = <T>(rows: T[], change: ((row: T) => T | undefined) | undefined) =>
+      change === undefined ? rows : rows.flatMap((row) => change(row) ?? [])
+    return checkInvariants(
+      {
+        reads: {
+          ...reads,
+          receipts: async (...asked) => keep(await reads.receipts(...asked), lies.receipt),
+          tasks: async (...asked) =>
+            (await reads.tasks(...asked)).map((row) => ({ ...row, task: lies.task?.(row.task) ?? row.task })),
+          obligations: async (...asked) => keep(await reads.obligations(...asked), lies.obligation),
+          counters: async (id) => {
+            const counters = await reads.counters(id)
+            return lies.counters?.(counters) ?? counters
+          },
+        },
+      },
+      tenant,
+    )
+  }
+
+  /** One task in each of the states, and one that was retried, lost and repaired on its way. */
+  beforeAll(async () => {
+    const clock = new ManualClock()
+    store = await openSqliteStore({ path: ':memory:', now: () => clock.now })
+    gate = openGate({ store, sweeping: false })
+    tenant = await store.tenant('default')
+    const take = async () => {
+      const { tasks } = await gate.claim(worker(), { worker_id: 'w1' })
+      const [task] = tasks
+      if (task === undefined) throw new Error('there is nothing to claim')
+      return { worker_id: 'w1', task_id: task.task_id, lease_id: task.lease_id }
+    }
+    await gate.create(agent(), { type: 't', principal_ai: 'bob', max_attempts: 3 })
+    await gate.fail(worker(), { ...(await take()), error: {}, retryable: true, retry_after_seconds: 0 })
+    await gate.progress(worker(), { ...(await take()), progress: { percent: 1 } })
+    clock.advance(121)
+    await gate.sweep()
+    clock.advance(6)
+    const lease = await take()
+    await gate.complete(worker(), { ...lease, result: 1 })
+    await gate.complete(worker(), { ...lease, result: 1, artifacts: ['a'] })
+
+    await gate.create(agent(), { type: 't' })
+    await gate.fail(worker(), { ...(await take()), error: {} })
+    await gate.create(agent(), { type: 't' })
+    await gate.complete(worker(), { ...(await take()), result: 2 })
+    const { task_id } = await gate.create(agent(), { type: 't' })
+    await gate.cancel(agent(), { task_id })
+    await gate.create(agent(), { type: 't' })
+    await gate.start(worker(), await take())
+    await gate.create(agent(), { type: 't' })
+    await take()
+    await gate.create(agent(), { type: 't' })
+  })
+
+  afterAll(() => gate.close())
+
+  it('finds nothing wrong with a ledger that is right', async () => {
+    expect(await lying({})).toEqual([])
+  })
+
+  const only =
+    <T, Changed extends T | undefined>(fits: (row: T) => boolean, change: (row: T) => Changed) =>
+    (row: T): T | Changed =>
+      fits(row) ? change(row) : row
+  const type = (name: string) => (receipt: Receipt) => receipt.receipt_type === name
+  const status = (name: string) => (task: Task) => task.status === name
+  const changed = (change: object) => (task: Task) => ({ ...task, ...change }) as Task
+
+  it.each<[string, Lies, RegExp]>([
+    ['a missing receipt', { receipt: only(type('task.accepted'), () => undefined) }, /stands at place/],
+    [
+      'a receipt in a wrong place',
+      { receipt: only(type('task.started'), (receipt) => ({ ...receipt, seq: receipt.seq + 1 })) },
+      /stands at place/,
+    ],
+    [
+      'a parent that does not exist',
+      { receipt: only(type('task.failed'), (receipt) => ({ ...receipt, parents: [0] })) },
+      /which does not exist/,
+    ],
+    [
+      'a parent that is younger',
+      { receipt: only(type('task.failed'), (receipt) => ({ ...receipt, parents: [receipt.seq + 1] })) },
+      /which is not older/,
+    ],
+    [
+      'a changed body',
+      {
+        receipt: only(type('task.failed'), (receipt) => ({ ...receipt, body: `${receipt.body} ` as never })),
+      },
+      /does not have the hash/,
+    ],
+    [
+      'a changed hash',
+      { receipt: only(type('lease.expired'), (receipt) => ({ ...receipt, hash: 'x' })) },
+      /does not have the hash/,
+    ],
+    [
+      'two receipts that say the same',
+      { receipt: only(type('task.accepted'), (receipt) => ({ ...receipt, lease_id: 'l', task_id: 't' })) },
+      /has the key of receipt/,
+    ],
+    [
+      'a failure that closes nothing',
+      { receipt: only(type('task.failed'), (receipt) => ({ ...receipt, parents: [] })) },
+      /closes nothing/,
+    ],
+    [
+      'an end that names the obligation of another task',
+      { receipt: only(type('task.canceled'), (receipt) => ({ ...receipt, parents: [1] })) },
+      /names no obligation of its task/,
+    ],
+    ['a forgotten obligation', { obligation: () => undefined }, /not in the table/],
+    [
+      'an obligation that is closed',
+      { obligation: (receipt) => ({ ...receipt, seq: 1 }) },
+      /in the table, and closed/,
+    ],
+    ['an end without its receipt', { receipt: only(type('task.failed'), () => undefined) }, /0 terminal/],
+    [
+      'a receipt of an end without it',
+      { task: only(status('failed'), changed({ status: 'queued' })) },
+      /has the terminal receipt/,
+    ],
+    [
+      'another end than its receipt',
+      { task: only(status('failed'), changed({ status: 'canceled' })) },
+      /has a task.failed/,
+    ],
+    [
+      'two ends',
+      {
+        receipt: only(type('task.result_ready'), (receipt) => ({ ...receipt, receipt_type: 'task.failed' })),
+      },
+      /repairs nothing|terminal receipts/,
+    ],
+    [
+      'an owner who was not told',
+      { receipt: only(type('task.result_ready'), () => undefined) },
+      /0 task.result_ready/,
+    ],
+    ['a wrong fence', { task: (task) => ({ ...task, fence: task.fence + 1 }) }, /has fence/],
+    ['a wrong attempt', { task: (task) => ({ ...task, attempt: task.attempt + 1 }) }, /has attempt/],
+    [
+      'a wrong expiry_count',
+      { task: (task) => ({ ...task, expiry_count: task.expiry_count + 1 }) },
+      /has expiry_count/,
+    ],
+    ['a wrong progress_count', { task: (task) => ({ ...task, progress_count: 9 }) }, /has progress_count/],
+    ['too many attempts', { task: (task) => ({ ...task, max_attempts: 0 }) }, /of 0 attempts/],
+    ['too many expiries', { task: (task) => ({ ...task, max_expiries: 0 }) }, /has expired/],
+    ['a missing start', { receipt: only(type('task.started'), () => undefined) }, /has no task.started/],
+    ['a lease inside another', { receipt: only(type('lease.expired'), () => undefined) }, /was leased again/],
+    [
+      'an assignment to somebody else',
+      { task: (task) => ({ ...task, owner: 'agent:eve' }) },
+      /another assignment/,
+    ],
+    [
+      'a wrong count of open tasks',
+      { counters: (row) => ({ ...row, open_tasks: row.open_tasks + 1 }) },
+      /open_tasks is/,
+    ],
+    ['a wrong count of leases', { counters: (row) => ({ ...row, active_leases: 0 }) }, /active_leases is/],
+    ['a clock that stands still', { counters: (row) => ({ ...row, clock: 0 }) }, /clock is/],
+    ['a wrong seq', { counters: (row) => ({ ...row, seq: row.seq + 1 }) }, /has given out seq/],
+  ])('notices %s', async (_, lies, complaint) => {
+    expect((await lying(lies)).join('\n')).toMatch(complaint)
+  })
+})

@@ -1,0 +1,280 @@
+import type { PrincipalKey } from '../../src/core/principal.ts'
+import { type Receipt, type ReceiptType, receiptHash, receiptKey } from '../../src/core/receipt.ts'
+import { isOpen, type Task } from '../../src/core/task.ts'
+import { canTerminate, createsObligation, isTerminalType } from '../../src/core/termination.ts'
+import type { Tenant } from '../../src/core/world.ts'
+import type { Reads, TaskRecord } from '../../src/store/reads.ts'
+import type { TenantRef } from '../../src/store/store.ts'
+
+const PAGE = 500
+
+interface Ledger {
+  readonly tenant: TenantRef
+  readonly receipts: readonly Receipt[]
+  readonly bySeq: ReadonlyMap<number, Receipt>
+  readonly byTask: ReadonlyMap<string, readonly Receipt[]>
+  readonly records: readonly TaskRecord[]
+  readonly counters: Tenant
+  /** `principal seq` of every row of the open obligations. */
+  readonly obligations: ReadonlySet<string>
+}
+
+/**
+ * What must hold for a tenant at any time, whatever was done to it. Returns what does not; nothing else may write
+ * to the tenant meanwhile.
+ */
+export async function checkInvariants(
+  store: { readonly reads: Reads },
+  tenant: TenantRef,
+): Promise<string[]> {
+  const ledger = await readLedger(store.reads, tenant)
+  return [
+    ...checkReceipts(ledger),
+    ...checkObligations(ledger),
+    ...ledger.records.flatMap((record) => [...checkTask(ledger, record)]),
+    ...checkCounters(ledger),
+  ]
+}
+
+async function readLedger(reads: Reads, tenant: TenantRef): Promise<Ledger> {
+  const id = tenant.tenant
+  const receipts = await allPages(
+    0,
+    (from) => reads.receipts(id, { by: 'all' }, from, 'ascending', PAGE),
+    (receipt) => receipt.seq,
+  )
+  const lines = await allPages(
+    Number.MAX_SAFE_INTEGER,
+    (before) => reads.scan(id, { by: 'all' }, before, PAGE),
+    (line) => line.seq,
+  )
+  const records: TaskRecord[] = []
+  for (let i = 0; i < lines.length; i += PAGE) {
+    const taskIds = lines.slice(i, i + PAGE).map((line) => line.task_id)
+    records.push(...(await reads.tasks(id, taskIds)))
+  }
+  const principals = new Set<PrincipalKey>(receipts.map((receipt) => receipt.to))
+  for (const { task } of records) for (const principal of owedTo(task)) principals.add(principal)
+  const obligations = new Set<string>()
+  for (const principal of principals) {
+    const open = await allPages(
+      0,
+      (after) => reads.obligations(id, principal, after, PAGE),
+      (receipt) => receipt.seq,
+    )
+    for (const { seq } of open) obligations.add(`${principal} ${seq}`)
+  }
+  return {
+    tenant,
+    receipts,
+    bySeq: new Map(receipts.map((receipt) => [receipt.seq, receipt])),
+    byTask: groupByTask(receipts),
+    records,
+    counters: await reads.counters(id),
+    obligations,
+  }
+}
+
+function groupByTask(receipts: readonly Receipt[]): Map<string, Receipt[]> {
+  const groups = new Map<string, Receipt[]>()
+  for (const receipt of receipts) {
+    if (receipt.task_id === null) continue
+    const group = groups.get(receipt.task_id)
+    if (group === undefined) groups.set(receipt.task_id, [receipt])
+    else group.push(receipt)
+  }
+  return groups
+}
+
+async function allPages<Row>(
+  start: number,
+  read: (position: number) => Promise<Row[]>,
+  positionOf: (row: Row) => number,
+): Promise<Row[]> {
+  const rows: Row[] = []
+  for (let position = start; ; ) {
+    const page = await read(position)
+    rows.push(...page)
+    const last = page.at(-1)
+    if (last === undefined || page.length < PAGE) return rows
+    position = positionOf(last)
+  }
+}
+
+function* checkReceipts(ledger: Ledger): Generator<string> {
+  const { receipts, bySeq, counters, records, tenant } = ledger
+  const keys = new Map<string, number>()
+  const taskIds = new Set(records.map(({ task }) => task.task_id))
+  if (counters.seq !== receipts.length) {
+    yield `the tenant has given out seq ${counters.seq} and keeps ${receipts.length} receipts`
+  }
+  for (const [i, receipt] of receipts.entries()) {
+    const name = `receipt ${receipt.seq} (${receipt.receipt_type})`
+    if (receipt.seq !== i + 1) yield `${name} stands at place ${i + 1}`
+    for (const parent of receipt.parents) {
+      if (!bySeq.has(parent)) yield `${name} names the parent ${parent}, which does not exist`
+      if (parent >= receipt.seq) yield `${name} names the parent ${parent}, which is not older`
+    }
+    const { hash, ...unsigned } = receipt
+    if (receiptHash(tenant.salt, unsigned) !== hash) yield `${name} does not have the hash of its content`
+    const key = receiptKey(receipt)
+    if (key !== undefined) {
+      if (keys.has(key)) yield `${name} has the key of receipt ${keys.get(key)}: ${key}`
+      keys.set(key, receipt.seq)
+    }
+    if (receipt.task_id !== null && !taskIds.has(receipt.task_id)) yield `${name} is about no task`
+    if (isTerminalType(receipt.receipt_type)) yield* checkTerminal(ledger, receipt, name)
+  }
+}
+
+/** Only a success may close nothing: it is the one that waits for its evidence. */
+function* checkTerminal({ bySeq }: Ledger, receipt: Receipt, name: string): Generator<string> {
+  if (receipt.parents.length === 0) {
+    if (receipt.receipt_type !== 'task.completed') yield `${name} closes nothing`
+    return
+  }
+  const closes = receipt.parents.some((seq) => {
+    const parent = bySeq.get(seq)
+    return (
+      parent !== undefined &&
+      canTerminate(receipt.receipt_type, parent.receipt_type) &&
+      parent.task_id === receipt.task_id
+    )
+  })
+  if (!closes) yield `${name} names no obligation of its task`
+}
+
+function* checkObligations(ledger: Ledger): Generator<string> {
+  const closed = new Set<number>()
+  for (const receipt of ledger.receipts) {
+    if (isTerminalType(receipt.receipt_type)) for (const parent of receipt.parents) closed.add(parent)
+  }
+  const tasks = new Map(ledger.records.map(({ task }) => [task.task_id, task]))
+  const expected = new Set<string>()
+  for (const { seq, receipt_type, task_id } of ledger.receipts) {
+    if (!createsObligation(receipt_type) || closed.has(seq)) continue
+    const task = tasks.get(task_id ?? '')
+    if (task !== undefined) for (const principal of owedTo(task)) expected.add(`${principal} ${seq}`)
+  }
+  for (const open of expected) {
+    if (!ledger.obligations.has(open)) yield `the obligation ${open} is not closed, and not in the table`
+  }
+  for (const open of ledger.obligations) {
+    if (!expected.has(open)) yield `the obligation ${open} is in the table, and closed`
+  }
+}
+
+function owedTo(task: Task): PrincipalKey[] {
+  return [...new Set<PrincipalKey>([task.owner, `agent:${task.principal_ai}`])]
+}
+
+const TERMINAL_RECEIPT = {
+  succeeded: 'task.completed',
+  failed: 'task.failed',
+  canceled: 'task.canceled',
+} as const
+
+function* checkTask({ byTask }: Ledger, { task, spec, progress }: TaskRecord): Generator<string> {
+  const name = `task ${task.task_id} (${task.status})`
+  const receipts = byTask.get(task.task_id) ?? []
+  const of = (type: ReceiptType) => receipts.filter((receipt) => receipt.receipt_type === type)
+  const count = (what: string, is: number, type: ReceiptType) =>
+    is === of(type).length ? [] : [`${name} has ${what} ${is} and ${of(type).length} ${type}`]
+
+  const [assigned, ...more] = of('task.assigned')
+  if (assigned === undefined || more.length > 0)
+    yield `${name} has ${of('task.assigned').length} task.assigned`
+  else if (assigned.seq !== task.seq || assigned.to !== task.owner || spec.seq !== task.seq) {
+    yield `${name} has seq ${task.seq} and another assignment: ${assigned.seq} to ${assigned.to}`
+  }
+  yield* count('fence', task.fence, 'task.accepted')
+  yield* count('attempt', task.attempt, 'task.retry_scheduled')
+  yield* count('expiry_count', task.expiry_count, 'lease.expired')
+  if (task.progress_count !== (progress?.n ?? 0)) {
+    yield `${name} has progress_count ${task.progress_count} and progress ${progress?.n}`
+  }
+  if (task.attempt >= task.max_attempts)
+    yield `${name} has used ${task.attempt} of ${task.max_attempts} attempts`
+  yield* checkEnd(name, task, receipts)
+  yield* checkLeases(name, task, receipts)
+}
+
+/** A task has ended exactly if its one terminal receipt says so; a success may have one more, its repair. */
+function* checkEnd(name: string, task: Task, receipts: readonly Receipt[]): Generator<string> {
+  const terminal = receipts.filter((receipt) => isTerminalType(receipt.receipt_type))
+  const ready = receipts.filter((receipt) => receipt.receipt_type === 'task.result_ready').length
+  if (isOpen(task)) {
+    if (terminal.length > 0) yield `${name} has the terminal receipt ${terminal[0]?.seq}`
+    if (ready > 0) yield `${name} has a task.result_ready`
+    if (task.expiry_count >= task.max_expiries) yield `${name} has expired ${task.expiry_count} times`
+    return
+  }
+  const { outcome } = task
+  if (ready !== 1) yield `${name} has ${ready} task.result_ready`
+  const [first, repair, ...others] = terminal
+  if (first === undefined || others.length > 0) yield `${name} has ${terminal.length} terminal receipts`
+  for (const receipt of terminal) {
+    if (receipt.receipt_type !== TERMINAL_RECEIPT[task.status]) yield `${name} has a ${receipt.receipt_type}`
+  }
+  if (repair !== undefined && (first?.parents.length !== 0 || repair.parents.length === 0)) {
+    yield `${name} has two terminal receipts, and the second repairs nothing`
+  }
+  const last = terminal.at(-1)
+  if (last !== undefined && last.seq !== outcome.receipt_seq) {
+    yield `${name} ended by receipt ${last.seq} and says ${outcome.receipt_seq}`
+  }
+  if (last !== undefined && outcome.obligation_open !== (last.parents.length === 0)) {
+    yield `${name} has obligation_open ${outcome.obligation_open} and closes ${last.parents.length} obligations`
+  }
+  if ((task.status === 'succeeded') !== (outcome.error === null))
+    yield `${name} has the error ${outcome.error}`
+}
+
+const ENDS_LEASE: ReadonlySet<ReceiptType> = new Set([
+  'lease.expired',
+  'lease.released',
+  'task.retry_scheduled',
+  'task.completed',
+  'task.failed',
+  'task.canceled',
+])
+
+/** One lease at a time: each ends before the next begins, and only the one that is held may act. */
+function* checkLeases(name: string, task: Task, receipts: readonly Receipt[]): Generator<string> {
+  let held: string | null = null
+  let last: string | null = null
+  let started = false
+  for (const { receipt_type, lease_id, seq } of receipts) {
+    if (receipt_type === 'task.accepted') {
+      if (held !== null) yield `${name} was leased again by receipt ${seq} while ${held} held it`
+      held = lease_id
+      last = lease_id
+      started = false
+    } else if (receipt_type === 'task.started') {
+      if (lease_id !== held || started) yield `${name} was started by receipt ${seq} out of turn`
+      started = true
+    } else if (ENDS_LEASE.has(receipt_type)) {
+      // A lease that expired for the last time fails its task too, and a success may be repaired.
+      const again = held === null && lease_id === last && isTerminalType(receipt_type)
+      if (lease_id !== held && !again)
+        yield `${name} was ended by receipt ${seq} under a lease that is not held`
+      held = null
+    }
+  }
+  const holds = task.status === 'leased' || task.status === 'running' ? task.lease.lease_id : null
+  if (holds !== held) yield `${name} is held by ${holds}, by its receipts by ${held}`
+  if (held !== null && (task.status === 'running') !== started) {
+    yield `${name} has ${started ? 'a' : 'no'} task.started`
+  }
+}
+
+function* checkCounters({ counters, records }: Ledger): Generator<string> {
+  const tasks = records.map((record) => record.task)
+  const held = tasks.filter((task) => task.status === 'leased' || task.status === 'running').length
+  const open = tasks.filter((task) => task.status === 'queued').length + held
+  const served = Math.max(0, ...tasks.filter((task) => task.fence > 0).map((task) => task.rank))
+  if (counters.open_tasks !== open) yield `open_tasks is ${counters.open_tasks} and should be ${open}`
+  if (counters.active_leases !== held)
+    yield `active_leases is ${counters.active_leases} and should be ${held}`
+  if (counters.clock !== served) yield `clock is ${counters.clock} and the highest claimed rank ${served}`
+}
