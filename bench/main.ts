@@ -1,8 +1,9 @@
 import { parseArgs } from 'node:util'
 import { engine } from './engine/index.ts'
+import { http } from './http/index.ts'
 import { Report } from './report.ts'
 
-const SUITES: Record<string, (report: Report) => Promise<void>> = { engine }
+const SUITES: Record<string, (report: Report) => Promise<void>> = { engine, http }
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,

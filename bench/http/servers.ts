@@ -1,0 +1,52 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+
+const BARE = fileURLToPath(new URL('./bare-server.js', import.meta.url))
+const CLI = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))
+
+export interface ServerProcess {
+  readonly port: number
+  stop(): Promise<void>
+}
+
+export function startBare(): Promise<ServerProcess> {
+  return start([BARE], {})
+}
+
+/** The built server on loopback without a key, over this database. */
+export function startGate(databaseUrl: string): Promise<ServerProcess> {
+  return start([CLI, 'serve', '--port', '0'], {
+    ASYNCGATE_ENV: 'development',
+    ASYNCGATE_ALLOW_INSECURE_DEV: 'true',
+    ASYNCGATE_DATABASE_URL: databaseUrl,
+    ASYNCGATE_LOG_LEVEL: 'ERROR',
+  })
+}
+
+async function start(args: readonly string[], env: Record<string, string>): Promise<ServerProcess> {
+  const child = spawn(process.execPath, args, {
+    env: { ...process.env, ...env },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const port = await portOf(child)
+  return {
+    port,
+    stop: () =>
+      new Promise((resolve) => {
+        child.once('exit', () => resolve())
+        child.kill('SIGTERM')
+      }),
+  }
+}
+
+function portOf(child: ChildProcess): Promise<number> {
+  return new Promise((resolve, reject) => {
+    child.once('exit', (code) => reject(new Error(`the server ended with ${code}`)))
+    if (child.stdout === null) return
+    createInterface({ input: child.stdout }).on('line', (line) => {
+      const port = /listening on http:\/\/127\.0\.0\.1:(\d+)/.exec(line)?.[1]
+      if (port !== undefined) resolve(Number(port))
+    })
+  })
+}
