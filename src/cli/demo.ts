@@ -1,70 +1,123 @@
-import { parseArgs } from 'node:util'
 import type { Caller } from '../core/principal.ts'
 import { type Gate, openGate } from '../gate/gate.ts'
 import type { OfferView } from '../gate/shapes.ts'
-import { openSqliteStore } from '../store/sqlite/store.ts'
+import { command } from './command.ts'
+import { openStore } from './open-store.ts'
+import type { Output } from './output.ts'
 
 /** A tenant of its own for every run, so that nothing of an earlier one gets in the way. */
 const tenant = `demo-${Date.now()}`
 const agent: Caller = { tenant, principal: { kind: 'agent', id: 'alice' }, role: 'agent' }
 
+export const demo = command({
+  name: 'demo',
+  summary: 'Watch a task from creation to its receipts, then a worker that dies and is replaced.',
+  options: {
+    db: { type: 'string', value: 'PATH', doc: 'a SQLite file; default .asyncgate/demo.db' },
+  },
+  async run(input, output) {
+    const path = input.text('db') ?? '.asyncgate/demo.db'
+    const store = await openStore({ kind: 'sqlite', path })
+    const gate = openGate({ store, settings: { lease_sweep_interval_seconds: 1 }, onError: console.error })
+    try {
+      output.say(`AsyncGate demo, kept in ${path}\n`)
+      const story = new Story(gate, output)
+      const scenes = [await story.goldenPath(), await story.crashRecovery()]
+      output.answer({ database: path, tenant, scenes }, () => {})
+    } finally {
+      await gate.close()
+    }
+    return undefined
+  },
+})
+
 /** Two scenes on a real database file: the ordinary way of a task, and what happens when a worker dies. */
-export async function demo(args: readonly string[]): Promise<void> {
-  const { values } = parseArgs({
-    args: [...args],
-    options: { db: { type: 'string', default: '.asyncgate/demo.db' } },
-  })
-  const store = await openSqliteStore({ path: values.db })
-  const gate = openGate({ store, settings: { lease_sweep_interval_seconds: 1 }, onError: console.error })
-  console.log(`AsyncGate demo, kept in ${values.db}\n`)
-  await goldenPath(gate)
-  await crashRecovery(gate)
-  await gate.close()
-}
+class Story {
+  readonly #gate: Gate
+  readonly #output: Output
 
-async function goldenPath(gate: Gate): Promise<void> {
-  console.log('1. alice hands over a task and goes on')
-  const { task_id } = await gate.create(agent, { type: 'summarise', payload: { document: 'report.pdf' } })
-  console.log(`   task ${task_id} is queued; alice is owed ${await owed(gate, task_id)} answer`)
+  constructor(gate: Gate, output: Output) {
+    this.#gate = gate
+    this.#output = output
+  }
 
-  console.log('2. a worker leases it, reports progress and completes it')
-  const bob = worker('bob')
-  const offer = await take(gate, bob)
-  await gate.progress(bob, { ...lease(offer, 'bob'), progress: { percent: 50, message: 'half way' } })
-  await gate.complete(bob, {
-    ...lease(offer, 'bob'),
-    result: { summary: 'All is well.' },
-    artifacts: [{ type: 'file', url: 'file:///tmp/summary.txt' }],
-  })
+  async goldenPath() {
+    this.#tell('1. alice hands over a task and goes on')
+    const asked = { type: 'summarise', payload: { document: 'report.pdf' } }
+    const { task_id } = await this.#gate.create(agent, asked)
+    this.#tell(`   task ${task_id} is queued; alice is owed ${await this.#owed(task_id)} answer`)
 
-  console.log('3. alice waits for it and reads the ledger')
-  const task = await gate.waitForTask(agent, { task_id })
-  console.log(`   status ${task.status}, result ${JSON.stringify(task.result?.result)}`)
-  await printReceipts(gate, task_id)
-  console.log(`   alice is owed ${await owed(gate, task_id)} answers: the obligation is closed\n`)
-}
+    this.#tell('2. a worker leases it, reports progress and completes it')
+    const bob = worker('bob')
+    const offer = await this.#take(bob)
+    const progress = { percent: 50, message: 'half way' }
+    await this.#gate.progress(bob, { ...lease(offer, 'bob'), progress })
+    await this.#gate.complete(bob, {
+      ...lease(offer, 'bob'),
+      result: { summary: 'All is well.' },
+      artifacts: [{ type: 'file', url: 'file:///tmp/summary.txt' }],
+    })
 
-async function crashRecovery(gate: Gate): Promise<void> {
-  console.log('4. a worker takes a task with a lease of one second, and dies')
-  const { task_id } = await gate.create(agent, { type: 'summarise', payload: { document: 'next.pdf' } })
-  const mallory = worker('mallory')
-  const lost = await take(gate, mallory, 1)
+    this.#tell('3. alice waits for it and reads the ledger')
+    const task = await this.#gate.waitForTask(agent, { task_id })
+    this.#tell(`   status ${task.status}, result ${JSON.stringify(task.result?.result)}`)
+    const receipts = await this.#receipts(task_id)
+    const owed = await this.#owed(task_id)
+    this.#tell(`   alice is owed ${owed} answers: the obligation is closed\n`)
+    return { scene: 'golden path', task_id, status: task.status, receipts, owed }
+  }
 
-  console.log('5. the lease lapses, and another worker waits for work')
-  const carol = worker('carol')
-  const offer = await take(gate, carol)
-  console.log(`   carol has it under fence ${offer.fence} (it was ${lost.fence}); no attempt was spent`)
-  const late = await gate
-    .complete(mallory, { ...lease(lost, 'mallory'), result: 'too late' })
-    .catch((fault: unknown) => fault)
-  console.log(`   mallory comes back and is refused: ${late instanceof Error ? late.message : ''}`)
-  await gate.complete(carol, {
-    ...lease(offer, 'carol'),
-    result: 'done',
-    artifacts: [{ url: 'file:///tmp/next.txt' }],
-  })
-  await printReceipts(gate, task_id)
-  console.log(`   alice is owed ${await owed(gate, task_id)} answers`)
+  async crashRecovery() {
+    this.#tell('4. a worker takes a task with a lease of one second, and dies')
+    const asked = { type: 'summarise', payload: { document: 'next.pdf' } }
+    const { task_id } = await this.#gate.create(agent, asked)
+    const mallory = worker('mallory')
+    const lost = await this.#take(mallory, 1)
+
+    this.#tell('5. the lease lapses, and another worker waits for work')
+    const carol = worker('carol')
+    const offer = await this.#take(carol)
+    this.#tell(`   carol has it under fence ${offer.fence} (it was ${lost.fence}); no attempt was spent`)
+    const late = await this.#gate
+      .complete(mallory, { ...lease(lost, 'mallory'), result: 'too late' })
+      .catch((fault: unknown) => fault)
+    this.#tell(`   mallory comes back and is refused: ${late instanceof Error ? late.message : ''}`)
+    const artifacts = [{ url: 'file:///tmp/next.txt' }]
+    await this.#gate.complete(carol, { ...lease(offer, 'carol'), result: 'done', artifacts })
+    const { status } = await this.#gate.getTask(agent, { task_id })
+    const receipts = await this.#receipts(task_id)
+    const owed = await this.#owed(task_id)
+    this.#tell(`   alice is owed ${owed} answers`)
+    return { scene: 'crash recovery', task_id, status, receipts, owed }
+  }
+
+  #tell(line: string): void {
+    this.#output.say(line)
+  }
+
+  async #take(caller: Caller, lease_ttl_seconds = 60): Promise<OfferView> {
+    const worker_id = caller.principal.id
+    const { tasks } = await this.#gate.claim(caller, { worker_id, lease_ttl_seconds, wait_seconds: 30 })
+    const [offer] = tasks
+    if (offer === undefined) throw new Error('There was no work within 30 s.')
+    this.#tell(`   ${worker_id} leases ${offer.task_id} for ${offer.expires_in_ms / 1000} s`)
+    return offer
+  }
+
+  async #owed(task_id: string): Promise<number> {
+    const { open_obligations } = await this.#gate.listObligations(agent, { limit: 200 })
+    return open_obligations.filter((receipt) => receipt.task_id === task_id).length
+  }
+
+  /** Shows the receipts of a task to alice, and gives their types. */
+  async #receipts(task_id: string): Promise<string[]> {
+    const { receipts } = await this.#gate.listReceipts(agent, { task_id })
+    for (const { seq, receipt_type, from, to } of receipts) {
+      const route = `${from.kind}:${from.id} -> ${to.kind}:${to.id}`
+      this.#tell(`   #${String(seq).padEnd(4)} ${receipt_type.padEnd(18)} ${route}`)
+    }
+    return receipts.map((receipt) => receipt.receipt_type)
+  }
 }
 
 function worker(id: string): Caller {
@@ -73,26 +126,4 @@ function worker(id: string): Caller {
 
 function lease({ task_id, lease_id }: OfferView, worker_id: string) {
   return { task_id, lease_id, worker_id }
-}
-
-async function take(gate: Gate, caller: Caller, lease_ttl_seconds = 60): Promise<OfferView> {
-  const worker_id = caller.principal.id
-  const { tasks } = await gate.claim(caller, { worker_id, lease_ttl_seconds, wait_seconds: 30 })
-  const [offer] = tasks
-  if (offer === undefined) throw new Error('There was no work within 30 s.')
-  console.log(`   ${worker_id} leases ${offer.task_id} for ${offer.expires_in_ms / 1000} s`)
-  return offer
-}
-
-async function owed(gate: Gate, task_id: string): Promise<number> {
-  const { open_obligations } = await gate.listObligations(agent, { limit: 200 })
-  return open_obligations.filter((receipt) => receipt.task_id === task_id).length
-}
-
-async function printReceipts(gate: Gate, task_id: string): Promise<void> {
-  const { receipts } = await gate.listReceipts(agent, { task_id })
-  for (const receipt of receipts) {
-    const route = `${receipt.from.kind}:${receipt.from.id} -> ${receipt.to.kind}:${receipt.to.id}`
-    console.log(`   #${String(receipt.seq).padEnd(4)} ${receipt.receipt_type.padEnd(18)} ${route}`)
-  }
 }

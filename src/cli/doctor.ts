@@ -1,0 +1,65 @@
+import { type Config, reportConfig } from '../config.ts'
+import { command } from './command.ts'
+import { checkClock, checkDatabase, checkDriver } from './doctor-database.ts'
+import { checkNode, checkPort, healthyServer } from './doctor-machine.ts'
+import { EXIT } from './exit.ts'
+import type { Finding } from './finding.ts'
+import { type Output, ProgressLine, paint } from './output.ts'
+import { LISTEN_OPTIONS, listenFlags, SETTINGS_OPTIONS, settingsFlags } from './settings-options.ts'
+
+export const doctor = command({
+  name: 'doctor',
+  summary:
+    'Look for what would keep a server from starting, and say the fix. Exit code 1 if there is something.',
+  options: { ...LISTEN_OPTIONS, ...SETTINGS_OPTIONS },
+  notes: () => 'It changes nothing, and may run beside a server.',
+  async run(input, output) {
+    const { file, flags } = settingsFlags(input)
+    const report = reportConfig({ env: process.env, file, flags: { ...flags, ...listenFlags(input) } })
+    const findings = [
+      checkNode(),
+      ...checkSettings(report.problems, report.config),
+      ...(report.config === undefined ? [] : await checkSurroundings(report.config)),
+    ]
+    const ok = findings.every((finding) => finding.ok)
+    output.answer({ ok, checks: findings, notices: report.notices }, () => {
+      for (const finding of findings) tell(output, finding)
+      for (const notice of report.notices) output.say(`note      ${notice}`)
+      output.say(ok ? '\nAll is well.' : '\nSomething is wrong.')
+    })
+    return ok ? EXIT.ok : EXIT.failure
+  },
+})
+
+function checkSettings(problems: readonly string[], config: Config | undefined): Finding[] {
+  const wrong = [...problems, ...(config?.refusals ?? [])]
+  if (wrong.length === 0) return [{ check: 'settings', ok: true, detail: 'valid' }]
+  const fix = 'Correct it; "asyncgate config" shows where each setting comes from.'
+  return wrong.map((detail) => ({ check: 'settings', ok: false, detail, fix }))
+}
+
+async function checkSurroundings({ database, server }: Config): Promise<Finding[]> {
+  const progress = new ProgressLine()
+  progress.show('looking at the database and the port')
+  try {
+    const running = await healthyServer(server.host, server.port)
+    const driver = database.kind === 'sqlite' ? [await checkDriver()] : []
+    const looked = driver.every(({ ok }) => ok)
+      ? await checkDatabase(database, running !== undefined)
+      : undefined
+    return [
+      ...driver,
+      ...(looked === undefined ? [] : [looked.finding]),
+      await checkPort(server.host, server.port, running),
+      checkClock(database, looked?.time),
+    ]
+  } finally {
+    progress.clear()
+  }
+}
+
+function tell(output: Output, { check, ok, detail, fix }: Finding): void {
+  const mark = ok ? paint('green', 'ok') : paint('red', 'WRONG')
+  output.say(`${check.padEnd(10)}${mark}  ${detail}`)
+  if (fix !== undefined) output.say(`${' '.repeat(10)}fix: ${fix}`)
+}

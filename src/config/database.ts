@@ -1,0 +1,34 @@
+import type { Kind } from './kinds.ts'
+
+export type Database =
+  | { readonly kind: 'sqlite'; readonly path: string }
+  | { readonly kind: 'postgres'; readonly url: string }
+
+/** Other programs name their driver after a plus, as in postgresql+asyncpg. */
+const POSTGRES = /^postgres(?:ql)?(?:\+\w+)?:\/\//i
+const SQLITE = /^sqlite:/i
+
+export const databaseUrl: Kind<string> = {
+  form: 'sqlite:PATH or postgres://USER:PASSWORD@HOST/NAME',
+  read(value) {
+    if (typeof value !== 'string') return undefined
+    const url = value.trim()
+    if (SQLITE.test(url)) return url.length > 'sqlite:'.length ? url.replace(SQLITE, 'sqlite:') : undefined
+    if (!POSTGRES.test(url)) return undefined
+    const plain = url.replace(POSTGRES, 'postgres://')
+    return URL.canParse(plain) ? plain : undefined
+  },
+}
+
+export function databaseOf(url: string): Database {
+  return SQLITE.test(url) ? { kind: 'sqlite', path: url.slice('sqlite:'.length) } : { kind: 'postgres', url }
+}
+
+/** The URL without its password, wherever that stands. */
+export function withoutPassword(url: string): string {
+  if (SQLITE.test(url) || !URL.canParse(url)) return url
+  const shown = new URL(url)
+  if (shown.password !== '') shown.password = '***'
+  if (shown.searchParams.has('password')) shown.searchParams.set('password', '***')
+  return shown.href
+}

@@ -1,0 +1,39 @@
+import { LATER } from './later.ts'
+import { shown, TABLE, type TableRow } from './rows.ts'
+
+/** The table as Markdown, as it stands in docs/configuration.md. */
+export function markdownSettings(): string {
+  return markdown(
+    ['Variable', 'Value', 'Default', 'Meaning'],
+    TABLE.map((row) => [`\`${row.variable}\``, row.form, code(defaultOf(row)), row.doc]),
+  )
+}
+
+export function markdownLater(): string {
+  return markdown(
+    ['Accepted without effect', 'Will be about'],
+    LATER.map(([name, feature]) => [`\`${name.toUpperCase()}\``, feature]),
+  )
+}
+
+/** For the help of a command: each variable with its default and meaning. */
+export function helpSettings(): string {
+  return TABLE.map((row) => {
+    const fallback = defaultOf(row)
+    return `  ${row.variable}${fallback === '' ? '' : ` (${fallback})`}\n      ${row.doc}`
+  }).join('\n')
+}
+
+function defaultOf(row: TableRow): string {
+  return shown({ ...row, secret: false }, row.fallback)
+}
+
+function code(value: string): string {
+  return value === '' ? '' : `\`${value}\``
+}
+
+function markdown(titles: readonly string[], rows: readonly (readonly string[])[]): string {
+  const line = (cells: readonly string[]) =>
+    `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`
+  return [line(titles), line(titles.map(() => '---')), ...rows.map(line)].join('\n')
+}

@@ -1,0 +1,148 @@
+import { isPrincipalKind, type PrincipalKey } from '../core/principal.ts'
+
+/**
+ * A way of writing a value. Values are text in the environment and in flags; in the file they may also be numbers,
+ * truth values and lists.
+ */
+export interface Kind<T> {
+  /** As it goes into "is not ...". */
+  readonly form: string
+  /** Undefined if the value is not of this form. */
+  read(value: unknown): T | undefined
+}
+
+export function whole(min: number, max = Number.MAX_SAFE_INTEGER): Kind<number> {
+  return {
+    form:
+      max === Number.MAX_SAFE_INTEGER
+        ? `a whole number, at least ${min}`
+        : `a whole number from ${min} to ${max}`,
+    read(value) {
+      const number = typeof value === 'string' && /^-?\d{1,15}$/.test(value.trim()) ? Number(value) : value
+      if (typeof number !== 'number' || !Number.isInteger(number)) return undefined
+      return number >= min && number <= max ? number : undefined
+    },
+  }
+}
+
+const TRUTHS: Readonly<Record<string, boolean>> = {
+  true: true,
+  '1': true,
+  yes: true,
+  on: true,
+  false: false,
+  '0': false,
+  no: false,
+  off: false,
+}
+
+export const truth: Kind<boolean> = {
+  form: 'true or false',
+  read: (value) => TRUTHS[String(value).trim().toLowerCase()],
+}
+
+export function oneOf<const Choice extends string>(...choices: readonly Choice[]): Kind<Choice> {
+  return {
+    form: listed(choices),
+    read: (value) => choices.find((choice) => choice === String(value).trim().toLowerCase()),
+  }
+}
+
+export const text: Kind<string> = {
+  form: 'text, in quotes if it looks like a number',
+  read: (value) => (typeof value === 'string' && value.trim() !== '' ? value.trim() : undefined),
+}
+
+/** Host names as they stand in a Host header, without port. */
+export const hosts = list('host names, separated by commas', (item) => {
+  const url = `http://${item}`
+  return URL.canParse(url) && !/[/@]/.test(item) ? new URL(url).hostname : undefined
+})
+
+/** Origins as browsers write them. */
+export const origins = list('origins like https://app.example, separated by commas', (item) =>
+  /^https?:\/\//i.test(item) && URL.canParse(item) ? new URL(item).origin : undefined,
+)
+
+function list(form: string, readItem: (item: string) => string | undefined): Kind<readonly string[]> {
+  return {
+    form,
+    read(value) {
+      const items: unknown[] =
+        typeof value === 'string' ? value.split(',') : Array.isArray(value) ? value : []
+      const given = items.map((item) => String(item).trim()).filter((item) => item !== '')
+      const found = given.map(readItem)
+      return found.length > 0 && found.every((item) => item !== undefined) ? found : undefined
+    },
+  }
+}
+
+/** The names of pino, and those that Python programs use for the same. */
+const LEVELS = {
+  trace: 'trace',
+  debug: 'debug',
+  info: 'info',
+  warn: 'warn',
+  warning: 'warn',
+  error: 'error',
+  critical: 'fatal',
+  fatal: 'fatal',
+  silent: 'silent',
+} as const
+
+export type LogLevel = (typeof LEVELS)[keyof typeof LEVELS]
+
+const isLevel = (name: string): name is keyof typeof LEVELS => Object.hasOwn(LEVELS, name)
+
+export const logLevel: Kind<LogLevel> = {
+  form: listed([...new Set(Object.values(LEVELS))]),
+  read(value) {
+    const name = String(value).trim().toLowerCase()
+    return isLevel(name) ? LEVELS[name] : undefined
+  },
+}
+
+export const principal: Kind<PrincipalKey> = {
+  form: 'kind:id, as in agent:ops',
+  read: (value) => (typeof value === 'string' ? principalFrom(value.trim()) : undefined),
+}
+
+function principalFrom(name: string): PrincipalKey | undefined {
+  const [, kind = '', id = ''] = /^([a-z]+):(.+)$/.exec(name) ?? []
+  return isPrincipalKind(kind) && id !== '' ? `${kind}:${id}` : undefined
+}
+
+export interface Target {
+  readonly class: number
+  readonly to: PrincipalKey
+}
+
+export const targets: Kind<readonly Target[]> = {
+  form: 'a JSON list like [{"class": 1, "to_kind": "agent", "to_id": "ops"}], all within their own tenant',
+  read(value) {
+    const list = typeof value === 'string' ? fromJson(value) : value
+    if (!Array.isArray(list)) return undefined
+    const found = list.map(targetFrom)
+    return found.every((target) => target !== undefined) ? found : undefined
+  },
+}
+
+/** A target in another tenant would carry news of a task out of its own. */
+function targetFrom(value: unknown): Target | undefined {
+  if (typeof value !== 'object' || value === null || 'tenant_id' in value) return undefined
+  if (!('class' in value && 'to_kind' in value && 'to_id' in value)) return undefined
+  const to = principalFrom(`${value.to_kind}:${value.to_id}`)
+  return typeof value.class === 'number' && to !== undefined ? { class: value.class, to } : undefined
+}
+
+function fromJson(source: string): unknown {
+  try {
+    return JSON.parse(source)
+  } catch {
+    return undefined
+  }
+}
+
+function listed(choices: readonly string[]): string {
+  return `${choices.slice(0, -1).join(', ')} or ${choices.at(-1)}`
+}

@@ -1,0 +1,63 @@
+import type { ServerValues } from './server.ts'
+
+const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[?::1\]?)$/i
+
+export function isLoopback(host: string): boolean {
+  return LOOPBACK.test(host)
+}
+
+/** Names that several machines have. */
+const SHARED_ID = /^(asyncgate-1|localhost|127\.0\.0\.1)(?![0-9a-z])/i
+
+/** Why a server with these settings would not be safe, each with the way out. */
+export function refusals(
+  values: ServerValues,
+  instance: { readonly id: string; readonly given: boolean },
+): string[] {
+  const { env, host, api_key, allow_insecure_dev } = values
+  const found: string[] = []
+  if (allow_insecure_dev && env !== 'development') {
+    found.push(
+      `ASYNCGATE_ALLOW_INSECURE_DEV is only for development, and ASYNCGATE_ENV is ${env}. ` +
+        'Remove it and set ASYNCGATE_API_KEY.',
+    )
+  } else if (allow_insecure_dev && !isLoopback(host)) {
+    found.push(
+      `Without a key, everybody who can reach ${host} could use this server. ` +
+        'Set ASYNCGATE_API_KEY (and not ASYNCGATE_ALLOW_INSECURE_DEV), or ASYNCGATE_HOST=127.0.0.1.',
+    )
+  }
+  if (api_key === null && env !== 'development') {
+    found.push(
+      `ASYNCGATE_ENV is ${env} and there is no key. Set ASYNCGATE_API_KEY, for example to $(openssl rand -hex 32).`,
+    )
+  } else if (api_key === null && !allow_insecure_dev && !isLoopback(host)) {
+    found.push(`Listening on ${host} needs a key. Set ASYNCGATE_API_KEY, or ASYNCGATE_HOST=127.0.0.1.`)
+  }
+  if (env !== 'development' && instance.given && SHARED_ID.test(instance.id)) {
+    found.push(
+      `ASYNCGATE_INSTANCE_ID is ${instance.id}, which several instances could be. ` +
+        'Give each its own name, or remove it to have one detected.',
+    )
+  }
+  return found
+}
+
+/** What is safe, but probably not what was meant. */
+export function warnings(values: ServerValues): string[] {
+  const { host, api_key, allow_insecure_dev, allowed_hosts } = values
+  const found: string[] = []
+  if (api_key === null && !allow_insecure_dev) {
+    found.push(
+      'There is no key, so every request will be refused. Set ASYNCGATE_API_KEY; ' +
+        'or, to try it out on this machine, run "asyncgate dev".',
+    )
+  }
+  if (/^(0\.0\.0\.0|\[?::\]?)$/.test(host) && allowed_hosts.length === 0) {
+    found.push(
+      'Requests are answered only if they are addressed to this machine as localhost. ' +
+        'Set ASYNCGATE_ALLOWED_HOSTS to the names by which clients know it.',
+    )
+  }
+  return found
+}

@@ -1,0 +1,80 @@
+import { z } from 'zod'
+import { databaseUrl } from './database.ts'
+import { hosts, logLevel, oneOf, origins, targets, text, truth, whole } from './kinds.ts'
+import { setting } from './setting.ts'
+
+const MIB = 1024 * 1024
+
+export const DEFAULT_DATABASE = 'sqlite:.asyncgate/asyncgate.db'
+export const DEFAULT_URL = 'http://127.0.0.1:8080'
+
+const NONE: readonly string[] = []
+
+/** What the server around the engine needs to know. */
+export const serverTable = z.object({
+  env: setting(
+    oneOf('development', 'staging', 'production'),
+    'development',
+    'Staging and production refuse to start without a key.',
+  ),
+  database_url: setting(
+    databaseUrl,
+    DEFAULT_DATABASE,
+    'Where everything is kept: one SQLite file for one server, or PostgreSQL for any number.',
+  ),
+  host: setting(
+    text,
+    '127.0.0.1',
+    'Address to listen on. Any other than this machine needs API_KEY; 0.0.0.0 is all of them.',
+  ),
+  port: setting(whole(0, 65_535), 8080, 'Port to listen on; 0 picks a free one.'),
+  api_key: setting<string | null>(
+    text,
+    null,
+    'The shared key that clients send as "Authorization: Bearer KEY".',
+    {
+      secret: true,
+    },
+  ),
+  allow_insecure_dev: setting(
+    truth,
+    false,
+    'Let requests in without a key. Only in development, and only on loopback.',
+  ),
+  allowed_hosts: setting(
+    hosts,
+    NONE,
+    'Host names that requests may be addressed to, besides loopback and HOST.',
+  ),
+  allowed_origins: setting(
+    origins,
+    NONE,
+    'Origins of web pages that may call, as https://app.example; loopback always may.',
+  ),
+  max_body_bytes: setting(whole(1024, 256 * MIB), 8 * MIB, 'Largest body of a request.'),
+  log_level: setting(logLevel, 'info', 'Least severe messages to log.'),
+  debug: setting(truth, false, 'Log at level debug, whatever LOG_LEVEL says.'),
+  mcp_fast_path: setting(
+    truth,
+    true,
+    'Answer the common MCP calls without the SDK; off is slower and otherwise the same.',
+  ),
+  mcp_tool_names: setting(
+    oneOf('dot', 'underscore'),
+    'dot',
+    'How tools are listed: asyncgate.create_task or asyncgate_create_task. Both are always accepted.',
+  ),
+  escalation_targets: setting(
+    targets,
+    [],
+    'Targets by class; the one of ESCALATION_LEASE_EXPIRY_CLASS is used if ESCALATION_TARGET is unset.',
+  ),
+  escalation_lease_expiry_class: setting(
+    whole(0, 1000),
+    1,
+    'Which of ESCALATION_TARGETS hears of lapsed leases.',
+  ),
+  url: setting(text, DEFAULT_URL, 'The server that client commands of the CLI talk to.'),
+})
+
+export type ServerValues = z.output<typeof serverTable>

@@ -1,0 +1,92 @@
+import { readFileSync } from 'node:fs'
+import { parseDocument } from 'yaml'
+import { closest } from './closest.ts'
+import { laterFeature } from './later.ts'
+
+export const PREFIX = 'ASYNCGATE_'
+export const DEFAULT_FILE = 'asyncgate.config.yaml'
+/** Variables of the test suite, which a server that it starts inherits. */
+const TEST_PREFIX = 'ASYNCGATE_TEST_'
+
+/** Settings of one place, and how a person finds each of them there. */
+export interface Source {
+  readonly layer: 'default' | 'detected' | 'command' | 'file' | 'environment' | 'flag'
+  readonly values: ReadonlyMap<string, unknown>
+  /** How the setting is called there. */
+  spell(name: string): string
+}
+
+export interface Read {
+  readonly source: Source
+  readonly problems: readonly string[]
+  /** Settings that are accepted and do nothing. */
+  readonly notices: readonly string[]
+}
+
+export const variableOf = (name: string): string => PREFIX + name.toUpperCase()
+
+export function readEnvironment(
+  env: Readonly<Record<string, string | undefined>>,
+  known: readonly string[],
+): Read {
+  const given = Object.entries(env).flatMap(([variable, value]): [string, unknown][] =>
+    variable.startsWith(PREFIX) && !variable.startsWith(TEST_PREFIX) && value !== ''
+      ? [[variable.slice(PREFIX.length), value]]
+      : [],
+  )
+  return read('environment', given, known, variableOf)
+}
+
+/** A file that is not named may be absent. */
+export function readFile(path: string | undefined, known: readonly string[]): Read {
+  const file = path ?? DEFAULT_FILE
+  const spell = (name: string) => `${name} in ${file}`
+  const failed = (problem: string): Read => ({ ...read('file', [], known, spell), problems: [problem] })
+  let source: string
+  try {
+    source = readFileSync(file, 'utf8')
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? error.code : undefined
+    if (path === undefined && code === 'ENOENT') return read('file', [], known, spell)
+    return failed(`The file ${file} cannot be read (${code}).`)
+  }
+  const document = parseDocument(source)
+  const [error] = document.errors
+  if (error !== undefined) return failed(`${file} is not YAML: ${error.message.split('\n')[0]}`)
+  const content: unknown = document.toJS()
+  if (content === null || content === undefined) return read('file', [], known, spell)
+  if (typeof content !== 'object' || Array.isArray(content))
+    return failed(`${file} is not a list of NAME: VALUE.`)
+  const given = Object.entries(content).flatMap(([name, value]): [string, unknown][] =>
+    value === null ? [] : [[name.startsWith(PREFIX) ? name.slice(PREFIX.length) : name, value]],
+  )
+  return read('file', given, known, spell)
+}
+
+/** Names are taken in lower or in upper case. */
+function read(
+  layer: Source['layer'],
+  given: readonly (readonly [string, unknown])[],
+  known: readonly string[],
+  spell: (name: string) => string,
+): Read {
+  const values = new Map<string, unknown>()
+  const problems: string[] = []
+  const notices: string[] = []
+  for (const [written, value] of given) {
+    const name = written === written.toUpperCase() ? written.toLowerCase() : written
+    const later = laterFeature(name)
+    if (values.has(name)) problems.push(`${spell(name)} is there twice.`)
+    else if (known.includes(name)) values.set(name, value)
+    else if (later !== undefined) notices.push(`${spell(name)} has no effect: this version has no ${later}.`)
+    else problems.push(`${spell(written)} is not a setting.${didYouMean(name, known, spell)}`)
+  }
+  return { source: { layer, values, spell }, problems, notices }
+}
+
+function didYouMean(name: string, known: readonly string[], spell: (name: string) => string): string {
+  const meant = closest(name, known)
+  return meant === undefined
+    ? ' "asyncgate config" shows all settings.'
+    : ` Did you mean ${spell(meant)}? "asyncgate config" shows all settings.`
+}

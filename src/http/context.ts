@@ -1,0 +1,64 @@
+import { type Called, callerOf, type Fields } from '../auth/caller.ts'
+import type { Authenticator, Credential } from '../auth/credential.ts'
+import { invalid } from '../core/errors.ts'
+import { parseJson } from '../core/json-text.ts'
+import { type Caller, principalKey } from '../core/principal.ts'
+import type { Gate } from '../gate/gate.ts'
+import { checkMediaType, hasBody, readBody } from '../web/body.ts'
+import { checkHostAndOrigin, type GuardSettings } from '../web/guard.ts'
+import type { Exchange } from './exchange.ts'
+import type { Held } from './held.ts'
+import type { Metrics } from './metrics.ts'
+
+/** What all routes share. */
+export interface Context {
+  readonly gate: Gate
+  readonly authenticator: Authenticator
+  readonly guard: GuardSettings
+  readonly maxBodyBytes: number
+  readonly held: Held
+  readonly metrics: Metrics
+}
+
+/** Lets a request in, or refuses it before anything of it is read. */
+export function admit({ guard, authenticator }: Context, { request }: Exchange): Credential {
+  checkHostAndOrigin(request.headers, guard)
+  return authenticator.authenticate(request.headers)
+}
+
+/** The JSON object of the body; an empty one if there is no body. */
+export async function readFields({ maxBodyBytes }: Context, { request }: Exchange): Promise<Fields> {
+  if (!hasBody(request)) return {}
+  checkMediaType(request)
+  const body = parseJson(await readBody(request, maxBodyBytes))
+  if (!isObject(body)) throw invalid('', 'is not an object')
+  return body
+}
+
+/** Who calls, and the input without the fields that say so. */
+export function identify(
+  exchange: Exchange,
+  credential: Credential,
+  called: Called,
+  fields: Fields,
+): { caller: Caller; input: Fields } {
+  note(exchange, fields)
+  const { caller, input } = callerOf(credential, called, fields)
+  exchange.notes.tenant = caller.tenant
+  exchange.notes.principal = principalKey(caller.principal)
+  return { caller, input }
+}
+
+const NOTED = ['task_id', 'lease_id', 'worker_id'] as const
+
+/** For the log: ids only, and never a text of any length. */
+export function note({ notes }: Exchange, fields: object): void {
+  for (const name of NOTED) {
+    const value: unknown = Reflect.get(fields, name)
+    if (typeof value === 'string' && value.length <= 255) notes[name] = value
+  }
+}
+
+function isObject(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

@@ -1,0 +1,103 @@
+import { randomUUID } from 'node:crypto'
+import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
+import { ERRORS, type Fault } from '../core/errors.ts'
+
+/** What the log says of a request besides method, route, status and time. */
+export interface Notes {
+  tenant?: string
+  principal?: string
+  task_id?: string
+  lease_id?: string
+  worker_id?: string
+}
+
+const SANE_ID = /^[\w.:+/=-]{1,128}$/
+
+/** A client that still sends gets this long to read the answer before it is cut off. */
+const LINGER_MS = 1000
+
+/** One request and its answer. */
+export class Exchange {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  readonly id: string
+  readonly path: string
+  readonly query: string
+  readonly started = performance.now()
+  readonly notes: Notes = {}
+
+  constructor(request: IncomingMessage, response: ServerResponse) {
+    this.request = request
+    this.response = response
+    const given = request.headers['x-request-id']
+    this.id = typeof given === 'string' && SANE_ID.test(given) ? given : randomUUID()
+    const url = request.url ?? '/'
+    const mark = url.indexOf('?')
+    this.path = mark < 0 ? url : url.slice(0, mark)
+    this.query = mark < 0 ? '' : url.slice(mark + 1)
+  }
+
+  json(status: number, body: object, headers?: OutgoingHttpHeaders): void {
+    this.send(status, 'application/json', JSON.stringify(body), headers)
+  }
+
+  empty(status: number): void {
+    this.response.writeHead(status, { 'X-Request-Id': this.id, 'Cache-Control': 'no-store' })
+    this.#end('')
+  }
+
+  send(status: number, type: string, text: string, headers: OutgoingHttpHeaders = {}): void {
+    const { response } = this
+    for (const [name, value] of Object.entries(headers))
+      if (value !== undefined) response.setHeader(name, value)
+    // A body that was not read stays on the connection, so nothing more can be asked on it.
+    if (!this.request.complete) response.setHeader('Connection', 'close')
+    if (this.request.headers['x-forwarded-proto'] === 'https') {
+      response.setHeader('Strict-Transport-Security', 'max-age=31536000; includeSubDomains')
+    }
+    response.writeHead(status, {
+      'Content-Type': type,
+      'Content-Length': Buffer.byteLength(text),
+      'X-Request-Id': this.id,
+      'Cache-Control': 'no-store',
+      'X-Content-Type-Options': 'nosniff',
+      'Referrer-Policy': 'no-referrer',
+    })
+    this.#end(text)
+  }
+
+  /** `more` are fields that a protocol adds to the body of an error, or says differently. */
+  refuse(fault: Fault, more: object = {}, headers: OutgoingHttpHeaders = {}): void {
+    const { http } = ERRORS[fault.code]
+    const { required_role, your_role, retry_after_seconds } = fault.details
+    const body = {
+      ...fault.toJSON(),
+      ...(required_role !== undefined && { required_role, your_role }),
+      request_id: this.id,
+      ...more,
+    }
+    const again = typeof retry_after_seconds === 'number' ? Math.ceil(retry_after_seconds) : 1
+    this.json(http, body, {
+      ...headers,
+      ...(fault.retryable && { 'Retry-After': again }),
+      ...(http === 401 && { 'WWW-Authenticate': 'Bearer' }),
+    })
+  }
+
+  /** Closing a socket that holds unread bytes resets it, and the client may lose the answer. */
+  #end(text: string): void {
+    const { request, response } = this
+    if (request.complete) {
+      response.end(text)
+      return
+    }
+    response.write(text)
+    const end = () => {
+      clearTimeout(timer)
+      request.off('end', end).off('close', end)
+      response.end()
+    }
+    const timer = setTimeout(end, LINGER_MS)
+    request.on('end', end).on('close', end).resume()
+  }
+}

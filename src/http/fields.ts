@@ -1,0 +1,71 @@
+import type { Fields } from '../auth/caller.ts'
+import { invalid } from '../core/errors.ts'
+import type { Operation } from '../operations/operation.ts'
+import { inputSchema } from '../operations/schemas.ts'
+import type { Params } from './router.ts'
+
+type FieldType = 'number' | 'boolean' | 'list' | 'other'
+
+/** The fields of an operation, by what a text in the query has to become. */
+export type FieldTypes = ReadonlyMap<string, FieldType>
+
+export function fieldTypes(operation: Operation): FieldTypes {
+  const { properties } = inputSchema(operation)
+  return new Map(Object.entries(properties ?? {}).map(([name, schema]) => [name, typeOf(schema)] as const))
+}
+
+function typeOf(schema: unknown): FieldType {
+  if (typeof schema !== 'object' || schema === null || !('type' in schema)) return 'other'
+  if (schema.type === 'integer' || schema.type === 'number') return 'number'
+  if (schema.type === 'array') return 'list'
+  return schema.type === 'boolean' ? 'boolean' : 'other'
+}
+
+/** All that a request says, wherever it says it. Said twice it must be the same. */
+export function collectFields(types: FieldTypes, params: Params, query: string, body: Fields): Fields {
+  const fields: Record<string, unknown> = { ...body }
+  const add = (name: string, value: unknown) => {
+    const given = Object.hasOwn(fields, name) ? fields[name] : undefined
+    if (given !== undefined && given !== value) throw invalid(name, 'is given twice, and differs')
+    fields[name] = value
+  }
+  if (query !== '') for (const [name, value] of queryFields(types, query)) add(name, value)
+  for (const name of Object.keys(params)) add(name, params[name])
+  return fields
+}
+
+const LABEL = 'label.'
+
+function queryFields(types: FieldTypes, query: string): Map<string, unknown> {
+  const fields = new Map<string, unknown>()
+  const labels: [string, string][] = []
+  for (const [name, text] of new URLSearchParams(query)) {
+    if (name.startsWith(LABEL) && types.has('labels')) {
+      labels.push([name.slice(LABEL.length), text])
+      continue
+    }
+    if (name === '__proto__') throw invalid(name, 'is not an allowed key')
+    const type = types.get(name) ?? 'other'
+    const before = fields.get(name)
+    if (type === 'list') fields.set(name, [...(Array.isArray(before) ? before : []), text])
+    else if (before !== undefined) throw invalid(name, 'appears twice in the query')
+    else fields.set(name, coerced(type, text))
+  }
+  if (labels.length > 0) fields.set('labels', labelsOf(labels))
+  return fields
+}
+
+function labelsOf(labels: readonly [string, string][]): object {
+  const repeated = labels.find(([name], i) => labels.findIndex(([other]) => other === name) !== i)
+  if (repeated !== undefined) throw invalid(`labels.${repeated[0]}`, 'appears twice in the query')
+  return Object.fromEntries(labels)
+}
+
+const NUMBER = /^-?\d+(\.\d+)?$/
+
+/** A text that is no value of its type stays a text: the schema says what is wrong with it. */
+function coerced(type: FieldType, text: string): unknown {
+  if (type === 'number') return NUMBER.test(text) ? Number(text) : text
+  if (type === 'boolean') return text === 'true' ? true : text === 'false' ? false : text
+  return text
+}

@@ -1,0 +1,24 @@
+import { type DestinationStream, type Logger, pino } from 'pino'
+
+export type { Logger } from 'pino'
+
+const FLUSH_EVERY_MS = 200
+const BUFFER_BYTES = 4096
+
+/** JSON lines on stderr, written in groups; the last ones when the process ends or `flush` is called. */
+export function createLogger(level: string, destination?: DestinationStream): Logger {
+  const options = { level, base: null, timestamp: pino.stdTimeFunctions.isoTime }
+  if (destination !== undefined) return pino(options, destination)
+  const stderr = pino.destination({
+    dest: 2,
+    sync: false,
+    minLength: BUFFER_BYTES,
+    periodicFlush: FLUSH_EVERY_MS,
+  })
+  return pino(options, stderr)
+}
+
+/** For what callers only see as a code: the error with its causes. */
+export function logErrors(logger: Logger): (error: unknown) => void {
+  return (error) => logger.error({ err: error }, 'the gate reports an error')
+}

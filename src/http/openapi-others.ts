@@ -1,0 +1,223 @@
+import { z } from 'zod'
+import { changeShape } from '../gate/reads/follow.ts'
+import type { JsonSchema } from '../operations/schemas.ts'
+import type { PathOperation } from './openapi.ts'
+import { errorRef } from './openapi-errors.ts'
+
+type Paths = Record<string, Record<string, PathOperation>>
+
+const OPEN = { security: [] }
+const text = { type: 'string' }
+const seconds = { type: 'integer', minimum: 1 }
+const time = { type: 'string', format: 'date-time' }
+
+/** What is answered besides the operations of the catalogue. */
+export function otherPaths(): Paths {
+  return {
+    ...serverPaths(),
+    ...leasePaths(),
+    ...workerPaths('/worker', 'lease'),
+    ...workerPaths('/workers', 'lease_task'),
+  }
+}
+
+function serverPaths(): Paths {
+  const health = object({
+    status: { enum: ['healthy', 'unhealthy'] },
+    version: text,
+    checks: { type: 'object' },
+  })
+  const probe = (operationId: string, summary: string): PathOperation => ({
+    operationId,
+    tags: ['server'],
+    summary,
+    ...OPEN,
+    responses: { 200: json('Well', health), 503: json('Not well', health) },
+  })
+  const query = (name: string, description: string) => ({ name, in: 'query', description, schema: text })
+  const { $schema: _, ...change } = z.toJSONSchema(changeShape)
+  return {
+    '/health': { get: probe('health_check', 'Is the server well?') },
+    '/health/live': { get: probe('health_live', 'Does the process answer?') },
+    '/health/ready': { get: probe('health_ready', 'Can it take requests? No while it stops') },
+    '/metrics': {
+      get: {
+        operationId: 'metrics',
+        tags: ['server'],
+        summary: 'Figures for Prometheus',
+        responses: { 200: { description: 'The text format', content: { 'text/plain': { schema: text } } } },
+      },
+    },
+    '/v1/events': {
+      get: {
+        operationId: 'events',
+        tags: ['tasks'],
+        summary: 'Task changes as they commit',
+        description:
+          'A stream of server-sent events of type task. Under a shared key a stream that names only worker_id is that worker’s: it carries status canceled as soon as a task that the worker holds is canceled.',
+        parameters: [
+          query('task_id', 'Only this task'),
+          query('session_id', 'Only tasks of this session'),
+          query('worker_id', 'Only tasks under a lease of this worker'),
+        ],
+        responses: {
+          200: { description: 'Each data line', content: { 'text/event-stream': { schema: change } } },
+          ...errors(400, 401, 403, 404, 503),
+        },
+      },
+    },
+  }
+}
+
+function leasePaths(): Paths {
+  const task = object({
+    task_id: text,
+    principal_ai: text,
+    task_type: text,
+    task_summary: { type: ['string', 'null'] },
+    task_body: { type: ['string', 'null'] },
+    payload: {},
+    payload_pointer: text,
+    inputs: {},
+    expected_outcome_kind: { type: ['string', 'null'] },
+    expected_artifact_mime: { type: ['string', 'null'] },
+  })
+  const offer = { lease_id: text, lease_expires_at: time, task }
+  const list = { type: 'array', items: text }
+  return {
+    '/lease': {
+      post: call('lease protocol', 'poll', 'Take an offer', {
+        description:
+          'A lease lasts 900 s unless lease_ttl_seconds says otherwise. preferred_kinds only reorder.',
+        required: ['worker_id'],
+        body: {
+          worker_id: { ...text, description: '{type}.{instance}' },
+          capabilities: list,
+          max_tasks: { type: 'integer', minimum: 1, maximum: 100, default: 1 },
+          preferred_kinds: list,
+          lease_ttl_seconds: seconds,
+          wait_seconds: { type: 'number', minimum: 0, maximum: 50 },
+        },
+        answer: object(offer, { offers: { type: 'array', items: object(offer) } }),
+        nothing: 'No work',
+      }),
+    },
+    '/lease/{lease_id}/heartbeat': {
+      post: call('lease protocol', 'lease_heartbeat', 'Keep an offer', {
+        parameters: [{ name: 'lease_id', in: 'path', required: true, schema: text }],
+        description: 'task_id and worker_id may be left out with the server that handed out the lease.',
+        body: { task_id: text, worker_id: text, progress: { type: 'object' }, extend_by_seconds: seconds },
+        answer: object({ status: { const: 'ok' }, lease_id: text, lease_expires_at: time }),
+      }),
+    },
+  }
+}
+
+function workerPaths(prefix: string, lease: string): Paths {
+  const id = prefix.slice(1)
+  const run = { task_id: text, run_id: text, worker_id: text }
+  const required = ['task_id', 'run_id']
+  return {
+    [`${prefix}/${lease}`]: {
+      post: call('worker port', `${id}_lease`, 'Take a task', {
+        required: ['worker_id'],
+        body: { worker_id: text, task_types: { type: 'array', items: text }, lease_seconds: seconds },
+        answer: object({
+          task_id: text,
+          run_id: text,
+          task_type: text,
+          params: {},
+          priority: { type: 'integer' },
+          lease_expires_at: time,
+          metadata: { type: 'object' },
+        }),
+        nothing: 'No tasks available',
+      }),
+    },
+    [`${prefix}/heartbeat`]: {
+      post: call('worker port', `${id}_heartbeat`, 'Keep a task, and say how far it is', {
+        required,
+        body: {
+          ...run,
+          progress_percent: { type: 'number', minimum: 0, maximum: 100 },
+          progress_message: text,
+          extend_lease_seconds: seconds,
+        },
+        answer: object({ status: { const: 'ok' }, lease_expires_at: time }),
+      }),
+    },
+    [`${prefix}/complete`]: {
+      post: call('worker port', `${id}_complete`, 'Complete a task', {
+        required: [...required, 'result_pointer'],
+        body: {
+          ...run,
+          summary: text,
+          result_channel: text,
+          result_pointer: text,
+          result_checksum: text,
+          result: {},
+          metadata: { type: 'object' },
+        },
+        answer: object({
+          status: { const: 'completed' },
+          notification_sent: { const: true },
+          notification_id: text,
+        }),
+      }),
+    },
+    [`${prefix}/fail`]: {
+      post: call('worker port', `${id}_fail`, 'Report a failure', {
+        required: [...required, 'error_message'],
+        body: { ...run, error_message: text, retryable: { type: 'boolean' }, metadata: { type: 'object' } },
+        answer: object(
+          { status: { enum: ['failed', 'dead_letter'] }, will_retry: { type: 'boolean' } },
+          { retry_scheduled_at: { type: ['string', 'null'] }, notification_sent: { const: true } },
+        ),
+      }),
+    },
+  }
+}
+
+interface Call {
+  readonly description?: string
+  readonly parameters?: readonly JsonSchema[]
+  readonly required?: readonly string[]
+  readonly body: JsonSchema
+  readonly answer: JsonSchema
+  /** What 204 means, where it may come. */
+  readonly nothing?: string
+}
+
+function call(tag: string, operationId: string, summary: string, about: Call): PathOperation {
+  const { description, parameters, required = [], body, answer, nothing } = about
+  const schema = { type: 'object', properties: body, ...(required.length > 0 && { required }) }
+  return {
+    operationId,
+    tags: [tag],
+    summary,
+    ...(description !== undefined && { description }),
+    ...(parameters !== undefined && { parameters }),
+    requestBody: { required: required.length > 0, content: { 'application/json': { schema } } },
+    responses: {
+      200: json('Done', answer),
+      ...(nothing !== undefined && { 204: { description: nothing } }),
+      ...errors(400, 401, 403, 404, 409, 413, 415, 500, 503),
+    },
+  }
+}
+
+function errors(...statuses: number[]): Record<string, JsonSchema> {
+  return Object.fromEntries(statuses.map((status) => [status, errorRef(status)]))
+}
+
+function json(description: string, schema: JsonSchema): JsonSchema {
+  return { description, content: { 'application/json': { schema } } }
+}
+
+function object(properties: JsonSchema, optional: JsonSchema = {}): JsonSchema {
+  return {
+    type: 'object',
+    properties: { ...properties, ...optional },
+    required: Object.keys(properties),
+  }
+}

@@ -1,0 +1,47 @@
+import type { OutgoingHttpHeaders } from 'node:http'
+import type { Operation } from '../operations/operation.ts'
+import { admit, type Context, identify, note, readFields } from './context.ts'
+import type { Exchange } from './exchange.ts'
+import { collectFields, fieldTypes } from './fields.ts'
+import type { Params, Route } from './router.ts'
+
+/** Operations that have a successor. */
+const DEPRECATED: Readonly<Record<string, OutgoingHttpHeaders>> = {
+  bootstrap: {
+    'X-AsyncGate-Deprecated': 'true',
+    Deprecation: 'true',
+    Link: '</v1/obligations/open>; rel="successor-version"',
+  },
+}
+
+/** An operation of the catalogue as a route: collects its fields, runs it, and answers. */
+export function restRoute(context: Context, operation: Operation): Route {
+  const { gate, held, metrics } = context
+  const { method, path } = operation.rest
+  const types = fieldTypes(operation)
+  const waits = 'wait_seconds' in operation.input.shape
+  const deprecated = DEPRECATED[operation.name]
+
+  const handle = async (exchange: Exchange, params: Params): Promise<void> => {
+    if (deprecated !== undefined) {
+      metrics.deprecated(path)
+      for (const [name, value] of Object.entries(deprecated)) exchange.response.setHeader(name, String(value))
+    }
+    const credential = admit(context, exchange)
+    const body = method === 'POST' ? await readFields(context, exchange) : {}
+    const fields = collectFields(types, params, exchange.query, body)
+    const { caller, input } = identify(exchange, credential, operation, fields)
+    const signal = waits ? held.signal(exchange.response) : undefined
+    const answer = await operation.run(gate, caller, input, signal)
+    note(exchange, onlyTask(answer) ?? answer)
+    exchange.json(200, answer)
+  }
+  return { method, path, handle }
+}
+
+/** The task that was handed out, if it is one. */
+function onlyTask(answer: object): object | undefined {
+  if (!('tasks' in answer) || !Array.isArray(answer.tasks) || answer.tasks.length !== 1) return undefined
+  const [task]: object[] = answer.tasks
+  return task
+}

@@ -1,0 +1,95 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { forbidden, seesAll } from '../core/policy.ts'
+import { OPERATIONS } from '../operations/catalogue.ts'
+import { checkHostAndOrigin } from '../web/guard.ts'
+import { admit, type Context } from './context.ts'
+import { docsPage } from './docs-page.ts'
+import type { EventStreams } from './events.ts'
+import { Grants } from './grants.ts'
+import { healthRoutes } from './health.ts'
+import { leaseProtocol } from './lease-protocol.ts'
+import { openApi } from './openapi.ts'
+import { restRoute } from './rest.ts'
+import type { Route } from './router.ts'
+import { workerPort } from './worker-port.ts'
+
+interface Surroundings {
+  isStopping(): boolean
+  mcp?: (request: IncomingMessage, response: ServerResponse) => Promise<void>
+}
+
+export function allRoutes(context: Context, streams: EventStreams, around: Surroundings): Route[] {
+  const health = healthRoutes(context.gate, around.isStopping)
+  const taken = new Set(health.map((route) => route.path))
+  const operations = OPERATIONS.filter((operation) => !taken.has(operation.rest.path))
+  const grants = new Grants()
+  return [
+    ...operations.map((operation) => restRoute(context, operation)),
+    ...health,
+    ...leaseProtocol(context, grants),
+    ...workerPort(context, grants),
+    streams.route(context),
+    metricsRoute(context, streams),
+    ...documentRoutes(context),
+    ...mcpRoutes(around),
+  ]
+}
+
+/** Figures of all tenants, so not for everybody. */
+function metricsRoute(context: Context, streams: EventStreams): Route {
+  const { metrics, held } = context
+  return {
+    method: 'GET',
+    path: '/metrics',
+    quiet: true,
+    async handle(exchange) {
+      const credential = admit(context, exchange)
+      if (credential.kind === 'bound' && !seesAll(credential.role)) throw forbidden('admin', credential.role)
+      exchange.send(200, metrics.contentType, await metrics.text(held.count, streams.count))
+    },
+  }
+}
+
+/** What anybody may know who can reach the server. */
+function documentRoutes({ guard }: Context): Route[] {
+  let document: string | undefined
+  let page: ReturnType<typeof docsPage> | undefined
+  return [
+    {
+      method: 'GET',
+      path: '/openapi.json',
+      handle(exchange) {
+        checkHostAndOrigin(exchange.request.headers, guard)
+        document ??= JSON.stringify(openApi())
+        exchange.send(200, 'application/json', document)
+      },
+    },
+    {
+      method: 'GET',
+      path: '/docs',
+      handle(exchange) {
+        checkHostAndOrigin(exchange.request.headers, guard)
+        page ??= docsPage(openApi())
+        exchange.send(200, 'text/html; charset=utf-8', page.html, {
+          'Content-Security-Policy': page.policy,
+          'X-Frame-Options': 'DENY',
+        })
+      },
+    },
+  ]
+}
+
+function mcpRoutes({ mcp }: Surroundings): Route[] {
+  if (mcp === undefined) return []
+  return [
+    {
+      method: 'ANY',
+      path: '/mcp',
+      handle({ request, response, id }) {
+        response.setHeader('X-Request-Id', id)
+        response.setHeader('X-Content-Type-Options', 'nosniff')
+        return mcp(request, response)
+      },
+    },
+  ]
+}

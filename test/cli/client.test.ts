@@ -1,0 +1,237 @@
+import { once } from 'node:events'
+import { rmSync } from 'node:fs'
+import { createServer } from 'node:http'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { z } from 'zod'
+import { cli, type Ended, folder, type Server, startCli, startServer } from './support.ts'
+
+const KEY = 'a-key-of-the-tests'
+const NO_SUCH = '0197d7a4-31c0-7c4e-9f6b-0d5a3f1e2b4c'
+
+let home: string
+let server: Server
+beforeAll(async () => {
+  home = folder()
+  server = await startServer(['serve'], home, { ASYNCGATE_API_KEY: KEY })
+})
+afterAll(async () => {
+  await server.stop()
+  rmSync(home, { recursive: true, force: true })
+})
+
+const ask = (...args: string[]) => cli(args, { ASYNCGATE_URL: server.url, ASYNCGATE_API_KEY: KEY })
+const askJson = async (...args: string[]) => {
+  const { code, stdout, stderr } = await ask(...args, '--json')
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+  return JSON.parse(stdout)
+}
+const create = async (...args: string[]): Promise<string> =>
+  (await askJson('tasks', 'create', ...args)).task_id
+
+async function post(path: string, body: object): Promise<Response> {
+  const headers = { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' }
+  const response = await fetch(server.url + path, { method: 'POST', headers, body: JSON.stringify(body) })
+  expect(response.status).toBe(200)
+  return response
+}
+
+const claimed = z.object({ tasks: z.array(z.object({ task_id: z.string(), lease_id: z.string() })) })
+
+/** Takes the task of this type as a worker would. */
+async function lease(type: string) {
+  const response = await post('/v1/leases/claim', { worker_id: 'w1', accept_types: [type] })
+  const [offer] = claimed.parse(await response.json()).tasks
+  return { worker_id: 'w1', task_id: offer?.task_id, lease_id: offer?.lease_id }
+}
+
+async function complete(type: string, result: unknown): Promise<void> {
+  const held = await lease(type)
+  await post(`/v1/tasks/${held.task_id}/complete`, { ...held, result, artifacts: [{ url: 'file:///x' }] })
+}
+
+function expectRefusal(ended: Ended, code: number, ...parts: string[]): void {
+  expect(ended).toMatchObject({ code, stdout: '' })
+  for (const part of parts) expect(ended.stderr).toContain(part)
+}
+
+describe('tasks', () => {
+  it('are created with all that was asked, and found by it', async () => {
+    const task_id = await create(
+      ...['listed', '--payload', '{"n":1}', '--summary', 'count to one', '--priority', '5'],
+      ...['--label', 'a=b', '--session', 's1', '--capability', 'count', '--max-attempts', '3'],
+      ...['--as', 'agent:alice', '--idempotency-key', 'k1'],
+    )
+    const filter = ['--label', 'a=b', '--session', 's1', '--type', 'listed', '--status', 'queued']
+    const page = await askJson('tasks', 'list', ...filter, '--created-by', 'alice')
+    expect(page.tasks).toMatchObject([
+      {
+        task_id,
+        payload: { n: 1 },
+        priority: 5,
+        max_attempts: 3,
+        requirements: { capabilities: ['count'] },
+        created_by: { kind: 'agent', id: 'alice' },
+      },
+    ])
+    const { stdout } = await ask('tasks', 'list', ...filter)
+    expect(stdout.split('\n')[0]).toMatch(/^TASK +STATUS +TYPE +OWNER +CREATED +SUMMARY$/)
+    expect(stdout).toMatch(new RegExp(`^${task_id}  queued  listed  agent:alice  .*count to one$`, 'm'))
+    expect((await ask('tasks', 'list', '--type', 'none')).stdout).toBe('There are no such tasks.\n')
+  })
+
+  it('that are there already are said to be', async () => {
+    const again = ['tasks', 'create', 'twice', '--idempotency-key', 'k2']
+    await ask(...again)
+    expect((await ask(...again)).stdout).toContain('(it was there already)')
+    expectRefusal(
+      await ask(...again, '--priority', '1'),
+      1,
+      'IDEMPOTENCY_CONFLICT',
+      'Use a new idempotency_key',
+    )
+  })
+
+  it('go on to the next page', async () => {
+    await create('paged')
+    await create('paged')
+    const { stdout, stderr } = await ask('tasks', 'list', '--type', 'paged', '--limit', '1')
+    const [, cursor = ''] = /--cursor (\S+)/.exec(stderr) ?? []
+    expect(stdout.trim().split('\n')).toHaveLength(2)
+    const next = await askJson('tasks', 'list', '--type', 'paged', '--limit', '1', '--cursor', cursor)
+    expect(stdout).not.toContain(next.tasks[0].task_id)
+  })
+
+  it('are waited for, until they have ended', async () => {
+    const task_id = await create('waited')
+    const waiting = ask('tasks', 'wait', task_id)
+    await complete('waited', { answer: 42 })
+    const { code, stdout } = await waiting
+    expect(code).toBe(0)
+    expect(stdout).toMatch(/^status +succeeded$/m)
+    expect(stdout).toMatch(/^result +\{"answer":42\}$/m)
+  })
+
+  it('that are not done in time are still under way', async () => {
+    const task_id = await create('slow')
+    expectRefusal(await ask('tasks', 'wait', task_id, '--timeout', '0'), 1, 'still queued', 'It goes on')
+  })
+
+  it('are shown with worker and progress, as workers are', async () => {
+    const task_id = await create('shown')
+    const held = await lease('shown')
+    await post(`/v1/tasks/${task_id}/progress`, { ...held, progress: { percent: 40, message: 'at it' } })
+    expect((await ask('tasks', 'show', task_id)).stdout).toMatch(
+      /^lease +w1 until .*\nprogress +40 % at it$/m,
+    )
+    const { workers } = await askJson('workers')
+    expect(workers).toMatchObject([{ worker_id: 'w1', leased: 0, running: 1, types: ['shown'] }])
+    expect((await ask('workers')).stdout).toMatch(/^w1 +0 +1 /m)
+    await post(`/v1/tasks/${task_id}/fail`, { ...held, error: { reason: 'no' } })
+    expect((await ask('tasks', 'wait', task_id)).code).toBe(1)
+    expect((await ask('workers')).stdout).toBe('No worker holds a lease.\n')
+  })
+
+  it('are canceled once, and asked for again', async () => {
+    const task_id = await create('canceled')
+    expect(await ask('tasks', 'cancel', task_id, '--reason', 'no need')).toMatchObject({
+      code: 0,
+      stdout: 'The task is canceled.\n',
+    })
+    expect(await ask('tasks', 'cancel', task_id)).toMatchObject({ code: 0 })
+    const again = await askJson('tasks', 'retry', task_id)
+    expect(again.task_id).not.toBe(task_id)
+    expectRefusal(await ask('tasks', 'retry', again.task_id), 1, 'INVALID_STATE_TRANSITION')
+    await complete('canceled', 'done')
+    expect(await ask('tasks', 'cancel', again.task_id)).toMatchObject({
+      code: 1,
+      stdout: 'The task had ended before: it is succeeded.\n',
+    })
+  })
+})
+
+describe('the ledger', () => {
+  it('shows receipts and what is owed', async () => {
+    const task_id = await create('owed', '--as', 'agent:bob')
+    expect((await ask('receipts', '--task', task_id)).stdout).toMatch(/^\d+ +task\.assigned .* agent:bob /m)
+    const { receipts } = await askJson('receipts', '--to', 'agent:bob', '--type', 'task.assigned')
+    expect(receipts).toMatchObject([{ task_id }])
+    for (const who of [['bob'], ['agent:bob'], ['--as', 'agent:bob']]) {
+      const { open_obligations } = await askJson('obligations', ...who)
+      expect(open_obligations).toMatchObject([{ task_id }])
+    }
+    expect((await ask('obligations', 'nobody')).stdout).toBe('Nothing is owed.\n')
+    expect((await ask('receipts', '--to', 'nobody')).stdout).toBe('There are no such receipts.\n')
+    expectRefusal(await ask('receipts', '--type', 'nonsense'), 2, 'VALIDATION_ERROR')
+  })
+})
+
+describe('tail', () => {
+  it('follows changes as they happen, a line of JSON each', async () => {
+    const env = { ASYNCGATE_URL: server.url, ASYNCGATE_API_KEY: KEY }
+    const following = startCli(['tail', '--json', '--count', '2', '--session', 'tailed'], home, env)
+    // It may not have connected yet: tasks are created until it has seen enough.
+    let over = false
+    const ended = following.ended.finally(() => {
+      over = true
+    })
+    while (!over) await create('tailed', '--session', 'tailed')
+    const { code, stdout } = await ended
+    expect(code).toBe(0)
+    const changes = stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line))
+    expect(changes).toMatchObject([{ type: 'tailed', status: 'queued' }, { status: 'queued' }])
+  })
+
+  it('says when there is no such task', async () => {
+    expectRefusal(await ask('tail', '--task', NO_SUCH), 3, 'TASK_NOT_FOUND')
+  })
+})
+
+describe('a refusal', () => {
+  it('of what does not exist is exit code 3', async () => {
+    for (const verb of ['show', 'wait', 'cancel', 'retry']) {
+      expectRefusal(await ask('tasks', verb, NO_SUCH), 3, 'There is no such task.', 'Check the task_id')
+    }
+    const { code, stdout, stderr } = await ask('tasks', 'show', NO_SUCH, '--json')
+    expect({ code, stderr }).toEqual({ code: 3, stderr: '' })
+    expect(JSON.parse(stdout)).toMatchObject({
+      error: 'task_not_found',
+      code: 'TASK_NOT_FOUND',
+      exit_code: 3,
+      request_id: expect.any(String),
+    })
+  })
+
+  it('of the key or the role is exit code 4', async () => {
+    const hint = 'Give the key with --key, or set ASYNCGATE_API_KEY.'
+    const env = { ASYNCGATE_URL: server.url }
+    expectRefusal(await cli(['tasks', 'list'], env), 4, 'UNAUTHENTICATED', hint)
+    expectRefusal(await cli(['workers', '--key', 'wrong'], env), 4, 'UNAUTHENTICATED', hint)
+    expect((await cli(['tasks', 'list', '--key', KEY], env)).code).toBe(0)
+    expectRefusal(await ask('tasks', 'list', '--as', 'worker:w1'), 4, 'FORBIDDEN')
+  })
+
+  it('of a value is exit code 2', async () => {
+    expectRefusal(await ask('tasks', 'list', '--status', 'lost'), 2, 'VALIDATION_ERROR', 'status')
+    expectRefusal(await ask('tasks', 'create', 't', '--priority', '9999'), 2, 'VALIDATION_ERROR', 'priority')
+  })
+
+  it('of the network is exit code 5', async () => {
+    for (const args of [['tasks', 'list'], ['obligations'], ['tail']]) {
+      const refused = await cli([...args, '--url', 'http://127.0.0.1:9'])
+      expectRefusal(refused, 5, 'No server answers at http://127.0.0.1:9', 'asyncgate dev')
+    }
+  })
+
+  it('of something that is no AsyncGate says so', async () => {
+    const other = createServer((_, response) => response.end('<html>hello</html>')).listen(0, '127.0.0.1')
+    await once(other, 'listening')
+    onTestFinished(() => void other.close())
+    const address = other.address()
+    const port = typeof address === 'object' ? address?.port : ''
+    const answer = await cli(['tasks', 'list', '--url', `http://127.0.0.1:${port}`])
+    expectRefusal(answer, 1, 'does not answer like an AsyncGate')
+  })
+})

@@ -1,0 +1,72 @@
+import { rmSync } from 'node:fs'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { cli, folder, type Server, startCli, startServer } from './support.ts'
+
+let home: string
+let server: Server
+beforeAll(async () => {
+  home = folder()
+  // Without a command, it is dev.
+  server = await startServer(['--demo'], home)
+})
+afterAll(() => rmSync(home, { recursive: true, force: true }))
+
+describe('asyncgate dev', () => {
+  it('is ready when it says so, on loopback', async () => {
+    expect(server.url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/)
+    expect((await fetch(`${server.url}/health/ready`)).status).toBe(200)
+  })
+
+  it('shows how an agent and a worker begin', async () => {
+    const shown = server.output()
+    expect(shown).toContain(`claude mcp add --transport http asyncgate ${server.url}/mcp`)
+    expect(shown).toContain(`curl -s ${server.url}/v1/leases/claim`)
+    expect(shown).not.toContain('\u001b')
+  })
+
+  it('has an echo worker with --demo', async () => {
+    const { code, stdout } = await cli(
+      ['tasks', 'create', 'echo', '--payload', '{"hello":"world"}', '--wait', '--json'],
+      { ASYNCGATE_URL: server.url },
+    )
+    expect(code).toBe(0)
+    expect(JSON.parse(stdout)).toMatchObject({
+      status: 'succeeded',
+      result: { result: { echo: { hello: 'world' } } },
+    })
+  })
+
+  it('serves MCP to a client without a handshake', async () => {
+    const response = await fetch(`${server.url}/mcp`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
+      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list' }),
+    })
+    expect(await response.text()).toContain('asyncgate.create_task')
+  })
+
+  it('refuses a database that another server has', async () => {
+    const second = await startCli(['dev', '--port', '0'], home).ended
+    expect(second).toMatchObject({ code: 1, stdout: '' })
+    expect(second.stderr).toContain(
+      '.asyncgate/asyncgate.db cannot be opened: it is in use by another process',
+    )
+    expect(second.stderr).not.toContain('    at ')
+  })
+
+  it('is only for development', async () => {
+    const refused = await cli(['dev', '--port', '0'], { ASYNCGATE_ENV: 'production' })
+    expect(refused).toMatchObject({ code: 1, stdout: '' })
+    expect(refused.stderr).toContain('Use "asyncgate serve".')
+    const open = await cli(['dev', '--port', '0', '--host', '0.0.0.0'])
+    expect(open).toMatchObject({ code: 1, stdout: '' })
+    expect(open.stderr).toContain('Set ASYNCGATE_API_KEY')
+  })
+
+  it('warns loudly that it is open, and ends with 0 on SIGTERM', async () => {
+    const { code, stderr } = await server.stop()
+    expect(code).toBe(0)
+    expect(stderr).toContain('INSECURE')
+    await expect(fetch(`${server.url}/health/live`)).rejects.toThrow()
+  })
+})

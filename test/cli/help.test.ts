@@ -1,0 +1,74 @@
+import { describe, expect, it } from 'vitest'
+import { COMMANDS } from '../../src/cli/commands.ts'
+import { EXIT_MEANINGS } from '../../src/cli/exit.ts'
+import { commandHelp, overview } from '../../src/cli/help.ts'
+import { VERSION } from '../../src/core/version.ts'
+import { markdownTable, repositoryText } from '../core/documents.ts'
+import { cli } from './support.ts'
+
+describe('help', () => {
+  it('is as pinned: a change of it is deliberate, and made with "vitest -u"', async () => {
+    const pages = [overview(COMMANDS).replace(VERSION, 'VERSION')]
+    for (const entry of COMMANDS) pages.push(commandHelp(await entry.load()))
+    await expect(`${pages.join('\n\n---\n\n')}\n`).toMatchFileSnapshot('../pins/cli-help.txt')
+  })
+
+  it('of a command is the one that its name asks for', async () => {
+    for (const entry of COMMANDS) {
+      const command = await entry.load()
+      expect(command.name).toBe(entry.name)
+      expect(Object.keys(command.options)).toEqual(expect.arrayContaining(['json', 'help']))
+    }
+    expect(await cli(['tasks', 'wait', '--help'])).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/^asyncgate tasks wait TASK_ID \[options\]/),
+    })
+    expect((await cli(['help', 'tasks', 'wait'])).stdout).toContain('asyncgate tasks wait TASK_ID')
+    expect((await cli(['tasks'])).stdout).toContain('tasks cancel')
+  })
+
+  it('says the version', async () => {
+    expect(await cli(['--version'])).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/^\d+\.\d+\.\d+\n$/),
+    })
+  })
+
+  it('and docs/operate.md agree on the exit codes', () => {
+    const rows = markdownTable(repositoryText('docs/operate.md'), 'Exit code')
+    expect(rows.map((row) => [Number(row['Exit code']), row.Meaning])).toEqual(EXIT_MEANINGS)
+  })
+})
+
+describe('what cannot be understood', () => {
+  it.each([
+    [['frobnicate'], 'There is no command "frobnicate"', 'See "asyncgate --help".'],
+    [['taks'], 'There is no command "taks"', 'Did you mean "asyncgate tasks"?'],
+    [['tasks', 'lits'], 'There is no command "tasks lits"', 'Did you mean "asyncgate tasks list"?'],
+    [['tasks', 'show'], 'TASK_ID is missing.', 'See "asyncgate tasks show --help".'],
+    [['tasks', 'show', 'a', 'b'], '"b" is one argument too many.', 'See "asyncgate tasks show --help".'],
+    [['tasks', 'list', '--colour'], "Unknown option '--colour'.", 'See "asyncgate tasks list --help".'],
+    [['tasks', 'list', '--limit', 'x'], '--limit takes a whole number', 'See "asyncgate tasks list --help".'],
+    [['tasks', 'list', '--label', 'x'], '--label takes KEY=VALUE', 'See "asyncgate tasks list --help".'],
+    [['tasks', 'list', '--as', 'x:y'], '--as takes KIND:ID', 'See "asyncgate tasks list --help".'],
+    [['tasks', 'create', 't', '--payload', '{'], '--payload is not JSON', 'Quote it for the shell'],
+    [['tasks', 'create', 't', '--payload', '@/no/such'], '--payload @/no/such cannot be read', ''],
+    [['tasks', 'list', '--url', 'nowhere'], '"nowhere" is not a URL.', 'Give --url'],
+    [
+      ['mcp', 'config', '--client', 'x'],
+      '--client takes one of claude, codex',
+      'See "asyncgate mcp config --help".',
+    ],
+  ])('%j', async (args, complaint, hint) => {
+    const { code, stdout, stderr } = await cli(args)
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    expect(stderr).toContain(complaint)
+    expect(stderr).toContain(hint)
+  })
+
+  it('is JSON with --json', async () => {
+    const { code, stdout, stderr } = await cli(['tasks', 'show', '--json'])
+    expect({ code, stderr }).toEqual({ code: 2, stderr: '' })
+    expect(JSON.parse(stdout)).toMatchObject({ error: 'usage', message: 'TASK_ID is missing.', exit_code: 2 })
+  })
+})

@@ -1,0 +1,64 @@
+import { createInterface } from 'node:readline'
+import { describe, expect, it } from 'vitest'
+import { cli, startCli, testFolder } from './support.ts'
+
+describe('asyncgate mcp', () => {
+  it('speaks MCP on stdin and stdout, and ends with its client', async () => {
+    const child = startCli(['mcp'], testFolder())
+    const { stdin, stdout } = child.process
+    if (stdin === null || stdout === null) throw new Error('no pipes')
+    const lines = createInterface({ input: stdout })[Symbol.asyncIterator]()
+    const call = async (id: number, method: string, params: object) => {
+      stdin.write(`${JSON.stringify({ jsonrpc: '2.0', id, method, params })}\n`)
+      const { value } = await lines.next()
+      return JSON.parse(value)
+    }
+    const clientInfo = { name: 'test', version: '1' }
+    const hello = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo }
+    expect(await call(1, 'initialize', hello)).toMatchObject({ result: { protocolVersion: '2025-11-25' } })
+    const arguments_ = { type: 'echo', agent_id: 'alice' }
+    const created = await call(2, 'tools/call', { name: 'asyncgate.create_task', arguments: arguments_ })
+    expect(created).toMatchObject({ result: { structuredContent: { status: 'queued' } } })
+    stdin.end()
+    expect((await child.ended).code).toBe(0)
+  })
+
+  it('says why it cannot start', async () => {
+    const { code, stderr } = await cli(['mcp', '--database-url', 'oracle:x'])
+    expect(code).toBe(1)
+    expect(stderr).toContain('--database-url is not sqlite:PATH or postgres://')
+  })
+})
+
+describe('asyncgate mcp config', () => {
+  const config = async (client: string, env: Record<string, string> = {}) => {
+    const { code, stdout } = await cli(['mcp', 'config', '--client', client, '--url', 'http://gate:1/'], env)
+    expect(code).toBe(0)
+    return stdout
+  }
+
+  it('has the URL and the timeout of each client', async () => {
+    const url = 'http://gate:1/mcp'
+    expect(JSON.parse(await config('claude'))).toEqual({
+      mcpServers: { asyncgate: { type: 'http', url, timeout: 60_000 } },
+    })
+    expect(JSON.parse(await config('cursor'))).toEqual({
+      mcpServers: { asyncgate: { url, timeout: 60_000 } },
+    })
+    expect(JSON.parse(await config('vscode'))).toEqual({ servers: { asyncgate: { type: 'http', url } } })
+    expect(await config('codex')).toBe(`[mcp_servers.asyncgate]\nurl = "${url}"\ntool_timeout_sec = 60\n`)
+  })
+
+  it('refers to the key, and never contains it', async () => {
+    for (const client of ['claude', 'codex', 'cursor', 'vscode']) {
+      const settings = await config(client, { ASYNCGATE_API_KEY: 'hush' })
+      expect(settings).not.toContain('hush')
+      expect(settings).toMatch(/ASYNCGATE_API_KEY|input:asyncgate-key/)
+    }
+  })
+
+  it('is an object with --json, with the file that it belongs into', async () => {
+    const { stdout } = await cli(['mcp', 'config', '--client', 'codex', '--json'])
+    expect(JSON.parse(stdout)).toMatchObject({ client: 'codex', file: '~/.codex/config.toml' })
+  })
+})

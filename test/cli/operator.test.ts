@@ -1,0 +1,171 @@
+import { once } from 'node:events'
+import { existsSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { checkClock } from '../../src/cli/doctor-database.ts'
+import { checkNode } from '../../src/cli/doctor-machine.ts'
+import { openDatabase } from '../../src/store/sqlite/database.ts'
+import { freshDatabase, postgresUrl } from '../support/postgres.ts'
+import { cli, testFolder } from './support.ts'
+
+const json = async (...args: string[]) => {
+  const { code, stdout } = await cli([...args, '--json'])
+  return { code, ...JSON.parse(stdout) }
+}
+
+describe('asyncgate migrate', () => {
+  it('makes the database, once, and says before what it would do', async () => {
+    const path = join(testFolder(), 'new', 'a.db')
+    const url = ['--database-url', `sqlite:${path}`]
+    const planned = await json('migrate', '--dry-run', ...url)
+    expect(planned).toMatchObject({ code: 0, dry_run: true, schema: 0 })
+    expect(planned.migrations).toContain('0001_engine.sql')
+    expect(existsSync(path)).toBe(false)
+    expect((await cli(['migrate', ...url])).stdout).toContain('applied: 0001_engine.sql')
+    expect((await cli(['migrate', ...url])).stdout).toMatch(/^The database is up to date \(schema \d+\)\.$/m)
+  })
+
+  it('says why it cannot', async () => {
+    const path = join(testFolder(), 'no.db')
+    writeFileSync(path, 'this is no database, however long it may be made to look like one'.repeat(20))
+    const { code, stderr } = await cli(['migrate', '--database-url', `sqlite:${path}`])
+    expect(code).toBe(1)
+    expect(stderr).toContain('The database cannot be read')
+  })
+
+  it.skipIf(!postgresUrl())('does the same to PostgreSQL, which doctor then finds well', async () => {
+    const database = await freshDatabase('cli')
+    onTestFinished(() => database.drop())
+    const options = ['--database-url', database.url, '--port', '0']
+    const before = await json('doctor', ...options)
+    expect(before).toMatchObject({ code: 1, ok: false })
+    expect(before.checks).toContainEqual(
+      expect.objectContaining({
+        check: 'database',
+        ok: false,
+        fix: expect.stringContaining('asyncgate migrate'),
+      }),
+    )
+    expect(await json('migrate', '--database-url', database.url)).toMatchObject({ code: 0 })
+    expect(await json('doctor', ...options)).toMatchObject({ code: 0, ok: true })
+  })
+})
+
+describe('asyncgate doctor', () => {
+  const findings = async (...args: string[]) => {
+    const { code, ok, checks } = await json('doctor', ...args)
+    const wrong = checks.filter((check: { ok: boolean }) => !check.ok)
+    return { code, ok, wrong }
+  }
+
+  it('finds a fresh machine well, and leaves no trace', async () => {
+    const path = join(testFolder(), 'a.db')
+    const { code, stdout } = await cli(['doctor', '--port', '0', '--database-url', `sqlite:${path}`])
+    expect(code).toBe(0)
+    expect(stdout).toContain('will be made at the first start')
+    expect(stdout).toContain('All is well.')
+    expect(existsSync(path)).toBe(false)
+  })
+
+  it('says how to mend each thing that is wrong', async () => {
+    const home = testFolder()
+    const db = `sqlite:${join(home, 'a.db')}`
+    const taken = createServer().listen(0, '127.0.0.1')
+    await once(taken, 'listening')
+    onTestFinished(() => void taken.close())
+    const address = taken.address()
+    const port = typeof address === 'object' ? String(address?.port) : ''
+    expect(await findings('--port', port, '--database-url', db)).toMatchObject({
+      code: 1,
+      ok: false,
+      wrong: [{ check: 'port', fix: expect.stringContaining('ASYNCGATE_PORT') }],
+    })
+    expect(await findings('--port', 'x')).toMatchObject({
+      code: 1,
+      wrong: [{ check: 'settings', detail: expect.stringContaining('--port') }],
+    })
+    expect(await findings('--port', '0', '--host', '0.0.0.0', '--database-url', db)).toMatchObject({
+      wrong: [{ check: 'settings', detail: expect.stringContaining('needs a key') }],
+    })
+    expect(await findings('--port', '0', '--database-url', 'postgres://127.0.0.1:9/none')).toMatchObject({
+      wrong: [{ check: 'database', fix: expect.stringContaining('Check that PostgreSQL runs') }],
+    })
+  })
+
+  it('knows a database of a newer version, and one that another process has', async () => {
+    const path = join(testFolder(), 'a.db')
+    const options = ['--port', '0', '--database-url', `sqlite:${path}`]
+    await cli(['migrate', '--database-url', `sqlite:${path}`])
+    const lock = await openDatabase(`${path}-lock`)
+    lock.exec('BEGIN EXCLUSIVE')
+    expect((await findings(...options)).wrong).toMatchObject([{ detail: expect.stringContaining('in use') }])
+    lock.close()
+    const database = await openDatabase(path)
+    database.exec(`INSERT INTO migrations VALUES (9999, 'later', 0)`)
+    database.close()
+    expect((await findings(...options)).wrong).toMatchObject([{ fix: expect.stringContaining('newer one') }])
+  })
+
+  it('judges Node and the clock', () => {
+    expect(['18.20.0', '20.18.3', '20.19.0', '24.1.0'].map((version) => checkNode(version).ok)).toEqual([
+      false,
+      false,
+      true,
+      true,
+    ])
+    const now = Date.UTC(2026, 5)
+    const postgres = { kind: 'postgres', url: '' } as const
+    const sqlite = { kind: 'sqlite', path: '' } as const
+    expect(checkClock(postgres, now + 60_000, now)).toMatchObject({
+      ok: false,
+      detail: expect.stringContaining('60 s behind'),
+    })
+    expect(checkClock(postgres, now - 60_000, now)).toMatchObject({
+      ok: false,
+      detail: expect.stringContaining('ahead of'),
+    })
+    expect(checkClock(sqlite, now - 60_000, now).ok).toBe(true)
+    expect(checkClock(sqlite, now + 60_000, now).ok).toBe(false)
+    expect(checkClock(sqlite, undefined, 0).ok).toBe(false)
+  })
+})
+
+describe('asyncgate config', () => {
+  it('shows each setting and its origin, and no secret', async () => {
+    const env = { ASYNCGATE_API_KEY: 'hush', ASYNCGATE_PORT: '9000' }
+    const { code, stdout } = await cli(['config', '--log-level', 'warn'], env)
+    expect(code).toBe(0)
+    expect(stdout).toMatch(/^PORT +9000 +ASYNCGATE_PORT$/m)
+    expect(stdout).toMatch(/^LOG_LEVEL +warn +--log-level$/m)
+    expect(stdout).toMatch(/^CLAIM_ORDER +fair +default$/m)
+    expect(stdout).toMatch(/^API_KEY +\*\*\* +ASYNCGATE_API_KEY$/m)
+    expect(stdout).not.toContain('hush')
+  })
+
+  it('shows them also if something is wrong, and what', async () => {
+    const { code, stdout } = await cli(['config', '--json'], { ASYNCGATE_PORT: 'x' })
+    expect(code).toBe(1)
+    const { settings, problems } = JSON.parse(stdout)
+    expect(problems).toEqual(['ASYNCGATE_PORT is not a whole number from 0 to 65535: "x".'])
+    expect(settings).toContainEqual({
+      name: 'host',
+      variable: 'ASYNCGATE_HOST',
+      value: '127.0.0.1',
+      origin: 'default',
+    })
+  })
+})
+
+describe('asyncgate demo', () => {
+  it('tells both scenes to their end', async () => {
+    const { code, database, scenes } = await json('demo', '--db', join(testFolder(), 'demo.db'))
+    expect(code).toBe(0)
+    expect(database).toContain('demo.db')
+    expect(scenes).toMatchObject([
+      { scene: 'golden path', status: 'succeeded', owed: 0 },
+      { scene: 'crash recovery', status: 'succeeded', owed: 0 },
+    ])
+    expect(scenes[1].receipts).toContain('lease.expired')
+  })
+})

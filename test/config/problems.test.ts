@@ -1,0 +1,135 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { ConfigError, loadConfig, reportConfig } from '../../src/config.ts'
+
+let folder: string
+let file: string
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'asyncgate-config-'))
+  file = join(folder, 'settings.yaml')
+})
+afterAll(() => rmSync(folder, { recursive: true }))
+
+const inEnvironment = (env: Record<string, string>) => {
+  const prefixed = Object.entries(env).map(([name, value]) => [`ASYNCGATE_${name}`, value])
+  return reportConfig({ env: Object.fromEntries(prefixed), file: '/dev/null' })
+}
+const inFile = (yaml: string) => {
+  writeFileSync(file, yaml)
+  return reportConfig({ env: {}, file })
+}
+
+describe('a bad value names itself', () => {
+  it.each([
+    ['PORT', '99999', 'a whole number from 0 to 65535'],
+    ['PORT', '80.5', 'a whole number from 0 to 65535'],
+    ['ENV', 'prod', 'development, staging or production'],
+    ['DEBUG', 'maybe', 'true or false'],
+    ['DATABASE_URL', 'mysql://h/d', 'sqlite:PATH or postgres://USER:PASSWORD@HOST/NAME'],
+    ['DATABASE_URL', 'sqlite:', 'sqlite:PATH or postgres://USER:PASSWORD@HOST/NAME'],
+    ['LOG_LEVEL', 'loud', 'trace, debug, info, warn, error, fatal or silent'],
+    ['ALLOWED_HOSTS', 'https://gate.example', 'host names, separated by commas'],
+    ['ALLOWED_ORIGINS', 'gate.example', 'origins like https://app.example, separated by commas'],
+    ['ESCALATION_TARGET', 'ops', 'kind:id, as in agent:ops'],
+    ['MAX_LEASE_EXPIRIES', '0', 'a whole number from 1 to 1000'],
+    ['DEFAULT_LEASE_TTL_SECONDS', '0', 'a whole number from 1 to 31536000'],
+  ])('%s=%s', (name, value, form) => {
+    expect(inEnvironment({ [name]: value }).problems).toEqual([
+      `ASYNCGATE_${name} is not ${form}: "${value}".`,
+    ])
+  })
+
+  it('in the file, with the file', () => {
+    expect(inFile('port: soon').problems).toEqual([
+      `port in ${file} is not a whole number from 0 to 65535: "soon".`,
+    ])
+    expect(inFile('api_key: 12345').problems).toEqual([
+      `api_key in ${file} is not text, in quotes if it looks like a number.`,
+    ])
+  })
+
+  it('all of them at once', () => {
+    const { problems, config } = inEnvironment({ PORT: 'x', ENV: 'y', TYPO: 'z' })
+    expect(problems).toHaveLength(3)
+    expect(config).toBeUndefined()
+    const env = { ASYNCGATE_PORT: 'x', ASYNCGATE_ENV: 'y' }
+    expect(() => loadConfig({ env, file: '/dev/null' })).toThrow(ConfigError)
+  })
+
+  it('but never a secret or a password', () => {
+    const { problems, lines } = inEnvironment({
+      API_KEY: 'hush',
+      DATABASE_URL: 'mysql://user:hush@host/name',
+    })
+    expect(JSON.stringify([problems, lines])).not.toContain('hush')
+    expect(problems[0]).toContain('mysql://user:***@host/name')
+    const shown = inEnvironment({ DATABASE_URL: 'postgres://u:hush@h/d?password=hush' }).lines
+    expect(JSON.stringify(shown)).not.toContain('hush')
+  })
+
+  it('an escalation target may not name a tenant', () => {
+    const targets = '[{"class": 1, "to_kind": "agent", "to_id": "ops", "tenant_id": "other"}]'
+    expect(inEnvironment({ ESCALATION_TARGETS: targets }).problems[0]).toContain('within their own tenant')
+  })
+
+  it('so do values that contradict each other', () => {
+    expect(inEnvironment({ DEFAULT_LEASE_TTL_SECONDS: '5000' }).problems).toEqual([
+      'DEFAULT_LEASE_TTL_SECONDS (5000) is more than MAX_LEASE_TTL_SECONDS (1800).',
+    ])
+    // A default is cut down to its maximum in silence.
+    expect(inEnvironment({ MAX_LEASE_TTL_SECONDS: '60' }).problems).toEqual([])
+  })
+})
+
+describe('an unknown name', () => {
+  it('stops the start, with the name that was probably meant', () => {
+    expect(inEnvironment({ PROT: '1' }).problems).toEqual([
+      'ASYNCGATE_PROT is not a setting. Did you mean ASYNCGATE_PORT? "asyncgate config" shows all settings.',
+    ])
+    expect(inFile('max_lease_renewal: 1').problems[0]).toContain(
+      `Did you mean max_lease_renewals in ${file}?`,
+    )
+    expect(inFile('Port: 1').problems[0]).toContain('Port in')
+    expect(inEnvironment({ XYZZY: '1' }).problems).toEqual([
+      'ASYNCGATE_XYZZY is not a setting. "asyncgate config" shows all settings.',
+    ])
+  })
+
+  it('of a feature that does not exist yet is accepted, and said to have no effect', () => {
+    const { problems, notices, config } = inEnvironment({
+      RATE_LIMIT_ENABLED: 'true',
+      RECEIPTGATE_ENDPOINT: 'http://x',
+      TASK_RETENTION_DAYS: '7',
+    })
+    expect(problems).toEqual([])
+    expect(config).toBeDefined()
+    expect(notices).toContain('ASYNCGATE_RATE_LIMIT_ENABLED has no effect: this version has no rate limits.')
+    expect(notices).toHaveLength(3)
+    expect(inFile('JWT_ALGORITHM: RS256').notices[0]).toContain(`jwt_algorithm in ${file} has no effect`)
+  })
+
+  it('of other programs is none of our business', () => {
+    const env = { PORT: 'x', ASYNC: 'y', ASYNCGATE_TEST_POSTGRES_URL: 'z' }
+    expect(reportConfig({ env, file: '/dev/null' }).problems).toEqual([])
+  })
+})
+
+describe('a bad file', () => {
+  it.each([
+    ['port: [', 'is not YAML'],
+    ['- port', 'is not a list of NAME: VALUE'],
+    ['port: 1\nPORT: 2', 'is there twice'],
+    ['port: 1\nport: 2', 'is not YAML'],
+  ])('%j', (yaml, complaint) => {
+    expect(inFile(yaml).problems[0]).toContain(complaint)
+  })
+
+  it('that was named and is absent', () => {
+    const missing = join(folder, 'nowhere.yaml')
+    expect(reportConfig({ env: {}, file: missing }).problems).toEqual([
+      `The file ${missing} cannot be read (ENOENT).`,
+    ])
+  })
+})

@@ -1,0 +1,52 @@
+import { describe, expect, it } from 'vitest'
+import { loadConfig } from '../../src/config.ts'
+
+const of = (env: Record<string, string>) => {
+  const prefixed = Object.entries(env).map(([name, value]) => [`ASYNCGATE_${name}`, value])
+  return loadConfig({ env: Object.fromEntries(prefixed), file: '/dev/null' })
+}
+
+describe('a server that would not be safe is refused', () => {
+  it.each([
+    [{ ALLOW_INSECURE_DEV: 'true', ENV: 'staging', API_KEY: 'k' }, 'only for development'],
+    [{ ALLOW_INSECURE_DEV: 'true', HOST: '0.0.0.0' }, 'could use this server'],
+    [{ ALLOW_INSECURE_DEV: 'true', HOST: '192.168.0.7', API_KEY: 'k' }, 'could use this server'],
+    [{ ENV: 'production' }, 'there is no key. Set ASYNCGATE_API_KEY'],
+    [{ ENV: 'staging' }, 'there is no key. Set ASYNCGATE_API_KEY'],
+    [{ HOST: '0.0.0.0' }, 'needs a key. Set ASYNCGATE_API_KEY, or ASYNCGATE_HOST=127.0.0.1'],
+    [{ HOST: '::' }, 'needs a key'],
+    [{ HOST: 'gate.internal' }, 'needs a key'],
+    [{ ENV: 'production', API_KEY: 'k', INSTANCE_ID: 'asyncgate-1' }, 'Give each its own name'],
+    [{ ENV: 'production', API_KEY: 'k', INSTANCE_ID: 'localhost:8080' }, 'Give each its own name'],
+  ])('%j', (env, complaint) => {
+    const { refusals } = of(env)
+    expect(refusals).toHaveLength(1)
+    expect(refusals[0]).toContain(complaint)
+    expect(refusals[0]).not.toContain('\n')
+  })
+
+  it.each([
+    [{}],
+    [{ ALLOW_INSECURE_DEV: 'true' }],
+    [{ ALLOW_INSECURE_DEV: 'true', HOST: 'localhost' }],
+    [{ ALLOW_INSECURE_DEV: 'true', HOST: '::1' }],
+    [{ HOST: '0.0.0.0', API_KEY: 'k' }],
+    [{ ENV: 'production', API_KEY: 'k', HOST: '0.0.0.0' }],
+    [{ ENV: 'production', API_KEY: 'k', INSTANCE_ID: 'asyncgate-10' }],
+  ])('but not %j', (env) => {
+    expect(of(env).refusals).toEqual([])
+  })
+})
+
+describe('what is safe, but probably not meant, is said', () => {
+  it('nobody could get in', () => {
+    expect(of({}).warnings).toEqual([expect.stringContaining('every request will be refused')])
+    expect(of({ ALLOW_INSECURE_DEV: 'true' }).warnings).toEqual([])
+  })
+
+  it('nobody could address it', () => {
+    const warning = expect.stringContaining('ASYNCGATE_ALLOWED_HOSTS')
+    expect(of({ HOST: '0.0.0.0', API_KEY: 'k' }).warnings).toEqual([warning])
+    expect(of({ HOST: '0.0.0.0', API_KEY: 'k', ALLOWED_HOSTS: 'gate.example' }).warnings).toEqual([])
+  })
+})
