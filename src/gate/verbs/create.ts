@@ -64,8 +64,8 @@ export async function submitCreate(
   tenant: TenantRef,
   command: Create,
 ): Promise<CreateAnswer> {
-  const { seq, ...answer } = await engine.submit(command)
-  return { receipt_id: engine.receiptId(tenant, seq), ...answer }
+  const { task_id, status, is_duplicate, seq } = await engine.submit(command)
+  return { task_id, status, is_duplicate, receipt_id: engine.receiptId(tenant, seq) }
 }
 
 export function createCommand(
