@@ -61,11 +61,10 @@ export function needOf(commands: readonly Command[], directory: Directory, setti
 }
 
 /** As many of each lane as all the claims together could take. */
-export function headsFor(claims: readonly Claim[], directory: Directory, above = 0): HeadRef[] {
+export function headsFor(claims: readonly Claim[], directory: Directory): HeadRef[] {
   const heads = new Map<string, HeadRef>()
   for (const claim of claims) {
     for (const { tenant, lane, type } of directory.of(claim.tenant).matching(claim)) {
-      if (lane <= above) continue
       const name = `${tenant} ${lane}`
       const limit = Math.min(MAX_HEADS, (heads.get(name)?.limit ?? 0) + claim.max_tasks)
       heads.set(name, { tenant, lane, pool: type === null, limit })
