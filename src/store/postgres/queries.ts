@@ -61,10 +61,11 @@ export const queries = {
     SELECT tenant, salt, seq, clock, open_tasks, active_leases, lanes FROM tenants WHERE tenant = $1`,
 
   head_of_line: `
-    SELECT min(s.created_at) AS created_at FROM lanes l
+    SELECT s.created_at FROM lanes l
     CROSS JOIN LATERAL (
       SELECT seq FROM tasks
       WHERE tenant = l.tenant AND pool = l.lane AND status = 'queued' AND wake_at IS NULL AND pool > 0
+        AND rank >= l.mark
       ORDER BY rank, seq LIMIT 1
     ) t
     CROSS JOIN LATERAL (
@@ -72,7 +73,7 @@ export const queries = {
       -- Keeps the planner from starting with this table.
       OFFSET 0
     ) s
-    WHERE l.tenant = $1 AND l.type IS NULL`,
+    WHERE l.tenant = $1 AND l.type IS NULL AND l.mark IS NOT NULL`,
 
   due: `
     SELECT t.tenant, t.task_id FROM tenants n

@@ -76,8 +76,10 @@ export function readsOn(pool: pg.Pool): Reads {
       if (row === undefined) throw new StoreError('unavailable', `there is no tenant ${tenant}`)
       return row
     },
-    headOfLine: async (tenant) =>
-      (await find<{ created_at: number | null }>(tenant, 'head_of_line', tenant))?.created_at ?? null,
+    headOfLine: async (tenant) => {
+      const heads = await read<{ created_at: number }>(tenant, 'head_of_line', tenant)
+      return heads.length === 0 ? null : Math.min(...heads.map((head) => head.created_at))
+    },
   }
 }
 

@@ -66,8 +66,9 @@ export const HEAD_OF_LINE = `SELECT min(s.created_at) AS created_at FROM lanes l
   CROSS JOIN task_specs s ON s.tenant = l.tenant AND s.seq = (
     SELECT t.seq FROM tasks t INDEXED BY tasks_ready_any
     WHERE t.tenant = l.tenant AND t.pool = l.lane AND t.status = 'queued' AND t.wake_at IS NULL
+      AND t.rank >= l.mark
     ORDER BY t.rank, t.seq LIMIT 1)
-  WHERE l.tenant = ? AND l.type IS NULL`
+  WHERE l.tenant = ? AND l.type IS NULL AND l.mark IS NOT NULL`
 
 /**
  * Each read is synchronous and this process is the only writer, so the statements of one read see the same state.

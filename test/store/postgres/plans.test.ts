@@ -179,6 +179,7 @@ async function readAll({ ref: { tenant }, pool }: Connections, seqs: readonly nu
   await reads.obligations(tenant, ALICE, 0, BATCH)
   await reads.relationship(tenant, ALICE)
   await reads.counters(tenant)
+  await reads.headOfLine(tenant)
 }
 
 /** Ready tasks that nobody claims, and what belongs to them. */

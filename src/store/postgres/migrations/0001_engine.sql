@@ -38,6 +38,8 @@ CREATE TABLE lanes (
   PRIMARY KEY (tenant, lane)
 ) WITH (fillfactor = 50);
 
+CREATE INDEX lanes_pools ON lanes (tenant, lane) WHERE type IS NULL;
+
 -- Open tasks only, and only what changes or is needed to decide.
 CREATE TABLE tasks (
   tenant                int    NOT NULL,

@@ -34,6 +34,8 @@ CREATE TABLE lanes (
   PRIMARY KEY (tenant, lane)
 ) STRICT, WITHOUT ROWID;
 
+CREATE INDEX lanes_pools ON lanes (tenant, lane) WHERE type IS NULL;
+
 -- Open tasks only, and only what changes or is needed to decide.
 CREATE TABLE tasks (
   tenant                INTEGER NOT NULL,
