@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo, Server } from 'node:net'
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Authenticator } from './auth/credential.ts'
 import type { Gate } from './gate/gate.ts'
 import { App } from './http/app.ts'
@@ -22,6 +23,8 @@ export interface ServerOptions {
   /** 0, the default, picks a free one. */
   readonly port?: number
   readonly logger?: Logger
+  /** How long it still listens once it is to close, so that whoever asks hears that it is not ready. */
+  readonly drainMs?: number
   /** Answers /mcp, whatever the method. */
   readonly mcp?: (request: IncomingMessage, response: ServerResponse) => Promise<void>
 }
@@ -32,6 +35,8 @@ export interface RunningServer {
   /** Stops listening, lets waiting requests answer and running ones finish. Takes less than 10 s. */
   close(): Promise<void>
 }
+
+const DRAIN_MS = 500
 
 /** Longer than the usual idle time of a client's pool, so that the client closes first. */
 const KEEP_ALIVE_MS = 75_000
@@ -59,9 +64,14 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   let closing: Promise<void> | undefined
   const close = async () => {
     app.stop()
-    held.stop()
-    streams.stop()
-    await closeConnections(server, () => app.idle())
+    await delay(options.drainMs ?? DRAIN_MS)
+    // Not before: whoever waits asks again at once, and would find us still listening.
+    const release = () => {
+      app.endConnections()
+      held.stop()
+      streams.stop()
+    }
+    await closeConnections(server, release, () => app.idle())
     metrics.close()
     logger.flush()
   }

@@ -130,7 +130,5 @@ function text(fields: Fields, name: string): string | undefined {
 }
 
 function without(fields: Fields, names: readonly string[]): Fields {
-  const rest: Record<string, unknown> = {}
-  for (const [name, value] of Object.entries(fields)) if (!names.includes(name)) rest[name] = value
-  return rest
+  return Object.fromEntries(Object.entries(fields).filter(([name]) => !names.includes(name)))
 }

@@ -3,16 +3,17 @@ import { type Json, MAX_DEPTH } from './json.ts'
 
 /**
  * Parses JSON text, refusing what JSON.parse hides: duplicate keys (the last one silently wins), nesting deeper
- * than the limit, integers that lose digits, and `__proto__` keys.
+ * than the limit, integers that lose digits, and `__proto__` keys. What counts may stand some levels down in the
+ * text: in an envelope.
  */
-export function parseJson(text: string, maxDepth = MAX_DEPTH): Json {
+export function parseJson(text: string, levelsDown = 0): Json {
   let value: Json
   try {
     value = JSON.parse(text)
   } catch {
     throw invalid('', 'is not valid JSON')
   }
-  inspect(text, maxDepth)
+  inspect(text, MAX_DEPTH + levelsDown)
   return value
 }
 
@@ -35,7 +36,7 @@ function inspect(text: string, maxDepth: number): void {
           const isObject = text.charCodeAt(i) === 0x7b
           top = { keys: isObject ? new Set() : null, expectKey: isObject }
           levels.push(top)
-          if (levels.length > maxDepth) throw invalid('', `is nested deeper than ${maxDepth}`)
+          if (levels.length > maxDepth) throw invalid('', `is nested deeper than ${MAX_DEPTH}`)
           i++
           break
         }

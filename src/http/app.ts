@@ -14,8 +14,9 @@ export class App {
   readonly #context: Context
   readonly #logger: Logger
   readonly #router: Router
-  #inFlight = 0
+  readonly #inFlight = new Set<ServerResponse>()
   #stopping = false
+  #lastAnswers = false
   #idle: (() => void)[] = []
 
   constructor(context: Context, logger: Logger, routes: (app: App) => readonly Route[]) {
@@ -28,23 +29,29 @@ export class App {
     return this.#stopping
   }
 
-  /** From now on connections end with their next answer. */
+  /** From now on it says that it is not ready. */
   stop(): void {
     this.#stopping = true
   }
 
+  /** From now on connections end with their next answer. */
+  endConnections(): void {
+    this.#lastAnswers = true
+    for (const response of this.#inFlight) endConnection(response)
+  }
+
   /** Resolves when no request is being answered. */
   async idle(): Promise<void> {
-    if (this.#inFlight > 0) await new Promise<void>((resolve) => this.#idle.push(resolve))
+    if (this.#inFlight.size > 0) await new Promise<void>((resolve) => this.#idle.push(resolve))
   }
 
   handle(request: IncomingMessage, response: ServerResponse): void {
     const exchange = new Exchange(request, response)
     const found = this.#router.find(request.method ?? 'GET', exchange.path)
     const route = found !== undefined && 'route' in found ? found.route : undefined
-    this.#inFlight++
+    this.#inFlight.add(response)
     response.once('close', () => this.#over(exchange, route))
-    if (this.#stopping) response.setHeader('Connection', 'close')
+    if (this.#lastAnswers) endConnection(response)
     this.#answer(exchange, found).catch((error: unknown) => this.#refuse(exchange, route, error))
   }
 
@@ -99,7 +106,11 @@ export class App {
         ...notes,
       })
     }
-    this.#inFlight--
-    if (this.#inFlight === 0) for (const resolve of this.#idle.splice(0)) resolve()
+    this.#inFlight.delete(response)
+    if (this.#inFlight.size === 0) for (const resolve of this.#idle.splice(0)) resolve()
   }
+}
+
+function endConnection(response: ServerResponse): void {
+  if (!response.headersSent) response.setHeader('Connection', 'close')
 }

@@ -1,22 +1,30 @@
 import type { Server } from 'node:http'
 import { Server as NetServer } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { setTimeout as delay } from 'node:timers/promises'
+import { setTimeout as delay, setImmediate as immediate } from 'node:timers/promises'
 import { ERRORS } from '../core/errors.ts'
 
 /** A request that was under way to us when we stopped listening has this long to arrive. */
-const GRACE_MS = 500
+const GRACE_MS = 300
 
 /** Whatever still runs then is cut off. */
 const DEADLINE_MS = 7000
 
 /**
  * Stops listening, and closes connections as they fall idle. Idle ones are not closed at once: a client may just be
- * sending a request on one, and would take the reset for a failure.
+ * sending a request on one, and would take the reset for a failure. `release` is to end what would not end by itself,
+ * and `idle` waits for the rest.
  */
-export async function closeConnections(server: Server, idle: () => Promise<void>): Promise<void> {
+export async function closeConnections(
+  server: Server,
+  release: () => void,
+  idle: () => Promise<void>,
+): Promise<void> {
+  // Right after the event loop has accepted what there was: whoever is not accepted by now is reset.
+  await immediate()
   // Server.close of node:http would destroy idle connections right away.
   const closed = new Promise<void>((resolve) => NetServer.prototype.close.call(server, () => resolve()))
+  release()
   const deadline = delay(DEADLINE_MS, undefined, { ref: false })
   await Promise.race([closed, delay(GRACE_MS)])
   await Promise.race([idle(), deadline])

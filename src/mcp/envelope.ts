@@ -39,7 +39,7 @@ export function readPlainRequest(headers: IncomingHttpHeaders, body: unknown): P
 }
 
 function isRequestId(value: unknown): value is RequestId {
-  return typeof value === 'string' || Number.isInteger(value)
+  return typeof value === 'string' || Number.isSafeInteger(value)
 }
 
 function hasOnly(object: object, keys: ReadonlySet<string>): boolean {

@@ -1,5 +1,4 @@
 import { Fault } from '../core/errors.ts'
-import { MAX_DEPTH } from '../core/json.ts'
 import { parseJson } from '../core/json-text.ts'
 import { isObject } from './wire.ts'
 
@@ -10,12 +9,12 @@ export interface Message {
 }
 
 /** The arguments of a tool stand two levels down in the message, and may be as deep as the body of a REST call. */
-const MESSAGE_DEPTH = MAX_DEPTH + 2
+const ARGUMENTS_LEVEL = 2
 
 /** The message in the body of a POST; undefined if it is not JSON. */
 export function readMessage(text: string): Message | undefined {
   try {
-    return { body: parseJson(text, MESSAGE_DEPTH) }
+    return { body: parseJson(text, ARGUMENTS_LEVEL) }
   } catch (flaw) {
     if (!(flaw instanceof Fault)) throw flaw
     try {

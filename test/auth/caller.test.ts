@@ -1,0 +1,112 @@
+import { describe, expect, it } from 'vitest'
+import { callerOf } from '../../src/auth/caller.ts'
+import type { Credential } from '../../src/auth/credential.ts'
+import { Fault } from '../../src/core/errors.ts'
+
+const SHARED: Credential = { kind: 'shared', tenant: 'default' }
+const BOUND: Credential = {
+  kind: 'bound',
+  tenant: 't1',
+  principal: { kind: 'agent', id: 'alice' },
+  role: 'agent',
+}
+
+const byAgent = { actor: 'agent', input: { shape: { type: 1, principal_ai: 1 } } } as const
+const byWorker = { actor: 'worker', input: { shape: { worker_id: 1, lease_id: 1 } } } as const
+const byWorkerOfMany = { actor: 'worker', input: { shape: { items: 1 } } } as const
+const byAnyone = { actor: 'anyone', input: { shape: { principal_id: 1, limit: 1 } } } as const
+
+function refusal(act: () => unknown): Fault {
+  try {
+    act()
+  } catch (error) {
+    if (error instanceof Fault) return error
+    throw error
+  }
+  throw new Error('not refused')
+}
+
+describe('under a shared key', () => {
+  it.each([
+    [{ principal_id: 'a' }, { kind: 'agent', id: 'a' }, 'agent'],
+    [{ agent_id: 'a' }, { kind: 'agent', id: 'a' }, 'agent'],
+    [{ principal_kind: 'service', principal_id: 'a' }, { kind: 'service', id: 'a' }, 'agent'],
+    [{ principal_kind: 'human', principal_id: 'a' }, { kind: 'human', id: 'a' }, 'admin'],
+    [{ principal_kind: 'worker', principal_id: 'a' }, { kind: 'worker', id: 'a' }, 'worker'],
+    [
+      { principal_id: 'a', principal_instance_id: 'i' },
+      { kind: 'agent', id: 'a', instance_id: 'i' },
+      'agent',
+    ],
+    [{ principal_ai: 'owner' }, { kind: 'agent', id: 'owner' }, 'agent'],
+    [{}, { kind: 'service', id: 'operator' }, 'admin'],
+  ])('%o calls as %o in the role %s', (fields, principal, role) => {
+    expect(callerOf(SHARED, byAgent, fields).caller).toEqual({ tenant: 'default', principal, role })
+  })
+
+  it('a worker is who its worker_id says, and keeps it as a field', () => {
+    const fields = { worker_id: 'w', worker_kind: 'service', worker_instance_id: 'i', lease_id: 'l' }
+    expect(callerOf(SHARED, byWorker, fields)).toEqual({
+      caller: {
+        tenant: 'default',
+        principal: { kind: 'service', id: 'w', instance_id: 'i' },
+        role: 'worker',
+      },
+      input: { worker_id: 'w', lease_id: 'l' },
+    })
+  })
+
+  it('a worker with many leases is named beside the items, or by the first that names one', () => {
+    const items = [{ worker_id: 'w' }]
+    for (const fields of [{ items }, { items: [], worker_id: 'w' }, { items, worker_id: 'w' }]) {
+      const { caller, input } = callerOf(SHARED, byWorkerOfMany, fields)
+      expect(caller.principal).toEqual({ kind: 'worker', id: 'w' })
+      expect(input).toEqual({ items: fields.items })
+    }
+  })
+
+  it('fields that say who calls are not input', () => {
+    const fields = { principal_id: 'a', principal_kind: 'agent', tenant_id: 'default', limit: 1 }
+    expect(callerOf(SHARED, byAnyone, fields).input).toEqual({ limit: 1 })
+  })
+
+  it.each([
+    [{ principal_id: '' }, 'VALIDATION_ERROR'],
+    [{ principal_id: 7 }, 'VALIDATION_ERROR'],
+    [{ principal_id: 'x'.repeat(256) }, 'VALIDATION_ERROR'],
+    [{ principal_id: 'a\0' }, 'VALIDATION_ERROR'],
+    [{ principal_id: '\ud800' }, 'VALIDATION_ERROR'],
+    [{ principal_id: 'a', principal_kind: 'robot' }, 'VALIDATION_ERROR'],
+    [{ principal_id: 'a', principal_kind: 'system' }, 'FORBIDDEN'],
+    [{ tenant_id: 'other' }, 'FORBIDDEN'],
+  ])('%o is refused with %s', (fields, code) => {
+    expect(refusal(() => callerOf(SHARED, byAgent, fields)).code).toBe(code)
+  })
+
+  it('a worker is a worker or a service', () => {
+    const fields = { worker_id: 'w', worker_kind: 'human' }
+    expect(refusal(() => callerOf(SHARED, byWorker, fields)).code).toBe('VALIDATION_ERROR')
+  })
+})
+
+describe('a bound credential', () => {
+  it('says who calls, whatever kind of operation it is', () => {
+    const { tenant, principal, role } = BOUND
+    for (const operation of [byAgent, byWorker, byAnyone]) {
+      expect(callerOf(BOUND, operation, {}).caller).toEqual({ tenant, principal, role })
+    }
+  })
+
+  it('may be repeated, and is not input then', () => {
+    expect(callerOf(BOUND, byAgent, { principal_id: 'alice', tenant_id: 't1', type: 'x' }).input).toEqual({
+      type: 'x',
+    })
+  })
+
+  it.each([{ principal_id: 'bob' }, { agent_id: 'bob' }, { tenant_id: 't2' }])(
+    'is nobody else: %o is forbidden',
+    (fields) => {
+      expect(refusal(() => callerOf(BOUND, byAgent, fields)).code).toBe('FORBIDDEN')
+    },
+  )
+})

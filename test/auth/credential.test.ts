@@ -1,0 +1,50 @@
+import { expect, it } from 'vitest'
+import { Authenticator } from '../../src/auth/credential.ts'
+
+const KEY = 'the-key'
+const SHARED = { kind: 'shared', tenant: 'default' }
+
+const withKey = new Authenticator({ api_key: KEY, allow_insecure_dev: false })
+const open = new Authenticator({ api_key: null, allow_insecure_dev: true })
+const openWithKey = new Authenticator({ api_key: KEY, allow_insecure_dev: true })
+const closed = new Authenticator({ api_key: null, allow_insecure_dev: false })
+
+it.each([
+  { authorization: `Bearer ${KEY}` },
+  { authorization: `bearer   ${KEY} ` },
+  { 'x-api-key': KEY },
+  { authorization: 'Basic dXNlcg==', 'x-api-key': KEY },
+])('the shared key is taken from %o', (headers) => {
+  expect(withKey.authenticate(headers)).toEqual(SHARED)
+})
+
+it.each([
+  {},
+  { authorization: '' },
+  { authorization: 'Bearer' },
+  { authorization: 'Bearer ' },
+  { authorization: KEY },
+  { authorization: 'Bearer wrong' },
+  { authorization: `Bearer ${KEY} more` },
+  { authorization: `Bearer ${KEY.toUpperCase()}` },
+  { authorization: 'Bearer wrong', 'x-api-key': KEY },
+  { 'x-api-key': '' },
+  { 'x-api-key': `${KEY}x` },
+  { 'x-api-key': [KEY, KEY] },
+])('nobody gets in with %o', (headers) => {
+  expect(() => withKey.authenticate(headers)).toThrow('The credential is missing or not valid.')
+  expect(() => closed.authenticate(headers)).toThrow('The credential is missing or not valid.')
+})
+
+it('a token stands in for a header that cannot be set', () => {
+  expect(withKey.authenticate({}, KEY)).toEqual(SHARED)
+  expect(() => withKey.authenticate({}, 'wrong')).toThrow()
+  expect(() => withKey.authenticate({ 'x-api-key': 'wrong' }, KEY)).toThrow()
+})
+
+it('in insecure development no key is needed, but a wrong one is wrong', () => {
+  expect(open.authenticate({})).toEqual(SHARED)
+  expect(open.authenticate({ 'x-api-key': 'any' })).toEqual(SHARED)
+  expect(openWithKey.authenticate({})).toEqual(SHARED)
+  expect(() => openWithKey.authenticate({ 'x-api-key': 'wrong' })).toThrow()
+})

@@ -1,0 +1,14 @@
+import { agentSteps } from './agent-steps.ts'
+import { limitSteps } from './limit-steps.ts'
+import { receiptSteps } from './receipt-steps.ts'
+import type { Step } from './step.ts'
+import { workerSteps } from './worker-steps.ts'
+
+/** Low, so that the scenario can run into them. */
+export const SETTINGS = { max_active_tasks: 20, max_payload_bytes: 4096, max_lease_renewals: 3 }
+
+/** One story, in this order: each part goes on from what the parts before it left behind. */
+export const SCENARIO: readonly Step[] = [...agentSteps, ...workerSteps, ...receiptSteps, ...limitSteps]
+
+/** Operations that answer whatever they are sent. */
+export const NEVER_REFUSED: readonly string[] = ['health']

@@ -1,0 +1,64 @@
+import type { ErrorCode } from '../../src/core/errors.ts'
+import type { Json } from '../../src/core/json.ts'
+
+export type JsonFields = Readonly<Record<string, Json>>
+
+/**
+ * Something that happens, whatever the protocol. A text `$name.path` in an input stands for what the step called
+ * `name` was answered there.
+ */
+export type Step = Call | Pause
+
+export interface Call {
+  readonly operation: string
+  readonly input: JsonFields
+  readonly expect: Expected
+  /** What later steps call the answer. */
+  readonly as?: string
+}
+
+/** Part of the answer, or the code of the error. */
+export type Expected = { readonly answer: JsonFields } | { readonly refused: ErrorCode }
+
+/** Time passes, and the sweep finds what is due. */
+export interface Pause {
+  readonly seconds: number
+}
+
+export function ok(operation: string, input: JsonFields, answer: JsonFields = {}, as?: string): Call {
+  return { operation, input, expect: { answer }, ...(as !== undefined && { as }) }
+}
+
+export function no(operation: string, input: JsonFields, refused: ErrorCode): Call {
+  return { operation, input, expect: { refused } }
+}
+
+const REFERENCE = /^\$([\w.]+)$/
+
+/** The value with its references replaced by what they stand for. */
+export function resolve(value: Json, answers: ReadonlyMap<string, Json>): Json {
+  if (typeof value === 'string') {
+    const path = REFERENCE.exec(value)?.[1]
+    return path === undefined ? value : follow(path, answers)
+  }
+  if (typeof value !== 'object' || value === null) return value
+  if (isList(value)) return value.map((item) => resolve(item, answers))
+  return resolveFields(value, answers)
+}
+
+export function resolveFields(fields: JsonFields, answers: ReadonlyMap<string, Json>): JsonFields {
+  return Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, resolve(value, answers)]))
+}
+
+function follow(path: string, answers: ReadonlyMap<string, Json>): Json {
+  const [name = '', ...keys] = path.split('.')
+  let value: unknown = answers.get(name)
+  for (const key of keys)
+    value = typeof value === 'object' && value !== null ? Reflect.get(value, key) : undefined
+  if (typeof value !== 'string') throw new Error(`$${path} stands for nothing`)
+  return value
+}
+
+function isList(value: object): value is readonly Json[] {
+  return Array.isArray(value)
+}

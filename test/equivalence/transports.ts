@@ -1,0 +1,159 @@
+import { PassThrough } from 'node:stream'
+import { StdioServerTransport } from '@modelcontextprotocol/server/stdio'
+import { z } from 'zod'
+import { callerOf } from '../../src/auth/caller.ts'
+import { ERRORS, Fault } from '../../src/core/errors.ts'
+import { parseJson } from '../../src/core/json-text.ts'
+import { serveStdioMcp } from '../../src/mcp/stdio.ts'
+import type { Operation } from '../../src/operations/operation.ts'
+import { bareCall, modernCall, type Post } from '../mcp/endpoint.ts'
+import { restRequest, serveHttp } from './http.ts'
+import type { JsonFields } from './step.ts'
+import type { World } from './world.ts'
+
+/** What came of a call: an answer, or the body of an error without its request_id, which is never the same. */
+export type Outcome = { readonly answer: unknown } | { readonly error: unknown }
+
+export interface Transport {
+  call(operation: Operation, input: JsonFields): Promise<Outcome>
+  close(): Promise<void>
+}
+
+export const TRANSPORTS: Readonly<Record<string, (world: World) => Promise<Transport>>> = {
+  REST: overRest,
+  'MCP 2026-07-28': (world) => overMcp(world, (name, input) => modernCall(name, input)),
+  'MCP 2025-11-25': (world) => overMcp(world, olderCall, HANDSHAKE),
+  'MCP 2026-07-28 over stdio': (world) => overStdio(world, (name, input) => modernCall(name, input)),
+  'MCP 2025-11-25 over stdio': (world) => overStdio(world, (name, input) => bareCall(name, input), HANDSHAKE),
+}
+
+/** What the others are held against: the operation itself, told who calls, under the rules for any JSON text. */
+export async function onTheGate({ gate }: World): Promise<Transport> {
+  return {
+    async call(operation, fields) {
+      try {
+        parseJson(JSON.stringify(fields))
+        const { caller, input } = callerOf({ kind: 'shared', tenant: 'default' }, operation, fields)
+        const answer = await operation.run(gate, caller, input)
+        return { answer: JSON.parse(JSON.stringify(answer)) }
+      } catch (error) {
+        if (!(error instanceof Fault)) throw error
+        const { required_role, your_role } = error.details
+        return {
+          error: { ...error.toJSON(), ...(required_role !== undefined && { required_role, your_role }) },
+        }
+      }
+    },
+    close: async () => {},
+  }
+}
+
+async function overRest({ gate, errors }: World): Promise<Transport> {
+  const server = await serveHttp(gate, (error) => errors.push(error))
+  return {
+    async call(operation, input) {
+      const { status, body } = await server.send(restRequest(operation, input))
+      if (status === 200) return { answer: body }
+      const { request_id, ...error } = HttpError.parse(body)
+      if (status !== ERRORS[error.code].http) throw new Error(`${error.code} came with status ${status}`)
+      return { error }
+    },
+    close: server.close,
+  }
+}
+
+const codes = z.custom<keyof typeof ERRORS>((code) => typeof code === 'string' && code in ERRORS)
+const HttpError = z.looseObject({ code: codes, request_id: z.string() })
+
+type MakeCall = (name: string, input: JsonFields) => Post
+
+async function overMcp(
+  { gate, errors }: World,
+  make: MakeCall,
+  before: readonly Post[] = [],
+): Promise<Transport> {
+  const server = await serveHttp(gate, (error) => errors.push(error))
+  const post = async ({ body, headers = {} }: Post) => {
+    const sent = { method: 'POST', path: '/mcp', body: JSON.stringify(body), headers }
+    return server.send({ ...sent, headers: { accept: 'application/json, text/event-stream', ...headers } })
+  }
+  for (const message of before) await post(message)
+  return {
+    async call(operation, input) {
+      const { status, body } = await post(make(`asyncgate.${operation.name}`, input))
+      if (status !== 200) throw new Error(`the call came back with status ${status}: ${JSON.stringify(body)}`)
+      const outcome = toolOutcome(body)
+      if ('answer' in outcome) return outcome
+      const { request_id, ...error } = HttpError.parse(outcome.error)
+      return { error }
+    },
+    close: server.close,
+  }
+}
+
+const VERSION = { 'mcp-protocol-version': '2025-11-25' }
+const HANDSHAKE: readonly Post[] = [
+  {
+    body: {
+      jsonrpc: '2.0',
+      id: 0,
+      method: 'initialize',
+      params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'test', version: '1' } },
+    },
+  },
+  { body: { jsonrpc: '2.0', method: 'notifications/initialized' }, headers: VERSION },
+]
+
+function olderCall(name: string, input: JsonFields): Post {
+  return { ...bareCall(name, input), headers: VERSION }
+}
+
+async function overStdio(
+  { gate, errors }: World,
+  make: MakeCall,
+  before: readonly Post[] = [],
+): Promise<Transport> {
+  const [stdin, stdout] = [new PassThrough(), new PassThrough()]
+  const transport = new StdioServerTransport(stdin, stdout)
+  const handle = serveStdioMcp(gate, { transport, onError: (error) => errors.push(error) })
+  const lines = linesOf(stdout)
+  const send = async (body: unknown): Promise<unknown> => {
+    stdin.write(`${JSON.stringify(body)}\n`)
+    return isRequest(body) ? JSON.parse((await lines.next()).value ?? '') : undefined
+  }
+  for (const { body } of before) await send(body)
+  return {
+    call: async (operation, input) =>
+      toolOutcome(await send(make(`asyncgate.${operation.name}`, input).body)),
+    close: () => handle.close(),
+  }
+}
+
+async function* linesOf(stream: PassThrough): AsyncGenerator<string, undefined> {
+  let rest = ''
+  for await (const chunk of stream.setEncoding('utf8')) {
+    const lines = `${rest}${chunk}`.split('\n')
+    rest = lines.pop() ?? ''
+    yield* lines
+  }
+  return undefined
+}
+
+function isRequest(body: unknown): boolean {
+  return typeof body === 'object' && body !== null && 'id' in body
+}
+
+const ToolReply = z.looseObject({
+  result: z.looseObject({
+    isError: z.boolean().optional(),
+    structuredContent: z.record(z.string(), z.unknown()),
+    content: z.tuple([z.object({ type: z.literal('text'), text: z.string() })]),
+  }),
+})
+
+/** Models that read text only must find the same there. */
+function toolOutcome(body: unknown): Outcome {
+  const { isError, structuredContent, content } = ToolReply.parse(body).result
+  if (content[0].text !== JSON.stringify(structuredContent)) throw new Error('text and data differ')
+  return isError ? { error: structuredContent } : { answer: structuredContent }
+}

@@ -1,0 +1,104 @@
+import { ALICE, ARTIFACTS, NOWHERE } from './people.ts'
+import { no, ok, type Step } from './step.ts'
+
+const W1 = { worker_id: 'w1' }
+const CLAIM = { ...W1, capabilities: ['python'], accept_types: ['report'], lease_ttl_seconds: 300 }
+const HELD = { ...W1, task_id: '$held.tasks.0.task_id', lease_id: '$held.tasks.0.lease_id' }
+const FIRST = { ...W1, task_id: '$pair.tasks.0.task_id', lease_id: '$pair.tasks.0.lease_id' }
+const SECOND = { ...W1, task_id: '$pair.tasks.1.task_id', lease_id: '$pair.tasks.1.lease_id' }
+const BRIEF = { ...W1, task_id: '$brief.tasks.0.task_id', lease_id: '$brief.tasks.0.lease_id' }
+const LOST = { ...W1, task_id: '$lost.tasks.0.task_id', lease_id: '$lost.tasks.0.lease_id' }
+const RESULT = { rows: [1, 2.5, 'three'] }
+
+/** Workers take work, keep it, end it in every way, and lose it. */
+export const workerSteps: readonly Step[] = [
+  ok('lease_next', { ...W1, accept_types: ['report'] }, { tasks: [] }),
+  ok('lease_next', CLAIM, { tasks: [{ task_id: '$full.task_id', fence: 1, attempt: 0 }] }, 'held'),
+  ok('lease_next', { ...CLAIM, wait_seconds: 0.01 }, { tasks: [] }),
+  no('lease_next', { ...CLAIM, max_tasks: 0 }, 'VALIDATION_ERROR'),
+  no('lease_next', { capabilities: [] }, 'VALIDATION_ERROR'),
+  no('lease_next', { ...W1, worker_kind: 'agent' }, 'VALIDATION_ERROR'),
+
+  ok('start_task', HELD, { ok: true, status: 'running' }),
+  no('start_task', { ...HELD, lease_id: NOWHERE }, 'LEASE_INVALID_OR_EXPIRED'),
+  no('start_task', { ...HELD, task_id: NOWHERE }, 'TASK_NOT_FOUND'),
+  no('start_task', { ...W1, task_id: '$full.task_id' }, 'VALIDATION_ERROR'),
+
+  ok('report_progress', { ...HELD, progress: { percent: 50, message: 'half' } }, { ok: true }),
+  ok('report_progress', { ...HELD, progress: { step: 2 }, extend_by_seconds: 400 }, { ok: true }),
+  no('report_progress', { ...HELD, progress: { percent: 101 } }, 'VALIDATION_ERROR'),
+  no('report_progress', { ...HELD, worker_id: 'w2', progress: {} }, 'LEASE_INVALID_OR_EXPIRED'),
+  ok(
+    'get_task_progress',
+    { ...ALICE, task_id: '$full.task_id' },
+    { progress: [{ percent: 50 }, { step: 2 }] },
+  ),
+  no('get_task_progress', { ...ALICE, task_id: '$full.task_id', limit: 0 }, 'VALIDATION_ERROR'),
+  no('get_task_progress', { ...ALICE, task_id: NOWHERE }, 'TASK_NOT_FOUND'),
+
+  { seconds: 10 },
+  ok('renew_lease', { ...HELD, extend_by_seconds: 60 }, { ok: true, expires_in_ms: 60_000 }),
+  ok(
+    'renew_many',
+    { items: [HELD, { ...HELD, lease_id: NOWHERE }, { task_id: '$full.task_id' }] },
+    { results: [{ ok: true }, { code: 'LEASE_INVALID_OR_EXPIRED' }, { code: 'VALIDATION_ERROR' }] },
+  ),
+  no(
+    'renew_lease',
+    { ...HELD, worker_instance_id: 'i2', extend_by_seconds: 60 },
+    'LEASE_RENEWAL_LIMIT_EXCEEDED',
+  ),
+  no('renew_lease', { ...HELD, extend_by_seconds: 0 }, 'VALIDATION_ERROR'),
+  no('renew_lease', { ...HELD, worker_id: 'w2' }, 'LEASE_INVALID_OR_EXPIRED'),
+  no('renew_many', { ...W1, items: [] }, 'VALIDATION_ERROR'),
+  no('renew_many', { items: 'all' }, 'VALIDATION_ERROR'),
+
+  no('complete', HELD, 'VALIDATION_ERROR'),
+  no('complete', { ...HELD, result: 1, artifacts: Array(101).fill('x') }, 'TOO_MANY_ARTIFACTS'),
+  no('complete', { ...HELD, result: 'x'.repeat(5000) }, 'PAYLOAD_TOO_LARGE'),
+  no('complete', { ...HELD, result: 1, artifacts: 'here' }, 'VALIDATION_ERROR'),
+  no('complete', { ...HELD, lease_id: 'none', result: 1 }, 'LEASE_INVALID_OR_EXPIRED'),
+  ok('complete', { ...HELD, result: RESULT, result_summary: 'done' }, { obligation_open: true }),
+  ok('complete', { ...HELD, result: RESULT, artifacts: ARTIFACTS }, { obligation_open: false }, 'completed'),
+  ok('complete', { ...HELD, result: RESULT, artifacts: ARTIFACTS }, { receipt_id: '$completed.receipt_id' }),
+  no('complete', { ...HELD, result: 'other' }, 'RESULT_CONFLICT'),
+
+  ok('create_tasks', { ...ALICE, tasks: [{ type: 'pair' }, { type: 'pair', max_attempts: 2 }] }),
+  ok('lease_next', { ...W1, accept_types: ['pair'], max_tasks: 5 }, { tasks: [{}, {}] }, 'pair'),
+  ok('fail', { ...SECOND, error: { message: 'no luck' }, retryable: true }, { requeued: true }),
+  no('fail', { ...SECOND, error: { message: 'no luck' } }, 'LEASE_INVALID_OR_EXPIRED'),
+  no('fail', { ...FIRST, error: 'no luck' }, 'VALIDATION_ERROR'),
+  ok(
+    'complete_many',
+    { items: [{ ...FIRST, result: null, delivery_proof: { sent: true } }, { ...SECOND, result: 1 }, []] },
+    {
+      results: [
+        { obligation_open: false },
+        { code: 'LEASE_INVALID_OR_EXPIRED', details: { task_status: 'queued' } },
+        { code: 'VALIDATION_ERROR' },
+      ],
+    },
+  ),
+  no('complete_many', { ...W1, items: [] }, 'VALIDATION_ERROR'),
+  { seconds: 30 },
+  ok('lease_next', { ...W1, accept_types: ['pair'] }, { tasks: [{ attempt: 1, fence: 2 }] }, 'again'),
+  ok(
+    'fail',
+    { ...W1, task_id: '$again.tasks.0.task_id', lease_id: '$again.tasks.0.lease_id', error: { code: 'E' } },
+    { requeued: false },
+  ),
+
+  ok('create_task', { ...ALICE, type: 'brief', timeout_seconds: 60 }),
+  ok('lease_next', { ...W1, accept_types: ['brief'] }, { tasks: [{ timeout_seconds: 60 }] }, 'brief'),
+  no('renew_lease', BRIEF, 'LEASE_LIFETIME_EXCEEDED'),
+  ok('release_lease', BRIEF, { ok: true, status: 'queued' }),
+  no('release_lease', BRIEF, 'LEASE_INVALID_OR_EXPIRED'),
+  no('release_lease', { ...BRIEF, task_id: 'none' }, 'TASK_NOT_FOUND'),
+
+  ok('lease_next', { ...W1, preferred_types: ['late'], accept_types: ['late'] }, { tasks: [] }),
+  { seconds: 60 },
+  ok('lease_next', { ...W1, accept_types: ['late'] }, { tasks: [{ type: 'late' }] }, 'lost'),
+  { seconds: 121 },
+  no('complete', { ...LOST, result: 1 }, 'LEASE_INVALID_OR_EXPIRED'),
+  ok('get_task', { ...ALICE, task_id: '$lost.tasks.0.task_id' }, { status: 'queued', expiry_count: 1 }),
+]

@@ -1,0 +1,81 @@
+import type { Draw } from '../../src/core/ids.ts'
+import { seededDraw } from '../../src/core/random.ts'
+import type { Settings } from '../../src/core/settings.ts'
+import { type Gate, openGate } from '../../src/gate/gate.ts'
+import { openPostgresStore } from '../../src/store/postgres/store.ts'
+import { openSqliteStore } from '../../src/store/sqlite/store.ts'
+import type { Store } from '../../src/store/store.ts'
+import { ManualClock } from '../support/gates.ts'
+import { freshDatabase, postgresUrl } from '../support/postgres.ts'
+import { override } from '../support/steps.ts'
+
+export type StoreName = 'sqlite' | 'postgres'
+
+/** PostgreSQL only where there is one. */
+export function storeNames(): StoreName[] {
+  return postgresUrl() === undefined ? ['sqlite'] : ['sqlite', 'postgres']
+}
+
+/** A gate over an empty database in which nothing is left to chance: what is the same happens the same way. */
+export interface World {
+  readonly gate: Gate
+  readonly store: Store
+  readonly clock: ManualClock
+  /** Errors that callers only see as a code. */
+  readonly errors: unknown[]
+  close(): Promise<void>
+}
+
+export async function openWorld(
+  storeName: StoreName,
+  seed: number,
+  settings: Partial<Settings>,
+): Promise<World> {
+  const clock = new ManualClock()
+  const errors: unknown[] = []
+  const draw = drawPerLength(seed)
+  const opened = await openStore(storeName, { now: () => clock.now, draw })
+  const store = wakingInOrder(opened.store)
+  const gate = openGate({ store, settings, draw, sweeping: false, onError: (error) => errors.push(error) })
+  const close = async () => {
+    await gate.close()
+    await opened.drop()
+  }
+  return { gate, store, clock, errors, close }
+}
+
+/** A database of its own, since cursors and receipts depend on the number of the tenant. */
+async function openStore(storeName: StoreName, options: { now: () => number; draw: Draw }) {
+  if (storeName === 'sqlite') {
+    return { store: await openSqliteStore({ path: ':memory:', ...options }), drop: async () => {} }
+  }
+  const { url, drop } = await freshDatabase('equal')
+  return { store: await openPostgresStore({ url, ...options }), drop }
+}
+
+/** A sequence for each length of id: the stores draw their secrets at different moments, but of different lengths. */
+function drawPerLength(seed: number): Draw {
+  const sequences = new Map<number, Draw>()
+  return {
+    unit: seededDraw(seed).unit,
+    hex(count) {
+      const sequence = sequences.get(count) ?? seededDraw(seed + count)
+      sequences.set(count, sequence)
+      return sequence.hex(count)
+    },
+  }
+}
+
+/** Databases find tasks that are due at the same instant in any order, and the order decides who draws which jitter. */
+function wakingInOrder(store: Store): Store {
+  const inOrder = (a: { readonly task_id: string }, b: { readonly task_id: string }) =>
+    a.task_id < b.task_id ? -1 : 1
+  return override(store, {
+    due: async (limit) => (await store.due(limit)).sort(inOrder),
+    commit: (need, decide) =>
+      store.commit(need, (loaded) => {
+        loaded.due.sort(inOrder)
+        return decide(loaded)
+      }),
+  })
+}

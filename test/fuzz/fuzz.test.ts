@@ -1,0 +1,108 @@
+import fc from 'fast-check'
+import { expect, it, vi } from 'vitest'
+import { OPERATIONS } from '../../src/operations/catalogue.ts'
+import { type HttpServer, serveHttp } from '../equivalence/http.ts'
+import { openWorld, type StoreName, storeNames, type World } from '../equivalence/world.ts'
+import { Memory } from './memory.ts'
+import { type Action, actions, type FuzzRequest } from './requests.ts'
+import { judge, type Verdict, wireRequest } from './verdict.ts'
+
+const REQUESTS = Number(process.env.ASYNCGATE_FUZZ ?? 2000)
+const SEED = Number(process.env.ASYNCGATE_SEED ?? Math.floor(Math.random() * 1e9))
+/** Requests are made up in portions, so that the large ones are not in memory all at once. */
+const PORTION = 250
+
+/** Low, so that requests run into them. */
+const SETTINGS = { max_payload_bytes: 32 * 1024, max_lease_renewals: 2 }
+const MAX_BODY_BYTES = 256 * 1024
+
+type Served = World & Pick<HttpServer, 'send'> & { readonly storeName: StoreName; stop(): Promise<void> }
+
+async function serve(storeName: StoreName): Promise<Served> {
+  const world = await openWorld(storeName, SEED, SETTINGS)
+  const server = await serveHttp(world.gate, (error) => world.errors.push(error), MAX_BODY_BYTES)
+  const stop = async () => {
+    await server.close()
+    await world.close()
+  }
+  return { ...world, send: server.send, storeName, stop }
+}
+
+function* manyActions(): Generator<Action> {
+  for (let seed = SEED, left = REQUESTS; ; seed++) {
+    for (const action of fc.sample(actions, { seed, numRuns: PORTION })) {
+      if ('operation' in action && left-- === 0) return
+      yield action
+    }
+  }
+}
+
+/** Sends a request to every server, and insists that they say the same, and something they may say. */
+async function ask(servers: readonly Served[], request: FuzzRequest, memory: Memory): Promise<Verdict> {
+  const input = memory.fill(request)
+  const sent = wireRequest(request, input)
+  let last: unknown
+  try {
+    const verdicts = await Promise.all(
+      servers.map(async ({ send, errors }) => {
+        const received = await send(sent)
+        last = received
+        const verdict = judge(request, received)
+        expect(errors).toEqual([])
+        return verdict
+      }),
+    )
+    const [verdict, ...others] = verdicts
+    if (verdict === undefined) throw new Error('there is no server')
+    for (const other of others) expect(other).toEqual(verdict)
+    if ('answer' in verdict) memory.learn(request, input, verdict.answer)
+    return verdict
+  } catch (error) {
+    const said = `${JSON.stringify(sent).slice(0, 2000)}\nwas answered ${JSON.stringify(last)?.slice(0, 2000)}`
+    throw new Error(`${request.protocol} ${request.operation.name}: ${said}\n${error}`, { cause: error })
+  }
+}
+
+it(
+  `${REQUESTS} requests, sound and broken, are answered as the contract says, and the same by every store`,
+  async () => {
+    // Answers say for how long the server has been up.
+    vi.useFakeTimers({ toFake: ['Date'] })
+    const servers = await Promise.all(storeNames().map(serve))
+    const memory = new Memory()
+    const counts = new Map<string, number>()
+    let n = 0
+    try {
+      for (const action of manyActions()) {
+        if ('seconds' in action) {
+          for (const { clock } of servers) clock.advance(action.seconds)
+          await Promise.all(servers.map(({ gate }) => gate.sweep()))
+          continue
+        }
+        n++
+        const verdict = await ask(servers, action, memory)
+        const outcome = 'answer' in verdict ? 'answered' : verdict.code
+        for (const key of [outcome, `${action.operation.name} ${outcome}`]) {
+          counts.set(key, (counts.get(key) ?? 0) + 1)
+        }
+      }
+    } catch (error) {
+      const again = `ASYNCGATE_SEED=${SEED} ASYNCGATE_FUZZ=${REQUESTS} npx vitest run test/fuzz`
+      throw new Error(`request ${n} of seed ${SEED}; to see it again:\n  ${again}\n${error}`, {
+        cause: error,
+      })
+    } finally {
+      await Promise.all(servers.map(({ stop }) => stop()))
+      vi.useRealTimers()
+    }
+    const codes = [...counts].filter(([key]) => !key.includes(' ')).map(([key, count]) => `${key} ${count}`)
+    console.log(
+      `fuzz: ${REQUESTS} requests, seed ${SEED}, ${storeNames().join(' and ')}: ${codes.join(', ')}`,
+    )
+    const unanswered = OPERATIONS.filter(({ name }) => !counts.has(`${name} answered`)).map(
+      ({ name }) => name,
+    )
+    expect(unanswered).toEqual([])
+  },
+  Math.max(60_000, REQUESTS * 30),
+)

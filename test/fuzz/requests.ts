@@ -1,0 +1,152 @@
+import fc from 'fast-check'
+import type { Json } from '../../src/core/json.ts'
+import { findOperation, OPERATIONS } from '../../src/operations/catalogue.ts'
+import type { Operation } from '../../src/operations/operation.ts'
+import { inputSchema } from '../../src/operations/schemas.ts'
+import { mutation } from './mutate.ts'
+import { type ByName, fittingObject, type JsonFields, often, readSchema, type Schema } from './schema.ts'
+
+export interface FuzzRequest {
+  readonly protocol: 'REST' | 'MCP'
+  readonly operation: Operation
+  /** Texts such as `$task 3` stand for an id that an earlier answer told. */
+  readonly input: JsonFields
+}
+
+/** Or time passes, so that leases lapse and delays end. */
+export type Action = FuzzRequest | { readonly seconds: number }
+
+const known = (kind: string) => fc.nat({ max: 12 }).map((n): Json => `$${kind} ${n}`)
+const of = (...values: Json[]) => fc.constantFrom(...values)
+const nowhere = of('00000000-0000-7000-8000-000000000000', 'none')
+const types = of('a', 'b', 'c')
+const waits = of(0, 0.002)
+const pages = of(1, 2, 3, 50, 200)
+
+/** Few values for what requests have in common, so that they meet. */
+const NAMES: ByName = {
+  task_id: often(known('task'), nowhere),
+  task_ids: fc.array(often(known('task'), nowhere), { minLength: 1, maxLength: 3 }),
+  lease_id: often(known('lease'), nowhere),
+  worker_id: of('w1', 'w2'),
+  receipt_id: often(known('receipt'), nowhere),
+  since_receipt_id: often(known('receipt'), nowhere),
+  caused_by_receipt_id: often(known('receipt'), nowhere),
+  parent_task_id: known('task'),
+  cursor: often(known('cursor'), nowhere),
+  principal_id: of('alice', 'bob'),
+  to_id: of('alice', 'bob'),
+  created_by: of('alice', 'agent:alice', 'agent:bob', 'human:root', 'ghost:x'),
+  principal_ai: of('alice', 'bob'),
+  idempotency_key: of('k1', 'k2', 'k3', 'k4'),
+  session_id: of('s1', 's2'),
+  type: types,
+  accept_types: fc.array(types, { maxLength: 3 }),
+  preferred_types: fc.array(types, { maxLength: 2 }),
+  capabilities: fc.array(of('python', 'gpu', 'GPU '), { maxLength: 2 }),
+  requirements: fc.record({ capabilities: fc.array(of('python', 'gpu'), { maxLength: 1 }) }),
+  labels: fc.dictionary(fc.constantFrom('team', 'n'), fc.constantFrom('1', 'search'), {
+    noNullPrototype: true,
+  }),
+  progress: fc.record({ percent: of(0, 50, 100, 33.3), message: of('on it', 'né') }),
+  delay_seconds: of(0, 1, 60),
+  timeout_seconds: of(1, 60, 3600),
+  lease_ttl_seconds: of(1, 30, 300, 31_536_000),
+  max_attempts: of(1, 2, 3),
+  max_expiries: of(1, 2),
+  retry_after_seconds: of(0, 10),
+  result: of(null, 1, 'done', { n: 1 }),
+  artifacts: of([], [{ url: 'https://results.example/1' }], { pointer: 'depot://1' }),
+  inputs: of({}, { language: 'python' }),
+  error: of({}, { message: 'no luck', code: 'E' }),
+  completion_metadata: of({}, { ms: 12 }),
+  wait_seconds: waits,
+  limit: pages,
+  max_items: pages,
+}
+
+/** The lists that carry the inputs of another operation. */
+const ITEMS: Readonly<Record<string, { readonly list: string; readonly of: string }>> = {
+  create_tasks: { list: 'tasks', of: 'create_task' },
+  complete_many: { list: 'items', of: 'complete' },
+  renew_many: { list: 'items', of: 'renew_lease' },
+}
+
+const WHO: Readonly<Record<Operation['actor'], fc.Arbitrary<JsonFields>>> = {
+  agent: who(),
+  anyone: who(),
+  worker: often(fc.constant<JsonFields>({}), fc.constant({ worker_kind: 'service' })),
+}
+
+function who(): fc.Arbitrary<JsonFields> {
+  return often(
+    fc.constantFrom(
+      { principal_id: 'alice' },
+      { agent_id: 'bob' },
+      { principal_kind: 'human', principal_id: 'root' },
+    ),
+    fc.constantFrom<JsonFields[]>(
+      {},
+      { principal_kind: 'worker', principal_id: 'w1' },
+      { tenant_id: 'other' },
+    ),
+  )
+}
+
+function inputOf(operation: Operation): fc.Arbitrary<JsonFields> {
+  const fitting = fittingObject(schemaOf(operation), namesFor(operation))
+  return fc.tuple(fitting, WHO[operation.actor], fc.nat({ max: 12 })).map(([input, who, n]) => {
+    const own = 'lease_id' in input && 'worker_id' in input
+    // Mostly a lease with its own task and holder: other combinations are refused at the door.
+    return { ...input, ...who, ...(own && n < 10 && holderOf(n % 4)) }
+  })
+}
+
+function holderOf(n: number): JsonFields {
+  return { task_id: `$held_task ${n}`, lease_id: `$lease ${n}`, worker_id: `$holder ${n}` }
+}
+
+function namesFor({ name }: Operation): ByName {
+  const items = ITEMS[name]
+  const item = items && findOperation(items.of)
+  if (items === undefined || item === undefined) return NAMES
+  const input = fc.oneof({ weight: 6, arbitrary: inputOf(item) }, { weight: 1, arbitrary: mutated(item) })
+  return { ...NAMES, [items.list]: fc.array(input, { minLength: 1, maxLength: 4 }) }
+}
+
+function mutated(operation: Operation): fc.Arbitrary<JsonFields> {
+  return fc.tuple(inputOf(operation), mutation(schemaOf(operation))).map(([input, mutate]) => mutate(input))
+}
+
+function schemaOf(operation: Operation): Schema {
+  return readSchema(inputSchema(operation))
+}
+
+function requestsOf(operation: Operation): fc.Arbitrary<FuzzRequest> {
+  return fc.record({
+    protocol: fc.constantFrom('REST' as const, 'MCP' as const),
+    operation: fc.constant(operation),
+    input: fc.oneof(inputOf(operation), mutated(operation)),
+  })
+}
+
+/** Those that everything else lives on come more often, and so do those that seldom find what they need. */
+const WEIGHTS: Readonly<Record<string, number>> = {
+  create_task: 3,
+  lease_next: 4,
+  start_task: 2,
+  renew_lease: 2,
+  report_progress: 2,
+  complete: 2,
+  fail: 2,
+  release_lease: 2,
+  retry_task: 3,
+}
+
+export const actions: fc.Arbitrary<Action> = fc.oneof(
+  ...OPERATIONS.map((operation) => ({
+    weight: WEIGHTS[operation.name] ?? 1,
+    arbitrary: requestsOf(operation),
+  })),
+  { weight: 1, arbitrary: fc.record({ seconds: fc.constantFrom(0, 1, 1, 5, 30, 30, 130, 1000) }) },
+)

@@ -1,0 +1,137 @@
+import fc from 'fast-check'
+import { z } from 'zod'
+import type { Json } from '../../src/core/json.ts'
+
+/** The parts of JSON Schema that the catalogue's input schemas use. Anything else in one is refused, not ignored. */
+export interface Schema {
+  readonly type?: 'object' | 'array' | 'string' | 'integer' | 'number' | 'boolean' | undefined
+  readonly enum?: readonly string[] | undefined
+  readonly minimum?: number | undefined
+  readonly maximum?: number | undefined
+  readonly minLength?: number | undefined
+  readonly maxLength?: number | undefined
+  readonly minItems?: number | undefined
+  readonly maxItems?: number | undefined
+  readonly items?: Schema | undefined
+  readonly properties?: Readonly<Record<string, Schema>> | undefined
+  readonly required?: readonly string[] | undefined
+}
+
+const schema: z.ZodType<Schema> = z.lazy(() =>
+  z.strictObject({
+    type: z.enum(['object', 'array', 'string', 'integer', 'number', 'boolean']).optional(),
+    enum: z.array(z.string()).optional(),
+    minimum: z.number().optional(),
+    maximum: z.number().optional(),
+    minLength: z.number().optional(),
+    maxLength: z.number().optional(),
+    minItems: z.number().optional(),
+    maxItems: z.number().optional(),
+    items: schema.optional(),
+    properties: z.record(z.string(), schema).optional(),
+    required: z.array(z.string()).optional(),
+    additionalProperties: z.literal(false).optional(),
+    default: z.unknown().optional(),
+    description: z.string().optional(),
+  }),
+)
+
+export function readSchema(value: unknown): Schema {
+  return schema.parse(value)
+}
+
+/** What a field of this name usually holds, so that requests meet each other's tasks, leases and receipts. */
+export type ByName = Readonly<Record<string, fc.Arbitrary<Json>>>
+
+export type JsonFields = Readonly<Record<string, Json>>
+
+/** Objects that fit the schema: all required fields, and some of the others. */
+export function fittingObject(
+  { properties = {}, required = [] }: Schema,
+  byName: ByName,
+): fc.Arbitrary<JsonFields> {
+  const members = Object.entries(properties).map(([name, member]) => {
+    const value = byName[name] ?? fitting(member, byName)
+    return fc.record({ name: fc.constant(name), value, given: required.includes(name) ? ALWAYS : SELDOM })
+  })
+  return fc
+    .tuple(...members)
+    .map((all) =>
+      Object.fromEntries(all.filter(({ given }) => given).map(({ name, value }) => [name, value] as const)),
+    )
+}
+
+const ALWAYS = fc.constant(true)
+const SELDOM = fc.integer({ min: 0, max: 3 }).map((dice) => dice === 0)
+
+/** Values that fit the schema, its limits among them. */
+function fitting(schema: Schema, byName: ByName): fc.Arbitrary<Json> {
+  const {
+    minimum = -1e6,
+    maximum = 1e6,
+    minLength = 0,
+    maxLength = 100,
+    minItems = 0,
+    maxItems = 10,
+  } = schema
+  if (schema.enum !== undefined) return fc.constantFrom(...schema.enum)
+  switch (schema.type) {
+    case 'object':
+      return fittingObject(schema, byName)
+    case 'array':
+      return fc.array(fitting(schema.items ?? {}, byName), {
+        minLength: minItems,
+        maxLength: Math.min(maxItems, 4),
+      })
+    case 'string':
+      return often(
+        fc.string({
+          minLength: Math.max(1, minLength),
+          maxLength: Math.min(maxLength, 30),
+          unit: 'grapheme',
+        }),
+        fc.constantFrom('x'.repeat(maxLength), 'é'.repeat(Math.max(1, minLength))),
+      )
+    case 'integer':
+      return often(
+        fc.integer({ min: minimum, max: Math.min(maximum, minimum + 300) }),
+        fc.constantFrom(minimum, maximum),
+      )
+    case 'number':
+      return often(fc.double({ min: minimum, max: maximum, noNaN: true }), fc.constantFrom(minimum, maximum))
+    case 'boolean':
+      return fc.boolean()
+    default:
+      return anyJson
+  }
+}
+
+export function often<T>(usual: fc.Arbitrary<T>, unusual: fc.Arbitrary<T>): fc.Arbitrary<T> {
+  return fc.oneof({ weight: 8, arbitrary: usual }, { weight: 1, arbitrary: unusual })
+}
+
+const anyJson: fc.Arbitrary<Json> = often(
+  fc.dictionary(
+    fc.string({ maxLength: 8 }),
+    fc.oneof(fc.integer(), fc.string({ maxLength: 20 }), fc.boolean()),
+    {
+      maxKeys: 4,
+      noNullPrototype: true,
+    },
+  ),
+  fc.jsonValue({ maxDepth: 3 }).map((value): Json => JSON.parse(JSON.stringify(value))),
+)
+
+/** Values just outside of what the schema allows. */
+export function beyond(schema: Schema): Json[] {
+  const { minimum, maximum, minLength, maxLength, minItems, maxItems } = schema
+  return [
+    ...(minimum === undefined ? [] : [minimum - 1]),
+    ...(maximum === undefined ? [] : [maximum + 1]),
+    ...(minLength === undefined ? [] : ['x'.repeat(minLength - 1)]),
+    ...(maxLength === undefined ? [] : ['x'.repeat(maxLength + 1)]),
+    ...(minItems === undefined ? [] : [Array<Json>(minItems - 1).fill('x')]),
+    ...(maxItems === undefined ? [] : [Array<Json>(maxItems + 1).fill('x')]),
+    ...(schema.enum === undefined ? [] : ['no such value', '']),
+  ]
+}

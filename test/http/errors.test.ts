@@ -1,0 +1,218 @@
+import { expect, it } from 'vitest'
+import { ERRORS, type ErrorCode } from '../../src/core/errors.ts'
+import type { Settings } from '../../src/core/settings.ts'
+import { type Store, StoreError } from '../../src/store/store.ts'
+import { describeGates } from '../support/gates.ts'
+import { override } from '../support/steps.ts'
+import { type Answer, createTask, heldTask, KEY, type Served, type ServeOptions, servers } from './support.ts'
+
+const ALICE = { principal_id: 'alice' }
+const ABSENT = '01976d7a-31c0-7c4e-9f6b-0d5a3f1e2b4c'
+
+interface Case {
+  readonly code: ErrorCode
+  readonly settings?: Partial<Settings>
+  readonly serve?: ServeOptions
+  provoke(served: Served): Promise<Answer>
+  /** Members of the body besides those that every error has. */
+  readonly body?: object
+}
+
+/** The store, whose commits fail once `broken` says how. */
+function breaking(broken: { error?: unknown }): ServeOptions {
+  return {
+    wrap: (store: Store) =>
+      override(store, {
+        commit: (need, decide) =>
+          broken.error === undefined ? store.commit(need, decide) : Promise.reject(broken.error),
+      }),
+  }
+}
+
+function failing(code: ErrorCode, error: unknown): Case {
+  const broken: { error?: unknown } = {}
+  return {
+    code,
+    serve: breaking(broken),
+    provoke({ post }) {
+      broken.error = error
+      return post('/v1/tasks', { ...ALICE, type: 'job' })
+    },
+  }
+}
+
+const CASES: readonly Case[] = [
+  {
+    code: 'VALIDATION_ERROR',
+    provoke: ({ post }) => post('/v1/tasks', { ...ALICE, type: 'job', priority: 'high' }),
+    body: { details: { path: 'priority' } },
+  },
+  {
+    code: 'UNAUTHENTICATED',
+    serve: { auth: { api_key: KEY, allow_insecure_dev: false } },
+    provoke: ({ get }) => get('/v1/tasks', ALICE),
+  },
+  {
+    code: 'FORBIDDEN',
+    provoke: ({ post }) => post('/v1/tasks', { principal_kind: 'worker', principal_id: 'w1', type: 'job' }),
+    body: { required_role: 'agent', your_role: 'worker' },
+  },
+  {
+    code: 'FORBIDDEN',
+    async provoke(served) {
+      const task_id = await createTask(served)
+      return served.get(`/v1/tasks/${task_id}`, { principal_id: 'mallory' })
+    },
+    body: { required_role: 'admin', your_role: 'agent' },
+  },
+  {
+    code: 'FORBIDDEN',
+    provoke: ({ get }) => get('/v1/tasks', { ...ALICE, tenant_id: 'another' }),
+  },
+  { code: 'TASK_NOT_FOUND', provoke: ({ get }) => get(`/v1/tasks/${ABSENT}`, ALICE) },
+  { code: 'TASK_NOT_FOUND', provoke: ({ get }) => get('/v1/tasks/no-such-thing', ALICE) },
+  { code: 'RECEIPT_NOT_FOUND', provoke: ({ get }) => get(`/v1/receipts/${ABSENT}`, ALICE) },
+  { code: 'NOT_FOUND', provoke: ({ get }) => get('/v1/nothing') },
+  { code: 'METHOD_NOT_ALLOWED', provoke: ({ send }) => send('DELETE', '/v1/tasks') },
+  {
+    code: 'UNSUPPORTED_MEDIA_TYPE',
+    provoke: ({ post }) => post('/v1/tasks', 'type=job', { 'content-type': 'text/plain' }),
+  },
+  {
+    code: 'LEASE_INVALID_OR_EXPIRED',
+    async provoke(served) {
+      const held = await heldTask(served)
+      await served.post(`/v1/tasks/${held.task_id}/cancel`, ALICE)
+      return served.post('/v1/leases/renew', held)
+    },
+    body: { details: { task_status: 'canceled' } },
+  },
+  {
+    code: 'INVALID_STATE_TRANSITION',
+    provoke: async (served) => served.post(`/v1/tasks/${await createTask(served)}/retry`, ALICE),
+    body: { details: { task_status: 'queued' } },
+  },
+  {
+    code: 'LEASE_RENEWAL_LIMIT_EXCEEDED',
+    settings: { max_lease_renewals: 0 },
+    provoke: async (served) => served.post('/v1/leases/renew', await heldTask(served)),
+  },
+  {
+    code: 'LEASE_LIFETIME_EXCEEDED',
+    settings: { max_lease_lifetime_seconds: 120 },
+    provoke: async (served) => served.post('/v1/leases/renew', await heldTask(served)),
+  },
+  {
+    code: 'IDEMPOTENCY_CONFLICT',
+    async provoke(served) {
+      await createTask(served, { idempotency_key: 'k' })
+      return served.post('/v1/tasks', { ...ALICE, type: 'other', idempotency_key: 'k' })
+    },
+  },
+  {
+    code: 'RESULT_CONFLICT',
+    async provoke(served) {
+      const { task_id, ...held } = await heldTask(served)
+      await served.post(`/v1/tasks/${task_id}/complete`, { ...held, result: 1, artifacts: [{ a: 1 }] })
+      return served.post(`/v1/tasks/${task_id}/complete`, { ...held, result: 2, artifacts: [{ a: 1 }] })
+    },
+  },
+  {
+    code: 'PAYLOAD_TOO_LARGE',
+    settings: { max_payload_bytes: 100 },
+    provoke: ({ post }) => post('/v1/tasks', { ...ALICE, type: 'job', payload: 'x'.repeat(200) }),
+  },
+  {
+    code: 'RECEIPT_TOO_LARGE',
+    async provoke(served) {
+      const { task_id, ...held } = await heldTask(served)
+      const large = { note: 'x'.repeat(40_000) }
+      const evidence = { artifacts: [large], delivery_proof: large }
+      return served.post(`/v1/tasks/${task_id}/complete`, { ...held, result: 1, ...evidence })
+    },
+  },
+  {
+    code: 'TOO_MANY_ARTIFACTS',
+    async provoke(served) {
+      const { task_id, ...held } = await heldTask(served)
+      const artifacts = Array.from({ length: 101 }, (_, n) => ({ n }))
+      return served.post(`/v1/tasks/${task_id}/complete`, { ...held, result: 1, artifacts })
+    },
+  },
+  {
+    code: 'LOCATABILITY_REQUIRED',
+    settings: { locatability: 'strict' },
+    async provoke(served) {
+      const { task_id, ...held } = await heldTask(served)
+      return served.post(`/v1/tasks/${task_id}/complete`, { ...held, result: 1 })
+    },
+  },
+  {
+    code: 'PARENT_NOT_FOUND',
+    provoke: ({ post }) => post('/v1/tasks', { ...ALICE, type: 'job', caused_by_receipt_id: ABSENT }),
+  },
+  {
+    code: 'QUOTA_EXCEEDED',
+    settings: { max_active_tasks: 1 },
+    async provoke(served) {
+      await createTask(served)
+      return served.post('/v1/tasks', { ...ALICE, type: 'job' })
+    },
+  },
+  {
+    code: 'OVERLOADED',
+    settings: { max_pending_commands: 0 },
+    provoke: ({ post }) => post('/v1/tasks', { ...ALICE, type: 'job' }),
+  },
+  failing('DATABASE_UNAVAILABLE', new StoreError('unavailable', 'connection refused')),
+  failing('OUTCOME_UNKNOWN', new StoreError('unknown', 'connection lost')),
+  failing('INTERNAL_ERROR', new Error('INSERT INTO secrets failed at /src/store.ts')),
+]
+
+/** Codes that nothing in this version can lead to. */
+const OUT_OF_REACH: readonly string[] = ['TOO_MANY_PARENTS', 'PARENT_REQUIRED', 'RATE_LIMIT_EXCEEDED']
+
+describeGates(
+  'a refusal over REST',
+  (open) => {
+    const serve = servers(open)
+
+    it.each(CASES)(
+      'is $code with its status and body',
+      async ({ code, settings, serve: options, ...rest }) => {
+        const served = await serve({ ...options, ...(settings && { settings }) })
+        const answer = await rest.provoke(served)
+        const { http, hint, retryable } = ERRORS[code]
+        expect(answer.status).toBe(http)
+        expect(answer.headers['content-type']).toBe('application/json')
+        expect(answer.body).toMatchObject({
+          error: code.toLowerCase(),
+          code,
+          message: expect.any(String),
+          hint,
+          retryable,
+          request_id: answer.headers['x-request-id'],
+          ...rest.body,
+        })
+        expect(answer.headers['retry-after']).toBe(retryable ? '1' : undefined)
+        for (const secret of ['INSERT', 'secrets', '.ts', 'refused', 'stack']) {
+          expect(answer.text).not.toContain(secret)
+        }
+      },
+    )
+
+    it('can be provoked for every code, but for those of later versions', () => {
+      const provoked = CASES.map(({ code }) => code)
+      expect([...new Set([...provoked, ...OUT_OF_REACH])].toSorted()).toEqual(Object.keys(ERRORS).toSorted())
+    })
+
+    it('of a method says which ones the path takes', async () => {
+      const { send } = await serve()
+      expect((await send('PUT', '/v1/tasks')).headers.allow).toBe('GET, POST')
+      expect((await send('GET', '/v1/leases/claim')).headers.allow).toBe('POST')
+      expect((await send('POST', `/v1/tasks/${ABSENT}`, {})).headers.allow).toBe('GET')
+      expect((await send('POST', '/health')).headers.allow).toBe('GET')
+    })
+  },
+  ['sqlite'],
+)

@@ -1,0 +1,65 @@
+import { once } from 'node:events'
+import { type ClientRequest, type IncomingMessage, request } from 'node:http'
+import { soon } from '../support/steps.ts'
+import { members } from './support.ts'
+
+type Change = ReturnType<typeof members>
+
+/** A client of an event stream. */
+export class EventStream {
+  readonly #request: ClientRequest
+  readonly message: IncomingMessage
+  readonly #changes: Change[] = []
+  #arrived = () => {}
+
+  private constructor(sent: ClientRequest, message: IncomingMessage) {
+    this.#request = sent
+    this.message = message
+    let text = ''
+    message.setEncoding('utf8').on('data', (chunk: string) => {
+      text += chunk
+      const parts = text.split('\n\n')
+      text = parts.pop() ?? ''
+      for (const part of parts) {
+        const data = /^event: task\ndata: (.*)$/.exec(part)?.[1]
+        if (data !== undefined) this.#changes.push(members(JSON.parse(data)))
+      }
+      this.#arrived()
+    })
+    message.on('error', () => {})
+  }
+
+  static async open(port: number, query: string, headers: Record<string, string> = {}): Promise<EventStream> {
+    const sent = request({
+      port,
+      host: '127.0.0.1',
+      path: `/v1/events?${query}`,
+      headers,
+      agent: false,
+    }).end()
+    const [message] = await soon(once(sent, 'response'))
+    return new EventStream(sent, message)
+  }
+
+  /** The next change, in order. */
+  async next(): Promise<Change> {
+    for (;;) {
+      const change = this.#changes.shift()
+      if (change !== undefined) return change
+      await soon(
+        new Promise<void>((resolve) => {
+          this.#arrived = resolve
+        }),
+      )
+    }
+  }
+
+  /** What has arrived and was not asked for yet. */
+  get unread(): number {
+    return this.#changes.length
+  }
+
+  close(): void {
+    this.#request.destroy()
+  }
+}

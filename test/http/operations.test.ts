@@ -1,0 +1,366 @@
+import { expect, it } from 'vitest'
+import { OPERATIONS } from '../../src/operations/catalogue.ts'
+import { describeGates } from '../support/gates.ts'
+import { createTask, heldTask, listOf, type Served, servers, textOf } from './support.ts'
+
+const ALICE = { principal_id: 'alice' }
+const ARTIFACTS = [{ url: 'https://results.example/1.json' }]
+const TIME = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
+const ID = expect.stringMatching(/^[0-9a-f-]{36}$/)
+
+/** What each operation of the contract is called with over REST, and what it must answer. */
+type Check = (served: Served) => Promise<void>
+
+const CHECKS: Readonly<Record<string, Check>> = {
+  async create_task({ post }) {
+    const answer = await post('/v1/tasks', {
+      ...ALICE,
+      type: 'job',
+      principal_ai: 'alice',
+      payload: { n: 1 },
+      payload_pointer: 'depot://1',
+      summary: 'one',
+      body: 'long',
+      inputs: { language: 'python' },
+      requirements: { capabilities: ['python'], tags: ['fast'] },
+      priority: 3,
+      idempotency_key: 'k1',
+      max_attempts: 3,
+      max_expiries: 4,
+      retry_backoff_seconds: 5,
+      delay_seconds: 0,
+      timeout_seconds: 60,
+      expected_outcome_kind: 'artifact_pointer',
+      expected_artifact_mime: 'text/plain',
+      session_id: 's1',
+      labels: { team: 'search' },
+    })
+    expect(answer).toMatchObject({
+      status: 200,
+      body: { task_id: ID, status: 'queued', is_duplicate: false, receipt_id: ID },
+    })
+  },
+
+  async create_tasks({ post }) {
+    const answer = await post('/v1/tasks/batch', { ...ALICE, tasks: [{ type: 'a' }, { kind: 'b' }] })
+    expect(answer.status).toBe(200)
+    expect(listOf(answer, 'results')).toMatchObject([
+      { task_id: ID, status: 'queued' },
+      { error: 'validation_error', code: 'VALIDATION_ERROR', retryable: false },
+    ])
+  },
+
+  async get_task(served) {
+    const task_id = await createTask(served, { labels: { a: 'b' } })
+    expect(await served.get(`/v1/tasks/${task_id}`, ALICE)).toMatchObject({
+      status: 200,
+      body: {
+        task_id,
+        type: 'job',
+        status: 'queued',
+        created_by: { kind: 'agent', id: 'alice' },
+        principal_ai: 'alice',
+        labels: { a: 'b' },
+        created_at: TIME,
+      },
+    })
+  },
+
+  async get_task_progress(served) {
+    const held = await heldTask(served)
+    await served.post(`/v1/tasks/${held.task_id}/progress`, { ...held, progress: { percent: 5 } })
+    const answer = await served.get(`/v1/tasks/${held.task_id}/progress`, ALICE)
+    expect(listOf(answer, 'progress')).toMatchObject([{ percent: 5, updated_at: TIME }])
+  },
+
+  async wait_for_task(served) {
+    const task_id = await createTask(served)
+    expect(await served.get(`/v1/tasks/${task_id}/wait`, { ...ALICE, wait_seconds: 0.01 })).toMatchObject({
+      status: 200,
+      body: { task_id, status: 'queued', done: false, next_check_after_seconds: 1 },
+    })
+    const waiting = served.get(`/v1/tasks/${task_id}/wait`, { ...ALICE, wait_seconds: 30 })
+    await served.post(`/v1/tasks/${task_id}/cancel`, ALICE)
+    expect(await waiting).toMatchObject({ body: { done: true, status: 'canceled' } })
+  },
+
+  async list_tasks(served) {
+    const first = await createTask(served, { session_id: 's1', labels: { team: 'search', n: '1' } })
+    const second = await createTask(served, { session_id: 's1', labels: { team: 'search', n: '2' } })
+    await createTask(served, { session_id: 's2' })
+    const ids = async (query: object) => {
+      const answer = await served.get('/v1/tasks', { ...ALICE, ...query })
+      return listOf(answer, 'tasks').map((task) => task.task_id)
+    }
+    expect(await ids({ session_id: 's1' })).toEqual([second, first])
+    expect(await ids({ 'label.team': 'search' })).toEqual([second, first])
+    expect(await ids({ 'label.team': 'search', 'label.n': '1' })).toEqual([first])
+    expect(await ids({ status: 'queued', type: 'job', created_by: 'agent:alice' })).toHaveLength(3)
+    const page = await served.get('/v1/tasks', { ...ALICE, limit: 2 })
+    expect(listOf(page, 'tasks')).toHaveLength(2)
+    expect(await ids({ limit: 2, cursor: textOf(page, 'next_cursor') })).toEqual([first])
+  },
+
+  async cancel_task(served) {
+    const task_id = await createTask(served)
+    const answer = await served.post(`/v1/tasks/${task_id}/cancel`, { ...ALICE, reason: 'enough' })
+    expect(answer).toMatchObject({ status: 200, body: { ok: true, status: 'canceled' } })
+  },
+
+  async cancel_tasks(served) {
+    await createTask(served, { session_id: 's1' })
+    const other = await createTask(served)
+    const cancel = (filter: object) => served.post('/v1/tasks/cancel', { ...ALICE, ...filter })
+    expect(await cancel({ session_id: 's1' })).toMatchObject({ status: 200, body: { count: 1, more: false } })
+    expect(await cancel({ task_ids: [other] })).toMatchObject({ body: { count: 1, more: false } })
+  },
+
+  async retry_task(served) {
+    const task_id = await createTask(served)
+    await served.post(`/v1/tasks/${task_id}/cancel`, ALICE)
+    const answer = await served.post(`/v1/tasks/${task_id}/retry`, ALICE)
+    expect(answer).toMatchObject({ status: 200, body: { task_id: ID, status: 'queued' } })
+    const task = await served.get(`/v1/tasks/${textOf(answer, 'task_id')}`, ALICE)
+    expect(task.body.caused_by_receipt_id).toEqual(ID)
+  },
+
+  async bootstrap(served) {
+    await createTask(served)
+    const answer = await served.get('/v1/bootstrap', { agent_id: 'alice', max_items: 5 })
+    expect(answer).toMatchObject({
+      status: 200,
+      headers: {
+        'x-asyncgate-deprecated': 'true',
+        deprecation: 'true',
+        link: '</v1/obligations/open>; rel="successor-version"',
+      },
+      body: {
+        server: { name: 'AsyncGate' },
+        relationship: { principal_id: 'alice', sessions_count: 1 },
+        attention: { assigned_tasks: [{ type: 'job' }] },
+        cursor: {},
+      },
+    })
+  },
+
+  async list_open_obligations(served) {
+    const task_id = await createTask(served)
+    const answer = await served.get('/v1/obligations/open', { ...ALICE, principal_kind: 'agent', limit: 10 })
+    expect(Object.keys(answer.body).toSorted()).toEqual([
+      'cursor',
+      'open_obligations',
+      'relationship',
+      'server',
+    ])
+    expect(listOf(answer, 'open_obligations')).toMatchObject([{ task_id, receipt_type: 'task.assigned' }])
+  },
+
+  async check_terminator(served) {
+    const { receipt_id } = await assigned(served)
+    expect(await served.get(`/v1/receipts/${receipt_id}/terminator`, ALICE)).toMatchObject({
+      status: 200,
+      body: { has_terminator: false },
+    })
+  },
+
+  async list_receipts(served) {
+    const { task_id, receipt_id } = await assigned(served)
+    const query = { to_kind: 'agent', to_id: 'alice', task_id, receipt_type: 'task.assigned', limit: 5 }
+    const answer = await served.get('/v1/receipts', { ...ALICE, ...query })
+    expect(listOf(answer, 'receipts')).toMatchObject([{ receipt_id, seq: 1, hash: expect.any(String) }])
+    expect(answer.body.next_cursor).toBeNull()
+    const after = await served.get('/v1/receipts', { ...ALICE, since_receipt_id: receipt_id })
+    expect(listOf(after, 'receipts')).toEqual([])
+  },
+
+  async get_receipt(served) {
+    const { receipt_id, task_id } = await assigned(served)
+    expect(await served.get(`/v1/receipts/${receipt_id}`, ALICE)).toMatchObject({
+      status: 200,
+      body: { receipt_id, task_id, to: { kind: 'agent', id: 'alice' }, parents: [] },
+    })
+  },
+
+  async list_receipts_ledger(served) {
+    const { task_id } = await assigned(served)
+    const answer = await served.get('/v1/receipts/ledger', { ...ALICE, task_id, limit: 5 })
+    expect(listOf(answer, 'receipts')).toMatchObject([{ task_id, phase: 'accepted' }])
+  },
+
+  async ack_receipt(served) {
+    const { receipt_id } = await assigned(served)
+    expect(await served.post(`/v1/receipts/${receipt_id}/ack`, ALICE)).toMatchObject({
+      status: 200,
+      body: { ok: true, receipt_id: ID },
+    })
+  },
+
+  async lease_next(served) {
+    const task_id = await createTask(served, { payload: { n: 1 }, requirements: { capabilities: ['x'] } })
+    const answer = await served.post('/v1/leases/claim', {
+      worker_id: 'w1',
+      worker_kind: 'worker',
+      worker_instance_id: 'i1',
+      capabilities: ['x', 'y'],
+      accept_types: ['job'],
+      preferred_types: ['job'],
+      max_tasks: 5,
+      lease_ttl_seconds: 60,
+      wait_seconds: 1,
+    })
+    expect(answer.status).toBe(200)
+    expect(listOf(answer, 'tasks')).toMatchObject([
+      {
+        task_id,
+        lease_id: ID,
+        fence: 1,
+        type: 'job',
+        payload: { n: 1 },
+        payload_pointer: `inline://task/${task_id}`,
+        principal_ai: 'alice',
+        attempt: 0,
+        expires_at: TIME,
+        expires_in_ms: 60_000,
+        requirements: { capabilities: ['x'], tags: [] },
+        provenance: { dedupe_key: null },
+      },
+    ])
+    const empty = await served.post('/v1/leases/claim', { worker_id: 'w1' })
+    expect(empty).toMatchObject({ status: 200, body: { tasks: [] } })
+  },
+
+  async start_task(served) {
+    const { task_id, ...held } = await heldTask(served)
+    expect(await served.post(`/v1/tasks/${task_id}/running`, held)).toMatchObject({
+      status: 200,
+      body: { ok: true, status: 'running', started_at: TIME },
+    })
+  },
+
+  async renew_lease(served) {
+    const held = await heldTask(served)
+    expect(await served.post('/v1/leases/renew', { ...held, extend_by_seconds: 300 })).toMatchObject({
+      status: 200,
+      body: { ok: true, expires_at: TIME, expires_in_ms: 300_000, renewals_left: 9 },
+    })
+  },
+
+  async renew_many(served) {
+    const held = await heldTask(served)
+    const answer = await served.post('/v1/leases/renew_many', {
+      worker_id: 'w1',
+      items: [held, { ...held, lease_id: 'x' }],
+    })
+    expect(listOf(answer, 'results')).toMatchObject([{ ok: true }, { code: 'LEASE_INVALID_OR_EXPIRED' }])
+    const unnamed = await served.post('/v1/leases/renew_many', { items: [held] })
+    expect(listOf(unnamed, 'results')).toMatchObject([{ ok: true, renewals_left: 8 }])
+  },
+
+  async report_progress(served) {
+    const { task_id, ...held } = await heldTask(served)
+    const progress = { percent: 40, message: 'half', rows: 7 }
+    const answer = await served.post(`/v1/tasks/${task_id}/progress`, {
+      ...held,
+      progress,
+      extend_by_seconds: 60,
+    })
+    expect(answer).toMatchObject({ status: 200, body: { ok: true, expires_at: TIME } })
+    const task = await served.get(`/v1/tasks/${task_id}`, ALICE)
+    expect(task.body).toMatchObject({ status: 'running', progress, lease: { worker_id: 'w1' } })
+    expect(task.text).not.toContain(held.lease_id)
+  },
+
+  async complete(served) {
+    const { task_id, ...held } = await heldTask(served)
+    const call = {
+      ...held,
+      result: { n: 1 },
+      artifacts: ARTIFACTS,
+      delivery_proof: { message_id: 'm1' },
+      result_summary: 'done',
+      completion_metadata: { tokens: 5 },
+    }
+    const answer = await served.post(`/v1/tasks/${task_id}/complete`, call)
+    expect(answer).toMatchObject({
+      status: 200,
+      body: { ok: true, receipt_id: ID, obligation_open: false },
+    })
+    expect((await served.post(`/v1/tasks/${task_id}/complete`, call)).body).toEqual(answer.body)
+    expect((await served.get(`/v1/tasks/${task_id}`, ALICE)).body).toMatchObject({
+      status: 'succeeded',
+      result: { outcome: 'succeeded', result: { n: 1 }, artifacts: ARTIFACTS, completed_at: TIME },
+    })
+  },
+
+  async complete_many(served) {
+    const held = await heldTask(served)
+    const items = [{ ...held, result: 1, artifacts: ARTIFACTS }, held]
+    const answer = await served.post('/v1/tasks/complete', { worker_id: 'w1', items })
+    expect(listOf(answer, 'results')).toMatchObject([
+      { ok: true, obligation_open: false },
+      { code: 'VALIDATION_ERROR', details: { path: 'result' } },
+    ])
+  },
+
+  async fail(served) {
+    const { task_id, ...held } = await heldTask(served)
+    const answer = await served.post(`/v1/tasks/${task_id}/fail`, {
+      ...held,
+      error: { message: 'no luck' },
+      retryable: true,
+      retry_after_seconds: 30,
+    })
+    expect(answer).toMatchObject({ status: 200, body: { ok: true, requeued: true, next_eligible_at: TIME } })
+  },
+
+  async release_lease(served) {
+    const held = await heldTask(served)
+    expect(await served.post('/v1/leases/release', held)).toMatchObject({ status: 200, body: { ok: true } })
+    expect(listOf(await served.post('/v1/leases/claim', { worker_id: 'w2' }), 'tasks')).toMatchObject([
+      { task_id: held.task_id, attempt: 0 },
+    ])
+  },
+
+  async get_config({ get }) {
+    const answer = await get('/v1/config')
+    expect(answer).toMatchObject({
+      status: 200,
+      body: {
+        receipt_mode: 'standalone',
+        receiptgate_endpoint: null,
+        memorygate_url: null,
+        instance_id: expect.any(String),
+        capabilities: expect.any(Array),
+        version: expect.any(String),
+      },
+    })
+  },
+
+  async health({ get }) {
+    for (const path of ['/v1/health', '/health', '/health/ready']) {
+      expect(await get(path)).toMatchObject({
+        status: 200,
+        body: { status: 'healthy', version: expect.any(String), checks: { database: 'ok' } },
+      })
+    }
+  },
+}
+
+async function assigned(served: Served) {
+  const task_id = await createTask(served)
+  const [receipt] = listOf(await served.get('/v1/receipts', { ...ALICE, task_id }), 'receipts')
+  return { task_id, receipt_id: String(receipt?.receipt_id) }
+}
+
+describeGates('over REST', (open) => {
+  const serve = servers(open)
+
+  it.each(OPERATIONS.map((operation) => [operation.name, operation.rest.method, operation.rest.path]))(
+    '%s is %s %s, with the fields of the contract',
+    async (name) => {
+      const check = CHECKS[name]
+      if (check === undefined) throw new Error(`${name} has no check`)
+      await check(await serve())
+    },
+  )
+})

@@ -1,0 +1,155 @@
+import { Agent, type IncomingHttpHeaders, type IncomingMessage, request } from 'node:http'
+import { Authenticator, type AuthSettings } from '../../src/auth/credential.ts'
+import type { Gate } from '../../src/gate/gate.ts'
+import type { Logger } from '../../src/http/log.ts'
+import { startServer } from '../../src/server.ts'
+import type { GuardSettings } from '../../src/web/guard.ts'
+import type { Bench, Open, OpenOptions } from '../support/gates.ts'
+
+export const KEY = 'a-shared-key-for-tests'
+
+type Members = Readonly<Record<string, unknown>>
+
+export interface Answer {
+  readonly status: number
+  readonly headers: IncomingHttpHeaders
+  readonly text: string
+  /** Empty if the answer is not an object. */
+  readonly body: Members
+}
+
+export interface ServeOptions extends OpenOptions {
+  readonly auth?: AuthSettings
+  readonly guard?: Partial<GuardSettings>
+  readonly maxBodyBytes?: number
+  readonly logger?: Logger
+  readonly drainMs?: number
+}
+
+export interface Served extends Bench {
+  stop(): Promise<void>
+  readonly url: string
+  readonly port: number
+  readonly get: Client['get']
+  readonly post: Client['post']
+  send(method: string, path: string, body?: unknown, headers?: Members): Promise<Answer>
+  close(): Promise<void>
+}
+
+/** Servers of one test file, over gates that `open` makes. */
+export function servers(open: Open) {
+  return async (options: ServeOptions = {}): Promise<Served> => {
+    const bench = await open(options)
+    return { ...bench, ...(await serveGate(bench.gate, options)) }
+  }
+}
+
+/** A server whose clients leave before it closes, when the gate does. */
+export async function serveGate(gate: Gate, options: ServeOptions = {}) {
+  const server = await startServer({
+    gate,
+    authenticator: new Authenticator(options.auth ?? { api_key: null, allow_insecure_dev: true }),
+    guard: { allowed_hosts: [], allowed_origins: [], ...options.guard },
+    maxBodyBytes: options.maxBodyBytes ?? 1024 * 1024,
+    drainMs: options.drainMs ?? 0,
+    ...(options.logger && { logger: options.logger }),
+  })
+  const client = new Client(server.port)
+  const close = async () => {
+    client.leave()
+    await server.close()
+  }
+  const closeGate = gate.close
+  gate.close = async () => {
+    await close()
+    await closeGate()
+  }
+  return {
+    url: server.url,
+    port: server.port,
+    get: client.get,
+    post: client.post,
+    send: client.send,
+    /** While its clients stay. */
+    stop: () => server.close(),
+    close,
+  }
+}
+
+class Client {
+  readonly #port: number
+  readonly #agent = new Agent({ keepAlive: true })
+
+  constructor(port: number) {
+    this.#port = port
+  }
+
+  get = (path: string, query: Members = {}, headers: Members = {}): Promise<Answer> => {
+    const pairs = Object.entries(query).map(([name, value]): [string, string] => [name, String(value)])
+    const search = new URLSearchParams(pairs).toString()
+    return this.send('GET', search === '' ? path : `${path}?${search}`, undefined, headers)
+  }
+
+  post = (path: string, body: unknown = {}, headers: Members = {}): Promise<Answer> =>
+    this.send('POST', path, body, headers)
+
+  /** A text is sent as it is, anything else as JSON. */
+  send = async (method: string, path: string, body?: unknown, headers: Members = {}): Promise<Answer> => {
+    const text = typeof body === 'string' ? body : body === undefined ? '' : JSON.stringify(body)
+    const sent: Record<string, string> = { ...(text !== '' && { 'content-type': 'application/json' }) }
+    for (const [name, value] of Object.entries(headers)) sent[name] = String(value)
+    const message = await new Promise<IncomingMessage>((resolve, reject) => {
+      request(
+        { port: this.#port, host: '127.0.0.1', agent: this.#agent, method, path, headers: sent },
+        resolve,
+      )
+        .on('error', reject)
+        .end(text)
+    })
+    return readAnswer(message)
+  }
+
+  leave(): void {
+    this.#agent.destroy()
+  }
+}
+
+export async function readAnswer(message: IncomingMessage): Promise<Answer> {
+  let text = ''
+  message.setEncoding('utf8')
+  for await (const chunk of message) text += chunk
+  const isJson = message.headers['content-type']?.startsWith('application/json')
+  const body: unknown = isJson && text !== '' ? JSON.parse(text) : {}
+  return { status: message.statusCode ?? 0, headers: message.headers, text, body: members(body) }
+}
+
+export function members(value: unknown): Members {
+  return typeof value === 'object' && value !== null ? Object.fromEntries(Object.entries(value)) : {}
+}
+
+/** A member of the body that is a text. */
+export function textOf({ body, text }: Answer, name: string): string {
+  const value = body[name]
+  if (typeof value !== 'string') throw new Error(`the answer has no text ${name}: ${text}`)
+  return value
+}
+
+/** The items of a list in the body. */
+export function listOf({ body, text }: Answer, name: string): Members[] {
+  const value = body[name]
+  if (!Array.isArray(value)) throw new Error(`the answer has no list ${name}: ${text}`)
+  return value.map(members)
+}
+
+/** Creates a task of alice's and returns its id. */
+export async function createTask({ post }: Pick<Served, 'post'>, input: Members = {}): Promise<string> {
+  return textOf(await post('/v1/tasks', { type: 'job', principal_id: 'alice', ...input }), 'task_id')
+}
+
+/** A new task in the hands of w1: what its calls name. */
+export async function heldTask(served: Pick<Served, 'post'>, input: Members = {}) {
+  const task_id = await createTask(served, input)
+  const [offer] = listOf(await served.post('/v1/leases/claim', { worker_id: 'w1' }), 'tasks')
+  if (offer?.task_id !== task_id) throw new Error('the claim was given another task')
+  return { worker_id: 'w1', task_id, lease_id: String(offer.lease_id) }
+}
