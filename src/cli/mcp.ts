@@ -17,7 +17,12 @@ export const mcp = command({
     const { database, settings, server, logLevel } = configOf(input)
     const logger = createLogger(logLevel)
     const onError = logErrors(logger)
-    const gate = openGate({ store: await openStore(database), settings, onError })
+    const gate = openGate({
+      store: await openStore(database),
+      settings,
+      environment: server.env,
+      onError,
+    })
     const served = serveStdioMcp(gate, { toolNames: server.mcp_tool_names, onError })
     await Promise.race([new Promise((resolve) => process.stdin.once('close', resolve)), stopRequested()])
     await served.close()

@@ -18,7 +18,12 @@ export interface OpenServer {
 export async function openServer(config: Config, logger: Logger): Promise<OpenServer> {
   const { host, port, max_body_bytes, mcp_fast_path, mcp_tool_names } = config.server
   const onError = logErrors(logger)
-  const gate = openGate({ store: await openStore(config.database), settings: config.settings, onError })
+  const gate = openGate({
+    store: await openStore(config.database),
+    settings: config.settings,
+    environment: config.server.env,
+    onError,
+  })
   const shared = {
     gate,
     authenticator: new Authenticator(config.server),

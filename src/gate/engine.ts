@@ -15,6 +15,8 @@ import { Wakeups } from './wakeups.ts'
 export interface EngineOptions {
   readonly store: Store
   readonly settings?: Partial<Settings>
+  /** Where this runs, as clients are told: development, staging, production. */
+  readonly environment?: string
   readonly draw?: Draw
   /** Told of every failure that callers only see as a code. */
   readonly onError?: (error: unknown) => void
@@ -24,6 +26,7 @@ export interface EngineOptions {
 export class Engine {
   readonly store: Store
   readonly settings: Settings
+  readonly environment: string
   readonly events: Events
   readonly directory = new Directory()
   readonly wakeups: Wakeups
@@ -38,6 +41,7 @@ export class Engine {
   constructor(options: EngineOptions) {
     this.store = options.store
     this.settings = { ...DEFAULT_SETTINGS, ...options.settings }
+    this.environment = options.environment ?? 'development'
     this.#draw = options.draw ?? cryptoDraw()
     this.#report = options.onError ?? (() => {})
     this.events = new Events(this.#report)

@@ -113,6 +113,7 @@ export const serverShape = z.object({
   name: z.literal('AsyncGate'),
   version: z.string(),
   instance_id: z.string(),
+  environment: z.string(),
   uptime: z.int().meta({ description: 'Seconds' }),
 })
 

@@ -24,6 +24,7 @@ describeGates('open obligations', (open) => {
         name: 'AsyncGate',
         version: expect.any(String),
         instance_id: 'asyncgate-1',
+        environment: 'development',
         uptime: expect.any(Number),
       },
       relationship: {

@@ -69,6 +69,7 @@ export function serverView(engine: Engine): ServerView {
     name: 'AsyncGate',
     version: VERSION,
     instance_id: engine.settings.instance_id,
+    environment: engine.environment,
     uptime: Math.floor((Date.now() - engine.startedAt) / 1000),
   }
 }
