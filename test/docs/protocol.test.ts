@@ -1,0 +1,63 @@
+import { describe, expect, it } from 'vitest'
+import { updatedPage, writtenByHand } from '../../scripts/protocol/page.ts'
+import { fieldsOf, schemaOf } from '../../scripts/protocol/schema.ts'
+import { EXAMPLES, MEANINGS, REPEATS } from '../../scripts/protocol/words.ts'
+import { callerOf } from '../../src/auth/caller.ts'
+import { ERRORS } from '../../src/core/errors.ts'
+import { openApi } from '../../src/http/openapi.ts'
+import { findOperation, OPERATIONS } from '../../src/operations/catalogue.ts'
+import { repositoryText } from '../core/documents.ts'
+import { proseOf } from './markdown.ts'
+
+const page = repositoryText('docs/protocol.md')
+const prose = proseOf(writtenByHand(page))
+
+describe('the generated part of docs/protocol.md', () => {
+  it('is what the catalogue says; node --import tsx scripts/protocol.ts writes it', () => {
+    expect(page).toBe(updatedPage(page))
+  })
+
+  it('has a section for every operation', () => {
+    for (const { name, rest } of OPERATIONS) {
+      expect(page).toContain(`\n### ${name}\n`)
+      expect(page).toContain(`\`${rest.method} ${rest.path}\` · MCP \`asyncgate.${name}\``)
+    }
+  })
+
+  it('explains no field that does not exist', () => {
+    const fields = OPERATIONS.flatMap(({ name, input }) =>
+      fieldsOf(schemaOf(input, 'input')).flatMap(({ path }) => [path, `${name}.${path}`]),
+    )
+    expect(Object.keys(MEANINGS).filter((name) => !fields.includes(name))).toEqual([])
+    expect(Object.keys(REPEATS).filter((name) => findOperation(name) === undefined)).toEqual([])
+  })
+
+  it.each(Object.entries(EXAMPLES))('has a request for %s that fits its schema', (name, example) => {
+    const operation = findOperation(name)
+    if (operation === undefined) throw new Error(`there is no operation ${name}`)
+    const { input } = callerOf({ kind: 'shared', tenant: 'default' }, operation, example)
+    expect(operation.input.safeParse(input).error).toBeUndefined()
+  })
+})
+
+describe('the rest of docs/protocol.md', () => {
+  it('names only errors that exist, and tells all that can be sent again', () => {
+    const named = [...prose.matchAll(/`([A-Z]+_[A-Z_]+)`/g)].map(([, code = '']) => code)
+    expect(named.filter((code) => !(code in ERRORS))).toEqual([])
+    const again = prose.split('\n').find((line) => line.startsWith('| `retryable` is true')) ?? ''
+    const retryable = Object.entries(ERRORS).filter(([, row]) => row.retryable)
+    expect([...again.matchAll(/`([A-Z]+[A-Z_]*)`/g)].map(([, code]) => code).toSorted()).toEqual(
+      retryable.map(([code]) => code).toSorted(),
+    )
+  })
+
+  it('names only paths that the server answers', () => {
+    const { paths } = openApi()
+    const named = [...writtenByHand(page).matchAll(/\b(GET|POST) (\/[\w/{}]+)/g)]
+    expect(named.length).toBeGreaterThan(10)
+    const unknown = named
+      .filter(([, method = '', path = '']) => paths[path]?.[method.toLowerCase()] === undefined)
+      .map(([request]) => request)
+    expect(unknown.filter((request) => !/^(GET|POST) \/mcp$/.test(request))).toEqual([])
+  })
+})
