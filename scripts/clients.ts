@@ -1,0 +1,305 @@
+/**
+ * Drives the built server with MCP clients of other makers, headless: each lists the tools and runs a task to its
+ * end. The clients are installed under .cache/clients, so that they do not weigh on the project.
+ *
+ *   npm run clients                all of them
+ *   npm run clients -- inspector   those whose name has one of these words
+ */
+import { type ChildProcess, execFile, fork, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import type { Readable } from 'node:stream'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { z } from 'zod'
+import { OPERATIONS } from '../src/operations/catalogue.ts'
+
+const execute = promisify(execFile)
+const here = (path: string) => fileURLToPath(new URL(`../${path}`, import.meta.url))
+
+const PACKAGES = {
+  '@modelcontextprotocol/sdk': '1.32.2',
+  '@modelcontextprotocol/client': '2.4.0',
+  '@modelcontextprotocol/inspector': '2.12.0',
+  '@ai-sdk/mcp': '2.0.93',
+  '@langchain/mcp-adapters': '1.1.4',
+  // What the one above needs beside it.
+  '@langchain/core': '1.2.13',
+  '@langchain/langgraph': '1.4.18',
+} as const
+
+/** The revision of MCP that a client of each era must come to use. */
+const REVISIONS = { modern: '2026-07-28', legacy: '2025-11-25' } as const
+
+interface Client {
+  readonly name: string
+  readonly package: keyof typeof PACKAGES
+  /** A file of scripts/clients. */
+  readonly program: string
+  readonly era: keyof typeof REVISIONS
+}
+
+const CLIENTS: readonly Client[] = [
+  { name: 'SDK v1', package: '@modelcontextprotocol/sdk', program: 'sdk-v1', era: 'legacy' },
+  { name: 'SDK v2', package: '@modelcontextprotocol/client', program: 'sdk-v2', era: 'modern' },
+  { name: 'SDK v2', package: '@modelcontextprotocol/client', program: 'sdk-v2', era: 'legacy' },
+  { name: 'Inspector CLI', package: '@modelcontextprotocol/inspector', program: 'inspector', era: 'modern' },
+  { name: 'Inspector CLI', package: '@modelcontextprotocol/inspector', program: 'inspector', era: 'legacy' },
+  { name: 'AI SDK', package: '@ai-sdk/mcp', program: 'ai-sdk', era: 'modern' },
+  { name: 'LangChain', package: '@langchain/mcp-adapters', program: 'langchain', era: 'legacy' },
+]
+
+const INSTALL_LIMIT_MS = 300_000
+const START_LIMIT_MS = 20_000
+const CLIENT_LIMIT_MS = 60_000
+/** The server itself takes at most 10 s. */
+const STOP_LIMIT_MS = 12_000
+
+const cache = here('.cache/clients')
+const main = here('dist/cli/main.js')
+const running = new Set<ChildProcess>()
+/** Home and working directory of all that is started, so that nothing is read from or left in those of the user. */
+const folder = mkdtempSync(join(tmpdir(), 'asyncgate-clients-'))
+const surroundings = {
+  cwd: folder,
+  env: {
+    ...Object.fromEntries(Object.entries(process.env).filter(([name]) => /^(path|systemroot)$/i.test(name))),
+    HOME: folder,
+    USERPROFILE: folder,
+    TMPDIR: folder,
+    TEMP: folder,
+  },
+}
+
+process.on('exit', () => {
+  for (const child of running) kill(child)
+  rmSync(folder, { recursive: true, force: true })
+})
+process.on('SIGINT', () => process.exit(130))
+process.on('SIGTERM', () => process.exit(143))
+
+async function check(): Promise<number> {
+  const words = process.argv.slice(2).map((word) => word.toLowerCase())
+  const isChosen = ({ name }: Client) => words.some((word) => name.toLowerCase().includes(word))
+  const chosen = words.length === 0 ? CLIENTS : CLIENTS.filter(isChosen)
+  if (chosen.length === 0) throw new Error(`No client is called that: ${words.join(' ')}`)
+  if (!existsSync(main)) throw new Error('The server is not built: run "npm run build" first')
+  await install()
+  const node = await clientNode()
+  const server = await startServer()
+  let passed = 0
+  for (const client of chosen) {
+    const { line, problems } = await drive(node, client, `${server.url}/mcp`)
+    console.log(`${problems.length === 0 ? 'pass' : 'FAIL'}  ${line}`)
+    for (const problem of problems) console.log(`      ${problem.replaceAll('\n', '\n      ')}`)
+    if (problems.length === 0) passed++
+  }
+  const stopped = await server.stop()
+  if (!stopped) console.log(`FAIL  the server did not stop within ${STOP_LIMIT_MS / 1000} s`)
+  const allWell = passed === chosen.length && stopped
+  if (!allWell && server.log() !== '') console.log(`The server said:\n${server.log()}`)
+  console.log(`${passed} of ${chosen.length} clients passed`)
+  return allWell ? 0 : 1
+}
+
+/** Does nothing if the clients are there already. */
+async function install(): Promise<void> {
+  mkdirSync(cache, { recursive: true })
+  const manifest = { private: true, type: 'module', dependencies: PACKAGES }
+  writeFileSync(join(cache, 'package.json'), `${JSON.stringify(manifest, null, 2)}\n`)
+  const options = ['--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error']
+  await run('npm', ['install', ...options], cache).catch((error) => {
+    throw new Error(`The clients could not be installed: ${reason(error)}`)
+  })
+  // The programs find the clients from beside them.
+  rmSync(join(cache, 'programs'), { recursive: true, force: true })
+  cpSync(here('scripts/clients'), join(cache, 'programs'), { recursive: true })
+}
+
+async function run(command: string, args: readonly string[], cwd?: string): Promise<string> {
+  const started = execute(command, args, { cwd, timeout: INSTALL_LIMIT_MS })
+  running.add(started.child)
+  try {
+    return (await started).stdout.trim()
+  } catch (error) {
+    if (started.child.killed) throw new Error(`${command} took longer than ${INSTALL_LIMIT_MS / 1000} s`)
+    throw error
+  } finally {
+    running.delete(started.child)
+  }
+}
+
+/** Some clients need Node 22.19; on an older one all of them run under the npm package `node`. */
+async function clientNode(): Promise<string> {
+  if (isRecent(process.version)) return process.execPath
+  const command = ['--yes', '-p', 'node@24', 'node', '-p', 'process.execPath']
+  try {
+    const path = await run('npx', command)
+    const version = await run(path, ['--version'])
+    if (isRecent(version)) return path
+    throw new Error(`the npm package gives ${version}`)
+  } catch (error) {
+    throw new Error(`The clients need Node 22.19 or later: ${reason(error)}`)
+  }
+}
+
+function isRecent(version: string): boolean {
+  const [major = 0, minor = 0] = version.replace(/^v/, '').split('.').map(Number)
+  return major > 22 || (major === 22 && minor >= 19)
+}
+
+/** With a worker that answers tasks of type echo, and a database that is deleted with the folder. */
+async function startServer() {
+  const args = [main, 'dev', '--demo', '--port', '0', '--database-url', 'sqlite:gate.db']
+  const child = spawn(process.execPath, args, {
+    ...surroundings,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    detached: true,
+  })
+  const ended = watch(child)
+  const said = keep(child.stderr)
+  // Without the frame that warns of a server that asks for no key.
+  const log = () =>
+    said()
+      .replaceAll(/^!!.*\n?/gm, '')
+      .trim()
+  const ready = new Promise<string>((resolve) => {
+    createInterface({ input: child.stdout }).on('line', (line) => {
+      const [, url] = /listening on (\S+)$/.exec(line) ?? []
+      if (url !== undefined) resolve(url)
+    })
+  })
+  const early = ended.then((how) => {
+    throw new Error(`The server ended before it was ready (${how}):\n${log()}`)
+  })
+  const late = sleep(START_LIMIT_MS, undefined, { ref: false }).then(() => {
+    throw new Error(`The server was not ready within ${START_LIMIT_MS / 1000} s:\n${log()}`)
+  })
+  early.catch(() => {})
+  late.catch(() => {})
+  return {
+    url: await Promise.race([ready, early, late]),
+    log,
+    /** Whether it has stopped by itself. */
+    async stop(): Promise<boolean> {
+      child.kill()
+      return Promise.race([ended.then(() => true), sleep(STOP_LIMIT_MS, false, { ref: false })])
+    },
+  }
+}
+
+const Report = z.union([
+  z.object({ problem: z.string() }),
+  z.object({
+    revision: z.string().optional(),
+    tools: z.array(z.string()),
+    task: z.looseObject({ status: z.string(), done: z.boolean(), result: z.unknown().optional() }),
+    ms: z.number(),
+  }),
+])
+type Report = z.infer<typeof Report>
+
+/** What one client saw, as a line, and what is wrong with it. */
+async function drive(node: string, client: Client, url: string) {
+  const title = `${client.name.padEnd(13)}  ${PACKAGES[client.package].padEnd(6)}`
+  const report = await reportOf(node, client, url)
+  if ('problem' in report) return { line: `${title}  ${client.era}`, problems: [report.problem] }
+
+  const { revision, tools, task, ms } = report
+  const counted = `${tools.length} tools`
+  const line = `${title}  ${client.era} ${revision ?? '(unknown)'}  ${counted}  task ${task.status}  ${ms.toFixed(0)} ms`
+  const expected = OPERATIONS.map(({ name }) => `asyncgate.${name}`)
+  const missing = expected.filter((name) => !tools.includes(name))
+  const unknown = tools.filter((name) => !expected.includes(name))
+  const echoed = Echoed.safeParse(task.result)
+  const problems = [
+    revision !== REVISIONS[client.era] && `it should use revision ${REVISIONS[client.era]}`,
+    missing.length > 0 && `tools that are not listed: ${missing.join(', ')}`,
+    unknown.length > 0 && `tools that are not in the catalogue: ${unknown.join(', ')}`,
+    !(task.done && task.status === 'succeeded') && `the task has not succeeded: ${JSON.stringify(task)}`,
+    echoed.data?.result.echo.from !== client.program && `its result is ${JSON.stringify(task.result)}`,
+  ]
+  return { line, problems: problems.filter((problem) => problem !== false) }
+}
+
+const Echoed = z.object({ result: z.object({ echo: z.object({ from: z.string() }) }) })
+
+async function reportOf(node: string, { program, era }: Client, url: string): Promise<Report> {
+  const child = fork(join(cache, 'programs/run.js'), [program, era, url], {
+    ...surroundings,
+    execPath: node,
+    execArgv: [],
+    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+    detached: true,
+  })
+  const ended = watch(child)
+  const log = keep(child.stdout, child.stderr)
+  const failed = (what: string): Report => ({ problem: `${what}\n${log()}`.trimEnd() })
+  try {
+    return await Promise.race([
+      once(child, 'message').then(([message]) => Report.parse(message)),
+      ended.then((how) => failed(`it ended without an answer (${how})`)),
+      sleep(CLIENT_LIMIT_MS, undefined, { ref: false }).then(() =>
+        failed(`it was not done within ${CLIENT_LIMIT_MS / 1000} s`),
+      ),
+    ])
+  } catch (error) {
+    return failed(reason(error))
+  } finally {
+    kill(child)
+  }
+}
+
+/** Keeps account of a child until it ends, and tells how it ended. */
+async function watch(child: ChildProcess): Promise<string> {
+  running.add(child)
+  try {
+    const [code, signal] = await once(child, 'close')
+    return signal ?? `exit code ${code}`
+  } catch (error) {
+    return reason(error)
+  } finally {
+    running.delete(child)
+  }
+}
+
+/** The end of what is written to streams. */
+function keep(...streams: (Readable | null)[]): () => string {
+  let text = ''
+  for (const stream of streams) {
+    stream?.on('data', (chunk: Buffer) => {
+      text = (text + chunk).slice(-4000)
+    })
+  }
+  return () => text
+}
+
+/** Ends a child and whatever it has started. */
+function kill(child: ChildProcess): void {
+  if (child.pid === undefined) return
+  try {
+    process.kill(-child.pid, 'SIGKILL')
+  } catch {
+    child.kill('SIGKILL')
+  }
+}
+
+/** What a command that failed has said, or else the error's own message. */
+function reason(error: unknown): string {
+  const said = z.object({ stderr: z.string().min(1) }).safeParse(error)
+  if (said.success) return said.data.stderr.trim()
+  return error instanceof Error ? error.message : String(error)
+}
+
+try {
+  process.exitCode = await check()
+} catch (error) {
+  console.error(error instanceof Error ? error.message : error)
+  process.exitCode = 1
+} finally {
+  for (const child of running) kill(child)
+}

@@ -1,0 +1,34 @@
+/**
+ * Lists the tools of a server, runs one echo task to its end with one client, and sends the parent process what it
+ * saw. It runs from a copy in the folder where the clients are installed.
+ *
+ *   run.js PROGRAM ERA URL
+ */
+const [program, era, url] = process.argv.slice(2)
+
+async function use() {
+  const { connect } = await import(`./${program}.js`)
+  const start = performance.now()
+  const session = await connect(url, era)
+  const call = async (name, args) => {
+    const { isError, content, structuredContent } = await session.call(`asyncgate.${name}`, args)
+    if (isError || !structuredContent) throw new Error(`${name} answered ${JSON.stringify(content)}`)
+    return structuredContent
+  }
+
+  const tools = await session.listTools()
+  const who = { agent_id: 'client-check' }
+  const { task_id } = await call('create_task', { type: 'echo', payload: { from: program }, ...who })
+  const task = await call('wait_for_task', { task_id, wait_seconds: 20, ...who })
+  await session.close()
+  return { revision: session.revision, tools, task, ms: performance.now() - start }
+}
+
+const report = await use().catch((error) => ({ problem: explain(error) }))
+process.send(report, () => process.exit())
+
+/** What went wrong, with its causes. */
+function explain(error) {
+  if (!(error instanceof Error)) return String(error)
+  return error.cause === undefined ? error.message : `${error.message}: ${explain(error.cause)}`
+}
