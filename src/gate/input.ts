@@ -17,8 +17,10 @@ export const seconds = (max: number, min = 0) => z.int().min(min).max(max)
 /** Any JSON. What it contains is checked when its canonical text is made. */
 export const json = z.custom<Json>((value) => value !== undefined, 'is required')
 
-/** A JSON object, checked in the same way. */
-export const jsonObject = z.custom<JsonObject>(isObject, { error: 'is not an object', abort: true })
+/** A JSON object, checked in the same way. The schema that clients see cannot be read off the check. */
+export const jsonObject = z
+  .custom<JsonObject>(isObject, { error: 'is not an object', abort: true })
+  .meta({ type: 'object' })
 
 /** What tasks are found by. Zod passes over `__proto__` in silence, so it is looked for before. */
 export const labels = z
@@ -27,6 +29,7 @@ export const labels = z
     '__proto__ is not an allowed key',
   )
   .pipe(z.record(text(128), z.string().max(255)))
+  .meta({ type: 'object', description: 'Texts by name' })
 
 function isObject(value: unknown): value is object {
   return typeof value === 'object' && value !== null && !Array.isArray(value)

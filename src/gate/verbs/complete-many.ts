@@ -6,7 +6,12 @@ import { parse } from '../input.ts'
 import { type ItemOutcome, MAX_ITEMS, outcomesOf } from '../many.ts'
 import { type CompleteAnswer, complete } from './complete.ts'
 
-export const completeManyInput = z.strictObject({ items: z.array(z.unknown()).min(1).max(MAX_ITEMS) })
+export const completeManyInput = z.strictObject({
+  items: z
+    .array(z.unknown().meta({ type: 'object', description: 'The input of complete' }))
+    .min(1)
+    .max(MAX_ITEMS),
+})
 
 export async function completeMany(
   engine: Engine,

@@ -6,7 +6,12 @@ import { parse } from '../input.ts'
 import { type ItemOutcome, MAX_ITEMS, outcomesOf } from '../many.ts'
 import { type CreateAnswer, create } from './create.ts'
 
-export const createManyInput = z.strictObject({ tasks: z.array(z.unknown()).min(1).max(MAX_ITEMS) })
+export const createManyInput = z.strictObject({
+  tasks: z
+    .array(z.unknown().meta({ type: 'object', description: 'The input of create_task' }))
+    .min(1)
+    .max(MAX_ITEMS),
+})
 
 /** Each task has its own outcome; one that is refused does not stop the others. */
 export async function createMany(

@@ -6,7 +6,12 @@ import { parse } from '../input.ts'
 import { type ItemOutcome, MAX_ITEMS, outcomesOf } from '../many.ts'
 import { type RenewAnswer, renew } from './renew.ts'
 
-export const renewManyInput = z.strictObject({ items: z.array(z.unknown()).min(1).max(MAX_ITEMS) })
+export const renewManyInput = z.strictObject({
+  items: z
+    .array(z.unknown().meta({ type: 'object', description: 'The input of renew_lease' }))
+    .min(1)
+    .max(MAX_ITEMS),
+})
 
 export async function renewMany(
   engine: Engine,
