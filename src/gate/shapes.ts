@@ -125,7 +125,6 @@ export const relationshipShape = z.object({
   sessions_count: z.int(),
 })
 
-export type PrincipalView = z.output<typeof principalShape>
 export type TaskView = z.output<typeof taskShape>
 export type ReceiptView = z.output<typeof receiptShape>
 export type OfferView = z.output<typeof offerShape>
