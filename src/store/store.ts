@@ -6,6 +6,7 @@ import type { PrincipalKey } from '../core/principal.ts'
 import type { Receipt } from '../core/receipt.ts'
 import type { DoneTask, OpenTask, ProgressEntry, QueuedTask, Task, TaskSpec } from '../core/task.ts'
 import type { Tenant } from '../core/world.ts'
+import type { Entries } from './entries.ts'
 import type { Reads } from './reads.ts'
 
 /**
@@ -18,6 +19,7 @@ export interface Store {
   /** Whether other processes may write to this database too. */
   readonly shared: boolean
   readonly reads: Reads
+  readonly entries: Entries
   /** The tenant of that name, made if it is new. */
   tenant(name: string): Promise<TenantRef>
   /**

@@ -1,3 +1,4 @@
+import type { Entries } from '../../src/store/entries.ts'
 import type { Reads } from '../../src/store/reads.ts'
 import {
   type Changes,
@@ -29,6 +30,7 @@ export class FaultyStore implements Store {
   readonly batchSize: number
   readonly shared: boolean
   readonly reads: Reads
+  readonly entries: Entries
   commits = 0
   readonly #inner: Store
   readonly #dice: Dice
@@ -42,6 +44,7 @@ export class FaultyStore implements Store {
     this.batchSize = inner.batchSize
     this.shared = inner.shared
     this.reads = inner.reads
+    this.entries = inner.entries
   }
 
   /** The gate's process is gone: nothing that it has not sent yet arrives, and no answer reaches it. */

@@ -3,6 +3,7 @@ import type { Store, TenantRef } from '../../src/store/store.ts'
 import { describeClaiming } from './conformance/claiming.ts'
 import { describeClock } from './conformance/clock.ts'
 import { describeCommits } from './conformance/commits.ts'
+import { describeEntries } from './conformance/entries.ts'
 import { describeKeys } from './conformance/keys.ts'
 import { describePersistence } from './conformance/persistence.ts'
 import { describeReceipts } from './conformance/receipts.ts'
@@ -64,6 +65,7 @@ export function describeStore(name: string, fresh: () => Promise<TestDatabase>):
     describeTenants(subject)
     describeTasks(subject)
     describeKeys(subject)
+    describeEntries(subject)
     describeClaiming(subject)
     describeReceipts(subject)
     describeScans(subject)

@@ -108,7 +108,10 @@ describe('migrations', () => {
     migrate(database, NOW)
     migrate(database, NOW + 1)
     const rows = database.prepare('SELECT number, name, applied_at FROM migrations').all()
-    expect(rows).toEqual([{ number: 1, name: '0001_engine.sql', applied_at: NOW }])
+    expect(rows).toEqual([
+      { number: 1, name: '0001_engine.sql', applied_at: NOW },
+      { number: 2, name: '0002_entries.sql', applied_at: NOW },
+    ])
   })
 
   it('of a newer version are refused', async () => {
@@ -118,7 +121,7 @@ describe('migrations', () => {
     database.exec("INSERT INTO migrations VALUES (9999, '9999_future.sql', 0)")
     database.close()
     await expect(openSqliteStore({ path })).rejects.toThrow(
-      /test\.db cannot be opened: its schema is number 9999, and this version of AsyncGate knows only up to 1/,
+      /test\.db cannot be opened: its schema is number 9999, and this version of AsyncGate knows only up to 2/,
     )
   })
 
@@ -128,7 +131,7 @@ describe('migrations', () => {
     expect(() => migrate(database, NOW)).toThrow(/secrets/)
     database.exec('DROP TABLE secrets')
     migrate(database, NOW)
-    expect(database.prepare('SELECT count(*) AS n FROM migrations').get()).toEqual({ n: 1 })
+    expect(database.prepare('SELECT count(*) AS n FROM migrations').get()).toEqual({ n: 2 })
   })
 })
 

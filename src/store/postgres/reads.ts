@@ -38,11 +38,11 @@ type ProgressColumns =
 
 export function readsOn(pool: pg.Pool): Reads {
   const read = <Row extends pg.QueryResultRow>(tenant: number, query: Query, ...values: Value[]) =>
-    using(pool, SEE_TENANT, [bareArray([tenant])], (client) => ask<Row>(client, query, values))
+    usingTenant(pool, tenant, (client) => ask<Row>(client, query, values))
   const find = async <Row extends pg.QueryResultRow>(tenant: number, query: Query, ...values: Value[]) =>
     (await read<Row>(tenant, query, ...values))[0]
   const tasks = (tenant: number, taskIds: readonly string[]) =>
-    using(pool, SEE_TENANT, [bareArray([tenant])], (client) => findRecords(client, tenant, taskIds))
+    usingTenant(pool, tenant, (client) => findRecords(client, tenant, taskIds))
 
   return {
     task: async (tenant, taskId) => (await tasks(tenant, [taskId]))[0],
@@ -86,6 +86,15 @@ export function readsOn(pool: pg.Pool): Reads {
 /** Tasks of all tenants whose wake time has come; without `now`, by the database's clock. */
 export function findDue(pool: pg.Pool, limit: number, now: number | null): Promise<TaskRef[]> {
   return using(pool, SEE_BUSY_TENANTS, [], (client) => ask<TaskRef>(client, 'due', [limit, now]))
+}
+
+/** A statement on a connection of the pool that sees one tenant. */
+export function usingTenant<T>(
+  pool: pg.Pool,
+  tenant: number,
+  read: (client: pg.PoolClient) => Promise<T>,
+): Promise<T> {
+  return using(pool, SEE_TENANT, [bareArray([tenant])], read)
 }
 
 /** A read on a connection of the pool; `see` says which tenants it may see, and travels with it. */

@@ -1,5 +1,6 @@
 import { type Draw, tenantSalt } from '../../core/ids.ts'
 import { cryptoDraw } from '../../core/random.ts'
+import type { Entries } from '../entries.ts'
 import type { Reads } from '../reads.ts'
 import {
   type Changes,
@@ -14,6 +15,7 @@ import {
 } from '../store.ts'
 import { commit } from './commit.ts'
 import { type Connections, connectTo, end } from './database.ts'
+import { entriesOn } from './entries.ts'
 import { failure } from './failure.ts'
 import { Listener } from './listen.ts'
 import { migrate } from './migrate.ts'
@@ -53,6 +55,7 @@ class PostgresStore implements Store {
   readonly batchSize = BATCH_SIZE
   readonly shared = true
   readonly reads: Reads
+  readonly entries: Entries
   readonly #connections: Connections
   readonly #writer: Writer
   readonly #listener: Listener
@@ -69,6 +72,7 @@ class PostgresStore implements Store {
     this.#writer = new Writer(connections)
     this.#listener = new Listener(connections)
     this.reads = readsOn(connections.pool)
+    this.entries = entriesOn(connections.pool)
   }
 
   tenant(name: string): Promise<TenantRef> {

@@ -3,6 +3,7 @@ import { dirname } from 'node:path'
 import { type Draw, tenantSalt } from '../../core/ids.ts'
 import { cryptoDraw } from '../../core/random.ts'
 import type { TaskSpec } from '../../core/task.ts'
+import type { Entries } from '../entries.ts'
 import type { Reads } from '../reads.ts'
 import {
   type Changes,
@@ -18,6 +19,7 @@ import {
 } from '../store.ts'
 import { type Clock, startClock } from './clock.ts'
 import { type Database, openReader, openWriter, rollBack, type Statement } from './database.ts'
+import { prepareEntries } from './entries.ts'
 import { attempt, attemptAvailable } from './failure.ts'
 import { DUE_REFS, prepareLoad } from './load.ts'
 import { lockFile } from './lock.ts'
@@ -74,6 +76,7 @@ class SqliteStore implements Store {
   readonly batchSize = BATCH_SIZE
   readonly shared = false
   readonly reads: Reads
+  readonly entries: Entries
   readonly #writer: Database
   readonly #opened: Closable[]
   readonly #now: Clock
@@ -95,6 +98,7 @@ class SqliteStore implements Store {
     this.#now = options.now ?? startClock(lastTime(reader))
     this.#secret = findSecret(writer, this.#draw)
     this.reads = prepareReads(reader)
+    this.entries = prepareEntries(reader, writer)
     this.#load = prepareLoad(writer)
     this.#write = prepareWrite(writer)
     this.#findSpec = prepareSpecLookup(writer)

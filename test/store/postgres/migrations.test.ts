@@ -29,8 +29,14 @@ describe.skipIf(!postgresUrl())('the schema', () => {
     const secrets = await Promise.all(stores.map((store) => store.secret()))
     expect(new Set(secrets.map((secret) => secret.toString('hex'))).size).toBe(1)
     await Promise.all(stores.map((store) => store.close()))
-    const rows = await query(url, `SELECT number, name, applied_at > 1e12 AS dated FROM migrations`)
-    expect(rows).toEqual([{ number: 1, name: '0001_engine.sql', dated: true }])
+    const rows = await query(
+      url,
+      `SELECT number, name, applied_at > 1e12 AS dated FROM migrations ORDER BY number`,
+    )
+    expect(rows).toEqual([
+      { number: 1, name: '0001_engine.sql', dated: true },
+      { number: 2, name: '0002_entries.sql', dated: true },
+    ])
   })
 
   it('of a later version is refused, and nothing is changed', async () => {
@@ -40,7 +46,7 @@ describe.skipIf(!postgresUrl())('the schema', () => {
       reason: 'unavailable',
       message: expect.stringContaining('9999'),
     })
-    expect(await query(database.url, 'SELECT 1 FROM migrations')).toHaveLength(2)
+    expect(await query(database.url, 'SELECT 1 FROM migrations')).toHaveLength(3)
   })
 
   it('that is up to date needs no right to change it', async () => {

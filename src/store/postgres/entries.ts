@@ -1,0 +1,51 @@
+import type pg from 'pg'
+import type { Entries, Entry } from '../entries.ts'
+import { run, type Value } from './database.ts'
+import { usingTenant } from './reads.ts'
+
+const COLUMNS = 'tenant, kind, name, version, value, due_at'
+const INSERT = `INSERT INTO entries AS e (tenant, kind, name, value, due_at, version) VALUES ($1, $2, $3, $4, $5, 1)`
+
+const STATEMENTS = {
+  entry: `SELECT ${COLUMNS} FROM entries WHERE tenant = $1 AND kind = $2 AND name = $3`,
+  entries: `SELECT ${COLUMNS} FROM entries WHERE tenant = $1 AND kind = $2 AND name > $3 ORDER BY name LIMIT $4`,
+  entries_due: `SELECT ${COLUMNS} FROM entries WHERE tenant = $1 AND kind = $2 AND due_at <= $3
+    ORDER BY due_at, name LIMIT $4`,
+  insert_entry: `${INSERT} ON CONFLICT DO NOTHING RETURNING version`,
+  upsert_entry: `${INSERT} ON CONFLICT (tenant, kind, name)
+    DO UPDATE SET value = excluded.value, due_at = excluded.due_at, version = e.version + 1 RETURNING version`,
+  update_entry: `UPDATE entries SET value = $4, due_at = $5, version = version + 1
+    WHERE tenant = $1 AND kind = $2 AND name = $3 AND version = $6 RETURNING version`,
+  remove_entry: `DELETE FROM entries WHERE tenant = $1 AND kind = $2 AND name = $3 RETURNING version`,
+} as const
+
+interface Written {
+  readonly version: number
+}
+
+export function entriesOn(pool: pg.Pool): Entries {
+  const ask = <Row extends pg.QueryResultRow>(
+    name: keyof typeof STATEMENTS,
+    tenant: number,
+    ...values: Value[]
+  ) =>
+    usingTenant(pool, tenant, (client) =>
+      run<Row>(client, { name, text: STATEMENTS[name] }, [tenant, ...values]),
+    )
+  return {
+    get: async (tenant, kind, name) => (await ask<Entry>('entry', tenant, kind, name))[0],
+    list: (tenant, kind, after, limit) => ask<Entry>('entries', tenant, kind, after, limit),
+    due: (tenant, kind, now, limit) => ask<Entry>('entries_due', tenant, kind, now, limit),
+    async put({ tenant, kind, name, value, due_at }, expected) {
+      const values = [kind, name, value, due_at]
+      const written =
+        expected === undefined
+          ? await ask<Written>('upsert_entry', tenant, ...values)
+          : expected === 0
+            ? await ask<Written>('insert_entry', tenant, ...values)
+            : await ask<Written>('update_entry', tenant, ...values, expected)
+      return written[0]?.version
+    },
+    remove: async (tenant, kind, name) => (await ask<Written>('remove_entry', tenant, kind, name)).length > 0,
+  }
+}

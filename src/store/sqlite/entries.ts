@@ -1,0 +1,42 @@
+import type { Entries, Entry, EntryDraft } from '../entries.ts'
+import type { Database, Statement, Value } from './database.ts'
+import { attempt, attemptAvailable } from './failure.ts'
+
+const COLUMNS = 'tenant, kind, name, version, value, due_at'
+const INSERT = 'INSERT INTO entries (tenant, kind, name, value, due_at, version) VALUES (?, ?, ?, ?, ?, 1)'
+
+export function prepareEntries(reader: Database, writer: Database): Entries {
+  const get = reader.prepare(`SELECT ${COLUMNS} FROM entries WHERE tenant = ? AND kind = ? AND name = ?`)
+  const list = reader.prepare(
+    `SELECT ${COLUMNS} FROM entries WHERE tenant = ? AND kind = ? AND name > ? ORDER BY name LIMIT ?`,
+  )
+  const due = reader.prepare(
+    `SELECT ${COLUMNS} FROM entries WHERE tenant = ? AND kind = ? AND due_at <= ? ORDER BY due_at, name LIMIT ?`,
+  )
+  const insert = writer.prepare(`${INSERT} ON CONFLICT DO NOTHING RETURNING version`)
+  const upsert = writer.prepare(
+    `${INSERT} ON CONFLICT DO UPDATE SET value = excluded.value, due_at = excluded.due_at, version = version + 1
+    RETURNING version`,
+  )
+  const update = writer.prepare(
+    `UPDATE entries SET value = ?, due_at = ?, version = version + 1
+    WHERE tenant = ? AND kind = ? AND name = ? AND version = ? RETURNING version`,
+  )
+  const remove = writer.prepare('DELETE FROM entries WHERE tenant = ? AND kind = ? AND name = ?')
+  const read = async (statement: Statement, ...values: Value[]) =>
+    attemptAvailable(() => statement.all(...values) as Entry[])
+
+  const write = ({ tenant, kind, name, value, due_at }: EntryDraft, expected: number | undefined) => {
+    if (expected === undefined) return upsert.get(tenant, kind, name, value, due_at)
+    if (expected === 0) return insert.get(tenant, kind, name, value, due_at)
+    return update.get(value, due_at, tenant, kind, name, expected)
+  }
+  return {
+    get: async (...key) => (await read(get, ...key))[0],
+    list: (...values) => read(list, ...values),
+    due: (...values) => read(due, ...values),
+    put: async (draft, expected) =>
+      attempt(() => (write(draft, expected) as { readonly version: number } | undefined)?.version),
+    remove: async (...key) => attempt(() => remove.run(...key).changes > 0),
+  }
+}

@@ -1,0 +1,92 @@
+import { describe, expect, it } from 'vitest'
+import { WEIRD_TEXTS } from '../../support/fixtures.ts'
+import type { Subject } from '../conformance.ts'
+
+export function describeEntries(subject: Subject): void {
+  describe('entries', () => {
+    const draft = (name: string, value = '{}', due_at: number | null = null) => ({
+      tenant: subject.tenant,
+      kind: 'colour',
+      name,
+      value,
+      due_at,
+    })
+    const names = async (after = '', limit = 10) => {
+      const entries = await subject.store.entries.list(subject.tenant, 'colour', after, limit)
+      return entries.map((entry) => entry.name)
+    }
+
+    it('are found as they were written, and counted', async () => {
+      const { entries } = subject.store
+      expect(await entries.get(subject.tenant, 'colour', 'red')).toBeUndefined()
+      expect(await entries.put(draft('red', '{"warm":true}', 7))).toBe(1)
+      expect(await entries.put(draft('red', '{"warm":false}'))).toBe(2)
+      const found = await entries.get(subject.tenant, 'colour', 'red')
+      expect(found).toEqual({ ...draft('red', '{"warm":false}'), version: 2 })
+    })
+
+    it('are written only over the expected version', async () => {
+      const { entries } = subject.store
+      expect(await entries.put(draft('red', '1'), 1)).toBeUndefined()
+      expect(await entries.put(draft('red', '1'), 0)).toBe(1)
+      expect(await entries.put(draft('red', '2'), 0)).toBeUndefined()
+      expect(await entries.put(draft('red', '2'), 1)).toBe(2)
+      expect(await entries.put(draft('red', '3'), 1)).toBeUndefined()
+      expect(await entries.get(subject.tenant, 'colour', 'red')).toMatchObject({ value: '2', version: 2 })
+    })
+
+    it('of many writers that expect the same version one wins', async () => {
+      const { entries } = subject.store
+      await entries.put(draft('red'))
+      const wins = await Promise.all(
+        Array.from({ length: 20 }, (_, i) => entries.put(draft('red', `${i}`), 1)),
+      )
+      expect(wins.filter((version) => version !== undefined)).toEqual([2])
+    })
+
+    it('are listed by name, page by page', async () => {
+      const { entries } = subject.store
+      for (const name of ['b', 'a', 'B', 'ä', 'c']) await entries.put(draft(name))
+      expect(await names()).toEqual(['B', 'a', 'b', 'c', 'ä'])
+      expect(await names('a', 2)).toEqual(['b', 'c'])
+    })
+
+    it('are due when their time has come, the earliest first', async () => {
+      const { entries } = subject.store
+      await entries.put(draft('late', '{}', 300))
+      await entries.put(draft('never'))
+      await entries.put(draft('second', '{}', 200))
+      await entries.put(draft('first', '{}', 100))
+      const due = await entries.due(subject.tenant, 'colour', 200, 10)
+      expect(due.map((entry) => entry.name)).toEqual(['first', 'second'])
+      expect(await entries.due(subject.tenant, 'colour', 1_000, 1)).toHaveLength(1)
+    })
+
+    it('are gone when removed', async () => {
+      const { entries } = subject.store
+      await entries.put(draft('red'))
+      expect(await entries.remove(subject.tenant, 'colour', 'red')).toBe(true)
+      expect(await entries.remove(subject.tenant, 'colour', 'red')).toBe(false)
+      expect(await names()).toEqual([])
+    })
+
+    it('belong to their tenant and kind', async () => {
+      const { store } = subject
+      const other = await store.tenant('other')
+      await store.entries.put(draft('red'))
+      expect(await store.entries.list(other.tenant, 'colour', '', 10)).toEqual([])
+      expect(await store.entries.get(subject.tenant, 'shape', 'red')).toBeUndefined()
+      expect(await store.entries.remove(other.tenant, 'colour', 'red')).toBe(false)
+      expect(await names()).toEqual(['red'])
+    })
+
+    it('keep every text, over a restart too', async () => {
+      for (const text of WEIRD_TEXTS) await subject.store.entries.put(draft(text, JSON.stringify(text)))
+      await subject.reopen()
+      for (const text of WEIRD_TEXTS) {
+        const found = await subject.store.entries.get(subject.tenant, 'colour', text)
+        expect(found).toEqual({ ...draft(text, JSON.stringify(text)), version: 1 })
+      }
+    })
+  })
+}
