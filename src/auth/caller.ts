@@ -56,12 +56,12 @@ export function callerOf(
     named === undefined
       ? { tenant: credential.tenant, principal: OPERATOR, role: 'admin' }
       : { tenant: credential.tenant, principal: named.principal, role: named.role }
-  return { caller, input: without(fields, [...IDENTITY_FIELDS, ...labelOf(operation)]) }
+  return { caller, input: without(fields, operation, IDENTITY_FIELDS) }
 }
 
 /** A call about many leases has the worker in its items; beside them it only says who calls. */
-function labelOf({ actor, input }: Called): readonly string[] {
-  return actor === 'worker' && !('worker_id' in input.shape) ? ['worker_id'] : []
+function isLabel(name: string, { actor, input }: Called): boolean {
+  return name === 'worker_id' && actor === 'worker' && !('worker_id' in input.shape)
 }
 
 /** A request may repeat who it is, but not be somebody else. */
@@ -71,13 +71,11 @@ function boundCaller(
   fields: Fields,
 ): { caller: Caller; input: Fields } {
   const { tenant, principal, role } = credential
-  const kept = IDENTITY_FIELDS.filter((name) => name in operation.input.shape)
+  const { shape } = operation.input
   const id = text(fields, 'principal_id') ?? text(fields, 'agent_id')
-  if (!kept.includes('principal_id') && id !== undefined && id !== principal.id)
-    throw forbidden('admin', role)
-  const taken = IDENTITY_FIELDS.filter((name) => !kept.includes(name))
-  const input = without(fields, [...taken, ...labelOf(operation)])
-  return { caller: { tenant, principal, role }, input }
+  if (!('principal_id' in shape) && id !== undefined && id !== principal.id) throw forbidden('admin', role)
+  const taken = IDENTITY_FIELDS.filter((name) => !(name in shape))
+  return { caller: { tenant, principal, role }, input: without(fields, operation, taken) }
 }
 
 function namedPrincipal(operation: Called, fields: Fields): { principal: Principal; role: Role } | undefined {
@@ -129,6 +127,9 @@ function text(fields: Fields, name: string): string | undefined {
   return value
 }
 
-function without(fields: Fields, names: readonly string[]): Fields {
-  return Object.fromEntries(Object.entries(fields).filter(([name]) => !names.includes(name)))
+/** Most requests name none of them, and are not copied. */
+function without(fields: Fields, operation: Called, names: readonly string[]): Fields {
+  const isTaken = (name: string) => names.includes(name) || isLabel(name, operation)
+  if (!Object.keys(fields).some(isTaken)) return fields
+  return Object.fromEntries(Object.entries(fields).filter(([name]) => !isTaken(name)))
 }

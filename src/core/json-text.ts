@@ -13,8 +13,51 @@ export function parseJson(text: string, levelsDown = 0): Json {
   } catch {
     throw invalid('', 'is not valid JSON')
   }
-  inspect(text, MAX_DEPTH + levelsDown)
+  const maxDepth = MAX_DEPTH + levelsDown
+  if (countKeys(value, maxDepth) !== countColons(text)) inspect(text, maxDepth)
   return value
+}
+
+/** The keys of all objects within; NaN if there is anything else for `inspect` to complain about. */
+function countKeys(value: Json, depth: number): number {
+  if (typeof value === 'number') {
+    return Number.isFinite(value) && (Number.isSafeInteger(value) || !Number.isInteger(value))
+      ? 0
+      : Number.NaN
+  }
+  if (typeof value !== 'object' || value === null) return 0
+  if (depth === 0) return Number.NaN
+  let count = 0
+  if (isList(value)) {
+    for (const item of value) count += countKeys(item, depth - 1)
+    return count
+  }
+  for (const key in value) {
+    if (key === '__proto__') return Number.NaN
+    count += 1 + countKeys(value[key] ?? null, depth - 1)
+  }
+  return count
+}
+
+function isList(value: Json): value is readonly Json[] {
+  return Array.isArray(value)
+}
+
+/** Keys in the text, each with its repeats: in valid JSON a colon follows every key, and no other string. */
+function countColons(text: string): number {
+  let count = 0
+  let i = text.indexOf('"')
+  while (i >= 0) {
+    i = endOfString(text, i)
+    while (isBlank(text.charCodeAt(i))) i++
+    if (text.charCodeAt(i) === 0x3a /* : */) count++
+    i = text.indexOf('"', i)
+  }
+  return count
+}
+
+function isBlank(code: number): boolean {
+  return code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09
 }
 
 interface Level {
@@ -23,7 +66,7 @@ interface Level {
   expectKey: boolean
 }
 
-/** Walks text that is known to be valid JSON. */
+/** Walks text that is known to be valid JSON, and says what is wrong with it. */
 function inspect(text: string, maxDepth: number): void {
   const levels: Level[] = []
   let top: Level | undefined
@@ -74,12 +117,16 @@ function checkKey(seen: Set<string>, quoted: string): void {
 }
 
 function endOfString(text: string, start: number): number {
-  let i = start + 1
-  for (;;) {
-    const code = text.charCodeAt(i)
-    if (code === 0x22) return i + 1
-    i += code === 0x5c /* \ */ ? 2 : 1
-  }
+  let end = text.indexOf('"', start + 1)
+  while (isEscaped(text, end)) end = text.indexOf('"', end + 1)
+  return end + 1
+}
+
+/** Whether an odd number of backslashes stands before the character. */
+function isEscaped(text: string, at: number): boolean {
+  let i = at
+  while (text.charCodeAt(i - 1) === 0x5c /* \ */) i--
+  return (at - i) % 2 === 1
 }
 
 function isNumberStart(code: number): boolean {

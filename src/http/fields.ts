@@ -23,6 +23,9 @@ function typeOf(schema: unknown): FieldType {
 
 /** All that a request says, wherever it says it. Said twice it must be the same. */
 export function collectFields(types: FieldTypes, params: Params, query: string, body: Fields): Fields {
+  const names = Object.keys(params)
+  // Most paths repeat what the body says, or say nothing.
+  if (query === '' && names.every((name) => body[name] === params[name])) return body
   const fields: Record<string, unknown> = { ...body }
   const add = (name: string, value: unknown) => {
     const given = Object.hasOwn(fields, name) ? fields[name] : undefined
@@ -30,7 +33,7 @@ export function collectFields(types: FieldTypes, params: Params, query: string, 
     fields[name] = value
   }
   if (query !== '') for (const [name, value] of queryFields(types, query)) add(name, value)
-  for (const name of Object.keys(params)) add(name, params[name])
+  for (const name of names) add(name, params[name])
   return fields
 }
 

@@ -7,21 +7,22 @@ export function readBody(request: IncomingMessage, maxBytes: number): Promise<st
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
     let size = 0
-    const stop = () => {
-      request.off('data', onData).off('end', onEnd).off('error', onCut).off('close', onCut)
-    }
+    let over = false
     const refuse = (fault: Fault) => {
-      stop()
+      if (over) return
+      over = true
       request.pause()
       reject(fault)
     }
     const onData = (chunk: Buffer) => {
+      if (over) return
       size += chunk.length
       if (size > maxBytes) refuse(tooLarge(maxBytes))
       else chunks.push(chunk)
     }
     const onEnd = () => {
-      stop()
+      if (over) return
+      over = true
       const [first, ...others] = chunks
       const bytes = first === undefined || others.length > 0 ? Buffer.concat(chunks) : first
       if (isUtf8(bytes)) resolve(bytes.toString('utf8'))

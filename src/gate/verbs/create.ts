@@ -74,7 +74,6 @@ export function createCommand(
   input: CreateInput,
   settings: Settings,
 ): Create {
-  const { idempotency_key, ...asked } = input
   const capabilities = normalCapabilities(input.requirements?.capabilities ?? [])
   return {
     verb: 'create',
@@ -91,21 +90,21 @@ export function createCommand(
     delay_ms: (input.delay_seconds ?? 0) * 1000,
     session_id: input.session_id ?? null,
     labels: labelsOf(input),
-    idempotency_key: idempotency_key ?? null,
+    idempotency_key: input.idempotency_key ?? null,
     caused_by: causeOf(tenant, input),
-    input: canonicalInput(asked, settings),
+    input: canonicalInput(input, settings),
     contract: contractOf(input),
   }
 }
 
 /** The text that decides whether two creates with one key are the same: what was asked, before defaults. */
-function canonicalInput(asked: Omit<CreateInput, 'idempotency_key'>, settings: Settings): CanonicalJson {
-  const { payload, ...rest } = asked
+function canonicalInput(asked: CreateInput, settings: Settings): CanonicalJson {
   const members: Record<string, CanonicalJson> = {}
-  for (const [name, value] of Object.entries(rest)) {
-    if (value !== undefined) members[name] = canonicalWithin(value, name, MAX_MEMBER_BYTES)
+  for (const [name, value] of Object.entries(asked)) {
+    if (value === undefined || name === 'idempotency_key') continue
+    const limit = name === 'payload' ? settings.max_payload_bytes : MAX_MEMBER_BYTES
+    members[name] = canonicalWithin(value, name, limit)
   }
-  if (payload !== undefined) members.payload = canonicalWithin(payload, 'payload', settings.max_payload_bytes)
   return assemble(members)
 }
 
