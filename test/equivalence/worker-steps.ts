@@ -37,7 +37,7 @@ export const workerSteps: readonly Step[] = [
   no('get_task_progress', { ...ALICE, task_id: NOWHERE }, 'TASK_NOT_FOUND'),
 
   { seconds: 10 },
-  ok('renew_lease', { ...HELD, extend_by_seconds: 60 }, { ok: true, expires_in_ms: 60_000 }),
+  ok('renew_lease', { ...HELD, extend_by_seconds: 500 }, { ok: true, expires_in_ms: 500_000 }),
   ok(
     'renew_many',
     { items: [HELD, { ...HELD, lease_id: NOWHERE }, { task_id: '$full.task_id' }] },

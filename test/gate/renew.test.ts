@@ -17,6 +17,15 @@ import {
 } from '../support/steps.ts'
 
 describeGates('renew', (open) => {
+  it('never makes a lease shorter', async () => {
+    const { gate } = await open()
+    await askMany(gate, 1)
+    const lease = held(at(await claim(gate, { lease_ttl_seconds: 600 }), 0))
+    expect(await gate.renew(worker(), lease)).toMatchObject({ expires_in_ms: 600_000, renewals_left: 9 })
+    const shorter = { ...lease, extend_by_seconds: 5 }
+    expect(await gate.renew(worker(), shorter)).toMatchObject({ expires_in_ms: 600_000, renewals_left: 8 })
+  })
+
   it('sets the end of the lease to now plus what was asked, or the default', async () => {
     const { gate, clock } = await open()
     const offer = await hold(gate)
@@ -150,14 +159,14 @@ describeGates('many at once', (open) => {
       first,
       { ...second, lease_id: 'wrong' },
       { nonsense: true },
-      { ...second, extend_by_seconds: 7 },
+      { ...second, extend_by_seconds: 700 },
     ]
     const { results } = await gate.renewMany(worker(), { items })
     expect(results).toMatchObject([
       { ok: true, expires_in_ms: 120_000 },
       { code: 'LEASE_INVALID_OR_EXPIRED' },
       { code: 'VALIDATION_ERROR', details: { path: 'worker_id' } },
-      { ok: true, expires_in_ms: 7_000 },
+      { ok: true, expires_in_ms: 700_000 },
     ])
   })
 

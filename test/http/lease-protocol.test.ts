@@ -95,12 +95,12 @@ describeGates('the lease protocol', (open) => {
       status: 200,
       body: { status: 'ok', lease_id, lease_expires_at: expires(900) },
     })
-    expect(await beat({ worker_id: WORKER, task_id, extend_by_seconds: 100 })).toMatchObject({
-      body: { lease_expires_at: expires(100) },
+    expect(await beat({ worker_id: WORKER, task_id, extend_by_seconds: 1000 })).toMatchObject({
+      body: { lease_expires_at: expires(1000) },
     })
     expect(await beat({ progress: { percent: 10 } })).toMatchObject({
       status: 200,
-      body: { lease_expires_at: expires(900) },
+      body: { lease_expires_at: expires(1000) },
     })
     expect((await served.get(`/v1/tasks/${task_id}`)).body).toMatchObject({
       status: 'running',

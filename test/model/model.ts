@@ -248,7 +248,7 @@ export class Model {
     }
     const last = this.#lastMoment(lease.task, lease.acquiredAt)
     if (lease.expiresAt >= last) throw new Refusal('LEASE_LIFETIME_EXCEEDED')
-    lease.expiresAt = Math.min(this.now + seconds * 1000, last)
+    lease.expiresAt = Math.min(Math.max(this.now + seconds * 1000, lease.expiresAt), last)
     lease.renewals++
     this.#set(lease.task, lease.task.status)
   }

@@ -18,7 +18,10 @@ export function renew(draft: Draft, command: Renew): Decision<Answers['renew']> 
   })
 }
 
-/** The task with a longer lease, or why not. A refusal may still leave an anomaly behind. */
+/**
+ * The task with a longer lease, or why not. It never gets shorter: a renewal that asks for less than is left counts, and
+ * changes nothing else. A refusal may still leave an anomaly behind.
+ */
 export function extend(draft: Draft, task: HeldTask, extendMs: number): HeldTask | Fault {
   const { now, settings } = draft.world
   const { lease } = task
@@ -33,6 +36,6 @@ export function extend(draft: Draft, task: HeldTask, extendMs: number): HeldTask
   }
   const end = leaseEnd(task, lease.acquired_at, settings)
   if (lease.expires_at >= end) return new Fault('LEASE_LIFETIME_EXCEEDED', { expires_in_ms: end - now })
-  const expires_at = Math.min(now + extendMs, end)
+  const expires_at = Math.min(Math.max(now + extendMs, lease.expires_at), end)
   return { ...task, lease: { ...lease, expires_at, renewals: lease.renewals + 1 }, updated_at: now }
 }
