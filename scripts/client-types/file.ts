@@ -1,0 +1,192 @@
+import { spawnSync } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { z } from 'zod'
+import { PRINCIPAL_KINDS } from '../../src/core/principal.ts'
+import { RECEIPT_TYPES } from '../../src/core/receipt.ts'
+import { changeShape, followInput } from '../../src/gate/reads/follow.ts'
+import {
+  offerShape,
+  principalShape,
+  receiptShape,
+  relationshipShape,
+  serverShape,
+  statusShape,
+  taskShape,
+} from '../../src/gate/shapes.ts'
+import { OPERATIONS } from '../../src/operations/catalogue.ts'
+import type { Operation } from '../../src/operations/operation.ts'
+import { itemError } from '../../src/operations/tasks.ts'
+import { type Schema, schemaOf } from '../protocol/schema.ts'
+import { ANSWERS, MEANINGS } from '../protocol/words.ts'
+import { asSchema, bodyOf, commentOf, type Style, typeOf } from './typescript.ts'
+
+/** What many answers contain. */
+const SHAPES: Readonly<Record<string, z.ZodType>> = {
+  PrincipalKind: z.enum(PRINCIPAL_KINDS),
+  Principal: principalShape,
+  Status: statusShape,
+  ReceiptType: z.enum(RECEIPT_TYPES),
+  Task: taskShape,
+  Receipt: receiptShape,
+  Offer: offerShape,
+  Server: serverShape,
+  Relationship: relationshipShape,
+  ItemError: itemError,
+  TaskChange: changeShape,
+}
+
+/** Names that types of the same content go by, in the order in which they are written. */
+const names = new Map<string, string>()
+
+/** The text of src/sdk/operations.ts. */
+export function operationsFile(): string {
+  names.clear()
+  const shapes = Object.entries(SHAPES).map(([name, shape]) => answerType(name, schemaOf(shape, 'output')))
+  const types = OPERATIONS.flatMap((operation) => [inputType(operation), answerOf(operation)])
+  const follow = declare('EventsInput', schemaOf(followInput, 'input'), inputStyle('events'))
+  const routes = OPERATIONS.map((operation) => `${methodOf(operation)}: ${routeOf(operation)},`)
+  return formatted(
+    [
+      '// Generated from the catalogue of operations by scripts/client-types.ts; npm run client-types writes it anew.',
+      `import type { CallOptions, Route } from './route.ts'`,
+      ...shapes,
+      follow,
+      ...types,
+      `/** How each operation is called over REST. */\nexport const ROUTES = {\n${routes.join('\n')}\n} as const satisfies Record<string, Route>`,
+      `/** Every operation of the server, as a method. */\nexport abstract class Operations {\n${[
+        'protected abstract call<Answer>(route: Route, input: object, options?: CallOptions): Promise<Answer>',
+        ...OPERATIONS.map(method),
+      ].join('\n\n')}\n}`,
+    ].join('\n\n'),
+  )
+}
+
+function inputType(operation: Operation): string {
+  return declare(
+    `${typeName(operation)}Input`,
+    schemaOf(operation.input, 'input'),
+    inputStyle(operation.name),
+  )
+}
+
+/** An answer that is a known shape, or one with more members, is told by its name. */
+function answerOf(operation: Operation): string {
+  const name = `${typeName(operation)}Answer`
+  const schema = schemaOf(operation.output, 'output')
+  const known = names.get(textOf(schema))
+  if (known !== undefined) return `export type ${name} = ${known}`
+  const task = schemaOf(taskShape, 'output')
+  const extended = Object.keys(task.properties ?? {})
+  if (!extended.every((member) => schema.properties?.[member] !== undefined)) return answerType(name, schema)
+  const more = Object.entries(schema.properties ?? {}).filter(([member]) => !extended.includes(member))
+  const rest: Schema = { ...schema, properties: Object.fromEntries(more) }
+  return `export interface ${name} extends Task ${bodyOf(rest, answerStyle)}`
+}
+
+function answerType(name: string, schema: Schema): string {
+  const declared = declare(name, schema, answerStyle)
+  if (!names.has(textOf(schema))) names.set(textOf(schema), name)
+  return declared
+}
+
+function declare(name: string, schema: Schema, style: Style): string {
+  if (schema.type !== 'object') return `export type ${name} = ${typeOf(schema, style)}`
+  if (Object.keys(schema.properties ?? {}).length === 0) return `export type ${name} = Record<string, never>`
+  return `export interface ${name} ${bodyOf(schema, style)}`
+}
+
+const answerStyle: Style = {
+  io: 'answer',
+  nameOf: (schema) => names.get(textOf(schema)),
+  meaningOf: (path, schema) =>
+    ANSWERS[path] ??
+    ANSWERS[path.split('.').at(-1) ?? ''] ??
+    (isTime(schema) ? undefined : schema.description),
+}
+
+function inputStyle(name: string): Style {
+  return {
+    io: 'input',
+    nameOf: (schema) => itemInput(schema) ?? names.get(textOf(schema)),
+    meaningOf: (path, schema) => schema.description ?? MEANINGS[`${name}.${path}`] ?? MEANINGS[path],
+  }
+}
+
+/** Lists of inputs of another operation say so in words only. */
+function itemInput({ description }: Schema): string | undefined {
+  const item = itemOperation(description)
+  return item && `${typeName(item)}Input`
+}
+
+function itemOperation(description: string | undefined): Operation | undefined {
+  const [, name] = /^The input of (\w+)$/.exec(description ?? '') ?? []
+  return OPERATIONS.find((operation) => operation.name === name)
+}
+
+/** What a time looks like is the same everywhere. */
+function isTime({ format }: Schema): boolean {
+  return format === 'date-time'
+}
+
+/** Two schemas are the same if they say the same; what they are described as makes no difference. */
+function textOf({ $schema: _, description: __, default: ___, ...schema }: Schema): string {
+  return JSON.stringify(schema)
+}
+
+function routeOf(operation: Operation): string {
+  const { rest, actor, effect } = operation
+  const keyed = keyedBy(operation)
+  const repeatable = effect.readOnly || effect.idempotent || keyed !== undefined
+  return `{ method: '${rest.method}', path: '${rest.path}', actor: '${actor}', repeatable: ${repeatable}${
+    keyed === undefined ? '' : `, keyed: '${keyed}'`
+  } }`
+}
+
+const KEY = 'idempotency_key'
+
+/** Where an idempotency key goes: into the input itself, or into each item of a list. */
+function keyedBy({ input }: Operation): string | undefined {
+  const { properties = {} } = schemaOf(input, 'input')
+  if (KEY in properties) return KEY
+  const list = Object.entries(properties).find(([, value]) => {
+    const { items } = asSchema(value)
+    const item = items === undefined || Array.isArray(items) ? undefined : asSchema(items)
+    const of = itemOperation(item?.description)
+    return of !== undefined && KEY in of.input.shape
+  })
+  return list?.[0]
+}
+
+function method(operation: Operation): string {
+  const name = methodOf(operation)
+  const input = schemaOf(operation.input, 'input')
+  const optional = (input.required ?? []).length === 0 ? ' = {}' : ''
+  const type = typeName(operation)
+  return [
+    ...commentOf(`${operation.title}${operation.title.endsWith('?') ? '' : '.'} ${operation.description}`),
+    `${name}(input: ${type}Input${optional}, options?: CallOptions): Promise<${type}Answer> {`,
+    `  return this.call(ROUTES.${name}, input, options)`,
+    '}',
+  ].join('\n')
+}
+
+function methodOf({ name }: Operation): string {
+  return name.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase())
+}
+
+function typeName(operation: Operation): string {
+  const name = methodOf(operation)
+  return name.slice(0, 1).toUpperCase() + name.slice(1)
+}
+
+/** In the format of the rest of the code. */
+function formatted(text: string): string {
+  const biome = fileURLToPath(new URL('../../node_modules/@biomejs/biome/bin/biome', import.meta.url))
+  const { status, stdout, stderr } = spawnSync(
+    process.execPath,
+    [biome, 'format', '--stdin-file-path=src/sdk/operations.ts'],
+    { input: text, encoding: 'utf8', cwd: fileURLToPath(new URL('../..', import.meta.url)) },
+  )
+  if (status !== 0) throw new Error(`The generated file is not TypeScript: ${stderr}`)
+  return stdout
+}

@@ -1,0 +1,242 @@
+import { fieldsOf, placed } from './client-call.ts'
+import { resultOf, type TaskOf, WaitTimeout } from './client-outcome.ts'
+import {
+  type CancelTaskAnswer,
+  type CreateTaskInput,
+  type EventsInput,
+  type ListOpenObligationsInput,
+  type ListReceiptsInput,
+  type ListTasksInput,
+  Operations,
+  type Receipt,
+  ROUTES,
+  type Task,
+  type TaskChange,
+  type WaitForTaskAnswer,
+} from './operations.ts'
+import type { CallOptions, Route } from './route.ts'
+import {
+  backoff,
+  type EventOptions,
+  type GateAddress,
+  GateError,
+  pause,
+  queryOf,
+  RETRY_LOOP,
+  Transport,
+} from './transport.ts'
+
+export { resultOf, TaskCanceled, TaskError, TaskFailed, type TaskOf, WaitTimeout } from './client-outcome.ts'
+export type * from './operations.ts'
+export type { CallOptions } from './route.ts'
+export { type EventOptions, type GateAddress, GateError, type RetryPolicy } from './transport.ts'
+
+export interface ClientOptions extends GateAddress, Pick<CallOptions, 'retry' | 'timeoutMs'> {
+  /** Who calls, for a key that many share: the name of the agent. A key of one's own says it by itself. */
+  readonly agent?: string | undefined
+}
+
+export interface WaitOptions {
+  readonly signal?: AbortSignal | undefined
+  /** For all of the wait; without it the wait ends with the task. */
+  readonly timeoutMs?: number | undefined
+}
+
+/** What a task is called, takes and gives, as `task()` of asyncgate/worker says it. */
+export interface TaskType<Payload, Result> {
+  readonly name: string
+  /** Only for the compiler. */
+  readonly types?: { readonly payload: Payload; readonly result: Result } | undefined
+}
+
+/** All that create_task takes besides type and payload, and how to call. */
+export type SubmitOptions = Omit<CreateTaskInput, 'type' | 'payload'> & Pick<CallOptions, 'signal'>
+
+export type RunOptions = SubmitOptions & WaitOptions
+
+/** A server, as an agent or any other program uses it. */
+export function client(options: ClientOptions): Client {
+  return new Client(options)
+}
+
+/** What the server holds open for one answer; the wait itself goes on. */
+const HOLD_SECONDS = 25
+
+export class Client extends Operations {
+  readonly #transport: Transport
+  readonly #agent: string | undefined
+  readonly #defaults: CallOptions
+
+  constructor(options: ClientOptions) {
+    super()
+    this.#transport = new Transport(options)
+    this.#agent = options.agent
+    this.#defaults = { retry: options.retry, timeoutMs: options.timeoutMs }
+  }
+
+  get url(): string {
+    return this.#transport.url
+  }
+
+  /** Hands over work. It is durable when this resolves. */
+  submit<Payload, Result>(
+    type: TaskType<Payload, Result>,
+    payload?: Payload,
+    options?: SubmitOptions,
+  ): Promise<Submitted<Result>>
+  submit<Result = unknown>(
+    type: string,
+    payload?: unknown,
+    options?: SubmitOptions,
+  ): Promise<Submitted<Result>>
+  async submit<Result>(
+    type: string | TaskType<unknown, Result>,
+    payload?: unknown,
+    options: SubmitOptions = {},
+  ): Promise<Submitted<Result>> {
+    const { signal, ...rest } = options
+    const input = { ...rest, type: typeof type === 'string' ? type : type.name, payload }
+    const { task_id, is_duplicate, receipt_id } = await this.createTask(input, { signal })
+    return new Submitted(this, { id: task_id, isDuplicate: is_duplicate, receiptId: receipt_id })
+  }
+
+  /** The task, as soon as it has ended, however it has. A server that goes away meanwhile is waited for. */
+  async wait<Result = unknown>(
+    taskId: string,
+    { signal, timeoutMs }: WaitOptions = {},
+  ): Promise<TaskOf<Result>> {
+    const stop = new AbortController()
+    const abort = () => stop.abort(signal?.reason)
+    let seen: Task | undefined
+    const giveUp = (ms: number) => stop.abort(new WaitTimeout(taskId, ms, seen))
+    const timer = timeoutMs === undefined ? undefined : setTimeout(giveUp, timeoutMs, timeoutMs)
+    signal?.addEventListener('abort', abort)
+    if (signal?.aborted) abort()
+    try {
+      for (let failures = 0; ; ) {
+        try {
+          const asked = performance.now()
+          const input = { task_id: taskId, wait_seconds: HOLD_SECONDS }
+          const answer = await this.call<WaitAnswer<Result>>(ROUTES.waitForTask, input, stop)
+          const { done, next_check_after_seconds, ...task } = answer
+          if (done) return task
+          failures = 0
+          seen = task
+          // A server that is about to stop does not hold the call.
+          const held = performance.now() - asked
+          if (held < 1000) await pause(next_check_after_seconds * 1000, stop.signal)
+        } catch (error) {
+          if (seen === undefined || !(error instanceof GateError) || !error.retryable) throw error
+          failures += 1
+          await pause(backoff(failures, RETRY_LOOP), stop.signal)
+        }
+      }
+    } finally {
+      clearTimeout(timer)
+      signal?.removeEventListener('abort', abort)
+    }
+  }
+
+  /** Hands over work and waits for its result. Throws TaskFailed or TaskCanceled if there is none. */
+  run<Payload, Result>(
+    type: TaskType<Payload, Result>,
+    payload?: Payload,
+    options?: RunOptions,
+  ): Promise<Result>
+  run<Result = unknown>(type: string, payload?: unknown, options?: RunOptions): Promise<Result>
+  async run<Result>(
+    type: string | TaskType<unknown, Result>,
+    payload?: unknown,
+    options: RunOptions = {},
+  ): Promise<Result> {
+    const { timeoutMs, ...rest } = options
+    const name = typeof type === 'string' ? type : type.name
+    const submitted = await this.submit<Result>(name, payload, rest)
+    return submitted.result({ signal: options.signal, timeoutMs })
+  }
+
+  /** The caller's tasks that fit, newest first. Pages are fetched as they are needed. */
+  async *tasks(filter: Omit<ListTasksInput, 'cursor'> = {}, options?: CallOptions): Pages<Task> {
+    let cursor: string | null | undefined
+    while (cursor !== null) {
+      const page = await this.listTasks({ ...filter, cursor }, options)
+      yield* page.tasks
+      cursor = page.next_cursor
+    }
+  }
+
+  /** Receipts addressed to the caller, oldest first. */
+  async *receipts(filter: ListReceiptsInput = {}, options?: CallOptions): Pages<Receipt> {
+    let since: string | null | undefined = filter.since_receipt_id
+    while (since !== null) {
+      const page = await this.listReceipts({ ...filter, since_receipt_id: since }, options)
+      yield* page.receipts
+      since = page.next_cursor
+    }
+  }
+
+  /** What is still owed to the caller, oldest first. */
+  async *obligations(filter: ListOpenObligationsInput = {}, options?: CallOptions): Pages<Receipt> {
+    let since: string | null | undefined = filter.since_receipt_id
+    while (since !== null) {
+      const page = await this.listOpenObligations({ ...filter, since_receipt_id: since }, options)
+      yield* page.open_obligations
+      since = page.cursor
+    }
+  }
+
+  /**
+   * Changes of tasks as they happen, until the loop is left or the signal aborts. The stream is opened again when it
+   * breaks; `onOpen` is told, and what happened in between is read with `tasks`.
+   */
+  async *events(filter: EventsInput = {}, options: EventOptions = {}): Pages<TaskChange> {
+    const query = this.#agent === undefined ? filter : { agent_id: this.#agent, ...filter }
+    const events = this.#transport.events<TaskChange>(`/v1/events${queryOf(query)}`, options)
+    for await (const { event, data } of events) if (event === 'task') yield data
+  }
+
+  protected override call<Answer>(route: Route, input: object, options?: CallOptions): Promise<Answer> {
+    const { path, rest } = placed(route, fieldsOf(route, input, this.#agent))
+    return this.#transport.request<Answer>(route.method, path, rest, {
+      signal: options?.signal,
+      timeoutMs: options?.timeoutMs ?? this.#defaults.timeoutMs,
+      retry: options?.retry ?? this.#defaults.retry,
+      repeatable: route.repeatable,
+    })
+  }
+}
+
+type WaitAnswer<Result> = TaskOf<Result> & Omit<WaitForTaskAnswer, keyof Task>
+
+type Pages<Item> = AsyncGenerator<Item, void, void>
+
+/** Work that was handed over. */
+export class Submitted<Result = unknown> {
+  readonly id: string
+  /** Whether its idempotency_key was known: then this is the task that has it. */
+  readonly isDuplicate: boolean
+  /** The receipt of the obligation towards the caller. */
+  readonly receiptId: string
+  readonly #client: Client
+
+  constructor(client: Client, facts: { id: string; isDuplicate: boolean; receiptId: string }) {
+    this.#client = client
+    this.id = facts.id
+    this.isDuplicate = facts.isDuplicate
+    this.receiptId = facts.receiptId
+  }
+
+  /** The task once it has ended. */
+  wait(options?: WaitOptions): Promise<TaskOf<Result>> {
+    return this.#client.wait<Result>(this.id, options)
+  }
+
+  /** What it gave; throws TaskFailed or TaskCanceled. */
+  async result(options?: WaitOptions): Promise<Result> {
+    return resultOf(await this.wait(options))
+  }
+
+  cancel(reason?: string, options?: CallOptions): Promise<CancelTaskAnswer> {
+    return this.#client.cancelTask({ task_id: this.id, reason }, options)
+  }
+}

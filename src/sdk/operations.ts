@@ -1,0 +1,1574 @@
+// Generated from the catalogue of operations by scripts/client-types.ts; npm run client-types writes it anew.
+
+import type { CallOptions, Route } from './route.ts'
+
+export type PrincipalKind = 'agent' | 'worker' | 'service' | 'human' | 'system'
+
+export interface Principal {
+  readonly kind: PrincipalKind
+  readonly id: string
+}
+
+export type Status = 'queued' | 'leased' | 'running' | 'succeeded' | 'failed' | 'canceled'
+
+export type ReceiptType =
+  | 'task.assigned'
+  | 'task.accepted'
+  | 'task.started'
+  | 'task.progress'
+  | 'task.completed'
+  | 'task.failed'
+  | 'task.canceled'
+  | 'task.retry_scheduled'
+  | 'task.result_ready'
+  | 'task.escalated'
+  | 'lease.expired'
+  | 'lease.released'
+  | 'receipt.acknowledged'
+  | 'schedule.created'
+  | 'schedule.deleted'
+  | 'system.anomaly'
+
+export interface Task {
+  readonly task_id: string
+  readonly type: string
+  readonly status: Status
+  readonly summary: string | null
+  readonly payload: unknown
+  readonly payload_pointer: string
+  readonly body: string | null
+  readonly inputs: unknown
+  /** The owner */
+  readonly created_by: Principal
+  readonly principal_ai: string
+  readonly requirements: {
+    readonly capabilities: readonly string[]
+    readonly tags: readonly string[]
+  }
+  readonly priority: number
+  /** Failures that led to another try */
+  readonly attempt: number
+  readonly max_attempts: number
+  /** Leases that lapsed */
+  readonly expiry_count: number
+  readonly max_expiries: number
+  readonly retry_backoff_seconds: number
+  readonly idempotency_key: string | null
+  /** Not to be claimed before; null or absent if it can be at once */
+  readonly next_eligible_at: string | null
+  readonly created_at: string
+  readonly updated_at: string
+  readonly started_at: string | null
+  /** When this try has taken too long */
+  readonly timeout_at: string | null
+  readonly parent_task_id: string | null
+  readonly caused_by_receipt_id: string | null
+  readonly session_id: string | null
+  readonly labels: Readonly<Record<string, string>>
+  readonly expected_outcome_kind: string | null
+  readonly expected_artifact_mime: string | null
+  /** The server that wrote it */
+  readonly asyncgate_instance: string
+  /** The latest progress, with updated_at */
+  readonly progress?: Readonly<Record<string, unknown>>
+  /** Under whose lease it is */
+  readonly lease?: {
+    readonly worker_id: string
+    /** When the lease ends, on the clock of the server */
+    readonly expires_at: string
+  }
+  /** True when retries or expiries ran out */
+  readonly dead_letter?: boolean
+  /** Present when the task has ended */
+  readonly result?: {
+    readonly outcome: 'succeeded' | 'failed' | 'canceled'
+    /** null unless it succeeded */
+    readonly result: unknown
+    /** null if it succeeded */
+    readonly error: unknown
+    readonly artifacts: unknown
+    readonly completed_at: string
+    /** Present when result only says where the result is */
+    readonly how_to_retrieve?: {
+      readonly operation: 'fetch_task_result'
+      readonly task_id: string
+      readonly download: string
+    }
+  }
+}
+
+export interface Receipt {
+  readonly receipt_id: string
+  /** Its number in the ledger of the tenant, without gaps */
+  readonly seq: number
+  readonly receipt_type: ReceiptType
+  readonly created_at: string
+  readonly tenant_id: string
+  readonly from: Principal
+  readonly to: Principal
+  readonly task_id: string | null
+  readonly lease_id: string | null
+  readonly schedule_id: string | null
+  /** The receipts that it closes or answers */
+  readonly parents: readonly string[]
+  readonly body: unknown
+  /** SHA-256 of what it states */
+  readonly hash: string
+  /** The server that wrote it */
+  readonly asyncgate_instance: string
+  /** When it was first handed to whom it is addressed */
+  readonly delivered_at: string | null
+}
+
+export interface Offer {
+  readonly task_id: string
+  readonly lease_id: string
+  /** Higher than that of every earlier lease of the task */
+  readonly fence: number
+  readonly type: string
+  readonly summary: string | null
+  readonly payload: unknown
+  readonly payload_pointer: string
+  readonly body: string | null
+  readonly inputs: unknown
+  readonly principal_ai: string
+  readonly priority: number
+  readonly attempt: number
+  readonly max_attempts: number
+  /** When the lease ends, on the clock of the server */
+  readonly expires_at: string
+  /** The same as a time from now, so that clocks need not agree */
+  readonly expires_in_ms: number
+  readonly timeout_seconds: number | null
+  readonly requirements: {
+    readonly capabilities: readonly string[]
+    readonly tags: readonly string[]
+  }
+  readonly expected_outcome_kind: string | null
+  readonly expected_artifact_mime: string | null
+  readonly session_id: string | null
+  /** Where the task comes from */
+  readonly provenance: {
+    readonly parent_task_id: string | null
+    readonly caused_by_receipt_id: string | null
+    /** The idempotency_key of the task */
+    readonly dedupe_key: string | null
+  }
+}
+
+export interface Server {
+  readonly name: 'AsyncGate'
+  readonly version: string
+  readonly instance_id: string
+  readonly environment: string
+  /** Seconds */
+  readonly uptime: number
+}
+
+export interface Relationship {
+  readonly principal_kind: string
+  readonly principal_id: string
+  readonly first_seen_at: string | null
+  /** When it last called */
+  readonly last_seen_at: string | null
+  readonly sessions_count: number
+}
+
+export interface ItemError {
+  readonly error: string
+  readonly code: string
+  readonly message: string
+  readonly hint: string
+  readonly retryable: boolean
+  readonly details?: unknown
+}
+
+export interface TaskChange {
+  readonly task_id: string
+  readonly type: string
+  readonly status: Status
+  readonly principal_ai: string
+  readonly worker_id: string | null
+  /** Only for the worker whose lease it is */
+  readonly lease_id?: string
+  readonly at: string
+}
+
+export interface EventsInput {
+  /** The task */
+  task_id?: string | undefined
+  /** What belongs together, to find or cancel it together */
+  session_id?: string | undefined
+  /** The name of the worker; under a shared key also who calls */
+  worker_id?: string | undefined
+  status?: Status | undefined
+}
+
+export interface CreateTaskInput {
+  /** What kind of work it is; workers claim by it */
+  type: string
+  /** The agent for whom the work is done; the caller if absent */
+  principal_ai?: string | undefined
+  /** What the work is about, as the worker will get it; at most 1 MiB unless the server says otherwise */
+  payload?: unknown
+  /** Where the input is, if it is kept elsewhere */
+  payload_pointer?: string | undefined
+  /** The work in a sentence, for people and lists */
+  summary?: string | undefined
+  /** The instructions in full */
+  body?: string | undefined
+  /** Named inputs, at most 128 KiB */
+  inputs?: object | undefined
+  /** What a worker must have */
+  requirements?:
+    | {
+        /** A worker must offer all of them, spelled the same */
+        capabilities?: readonly string[] | undefined
+        /** Kept with the task; claims do not look at them */
+        tags?: readonly string[] | undefined
+      }
+    | undefined
+  /** Higher is served first */
+  priority?: number | undefined
+  /** The same key of the same owner is the same task, however often it is sent */
+  idempotency_key?: string | undefined
+  /** Failures after which there is no other try */
+  max_attempts?: number | undefined
+  /** Lapsed leases after which the task fails */
+  max_expiries?: number | undefined
+  /** Pause before the second try; doubled with each one after it */
+  retry_backoff_seconds?: number | undefined
+  /** Not to be claimed before this time has passed */
+  delay_seconds?: number | undefined
+  /** How long one try may take, counted from the claim */
+  timeout_seconds?: number | undefined
+  /** What the owner expects to get, as a word that worker and owner agree on */
+  expected_outcome_kind?: string | undefined
+  /** The media type that the owner expects */
+  expected_artifact_mime?: string | undefined
+  /** The task that this one is a part of; kept, not looked up */
+  parent_task_id?: string | undefined
+  /** The receipt that led to this task; it becomes a parent in the ledger, so it must exist */
+  caused_by_receipt_id?: string | undefined
+  /** What belongs together, to find or cancel it together */
+  session_id?: string | undefined
+  /** Texts by name */
+  labels?: Readonly<Record<string, string>> | undefined
+}
+
+export interface CreateTaskAnswer {
+  readonly task_id: string
+  readonly status: Status
+  /** True if the idempotency_key was known: this is that task */
+  readonly is_duplicate: boolean
+  /** The task.assigned receipt: the obligation towards you */
+  readonly receipt_id: string
+  /** What tasks of this type usually take */
+  readonly estimated_runtime_seconds?: number
+  /** When it is worth to look */
+  readonly poll_suggestion_seconds?: number
+}
+
+export interface CreateTasksInput {
+  /** Each an input as of create_task */
+  tasks: readonly CreateTaskInput[]
+}
+
+export interface CreateTasksAnswer {
+  /** In the order of the request */
+  readonly results: readonly (CreateTaskAnswer | ItemError)[]
+}
+
+export interface GetTaskInput {
+  /** The task */
+  task_id: string
+}
+
+export type GetTaskAnswer = Task
+
+export interface GetTaskProgressInput {
+  /** The task */
+  task_id: string
+  /** The most to answer with */
+  limit?: number | undefined
+}
+
+export interface GetTaskProgressAnswer {
+  readonly progress: readonly Readonly<Record<string, unknown>>[]
+}
+
+export interface WaitForTaskInput {
+  /** The task */
+  task_id: string
+  /** How long to wait */
+  wait_seconds?: number | undefined
+}
+
+export interface WaitForTaskAnswer extends Task {
+  /** Whether the task has ended */
+  readonly done: boolean
+  /** When to ask again; 0 if it is done */
+  readonly next_check_after_seconds: number
+}
+
+export interface ListTasksInput {
+  /** Only tasks in this state */
+  status?: Status | undefined
+  /** Only tasks of this type */
+  type?: string | undefined
+  /** Only tasks of this owner: the `id` of an agent, or `kind:id` */
+  created_by?: string | undefined
+  /** Only tasks of this session */
+  session_id?: string | undefined
+  /** Texts by name */
+  labels?: Readonly<Record<string, string>> | undefined
+  /** The most to answer with */
+  limit?: number | undefined
+  /** next_cursor of the page before, with the same filter */
+  cursor?: string | undefined
+}
+
+export interface ListTasksAnswer {
+  readonly tasks: readonly Task[]
+  /** Where the next page begins; null at the end */
+  readonly next_cursor: string | null
+}
+
+export interface CancelTaskInput {
+  /** The task */
+  task_id: string
+  /** Why; it stands in the receipt */
+  reason?: string | undefined
+}
+
+export interface CancelTaskAnswer {
+  readonly ok: boolean
+  readonly status: Status
+}
+
+export interface CancelTasksInput {
+  /** Only tasks in this state */
+  status?: Status | undefined
+  /** Only tasks of this type */
+  type?: string | undefined
+  /** Only tasks of this owner: the `id` of an agent, or `kind:id` */
+  created_by?: string | undefined
+  /** Only tasks of this session */
+  session_id?: string | undefined
+  /** Texts by name */
+  labels?: Readonly<Record<string, string>> | undefined
+  /** These tasks, instead of a filter */
+  task_ids?: readonly string[] | undefined
+  /** Why; it stands in the receipt */
+  reason?: string | undefined
+}
+
+export interface CancelTasksAnswer {
+  /** How many were stopped by this call */
+  readonly count: number
+  /** Whether some are left */
+  readonly more: boolean
+}
+
+export interface RetryTaskInput {
+  /** The task */
+  task_id: string
+}
+
+export type RetryTaskAnswer = CreateTaskAnswer
+
+export interface LeaseNextInput {
+  /** The name of the worker; under a shared key also who calls */
+  worker_id: string
+  /** What the worker offers */
+  capabilities?: readonly string[] | undefined
+  /** Only tasks of these types; any type if absent */
+  accept_types?: readonly string[] | undefined
+  /** Types to hand out first */
+  preferred_types?: readonly string[] | undefined
+  /** How many tasks to take at most; 1 if absent */
+  max_tasks?: number | undefined
+  /** How long the lease is to last; cut to the maximum of the server */
+  lease_ttl_seconds?: number | undefined
+  /** How long to wait */
+  wait_seconds?: number | undefined
+}
+
+export interface LeaseNextAnswer {
+  readonly tasks: readonly Offer[]
+  /** You are to stop: finish what you hold, and take no more */
+  readonly drain?: true
+}
+
+export interface StartTaskInput {
+  /** The name of the worker; under a shared key also who calls */
+  worker_id: string
+  /** The task */
+  task_id: string
+  /** The lease, as the claim gave it */
+  lease_id: string
+}
+
+export interface StartTaskAnswer {
+  readonly ok: true
+  readonly status: 'running'
+  readonly started_at: string
+}
+
+export interface RenewLeaseInput {
+  /** The name of the worker; under a shared key also who calls */
+  worker_id: string
+  /** The task */
+  task_id: string
+  /** The lease, as the claim gave it */
+  lease_id: string
+  /** The new length of the lease, from now; the default of the server if absent */
+  extend_by_seconds?: number | undefined
+}
+
+export interface RenewLeaseAnswer {
+  readonly ok: true
+  /** When the lease ends, on the clock of the server */
+  readonly expires_at: string
+  /** The same as a time from now, so that clocks need not agree */
+  readonly expires_in_ms: number
+  /** How many renewals this lease still has */
+  readonly renewals_left: number
+  /** You are to stop: finish what you hold, and take no more */
+  readonly drain?: true
+}
+
+export interface RenewManyInput {
+  /** Each an input as of renew_lease */
+  items: readonly RenewLeaseInput[]
+}
+
+export interface RenewManyAnswer {
+  /** In the order of the request */
+  readonly results: readonly (RenewLeaseAnswer | ItemError)[]
+}
+
+export interface ReportProgressInput {
+  /** The name of the worker; under a shared key also who calls */
+  worker_id: string
+  /** The task */
+  task_id: string
+  /** The lease, as the claim gave it */
+  lease_id: string
+  /** How far it is: `percent` from 0 to 100, `message`, and any other members; at most 16 KiB */
+  progress: object
+  /** Renews the lease as well, to this length from now */
+  extend_by_seconds?: number | undefined
+}
+
+export interface ReportProgressAnswer {
+  readonly ok: true
+  /** When the lease ends, on the clock of the server */
+  readonly expires_at: string
+  /** The same as a time from now, so that clocks need not agree */
+  readonly expires_in_ms: number
+  /** You are to stop: finish what you hold, and take no more */
+  readonly drain?: true
+}
+
+export interface CompleteInput {
+  /** The name of the worker; under a shared key also who calls */
+  worker_id: string
+  /** The task */
+  task_id: string
+  /** The lease, as the claim gave it */
+  lease_id: string
+  /** What came of the work, at most 1 MiB unless the server says otherwise */
+  result: unknown
+  /** Where the result is: pointers, as one object or a list of at most 100 */
+  artifacts?: unknown
+  /** Proof that the result was delivered, instead of artifacts */
+  delivery_proof?: unknown
+  /** The result in a sentence */
+  result_summary?: string | undefined
+  /** Anything about how it went, at most 4 KiB */
+  completion_metadata?: object | undefined
+}
+
+export interface CompleteAnswer {
+  readonly ok: true
+  readonly receipt_id: string
+  /** True if the result cannot be located: send complete again with artifacts or delivery_proof */
+  readonly obligation_open: boolean
+}
+
+export interface CompleteManyInput {
+  /** Each an input as of complete */
+  items: readonly CompleteInput[]
+}
+
+export interface CompleteManyAnswer {
+  /** In the order of the request */
+  readonly results: readonly (CompleteAnswer | ItemError)[]
+}
+
+export interface FailInput {
+  /** The name of the worker; under a shared key also who calls */
+  worker_id: string
+  /** The task */
+  task_id: string
+  /** The lease, as the claim gave it */
+  lease_id: string
+  /** What went wrong, at most 16 KiB; `message` and `code` if there are any */
+  error: object
+  /** Whether another try may help; false if absent */
+  retryable?: boolean | undefined
+  /** When to try again, instead of the backoff of the task */
+  retry_after_seconds?: number | undefined
+}
+
+export interface FailAnswer {
+  readonly ok: true
+  /** Whether it will be tried again */
+  readonly requeued: boolean
+  /** Not to be claimed before; null or absent if it can be at once */
+  readonly next_eligible_at?: string
+  readonly receipt_id: string
+}
+
+export interface ReleaseLeaseInput {
+  /** The name of the worker; under a shared key also who calls */
+  worker_id: string
+  /** The task */
+  task_id: string
+  /** The lease, as the claim gave it */
+  lease_id: string
+}
+
+export interface ReleaseLeaseAnswer {
+  readonly ok: true
+  readonly status: 'queued'
+}
+
+export interface FetchTaskResultInput {
+  /** The task */
+  task_id: string
+  /** Which of the artifacts with a pointer, from 0, instead of the result */
+  artifact?: number | undefined
+  /** First byte wanted; the next_offset of the last answer */
+  offset?: number | undefined
+  /** Most bytes wanted */
+  length?: number | undefined
+}
+
+export interface FetchTaskResultAnswer {
+  readonly task_id: string
+  /** inline: the task itself carries it */
+  readonly channel: string
+  /** Where the result is; null if the task itself carries it */
+  readonly result_pointer: string | null
+  readonly media_type: string | null
+  /** Bytes in all */
+  readonly size: number | null
+  /** SHA-256 of the whole, in hex */
+  readonly checksum: string | null
+  /** Null for a page, or if there is no checksum: not checked */
+  readonly checksum_valid: boolean | null
+  /** How `content` is to be read */
+  readonly encoding: 'json' | 'text' | 'base64'
+  readonly content: unknown
+  readonly offset: number
+  /** Where the next page begins; null at the end */
+  readonly next_offset: number | null
+  readonly metadata: {
+    readonly type: string
+    readonly status: Status
+    readonly completed_at: string
+  }
+}
+
+export interface ArchiveTaskResultInput {
+  /** The task */
+  task_id: string
+}
+
+export interface ArchiveTaskResultAnswer {
+  readonly ok: true
+  readonly task_id: string
+  /** Pointers that were let go of */
+  readonly archived: number
+  /** When it was put away */
+  readonly archived_at: string
+}
+
+export interface ListOpenObligationsInput {
+  /** With principal_id: whose; agent if absent */
+  principal_kind?: PrincipalKind | undefined
+  /** Whose; the caller if absent. Others than oneself are for admins */
+  principal_id?: string | undefined
+  /** Only what came after this receipt: the cursor of the page before */
+  since_receipt_id?: string | undefined
+  /** The most to answer with */
+  limit?: number | undefined
+}
+
+export interface ListOpenObligationsAnswer {
+  readonly server: Server
+  readonly relationship: Relationship
+  readonly open_obligations: readonly Receipt[]
+  readonly cursor: string | null
+}
+
+export interface BootstrapInput {
+  /** With principal_id: whose; agent if absent */
+  principal_kind?: PrincipalKind | undefined
+  /** Whose; the caller if absent. Others than oneself are for admins */
+  principal_id?: string | undefined
+  /** Which process of the agent calls; a new one is a new session */
+  agent_instance_id?: string | undefined
+  /** For the record */
+  agent_version?: string | undefined
+  /** For the record */
+  client_capabilities?: unknown
+  /** Only what came after this receipt: the cursor of the page before */
+  since_receipt_id?: string | undefined
+  /** The most to answer with, of each kind */
+  max_items?: number | undefined
+}
+
+export interface BootstrapAnswer {
+  readonly server: Server
+  readonly relationship: Relationship
+  readonly attention: {
+    /** What asks for attention and is not acknowledged */
+    readonly inbox_receipts: readonly Receipt[]
+    /** Tasks that are still owed to you */
+    readonly assigned_tasks: readonly Task[]
+    /** Tasks that have ended and are not acknowledged */
+    readonly waiting_results: readonly Task[]
+    /** Those of assigned_tasks that are being done or wait for their time */
+    readonly running_or_scheduled: readonly Task[]
+    readonly anomalies: readonly Receipt[]
+  }
+  readonly cursor: {
+    /** To be sent as since_receipt_id the next time */
+    readonly latest_receipt_id: string | null
+  }
+}
+
+export interface ListReceiptsInput {
+  /** With to_id: to whom they are addressed; agent if absent */
+  to_kind?: PrincipalKind | undefined
+  /** To whom they are addressed; the caller if absent. Others than oneself are for admins */
+  to_id?: string | undefined
+  /** Only what came after this receipt: the cursor of the page before */
+  since_receipt_id?: string | undefined
+  /** Only receipts of this task */
+  task_id?: string | undefined
+  /** Only receipts of this type */
+  receipt_type?: ReceiptType | undefined
+  /** The most to answer with */
+  limit?: number | undefined
+}
+
+export interface ListReceiptsAnswer {
+  readonly receipts: readonly Receipt[]
+  /** Where the next page begins; null at the end */
+  readonly next_cursor: string | null
+}
+
+export interface ListReceiptsLedgerInput {
+  /** Only receipts of this task */
+  task_id?: string | undefined
+  /** Only receipts of this lease */
+  lease_id?: string | undefined
+  /** Only receipts with this outcome */
+  status?: 'NA' | 'success' | 'failure' | 'canceled' | undefined
+  /** Only receipts of this type */
+  receipt_type?: ReceiptType | undefined
+  /** Only what came after this receipt: the cursor of the page before */
+  since_receipt_id?: string | undefined
+  /** The most to answer with */
+  limit?: number | undefined
+}
+
+export interface ListReceiptsLedgerAnswer {
+  readonly receipts: readonly Readonly<Record<string, unknown>>[]
+  /** Where the next page begins; null at the end */
+  readonly next_cursor: string | null
+}
+
+export interface GetReceiptInput {
+  /** The receipt */
+  receipt_id: string
+}
+
+export type GetReceiptAnswer = Receipt
+
+export interface CheckTerminatorInput {
+  /** The receipt */
+  receipt_id: string
+}
+
+export interface CheckTerminatorAnswer {
+  readonly has_terminator: boolean
+  readonly terminator?: Receipt
+}
+
+export interface AckReceiptInput {
+  /** The receipt */
+  receipt_id: string
+}
+
+export interface AckReceiptAnswer {
+  readonly ok: true
+  readonly receipt_id: string
+}
+
+export interface ListInboxInput {
+  /** With principal_id: whose; agent if absent */
+  principal_kind?: PrincipalKind | undefined
+  /** Whose; the caller if absent. Others than oneself are for admins */
+  principal_id?: string | undefined
+  /** How far they have come; `unread` includes those that were delivered */
+  state?: 'unread' | 'delivered' | 'read' | 'fetched' | 'promoted' | 'archived' | 'all' | undefined
+  /** Which come first */
+  order?: 'oldest' | 'newest' | undefined
+  /** The most to answer with */
+  limit?: number | undefined
+  /** next_cursor of the page before, with the same filter */
+  cursor?: string | undefined
+}
+
+export interface ListInboxAnswer {
+  readonly items: readonly {
+    readonly receipt_id: string
+    /** How far it has come */
+    readonly state: 'unread' | 'delivered' | 'read' | 'fetched' | 'promoted' | 'archived'
+    readonly created_at: string
+    /** When it was first handed to whom it is addressed */
+    readonly delivered_at: string | null
+    /** How often it was handed to you */
+    readonly delivery_count: number
+    /** When you said so, or had the result */
+    readonly read_at: string | null
+    /** When you first had the result */
+    readonly fetched_at: string | null
+    /** When the result was stored in a memory */
+    readonly promoted_at: string | null
+    /** When it was put away */
+    readonly archived_at: string | null
+    readonly receipt_type: 'task.result_ready' | 'task.escalated' | 'lease.expired' | 'system.anomaly'
+    readonly task_id: string | null
+    /** Of the task */
+    readonly type: string | null
+    /** In a sentence, what happened */
+    readonly summary: string
+    /** How the task ended; null if it has not */
+    readonly status: 'succeeded' | 'failed' | 'canceled' | null
+    /** True when retries or expiries ran out */
+    readonly dead_letter: boolean
+  }[]
+  /** Where the next page begins; null at the end */
+  readonly next_cursor: string | null
+}
+
+export interface MarkInboxInput {
+  /** With principal_id: whose; agent if absent */
+  principal_kind?: PrincipalKind | undefined
+  /** Whose; the caller if absent. Others than oneself are for admins */
+  principal_id?: string | undefined
+  /** What became of them */
+  as: 'read' | 'promoted' | 'archived'
+  /** These items */
+  receipt_ids?: readonly string[] | undefined
+  /** Everything in the inbox about these tasks, instead of receipt_ids */
+  task_ids?: readonly string[] | undefined
+}
+
+export interface MarkInboxAnswer {
+  readonly ok: true
+  readonly items: readonly {
+    readonly receipt_id: string
+    /** How far it has come */
+    readonly state: 'unread' | 'delivered' | 'read' | 'fetched' | 'promoted' | 'archived'
+    readonly created_at: string
+    /** When it was first handed to whom it is addressed */
+    readonly delivered_at: string | null
+    /** How often it was handed to you */
+    readonly delivery_count: number
+    /** When you said so, or had the result */
+    readonly read_at: string | null
+    /** When you first had the result */
+    readonly fetched_at: string | null
+    /** When the result was stored in a memory */
+    readonly promoted_at: string | null
+    /** When it was put away */
+    readonly archived_at: string | null
+  }[]
+}
+
+export interface InboxStatsInput {
+  /** With principal_id: whose; agent if absent */
+  principal_kind?: PrincipalKind | undefined
+  /** Whose; the caller if absent. Others than oneself are for admins */
+  principal_id?: string | undefined
+  /** How far back to look */
+  days?: number | undefined
+}
+
+export interface InboxStatsAnswer {
+  /** How far back it looks, by when items came in */
+  readonly days: number
+  readonly items: number
+  /** False if there were more than 50000 items to look at */
+  readonly is_complete: boolean
+  readonly states: {
+    readonly unread: number
+    readonly delivered: number
+    readonly read: number
+    readonly fetched: number
+    readonly promoted: number
+    readonly archived: number
+  }
+  /** Handed over, and nothing done about it since */
+  readonly delivered_unread: number
+  /** The result was fetched, and not stored in a memory */
+  readonly fetched_not_promoted: number
+  /** Handed over more than once */
+  readonly redelivered: number
+  /** From the first delivery to the fetch of the result */
+  readonly average_seconds_to_fetch: number | null
+  /** Share of the items that were stored in a memory */
+  readonly promotion_rate: number | null
+}
+
+export interface RecordScheduleInput {
+  /** The name of the worker; under a shared key also who calls */
+  worker_id: string
+  /** The task */
+  task_id: string
+  /** The lease, as the claim gave it */
+  lease_id: string
+  /** The schedule: the id of the task that asked for it */
+  schedule_id: string
+  /** What became of the schedule: `created`, or `deleted` under the lease of the task that asked for that */
+  event: 'created' | 'deleted'
+  /** What the schedule is, for whoever reads the receipt; at most 16 KiB */
+  schedule?: object | undefined
+}
+
+export type RecordScheduleAnswer = AckReceiptAnswer
+
+export interface ReportStaleScheduleInput {
+  /** The name of the worker; under a shared key also who calls */
+  worker_id: string
+  /** The schedule: the id of the task that asked for it */
+  schedule_id: string
+  /** When the run that hangs should have been */
+  next_run_at: string
+  /** What is in the way, as an error code or a few words */
+  reason?: string | undefined
+}
+
+export type ReportStaleScheduleAnswer = AckReceiptAnswer
+
+export interface RegisterTaskTypeInput {
+  /** What kind of work it is; workers claim by it */
+  type: string
+  /** What it is for; the description of the tool, unless that has its own */
+  description?: string | undefined
+  /** JSON Schema 2020-12 of the payload; references lead to its own parts only */
+  payload_schema?: object | undefined
+  /** For tasks that say nothing else; the default of the server if absent */
+  default_priority?: number | undefined
+  /** For tasks that say nothing else; the default of the server if absent */
+  default_max_attempts?: number | undefined
+  /** For tasks that say nothing else; the default of the server if absent */
+  default_retry_backoff_seconds?: number | undefined
+  /** For tasks that say nothing else; no limit if absent */
+  default_timeout_seconds?: number | undefined
+  /** How long its tasks are to be kept; noted, nothing is deleted yet */
+  retention_days?: number | undefined
+  /** Where its results are to go */
+  result_channel?: string | undefined
+  /** What its tasks usually take; create_task answers with it */
+  estimated_runtime_seconds?: number | undefined
+  /** When it is worth to look; create_task answers with it */
+  poll_suggestion_seconds?: number | undefined
+  /** Largest payload, if it is to be smaller than what the server allows */
+  max_payload_bytes?: number | undefined
+  /** Shows the type as an MCP tool of its own */
+  tool?:
+    | {
+        /** The type itself if absent */
+        name?: string | undefined
+        /** For people */
+        title?: string | undefined
+        /** What the tool is for, written for a model; that of the type if absent */
+        description?: string | undefined
+        /** How long a call waits for the result; 25 if absent */
+        wait_seconds?: number | undefined
+      }
+    | undefined
+  /** Whether new tasks are taken; true if absent */
+  enabled?: boolean | undefined
+}
+
+export interface RegisterTaskTypeAnswer {
+  readonly type: string
+  readonly description: string | null
+  readonly payload_schema: Readonly<Record<string, unknown>> | null
+  readonly default_priority: number | null
+  readonly default_max_attempts: number | null
+  readonly default_retry_backoff_seconds: number | null
+  readonly default_timeout_seconds: number | null
+  readonly retention_days: number | null
+  readonly result_channel: string | null
+  readonly estimated_runtime_seconds: number | null
+  readonly poll_suggestion_seconds: number | null
+  readonly max_payload_bytes: number | null
+  readonly enabled: boolean
+  readonly tool: {
+    /** The type itself if absent */
+    readonly name?: string
+    readonly title?: string
+    readonly description?: string
+    readonly wait_seconds?: number
+  } | null
+  /** Counts the changes */
+  readonly version: number
+  readonly created_at: string
+  readonly updated_at: string
+}
+
+export interface GetTaskTypeInput {
+  /** What kind of work it is; workers claim by it */
+  type: string
+}
+
+export type GetTaskTypeAnswer = RegisterTaskTypeAnswer
+
+export interface ListTaskTypesInput {
+  /** The most to answer with */
+  limit?: number | undefined
+  /** next_cursor of the page before */
+  cursor?: string | undefined
+}
+
+export interface ListTaskTypesAnswer {
+  readonly task_types: readonly RegisterTaskTypeAnswer[]
+  /** Where the next page begins; null at the end */
+  readonly next_cursor: string | null
+}
+
+export interface RemoveTaskTypeInput {
+  /** What kind of work it is; workers claim by it */
+  type: string
+}
+
+export interface RemoveTaskTypeAnswer {
+  readonly type: string
+  /** False if nothing was registered */
+  readonly removed: boolean
+}
+
+export interface RegisterWorkerInput {
+  /** The name of the worker; under a shared key also who calls */
+  worker_id: string
+  /** A word for its kind, for people */
+  worker_type?: string | undefined
+  /** What the worker offers */
+  capabilities?: readonly string[] | undefined
+  /** Only tasks of these types; any type if absent */
+  accept_types?: readonly string[] | undefined
+  /** Shown to admins: no secrets */
+  config?: object | undefined
+}
+
+export interface RegisterWorkerAnswer {
+  readonly ok: true
+  /** Say that you are there this often while you have no work */
+  readonly heartbeat_seconds: number
+  /** You are to stop: finish what you hold, and take no more */
+  readonly drain?: true
+}
+
+export interface WorkerHeartbeatInput {
+  /** The name of the worker; under a shared key also who calls */
+  worker_id: string
+}
+
+export type WorkerHeartbeatAnswer = RegisterWorkerAnswer
+
+export interface UnregisterWorkerInput {
+  /** The name of the worker; under a shared key also who calls */
+  worker_id: string
+}
+
+export interface UnregisterWorkerAnswer {
+  readonly ok: true
+}
+
+export interface ListWorkersInput {
+  /** Only workers in this state */
+  state?: 'idle' | 'busy' | 'offline' | undefined
+  /** The most to answer with */
+  limit?: number | undefined
+  /** next_cursor of the page before */
+  cursor?: string | undefined
+}
+
+export interface ListWorkersAnswer {
+  readonly workers: readonly {
+    readonly worker_id: string
+    /** offline: it holds no lease and has not been heard of */
+    readonly state: 'idle' | 'busy' | 'offline'
+    /** It is told to stop, and gets no more tasks */
+    readonly drain: boolean
+    readonly principal: Principal
+    readonly worker_type: string | null
+    readonly capabilities: readonly string[]
+    /** null: any */
+    readonly accept_types: readonly string[] | null
+    /** Leases on tasks that it has not started */
+    readonly leased: number
+    readonly running: number
+    /** When the first of its leases lapses */
+    readonly next_expires_at: string | null
+    /** Tasks that it was given */
+    readonly claimed: number
+    /** Tasks that it completed */
+    readonly completed: number
+    /** Failures that it reported */
+    readonly failed: number
+    readonly first_seen_at: string
+    /** When it last called */
+    readonly last_seen_at: string
+    /** For admins: what it said when it registered */
+    readonly config?: Readonly<Record<string, unknown>>
+  }[]
+  /** Where the next page begins; null at the end */
+  readonly next_cursor: string | null
+}
+
+export interface DrainWorkerInput {
+  /** The name of the worker; under a shared key also who calls */
+  worker_id: string
+  /** Whether it is to stop */
+  drain?: boolean | undefined
+}
+
+export interface DrainWorkerAnswer {
+  readonly worker_id: string
+  readonly drain: boolean
+}
+
+export interface SendEmailInput {
+  /** The address of an agent of this gate, or one that the operator allows */
+  to: string
+  /** One line, at most 500 characters */
+  subject: string
+  /** The text, or any JSON */
+  body: unknown
+  /** Each with a `filename` without folders, `content` in base64, and `media_type` if it has one */
+  attachments?:
+    | readonly {
+        filename: string
+        content: string
+        media_type?: string | undefined
+      }[]
+    | undefined
+  /** The task that the mail is about, if there is one */
+  task_id?: string | undefined
+  /** Whether the content is kept after it is sent; true if absent */
+  archive_copy?: boolean | undefined
+  /** The same key of the same sender is the same mail, however often it is sent */
+  idempotency_key?: string | undefined
+}
+
+export interface SendEmailAnswer {
+  readonly email_id: string
+  readonly message_id: string
+  readonly status: 'pending' | 'sent' | 'delivered' | 'failed' | 'received'
+}
+
+export interface ListEmailsInput {
+  /** Only mails in this state */
+  status?: 'pending' | 'sent' | 'delivered' | 'failed' | 'received' | undefined
+  /** `outbound` unless said otherwise; `inbound` if status is `received` */
+  direction?: 'outbound' | 'inbound' | undefined
+  /** Only mails about this task */
+  task_id?: string | undefined
+  /** The most to answer with */
+  limit?: number | undefined
+  /** next_cursor of the page before, with the same filter */
+  cursor?: string | undefined
+}
+
+export interface ListEmailsAnswer {
+  readonly emails: readonly {
+    readonly email_id: string
+    readonly direction: 'outbound' | 'inbound'
+    readonly message_id: string
+    readonly in_reply_to: string | null
+    readonly from: string
+    readonly to: readonly string[]
+    readonly subject: string
+    readonly task_id: string | null
+    readonly status: 'pending' | 'sent' | 'delivered' | 'failed' | 'received'
+    readonly attempts: number
+    /** Why the last try to send it failed */
+    readonly error: string | null
+    readonly attachments: readonly {
+      readonly filename: string
+      readonly media_type: string
+      readonly size_bytes: number
+    }[]
+    readonly created_at: string
+    /** When it is tried to send it next */
+    readonly next_try_at: string | null
+    readonly sent_at: string | null
+    /** When it was first handed to whom it is addressed */
+    readonly delivered_at: string | null
+    readonly fetched_at: string | null
+    /** When it was put away */
+    readonly archived_at: string | null
+  }[]
+  /** Where the next page begins; null at the end */
+  readonly next_cursor: string | null
+}
+
+export interface GetEmailInput {
+  /** The mail */
+  email_id: string
+  /** Whether the content of the attachments comes too; true if absent */
+  include_content?: boolean | undefined
+}
+
+export interface GetEmailAnswer {
+  readonly email_id: string
+  readonly direction: 'outbound' | 'inbound'
+  readonly message_id: string
+  readonly in_reply_to: string | null
+  readonly from: string
+  readonly to: readonly string[]
+  readonly subject: string
+  readonly task_id: string | null
+  readonly status: 'pending' | 'sent' | 'delivered' | 'failed' | 'received'
+  readonly attempts: number
+  /** Why the last try to send it failed */
+  readonly error: string | null
+  readonly attachments: readonly {
+    readonly filename: string
+    readonly media_type: string
+    readonly size_bytes: number
+    /** Base64 */
+    readonly content?: string
+  }[]
+  readonly created_at: string
+  /** When it is tried to send it next */
+  readonly next_try_at: string | null
+  readonly sent_at: string | null
+  /** When it was first handed to whom it is addressed */
+  readonly delivered_at: string | null
+  readonly fetched_at: string | null
+  /** When it was put away */
+  readonly archived_at: string | null
+  /** JSON where the mail carries JSON, else its text; null if no longer kept */
+  readonly body: unknown
+}
+
+export interface RetryEmailInput {
+  /** The mail */
+  email_id: string
+}
+
+export interface RetryEmailAnswer {
+  readonly ok: boolean
+  readonly email_id: string
+  readonly status: 'pending' | 'sent' | 'delivered' | 'failed' | 'received'
+}
+
+export interface FetchTaskEmailInput {
+  /** The task */
+  task_id: string
+  /** Whether the content of the attachments comes too; true if absent */
+  include_content?: boolean | undefined
+}
+
+export type FetchTaskEmailAnswer = GetEmailAnswer
+
+export type GetConfigInput = Record<string, never>
+
+export interface GetConfigAnswer {
+  readonly receipt_mode: 'standalone' | 'receiptgate_integrated'
+  readonly receiptgate_endpoint: string | null
+  readonly memorygate_url: string | null
+  readonly instance_id: string
+  readonly capabilities: readonly string[]
+  readonly version: string
+}
+
+export type HealthInput = Record<string, never>
+
+export interface HealthAnswer {
+  readonly status: 'healthy' | 'unhealthy'
+  readonly version: string
+  readonly checks: {
+    readonly database: 'ok' | 'failing'
+  }
+}
+
+/** How each operation is called over REST. */
+export const ROUTES = {
+  createTask: {
+    method: 'POST',
+    path: '/v1/tasks',
+    actor: 'agent',
+    repeatable: true,
+    keyed: 'idempotency_key',
+  },
+  createTasks: { method: 'POST', path: '/v1/tasks/batch', actor: 'agent', repeatable: true, keyed: 'tasks' },
+  getTask: { method: 'GET', path: '/v1/tasks/{task_id}', actor: 'anyone', repeatable: true },
+  getTaskProgress: { method: 'GET', path: '/v1/tasks/{task_id}/progress', actor: 'anyone', repeatable: true },
+  waitForTask: { method: 'GET', path: '/v1/tasks/{task_id}/wait', actor: 'anyone', repeatable: true },
+  listTasks: { method: 'GET', path: '/v1/tasks', actor: 'anyone', repeatable: true },
+  cancelTask: { method: 'POST', path: '/v1/tasks/{task_id}/cancel', actor: 'agent', repeatable: true },
+  cancelTasks: { method: 'POST', path: '/v1/tasks/cancel', actor: 'agent', repeatable: true },
+  retryTask: { method: 'POST', path: '/v1/tasks/{task_id}/retry', actor: 'agent', repeatable: false },
+  leaseNext: { method: 'POST', path: '/v1/leases/claim', actor: 'worker', repeatable: false },
+  startTask: { method: 'POST', path: '/v1/tasks/{task_id}/running', actor: 'worker', repeatable: true },
+  renewLease: { method: 'POST', path: '/v1/leases/renew', actor: 'worker', repeatable: false },
+  renewMany: { method: 'POST', path: '/v1/leases/renew_many', actor: 'worker', repeatable: false },
+  reportProgress: {
+    method: 'POST',
+    path: '/v1/tasks/{task_id}/progress',
+    actor: 'worker',
+    repeatable: false,
+  },
+  complete: { method: 'POST', path: '/v1/tasks/{task_id}/complete', actor: 'worker', repeatable: true },
+  completeMany: { method: 'POST', path: '/v1/tasks/complete', actor: 'worker', repeatable: true },
+  fail: { method: 'POST', path: '/v1/tasks/{task_id}/fail', actor: 'worker', repeatable: true },
+  releaseLease: { method: 'POST', path: '/v1/leases/release', actor: 'worker', repeatable: true },
+  fetchTaskResult: {
+    method: 'GET',
+    path: '/v1/tasks/{task_id}/result/content',
+    actor: 'anyone',
+    repeatable: true,
+  },
+  archiveTaskResult: {
+    method: 'POST',
+    path: '/v1/tasks/{task_id}/result/archive',
+    actor: 'agent',
+    repeatable: true,
+  },
+  listOpenObligations: { method: 'GET', path: '/v1/obligations/open', actor: 'anyone', repeatable: true },
+  bootstrap: { method: 'GET', path: '/v1/bootstrap', actor: 'anyone', repeatable: true },
+  listReceipts: { method: 'GET', path: '/v1/receipts', actor: 'anyone', repeatable: true },
+  listReceiptsLedger: { method: 'GET', path: '/v1/receipts/ledger', actor: 'anyone', repeatable: true },
+  getReceipt: { method: 'GET', path: '/v1/receipts/{receipt_id}', actor: 'anyone', repeatable: true },
+  checkTerminator: {
+    method: 'GET',
+    path: '/v1/receipts/{receipt_id}/terminator',
+    actor: 'anyone',
+    repeatable: true,
+  },
+  ackReceipt: { method: 'POST', path: '/v1/receipts/{receipt_id}/ack', actor: 'anyone', repeatable: true },
+  listInbox: { method: 'GET', path: '/v1/inbox', actor: 'anyone', repeatable: false },
+  markInbox: { method: 'POST', path: '/v1/inbox/mark', actor: 'anyone', repeatable: true },
+  inboxStats: { method: 'GET', path: '/v1/inbox/stats', actor: 'anyone', repeatable: true },
+  recordSchedule: {
+    method: 'POST',
+    path: '/v1/schedules/{schedule_id}/record',
+    actor: 'worker',
+    repeatable: true,
+  },
+  reportStaleSchedule: {
+    method: 'POST',
+    path: '/v1/schedules/{schedule_id}/stale',
+    actor: 'worker',
+    repeatable: true,
+  },
+  registerTaskType: { method: 'POST', path: '/v1/task-types', actor: 'anyone', repeatable: true },
+  getTaskType: { method: 'GET', path: '/v1/task-types/{type}', actor: 'anyone', repeatable: true },
+  listTaskTypes: { method: 'GET', path: '/v1/task-types', actor: 'anyone', repeatable: true },
+  removeTaskType: { method: 'POST', path: '/v1/task-types/{type}/remove', actor: 'anyone', repeatable: true },
+  registerWorker: { method: 'POST', path: '/v1/workers/register', actor: 'worker', repeatable: true },
+  workerHeartbeat: {
+    method: 'POST',
+    path: '/v1/workers/{worker_id}/heartbeat',
+    actor: 'worker',
+    repeatable: true,
+  },
+  unregisterWorker: {
+    method: 'POST',
+    path: '/v1/workers/{worker_id}/unregister',
+    actor: 'worker',
+    repeatable: true,
+  },
+  listWorkers: { method: 'GET', path: '/v1/workers', actor: 'anyone', repeatable: true },
+  drainWorker: { method: 'POST', path: '/v1/workers/{worker_id}/drain', actor: 'anyone', repeatable: true },
+  sendEmail: {
+    method: 'POST',
+    path: '/v1/emails',
+    actor: 'agent',
+    repeatable: true,
+    keyed: 'idempotency_key',
+  },
+  listEmails: { method: 'GET', path: '/v1/emails', actor: 'anyone', repeatable: true },
+  getEmail: { method: 'GET', path: '/v1/emails/{email_id}', actor: 'anyone', repeatable: true },
+  retryEmail: { method: 'POST', path: '/v1/emails/{email_id}/retry', actor: 'agent', repeatable: true },
+  fetchTaskEmail: { method: 'GET', path: '/v1/tasks/{task_id}/email', actor: 'anyone', repeatable: true },
+  getConfig: { method: 'GET', path: '/v1/config', actor: 'anyone', repeatable: true },
+  health: { method: 'GET', path: '/v1/health', actor: 'anyone', repeatable: true },
+} as const satisfies Record<string, Route>
+
+/** Every operation of the server, as a method. */
+export abstract class Operations {
+  protected abstract call<Answer>(route: Route, input: object, options?: CallOptions): Promise<Answer>
+
+  /** Create a task. Hand over work to be done by a worker, and go on. Answers at once with a task_id; the work is durable from then on. Give an idempotency_key so that sending the same request again never does the work twice. Then use wait_for_task to get the result, or come back later with get_task. */
+  createTask(input: CreateTaskInput, options?: CallOptions): Promise<CreateTaskAnswer> {
+    return this.call(ROUTES.createTask, input, options)
+  }
+
+  /** Create many tasks. Hand over up to 1,000 tasks in one call. Each has its own outcome, in the order of the list: an answer as of create_task, or an error. */
+  createTasks(input: CreateTasksInput, options?: CallOptions): Promise<CreateTasksAnswer> {
+    return this.call(ROUTES.createTasks, input, options)
+  }
+
+  /** Look at a task. The task as it is now: status, progress, and its result once it has ended (succeeded, failed or canceled). To wait for the end use wait_for_task instead of asking again and again. */
+  getTask(input: GetTaskInput, options?: CallOptions): Promise<GetTaskAnswer> {
+    return this.call(ROUTES.getTask, input, options)
+  }
+
+  /** Progress reports of a task. Everything that workers reported about a task, oldest first. get_task shows the latest report only. */
+  getTaskProgress(input: GetTaskProgressInput, options?: CallOptions): Promise<GetTaskProgressAnswer> {
+    return this.call(ROUTES.getTaskProgress, input, options)
+  }
+
+  /** Wait for a task to end. Waits up to wait_seconds (at most 50) for the task to end, and answers with the task. If done is false it is still under way: call again after next_check_after_seconds, or do something else meanwhile. */
+  waitForTask(input: WaitForTaskInput, options?: CallOptions): Promise<WaitForTaskAnswer> {
+    return this.call(ROUTES.waitForTask, input, options)
+  }
+
+  /** List tasks. Your tasks, newest first, by status, type, session_id, created_by or labels. A page may be short: go on with next_cursor until it is null. */
+  listTasks(input: ListTasksInput = {}, options?: CallOptions): Promise<ListTasksAnswer> {
+    return this.call(ROUTES.listTasks, input, options)
+  }
+
+  /** Cancel a task. Stops a task of yours. A worker that is at it is told to stop. ok is false if the task had ended before; status says how. */
+  cancelTask(input: CancelTaskInput, options?: CallOptions): Promise<CancelTaskAnswer> {
+    return this.call(ROUTES.cancelTask, input, options)
+  }
+
+  /** Cancel many tasks. Stops all your open tasks that fit a filter (session_id, type, status, created_by, labels), or those named in task_ids. While more is true, call again. */
+  cancelTasks(input: CancelTasksInput = {}, options?: CallOptions): Promise<CancelTasksAnswer> {
+    return this.call(ROUTES.cancelTasks, input, options)
+  }
+
+  /** Do a task again. Asks for the work of a failed or canceled task again, as a new task with the same input. The old one stays as it is. */
+  retryTask(input: RetryTaskInput, options?: CallOptions): Promise<RetryTaskAnswer> {
+    return this.call(ROUTES.retryTask, input, options)
+  }
+
+  /** Take work. For workers: takes the next tasks that fit your capabilities and types, each under a lease. With wait_seconds it waits for work (at most 50). An empty list means that there is none. Keep a lease alive with renew_lease, and end it with complete, fail or release_lease before expires_at. */
+  leaseNext(input: LeaseNextInput, options?: CallOptions): Promise<LeaseNextAnswer> {
+    return this.call(ROUTES.leaseNext, input, options)
+  }
+
+  /** Say that work has begun. For workers: marks a leased task as running. Optional; the first report_progress does it too. */
+  startTask(input: StartTaskInput, options?: CallOptions): Promise<StartTaskAnswer> {
+    return this.call(ROUTES.startTask, input, options)
+  }
+
+  /** Keep a lease. For workers: extends a lease from now on. Do it well before expires_at, for example at a third of the lease. Refused once the lease is void: stop working then. */
+  renewLease(input: RenewLeaseInput, options?: CallOptions): Promise<RenewLeaseAnswer> {
+    return this.call(ROUTES.renewLease, input, options)
+  }
+
+  /** Keep many leases. For workers: renew_lease for up to 1,000 leases in one call, each with its own outcome. */
+  renewMany(input: RenewManyInput, options?: CallOptions): Promise<RenewManyAnswer> {
+    return this.call(ROUTES.renewMany, input, options)
+  }
+
+  /** Report progress. For workers: tells the owner how far the work is (percent, message, or any fields). Can extend the lease in the same call. */
+  reportProgress(input: ReportProgressInput, options?: CallOptions): Promise<ReportProgressAnswer> {
+    return this.call(ROUTES.reportProgress, input, options)
+  }
+
+  /** Complete a task. For workers: ends a task with its result. Say where the result is with artifacts (pointers) or delivery_proof, else the obligation stays open until you send complete again with them. Sending the same again under the same lease is safe and answers the same. */
+  complete(input: CompleteInput, options?: CallOptions): Promise<CompleteAnswer> {
+    return this.call(ROUTES.complete, input, options)
+  }
+
+  /** Complete many tasks. For workers: complete for up to 1,000 tasks in one call, each with its own outcome. */
+  completeMany(input: CompleteManyInput, options?: CallOptions): Promise<CompleteManyAnswer> {
+    return this.call(ROUTES.completeMany, input, options)
+  }
+
+  /** Report a failure. For workers: says that the work failed. With retryable true it is tried again while attempts are left, after the backoff or retry_after_seconds; otherwise the task has failed for good. */
+  fail(input: FailInput, options?: CallOptions): Promise<FailAnswer> {
+    return this.call(ROUTES.fail, input, options)
+  }
+
+  /** Give a task back. For workers: returns a leased task to the queue at once. No attempt is spent. */
+  releaseLease(input: ReleaseLeaseInput, options?: CallOptions): Promise<ReleaseLeaseAnswer> {
+    return this.call(ROUTES.releaseLease, input, options)
+  }
+
+  /** Fetch a result. The result of a task that has ended, wherever it is kept. Use it when get_task shows how_to_retrieve, or artifacts with a pointer. Small JSON comes as it is (encoding json); anything else in pages of length bytes, as text or base64: go on with offset = next_offset until it is null. */
+  fetchTaskResult(input: FetchTaskResultInput, options?: CallOptions): Promise<FetchTaskResultAnswer> {
+    return this.call(ROUTES.fetchTaskResult, input, options)
+  }
+
+  /** Archive a result. Says that the stored result of a task is no longer needed: files, blobs and objects are removed, mail is put away. The task, its receipts and a small result that the task itself carries stay. */
+  archiveTaskResult(input: ArchiveTaskResultInput, options?: CallOptions): Promise<ArchiveTaskResultAnswer> {
+    return this.call(ROUTES.archiveTaskResult, input, options)
+  }
+
+  /** What is still owed to you. The receipts that oblige somebody towards you and that nothing has closed yet, oldest first. Call it at the start of a session to see what is under way. Asking changes nothing. */
+  listOpenObligations(
+    input: ListOpenObligationsInput = {},
+    options?: CallOptions,
+  ): Promise<ListOpenObligationsAnswer> {
+    return this.call(ROUTES.listOpenObligations, input, options)
+  }
+
+  /** Report in. Says who you are here and what needs your attention: results that wait, open tasks, anomalies. Results stay until you acknowledge them or move the cursor past them. list_open_obligations is the newer way to see what is owed. */
+  bootstrap(input: BootstrapInput = {}, options?: CallOptions): Promise<BootstrapAnswer> {
+    return this.call(ROUTES.bootstrap, input, options)
+  }
+
+  /** List receipts. Receipts addressed to you, oldest first, by task or type. Go on with next_cursor as since_receipt_id until it is null. */
+  listReceipts(input: ListReceiptsInput = {}, options?: CallOptions): Promise<ListReceiptsAnswer> {
+    return this.call(ROUTES.listReceipts, input, options)
+  }
+
+  /** Receipts in the shape of the shared ledger. Receipts about taking on, ending and passing on obligations, in the canonical shape that other systems of the ledger use. Needs one of task_id, lease_id, status, receipt_type. */
+  listReceiptsLedger(
+    input: ListReceiptsLedgerInput = {},
+    options?: CallOptions,
+  ): Promise<ListReceiptsLedgerAnswer> {
+    return this.call(ROUTES.listReceiptsLedger, input, options)
+  }
+
+  /** Look at a receipt. One receipt, with its parents and body. */
+  getReceipt(input: GetReceiptInput, options?: CallOptions): Promise<GetReceiptAnswer> {
+    return this.call(ROUTES.getReceipt, input, options)
+  }
+
+  /** Is an obligation closed? Whether a receipt that obliges somebody has been closed, and by which receipt. */
+  checkTerminator(input: CheckTerminatorInput, options?: CallOptions): Promise<CheckTerminatorAnswer> {
+    return this.call(ROUTES.checkTerminator, input, options)
+  }
+
+  /** Acknowledge a receipt. Says that you have dealt with a receipt addressed to you; a result then leaves your inbox. Acknowledging twice is the same as once. */
+  ackReceipt(input: AckReceiptInput, options?: CallOptions): Promise<AckReceiptAnswer> {
+    return this.call(ROUTES.ackReceipt, input, options)
+  }
+
+  /** What waits for you. What asks for your attention: results of your tasks, lost leases, anomalies; never mere progress. Unread items unless state asks for others. Get a result with fetch_task_result or get_task, which also marks the item as read, then mark_inbox it as archived, or ack_receipt. A page may be short: go on with next_cursor until it is null. */
+  listInbox(input: ListInboxInput = {}, options?: CallOptions): Promise<ListInboxAnswer> {
+    return this.call(ROUTES.listInbox, input, options)
+  }
+
+  /** Say what became of inbox items. Marks items of your inbox as read (seen), archived (put away) or promoted (its result is stored in your memory), by receipt_ids, or all about some tasks by task_ids. Archived and promoted items leave the inbox. All are marked or none, and the first time of a mark stays. */
+  markInbox(input: MarkInboxInput, options?: CallOptions): Promise<MarkInboxAnswer> {
+    return this.call(ROUTES.markInbox, input, options)
+  }
+
+  /** How an inbox is dealt with. Counts of the items that came in within the last days, by state; what was delivered but not read, fetched but not promoted, delivered more than once; the average time to fetch and the share that was promoted. Asking changes nothing. */
+  inboxStats(input: InboxStatsInput = {}, options?: CallOptions): Promise<InboxStatsAnswer> {
+    return this.call(ROUTES.inboxStats, input, options)
+  }
+
+  /** Record a schedule. For schedulers: under the lease of a task that asked for it, says that a schedule was created (its schedule_id is that task_id) or deleted. The owner of the task gets a receipt; what was created stays owed until it is deleted. Recording twice is the same as once. */
+  recordSchedule(input: RecordScheduleInput, options?: CallOptions): Promise<RecordScheduleAnswer> {
+    return this.call(ROUTES.recordSchedule, input, options)
+  }
+
+  /** Report an overdue schedule. For schedulers: tells the owner of a schedule that the run of next_run_at is long overdue, and why. Each run is told once. */
+  reportStaleSchedule(
+    input: ReportStaleScheduleInput,
+    options?: CallOptions,
+  ): Promise<ReportStaleScheduleAnswer> {
+    return this.call(ROUTES.reportStaleSchedule, input, options)
+  }
+
+  /** Register a task type. For admins: says what tasks of a type look like and how they are handled: a JSON Schema for the payload, defaults, limits, and whether it is an MCP tool of its own. Replaces what was registered before under the same type. */
+  registerTaskType(input: RegisterTaskTypeInput, options?: CallOptions): Promise<RegisterTaskTypeAnswer> {
+    return this.call(ROUTES.registerTaskType, input, options)
+  }
+
+  /** Look at a task type. What is registered about a type: the schema of its payload, its defaults and limits. */
+  getTaskType(input: GetTaskTypeInput, options?: CallOptions): Promise<GetTaskTypeAnswer> {
+    return this.call(ROUTES.getTaskType, input, options)
+  }
+
+  /** List task types. The registered types by name, with the payload that each expects: what you can ask for with create_task. Go on with next_cursor until it is null. */
+  listTaskTypes(input: ListTaskTypesInput = {}, options?: CallOptions): Promise<ListTaskTypesAnswer> {
+    return this.call(ROUTES.listTaskTypes, input, options)
+  }
+
+  /** Remove a task type. For admins: forgets what was registered about a type. Its tasks stay as they are. removed is false if nothing was registered. */
+  removeTaskType(input: RemoveTaskTypeInput, options?: CallOptions): Promise<RemoveTaskTypeAnswer> {
+    return this.call(ROUTES.removeTaskType, input, options)
+  }
+
+  /** Make a worker known. For workers: says that you are there and what you can do. Not needed: lease_next does the same. Use it to be seen before your first claim. */
+  registerWorker(input: RegisterWorkerInput, options?: CallOptions): Promise<RegisterWorkerAnswer> {
+    return this.call(ROUTES.registerWorker, input, options)
+  }
+
+  /** Say that a worker is there. For workers without work that do not wait in lease_next. It extends no lease: renew_lease does. If drain is true, finish what you hold and stop. */
+  workerHeartbeat(input: WorkerHeartbeatInput, options?: CallOptions): Promise<WorkerHeartbeatAnswer> {
+    return this.call(ROUTES.workerHeartbeat, input, options)
+  }
+
+  /** Take a worker off the list. For workers that stop for good. Give back what you hold with release_lease first. */
+  unregisterWorker(input: UnregisterWorkerInput, options?: CallOptions): Promise<UnregisterWorkerAnswer> {
+    return this.call(ROUTES.unregisterWorker, input, options)
+  }
+
+  /** List workers. The workers that have been heard of in the last day, by id: idle, busy or offline, what they can do and what they hold. Go on with next_cursor until it is null. */
+  listWorkers(input: ListWorkersInput = {}, options?: CallOptions): Promise<ListWorkersAnswer> {
+    return this.call(ROUTES.listWorkers, input, options)
+  }
+
+  /** Tell a worker to stop. For admins: with its next answer the worker is told to finish what it holds and stop; it gets no more tasks. With drain false it may go on. */
+  drainWorker(input: DrainWorkerInput, options?: CallOptions): Promise<DrainWorkerAnswer> {
+    return this.call(ROUTES.drainWorker, input, options)
+  }
+
+  /** Send a mail. Sends a mail to another agent of this gate, or to an address that the operator allows. Answers at once: the mail is queued durably, and tried again if the mail server does not take it. Look at its status later with get_email. Give an idempotency_key so that sending the same request again never sends two mails. */
+  sendEmail(input: SendEmailInput, options?: CallOptions): Promise<SendEmailAnswer> {
+    return this.call(ROUTES.sendEmail, input, options)
+  }
+
+  /** List mails. The mails you sent, or with direction inbound those you got, oldest first. Go on with next_cursor as cursor until it is null. */
+  listEmails(input: ListEmailsInput = {}, options?: CallOptions): Promise<ListEmailsAnswer> {
+    return this.call(ROUTES.listEmails, input, options)
+  }
+
+  /** Read a mail. One mail with its body (JSON if it carries JSON) and attachments. With include_content false the content of the attachments is left out. */
+  getEmail(input: GetEmailInput, options?: CallOptions): Promise<GetEmailAnswer> {
+    return this.call(ROUTES.getEmail, input, options)
+  }
+
+  /** Send a failed mail again. Takes up a mail again whose status is failed. Any other is left as it is, and ok is false. */
+  retryEmail(input: RetryEmailInput, options?: CallOptions): Promise<RetryEmailAnswer> {
+    return this.call(ROUTES.retryEmail, input, options)
+  }
+
+  /** Read the mail of a task. The mail with the result of a task, or else the newest mail about it. The body is JSON if the mail carries JSON. list_emails with task_id shows all mails of a task. */
+  fetchTaskEmail(input: FetchTaskEmailInput, options?: CallOptions): Promise<FetchTaskEmailAnswer> {
+    return this.call(ROUTES.fetchTaskEmail, input, options)
+  }
+
+  /** How this server is set up. Version, instance, how receipts are kept and what the server can do. Never a secret. */
+  getConfig(input: GetConfigInput = {}, options?: CallOptions): Promise<GetConfigAnswer> {
+    return this.call(ROUTES.getConfig, input, options)
+  }
+
+  /** Is the server well? Whether the server and its database can serve requests. */
+  health(input: HealthInput = {}, options?: CallOptions): Promise<HealthAnswer> {
+    return this.call(ROUTES.health, input, options)
+  }
+}
