@@ -1,0 +1,140 @@
+import { task, worker } from '../../dist/sdk/worker.js'
+import { type Database, Databases } from '../engine/databases.ts'
+import { Connection } from '../http/connection.ts'
+import { type ServerProcess, startGate } from '../http/servers.ts'
+import { type Report, spread } from '../report.ts'
+import { median } from '../stats.ts'
+import { measureWorker } from './process.ts'
+import { drainRaw, fill, pickUpRaw, settle } from './raw.ts'
+
+const ROUNDS = 3
+const AMOUNT = { count: 40_000, warmUp: 10_000 }
+const CONCURRENCY = 100
+const BATCH = 100
+/** How many connections by hand are compared with one worker. The best of them counts. */
+const CONNECTIONS = [1, 2, 4] as const
+
+const PICK_UPS = 200
+const LEASES = 1000
+const LEASE_SECONDS = 30
+const HOLD_SECONDS = 25
+
+/** The server in a process of its own, on SQLite; workers in another. Every round measures all of them in turn. */
+export async function workers(report: Report): Promise<void> {
+  const databases = await Databases.start()
+  try {
+    await compareRates(report, databases)
+    await withServer(databases, (server) => comparePickUps(report, server))
+    await withServer(databases, (server) => holdLeases(report, server))
+  } finally {
+    await databases.remove()
+  }
+}
+
+/** The same tasks, all created before, done by the SDK and by hand. */
+async function compareRates(report: Report, databases: Databases): Promise<void> {
+  const sdk: number[] = []
+  const raw = CONNECTIONS.map((connections) => ({ connections, rates: [] as number[] }))
+  for (let round = 0; round < ROUNDS; round++) {
+    for (const { connections, rates } of raw) {
+      rates.push(
+        await withServer(databases, async ({ port }) => {
+          await fill(port, AMOUNT.count)
+          return drainRaw(port, AMOUNT, connections, BATCH)
+        }),
+      )
+    }
+    sdk.push(
+      await withServer(databases, async ({ port }) => {
+        await fill(port, AMOUNT.count)
+        const job = { kind: 'drain', port, concurrency: CONCURRENCY, ...AMOUNT } as const
+        const { seconds, tasks } = await measureWorker(job)
+        return tasks / seconds
+      }),
+    )
+  }
+  for (const { connections, rates } of raw) {
+    const name = `REST by hand, batches of ${BATCH}, ${connections} connection${connections > 1 ? 's' : ''}`
+    report.add({ name, figure: median(rates), unit: 'tasks/s', note: spread(rates) })
+  }
+  report.add({
+    name: `one worker process, concurrency ${CONCURRENCY}`,
+    figure: median(sdk),
+    unit: 'tasks/s',
+    note: spread(sdk),
+  })
+  const best = Math.max(...raw.map(({ rates }) => median(rates)))
+  report.add({
+    name: 'worker against the best by hand',
+    figure: median(sdk) / best,
+    unit: 'x',
+    target: { atLeast: 0.8 },
+  })
+}
+
+/** From the create to the claim's answer by hand, and to the handler of a worker; in turn, from this process. */
+async function comparePickUps(report: Report, { port }: ServerProcess): Promise<void> {
+  const [claimer, creator] = [await Connection.open(port), await Connection.open(port)]
+  let begun = () => {}
+  const noop = task('worked', { run: () => begun() })
+  const idle = worker({ url: `http://127.0.0.1:${port}`, tasks: [noop], logger: false, signals: false })
+  const running = idle.run()
+  const create = JSON.stringify({ type: 'worked', principal_ai: 'alice' })
+  const raw: number[] = []
+  const sdk: number[] = []
+  for (let n = 0; n < PICK_UPS; n++) {
+    raw.push(await pickUpRaw(claimer, creator))
+    await settle()
+    const startedAt = performance.now()
+    const handled = new Promise<number>((resolve) => {
+      begun = () => resolve(performance.now() - startedAt)
+    })
+    await creator.post('/v1/tasks', create)
+    sdk.push(await handled)
+  }
+  await idle.kill()
+  await running
+  for (const connection of [claimer, creator]) connection.close()
+  report.add({ name: 'idle pick-up by hand, p50', figure: median(raw), unit: 'ms' })
+  report.add({ name: 'idle pick-up by a worker, p50', figure: median(sdk), unit: 'ms' })
+  report.add({
+    name: 'idle pick-up, worker above by hand',
+    figure: median(sdk) - median(raw),
+    unit: 'ms',
+    target: { atMost: 5 },
+  })
+}
+
+async function holdLeases(report: Report, { port }: ServerProcess): Promise<void> {
+  await fill(port, LEASES)
+  const job = {
+    kind: 'hold',
+    port,
+    count: LEASES,
+    leaseSeconds: LEASE_SECONDS,
+    seconds: HOLD_SECONDS,
+  } as const
+  const { cores = Number.NaN, renewed = 0, seconds } = await measureWorker(job)
+  report.add({
+    name: `${LEASES} leases of ${LEASE_SECONDS} s held by one process`,
+    figure: cores * 100,
+    unit: '% of a core',
+    note: `(${renewed} renewals in ${seconds.toFixed(0)} s)`,
+    target: { atMost: 10 },
+  })
+}
+
+async function withServer<T>(databases: Databases, run: (server: ServerProcess) => Promise<T>): Promise<T> {
+  const database = await databases.create('sqlite')
+  const server = await startGate(urlOf(database))
+  try {
+    return await run(server)
+  } finally {
+    await server.stop()
+    await database.drop()
+  }
+}
+
+function urlOf({ address }: Database): string {
+  return `sqlite:${address}`
+}

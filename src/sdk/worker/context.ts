@@ -1,0 +1,62 @@
+import type { Offer } from '../operations.ts'
+import type { Calls } from './calls.ts'
+import { type Duration, milliseconds } from './duration.ts'
+import type { HeldLease, TaskSignal } from './lease.ts'
+import type { Leases } from './leases.ts'
+import { TaskLog, type WorkerLog } from './log.ts'
+import { type Progress, ProgressReports } from './progress.ts'
+
+/** What the task is, as the server has it. */
+export type TaskInfo = Omit<Offer, 'lease_id' | 'fence' | 'attempt' | 'expires_at' | 'expires_in_ms'>
+
+/** What a handler has besides its input. */
+export interface TaskContext {
+  readonly task: TaskInfo
+  /** How many failures led to this try: 0 for the first. */
+  readonly attempt: number
+  /** Higher than that of every earlier lease of the task: let what you change refuse a lower one than it has seen. */
+  readonly fence: number
+  /** Aborts when the work is to stop; `signal.reason.kind` says why. Pass it to `fetch` and the like. */
+  readonly signal: TaskSignal
+  /** Tells how far the work is. Call it as often as you like; only the latest is sent. It never throws. */
+  readonly progress: (progress: Progress) => void
+  /** Log lines with the ids of the task. */
+  readonly log: TaskLog
+  /** Makes the lease this long from now, and keeps it so. False if the server does not allow it. */
+  readonly extend: (duration: Duration) => Promise<boolean>
+  /** The same for every try of this task, and of no other task: for services that do each key once. */
+  readonly idempotencyKey: string
+}
+
+export interface OpenContext {
+  readonly ctx: TaskContext
+  close(): void
+}
+
+export function openContext(lease: HeldLease, leases: Leases, calls: Calls, log: WorkerLog): OpenContext {
+  const { offer } = lease
+  let reports: ProgressReports | undefined
+  let taskLog: TaskLog | undefined
+  const progress = (latest: Progress) => {
+    reports ??= new ProgressReports(lease, leases, calls, log)
+    reports.report(latest)
+  }
+  return {
+    ctx: {
+      task: offer,
+      attempt: offer.attempt,
+      fence: offer.fence,
+      get signal() {
+        return lease.signal
+      },
+      progress,
+      get log() {
+        taskLog ??= new TaskLog(log.of(lease))
+        return taskLog
+      },
+      extend: async (duration) => leases.extend(lease, milliseconds(duration)),
+      idempotencyKey: offer.task_id,
+    },
+    close: () => reports?.close(),
+  }
+}

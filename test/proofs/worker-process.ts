@@ -1,0 +1,57 @@
+import type { WorkerMetrics } from '../../src/sdk/worker.ts'
+import { type Child, startChild } from '../support/processes.ts'
+
+export interface WorkerOptions {
+  readonly url: string
+  readonly workerId: string
+  readonly concurrency: number
+  readonly leaseSeconds: number
+  /** Hangs until it is told to stop, or takes so many milliseconds and then has a result in any case. */
+  readonly handler: 'hangs' | number
+}
+
+interface Said {
+  readonly task_id: string
+  readonly at: number
+}
+
+export type WorkerLine =
+  | ({ readonly event: 'begun'; readonly fence: number; readonly attempt: number } & Said)
+  | ({ readonly event: 'aborted'; readonly kind: string } & Said)
+  | ({ readonly event: 'ended' } & Said)
+  | { readonly event: 'stopped'; readonly metrics: WorkerMetrics }
+
+export interface WorkerProcess extends Child {
+  readonly lines: readonly WorkerLine[]
+  /** Resolves when it is so; looked at whenever it has said something. */
+  until(isSo: (lines: readonly WorkerLine[]) => boolean): Promise<void>
+  /** What it says of a task. */
+  of(taskId: string): string[]
+  signal(signal: 'SIGSTOP' | 'SIGCONT' | 'SIGTERM' | 'SIGINT'): void
+}
+
+export function startWorker(options: WorkerOptions): WorkerProcess {
+  const lines: WorkerLine[] = []
+  const watchers = new Set<() => void>()
+  const child = startChild('worker', options, (text) => {
+    lines.push(JSON.parse(text))
+    for (const watcher of watchers) watcher()
+  })
+  return {
+    ...child,
+    lines,
+    async until(isSo) {
+      let watcher = () => {}
+      const reached = new Promise<void>((resolve) => {
+        watcher = () => isSo(lines) && resolve()
+      })
+      watchers.add(watcher)
+      watcher()
+      await Promise.race([reached, child.alive])
+      watchers.delete(watcher)
+    },
+    of: (taskId) =>
+      lines.flatMap((line) => ('task_id' in line && line.task_id === taskId ? [line.event] : [])),
+    signal: (signal) => void child.process.kill(signal),
+  }
+}

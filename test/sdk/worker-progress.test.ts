@@ -1,0 +1,111 @@
+import { describe, expect, it } from 'vitest'
+import { type TaskContext, task } from '../../src/sdk/worker.ts'
+import { look } from '../support/steps.ts'
+import { becomes, PROGRESS, Turn, workerBench } from './worker-support.ts'
+
+describe('progress', () => {
+  const start = workerBench()
+
+  /** A running task, and its context. */
+  const running = async () => {
+    const gate = await start()
+    const begun = new Turn<TaskContext>()
+    const mayEnd = new Turn()
+    const run = async (_: unknown, ctx: TaskContext) => {
+      begun.resolve(ctx)
+      await mayEnd.promise
+      return 'done'
+    }
+    const started = gate.start([task('job', { run })])
+    const task_id = await gate.ask('job')
+    return { gate, started, task_id, ctx: await begun.promise, end: mayEnd.resolve }
+  }
+  const reports = (gate: Awaited<ReturnType<typeof start>>) =>
+    gate.network.to(PROGRESS).map(({ body }) => body.progress)
+
+  it('is seen by the owner, and says that the work has begun', async () => {
+    const { gate, task_id, ctx } = await running()
+    ctx.progress({ percent: 30, message: 'fetching', done: 3 })
+    await becomes(async () => (await look(gate.gate, { task_id })).progress !== undefined)
+    expect(await look(gate.gate, { task_id })).toMatchObject({
+      status: 'running',
+      progress: { percent: 30, message: 'fetching', done: 3 },
+    })
+  })
+
+  it('is sent one at a time, and the latest wins', async () => {
+    const { gate, task_id, ctx } = await running()
+    const mayGo = new Turn()
+    gate.network.next(PROGRESS, async (go) => {
+      await mayGo.promise
+      return go()
+    })
+    for (let percent = 0; percent <= 100; percent++) ctx.progress({ percent })
+    await gate.network.until(PROGRESS, 1)
+    expect(reports(gate)).toEqual([{ percent: 0 }])
+    mayGo.resolve()
+    await gate.network.until(PROGRESS, 2)
+    expect(reports(gate)).toEqual([{ percent: 0 }, { percent: 100 }])
+    await becomes(async () => (await look(gate.gate, { task_id })).progress?.percent === 100)
+  })
+
+  it('that comes in a stream is held back', async () => {
+    const { gate, ctx } = await running()
+    const end = performance.now() + 700
+    for (let n = 0; performance.now() < end; n++) {
+      ctx.progress({ n })
+      await new Promise(setImmediate)
+    }
+    expect(reports(gate).length).toBeLessThanOrEqual(4)
+  })
+
+  it.each([
+    ['that is not valid', { percent: 200 }],
+    ['that is not JSON', { percent: 1, big: 10n }],
+    ['that is no object', JSON.parse('"half"')],
+  ])('%s never reaches the handler as an error', async (_, progress) => {
+    const { gate, task_id, ctx, end } = await running()
+    expect(ctx.progress(progress)).toBeUndefined()
+    ctx.progress({ percent: 50 })
+    await becomes(async () => (await look(gate.gate, { task_id })).progress?.percent === 50)
+    end()
+    expect((await gate.end(task_id)).status).toBe('succeeded')
+  })
+
+  it('is told again when the server was away', async () => {
+    const { gate, task_id, ctx } = await running()
+    const restore = gate.network.cut(PROGRESS)
+    ctx.progress({ percent: 50 })
+    await gate.network.until(PROGRESS, 1)
+    restore()
+    await becomes(async () => (await look(gate.gate, { task_id })).progress?.percent === 50)
+  })
+
+  it('that is refused tells that the task was canceled', async () => {
+    const { gate, task_id, ctx } = await running()
+    const mayGo = new Turn()
+    gate.network.next(PROGRESS, async (go) => {
+      await mayGo.promise
+      return go()
+    })
+    ctx.progress({ percent: 50 })
+    await gate.gate.cancel(
+      { tenant: 'default', principal: { kind: 'agent', id: 'alice' }, role: 'agent' },
+      { task_id },
+    )
+    mayGo.resolve()
+    await becomes(() => ctx.signal.aborted)
+    expect(ctx.signal.reason.kind).toBe('canceled')
+  })
+
+  it('after the end is not sent', async () => {
+    const { gate, task_id, ctx, end } = await running()
+    ctx.progress({ percent: 10 })
+    ctx.progress({ percent: 90 })
+    end()
+    expect((await gate.end(task_id)).status).toBe('succeeded')
+    ctx.progress({ percent: 100 })
+    await new Promise((resolve) => setTimeout(resolve, 400))
+    expect(reports(gate)).toEqual([{ percent: 10 }])
+  })
+})
