@@ -1,0 +1,182 @@
+import type { OpenServer } from '../cli/open-server.ts'
+import type { Caller } from '../core/principal.ts'
+import { isTerminal } from '../core/transitions.ts'
+import type { Gate } from '../gate/gate.ts'
+import { Client, resultOf, type Status, type SubmitOptions, type Task } from '../sdk/client.ts'
+import { type Duration, milliseconds } from '../sdk/worker/duration.ts'
+import { type TaskDefinition, type Worker, worker } from '../sdk/worker.ts'
+import { Claims } from './claims.ts'
+import type { TestClock } from './clock.ts'
+import { OpenTasks } from './open-tasks.ts'
+
+/** Sees and may do everything. */
+export const OPERATOR: Caller = {
+  tenant: 'default',
+  principal: { kind: 'service', id: 'operator' },
+  role: 'admin',
+}
+
+export interface Parts {
+  readonly server: OpenServer
+  readonly clock: TestClock
+  readonly tasks: readonly TaskDefinition[]
+  readonly capabilities: readonly string[]
+  readonly concurrency: number
+}
+
+const WAIT_MS = 5000
+
+/** A gate of its own for a test: a real server on this machine, a database in memory, and a clock that stands still. */
+export class TestGate implements AsyncDisposable {
+  /** Where clients and workers of any language reach it, without a key. */
+  readonly url: string
+  readonly gate: Gate
+  /** Acts as the agent `test`. */
+  readonly client: Client
+  readonly #server: OpenServer
+  /** Sees the tasks of every agent. */
+  readonly #operator: Client
+  readonly #clock: TestClock
+  readonly #open: OpenTasks
+  readonly #tasks: Map<string, TaskDefinition>
+  readonly #capabilities: readonly string[]
+  readonly #concurrency: number
+  #draining = Promise.resolve()
+  #worker: Worker | undefined
+  #isClosed = false
+
+  constructor({ server, clock, tasks, capabilities, concurrency }: Parts) {
+    this.url = server.url
+    this.gate = server.gate
+    this.client = this.as('test')
+    this.#server = server
+    this.#operator = new Client({ url: server.url })
+    this.#clock = clock
+    this.#open = new OpenTasks(server.gate, OPERATOR)
+    this.#tasks = new Map(tasks.map((task) => [task.name, task]))
+    this.#capabilities = capabilities
+    this.#concurrency = concurrency
+  }
+
+  /** The time of the gate. */
+  now(): Date {
+    return new Date(this.#clock.now)
+  }
+
+  /** A client that acts as another agent. */
+  as(agent: string): Client {
+    return new Client({ url: this.url, agent })
+  }
+
+  /**
+   * Runs a task to its end and gives what it gave, or throws TaskFailed. Between two tries the clock moves to the
+   * time of the next one, so that a backoff takes no time.
+   */
+  async run<Payload, Result>(
+    task: TaskDefinition<Payload, Result>,
+    input?: Payload,
+    options?: SubmitOptions,
+  ): Promise<Result> {
+    this.#tasks.set(task.name, task)
+    const { id } = await this.client.submit(task, input, options)
+    for (;;) {
+      await this.drain()
+      const { done, ...seen } = await this.client.waitForTask({ task_id: id, wait_seconds: 0 })
+      if (done) return resultOf(await this.client.wait<Result>(id))
+      if (seen.next_eligible_at === null) {
+        throw new Error(
+          `The task is ${seen.status} and nothing can run it. Name in testGate({ capabilities }) what it requires.`,
+        )
+      }
+      await this.#advanceTo(Date.parse(seen.next_eligible_at))
+    }
+  }
+
+  /** Runs the registered tasks until none of them is ready or running. What waits for its time stays. */
+  async drain(): Promise<void> {
+    // One after the other, since a task may have been registered that the worker of the one before does not know.
+    const work = this.#draining.then(() => this.#work())
+    this.#draining = work.catch(() => {})
+    await work
+  }
+
+  /** Lets time pass: delays and backoffs end, leases lapse and timeouts strike, each at its own time. */
+  async advance(duration: Duration): Promise<void> {
+    await this.#advanceTo(this.#clock.now + milliseconds(duration))
+  }
+
+  /** The task as soon as it has this status. Rejects when it has ended otherwise, or after 5 s of real time. */
+  async waitFor(taskId: string, status: Status, { timeoutMs = WAIT_MS } = {}): Promise<Task> {
+    let seen = await this.#operator.getTask({ task_id: taskId })
+    let isLate = false
+    const timer = setTimeout(() => {
+      isLate = true
+      this.#open.recheck()
+    }, timeoutMs)
+    try {
+      await this.#open.until(async () => {
+        seen = await this.#operator.getTask({ task_id: taskId })
+        return isLate || seen.status === status || isTerminal(seen.status)
+      })
+    } finally {
+      clearTimeout(timer)
+    }
+    if (seen.status === status) return seen
+    const late = isLate ? ` after ${timeoutMs} ms` : ''
+    throw new Error(`The task ${taskId} is ${seen.status}${late}, and was to be ${status}.`)
+  }
+
+  /** Stops it, also in the middle of a task. What it held is gone. */
+  async close(): Promise<void> {
+    this.#isClosed = true
+    await this.#worker?.kill()
+    await this.#server.close()
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close()
+  }
+
+  async #work(): Promise<void> {
+    const tasks = [...this.#tasks.values()]
+    const types = new Set(this.#tasks.keys())
+    const isQuiet = async () => !(await this.#open.isBusy(types, this.#capabilities, this.#clock.now))
+    if (tasks.length === 0 || (await isQuiet())) return
+    const claims = new Claims(this.#open)
+    const working = worker({
+      url: this.url,
+      fetch: claims.fetch,
+      tasks,
+      concurrency: this.#concurrency,
+      capabilities: this.#capabilities,
+      workerId: 'test-worker',
+      signals: false,
+      logger: false,
+    })
+    this.#worker = working
+    const stopped = working.run()
+    // A worker that gives up must not leave the test waiting.
+    const gaveUp = stopped.then(() => {
+      if (!this.#isClosed) throw new Error('The worker stopped before the tasks were done.')
+    })
+    try {
+      await Promise.race([this.#open.until(isQuiet), gaveUp])
+    } finally {
+      gaveUp.catch(() => {})
+      working.stop()
+      claims.end()
+    }
+    await stopped
+  }
+
+  async #advanceTo(time: number): Promise<void> {
+    for (;;) {
+      const next = await this.#open.nextTime(this.#clock.now)
+      if (next === undefined || next > time) break
+      this.#clock.moveTo(next)
+      await this.gate.sweep()
+    }
+    this.#clock.moveTo(time)
+    await this.gate.sweep()
+  }
+}
