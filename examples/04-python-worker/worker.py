@@ -1,0 +1,38 @@
+"""The worker of this example: three kinds of tasks, each a function of its payload."""
+
+import os
+
+from gate_worker import Permanent, Retry, run_worker
+
+
+def word_count(payload, lease):
+    text = payload.get("text") if isinstance(payload, dict) else None
+    if not isinstance(text, str):
+        raise Permanent("payload.text is not a text")
+    lease.progress(50, "counting")
+    return {"words": len(text.split())}
+
+
+def flaky(payload, lease):
+    """Fails as often as it is told to."""
+    if lease.task["attempt"] < payload["failures"]:
+        raise Retry("not this time", after_seconds=payload.get("after_seconds", 0))
+    return {"attempt": lease.task["attempt"]}
+
+
+def count_down(payload, lease):
+    """Takes its time, and stops early when nobody wants it any more."""
+    for _ in range(payload["seconds"] * 10):
+        lease.sleep(0.1)
+    return {"waited_seconds": payload["seconds"]}
+
+
+run_worker(
+    os.environ.get("ASYNCGATE_URL", "http://127.0.0.1:8080"),
+    {"word_count": word_count, "flaky": flaky, "count_down": count_down},
+    key=os.environ.get("ASYNCGATE_API_KEY"),
+    worker_id=os.environ.get("WORKER_ID"),
+    slots=int(os.environ.get("SLOTS", "4")),
+    lease_seconds=int(os.environ.get("LEASE_SECONDS", "60")),
+    grace_seconds=float(os.environ.get("GRACE_SECONDS", "10")),
+)
