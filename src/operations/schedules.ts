@@ -1,0 +1,33 @@
+import { z } from 'zod'
+import { recordScheduleInput, reportStaleInput } from '../gate/verbs/record-schedule.ts'
+import { type Operation, WRITES_ONCE } from './operation.ts'
+
+const recorded = z.object({ ok: z.literal(true), receipt_id: z.string() })
+
+export const scheduleOperations: readonly Operation[] = [
+  {
+    name: 'record_schedule',
+    title: 'Record a schedule',
+    description:
+      'For schedulers: under the lease of a task that asked for it, says that a schedule was created (its schedule_id is that task_id) or deleted. ' +
+      'The owner of the task gets a receipt; what was created stays owed until it is deleted. Recording twice is the same as once.',
+    input: recordScheduleInput,
+    output: recorded,
+    actor: 'worker',
+    rest: { method: 'POST', path: '/v1/schedules/{schedule_id}/record' },
+    effect: WRITES_ONCE,
+    run: (gate, caller, input) => gate.recordSchedule(caller, input),
+  },
+  {
+    name: 'report_stale_schedule',
+    title: 'Report an overdue schedule',
+    description:
+      'For schedulers: tells the owner of a schedule that the run of next_run_at is long overdue, and why. Each run is told once.',
+    input: reportStaleInput,
+    output: recorded,
+    actor: 'worker',
+    rest: { method: 'POST', path: '/v1/schedules/{schedule_id}/stale' },
+    effect: WRITES_ONCE,
+    run: (gate, caller, input) => gate.reportStale(caller, input),
+  },
+]

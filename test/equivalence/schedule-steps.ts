@@ -1,0 +1,59 @@
+import { ALICE, ARTIFACTS, BOB, NOWHERE, ROOT } from './people.ts'
+import { no, ok, type Step } from './step.ts'
+
+const S1 = { worker_id: 'scheduler' }
+const CLAIM = { ...S1, max_tasks: 5 }
+const ID = '$plan.tasks.0.task_id'
+const PLAN = { ...S1, task_id: ID, lease_id: '$plan.tasks.0.lease_id', schedule_id: ID }
+const END = { ...S1, task_id: '$end.tasks.0.task_id', lease_id: '$end.tasks.0.lease_id', schedule_id: ID }
+const THEIRS = { ...S1, task_id: '$end.tasks.1.task_id', lease_id: '$end.tasks.1.lease_id', schedule_id: ID }
+const CREATED = { event: 'created', schedule: { name: 'nightly', mode: 'interval', interval_seconds: 60 } }
+const STALE = { ...S1, schedule_id: ID, next_run_at: '2025-12-31T23:00:00.000Z' }
+
+/** A scheduler takes on a schedule, cannot keep it, and ends it. */
+export const scheduleSteps: readonly Step[] = [
+  ok('create_task', { ...ALICE, type: 'schedule.create' }),
+  ok('lease_next', { ...CLAIM, accept_types: ['schedule.create'] }, { tasks: [{}] }, 'plan'),
+  no('report_stale_schedule', STALE, 'SCHEDULE_NOT_FOUND'),
+  ok('record_schedule', { ...PLAN, ...CREATED }, { ok: true }, 'planned'),
+  ok('record_schedule', { ...PLAN, ...CREATED }, { receipt_id: '$planned.receipt_id' }),
+  no('record_schedule', { ...PLAN, ...CREATED, schedule_id: NOWHERE }, 'VALIDATION_ERROR'),
+  no('record_schedule', { ...PLAN, ...CREATED, lease_id: NOWHERE }, 'LEASE_INVALID_OR_EXPIRED'),
+  no('record_schedule', { ...PLAN, ...CREATED, task_id: NOWHERE }, 'TASK_NOT_FOUND'),
+  no('record_schedule', { ...PLAN, event: 'paused' }, 'VALIDATION_ERROR'),
+  no(
+    'record_schedule',
+    { ...PLAN, event: 'created', schedule: { x: 'x'.repeat(17_000) } },
+    'PAYLOAD_TOO_LARGE',
+  ),
+  ok('complete', { ...S1, task_id: ID, lease_id: PLAN.lease_id, result: {}, artifacts: ARTIFACTS }),
+  no('record_schedule', { ...PLAN, ...CREATED }, 'LEASE_INVALID_OR_EXPIRED'),
+
+  ok('report_stale_schedule', { ...STALE, reason: 'QUOTA_EXCEEDED' }, { ok: true }, 'stale'),
+  ok('report_stale_schedule', STALE, { receipt_id: '$stale.receipt_id' }),
+  no('report_stale_schedule', { ...STALE, worker_id: 'w1' }, 'FORBIDDEN'),
+  no('report_stale_schedule', { ...STALE, next_run_at: '2999-01-01T00:00:00Z' }, 'VALIDATION_ERROR'),
+  no('report_stale_schedule', { ...STALE, next_run_at: 'yesterday' }, 'VALIDATION_ERROR'),
+  no('report_stale_schedule', { ...STALE, schedule_id: 'none' }, 'SCHEDULE_NOT_FOUND'),
+  ok(
+    'list_receipts',
+    { ...ALICE, task_id: ID, receipt_type: 'system.anomaly' },
+    { receipts: [{ schedule_id: ID, body: { kind: 'stale_schedule' } }] },
+  ),
+
+  ok('check_terminator', { ...ALICE, receipt_id: '$planned.receipt_id' }, { has_terminator: false }),
+  ok('create_task', { ...ALICE, type: 'schedule.delete' }),
+  ok('create_task', { ...BOB, type: 'schedule.delete' }),
+  ok('lease_next', { ...CLAIM, accept_types: ['schedule.delete'] }, { tasks: [{}, {}] }, 'end'),
+  no('record_schedule', { ...THEIRS, event: 'deleted' }, 'FORBIDDEN'),
+  no('record_schedule', { ...END, event: 'deleted', schedule_id: END.task_id }, 'SCHEDULE_NOT_FOUND'),
+  ok('record_schedule', { ...END, event: 'deleted' }, { ok: true }, 'ended'),
+  ok('record_schedule', { ...END, event: 'deleted' }, { receipt_id: '$ended.receipt_id' }),
+  no('report_stale_schedule', { ...STALE, next_run_at: '2025-12-31T23:30:00Z' }, 'SCHEDULE_NOT_FOUND'),
+  ok(
+    'check_terminator',
+    { ...ALICE, receipt_id: '$planned.receipt_id' },
+    { has_terminator: true, terminator: { receipt_id: '$ended.receipt_id' } },
+  ),
+  ok('cancel_tasks', { ...ROOT, type: 'schedule.delete' }, { count: 2 }),
+]

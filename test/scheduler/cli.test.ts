@@ -1,0 +1,160 @@
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { openGate } from '../../src/gate/gate.ts'
+import { openScheduler } from '../../src/scheduler/scheduler.ts'
+import { openSqliteStore } from '../../src/store/sqlite/store.ts'
+import { cli, folder, startCli, testFolder } from '../cli/support.ts'
+import { KEY, serveGate } from '../http/support.ts'
+import { silent } from './support.ts'
+
+const cleanups: (() => unknown)[] = []
+let env: Record<string, string>
+
+beforeAll(async () => {
+  const path = folder()
+  const store = await openSqliteStore({ path: join(path, 'gate.db') })
+  const gate = openGate({ store })
+  const served = await serveGate(gate)
+  env = { ASYNCGATE_URL: served.url }
+  const scheduler = await openScheduler({ url: served.url, path: join(path, 'scheduler.db'), logger: silent })
+  const stopping = new AbortController()
+  const ended = scheduler.run({ signal: stopping.signal })
+  cleanups.push(async () => {
+    stopping.abort()
+    await ended
+    await served.close()
+    await gate.close()
+  })
+})
+afterAll(async () => {
+  for (const clean of cleanups) await clean()
+})
+
+const schedules = (...args: string[]) => cli(['schedules', ...args, '--as', 'agent:alice'], env)
+const json = async (...args: string[]) => JSON.parse((await schedules(...args, '--json')).stdout)
+
+describe('asyncgate schedules', () => {
+  it('creates, shows, lists, pauses, resumes and deletes', async () => {
+    const created = await schedules(
+      'create',
+      'nightly',
+      '--cron',
+      '30 2 * * *',
+      '--timezone',
+      'Europe/Berlin',
+      '--type',
+      'report',
+      '--payload',
+      '{"day": "{{run_at}}"}',
+      '--label',
+      'team=ops',
+    )
+    expect(created).toMatchObject({ code: 0, stdout: expect.stringMatching(/^\S+ runs first at \d{4}-/) })
+    const [id = ''] = created.stdout.split(' ')
+
+    const shown = await schedules('show', id)
+    expect(shown.stdout).toMatch(/name +nightly/)
+    expect(shown.stdout).toMatch(/runs +30 2 \* \* \* Europe\/Berlin/)
+    expect(shown.stdout).toMatch(/template .*"payload_template":\{"day":"\{\{run_at\}\}"\}/)
+    expect(await json('show', id)).toMatchObject({ schedule_id: id, enabled: true, runs: [] })
+
+    expect((await schedules('list')).stdout).toMatch(new RegExp(`${id} +enabled +nightly`))
+    expect(await schedules('pause', id)).toMatchObject({ code: 0, stdout: `${id} is paused\n` })
+    expect(await json('list')).toMatchObject({ schedules: [{ status: 'paused' }] })
+    expect((await schedules('resume', id)).stdout).toMatch(/runs next at \d{4}-/)
+    expect(await schedules('delete', id)).toMatchObject({ code: 0, stdout: `${id} is deleted\n` })
+    expect((await schedules('list')).stdout).toBe('There are no schedules.\n')
+  })
+
+  it('at an interval, with the tasks of its runs', async () => {
+    const { schedule_id } = await json(
+      'create',
+      'often',
+      '--every',
+      '1',
+      '--type',
+      'tick',
+      '--misfire',
+      'skip',
+      '--jitter',
+      '0',
+    )
+    await expect
+      .poll(async () => (await json('show', schedule_id, '--runs', '1')).runs.length, { timeout: 10_000 })
+      .toBe(1)
+    await schedules('delete', schedule_id)
+  })
+
+  it.each([
+    [['show', 'none'], 3, /There is no such schedule\. \(SCHEDULE_NOT_FOUND\)/],
+    [['create', 'x', '--cron', 'nonsense', '--type', 'y'], 2, /payload\.cron_expr: is not five fields/],
+    [['create', 'x', '--type', 'y'], 2, /Give either --every or --cron/],
+    [['create', 'x', '--every', '1', '--cron', '@daily', '--type', 'y'], 2, /Give either --every or --cron/],
+    [['create', 'x', '--every', '1'], 2, /--type is missing/],
+    [['create', 'x', '--every', '1', '--type', 'y', '--payload', '{'], 2, /--payload is not JSON/],
+    [['pause'], 2, /SCHEDULE_ID is missing/],
+  ])('%j says what is wrong', async (args, code, reason) => {
+    const ended = await schedules(...args)
+    expect(ended.code).toBe(code)
+    expect(ended.stderr).toMatch(reason)
+  })
+
+  it('says when no scheduler answers, and withdraws the request', { timeout: 30_000 }, async () => {
+    const store = await openSqliteStore({ path: join(testFolder(), 'gate.db') })
+    const gate = openGate({ store })
+    const served = await serveGate(gate)
+    onTestFinished(async () => {
+      await served.close()
+      await gate.close()
+    })
+    const lonely = { ASYNCGATE_URL: served.url }
+    const ended = await cli(['schedules', 'list'], lonely)
+    expect(ended).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/No scheduler has answered within 10 s/),
+    })
+    expect((await cli(['tasks', 'list', '--status', 'queued'], lonely)).stdout).toBe(
+      'There are no such tasks.\n',
+    )
+  })
+})
+
+describe('asyncgate scheduler', () => {
+  const served = async () => {
+    const store = await openSqliteStore({ path: ':memory:' })
+    const gate = openGate({ store })
+    const server = await serveGate(gate, { auth: { api_key: KEY, allow_insecure_dev: false } })
+    onTestFinished(async () => {
+      await server.close()
+      await gate.close()
+    })
+    return server.url
+  }
+
+  it('with a wrong key ends at once and says so', async () => {
+    const path = testFolder()
+    const url = await served()
+    const ended = await startCli(['scheduler', '--url', url, '--key', 'wrong', '--log-level', 'error'], path)
+      .ended
+    expect(ended).toMatchObject({
+      code: 4,
+      stderr: expect.stringMatching(/does not take this scheduler.*UNAUTHENTICATED/),
+    })
+  })
+
+  it('with a file that is not its own ends and says so', async () => {
+    const path = testFolder()
+    const url = await served()
+    const ended = await startCli(['scheduler', '--url', url, '--db', path], path).ended
+    expect(ended.code).toBe(1)
+    expect(ended.stderr).toMatch(/cannot be opened/)
+  })
+
+  it('told to stop exits with 0', async () => {
+    const path = testFolder()
+    const url = await served()
+    const { process: child, ended } = startCli(['scheduler', '--url', url, '--key', KEY, '--json'], path)
+    child.stdout?.once('data', () => child.kill('SIGTERM'))
+    expect(await ended).toMatchObject({ code: 0, stdout: expect.stringMatching(/"event":"scheduling"/) })
+  })
+})

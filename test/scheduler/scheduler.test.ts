@@ -1,0 +1,361 @@
+import { copyFileSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, describe, expect, it, vi } from 'vitest'
+import type { Settings } from '../../src/core/settings.ts'
+import { isoTime } from '../../src/core/time.ts'
+import { openGate } from '../../src/gate/gate.ts'
+import { MAX_SCHEDULES } from '../../src/scheduler/control.ts'
+import { openScheduler } from '../../src/scheduler/scheduler.ts'
+import { openScheduleStore } from '../../src/scheduler/store.ts'
+import type { ScheduleView } from '../../src/scheduler/view.ts'
+import { type Client, client, TaskFailed } from '../../src/sdk/client.ts'
+import { openSqliteStore } from '../../src/store/sqlite/store.ts'
+import { serveGate } from '../http/support.ts'
+import { agent, ManualClock } from '../support/gates.ts'
+import { checkInvariants } from '../support/invariants.ts'
+import { only } from '../support/steps.ts'
+import { silent, schedule as someSchedule } from './support.ts'
+
+const cleanups: (() => unknown)[] = []
+afterEach(async () => {
+  for (const clean of cleanups.splice(0).reverse()) await clean()
+})
+
+/** A server on a clock of our own, and schedulers that go by the same clock. */
+async function start(settings: Partial<Settings> = {}) {
+  const folder = mkdtempSync(join(tmpdir(), 'asyncgate-scheduler-'))
+  cleanups.push(() => rmSync(folder, { recursive: true, force: true }))
+  const clock = new ManualClock()
+  const now = () => clock.now
+  const store = await openSqliteStore({ path: join(folder, 'gate.db'), now })
+  const gate = openGate({ store, settings, sweeping: false })
+  const served = await serveGate(gate)
+  cleanups.push(async () => {
+    await served.close()
+    await gate.close()
+  })
+  const schedule = async (file = 'scheduler.db', fetch?: typeof globalThis.fetch) => {
+    const path = join(folder, file)
+    const scheduler = await openScheduler({ url: served.url, path, logger: silent, now, fetch })
+    const stopping = new AbortController()
+    const ended = scheduler.run({ signal: stopping.signal })
+    const stop = async () => {
+      stopping.abort()
+      await ended
+    }
+    cleanups.push(stop)
+    return stop
+  }
+  const as = (name: string) => client({ url: served.url, agent: name })
+  return { folder, clock, store, gate, schedule, as, alice: as('alice') }
+}
+
+const PLAN = {
+  name: 'hourly report',
+  mode: 'interval',
+  interval_seconds: 3600,
+  task_template: { type: 'report', payload_template: { at: '{{run_at}}' }, priority: 3 },
+}
+
+type Created = { schedule_id: string; next_run_at: string }
+
+const plan = (by: Client, changes: object = {}) => by.run<Created>('schedule.create', { ...PLAN, ...changes })
+
+/** The error of a task that failed at its first try. */
+async function failureOf(call: Promise<unknown>) {
+  const thrown = await call.then(
+    () => undefined,
+    (error: unknown) => error,
+  )
+  if (!(thrown instanceof TaskFailed)) throw new Error('the task did not fail', { cause: thrown })
+  expect(thrown.task.attempt).toBe(0)
+  return thrown.task.result?.error
+}
+
+/** The tasks that the runs of a schedule created, oldest first. */
+async function runsOf(by: Client, schedule_id: string) {
+  const tasks = []
+  for await (const task of by.tasks({ labels: { schedule_id } })) tasks.push(task)
+  return tasks.reverse()
+}
+
+/** Waits until a schedule has that many runs. */
+async function expectRuns(by: Client, schedule_id: string, count: number) {
+  return vi.waitFor(
+    async () => {
+      const tasks = await runsOf(by, schedule_id)
+      expect(tasks).toHaveLength(count)
+      return tasks
+    },
+    { timeout: 10_000, interval: 50 },
+  )
+}
+
+describe('a scheduler', () => {
+  it('keeps a schedule from its creation to its deletion', async () => {
+    const { clock, store, gate, schedule, alice } = await start()
+    await schedule()
+    const { schedule_id, next_run_at } = await plan(alice)
+    expect(next_run_at).toBe(isoTime(clock.now + 3600_000))
+    const owed = only((await gate.listObligations(agent())).open_obligations)
+    expect(owed).toMatchObject({
+      receipt_type: 'schedule.created',
+      schedule_id,
+      from: { kind: 'worker', id: 'scheduler' },
+      body: { schedule: { name: 'hourly report', task_type: 'report' } },
+    })
+
+    clock.advance(3600)
+    const run = only(await expectRuns(alice, schedule_id, 1))
+    expect(run).toMatchObject({
+      type: 'report',
+      payload: { at: next_run_at },
+      priority: 3,
+      created_by: { kind: 'agent', id: 'alice' },
+      principal_ai: 'alice',
+      parent_task_id: schedule_id,
+      caused_by_receipt_id: owed.receipt_id,
+      idempotency_key: `schedule:${schedule_id}:${next_run_at}`,
+      labels: { schedule_id },
+    })
+    expect(await alice.run('schedule.status', { schedule_id })).toMatchObject({
+      enabled: true,
+      next_run_at: isoTime(clock.now + 3600_000),
+      last_run_at: next_run_at,
+      last_status: 'created',
+      task_template: PLAN.task_template,
+    })
+
+    expect(await alice.run('schedule.pause', { schedule_id })).toEqual({ ok: true })
+    clock.advance(5 * 3600)
+    expect(await alice.run('schedule.status', { schedule_id })).toMatchObject({
+      enabled: false,
+      next_run_at: null,
+    })
+    const resumed = await alice.run<Created>('schedule.resume', { schedule_id })
+    expect(resumed).toEqual({ ok: true, next_run_at: isoTime(clock.now + 3600_000) })
+    clock.advance(3600)
+    expect((await expectRuns(alice, schedule_id, 2)).map((task) => task.payload)).toEqual([
+      { at: next_run_at },
+      { at: resumed.next_run_at },
+    ])
+
+    expect(await alice.run('schedule.delete', { schedule_id })).toEqual({ ok: true })
+    const { open_obligations } = await gate.listObligations(agent())
+    expect(open_obligations.map((receipt) => receipt.receipt_type)).toEqual([
+      'task.assigned',
+      'task.assigned',
+    ])
+    expect(await gate.checkTerminator(agent(), { receipt_id: owed.receipt_id })).toMatchObject({
+      has_terminator: true,
+    })
+    clock.advance(3600)
+    await expect(alice.run('schedule.status', { schedule_id })).rejects.toThrow(/no such schedule/)
+    expect(await runsOf(alice, schedule_id)).toHaveLength(2)
+    expect(await checkInvariants(store, await store.tenant('default'))).toEqual([])
+  })
+
+  it('lists the schedules of who asks, and lets nobody else near them', async () => {
+    const { clock, schedule, as, alice } = await start()
+    await schedule()
+    const bob = as('bob')
+    const first = await plan(alice)
+    // Ids are in the order of time.
+    clock.advance(1)
+    const second = await plan(alice, {
+      name: 'daily',
+      mode: 'cron',
+      interval_seconds: undefined,
+      cron_expr: '@daily',
+    })
+    await plan(bob)
+    type Page = { schedules: ScheduleView[]; next_cursor: string | null }
+    const list = (by: Client, payload = {}) => by.run<Page>('schedule.list', payload)
+    const page = await list(alice, { limit: 1 })
+    expect(page).toMatchObject({
+      schedules: [{ schedule_id: first.schedule_id }],
+      next_cursor: first.schedule_id,
+    })
+    expect(await list(alice, { cursor: page.next_cursor })).toMatchObject({
+      schedules: [{ schedule_id: second.schedule_id, name: 'daily', cron_expr: '@daily', status: 'enabled' }],
+      next_cursor: null,
+    })
+    expect((await list(bob)).schedules).toHaveLength(1)
+    for (const type of ['pause', 'resume', 'delete', 'status']) {
+      const call = bob.run(`schedule.${type}`, { schedule_id: first.schedule_id })
+      expect(await failureOf(call)).toMatchObject({ code: 'SCHEDULE_NOT_FOUND' })
+    }
+    expect((await list(alice)).schedules).toHaveLength(2)
+  })
+
+  it('refuses what makes no sense, with the place, once and for all', async () => {
+    const { schedule, alice } = await start()
+    await schedule()
+    const bad = { mode: 'cron', cron_expr: '61 * * * *', interval_seconds: undefined }
+    expect(await failureOf(plan(alice, bad))).toMatchObject({
+      code: 'INVALID_INPUT',
+      message: 'payload.cron_expr: invalid value for minute: 61',
+      details: { path: 'cron_expr' },
+    })
+    expect(await failureOf(alice.run('schedule.delete', { schedule_id: 'none' }))).toMatchObject({
+      code: 'SCHEDULE_NOT_FOUND',
+    })
+    expect(await failureOf(alice.run('schedule.pause', {}))).toMatchObject({
+      details: { path: 'schedule_id' },
+    })
+  })
+
+  it('keeps only so many schedules for one owner', { timeout: 30_000 }, async () => {
+    const { folder, schedule, as, alice } = await start()
+    const store = await openScheduleStore(join(folder, 'scheduler.db'))
+    for (let n = 0; n < MAX_SCHEDULES; n++)
+      store.add(someSchedule({ schedule_id: `s${n}`, status: 'paused' }))
+    store.close()
+    await schedule()
+    expect(await failureOf(plan(alice))).toMatchObject({
+      code: 'QUOTA_EXCEEDED',
+      details: { limit: MAX_SCHEDULES },
+    })
+    expect(await plan(as('bob'))).toMatchObject({ schedule_id: expect.any(String) })
+  })
+
+  it('takes tasks that require the capability, as the specification has them', async () => {
+    const { schedule, alice } = await start()
+    await schedule()
+    const requirements = { capabilities: ['scheduler'] }
+    expect(await alice.run('schedule.list', {}, { requirements })).toEqual({
+      schedules: [],
+      next_cursor: null,
+    })
+  })
+
+  it('creates tasks for whom the schedule was asked for', async () => {
+    const { clock, gate, schedule, as } = await start()
+    await schedule()
+    const planner = as('planner')
+    const { schedule_id } = await planner.run<Created>('schedule.create', PLAN, { principal_ai: 'eve' })
+    for (const who of [agent('planner'), agent('eve')]) {
+      const { open_obligations } = await gate.listObligations(who)
+      expect(open_obligations.map((receipt) => receipt.schedule_id)).toEqual([schedule_id])
+    }
+    clock.advance(3600)
+    const [run] = await expectRuns(planner, schedule_id, 1)
+    expect(run).toMatchObject({ created_by: { id: 'planner' }, principal_ai: 'eve' })
+    await planner.run('schedule.delete', { schedule_id })
+    const { open_obligations } = await gate.listObligations(agent('eve'))
+    expect(open_obligations.map((receipt) => receipt.receipt_type)).toEqual(['task.assigned'])
+  })
+
+  it('that lost its file can still end what is owed', async () => {
+    const { gate, schedule, alice } = await start()
+    const stop = await schedule('lost.db')
+    const { schedule_id } = await plan(alice)
+    await stop()
+    await schedule('new.db')
+    await expect(alice.run('schedule.status', { schedule_id })).rejects.toThrow(/no such schedule/)
+    await alice.run('schedule.delete', { schedule_id })
+    expect((await gate.listObligations(agent())).open_obligations).toEqual([])
+  })
+
+  it.each(['scheduler.db', 'another.db'])(
+    'that dies before it can say so has still made only one schedule, redone with %s',
+    { timeout: 30_000 },
+    async (file) => {
+      const { clock, gate, schedule, alice } = await start()
+      // Nothing that ends the lease gets through any more.
+      const stop = await schedule('scheduler.db', (input, init) =>
+        /complete|release/.test(String(input))
+          ? Promise.reject(new TypeError('cut off'))
+          : fetch(input, init),
+      )
+      const asked = await alice.submit<Created>('schedule.create', PLAN)
+      const planned = () => alice.listReceipts({ receipt_type: 'schedule.created' })
+      await vi.waitFor(async () => expect((await planned()).receipts).toHaveLength(1), { timeout: 10_000 })
+      await stop()
+      clock.advance(60)
+      await gate.sweep()
+      clock.advance(10)
+      await schedule(file)
+      const { schedule_id, next_run_at } = await asked.result()
+      expect(schedule_id).toBe(asked.id)
+      expect((await planned()).receipts).toHaveLength(1)
+      expect(await alice.run('schedule.list', {})).toMatchObject({
+        schedules: [{ schedule_id, next_run_at }],
+      })
+    },
+  )
+
+  it('goes on after a restart, and makes up for what it missed', async () => {
+    const { clock, schedule, alice } = await start()
+    const stop = await schedule()
+    const { schedule_id } = await plan(alice, { misfire_policy: 'catch_up_all' })
+    clock.advance(3600)
+    await expectRuns(alice, schedule_id, 1)
+    await stop()
+    clock.advance(4 * 3600)
+    await schedule()
+    const runs = await expectRuns(alice, schedule_id, 5)
+    expect(new Set(runs.map((task) => task.idempotency_key)).size).toBe(5)
+  })
+
+  it('tells the owner when the gate has not taken a run for two intervals', async () => {
+    const { clock, gate, schedule, alice } = await start({ max_active_tasks: 1 })
+    await schedule()
+    const { schedule_id, next_run_at } = await plan(alice)
+    const blocker = await alice.createTask({ type: 'never done' })
+    clock.advance(3600)
+    const note = () => alice.listReceipts({ receipt_type: 'system.anomaly' })
+    clock.advance(2 * 3600 + 1)
+    const { receipts } = await vi.waitFor(
+      async () => {
+        const page = await note()
+        expect(page.receipts).toHaveLength(1)
+        return page
+      },
+      { timeout: 20_000, interval: 100 },
+    )
+    expect(receipts[0]).toMatchObject({
+      from: { kind: 'service', id: 'asyncgate' },
+      schedule_id,
+      body: { kind: 'stale_schedule', details: { next_run_at } },
+    })
+    const { attention } = await gate.bootstrap(agent())
+    expect(attention.anomalies).toHaveLength(1)
+    await alice.cancelTask({ task_id: blocker.task_id })
+    clock.advance(60)
+    await expectRuns(alice, schedule_id, 1)
+    expect((await note()).receipts).toHaveLength(1)
+  })
+})
+
+describe('two schedulers', () => {
+  it.each([
+    ['on one file', 'one.db', 'one.db'],
+    ['on two files from one backup', 'one.db', 'two.db'],
+  ])('%s fire each run once', async (_, first, second) => {
+    const { clock, folder, schedule, alice, store } = await start()
+    const stop = await schedule(first)
+    const { schedule_id } = await plan(alice, {
+      interval_seconds: 60,
+      misfire_policy: 'catch_up_all',
+      task_template: { type: 'report', payload_template: { made: '{{now_ms}}' } },
+    })
+    await stop()
+    // A restored backup is a copy of the file.
+    if (first !== second) copyFileSync(join(folder, first), join(folder, second))
+    await schedule(first)
+    await schedule(second)
+    let expected = 0
+    for (let n = 0; n < 3; n++) {
+      clock.advance(60 * 5)
+      expected += 5
+      await expectRuns(alice, schedule_id, expected)
+      clock.advance(-120)
+      clock.advance(120)
+    }
+    const keys = (await runsOf(alice, schedule_id)).map((task) => task.idempotency_key)
+    expect(new Set(keys).size).toBe(15)
+    expect(await checkInvariants(store, await store.tenant('default'))).toEqual([])
+  })
+})

@@ -1,0 +1,113 @@
+import { isoTime } from '../../src/core/time.ts'
+import { dueAt } from '../../src/scheduler/due.ts'
+import { type ScheduleGate, taskOf } from '../../src/scheduler/gate.ts'
+import type { Schedule } from '../../src/scheduler/schedule.ts'
+import { upcoming } from '../../src/scheduler/ticker.ts'
+import { timetableOf } from '../../src/scheduler/timetable.ts'
+import { GateError } from '../../src/sdk/transport.ts'
+
+export const START = Date.UTC(2026, 0, 1)
+export const MINUTE = 60_000
+
+export const silent = { debug() {}, info() {}, warn() {}, error() {} }
+
+/** A schedule as it is right after its creation at START. */
+export function schedule(changes: Partial<Schedule> = {}): Schedule {
+  const base = {
+    schedule_id: 's1',
+    name: 'minutely',
+    owner: 'agent:alice',
+    principal_ai: 'alice',
+    receipt_id: 'r1',
+    created_at: START,
+    timing: { mode: 'interval', interval_seconds: 60, timezone: 'UTC' },
+    task_template: { type: 'report', payload_template: { at: '{{run_at}}' } },
+    misfire_policy: 'catch_up_all',
+    jitter_seconds: 0,
+    status: 'enabled',
+    last_run_at: null,
+    last_status: null,
+    stale_run_at: null,
+    ...changes,
+  } as const
+  return {
+    ...base,
+    ...upcoming(base, timetableOf(base.timing, base.created_at), base.created_at),
+    ...changes,
+  }
+}
+
+export interface Fired {
+  readonly key: string
+  readonly input: ReturnType<typeof taskOf>
+  readonly at: number
+}
+
+/** A gate that keeps only what matters here: one task for each key of an owner. */
+export class FakeGate implements ScheduleGate {
+  readonly tasks = new Map<string, Fired>()
+  readonly stale: number[] = []
+  /** What the next fires run into: nothing, an answer that gets lost after the task was taken, or a refusal. */
+  readonly trouble: ('lost' | GateError)[] = []
+  refusing: GateError | undefined
+  /** Fires, and reports that nobody answered. */
+  calls = 0
+  /** Passed by every fire, so that a test can look at what is under way. */
+  passing: () => Promise<void> = async () => {}
+
+  async fire(asked: Schedule, runAt: number, now: number): Promise<'created' | 'duplicate'> {
+    this.calls++
+    await this.passing()
+    const trouble = this.refusing ?? this.trouble.shift()
+    if (trouble instanceof GateError) throw trouble
+    const input = taskOf(asked, runAt, now)
+    const key = `${input.principal_kind}:${input.principal_id} ${input.idempotency_key}`
+    const known = this.tasks.has(key)
+    if (!known) this.tasks.set(key, { key, input, at: now })
+    if (trouble === 'lost') throw unreachable()
+    return known ? 'duplicate' : 'created'
+  }
+
+  async reportStale(_schedule: Schedule, runAt: number): Promise<void> {
+    if (this.refusing?.code === 'UNREACHABLE') {
+      this.calls++
+      throw this.refusing
+    }
+    this.stale.push(runAt)
+  }
+
+  asked(): Promise<never> {
+    throw new Error('not asked for')
+  }
+
+  record(): Promise<never> {
+    throw new Error('not asked for')
+  }
+
+  /** The runs that were fired, oldest first. */
+  get runs(): number[] {
+    return [...this.tasks.values()]
+      .map(({ input }) => Date.parse(input.idempotency_key.slice(`schedule:${input.parent_task_id}:`.length)))
+      .sort((a, b) => a - b)
+  }
+}
+
+export function unreachable(): GateError {
+  return new GateError('No server answers.', { code: 'UNREACHABLE', status: 0, retryable: true })
+}
+
+export function refused(code: string): GateError {
+  return new GateError('Refused.', { code, status: 409, retryable: false })
+}
+
+/** The runs of a schedule that are due by a time. */
+export function expectedRuns(asked: Schedule, until: number): number[] {
+  const timetable = timetableOf(asked.timing, asked.created_at)
+  const runs: number[] = []
+  for (let run = timetable.next(asked.created_at); run !== null && run <= until; run = timetable.next(run)) {
+    if (dueAt(asked, timetable, run) <= until) runs.push(run)
+  }
+  return runs
+}
+
+export const iso = (times: readonly number[]) => times.map(isoTime)
