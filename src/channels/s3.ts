@@ -1,0 +1,176 @@
+import { randomUUID } from 'node:crypto'
+import { Readable } from 'node:stream'
+import type { S3Client } from '@aws-sdk/client-s3'
+import type { Channel, Part } from './channel.ts'
+import { Meter } from './meter.ts'
+import { sourceOf, WHOLE } from './payload.ts'
+import { checkTaskId, dataOf, notFound } from './pointer.ts'
+import { unavailable } from './unavailable.ts'
+
+export interface S3Options {
+  readonly bucket: string
+  /** Of an S3-compatible server; that of Amazon if absent. */
+  readonly endpoint?: string | undefined
+  readonly region?: string | undefined
+  /** Before every key, as in `results/`. */
+  readonly prefix?: string | undefined
+  /** The bucket in the path instead of the host name, as most servers other than Amazon's want it. */
+  readonly pathStyle?: boolean | undefined
+  /** Found as the AWS tools find them, in the environment first, if absent. */
+  readonly credentials?: { readonly accessKeyId: string; readonly secretAccessKey: string } | undefined
+}
+
+/** An upload has at most 10,000 parts, so this is room for 80 GB; and 3 parts at a time take 24 MiB of memory. */
+const PART_BYTES = 8 * 1024 * 1024
+const PARTS_AT_A_TIME = 3
+
+/** A server that says nothing for so long is not there. */
+const CONNECT_MS = 5_000
+const SILENCE_MS = 60_000
+
+/** Objects in one bucket: `s3:BUCKET/PREFIX TASK_ID/NAME`. */
+export function s3Channel(options: S3Options): Channel {
+  const { bucket, prefix = '' } = options
+  const name = 's3'
+  let opened: Promise<S3Client> | undefined
+  const client = (): Promise<S3Client> => {
+    opened ??= openClient(options)
+    return opened
+  }
+
+  const keyOf = (pointer: string, taskId: string | undefined): string => {
+    const data = dataOf(pointer, name)
+    const home = taskId === undefined ? prefix : `${prefix}${checkTaskId(taskId)}/`
+    if (!data.startsWith(`${bucket}/${home}`)) throw notFound(pointer)
+    return data.slice(bucket.length + 1)
+  }
+
+  return {
+    name,
+    async put(taskId, payload, about) {
+      const key = `${prefix}${checkTaskId(taskId)}/${randomUUID()}`
+      const { content, media_type } = sourceOf(payload, about)
+      const { checksum, size } = await upload(await client(), bucket, key, content, media_type)
+      return { pointer: `${name}:${bucket}/${key}`, channel: name, checksum, size, media_type }
+    },
+    async get(pointer, { taskId } = {}) {
+      const key = keyOf(pointer, taskId)
+      const { HeadObjectCommand } = await import('@aws-sdk/client-s3')
+      const s3 = await client()
+      const ask = new HeadObjectCommand({ Bucket: bucket, Key: key })
+      const { ContentLength: size = 0 } = await s3.send(ask).catch(refuse(pointer))
+      const read = ({ offset, length }: Part = WHOLE) => {
+        const end = Math.min(size, offset + length)
+        return offset < end ? download(s3, bucket, key, offset, end, pointer) : nothing()
+      }
+      return { size, read }
+    },
+    async ack(pointer, { taskId } = {}) {
+      const key = keyOf(pointer, taskId)
+      const { DeleteObjectCommand } = await import('@aws-sdk/client-s3')
+      const s3 = await client()
+      await s3.send(new DeleteObjectCommand({ Bucket: bucket, Key: key })).catch((error: unknown) => {
+        throw unavailable(name, error)
+      })
+    },
+    capabilities: () => ({
+      max_size_bytes: PART_BYTES * 10_000,
+      supports_streaming: true,
+      supports_attachments: false,
+      retention_days: null,
+      human_readable: false,
+    }),
+  }
+}
+
+async function openClient({
+  endpoint,
+  region,
+  pathStyle = false,
+  credentials,
+}: S3Options): Promise<S3Client> {
+  const { S3Client } = await import('@aws-sdk/client-s3')
+  // Servers other than Amazon's have no regions, but a signature has to name one.
+  const where = region ?? (endpoint === undefined || process.env.AWS_REGION ? undefined : 'us-east-1')
+  return new S3Client({
+    ...(endpoint !== undefined && { endpoint }),
+    ...(where !== undefined && { region: where }),
+    ...(credentials !== undefined && { credentials }),
+    forcePathStyle: pathStyle,
+    // Not every server knows Amazon's own checksums, and we check the whole content ourselves.
+    requestChecksumCalculation: 'WHEN_REQUIRED',
+    responseChecksumValidation: 'WHEN_REQUIRED',
+    requestHandler: { connectionTimeout: CONNECT_MS, socketTimeout: SILENCE_MS },
+  })
+}
+
+/** What is small goes up in one request, the rest in parts. A failure takes back the parts that are there. */
+async function upload(
+  client: S3Client,
+  bucket: string,
+  key: string,
+  content: AsyncIterable<Uint8Array>,
+  mediaType: string,
+): Promise<{ checksum: string; size: number }> {
+  const { Upload } = await import('@aws-sdk/lib-storage')
+  const meter = new Meter(PART_BYTES * 10_000)
+  let broken: unknown
+  const measured = meter.measure(content)
+  const source = (async function* () {
+    try {
+      yield* measured
+    } catch (error) {
+      broken = error
+      throw error
+    }
+  })()
+  const transfer = new Upload({
+    client,
+    params: {
+      Bucket: bucket,
+      Key: key,
+      Body: Readable.from(source, { objectMode: false }),
+      ContentType: mediaType,
+    },
+    partSize: PART_BYTES,
+    queueSize: PARTS_AT_A_TIME,
+  })
+  try {
+    await transfer.done()
+  } catch (error) {
+    throw broken ?? unavailable('s3', error)
+  }
+  return { checksum: meter.checksum(), size: meter.size }
+}
+
+/** Asks for the object when the first chunk is wanted. */
+async function* download(
+  client: S3Client,
+  bucket: string,
+  key: string,
+  offset: number,
+  end: number,
+  pointer: string,
+): AsyncGenerator<Uint8Array> {
+  const { GetObjectCommand } = await import('@aws-sdk/client-s3')
+  const range = `bytes=${offset}-${end - 1}`
+  const ask = new GetObjectCommand({ Bucket: bucket, Key: key, Range: range })
+  const { Body: body } = await client.send(ask).catch(refuse(pointer))
+  if (!(body instanceof Readable)) throw unavailable('s3', new Error('the answer has no body'))
+  try {
+    for await (const chunk of body) yield chunk
+  } catch (error) {
+    throw unavailable('s3', error)
+  } finally {
+    body.destroy()
+  }
+}
+
+async function* nothing(): AsyncGenerator<Uint8Array> {}
+
+function refuse(pointer: string): (error: unknown) => never {
+  return (error) => {
+    const missing = error instanceof Error && (error.name === 'NotFound' || error.name === 'NoSuchKey')
+    throw missing ? notFound(pointer) : unavailable('s3', error)
+  }
+}

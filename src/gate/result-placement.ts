@@ -1,0 +1,141 @@
+import { hash } from 'node:crypto'
+import { isPointer, pointersIn } from '../core/artifact.ts'
+import type { LeaseClaim } from '../core/command.ts'
+import { Fault } from '../core/errors.ts'
+import { type CanonicalJson, canonical, type Json, parseCanonical } from '../core/json.ts'
+import { matches, staleLease } from '../core/lease.ts'
+import { isOpen, type Outcome } from '../core/task.ts'
+import type { Engine } from './engine.ts'
+import { putResult } from './result-put.ts'
+import { inlineLimit, type StoredArtifact } from './results.ts'
+import type { TypeTable } from './task-types.ts'
+
+/** What a completion says: its result, and where results are. */
+export interface Report {
+  readonly result: CanonicalJson
+  readonly artifacts: CanonicalJson | null
+}
+
+type Holder = LeaseClaim & { readonly tenant: number }
+
+/** Faults after which the change may have happened all the same. */
+const UNCERTAIN: readonly string[] = ['OUTCOME_UNKNOWN', 'INTERNAL_ERROR']
+
+/** The types of a tenant whose results go to a channel of their own. */
+const typeChannels = new WeakMap<TypeTable, ReadonlyMap<string, string>>()
+
+/** Whether a result might not stay with its task. Asked for every completion; most are small and of no such type. */
+export function mayLeave({ results, settings, taskTypes }: Engine, tenant: number, result: string): boolean {
+  if (results === undefined) return false
+  if (isOver(result, inlineLimit(settings))) return true
+  const types = taskTypes.known(tenant)
+  return types === undefined || channelsIn(types).size > 0
+}
+
+/**
+ * Puts a result into its channel and reports the pointer instead of it. The channel comes first, so a task never points
+ * at nothing; what is refused then is taken back. The same completion again finds the pointer of the first one.
+ */
+export async function reportElsewhere<Answer>(
+  engine: Engine,
+  holder: Holder,
+  report: Report & { readonly delivery_proof: CanonicalJson | null; readonly summary: string | null },
+  submit: (report: Report) => Promise<Answer>,
+): Promise<Answer> {
+  const { results, settings } = engine
+  // The worker has put it away itself.
+  if (isPointer(report.result, report.artifacts)) return submit(report)
+  const bytes = Buffer.from(report.result)
+  const checksum = hash('sha256', bytes)
+  for (let again = true; ; again = false) {
+    const record = await engine.reading(() => engine.store.reads.task(holder.tenant, holder.task_id))
+    if (record === undefined) throw new Fault('TASK_NOT_FOUND', { task_id: holder.task_id })
+    const { task, spec } = record
+    if (task.status === 'succeeded') {
+      return submit(asBefore(report, report.delivery_proof !== null, checksum, task.outcome))
+    }
+    if (!isOpen(task) || task.status === 'queued' || !matches(task.lease, holder)) throw staleLease(task)
+
+    const channel = await channelFor(engine, holder.tenant, spec.type, bytes.length)
+    if (results === undefined || channel === null) {
+      checkSize(bytes.length, settings.max_payload_bytes)
+      return submit(report)
+    }
+    checkSize(bytes.length, settings.result_max_bytes)
+    const { artifact, takeBack } = await putResult(engine, results, record, bytes, {
+      channel,
+      media_type: 'application/json',
+      summary: report.summary,
+    })
+    try {
+      return await submit(withArtifact(report, artifact))
+    } catch (error) {
+      if (!(error instanceof Fault) || UNCERTAIN.includes(error.code)) throw error
+      await takeBack()
+      // The same completion may have been under way twice, and the other one was first.
+      if (error.code !== 'RESULT_CONFLICT' || !again) throw error
+    }
+  }
+}
+
+/** Where a result goes; null if it stays with its task. */
+export async function channelFor(
+  engine: Engine,
+  tenant: number,
+  type: string,
+  size: number,
+): Promise<string | null> {
+  const { results, settings, taskTypes } = engine
+  if (results === undefined) return null
+  const types = taskTypes.known(tenant) ?? (await taskTypes.load(tenant))
+  const named = channelsIn(types).get(type)
+  if (named !== undefined) {
+    if (results.has(named)) return named
+    engine.report(new Error(`Results of type ${type} are to go to ${named}, which is not configured.`))
+  }
+  return size > inlineLimit(settings) ? results.channel : null
+}
+
+function withArtifact({ artifacts }: Report, artifact: StoredArtifact): Report {
+  const { channel, checksum, media_type, pointer, size } = artifact
+  const kept = { channel, checksum, media_type, pointer, size }
+  return { result: canonical(kept), artifacts: joined(artifacts, kept) }
+}
+
+/** What the task holds if it was completed with this very result; the decision compares the rest. */
+function asBefore(report: Report, hasProof: boolean, checksum: string, outcome: Outcome): Report {
+  if (outcome.result === null || outcome.result === report.result) return report
+  const before = parseCanonical(outcome.result)
+  const [stored] = pointersIn(before)
+  if (stored?.checksum !== checksum) return { ...report, result: canonical({ checksum }) }
+  // A repetition without evidence says nothing new.
+  const artifacts = report.artifacts === null && !hasProof ? null : joined(report.artifacts, before)
+  return { result: outcome.result, artifacts }
+}
+
+function joined(artifacts: CanonicalJson | null, last: Json): CanonicalJson {
+  const given = artifacts === null ? [] : parseCanonical(artifacts)
+  return canonical([...(Array.isArray(given) ? given : [given]), last])
+}
+
+function channelsIn(types: TypeTable): ReadonlyMap<string, string> {
+  let channels = typeChannels.get(types)
+  if (channels === undefined) {
+    channels = new Map(
+      [...types.rules.values()].flatMap(({ view: { type, result_channel } }) =>
+        result_channel === null || result_channel === 'inline' ? [] : [[type, result_channel] as const],
+      ),
+    )
+    typeChannels.set(types, channels)
+  }
+  return channels
+}
+
+/** A character takes at most three bytes, so short texts need no counting. */
+function isOver(text: string, limit: number): boolean {
+  return text.length * 3 > limit && Buffer.byteLength(text) > limit
+}
+
+function checkSize(size: number, limit: number): void {
+  if (size > limit) throw new Fault('PAYLOAD_TOO_LARGE', { path: 'result', limit_bytes: limit })
+}

@@ -1,0 +1,39 @@
+import { pointersIn } from '../../core/artifact.ts'
+import { Fault } from '../../core/errors.ts'
+import { parseCanonical } from '../../core/json.ts'
+import { checkRole } from '../../core/policy.ts'
+import { type Caller, principalKey } from '../../core/principal.ts'
+import { isOpen } from '../../core/task.ts'
+import { isoTime } from '../../core/time.ts'
+import { noteArchived } from '../archive.ts'
+import type { Engine } from '../engine.ts'
+import { parse } from '../input.ts'
+import { getTaskInput, readableTask } from '../reads/get-task.ts'
+import { reporting } from '../result-put.ts'
+
+/**
+ * Lets go of what is stored outside of the task. The task and its receipts stay, and so does a result that the task
+ * carries itself. Saying it again does no harm.
+ */
+export async function archiveResult(engine: Engine, caller: Caller, input: unknown) {
+  checkRole(caller, 'cancel')
+  const { task_id } = parse(getTaskInput, input)
+  const { task } = await readableTask(engine, caller, task_id)
+  if (isOpen(task)) {
+    const details = { task_id, task_status: task.status }
+    throw new Fault('INVALID_STATE_TRANSITION', details, 'The task has not ended, so there is no result yet.')
+  }
+  const { artifacts } = task.outcome
+  const pointers = artifacts === null ? [] : pointersIn(parseCanonical(artifacts))
+  const ours = pointers.filter(({ channel }) => engine.results?.has(channel))
+  for (const { pointer } of ours) {
+    await reporting(engine, async () => engine.results?.ack(task_id, pointer)).catch(unlessGone)
+  }
+  const at = await noteArchived(engine, task.tenant, task_id, principalKey(caller.principal))
+  return { ok: true, task_id, archived: ours.length, archived_at: isoTime(at) } as const
+}
+
+/** A pointer that is not of this task is nobody's to archive here, and one that is gone needs nothing more. */
+function unlessGone(error: unknown): void {
+  if (!(error instanceof Fault && error.code === 'RESULT_NOT_FOUND')) throw error
+}

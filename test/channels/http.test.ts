@@ -1,0 +1,161 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { gzipSync } from 'node:zlib'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type HttpOptions, httpChannel } from '../../src/channels/http.ts'
+import { collect } from '../../src/channels/payload.ts'
+import { openChannels } from '../../src/channels/registry.ts'
+import { resultStore } from '../../src/channels/store.ts'
+import { refusal } from '../support/steps.ts'
+import { OTHER_TASK, TASK } from './conformance.ts'
+
+type Answer = (request: IncomingMessage, response: ServerResponse) => void
+
+const asked: string[] = []
+const answers: Record<string, Answer> = {
+  '/plain': (_, response) => response.end('0123456789'),
+  '/gzip': (_, response) => response.setHeader('content-encoding', 'gzip').end(gzipSync('0123456789')),
+  '/gone': (_, response) => response.writeHead(410).end(),
+  '/broken': (_, response) => response.writeHead(500).end(),
+  '/away': (_, response) => response.writeHead(302, { location: 'http://169.254.169.254/latest' }).end(),
+  '/endless': (_, response) => {
+    response.on('error', () => {})
+    const write = () => {
+      while (!response.destroyed && response.write(Buffer.alloc(64 * 1024)));
+    }
+    response.on('drain', write)
+    write()
+  },
+  '/cut': (_, response) => {
+    response.writeHead(200, { 'content-length': 100 })
+    response.write('short', () => response.destroy())
+  },
+}
+
+let base: string
+let port: number
+const server = createServer((request, response) => {
+  asked.push(`${request.method} ${request.url} ${request.headers.authorization ?? '-'}`)
+  const answer = answers[request.url ?? ''] ?? ((_, other) => other.writeHead(404).end())
+  answer(request, response)
+})
+beforeAll(async () => {
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  port = (server.address() as AddressInfo).port
+  base = `http://127.0.0.1:${port}`
+})
+afterAll(() => {
+  server.closeAllConnections()
+  server.close()
+})
+
+/** The guard lets this machine through, for the tests. */
+const open = (options: HttpOptions = {}) =>
+  httpChannel({
+    ...options,
+    egress: { allow_http: true, allowed_ports: 'any', allowed_private: ['127.0.0.1'], ...options.egress },
+  })
+
+const read = async (channel: ReturnType<typeof open>, pointer: string, taskId?: string) =>
+  (await collect((await channel.get(pointer, { taskId })).read())).toString()
+
+describe('a result that has a URL', () => {
+  it('is read by the URL, with or without the name of the channel', async () => {
+    for (const path of ['/plain', '/gzip']) {
+      expect(await read(open(), `http:${base}${path}`)).toBe('0123456789')
+      expect(await read(open(), `${base}${path}`, TASK)).toBe('0123456789')
+      const { read: part } = await open().get(`${base}${path}`)
+      expect((await collect(part({ offset: 3, length: 4 }))).toString()).toBe('3456')
+    }
+  })
+
+  it('is not fetched where the guard does not let us', async () => {
+    asked.length = 0
+    const guarded = httpChannel()
+    const pointers = [
+      `http:${base}/plain`,
+      'http:https://127.0.0.1/x',
+      'http:https://[::1]/x',
+      'http:https://169.254.169.254/latest/meta-data',
+      'https://10.0.0.1/x',
+      'http:file:///etc/passwd',
+      'http:https://user:password@example.com/',
+    ]
+    for (const pointer of pointers) {
+      expect(await refusal(read(guarded, pointer)), pointer).toMatchObject({ code: 'RESULT_NOT_FOUND' })
+    }
+    expect(await refusal(read(open(), `${base}/away`))).toMatchObject({ code: 'RESULT_NOT_FOUND' })
+    expect(asked).toEqual(['GET /away -'])
+  })
+
+  it('that is gone, broken, cut off or too large is told for what it is', async () => {
+    const told = async (path: string, options: HttpOptions = {}) =>
+      (await refusal(read(open(options), base + path))).code
+    expect(await told('/gone')).toBe('RESULT_NOT_FOUND')
+    expect(await told('/nothing')).toBe('RESULT_NOT_FOUND')
+    expect(await told('/broken')).toBe('CHANNEL_UNAVAILABLE')
+    expect(await told('/cut')).toBe('CHANNEL_UNAVAILABLE')
+    expect(await told('/endless', { maxBytes: 1_000_000 })).toBe('PAYLOAD_TOO_LARGE')
+  })
+
+  it('is read only below the address of the operator, if he wants it so', async () => {
+    const channel = open({ putUrl: `${base}/results`, anywhere: false })
+    expect(await refusal(read(channel, `${base}/plain`))).toMatchObject({ code: 'RESULT_NOT_FOUND' })
+  })
+
+  it('is nothing to put without such an address', async () => {
+    expect(await refusal(open().put(TASK, { a: 1 }))).toMatchObject({ code: 'CHANNEL_NOT_CONFIGURED' })
+    expect(open().capabilities().max_size_bytes).toBe(0)
+    await open().ack(`${base}/plain`)
+  })
+})
+
+describe('a key for the address of the operator', () => {
+  it('is sent there and nowhere else', async () => {
+    const channel = open({ putUrl: `${base}/results/`, headers: { authorization: 'Bearer secret' } })
+    asked.length = 0
+    await refusal(read(channel, `${base}/results/${TASK}/x`, TASK))
+    await read(channel, `${base}/plain`, TASK)
+    expect(asked).toEqual([`GET /results/${TASK}/x Bearer secret`, 'GET /plain -'])
+    asked.length = 0
+    for (const other of [`${base}/results/${OTHER_TASK}/x`, `${base}/results/${TASK}/../${OTHER_TASK}/x`]) {
+      expect(await refusal(read(channel, other, TASK))).toMatchObject({ code: 'RESULT_NOT_FOUND' })
+    }
+    expect(asked).toEqual([])
+  })
+})
+
+describe('the registry', () => {
+  it('knows the channels that are configured, and https as http', () => {
+    const channels = openChannels({ blob: { folder: '/nowhere' }, http: {} })
+    expect(channels.names).toEqual(['inline', 'blob', 'http'])
+    expect(channels.find('https')?.name).toBe('http')
+    expect(channels.find('s3')).toBeUndefined()
+    expect(channels.find('constructor')).toBeUndefined()
+  })
+
+  it('takes channels that are made elsewhere', async () => {
+    const mine = { ...httpChannel(), name: 'gist' }
+    const store = resultStore(openChannels({ others: [mine] }), null)
+    expect(store.has('gist')).toBe(true)
+    expect(store.has('blob')).toBe(false)
+    expect(await refusal(store.ack(TASK, 'blob:x'))).toMatchObject({
+      code: 'CHANNEL_NOT_CONFIGURED',
+      details: { channel: 'blob', pointer: 'blob:x' },
+    })
+  })
+
+  it('never puts more into a channel than it takes', async () => {
+    const store = resultStore(openChannels({}), 'inline')
+    const task = { task_id: TASK, type: 't', principal_ai: 'a', owner: 'agent:a', summary: null }
+    const put = (size: number) =>
+      store.put(task, Buffer.alloc(size), {
+        channel: 'inline',
+        media_type: 'text/plain',
+        max_bytes: 10 ** 9,
+        reference: 'r',
+      })
+    expect(await put(16 * 1024)).toMatchObject({ size: 16 * 1024 })
+    expect(await refusal(put(16 * 1024 + 1))).toMatchObject({ code: 'PAYLOAD_TOO_LARGE' })
+  })
+})

@@ -1,0 +1,19 @@
+import { join } from 'node:path'
+import { openChannels } from '../../src/channels/registry.ts'
+import { resultStore } from '../../src/channels/store.ts'
+import type { ResultStore } from '../../src/gate/results.ts'
+import { emptyFolder, type Folder } from './folder.ts'
+
+/** Channels blob and file in an empty folder, as a gate uses them. */
+export function resultsOnDisk(): { results: ResultStore; folder: Folder; blobs(): string[] } {
+  const folder = emptyFolder()
+  const channels = openChannels({
+    blob: { folder: join(folder.path, 'blobs'), storeId: 'main' },
+    file: { folder: join(folder.path, 'files') },
+  })
+  return {
+    results: resultStore(channels, 'blob'),
+    folder,
+    blobs: () => folder.files().filter((name) => /^blobs\/..\/[0-9a-f]{64}$/.test(name)),
+  }
+}

@@ -1,0 +1,31 @@
+import { Authenticator } from '../../../src/auth/credential.ts'
+import { openChannels } from '../../../src/channels/registry.ts'
+import { resultStore } from '../../../src/channels/store.ts'
+import { openGate } from '../../../src/gate/gate.ts'
+import { startServer } from '../../../src/server.ts'
+import { openSqliteStore } from '../../../src/store/sqlite/store.ts'
+import { whenToldToFinish } from '../../support/processes.ts'
+import { residentBytes } from '../streaming.ts'
+
+// A server whose results go to a folder. It says its address, and in the end how much memory it has had.
+
+const { folder }: { folder: string } = JSON.parse(process.argv[2] ?? '')
+
+const gate = openGate({
+  store: await openSqliteStore({ path: ':memory:' }),
+  results: resultStore(openChannels({ blob: { folder } }), 'blob'),
+})
+const server = await startServer({
+  gate,
+  authenticator: new Authenticator({ api_key: null, allow_insecure_dev: true }),
+  guard: { allowed_hosts: [], allowed_origins: [] },
+  maxBodyBytes: 1024 * 1024,
+  drainMs: 0,
+})
+const before = residentBytes()
+whenToldToFinish(async () => {
+  await server.close()
+  await gate.close()
+  console.log(JSON.stringify({ before, peak: residentBytes() }))
+})
+console.log(server.url)
