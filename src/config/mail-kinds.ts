@@ -1,0 +1,87 @@
+import { createPublicKey } from 'node:crypto'
+import { domainOf, isAddress } from '../core/address.ts'
+import { type Kind, list, text } from './kinds.ts'
+
+export const address: Kind<string> = {
+  form: 'an address like gate@example.com',
+  read: (value) => (typeof value === 'string' && isAddress(value.trim()) ? value.trim() : undefined),
+}
+
+export const domain: Kind<string> = {
+  form: 'a domain like example.com',
+  read: (value) => (typeof value === 'string' ? domainFrom(value.trim()) : undefined),
+}
+
+/** `*` is everybody. */
+export const correspondents = list('addresses and domains, separated by commas, or *', (item) =>
+  item === '*' || isAddress(item) ? item.toLowerCase() : domainFrom(item.replace(/^@/, '')),
+)
+
+export const names = list('names, separated by commas', (item) => (item.length <= 255 ? item : undefined))
+
+function domainFrom(name: string): string | undefined {
+  return isAddress(`x@${name}`) ? domainOf(`x@${name}`) : undefined
+}
+
+/** SendGrid shows it as base64 without lines. */
+export const sendGridKey: Kind<string> = {
+  form: 'the public key in base64 that SendGrid shows',
+  read(value) {
+    const key = text.read(value)
+    if (key === undefined) return undefined
+    try {
+      createPublicKey({ key: Buffer.from(key, 'base64'), format: 'der', type: 'spki' })
+      return key
+    } catch {
+      return undefined
+    }
+  },
+}
+
+export const scanner: Kind<string> = {
+  form: 'tcp://HOST:PORT or unix:PATH',
+  read(value) {
+    const url = text.read(value)
+    if (url === undefined || /^unix:\/.+/.test(url)) return url
+    return /^tcp:\/\//.test(url) && URL.canParse(url) && new URL(url).hostname !== '' ? url : undefined
+  },
+}
+
+/** Where a mail server is, and who we are to it. */
+export interface Login {
+  /** Whether TLS is there from the first byte. */
+  readonly secure: boolean
+  readonly host: string
+  readonly port: number | null
+  readonly user: string | null
+  readonly password: string | null
+}
+
+export function login(scheme: 'smtp' | 'imap'): Kind<Login> {
+  return {
+    form: `${scheme}s://USER:PASSWORD@HOST or ${scheme}://USER:PASSWORD@HOST:PORT, with special characters percent-encoded`,
+    read(value) {
+      if (typeof value !== 'string' || !URL.canParse(value.trim())) return undefined
+      const url = new URL(value.trim())
+      const rest = url.pathname === '' || url.pathname === '/' ? url.search + url.hash : 'path'
+      if ((url.protocol !== `${scheme}:` && url.protocol !== `${scheme}s:`) || rest !== '') return undefined
+      const [user, password] = [decoded(url.username), decoded(url.password)]
+      if (url.hostname === '' || user === undefined || password === undefined) return undefined
+      return {
+        secure: url.protocol === `${scheme}s:`,
+        host: url.hostname.replace(/^\[|\]$/g, ''),
+        port: url.port === '' ? null : Number(url.port),
+        user: user === '' ? null : user,
+        password: password === '' ? null : password,
+      }
+    },
+  }
+}
+
+function decoded(part: string): string | undefined {
+  try {
+    return decodeURIComponent(part)
+  } catch {
+    return undefined
+  }
+}

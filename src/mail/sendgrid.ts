@@ -1,0 +1,96 @@
+import { z } from 'zod'
+import { type IncomingMail, safeMail } from './incoming.ts'
+import { messageIdsIn } from './message-id.ts'
+import { addressesIn, parseMime } from './mime.ts'
+import { type Part, parseMultipart } from './multipart.ts'
+import { proofOf } from './proof.ts'
+
+const envelopeShape = z.looseObject({ to: z.array(z.string()).catch([]), from: z.string().optional() })
+const charsetsShape = z.record(z.string(), z.string())
+
+/** What SendGrid's Inbound Parse posts: the mail in fields, or, if it is set to do so, as it travelled. */
+export async function parseSendGrid(
+  contentType: string,
+  body: Buffer,
+  authserv: string | null,
+): Promise<IncomingMail> {
+  const form = new Form(parseMultipart(contentType, body))
+  const envelope = envelopeShape.safeParse(form.json('envelope')).data ?? { to: [] }
+  const [from] = await addressesIn(form.text('from') ?? '')
+  const proof = proofOf(from, findings(form, envelope.from))
+  const raw = form.part('email')
+  if (raw !== undefined) {
+    const known = proof === 'unknown' ? {} : { proof }
+    return parseMime(raw.content, authserv, { recipients: envelope.to, ...known })
+  }
+  const headers = (form.text('headers') ?? '').replace(/\r?\n[ \t]+/g, ' ')
+  const header = (name: string) => new RegExp(`^${name}:[ \\t]*(.*)$`, 'im').exec(headers)?.[1]?.trim()
+  return safeMail({
+    message_id: messageIdsIn(header('Message-ID'))[0],
+    answers: [...messageIdsIn(header('In-Reply-To')), ...messageIdsIn(header('References')).toReversed()],
+    from,
+    recipients: [
+      ...envelope.to,
+      ...(await addressesIn(form.text('to') ?? '')),
+      ...(await addressesIn(form.text('cc') ?? '')),
+    ],
+    subject: form.text('subject'),
+    text: form.text('text'),
+    html: form.text('html'),
+    attachments: form.files(),
+    proof,
+  })
+}
+
+/** DKIM as in `{@example.com : pass}`, SPF as in `pass`. */
+function findings(form: Form, sender: string | undefined) {
+  const dkim = form.text('dkim')
+  const spf = form.text('SPF')
+  if (dkim === undefined && spf === undefined) return undefined
+  const signed = [...(dkim ?? '').matchAll(/@([\w.-]+)\s*:\s*pass\b/gi)].map(([, domain = '']) => domain)
+  const allowed = /^\s*pass\b/i.test(spf ?? '') ? sender?.slice(sender.lastIndexOf('@') + 1) : undefined
+  return { signed, spf: allowed === '' ? undefined : allowed, dmarc: false }
+}
+
+/** The fields of a form, each in the charset that the form itself names for it. */
+class Form {
+  readonly #parts: readonly Part[]
+  readonly #charsets: Readonly<Record<string, string>>
+
+  constructor(parts: readonly Part[]) {
+    this.#parts = parts
+    this.#charsets = {}
+    this.#charsets = charsetsShape.safeParse(this.json('charsets')).data ?? {}
+  }
+
+  part(name: string): Part | undefined {
+    return this.#parts.find((part) => part.name === name)
+  }
+
+  text(name: string): string | undefined {
+    const part = this.part(name)
+    return part && decoded(part.content, this.#charsets[name])
+  }
+
+  json(name: string): unknown {
+    try {
+      return JSON.parse(this.text(name) ?? '')
+    } catch {
+      return undefined
+    }
+  }
+
+  files() {
+    return this.#parts
+      .filter(({ name, filename }) => filename !== undefined && /^attachment\d+$/.test(name))
+      .map(({ filename = '', media_type, content }) => ({ filename, media_type, content }))
+  }
+}
+
+function decoded(bytes: Buffer, charset = 'utf-8'): string {
+  try {
+    return new TextDecoder(charset).decode(bytes)
+  } catch {
+    return bytes.toString('utf8')
+  }
+}

@@ -1,0 +1,42 @@
+/** What the parts of the mail need to know. `config/mail.ts` makes it from the settings of the same names. */
+export interface MailSettings {
+  readonly mail_from: string
+  readonly mail_domain: string
+  readonly mail_addressing: 'plus' | 'name'
+  readonly mail_agents: readonly string[]
+  readonly mail_recipients: readonly string[]
+  readonly mail_senders: readonly string[]
+  readonly mail_sender_proof: 'required' | 'if_known' | 'off'
+  readonly mail_authserv_id: string | null
+  readonly mail_max_bytes: number
+  readonly mail_max_attempts: number
+  readonly mail_retry_backoff_seconds: number
+  readonly mail_max_per_hour: number
+  readonly mail_retention_days: number
+  readonly mail_webhook_secret: string | null
+  readonly mail_sendgrid_public_key: string | null
+  readonly mail_clamd: string | null
+  readonly smtp: SmtpSettings | null
+  readonly imap: ImapSettings | null
+}
+
+export interface SmtpSettings {
+  readonly host: string
+  readonly port: number
+  readonly user: string | null
+  readonly password: string | null
+  /** TLS from the first byte, after STARTTLS, or not at all. */
+  readonly tls: 'implicit' | 'starttls' | 'none'
+}
+
+export interface ImapSettings {
+  readonly host: string
+  readonly port: number
+  readonly user: string
+  readonly password: string
+  readonly tls: 'implicit' | 'starttls' | 'none'
+  readonly poll_seconds: number
+  readonly inbox: string
+  readonly archive: string
+  readonly failed: string
+}

@@ -1,0 +1,240 @@
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { chownSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { connect, createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { ImapFlow } from 'imapflow'
+import type { ImapSettings } from '../../src/mail/settings.ts'
+
+const PROGRAMS = ['/usr/sbin/dovecot', '/usr/local/sbin/dovecot', '/opt/homebrew/sbin/dovecot']
+const INSTALL = 'apt-get install -y --no-install-recommends dovecot-imapd'
+
+export interface Dovecot {
+  /** How the mailbox of a user is reached; users make themselves by logging in. */
+  settings(user: string): ImapSettings
+  append(user: string, folder: string, message: string): Promise<void>
+  /** The messages of a folder as they are kept, oldest first; none if there is no such folder. */
+  messages(user: string, folder: string): Promise<string[]>
+  stop(): Promise<void>
+}
+
+let found: string | false | undefined
+
+/**
+ * The program, installed if need be and if we may. Without it the tests that need it are skipped, loudly; with CI set
+ * they fail instead.
+ */
+export function dovecotProgram(): string | undefined {
+  found ??= findProgram() ?? install() ?? false
+  if (found !== false) return found
+  const complaint = `There is no Dovecot 2.3, a mail server that the tests of IMAP need. To install it: ${INSTALL}`
+  if (process.env.CI) throw new Error(complaint)
+  const line = '!'.repeat(100)
+  console.warn(`\n${line}\n!!  ALL TESTS OF IMAP ARE SKIPPED.\n!!  ${complaint}\n${line}\n`)
+  return undefined
+}
+
+function findProgram(): string | undefined {
+  const program = PROGRAMS.find((path) => existsSync(path))
+  if (program === undefined) return undefined
+  const { stdout } = spawnSync(program, ['--version'], { encoding: 'utf8' })
+  return stdout.startsWith('2.3.') ? program : undefined
+}
+
+function install(): string | undefined {
+  if (process.getuid?.() !== 0 || !existsSync('/usr/bin/apt-get')) return undefined
+  const [command = '', ...args] = INSTALL.split(' ')
+  const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' }
+  // Another test file may be installing it right now.
+  const patience = ['-o', 'DPkg::Lock::Timeout=120']
+  spawnSync(command, [...patience, 'update', '-qq'], { env })
+  spawnSync(command, [...patience, ...args], { env })
+  return findProgram()
+}
+
+const PASSWORD = 'a-password-for-tests'
+
+/** Starts a mail server of our own, without rights, in a folder of its own. The system's is never touched. */
+export async function startDovecot(program: string): Promise<Dovecot> {
+  const folder = mkdtempSync(join(tmpdir(), 'asyncgate-dovecot-'))
+  const user = unprivilegedUser()
+  const port = await freePort()
+  const config = join(folder, 'dovecot.conf')
+  mkdirSync(join(folder, 'mail'))
+  writeFileSync(config, configuration(folder, user.name, user.group, port))
+  if (user.uid !== undefined)
+    for (const path of [folder, join(folder, 'mail'), config]) chownSync(path, user.uid, user.gid)
+  let log = ''
+  const server = spawn(program, ['-F', '-c', config], {
+    cwd: folder,
+    stdio: ['ignore', 'ignore', 'pipe'],
+    ...(user.uid !== undefined && { uid: user.uid, gid: user.gid }),
+  })
+  server.stderr.setEncoding('utf8').on('data', (text: string) => {
+    log = (log + text).slice(-4000)
+  })
+  const guard = removeWhenThisProcessEnds(folder, server.pid)
+  const stop = async () => {
+    if (server.exitCode === null && server.signalCode === null) {
+      server.kill('SIGTERM')
+      await once(server, 'exit')
+    }
+    rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
+    guard.stdin?.end()
+  }
+  try {
+    await listening(server, port, () => log)
+  } catch (error) {
+    await stop()
+    throw error
+  }
+  const settings = (name: string): ImapSettings => ({
+    host: '127.0.0.1',
+    port,
+    user: name,
+    password: PASSWORD,
+    tls: 'none',
+    poll_seconds: 60,
+    inbox: 'INBOX',
+    archive: 'Archive/Tasks',
+    failed: 'Failed',
+  })
+  return {
+    settings,
+    append: (name, to, message) =>
+      using(settings(name), async (client) => {
+        await client.append(to, message.replace(/\r?\n/g, '\r\n'))
+      }),
+    messages: (name, from) =>
+      using(settings(name), async (client) => {
+        const path = from.split('/')
+        const status = await client.status(path, { messages: true }).catch(() => false as const)
+        if (status === false || status.messages === 0) return []
+        const lock = await client.getMailboxLock(path)
+        try {
+          const all = await client.fetchAll('1:*', { source: true })
+          return all.map(({ source }) => source?.toString('utf8') ?? '')
+        } finally {
+          lock.release()
+        }
+      }),
+    stop,
+  }
+}
+
+async function using<T>(
+  { host, port, user, password }: ImapSettings,
+  use: (client: ImapFlow) => Promise<T>,
+): Promise<T> {
+  const client = new ImapFlow({
+    host,
+    port,
+    secure: false,
+    doSTARTTLS: false,
+    auth: { user, pass: password },
+    logger: false,
+  })
+  await client.connect()
+  try {
+    return await use(client)
+  } finally {
+    await client.logout()
+  }
+}
+
+/** The pipe closes when this process ends in any way; the shell at its other end then cleans up. */
+function removeWhenThisProcessEnds(folder: string, pid: number | undefined): ChildProcess {
+  const script = 'read -r _; [ -d "$1" ] && kill "$2"; sleep 1; rm -rf "$1"'
+  const guard = spawn('sh', ['-c', script, 'sh', folder, String(pid)], {
+    cwd: tmpdir(),
+    stdio: ['pipe', 'ignore', 'ignore'],
+    detached: true,
+  })
+  guard.unref()
+  return guard
+}
+
+function configuration(folder: string, user: string, group: string, port: number): string {
+  return `
+base_dir = ${folder}/run
+state_dir = ${folder}/state
+log_path = /dev/stderr
+protocols = imap
+listen = 127.0.0.1
+ssl = no
+disable_plaintext_auth = no
+default_internal_user = ${user}
+default_internal_group = ${group}
+default_login_user = ${user}
+first_valid_uid = 1
+mail_location = maildir:${folder}/mail/%u
+auth_failure_delay = 0
+service anvil {
+  chroot =
+  unix_listener anvil-auth-penalty {
+    mode = 0
+  }
+}
+service imap-login {
+  chroot =
+  inet_listener imap {
+    port = ${port}
+  }
+  inet_listener imaps {
+    port = 0
+  }
+}
+service stats {
+  chroot =
+}
+passdb {
+  driver = static
+  args = password=${PASSWORD}
+}
+userdb {
+  driver = static
+  args = uid=${user} gid=${group} home=${folder}/mail/%u
+}
+namespace inbox {
+  inbox = yes
+  separator = /
+}
+`
+}
+
+/** Root would have to give up its rights anyway. */
+function unprivilegedUser(): { name: string; group: string; uid?: number; gid: number } {
+  const ask = (...args: string[]) => spawnSync('id', args, { encoding: 'utf8' }).stdout.trim()
+  if (process.getuid?.() !== 0) return { name: ask('-un'), group: ask('-gn'), gid: process.getgid?.() ?? 0 }
+  return {
+    name: 'nobody',
+    group: ask('-gn', 'nobody'),
+    uid: Number(ask('-u', 'nobody')),
+    gid: Number(ask('-g', 'nobody')),
+  }
+}
+
+async function listening(server: ChildProcess, port: number, log: () => string): Promise<void> {
+  for (;;) {
+    if (server.exitCode !== null) throw new Error(`dovecot ended with ${server.exitCode}:\n${log()}`)
+    const open = await new Promise<boolean>((resolve) => {
+      const socket = connect(port, '127.0.0.1')
+      socket.once('connect', () => resolve(true)).once('error', () => resolve(false))
+      socket.once('connect', () => socket.destroy())
+    })
+    if (open) return
+    await delay(20)
+  }
+}
+
+async function freePort(): Promise<number> {
+  const probe = createServer()
+  probe.listen(0, '127.0.0.1')
+  await once(probe, 'listening')
+  const address = probe.address()
+  probe.close()
+  await once(probe, 'close')
+  return typeof address === 'object' && address !== null ? address.port : 0
+}
