@@ -1,44 +1,48 @@
 import { z } from 'zod'
 import { CLIENT_OPTIONS, type Client, clientOf } from './client.ts'
 import { command } from './command.ts'
-import { ProgressLine } from './output.ts'
-import { type Task, taskShape } from './tasks.ts'
 
-const pageShape = z.looseObject({ tasks: z.array(taskShape), next_cursor: z.string().nullable() })
+const workerShape = z.looseObject({
+  worker_id: z.string(),
+  state: z.string(),
+  drain: z.boolean(),
+  accept_types: z.array(z.string()).nullable(),
+  capabilities: z.array(z.string()),
+  leased: z.number(),
+  running: z.number(),
+  next_expires_at: z.string().nullable(),
+  completed: z.number(),
+  failed: z.number(),
+  last_seen_at: z.string(),
+})
 
-interface Worker {
-  readonly worker_id: string
-  readonly leased: number
-  readonly running: number
-  /** When the first of its leases lapses. */
-  readonly next_expiry: string
-  readonly types: readonly string[]
-}
+type Worker = z.output<typeof workerShape>
+
+const pageShape = z.looseObject({ workers: z.array(workerShape), next_cursor: z.string().nullable() })
 
 export const workers = command({
   name: 'workers',
-  summary: 'List the workers that hold leases now. A worker without a task is not seen here.',
-  options: CLIENT_OPTIONS,
+  summary: 'List the workers that have been heard of in the last day, and what they do.',
+  options: {
+    state: { type: 'string', value: 'STATE', doc: 'only idle, busy or offline ones' },
+    ...CLIENT_OPTIONS,
+  },
   async run(input, output) {
-    const client = clientOf(input)
-    const progress = new ProgressLine()
-    const held: Task[] = []
-    for (const status of ['leased', 'running']) {
-      progress.show(`reading ${status} tasks`)
-      held.push(...(await allTasks(client, status)))
-    }
-    progress.clear()
-    const found = byWorker(held)
+    const found = await allWorkers(clientOf(input), input.text('state'))
     output.answer({ workers: found }, () => {
-      if (found.length === 0) return output.say('No worker holds a lease.')
+      if (found.length === 0) return output.say('There is no such worker.')
       output.table(
-        ['WORKER', 'LEASED', 'RUNNING', 'FIRST LEASE ENDS', 'TYPES'],
+        ['WORKER', 'STATE', 'LEASED', 'RUNNING', 'FIRST LEASE ENDS', 'DONE', 'FAILED', 'LAST SEEN', 'TYPES'],
         found.map((worker) => [
           worker.worker_id,
+          worker.drain ? `${worker.state}, draining` : worker.state,
           String(worker.leased),
           String(worker.running),
-          worker.next_expiry,
-          worker.types.join(', '),
+          worker.next_expires_at ?? '',
+          String(worker.completed),
+          String(worker.failed),
+          worker.last_seen_at,
+          worker.accept_types?.join(', ') ?? 'any',
         ]),
       )
     })
@@ -46,29 +50,13 @@ export const workers = command({
   },
 })
 
-async function allTasks(client: Client, status: string): Promise<Task[]> {
-  const found: Task[] = []
+async function allWorkers(client: Client, state: string | undefined): Promise<Worker[]> {
+  const found: Worker[] = []
   let cursor: string | undefined
   do {
-    const page = await client.get('/v1/tasks', { status, limit: 200, cursor }, pageShape)
-    found.push(...page.tasks)
+    const page = await client.get('/v1/workers', { state, limit: 200, cursor }, pageShape)
+    found.push(...page.workers)
     cursor = page.next_cursor ?? undefined
   } while (cursor !== undefined)
   return found
-}
-
-function byWorker(tasks: readonly Task[]): Worker[] {
-  const groups = new Map<string, Task[]>()
-  for (const task of tasks) {
-    if (task.lease === undefined) continue
-    const { worker_id } = task.lease
-    groups.set(worker_id, [...(groups.get(worker_id) ?? []), task])
-  }
-  return [...groups].map(([worker_id, held]) => ({
-    worker_id,
-    leased: held.filter((task) => task.status === 'leased').length,
-    running: held.filter((task) => task.status === 'running').length,
-    next_expiry: held.map((task) => task.lease?.expires_at ?? '').sort()[0] ?? '',
-    types: [...new Set(held.map((task) => task.type))].sort(),
-  }))
 }

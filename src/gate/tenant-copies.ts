@@ -1,0 +1,94 @@
+/** How often what other processes may have changed is read anew. */
+const READ_EVERY_MS = 2000
+
+/** Tenants that nobody has asked about for so many readings are forgotten. */
+const IDLE_READINGS = 30
+
+interface Kept<Copy> {
+  copy: Copy
+  /** Which of the readings it is from. */
+  reading: number
+  idle: number
+}
+
+export interface CopySource<Copy> {
+  /** Whether other processes may change what is copied. */
+  readonly shared: boolean
+  read(tenant: number, before: Copy | undefined): Promise<Copy>
+  /** A copy was replaced. */
+  replaced?(tenant: number, copy: Copy, before: Copy): void
+  report(error: unknown): void
+}
+
+/**
+ * A copy in memory of a small part of the store, by tenant. It is read once, again after each change made here, and
+ * every two seconds for the changes of other processes, so that whoever looks at it never waits.
+ */
+export class TenantCopies<Copy> {
+  readonly #source: CopySource<Copy>
+  readonly #kept = new Map<number, Kept<Copy>>()
+  readonly #loading = new Map<number, Promise<Copy>>()
+  #readings = 0
+  #timer: NodeJS.Timeout | undefined
+  #running: Promise<void> | undefined
+  #stopped = false
+
+  constructor(source: CopySource<Copy>) {
+    this.#source = source
+  }
+
+  /** Undefined until it is loaded. */
+  known(tenant: number): Copy | undefined {
+    const kept = this.#kept.get(tenant)
+    if (kept === undefined) return undefined
+    kept.idle = 0
+    return kept.copy
+  }
+
+  load(tenant: number): Promise<Copy> {
+    const loading = this.#loading.get(tenant) ?? this.refresh(tenant)
+    this.#loading.set(tenant, loading)
+    return loading.finally(() => this.#loading.delete(tenant))
+  }
+
+  /** Reads it anew. */
+  async refresh(tenant: number): Promise<Copy> {
+    const reading = ++this.#readings
+    const copy = await this.#source.read(tenant, this.#kept.get(tenant)?.copy)
+    const kept = this.#kept.get(tenant)
+    // One that began later knows more.
+    if (kept !== undefined && kept.reading > reading) return kept.copy
+    this.#kept.set(tenant, { copy, reading, idle: kept?.idle ?? 0 })
+    this.#keepReading()
+    if (kept !== undefined) this.#source.replaced?.(tenant, copy, kept.copy)
+    return copy
+  }
+
+  /** Reads no more by itself. Resolves when nobody waits for a copy. */
+  async stop(): Promise<void> {
+    this.#stopped = true
+    clearInterval(this.#timer)
+    await Promise.allSettled([this.#running, ...this.#loading.values()])
+  }
+
+  #keepReading(): void {
+    if (!this.#source.shared || this.#stopped || this.#timer !== undefined) return
+    this.#timer = setInterval(() => {
+      this.#running ??= this.#readAgain().finally(() => {
+        this.#running = undefined
+      })
+    }, READ_EVERY_MS)
+    this.#timer.unref()
+  }
+
+  async #readAgain(): Promise<void> {
+    for (const [tenant, kept] of this.#kept) {
+      if (this.#stopped) return
+      if (++kept.idle > IDLE_READINGS) this.#kept.delete(tenant)
+      else await this.refresh(tenant).catch((error) => this.#source.report(error))
+    }
+    if (this.#kept.size > 0) return
+    clearInterval(this.#timer)
+    this.#timer = undefined
+  }
+}

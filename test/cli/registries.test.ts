@@ -1,0 +1,130 @@
+import { rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { cli, folder, type Server, startServer, testFolder } from './support.ts'
+
+const TYPES = `
+- type: summarise
+  description: Summarises a text.
+  payload_schema:
+    type: object
+    required: [text]
+    properties:
+      text: { type: string }
+  tool: {}
+- type: render
+  default_priority: 3
+`
+
+let home: string
+let server: Server
+beforeAll(async () => {
+  home = folder()
+  writeFileSync(join(home, 'types.yaml'), TYPES)
+  server = await startServer(['dev'], home, { ASYNCGATE_TASK_TYPES_FILE: 'types.yaml' })
+})
+afterAll(async () => {
+  await server.stop()
+  rmSync(home, { recursive: true, force: true })
+})
+
+const ask = (...args: string[]) => cli(args, { ASYNCGATE_URL: server.url })
+const say = async (...args: string[]) => {
+  const { code, stdout, stderr } = await ask(...args)
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+  return stdout
+}
+const answer = async (...args: string[]) => JSON.parse(await say(...args, '--json'))
+
+describe('asyncgate types', () => {
+  it('shows the types of the file that the server was started with', async () => {
+    const table = await say('types', 'list')
+    expect(table).toMatch(/^render +yes *$/m)
+    expect(table).toMatch(/^summarise +yes +yes +summarise +Summarises a text\.$/m)
+    const { task_types } = await answer('types', 'list')
+    expect(task_types).toMatchObject([{ type: 'render', default_priority: 3 }, { type: 'summarise' }])
+    expect(await answer('types', 'show', 'summarise')).toMatchObject({ tool: {}, version: 1 })
+    expect(await say('types', 'show', 'summarise')).toMatch(/payload_schema\n\{\n {2}"type": "object"/)
+  })
+
+  it('registers the types of a file, in YAML or JSON', async () => {
+    const file = join(testFolder(), 'more.json')
+    writeFileSync(file, JSON.stringify([{ type: 'a/b c', retention_days: 3 }]))
+    expect(await say('types', 'register', file)).toBe('a/b c is registered (version 1)\n')
+    expect(await answer('types', 'show', 'a/b c')).toMatchObject({ retention_days: 3 })
+    expect(await say('types', 'remove', 'a/b c')).toBe('a/b c is removed\n')
+    expect(await ask('types', 'remove', 'a/b c')).toMatchObject({ code: 3 })
+    expect(await ask('types', 'show', 'a/b c')).toMatchObject({ code: 3 })
+  })
+
+  it('switches a type off and on, and changes nothing else', async () => {
+    const before = await answer('types', 'show', 'summarise')
+    expect(await say('types', 'disable', 'summarise')).toBe('summarise is disabled\n')
+    const refused = await ask('tasks', 'create', 'summarise', '--payload', '{"text":"x"}')
+    expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining('TASK_TYPE_DISABLED') })
+    expect(await say('types', 'enable', 'summarise')).toBe('summarise is enabled\n')
+    const { version, updated_at: _, ...after } = await answer('types', 'show', 'summarise')
+    expect({ ...before, version }).toMatchObject(after)
+    const wrong = await ask('tasks', 'create', 'summarise', '--payload', '{"text":7}')
+    expect(wrong).toMatchObject({ code: 2, stderr: expect.stringContaining('payload.text: must be string') })
+  })
+
+  it('is for admins', async () => {
+    expect(await ask('types', 'remove', 'render', '--as', 'agent:alice')).toMatchObject({ code: 4 })
+  })
+})
+
+describe('a file of types', () => {
+  it.each([
+    ['- type: [', 'is not YAML or JSON'],
+    ['type: a', 'is not a list of task types'],
+    ['- a', '[0] is not a task type'],
+    ['- type: a\n- colour: red', '[1] type: '],
+    ['- type: a\n- type: a', '[1] (a) is there twice'],
+    ['- type: a\n  payload_schema: {type: objct}', '[0] (a) payload_schema: is not a JSON Schema 2020-12'],
+  ])('that says %j keeps a server from starting, and doctor finds it', async (content, problem) => {
+    const place = testFolder()
+    const file = join(place, 'types.yaml')
+    writeFileSync(file, content)
+    const env = {
+      ASYNCGATE_TASK_TYPES_FILE: file,
+      ASYNCGATE_DATABASE_URL: `sqlite:${join(place, 'a.db')}`,
+      ASYNCGATE_PORT: '0',
+    }
+    const start = await cli(['dev'], env)
+    expect(start.code).toBe(2)
+    expect(start.stderr).toContain(`${file} ${problem}`)
+    const doctor = await cli(['doctor', '--json'], env)
+    expect(JSON.parse(doctor.stdout).checks).toContainEqual(
+      expect.objectContaining({ check: 'types', ok: false, detail: expect.stringContaining(problem) }),
+    )
+  })
+
+  it('that is not there keeps a server from starting', async () => {
+    const { code, stderr } = await cli(['types', 'register', 'nowhere.yaml'])
+    expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining('cannot be read (ENOENT)') })
+  })
+})
+
+describe('asyncgate workers', () => {
+  it('tells a worker to stop, and lets it go on', async () => {
+    const claim = async () => {
+      const response = await fetch(`${server.url}/v1/leases/claim`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ worker_id: 'w/1' }),
+      })
+      return response.json()
+    }
+    expect(await ask('workers', 'drain', 'w/1')).toMatchObject({
+      code: 3,
+      stderr: expect.stringContaining('WORKER_NOT_FOUND'),
+    })
+    await claim()
+    expect(await say('workers', 'drain', 'w/1')).toBe('w/1 is told to stop\n')
+    expect(await claim()).toEqual({ tasks: [], drain: true })
+    expect(await say('workers')).toMatch(/^w\/1 +idle, draining +0 +0 .* any$/m)
+    expect(await say('workers', 'undrain', 'w/1')).toBe('w/1 may go on\n')
+    expect(await claim()).toEqual({ tasks: [] })
+  })
+})
