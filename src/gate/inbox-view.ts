@@ -1,0 +1,125 @@
+import { z } from 'zod'
+import { receiptId } from '../core/ids.ts'
+import { INBOX_STATES, INBOX_TYPES, type InboxItem, stateOf } from '../core/inbox.ts'
+import { type CanonicalJson, type Json, type JsonObject, parseCanonical } from '../core/json.ts'
+import type { Receipt } from '../core/receipt.ts'
+import { isOpen } from '../core/task.ts'
+import { isoTime } from '../core/time.ts'
+import { TERMINAL_STATUSES } from '../core/transitions.ts'
+import type { TaskRecord } from '../store/reads.ts'
+import type { TenantRef } from '../store/store.ts'
+import { inputOf, isoOrNull } from './view.ts'
+
+const time = z.iso.datetime()
+
+/** What became of an item. */
+export const marksShape = z.object({
+  receipt_id: z.string(),
+  state: z.enum(INBOX_STATES).meta({ description: 'How far it has come' }),
+  created_at: time,
+  delivered_at: time.nullable().meta({ description: 'When it was first handed to you' }),
+  delivery_count: z.int().meta({ description: 'How often it was handed to you' }),
+  read_at: time.nullable().meta({ description: 'When you said so, or had the result' }),
+  fetched_at: time.nullable().meta({ description: 'When you first had the result' }),
+  promoted_at: time.nullable().meta({ description: 'When the result was stored in a memory' }),
+  archived_at: time.nullable().meta({ description: 'When it was put away or acknowledged' }),
+})
+
+export const inboxItemShape = marksShape.extend({
+  receipt_type: z.enum(INBOX_TYPES),
+  task_id: z.string().nullable(),
+  type: z.string().nullable().meta({ description: 'Of the task' }),
+  summary: z.string().meta({ description: 'In a sentence, what happened' }),
+  status: z
+    .enum(TERMINAL_STATUSES)
+    .nullable()
+    .meta({ description: 'How the task ended; null if it has not' }),
+  dead_letter: z.boolean().meta({ description: 'True when retries or expiries ran out' }),
+})
+
+export type MarksView = z.output<typeof marksShape>
+export type InboxItemView = z.output<typeof inboxItemShape>
+
+export function marksView(tenant: TenantRef, item: InboxItem): MarksView {
+  return {
+    receipt_id: receiptId(tenant.salt, item.seq),
+    state: stateOf(item),
+    created_at: isoTime(item.created_at),
+    delivered_at: isoOrNull(item.delivered_at),
+    delivery_count: item.delivery_count,
+    read_at: isoOrNull(item.read_at),
+    fetched_at: isoOrNull(item.fetched_at),
+    promoted_at: isoOrNull(item.promoted_at),
+    archived_at: isoOrNull(item.archived_at),
+  }
+}
+
+/** What an item is about: its receipt, the task, and the receipt that ended the task. */
+export interface Subject {
+  readonly receipt: Receipt
+  readonly record: TaskRecord | undefined
+  readonly ending: Receipt | undefined
+}
+
+export function inboxItemView(tenant: TenantRef, item: InboxItem, subject: Subject): InboxItemView {
+  const task = subject.record?.task
+  const ended = task === undefined || isOpen(task) ? undefined : task
+  return {
+    ...marksView(tenant, item),
+    receipt_type: subject.receipt.receipt_type,
+    task_id: subject.receipt.task_id,
+    type: subject.record?.spec.type ?? null,
+    summary: summaryOf(subject),
+    status: ended?.status ?? null,
+    dead_letter: ended?.outcome.dead_letter ?? false,
+  }
+}
+
+const MAX_SUMMARY = 500
+
+function summaryOf({ receipt, record, ending }: Subject): string {
+  const type = record?.spec.type ?? 'The task'
+  const body = membersOf(receipt.body)
+  const summary = record && inputOf(record.spec.input).summary
+  switch (receipt.receipt_type) {
+    case 'task.result_ready':
+      return shortened(resultSummary(type, summary, body, ending))
+    case 'lease.expired':
+      return `${type}: a worker lost its lease`
+    case 'task.escalated':
+      return shortened(`${type}: escalated, ${textOf(body.escalation_reason) ?? 'for no given reason'}`)
+    default:
+      return shortened(`${type}: ${textOf(body.recommended_action) ?? 'needs a look'}`)
+  }
+}
+
+function resultSummary(
+  type: string,
+  summary: string | undefined,
+  body: JsonObject,
+  ending: Receipt | undefined,
+): string {
+  const said = ending && textOf(membersOf(ending.body).result_summary)
+  if (body.status === 'succeeded') return said ?? `${summary ?? type}: succeeded`
+  const why = body.status === 'failed' && isObject(body.error) ? textOf(body.error.message) : undefined
+  return `${summary ?? type}: ${body.status}${why === undefined ? '' : `, ${why}`}`
+}
+
+function membersOf(body: CanonicalJson): JsonObject {
+  const value = parseCanonical(body)
+  return isObject(value) ? value : {}
+}
+
+function isObject(value: Json | undefined): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function textOf(value: Json | undefined): string | undefined {
+  return typeof value === 'string' && value !== '' ? value : undefined
+}
+
+/** By whole characters. */
+function shortened(text: string): string {
+  const characters = [...text]
+  return characters.length <= MAX_SUMMARY ? text : `${characters.slice(0, MAX_SUMMARY - 1).join('')}…`
+}

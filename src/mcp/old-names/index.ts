@@ -1,0 +1,13 @@
+import { notificationTools } from './notifications.ts'
+import type { AnyOldTool } from './old-tool.ts'
+import { resultTools } from './results.ts'
+import { taskTools } from './tasks.ts'
+import { workerTools } from './worker.ts'
+
+/** Every tool of the old names, to be listed only where the operator asks for them. */
+export const OLD_TOOLS: readonly AnyOldTool[] = [
+  ...taskTools,
+  ...resultTools,
+  ...notificationTools,
+  ...workerTools,
+]

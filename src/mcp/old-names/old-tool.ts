@@ -1,0 +1,46 @@
+import type { z } from 'zod'
+import { callerOf, type Fields, splitIdentity } from '../../auth/caller.ts'
+import type { Caller } from '../../core/principal.ts'
+import type { Gate } from '../../gate/gate.ts'
+import { parse } from '../../gate/input.ts'
+import type { Operation } from '../../operations/operation.ts'
+import type { Call } from '../tool.ts'
+import type { Runs } from './runs.ts'
+
+export interface OldNames {
+  readonly gate: Gate
+  readonly runs: Runs
+}
+
+/** A tool under the name, with the arguments and with the answer that it had before. */
+export interface OldTool<Input extends z.ZodObject = z.ZodObject>
+  extends Pick<Operation, 'title' | 'description' | 'output' | 'actor' | 'effect'> {
+  readonly name: string
+  /** The operation that does it now, for the documentation. */
+  readonly now: string
+  readonly input: Input
+  /** What the input says about who calls, where the call names nobody. */
+  identity?(input: z.output<Input>, context: OldNames, call: Call): Fields | Promise<Fields>
+  run(context: OldNames, caller: Caller, input: z.output<Input>, call: Call): Promise<object>
+}
+
+/** Tools of different inputs in one list: each checks its own. */
+export interface AnyOldTool extends Omit<OldTool, 'identity' | 'run'> {
+  call(context: OldNames, args: Fields, call: Call): Promise<object>
+}
+
+export function oldTool<Input extends z.ZodObject>(tool: OldTool<Input>): AnyOldTool {
+  const { identity, run, ...described } = tool
+  return {
+    ...described,
+    async call(context, args, call) {
+      if (call.flaw) throw call.flaw
+      const { identity: named, rest } = splitIdentity(args, (name) => name in tool.input.shape)
+      const input = parse(tool.input, rest)
+      const implied = (await identity?.(input, context, call)) ?? {}
+      const called = { actor: tool.actor, input: { shape: {} } }
+      const { caller } = callerOf(call.credential, called, { ...implied, ...named })
+      return run(context, caller, input, call)
+    },
+  }
+}

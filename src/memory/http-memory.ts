@@ -1,0 +1,104 @@
+import { Fault } from '../core/errors.ts'
+import { EgressError } from '../egress/error.ts'
+import { type GuardedResponse, guardedFetch } from '../egress/fetch.ts'
+import { DEFAULT_EGRESS, type EgressSettings } from '../egress/settings.ts'
+import type { Memory, MemoryNote } from '../gate/memory.ts'
+
+export interface HttpMemoryOptions {
+  /** Where notes are posted to. The operator named it, so it may be private. */
+  readonly url: string
+  /** Sent as X-Service-Token. */
+  readonly token?: string | undefined
+  /** What differs from the usual limits on requests to the outside. */
+  readonly egress?: Partial<EgressSettings> | undefined
+  /** Hears why a request brought no answer, which callers are not told. */
+  readonly onError: (error: unknown) => void
+}
+
+const MAX_ANSWER_BYTES = 64 * 1024
+const TIMEOUT_MS = 30_000
+
+/** A memory behind a URL: one POST for each result. */
+export function httpMemory({ url, token, egress = {}, onError }: HttpMemoryOptions): Memory {
+  const settings = { ...egress, ...leaveFor(url, egress) }
+  const headers = {
+    'content-type': 'application/json',
+    accept: 'application/json',
+    ...(token !== undefined && { 'x-service-token': token }),
+  }
+  return {
+    async store(note, signal) {
+      const body = Buffer.from(JSON.stringify(bodyOf(note)))
+      try {
+        const response = await guardedFetch(url, {
+          method: 'POST',
+          headers,
+          body,
+          settings,
+          ...(signal && { signal }),
+        })
+        return await idIn(response)
+      } catch (error) {
+        if (!(error instanceof EgressError)) throw error
+        onError(new Error(`the memory at ${new URL(url).host}: ${error.reason}`, { cause: error }))
+        throw new Fault(error.retryable ? 'MEMORY_UNAVAILABLE' : 'MEMORY_REFUSED')
+      }
+    },
+  }
+}
+
+/** The only place that is asked: it may be on this machine, and leads nowhere else. */
+function leaveFor(url: string, { allowed_private }: Partial<EgressSettings>): Partial<EgressSettings> {
+  const { protocol, hostname, port } = new URL(url)
+  return {
+    allow_http: protocol === 'http:',
+    allowed_ports: [Number(port || (protocol === 'https:' ? 443 : 80))],
+    allowed_private: [
+      ...(allowed_private ?? DEFAULT_EGRESS.allowed_private),
+      hostname.replace(/^\[|\]$/g, ''),
+    ],
+    max_redirects: 0,
+    max_bytes: MAX_ANSWER_BYTES,
+    total_timeout_ms: TIMEOUT_MS,
+  }
+}
+
+function bodyOf(note: MemoryNote): object {
+  return {
+    source_system: 'asyncgate',
+    dedupe_key: note.dedupe_key,
+    recipient_ai: note.principal_ai,
+    as_observation: note.kind === 'observation',
+    domain: note.domain,
+    [note.kind]: note.content,
+    metadata: {
+      task_id: note.task_id,
+      task_type: note.type,
+      completed_at: note.completed_at,
+      encoding: note.encoding,
+      media_type: note.media_type,
+      result_pointer: note.result_pointer,
+    },
+  }
+}
+
+/** 409 says that the memory has it already. */
+async function idIn(response: GuardedResponse): Promise<string | null> {
+  const { status } = response
+  const bytes = await response.bytes()
+  if (status === 409 || (status >= 200 && status < 300)) return idOf(bytes)
+  throw new Fault(status === 429 || status >= 500 ? 'MEMORY_UNAVAILABLE' : 'MEMORY_REFUSED', { status })
+}
+
+/** A memory may tell its id or not: the note is stored either way. */
+function idOf(bytes: Buffer): string | null {
+  let answer: unknown
+  try {
+    answer = JSON.parse(bytes.toString('utf8'))
+  } catch {
+    return null
+  }
+  if (typeof answer !== 'object' || answer === null) return null
+  const id = 'memory_id' in answer ? answer.memory_id : 'id' in answer ? answer.id : null
+  return typeof id === 'string' || typeof id === 'number' ? String(id) : null
+}

@@ -1,0 +1,73 @@
+import { describe, expect, test } from 'vitest'
+import {
+  asksForAttention,
+  INBOX_MARKS,
+  INBOX_TYPES,
+  type InboxItem,
+  type InboxMark,
+  isInInbox,
+  marked,
+  newItem,
+  stateOf,
+} from '../../src/core/inbox.ts'
+import { RECEIPT_TYPES } from '../../src/core/receipt.ts'
+
+const NOW = Date.UTC(2026, 0, 1)
+const bare = newItem(1, 'agent:alice', 7, NOW)
+const withMarks = (...marks: InboxMark[]) =>
+  marks.reduce<InboxItem>((item, mark, n) => marked(item, mark, NOW + n + 1), bare)
+
+test('only what asks for attention is for an inbox, never mere progress', () => {
+  expect(RECEIPT_TYPES.filter(asksForAttention)).toEqual(
+    RECEIPT_TYPES.filter((type) => INBOX_TYPES.includes(type)),
+  )
+  for (const type of ['task.assigned', 'task.accepted', 'task.progress', 'task.retry_scheduled'] as const) {
+    expect(asksForAttention(type)).toBe(false)
+  }
+})
+
+describe('a mark', () => {
+  test.each([
+    ['delivered', { delivered_at: NOW + 1, delivery_count: 1 }],
+    ['read', { read_at: NOW + 1 }],
+    ['fetched', { read_at: NOW + 1, fetched_at: NOW + 1 }],
+    ['promoted', { read_at: NOW + 1, promoted_at: NOW + 1 }],
+    ['archived', { archived_at: NOW + 1 }],
+  ] as const)('%s sets its time and what it implies', (mark, times) => {
+    expect(withMarks(mark)).toEqual({ ...bare, ...times })
+  })
+
+  test('stays as it was first set', () => {
+    for (const mark of INBOX_MARKS) {
+      if (mark === 'delivered') continue
+      const once = withMarks(mark)
+      expect(marked(once, mark, NOW + 99)).toBe(once)
+    }
+    expect(withMarks('read', 'fetched')).toMatchObject({ read_at: NOW + 1, fetched_at: NOW + 2 })
+  })
+
+  test('of a delivery counts each time until it is read, and keeps the first', () => {
+    expect(withMarks('delivered', 'delivered', 'delivered')).toMatchObject({
+      delivered_at: NOW + 1,
+      delivery_count: 3,
+    })
+    const read = withMarks('delivered', 'read')
+    expect(marked(read, 'delivered', NOW + 9)).toBe(read)
+    expect(withMarks('fetched', 'delivered')).toMatchObject({ delivered_at: NOW + 2, delivery_count: 1 })
+  })
+})
+
+test.each([
+  [[], 'unread', true],
+  [['delivered'], 'delivered', true],
+  [['delivered', 'read'], 'read', true],
+  [['fetched'], 'fetched', true],
+  [['fetched', 'delivered'], 'fetched', true],
+  [['fetched', 'promoted'], 'promoted', false],
+  [['promoted', 'archived'], 'promoted', false],
+  [['archived'], 'archived', false],
+  [['read', 'archived'], 'archived', false],
+] as const)('%j makes an item %s', (marks, state, waits) => {
+  expect(stateOf(withMarks(...marks))).toBe(state)
+  expect(isInInbox(withMarks(...marks))).toBe(waits)
+})
