@@ -1,0 +1,60 @@
+/**
+ * An agent that speaks MCP hands over work, does something else, and collects the result.
+ *
+ *   npm run examples -- 02
+ */
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
+import { task, worker } from 'asyncgate/worker'
+import { z } from 'zod'
+import { startGate } from '../gate.ts'
+
+const gate = await startGate()
+
+const count = task('count_words', {
+  input: z.object({ text: z.string() }),
+  run: ({ text }) => ({ words: text.split(/\s+/).filter((word) => word !== '').length }),
+})
+const counter = worker({ url: gate.url, tasks: [count], workerId: 'counter', logger: false })
+const stopped = counter.run()
+
+const agent = new Client({ name: 'example-agent', version: '1' })
+await agent.connect(new StreamableHTTPClientTransport(new URL(`${gate.url}/mcp`)))
+const { tools } = await agent.listTools()
+console.log(`1. The agent connects to ${gate.url}/mcp and finds ${tools.length} tools.`)
+
+/** Calls a tool as the agent alice, and gives the answer as an object. */
+async function call(name: string, input: object): Promise<Readonly<Record<string, unknown>>> {
+  const answer = await agent.callTool({ name, arguments: { principal_id: 'alice', ...input } })
+  if (answer.isError) throw new Error(JSON.stringify(answer.content))
+  return z.record(z.string(), z.unknown()).parse(answer.structuredContent)
+}
+
+const { task_id } = await call('asyncgate.create_task', {
+  type: 'count_words',
+  payload: { text: 'call now, fetch later' },
+  idempotency_key: 'example-1',
+})
+console.log(`2. create_task answers at once: task ${task_id}. The agent is free to do something else.`)
+
+const again = await call('asyncgate.create_task', {
+  type: 'count_words',
+  payload: { text: 'call now, fetch later' },
+  idempotency_key: 'example-1',
+})
+console.log(`3. Sent again by mistake, it is the same task: ${again.task_id === task_id}.`)
+if (again.task_id !== task_id) throw new Error('The work was taken on twice.')
+
+const waited = z
+  .object({ done: z.literal(true), status: z.string(), result: z.object({ result: z.unknown() }) })
+  .parse(await call('asyncgate.wait_for_task', { task_id, wait_seconds: 20 }))
+console.log(`4. wait_for_task: ${waited.status}, ${JSON.stringify(waited.result.result)}`)
+
+const { open_obligations } = z
+  .object({ open_obligations: z.array(z.unknown()) })
+  .parse(await call('asyncgate.list_open_obligations', {}))
+console.log(`5. list_open_obligations: ${open_obligations.length} still owed to alice.`)
+
+await agent.close()
+counter.stop()
+await stopped
+await gate.stop()
