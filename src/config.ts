@@ -2,7 +2,16 @@ import { type Database, databaseOf } from './config/database.ts'
 import { type EngineValues, engineTable } from './config/engine.ts'
 import { detectInstanceId, type Machine, thisMachine } from './config/instance-id.ts'
 import type { LogLevel } from './config/kinds.ts'
+import {
+  type MailConfig,
+  type MailValues,
+  mailOf,
+  mailProblems,
+  mailRefusals,
+  mailTable,
+} from './config/mail.ts'
 import { refusals, warnings } from './config/refusals.ts'
+import { type ResultsValues, resultsProblems, resultsTable } from './config/results.ts'
 import { NAMES, shown, TABLE, type TableRow } from './config/rows.ts'
 import { type ServerValues, serverTable } from './config/server.ts'
 import { readEnvironment, readFile, type Source } from './config/sources.ts'
@@ -31,6 +40,9 @@ export interface Config {
   readonly settings: Settings
   readonly database: Database
   readonly logLevel: LogLevel
+  readonly results: ResultsValues
+  /** Null: no mail. */
+  readonly mail: MailConfig | null
   /** Why a server must not start with this, and what its operator should know. */
   readonly refusals: readonly string[]
   readonly warnings: readonly string[]
@@ -77,14 +89,24 @@ export function reportConfig(options: ConfigOptions): Report {
   const raw = Object.fromEntries(NAMES.map((name) => [name, find(sources, name)?.values.get(name)]))
   const server = serverTable.safeParse(raw)
   const engine = engineTable.safeParse(raw)
-  const issues = [...(server.error?.issues ?? []), ...(engine.error?.issues ?? [])]
+  const mail = mailTable.safeParse(raw)
+  const results = resultsTable.safeParse(raw)
+  const issues = [server, engine, results, mail].flatMap((table) => table.error?.issues ?? [])
   const problems = [
     ...file.problems,
     ...environment.problems,
     ...issues.map((issue) => describe(sources, String(issue.path[0]), issue.message)),
     ...(server.success && engine.success ? contradictions({ ...server.data, ...engine.data }, isGiven) : []),
+    ...(mail.success ? mailProblems(mail.data) : []),
+    ...(results.success ? resultsProblems(results.data, isGiven('mail_from')) : []),
   ]
-  const values: Readonly<Record<string, unknown>> = { ...raw, ...server.data, ...engine.data }
+  const values: Readonly<Record<string, unknown>> = {
+    ...raw,
+    ...server.data,
+    ...engine.data,
+    ...results.data,
+    ...mail.data,
+  }
   return {
     lines: TABLE.map((row) => ({
       ...row,
@@ -95,13 +117,22 @@ export function reportConfig(options: ConfigOptions): Report {
     notices: [...file.notices, ...environment.notices],
     ...(server.success &&
       engine.success &&
+      results.success &&
+      mail.success &&
       problems.length === 0 && {
-        config: assemble(server.data, engine.data, isGiven('instance_id')),
+        config: assemble(server.data, engine.data, results.data, mail.data, isGiven('instance_id')),
       }),
   }
 }
 
-function assemble(server: ServerValues, engine: EngineValues, idIsGiven: boolean): Config {
+function assemble(
+  server: ServerValues,
+  engine: EngineValues,
+  results: ResultsValues,
+  mailValues: MailValues,
+  idIsGiven: boolean,
+): Config {
+  const mail = mailOf(mailValues)
   const { escalation_targets, escalation_lease_expiry_class } = server
   const target = escalation_targets.find((candidate) => candidate.class === escalation_lease_expiry_class)
   return {
@@ -109,7 +140,9 @@ function assemble(server: ServerValues, engine: EngineValues, idIsGiven: boolean
     settings: { ...engine, escalation_target: engine.escalation_target ?? target?.to ?? null },
     database: databaseOf(server.database_url),
     logLevel: server.debug ? 'debug' : server.log_level,
-    refusals: refusals(server, { id: engine.instance_id, given: idIsGiven }),
+    results,
+    mail,
+    refusals: [...refusals(server, { id: engine.instance_id, given: idIsGiven }), ...mailRefusals(mail)],
     warnings: warnings(server),
   }
 }

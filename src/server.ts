@@ -3,6 +3,7 @@ import type { AddressInfo, Server } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Authenticator } from './auth/credential.ts'
 import type { Gate } from './gate/gate.ts'
+import type { InboundMail } from './gate/mail.ts'
 import { App } from './http/app.ts'
 import { answerClientError, closeConnections } from './http/connections.ts'
 import type { Context } from './http/context.ts'
@@ -25,8 +26,12 @@ export interface ServerOptions {
   readonly logger?: Logger
   /** How long it still listens once it is to close, so that whoever asks hears that it is not ready. */
   readonly drainMs?: number
+  /** How long a request that is under way to it then has to arrive. */
+  readonly graceMs?: number
   /** Answers /mcp, whatever the method. */
   readonly mcp?: (request: IncomingMessage, response: ServerResponse) => Promise<void>
+  /** Takes mail that providers bring. */
+  readonly inboundMail?: InboundMail | undefined
 }
 
 export interface RunningServer {
@@ -41,22 +46,27 @@ const DRAIN_MS = 500
 /** Longer than the usual idle time of a client's pool, so that the client closes first. */
 const KEEP_ALIVE_MS = 75_000
 
-/** A request must have arrived by then; slow senders hold no connection for long. */
-const REQUEST_TIMEOUT_MS = 60_000
+/** The head of a request must have arrived by then. Whoever reads a body has his own limit: uploads take long. */
+const HEADERS_TIMEOUT_MS = 60_000
 
 export async function startServer(options: ServerOptions): Promise<RunningServer> {
-  const { gate, authenticator, guard, maxBodyBytes, host = '127.0.0.1', port = 0, mcp } = options
+  const { gate, authenticator, guard, maxBodyBytes, host = '127.0.0.1', port = 0, mcp, inboundMail } = options
   const logger = options.logger ?? createLogger('silent')
   const held = new Held()
   const streams = new EventStreams()
   const metrics = new Metrics(gate)
   const context: Context = { gate, authenticator, guard, maxBodyBytes, held, metrics }
   const app = new App(context, logger, (self) =>
-    allRoutes(context, streams, { isStopping: () => self.isStopping, ...(mcp && { mcp }) }),
+    allRoutes(context, streams, {
+      isStopping: () => self.isStopping,
+      ...(mcp && { mcp }),
+      ...(inboundMail && { inboundMail }),
+    }),
   )
   const server = createServer((request, response) => app.handle(request, response))
   server.keepAliveTimeout = KEEP_ALIVE_MS
-  server.requestTimeout = REQUEST_TIMEOUT_MS
+  server.headersTimeout = HEADERS_TIMEOUT_MS
+  server.requestTimeout = 0
   server.on('clientError', answerClientError)
   await listen(server, host, port)
   const address = server.address() as AddressInfo
@@ -71,7 +81,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
       held.stop()
       streams.stop()
     }
-    await closeConnections(server, release, () => app.idle())
+    await closeConnections(server, release, () => app.idle(), options.graceMs)
     metrics.close()
     logger.flush()
   }

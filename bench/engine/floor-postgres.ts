@@ -1,4 +1,5 @@
 import pg from 'pg'
+import { asksForAttention } from '../../dist/core/inbox.js'
 import {
   assignments,
   list,
@@ -10,6 +11,7 @@ import {
 import {
   CHANGING,
   DONE,
+  FILED,
   OBLIGATION,
   OPEN,
   PARENT,
@@ -33,6 +35,7 @@ const SQL = {
   done: `INSERT INTO tasks_done (${list(DONE)}) SELECT * FROM ${rowsOf(DONE)}`,
   receipts: `INSERT INTO receipts (${list(RECEIPT)}) SELECT * FROM ${rowsOf(RECEIPT)}`,
   parents: `INSERT INTO receipt_parents (${list(PARENT)}) SELECT * FROM ${rowsOf(PARENT)}`,
+  items: `INSERT INTO inbox (${list(FILED)}) SELECT * FROM ${rowsOf(FILED)}`,
   opened: `INSERT INTO open_obligations (${list(OBLIGATION)}) SELECT * FROM ${rowsOf(OBLIGATION)}`,
   closed: `DELETE FROM open_obligations o USING ${rowsOf(OBLIGATION_KEY)}
     WHERE o.tenant = x.tenant AND o.principal = x.principal AND o.seq = x.seq`,
@@ -112,6 +115,13 @@ export async function floorPostgres(
       'parents',
       PARENT,
       receipts.flatMap(({ seq, parents }) => parents.map((parent) => ({ tenant, child: seq, parent }))),
+    )
+    send(
+      'items',
+      FILED,
+      receipts
+        .filter(({ receipt_type }) => asksForAttention(receipt_type))
+        .map(({ to, seq, created_at }) => ({ tenant, principal: to, seq, created_at })),
     )
     sent.push(client.query(`UPDATE tenants SET seq = ${batch.lastSeq} WHERE tenant = 1`))
     sent.push(client.query('COMMIT'))

@@ -1,3 +1,4 @@
+import { asksForAttention } from '../../dist/core/inbox.js'
 import { CHANGING_COLUMNS, DONE_COLUMNS, doneRow, OPEN_COLUMNS, openRow } from '../../dist/store/rows.js'
 import { openWriter, type Value } from '../../dist/store/sqlite/database.js'
 import { RECEIPT_COLUMNS, SPEC_COLUMNS } from '../../dist/store/sqlite/lookup.js'
@@ -18,6 +19,7 @@ export async function floorSqlite(
   const insertSpec = insert('task_specs', SPEC_COLUMNS)
   const insertReceipt = insert('receipts', RECEIPT_COLUMNS)
   const insertParent = insert('receipt_parents', ['tenant', 'child', 'parent'])
+  const insertItem = insert('inbox', ['tenant', 'principal', 'seq', 'created_at'])
   const insertObligation = insert('open_obligations', ['tenant', 'principal', 'seq', 'task_id'])
   const deleteObligation = database.prepare(
     'DELETE FROM open_obligations WHERE tenant = ? AND principal = ? AND seq = ?',
@@ -76,6 +78,7 @@ export async function floorSqlite(
           r.instance,
         )
         for (const parent of r.parents) insertParent.run(1, r.seq, parent)
+        if (asksForAttention(r.receipt_type)) insertItem.run(1, r.to, r.seq, r.created_at)
       }
     }
     updateTenant.run(batch.lastSeq, Date.now())

@@ -59,6 +59,21 @@ export function callerOf(
   return { caller, input: without(fields, operation, IDENTITY_FIELDS) }
 }
 
+/** The fields that say who calls, and the rest. A name that `isOwn` claims never says who calls. */
+export function splitIdentity(
+  fields: Fields,
+  isOwn: (name: string) => boolean,
+): { identity: Fields; rest: Fields } {
+  const identity: Record<string, unknown> = {}
+  const rest: Record<string, unknown> = {}
+  for (const [name, value] of Object.entries(fields)) {
+    const isIdentity = IDENTITY_FIELDS.some((field) => field === name) && !isOwn(name)
+    if (isIdentity) identity[name] = value
+    else rest[name] = value
+  }
+  return { identity, rest }
+}
+
 /** A call about many leases has the worker in its items; beside them it only says who calls. */
 function isLabel(name: string, { actor, input }: Called): boolean {
   return name === 'worker_id' && actor === 'worker' && !('worker_id' in input.shape)

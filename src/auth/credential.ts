@@ -22,7 +22,8 @@ export interface AuthHeaders {
   readonly 'x-api-key'?: string | string[] | undefined
 }
 
-const DEFAULT_TENANT = 'default'
+/** Whoever holds the shared key. */
+export const DEFAULT_TENANT = 'default'
 const BEARER = /^Bearer +(\S+) *$/i
 
 /** Tells who a request comes from, or refuses it. */

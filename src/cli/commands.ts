@@ -54,6 +54,41 @@ export const COMMANDS: readonly Entry[] = [
     load: async () => (await import('./tasks-retry.ts')).tasksRetry,
   },
   {
+    name: 'scheduler',
+    summary: 'keep schedules, and create their tasks on time',
+    load: async () => (await import('./scheduler.ts')).scheduler,
+  },
+  {
+    name: 'schedules list',
+    summary: 'list your schedules',
+    load: async () => (await import('./schedules-list.ts')).schedulesList,
+  },
+  {
+    name: 'schedules show',
+    summary: 'show a schedule and its last runs',
+    load: async () => (await import('./schedules-show.ts')).schedulesShow,
+  },
+  {
+    name: 'schedules create',
+    summary: 'ask for a task at every interval, or by a cron expression',
+    load: async () => (await import('./schedules-create.ts')).schedulesCreate,
+  },
+  {
+    name: 'schedules pause',
+    summary: 'let a schedule rest',
+    load: async () => (await import('./schedules-change.ts')).schedulesPause,
+  },
+  {
+    name: 'schedules resume',
+    summary: 'let a schedule go on',
+    load: async () => (await import('./schedules-change.ts')).schedulesResume,
+  },
+  {
+    name: 'schedules delete',
+    summary: 'end a schedule for good',
+    load: async () => (await import('./schedules-change.ts')).schedulesDelete,
+  },
+  {
     name: 'receipts',
     summary: 'list receipts, oldest first',
     load: async () => (await import('./receipts.ts')).receipts,
@@ -64,9 +99,69 @@ export const COMMANDS: readonly Entry[] = [
     load: async () => (await import('./obligations.ts')).obligations,
   },
   {
+    name: 'worker',
+    summary: 'do echo, sleep_then_return, http_get and command.execute tasks',
+    load: async () => (await import('./worker.ts')).worker,
+  },
+  {
     name: 'workers',
-    summary: 'list the workers that hold leases now',
+    summary: 'list the workers and what they do',
     load: async () => (await import('./workers.ts')).workers,
+  },
+  {
+    name: 'workers drain',
+    summary: 'tell a worker to finish what it holds and stop',
+    load: async () => (await import('./workers-drain.ts')).workersDrain,
+  },
+  {
+    name: 'workers undrain',
+    summary: 'let a worker that was told to stop go on',
+    load: async () => (await import('./workers-drain.ts')).workersUndrain,
+  },
+  {
+    name: 'types list',
+    summary: 'list the registered task types',
+    load: async () => (await import('./types-list.ts')).typesList,
+  },
+  {
+    name: 'types show',
+    summary: 'show all that is registered about a task type',
+    load: async () => (await import('./types-show.ts')).typesShow,
+  },
+  {
+    name: 'types register',
+    summary: 'register the task types of a file',
+    load: async () => (await import('./types-register.ts')).typesRegister,
+  },
+  {
+    name: 'types remove',
+    summary: 'forget what was registered about a task type',
+    load: async () => (await import('./types-change.ts')).typesRemove,
+  },
+  {
+    name: 'types enable',
+    summary: 'take tasks of a type again',
+    load: async () => (await import('./types-change.ts')).typesEnable,
+  },
+  {
+    name: 'types disable',
+    summary: 'refuse new tasks of a type',
+    load: async () => (await import('./types-change.ts')).typesDisable,
+  },
+  {
+    name: 'emails list',
+    summary: 'list mails, oldest first',
+    load: async () => (await import('./emails-list.ts')).emailsList,
+  },
+  {
+    name: 'emails show',
+    summary: 'show a mail and what became of it',
+    load: async () => (await import('./emails-show.ts')).emailsShow,
+  },
+  {
+    name: 'emails retry',
+    summary: 'send a mail again that has failed',
+    load: async () => (await import('./emails-retry.ts')).emailsRetry,
   },
   {
     name: 'tail',

@@ -1,11 +1,12 @@
 import { withoutPassword } from '../config/database.ts'
 import { type Config, loadConfig } from '../config.ts'
+import { worker } from '../sdk/worker.ts'
+import { echo } from '../workers/echo.ts'
 import { command } from './command.ts'
-import { startEchoWorker } from './echo-worker.ts'
 import { CliError, EXIT } from './exit.ts'
 import { addToClaude } from './mcp-config.ts'
 import { type Output, paint, warn } from './output.ts'
-import { serveUntilStopped } from './server-process.ts'
+import { type Companion, serveUntilStopped } from './server-process.ts'
 import { LISTEN_OPTIONS, listenFlags, SETTINGS_OPTIONS, settingsFlags } from './settings-options.ts'
 
 export const dev = command({
@@ -35,13 +36,29 @@ export const dev = command({
     }
     for (const notice of config.notices) warn(notice)
     const hasEcho = input.flag('demo')
-    await serveUntilStopped(config, output, ({ url, gate }) => {
+    await serveUntilStopped(config, output, ({ url }) => {
       introduce(output, config, url, hasEcho)
-      return hasEcho ? startEchoWorker(gate) : undefined
+      return hasEcho ? startEchoWorker(url, config.server.api_key) : undefined
     })
     return undefined
   },
 })
+
+/** The server is told to stop by the same signals, and stops it first. */
+function startEchoWorker(url: string, key: string | null): Companion {
+  const echoing = worker({
+    url,
+    ...(key !== null && { key }),
+    tasks: [echo],
+    workerId: 'echo',
+    concurrency: 10,
+    stopSeconds: 1,
+    signals: false,
+    logger: false,
+  })
+  echoing.run().catch((error: unknown) => warn(`The echo worker has ended: ${error}`))
+  return echoing
+}
 
 function introduce(output: Output, { server }: Config, url: string, hasEcho: boolean): void {
   if (server.allow_insecure_dev) {

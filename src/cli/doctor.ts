@@ -2,10 +2,11 @@ import { type Config, reportConfig } from '../config.ts'
 import { command } from './command.ts'
 import { checkClock, checkDatabase, checkDriver } from './doctor-database.ts'
 import { checkNode, checkPort, healthyServer } from './doctor-machine.ts'
-import { EXIT } from './exit.ts'
+import { CliError, EXIT } from './exit.ts'
 import type { Finding } from './finding.ts'
 import { type Output, ProgressLine, paint } from './output.ts'
 import { LISTEN_OPTIONS, listenFlags, SETTINGS_OPTIONS, settingsFlags } from './settings-options.ts'
+import { readTypesFile } from './types-file.ts'
 
 export const doctor = command({
   name: 'doctor',
@@ -19,6 +20,7 @@ export const doctor = command({
     const findings = [
       checkNode(),
       ...checkSettings(report.problems, report.config),
+      ...(report.config === undefined ? [] : await checkTypesFile(report.config)),
       ...(report.config === undefined ? [] : await checkSurroundings(report.config)),
     ]
     const ok = findings.every((finding) => finding.ok)
@@ -36,6 +38,18 @@ function checkSettings(problems: readonly string[], config: Config | undefined):
   if (wrong.length === 0) return [{ check: 'settings', ok: true, detail: 'valid' }]
   const fix = 'Correct it; "asyncgate config" shows where each setting comes from.'
   return wrong.map((detail) => ({ check: 'settings', ok: false, detail, fix }))
+}
+
+async function checkTypesFile({ server }: Config): Promise<Finding[]> {
+  if (server.task_types_file === null) return []
+  const check = 'types'
+  try {
+    const types = await readTypesFile(server.task_types_file)
+    return [{ check, ok: true, detail: `${types.length} in ${server.task_types_file}` }]
+  } catch (error) {
+    if (!(error instanceof CliError)) throw error
+    return [{ check, ok: false, detail: error.message, ...(error.hint !== undefined && { fix: error.hint }) }]
+  }
 }
 
 async function checkSurroundings({ database, server }: Config): Promise<Finding[]> {

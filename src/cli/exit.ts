@@ -7,7 +7,7 @@ export const EXIT_MEANINGS: readonly (readonly [ExitCode, string])[] = [
   [EXIT.ok, 'done'],
   [EXIT.failure, 'it failed, or what was waited for did not succeed'],
   [EXIT.usage, 'a command, option or value that is not valid'],
-  [EXIT.notFound, 'there is no such task or receipt'],
+  [EXIT.notFound, 'what was named does not exist'],
   [EXIT.refused, 'not allowed: no key, a wrong key, or not the role for it'],
   [EXIT.unreachable, 'the server does not answer'],
 ]

@@ -2,9 +2,12 @@ import { openGate } from '../gate/gate.ts'
 import { createLogger, logErrors } from '../http/log.ts'
 import { serveStdioMcp } from '../mcp/stdio.ts'
 import { command } from './command.ts'
+import { openMemory } from './open-memory.ts'
+import { openResults } from './open-results.ts'
 import { openStore } from './open-store.ts'
 import { configOf, SETTINGS_OPTIONS } from './settings-options.ts'
 import { stopRequested } from './signals.ts'
+import { readTypesFile, registerTypes } from './types-file.ts'
 
 export const mcp = command({
   name: 'mcp',
@@ -14,18 +17,33 @@ export const mcp = command({
     'A SQLite file has one server at a time. If "asyncgate dev" or "serve" has it, use the URL of that server\n' +
     'instead: "asyncgate mcp config" prints the settings.',
   async run(input) {
-    const { database, settings, server, logLevel } = configOf(input)
+    const config = configOf(input)
+    const { database, settings, server, logLevel, mail: mailConfig } = config
     const logger = createLogger(logLevel)
     const onError = logErrors(logger)
+    const types = server.task_types_file === null ? [] : await readTypesFile(server.task_types_file)
+    const store = await openStore(database)
+    const mail =
+      mailConfig && (await (await import('./email-service.ts')).openMail(mailConfig, store, logger))
     const gate = openGate({
-      store: await openStore(database),
+      store,
       settings,
       environment: server.env,
       onError,
+      results: await openResults(config, store, mail?.queue),
+      memory: await openMemory(config, onError),
+      ...(mail && { mail: mail.queue }),
     })
-    const served = serveStdioMcp(gate, { toolNames: server.mcp_tool_names, onError })
+    await mail?.start(gate)
+    await registerTypes(gate, types)
+    const served = serveStdioMcp(gate, {
+      toolNames: server.mcp_tool_names,
+      oldNames: server.legacy_tools,
+      onError,
+    })
     await Promise.race([new Promise((resolve) => process.stdin.once('close', resolve)), stopRequested()])
     await served.close()
+    await mail?.stop()
     await gate.close()
     logger.flush()
     return undefined

@@ -3,9 +3,13 @@ import type { Config } from '../config.ts'
 import { type Gate, openGate } from '../gate/gate.ts'
 import { type Logger, logErrors } from '../http/log.ts'
 import { createMcpEndpoint } from '../mcp/endpoint.ts'
-import { startServer } from '../server.ts'
+import { type ServerOptions, startServer } from '../server.ts'
+import type { Store } from '../store/store.ts'
 import { CliError, EXIT } from './exit.ts'
+import { openMemory } from './open-memory.ts'
+import { openResults } from './open-results.ts'
 import { openStore } from './open-store.ts'
+import { readTypesFile, registerTypes } from './types-file.ts'
 
 export interface OpenServer {
   readonly url: string
@@ -14,15 +18,32 @@ export interface OpenServer {
   close(): Promise<void>
 }
 
+export interface OpenOptions extends Pick<ServerOptions, 'drainMs' | 'graceMs'> {
+  /** Instead of the database of the settings. */
+  readonly store?: Store
+}
+
 /** Puts the parts together: store, gate, MCP and HTTP. */
-export async function openServer(config: Config, logger: Logger): Promise<OpenServer> {
-  const { host, port, max_body_bytes, mcp_fast_path, mcp_tool_names } = config.server
+export async function openServer(
+  config: Config,
+  logger: Logger,
+  { store, ...closing }: OpenOptions = {},
+): Promise<OpenServer> {
+  const { host, port, max_body_bytes, mcp_fast_path, mcp_tool_names, legacy_tools } = config.server
   const onError = logErrors(logger)
+  const file = config.server.task_types_file
+  const types = file === null ? [] : await readTypesFile(file)
+  const opened = store ?? (await openStore(config.database))
+  const mail =
+    config.mail && (await (await import('./email-service.ts')).openMail(config.mail, opened, logger))
   const gate = openGate({
-    store: await openStore(config.database),
+    store: opened,
     settings: config.settings,
     environment: config.server.env,
     onError,
+    results: await openResults(config, opened, mail?.queue),
+    memory: await openMemory(config, onError),
+    ...(mail && { mail: mail.queue }),
   })
   const shared = {
     gate,
@@ -33,21 +54,31 @@ export async function openServer(config: Config, logger: Logger): Promise<OpenSe
     },
     maxBodyBytes: max_body_bytes,
   }
-  const mcp = createMcpEndpoint({ ...shared, fastPath: mcp_fast_path, toolNames: mcp_tool_names, onError })
+  const mcp = createMcpEndpoint({
+    ...shared,
+    fastPath: mcp_fast_path,
+    toolNames: mcp_tool_names,
+    oldNames: legacy_tools,
+    onError,
+  })
   try {
     const handle = mcp.handle.bind(mcp)
-    const server = await startServer({ ...shared, host, port, logger, mcp: handle })
+    await registerTypes(gate, types)
+    const inboundMail = await mail?.start(gate)
+    const server = await startServer({ ...shared, ...closing, host, port, logger, mcp: handle, inboundMail })
     return {
       url: server.url,
       gate,
       async close() {
         // Waits end in both at once; whoever then asks again is answered within the server's grace.
         await Promise.all([server.close(), mcp.close()])
+        await mail?.stop()
         await gate.close()
       },
     }
   } catch (error) {
     await mcp.close()
+    await mail?.stop()
     await gate.close()
     throw cannotListen(error, host, port)
   }

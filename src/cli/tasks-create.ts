@@ -54,7 +54,8 @@ export const tasksCreate = command({
   },
 })
 
-function readPayload(given: string): unknown {
+/** JSON as an option gives it: the text itself, `@FILE`, or `-` for standard input. */
+export function readPayload(given: string): unknown {
   const source =
     given === '-' ? readInput('-', 0) : given.startsWith('@') ? readInput(given, given.slice(1)) : given
   try {

@@ -82,12 +82,32 @@ export const engineTable = z.object({
   max_payload_bytes: setting(
     whole(1, 256 * MIB),
     DEFAULTS.max_payload_bytes,
-    'Largest payload or result of a task.',
+    'Largest payload of a task, and largest result that it carries itself.',
+  ),
+  result_inline_max_bytes: setting(
+    whole(0, 256 * MIB),
+    DEFAULTS.result_inline_max_bytes,
+    'A larger result leaves its task for RESULTS_CHANNEL. Never more than MAX_PAYLOAD_BYTES.',
+  ),
+  result_max_bytes: setting(
+    whole(1, 64 * 1024 * MIB),
+    DEFAULTS.result_max_bytes,
+    'Largest result that the server puts into a channel, in one request or by upload.',
+  ),
+  allow_unknown_task_types: setting(
+    truth,
+    DEFAULTS.allow_unknown_task_types,
+    'Whether tasks may have a type that is not registered.',
   ),
   lease_sweep_interval_seconds: setting(
     whole(1, 3600),
     DEFAULTS.lease_sweep_interval_seconds,
     'How often lapsed leases, timeouts and delays are looked for.',
+  ),
+  worker_offline_seconds: setting(
+    seconds(1),
+    DEFAULTS.worker_offline_seconds,
+    'A worker without a lease that was not heard of for so long counts as offline.',
   ),
   progress_receipts: setting(
     truth,

@@ -59,12 +59,62 @@ export const hosts = list('host names, separated by commas', (item) => {
   return URL.canParse(url) && !/[/@]/.test(item) ? new URL(url).hostname : undefined
 })
 
+/** Ports that may be connected to. */
+export const ports: Kind<readonly number[] | 'any'> = {
+  form: 'port numbers, separated by commas, or any',
+  read(value) {
+    if (String(value).trim().toLowerCase() === 'any') return 'any'
+    const port = whole(1, 65_535)
+    const items: unknown[] = Array.isArray(value) ? value : String(value).split(',')
+    const found = items.map((item) => port.read(item))
+    return found.every((item) => item !== undefined) ? found : undefined
+  },
+}
+
+/** Places in a network: whoever uses them checks them. */
+export const places = list(
+  'host names, addresses or networks like 10.1.0.0/16, separated by commas',
+  (item) => (/^[\w.:-]+(\/\d{1,3})?$/.test(item) ? item : undefined),
+)
+
+export type Commands = Readonly<Record<string, string | readonly string[]>>
+
+export const commands: Kind<Commands> = {
+  form: 'names with the program of each, like {"count": "/usr/bin/wc -w"}',
+  read(value) {
+    const given = typeof value === 'string' ? fromJson(value) : value
+    if (typeof given !== 'object' || given === null || Array.isArray(given)) return undefined
+    const entries = Object.entries(given).map(([name, command]) => [name, wordsFrom(command)] as const)
+    return entries.every(hasWords) ? Object.fromEntries(entries) : undefined
+  },
+}
+
+function wordsFrom(command: unknown): string | readonly string[] | undefined {
+  if (typeof command === 'string') return command
+  return Array.isArray(command) ? command.map(String) : undefined
+}
+
+function hasWords(
+  entry: readonly [string, string | readonly string[] | undefined],
+): entry is readonly [string, string | readonly string[]] {
+  return entry[1] !== undefined
+}
+
+export const httpUrl: Kind<string> = {
+  form: 'a URL like https://files.example/results, without a password, query or fragment',
+  read(value) {
+    const url = typeof value === 'string' && URL.canParse(value) ? new URL(value) : undefined
+    const isPlain = url !== undefined && url.username + url.password + url.search + url.hash === ''
+    return isPlain && /^https?:$/.test(url.protocol) ? url.href : undefined
+  },
+}
+
 /** Origins as browsers write them. */
 export const origins = list('origins like https://app.example, separated by commas', (item) =>
   /^https?:\/\//i.test(item) && URL.canParse(item) ? new URL(item).origin : undefined,
 )
 
-function list(form: string, readItem: (item: string) => string | undefined): Kind<readonly string[]> {
+export function list(form: string, readItem: (item: string) => string | undefined): Kind<readonly string[]> {
   return {
     form,
     read(value) {

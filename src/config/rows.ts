@@ -1,5 +1,7 @@
 import { withoutPassword } from './database.ts'
 import { engineTable } from './engine.ts'
+import { mailTable } from './mail.ts'
+import { resultsTable } from './results.ts'
 import { serverTable } from './server.ts'
 import { type About, about } from './setting.ts'
 import { variableOf } from './sources.ts'
@@ -14,6 +16,8 @@ export interface TableRow extends About {
 export const TABLE: readonly TableRow[] = Object.entries({
   ...serverTable.shape,
   ...engineTable.shape,
+  ...resultsTable.shape,
+  ...mailTable.shape,
 }).map(([name, field]) => {
   const known = about.get(field)
   if (known === undefined) throw new Error(`The setting ${name} is not made by setting().`)

@@ -1,6 +1,20 @@
 import { z } from 'zod'
 import { databaseUrl } from './database.ts'
-import { hosts, logLevel, oneOf, origins, targets, text, truth, whole } from './kinds.ts'
+import {
+  type Commands,
+  commands,
+  hosts,
+  httpUrl,
+  logLevel,
+  oneOf,
+  origins,
+  places,
+  ports,
+  targets,
+  text,
+  truth,
+  whole,
+} from './kinds.ts'
 import { setting } from './setting.ts'
 
 const MIB = 1024 * 1024
@@ -64,6 +78,19 @@ export const serverTable = z.object({
     'dot',
     'How tools are listed: asyncgate.create_task or asyncgate_create_task. Both are always accepted.',
   ),
+  legacy_tools: setting(
+    truth,
+    false,
+    'Whether the agent tools are also there under their old names, such as queue_task; see docs/old-names.md.',
+  ),
+  memory_url: setting<string | null>(
+    httpUrl,
+    null,
+    'Where store_task_result_in_memory sends results. It may be a private address.',
+  ),
+  memory_token: setting<string | null>(text, null, 'Sent to MEMORY_URL as X-Service-Token.', {
+    secret: true,
+  }),
   escalation_targets: setting(
     targets,
     [],
@@ -73,6 +100,43 @@ export const serverTable = z.object({
     whole(0, 1000),
     1,
     'Which of ESCALATION_TARGETS hears of lapsed leases.',
+  ),
+  egress_allow_http: setting(
+    truth,
+    false,
+    'Whether a URL that a task or a result names may be http; otherwise it has to be https.',
+  ),
+  egress_ports: setting<readonly number[] | 'any' | null>(
+    ports,
+    null,
+    'Ports that such a URL may have. If unset: 443, and 80 with EGRESS_ALLOW_HTTP.',
+  ),
+  egress_private: setting(
+    places,
+    NONE,
+    'Where such a URL may lead though it is not public: nowhere, unless it is in this list.',
+  ),
+  egress_max_bytes: setting(
+    whole(1),
+    5 * MIB,
+    'Most that http_get takes from such a URL, after decompression.',
+  ),
+  commands: setting<Commands>(
+    commands,
+    {},
+    'Programs that "asyncgate worker" runs for tasks of type command.execute; with ... at the end a task may add arguments.',
+  ),
+  command_folder: setting(text, '.asyncgate/commands', 'Where these programs run and put their files.'),
+  command_timeout_seconds: setting(whole(1, 24 * 3600), 300, 'Longest that such a program may run.'),
+  scheduler_db: setting(
+    text,
+    '.asyncgate/scheduler.db',
+    'Where "asyncgate scheduler" keeps its schedules: a SQLite file of its own.',
+  ),
+  task_types_file: setting<string | null>(
+    text,
+    null,
+    'Task types that the server registers when it starts: a list in YAML or JSON.',
   ),
   url: setting(text, DEFAULT_URL, 'The server that client commands of the CLI talk to.'),
 })

@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto'
+import { isPointer } from './artifact.ts'
 import { type CanonicalJson, canonical } from './json.ts'
 import type { Evidence } from './locatability.ts'
 import { isWithinLimit } from './receipt.ts'
@@ -21,16 +22,22 @@ export function body(members: Readonly<Record<string, CanonicalJson | null>>): C
   return assemble({ schema_version: SCHEMA_VERSION, ...members })
 }
 
+/** What an agent does to get a result that it is only shown the place of. */
+export function howToRetrieve(task_id: string) {
+  return { operation: 'fetch_task_result', task_id, download: `/v1/tasks/${task_id}/result` } as const
+}
+
 /**
  * A body with a result. It travels in its receipt while both fit; a larger one stays on the task, and the receipt
- * carries its hash and says how to get it.
+ * carries its hash and says how to get it. Of a result that is in a channel the pointer travels.
  */
 export function bodyWithResult(
   task_id: string,
   result: CanonicalJson | null,
-  members: Readonly<Record<string, CanonicalJson | null>>,
+  members: ResultMembers,
 ): CanonicalJson {
-  const whole = body({ how_to_retrieve: null, result_payload: result, ...members })
+  const elsewhere = isPointer(result, members.artifacts) ? canonical(howToRetrieve(task_id)) : null
+  const whole = body({ how_to_retrieve: elsewhere, result_payload: result, ...members })
   if (isWithinLimit(whole)) return whole
   return body({
     how_to_retrieve: canonical({ operation: 'get_task', task_id }),
@@ -39,6 +46,8 @@ export function bodyWithResult(
     ...members,
   })
 }
+
+type ResultMembers = Readonly<Record<string, CanonicalJson | null>> & Pick<Evidence, 'artifacts'>
 
 /** The word to the owner that a task has ended. */
 export function resultReadyBody(

@@ -1,3 +1,5 @@
+import type { Fault } from './errors.ts'
+import type { InboxItem, InboxMark } from './inbox.ts'
 import type { CanonicalJson } from './json.ts'
 import type { Evidence } from './locatability.ts'
 import type { Wanted } from './matching.ts'
@@ -37,6 +39,8 @@ export interface Create extends TenantCommand {
   readonly input: CanonicalJson
   /** Body of its task.assigned receipt. */
   readonly contract: CanonicalJson
+  /** Why no task is made of it, unless there is one under its key already. */
+  readonly refusal?: Fault | undefined
 }
 
 export interface Claim extends TenantCommand, Wanted {
@@ -101,12 +105,55 @@ export interface Acknowledge extends TenantCommand {
   readonly role: Role
 }
 
+/**
+ * A scheduler took on a schedule that a task asked for, or ended one. A schedule has the id of the task that asked
+ * for it.
+ */
+export interface RecordSchedule extends TenantCommand, LeaseClaim {
+  readonly verb: 'record_schedule'
+  readonly event: 'created' | 'deleted'
+  readonly schedule_id: string
+  /** The seq of the task.assigned of the task that asked for the schedule. */
+  readonly asked: number
+  /** The seq of its schedule.created; null if there was none when we looked. */
+  readonly created: number | null
+  /** What the schedule is, in the words of the scheduler. */
+  readonly schedule: CanonicalJson
+}
+
+/** A scheduler could not carry out the run of `next_run_at` for a long time. */
+export interface ReportStale extends TenantCommand {
+  readonly verb: 'report_stale'
+  readonly by: PrincipalKey
+  readonly role: Role
+  readonly schedule_id: string
+  readonly asked: number
+  readonly created: number
+  readonly next_run_at: number
+  readonly reason: string | null
+}
+
 /** A principal reports in: its relationship is noted, and the receipts it was handed count as delivered. */
 export interface Greet extends TenantCommand {
   readonly verb: 'greet'
   readonly principal: PrincipalKey
   readonly instance_id: string | null
   readonly delivered: readonly number[]
+}
+
+/** Which items of whose inboxes. */
+export interface ItemRef {
+  readonly principal: PrincipalKey
+  readonly seq: number
+}
+
+/** Somebody was handed items, or says what became of them. */
+export interface MarkInbox extends TenantCommand {
+  readonly verb: 'mark'
+  readonly by: PrincipalKey
+  readonly role: Role
+  readonly as: InboxMark
+  readonly items: readonly ItemRef[]
 }
 
 export type Command =
@@ -121,7 +168,10 @@ export type Command =
   | Cancel
   | Wake
   | Acknowledge
+  | RecordSchedule
+  | ReportStale
   | Greet
+  | MarkInbox
 
 export interface Granted {
   readonly task: QueuedTask
@@ -151,7 +201,10 @@ export interface Answers {
   cancel: { ok: boolean; status: Status }
   wake: { status: Status | null }
   acknowledge: { seq: number }
+  record_schedule: { seq: number }
+  report_stale: { seq: number }
   greet: Relationship
+  mark: { items: readonly InboxItem[] }
 }
 
 export type AnswerTo<C extends Command> = Answers[C['verb']]

@@ -1,5 +1,6 @@
 import type { Relationship } from './command.ts'
 import type { Fault } from './errors.ts'
+import { asksForAttention, type InboxItem, newItem } from './inbox.ts'
 import type { CanonicalJson } from './json.ts'
 import type { PrincipalKey } from './principal.ts'
 import { checkReceipt, type Receipt, type ReceiptType, receiptHash, type Statement } from './receipt.ts'
@@ -24,7 +25,10 @@ export interface Decision<Answer> {
   readonly closed: readonly Obligation[]
   readonly progress: ProgressEntry | null
   readonly relationship: Relationship | null
-  readonly delivered: readonly number[]
+  /** Receipts that come into inboxes. */
+  readonly filed: readonly InboxItem[]
+  /** Items of inboxes whose marks have changed. */
+  readonly marked: readonly InboxItem[]
 }
 
 interface ReceiptDraft {
@@ -33,11 +37,14 @@ interface ReceiptDraft {
   readonly to: PrincipalKey
   readonly task_id?: string
   readonly lease_id?: string | null
+  readonly schedule_id?: string
   readonly parents?: readonly number[]
   readonly body: CanonicalJson
   /** False for the one terminal receipt that may name no parent: a success that is not locatable. */
   readonly closes?: boolean
 }
+
+const NONE: InboxItem[] = []
 
 /** Collects a decision. It only ever adds, so a decision that throws has changed nothing. */
 export class Draft {
@@ -49,7 +56,9 @@ export class Draft {
   #spec: TaskSpec | null = null
   #progress: ProgressEntry | null = null
   #relationship: Relationship | null = null
-  #delivered: readonly number[] = []
+  // Most decisions touch no inbox.
+  #filed: InboxItem[] = NONE
+  #marked: InboxItem[] = NONE
 
   constructor(world: World) {
     this.world = world
@@ -76,16 +85,24 @@ export class Draft {
     this.#relationship = relationship
   }
 
-  delivered(seqs: readonly number[]): void {
-    this.#delivered = seqs
+  mark(item: InboxItem): void {
+    if (this.#marked === NONE) this.#marked = []
+    this.#marked.push(item)
   }
 
-  open(task: TaskCore): void {
-    this.#opened.push(...obligationsOf(task))
+  /** Puts a receipt into somebody's inbox. */
+  file(principal: PrincipalKey, seq: number): void {
+    if (this.#filed === NONE) this.#filed = []
+    this.#filed.push(newItem(this.world.tenant.tenant, principal, seq, this.world.now))
   }
 
-  close(task: TaskCore): void {
-    this.#closed.push(...obligationsOf(task))
+  /** Obliges somebody towards those for whom the task is done; by its assignment, unless said otherwise. */
+  open(task: TaskCore, seq: number = task.seq): void {
+    this.#opened.push(...obligationsOf(task, seq))
+  }
+
+  close(task: TaskCore, seq: number = task.seq): void {
+    this.#closed.push(...obligationsOf(task, seq))
   }
 
   /** Writes a receipt and returns its seq. */
@@ -98,7 +115,7 @@ export class Draft {
       to: draft.to,
       task_id: draft.task_id ?? null,
       lease_id: draft.lease_id ?? null,
-      schedule_id: null,
+      schedule_id: draft.schedule_id ?? null,
       parents: draft.parents ?? [],
       body: draft.body,
     }
@@ -112,6 +129,7 @@ export class Draft {
     }
     checkReceipt(receipt, seq - 1, draft.closes ?? true)
     this.#receipts.push(receipt)
+    if (asksForAttention(draft.type)) this.file(draft.to, seq)
     return seq
   }
 
@@ -134,14 +152,15 @@ export class Draft {
       closed: this.#closed,
       progress: this.#progress,
       relationship: this.#relationship,
-      delivered: this.#delivered,
+      filed: this.#filed,
+      marked: this.#marked,
     }
   }
 }
 
 /** The owner is owed, and the agent on whose behalf the owner acts, where that is another. */
-function obligationsOf(task: TaskCore): Obligation[] {
-  const { tenant, seq, task_id } = task
+function obligationsOf(task: TaskCore, seq: number): Obligation[] {
+  const { tenant, task_id } = task
   const owner: Obligation = { tenant, principal: task.owner, seq, task_id }
   const onBehalf: PrincipalKey = `agent:${task.principal_ai}`
   return onBehalf === task.owner ? [owner] : [owner, { tenant, principal: onBehalf, seq, task_id }]

@@ -49,6 +49,42 @@ export const ERRORS = {
     message: 'There is no such receipt.',
     hint: 'Check the receipt_id; list_receipts shows the receipts addressed to you.',
   },
+  SCHEDULE_NOT_FOUND: {
+    http: 404,
+    retryable: false,
+    message: 'There is no such schedule.',
+    hint: 'Check the schedule_id; a task of type schedule.list tells which schedules you have.',
+  },
+  TASK_TYPE_UNKNOWN: {
+    http: 404,
+    retryable: false,
+    message: 'There is no such task type.',
+    hint: 'Check the type; list_task_types shows those that are registered. An admin adds one with register_task_type.',
+  },
+  TASK_TYPE_DISABLED: {
+    http: 409,
+    retryable: false,
+    message: 'This task type is disabled.',
+    hint: 'No tasks of this type are taken at present. Ask an admin, who enables it with register_task_type.',
+  },
+  EMAIL_NOT_FOUND: {
+    http: 404,
+    retryable: false,
+    message: 'There is no such mail.',
+    hint: 'Check the email_id or task_id; list_emails shows the mails you sent and got.',
+  },
+  RECIPIENT_NOT_ALLOWED: {
+    http: 403,
+    retryable: false,
+    message: 'Mail may not be sent to this address.',
+    hint: 'Write to an agent of this gate, or have the operator add the address to ASYNCGATE_MAIL_RECIPIENTS.',
+  },
+  WORKER_NOT_FOUND: {
+    http: 404,
+    retryable: false,
+    message: 'There is no such worker.',
+    hint: 'Check the worker_id; list_workers shows the workers that have been heard of in the last day.',
+  },
   LEASE_INVALID_OR_EXPIRED: {
     http: 409,
     retryable: false,
@@ -84,6 +120,24 @@ export const ERRORS = {
     retryable: false,
     message: 'The task was completed with another result.',
     hint: 'The first result stands. Read it with get_task.',
+  },
+  RESULT_NOT_FOUND: {
+    http: 404,
+    retryable: false,
+    message: 'There is no result at this pointer.',
+    hint: 'It was archived, or never stored. Read the task with get_task: its status and artifacts say what there is.',
+  },
+  RESULT_CORRUPT: {
+    http: 502,
+    retryable: false,
+    message: 'The stored result is not what was written.',
+    hint: 'Do not use it. Tell the operator, and create the task again to have the work redone.',
+  },
+  CHANNEL_NOT_CONFIGURED: {
+    http: 404,
+    retryable: false,
+    message: 'This server does not use that result channel.',
+    hint: 'Fetch the result yourself by its pointer, or have the operator configure the channel in details.channel.',
   },
   PAYLOAD_TOO_LARGE: {
     http: 413,
@@ -133,6 +187,12 @@ export const ERRORS = {
     message: 'A parent receipt does not exist.',
     hint: 'Check caused_by_receipt_id; it must be a receipt of the same tenant.',
   },
+  NOT_CONFIGURED: {
+    http: 501,
+    retryable: false,
+    message: 'This server is not set up for this.',
+    hint: 'Have the operator set what details.settings names; docs/configuration.md explains each of them.',
+  },
   RATE_LIMIT_EXCEEDED: {
     http: 429,
     retryable: true,
@@ -144,6 +204,24 @@ export const ERRORS = {
     retryable: true,
     message: 'A quota of the tenant is used up.',
     hint: 'Wait until open tasks have finished, or ask the operator for a larger quota.',
+  },
+  MEMORY_REFUSED: {
+    http: 502,
+    retryable: false,
+    message: 'The memory did not take the result.',
+    hint: 'The result is still here: read it with fetch_task_result. Tell the operator of the memory; details.status is what it answered.',
+  },
+  MEMORY_UNAVAILABLE: {
+    http: 503,
+    retryable: true,
+    message: 'The memory does not answer.',
+    hint: 'Nothing was changed here. Send the request again after a short pause: the memory knows a result that it has.',
+  },
+  CHANNEL_UNAVAILABLE: {
+    http: 503,
+    retryable: true,
+    message: 'The storage of results does not answer.',
+    hint: 'Nothing was changed. Send the request again after a short pause.',
   },
   OVERLOADED: {
     http: 503,

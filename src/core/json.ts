@@ -18,7 +18,11 @@ export function canonical(value: unknown, path = ''): CanonicalJson {
 
 /** Canonical text no longer than `limit` bytes. */
 export function canonicalWithin(value: unknown, path: string, limit: number): CanonicalJson {
-  const text = canonical(value, path)
+  return within(canonical(value, path), path, limit)
+}
+
+/** The text, if it is no longer than `limit` bytes. */
+export function within(text: CanonicalJson, path: string, limit: number): CanonicalJson {
   if (text.length > limit || Buffer.byteLength(text) > limit) {
     throw new Fault('PAYLOAD_TOO_LARGE', { path, limit_bytes: limit })
   }

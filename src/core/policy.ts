@@ -11,6 +11,7 @@ const ALLOWED = {
   read: ['agent', 'worker', 'admin', 'system'],
   lease: ['worker', 'admin'],
   receipts: ['agent', 'worker', 'admin', 'system'],
+  manage: ['admin', 'system'],
 } as const satisfies Record<string, readonly Role[]>
 
 export type Permission = keyof typeof ALLOWED

@@ -81,6 +81,9 @@ export function receiptKey(receipt: Receipt): string | undefined {
         receipt.lease_id,
         receipt.parents.length > 0 ? 'closes' : 'open',
       ].join(' ')
+    case 'schedule.created':
+    case 'schedule.deleted':
+      return `${receipt.receipt_type} ${receipt.schedule_id}`
     default:
       return undefined
   }

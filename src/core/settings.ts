@@ -18,7 +18,14 @@ export interface Settings {
   readonly max_active_tasks: number
   readonly max_concurrent_leases: number
   readonly max_payload_bytes: number
+  /** A larger result leaves its task, where there is a channel to take it. */
+  readonly result_inline_max_bytes: number
+  /** The largest result that the gate puts into a channel. */
+  readonly result_max_bytes: number
+  /** Whether tasks may have a type that is not registered. */
+  readonly allow_unknown_task_types: boolean
   readonly lease_sweep_interval_seconds: number
+  readonly worker_offline_seconds: number
   readonly progress_receipts: boolean
   readonly escalation_enabled: boolean
   /** Who hears of an expired lease or exhausted retries; null is the owner of the task. */
@@ -45,7 +52,11 @@ export const DEFAULT_SETTINGS: Settings = {
   max_active_tasks: -1,
   max_concurrent_leases: -1,
   max_payload_bytes: 1024 * 1024,
+  result_inline_max_bytes: 1024 * 1024,
+  result_max_bytes: 5 * 1024 ** 3,
+  allow_unknown_task_types: true,
   lease_sweep_interval_seconds: 5,
+  worker_offline_seconds: 120,
   progress_receipts: true,
   escalation_enabled: false,
   escalation_target: null,

@@ -1,9 +1,10 @@
 import type { Relationship } from './command.ts'
 import type { Owner } from './fairness.ts'
 import type { Draw } from './ids.ts'
+import type { InboxItem } from './inbox.ts'
 import type { Wanted } from './matching.ts'
 import type { PrincipalKey } from './principal.ts'
-import type { Receipt } from './receipt.ts'
+import type { Receipt, ReceiptType } from './receipt.ts'
 import type { Settings } from './settings.ts'
 import type { QueuedTask, Task, TaskSpec } from './task.ts'
 
@@ -36,6 +37,9 @@ export interface World {
   /** The ready tasks that fit, in the order in which they are to be handed out. */
   ready(wanted: Wanted): Iterable<QueuedTask>
   receipt(seq: number): Receipt | undefined
+  /** The newest receipt of that type among those that name `parent`. */
+  child(parent: number, type: ReceiptType): Receipt | undefined
   acknowledgement(seq: number, by: PrincipalKey): number | undefined
   relationship(principal: PrincipalKey): Relationship | undefined
+  item(principal: PrincipalKey, seq: number): InboxItem | undefined
 }

@@ -147,9 +147,8 @@ export class Batch {
       marks: parts.flatMap((part) => part.marks),
       progress: worlds.flatMap((world) => world.newProgress),
       relationships: worlds.flatMap((world) => [...world.newRelationships.values()]),
-      delivered: worlds.flatMap((world) =>
-        world.delivered.map((seq) => ({ tenant: world.tenant.tenant, seq, at: world.now })),
-      ),
+      filed: worlds.flatMap((world) => world.filed),
+      marked: parts.flatMap((part) => part.marked),
       granted: this.#granted(),
       hints: worlds.map((world, i) => ({
         tenant: world.tenant.tenant,

@@ -9,15 +9,28 @@ import { CommitQueue, type QueueAnswer } from './commit-queue.ts'
 import { Cursors } from './cursor.ts'
 import { Directory } from './directory.ts'
 import { Events, taskEvent } from './events.ts'
+import { Fetches } from './inbox-fetches.ts'
+import type { Mail } from './mail.ts'
+import type { Memory } from './memory.ts'
+import type { ResultStore } from './results.ts'
 import { Sweeps } from './sweeps.ts'
+import { TaskTypes } from './task-types.ts'
+import { Uploads } from './uploads.ts'
 import { Wakeups } from './wakeups.ts'
+import { WorkerRegistry } from './worker-registry.ts'
 
 export interface EngineOptions {
   readonly store: Store
   readonly settings?: Partial<Settings>
+  /** Where results go that are too large for their task. Without it they are refused. */
+  readonly results?: ResultStore | undefined
   /** Where this runs, as clients are told: development, staging, production. */
   readonly environment?: string
   readonly draw?: Draw
+  /** Without it the operations about mail are refused. */
+  readonly mail?: Mail
+  /** Where results can be promoted to. */
+  readonly memory?: Memory | undefined
   /** Told of every failure that callers only see as a code. */
   readonly onError?: (error: unknown) => void
 }
@@ -27,11 +40,18 @@ export class Engine {
   readonly store: Store
   readonly settings: Settings
   readonly environment: string
+  readonly results: ResultStore | undefined
   readonly events: Events
   readonly directory = new Directory()
   readonly wakeups: Wakeups
   readonly sweeps: Sweeps
+  readonly uploads: Uploads
   readonly cursors: Cursors
+  readonly taskTypes: TaskTypes
+  readonly workers: WorkerRegistry
+  readonly fetches: Fetches
+  readonly mail: Mail | undefined
+  readonly memory: Memory | undefined
   readonly startedAt = Date.now()
   readonly #draw: Draw
   readonly #report: (error: unknown) => void
@@ -42,12 +62,19 @@ export class Engine {
     this.store = options.store
     this.settings = { ...DEFAULT_SETTINGS, ...options.settings }
     this.environment = options.environment ?? 'development'
+    this.results = options.results
+    this.mail = options.mail
+    this.memory = options.memory
     this.#draw = options.draw ?? cryptoDraw()
     this.#report = options.onError ?? (() => {})
     this.events = new Events(this.#report)
     this.cursors = new Cursors(() => this.store.secret())
     this.wakeups = new Wakeups(this)
     this.sweeps = new Sweeps(this)
+    this.uploads = new Uploads(this)
+    this.taskTypes = new TaskTypes(this)
+    this.workers = new WorkerRegistry(this)
+    this.fetches = new Fetches(this)
     this.#queue = new CommitQueue({
       store: this.store,
       limits: { commands: this.settings.max_pending_commands, bytes: this.settings.max_pending_bytes },
@@ -112,8 +139,14 @@ export class Engine {
   /** Stops the sweeps, lets waiting calls answer, and waits for commands under way. The store stays open. */
   async stop(): Promise<void> {
     await this.sweeps.stop()
+    await this.uploads.stop()
     this.wakeups.stop()
+    await Promise.all([this.taskTypes.stop(), this.workers.drains.stop()])
+    // Calls that waited for one of these go on now, and submit their commands.
+    await new Promise((resolve) => setImmediate(resolve))
+    await this.fetches.settled()
     await this.#queue.drained()
+    await this.workers.stop()
   }
 
   #batch(commands: readonly Command[]): Batch {

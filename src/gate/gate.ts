@@ -1,18 +1,29 @@
 import type { Caller } from '../core/principal.ts'
 import { Engine, type EngineOptions } from './engine.ts'
 import type { CommitListener, TaskListener } from './events.ts'
+import { fetchTaskEmail, getEmail, listEmails, retryEmail, sendEmail } from './mail-verbs.ts'
+import { activeTasks } from './reads/active-tasks.ts'
 import { bootstrap } from './reads/bootstrap.ts'
+import { fetchResult } from './reads/fetch-result.ts'
 import { type ChangeListener, follow } from './reads/follow.ts'
+import { getInboxItem } from './reads/get-inbox-item.ts'
 import { getProgress } from './reads/get-progress.ts'
-import { getTask } from './reads/get-task.ts'
+import { getTask, peekTask } from './reads/get-task.ts'
+import { inboxStats } from './reads/inbox-stats.ts'
 import { listLedger } from './reads/ledger.ts'
+import { listInbox } from './reads/list-inbox.ts'
 import { listTasks } from './reads/list-tasks.ts'
 import { listObligations } from './reads/obligations.ts'
 import { checkTerminator, getReceipt, listReceipts } from './reads/receipts.ts'
+import { openResult } from './reads/result.ts'
 import { getConfig, health } from './reads/server.ts'
 import { stats } from './reads/stats.ts'
+import { getTaskType, listTaskTypes, toolTypes } from './reads/task-types.ts'
 import { waitForTask } from './reads/wait-for-task.ts'
+import { listWorkers } from './reads/workers.ts'
+import type { ResultContent } from './results.ts'
 import { acknowledge } from './verbs/acknowledge.ts'
+import { archiveResult } from './verbs/archive-result.ts'
 import { cancel } from './verbs/cancel.ts'
 import { cancelMany } from './verbs/cancel-many.ts'
 import { claim } from './verbs/claim.ts'
@@ -20,13 +31,21 @@ import { complete } from './verbs/complete.ts'
 import { completeMany } from './verbs/complete-many.ts'
 import { create } from './verbs/create.ts'
 import { createMany } from './verbs/create-many.ts'
+import { drainWorker } from './verbs/drain-worker.ts'
 import { fail } from './verbs/fail.ts'
+import { markInbox } from './verbs/mark-inbox.ts'
 import { progress } from './verbs/progress.ts'
+import { promoteResult } from './verbs/promote-result.ts'
+import { recordSchedule, reportStale } from './verbs/record-schedule.ts'
+import { registerTaskType } from './verbs/register-task-type.ts'
+import { registerWorker, unregisterWorker, workerHeartbeat } from './verbs/register-worker.ts'
 import { release } from './verbs/release.ts'
+import { removeTaskType } from './verbs/remove-task-type.ts'
 import { renew } from './verbs/renew.ts'
 import { renewMany } from './verbs/renew-many.ts'
 import { retry } from './verbs/retry.ts'
 import { start } from './verbs/start.ts'
+import { uploadResult } from './verbs/upload-result.ts'
 
 export interface GateOptions extends EngineOptions {
   /** Whether to sweep by itself; on unless said otherwise. */
@@ -41,7 +60,10 @@ export type Gate = ReturnType<typeof openGate>
  */
 export function openGate(options: GateOptions) {
   const engine = new Engine(options)
-  if (options.sweeping ?? true) engine.sweeps.start()
+  if (options.sweeping ?? true) {
+    engine.sweeps.start()
+    engine.uploads.start()
+  }
   const verb =
     <Answer>(run: Verb<Answer>) =>
     (caller: Caller, input: unknown = {}, signal?: AbortSignal) =>
@@ -62,6 +84,17 @@ export function openGate(options: GateOptions) {
     cancelMany: verb(cancelMany),
     retry: verb(retry),
     acknowledge: verb(acknowledge),
+    fetchResult: verb(fetchResult),
+    archiveResult: verb(archiveResult),
+    /** The result of a task as a stream, wherever it is. */
+    openResult: verb(openResult),
+    /** Stores the result of a task that is being worked on. Resolves with the artifact to be named in complete. */
+    uploadResult: (caller: Caller, input: unknown, content: ResultContent) =>
+      uploadResult(engine, caller, input, content),
+    /** Removes uploads that no task uses; resolves with how many. */
+    sweepUploads: (now?: number) => engine.uploads.sweep(now),
+    recordSchedule: verb(recordSchedule),
+    reportStale: verb(reportStale),
     getTask: verb(getTask),
     getProgress: verb(getProgress),
     listTasks: verb(listTasks),
@@ -72,6 +105,31 @@ export function openGate(options: GateOptions) {
     checkTerminator: verb(checkTerminator),
     listObligations: verb(listObligations),
     bootstrap: verb(bootstrap),
+    listInbox: verb(listInbox),
+    getInboxItem: verb(getInboxItem),
+    markInbox: verb(markInbox),
+    inboxStats: verb(inboxStats),
+    promoteResult: verb(promoteResult),
+    peekTask: verb(peekTask),
+    activeTasks: verb(activeTasks),
+    registerTaskType: verb(registerTaskType),
+    getTaskType: verb(getTaskType),
+    listTaskTypes: verb(listTaskTypes),
+    removeTaskType: verb(removeTaskType),
+    registerWorker: verb(registerWorker),
+    workerHeartbeat: verb(workerHeartbeat),
+    unregisterWorker: verb(unregisterWorker),
+    listWorkers: verb(listWorkers),
+    drainWorker: verb(drainWorker),
+    /** The types of a tenant that are tools of their own. The same list as long as they are the same. */
+    toolTypes: (tenant: string) => toolTypes(engine, tenant),
+    /** Calls back when some tenant's tools are others. Returns the way to stop listening. */
+    onToolTypes: (listener: () => void) => engine.taskTypes.onTools(listener),
+    sendEmail: verb(sendEmail),
+    listEmails: verb(listEmails),
+    getEmail: verb(getEmail),
+    retryEmail: verb(retryEmail),
+    fetchTaskEmail: verb(fetchTaskEmail),
     getConfig: verb(getConfig),
     health: () => health(engine),
     settings: engine.settings,

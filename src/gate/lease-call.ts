@@ -17,6 +17,9 @@ export async function leaseCall(
 ): Promise<LeaseClaim & { tenant: number }> {
   checkRole(caller, 'lease')
   const { tenant } = await engine.tenant(caller.tenant)
+  const { drains } = engine.workers
+  // The answer may have to say that the worker is to stop.
+  if (drains.known(tenant) === undefined) await drains.load(tenant)
   return { tenant, task_id, lease_id, worker_id, holder: principalKey(caller.principal) }
 }
 

@@ -1,7 +1,8 @@
-import type { Claim, Command } from '../core/command.ts'
+import type { Claim, Command, RecordSchedule, ReportStale } from '../core/command.ts'
 import { EVERYONE } from '../core/fairness.ts'
+import type { InboxMark } from '../core/inbox.ts'
 import type { Settings } from '../core/settings.ts'
-import type { HeadRef, Need } from '../store/store.ts'
+import type { ChildRef, HeadRef, Need } from '../store/store.ts'
 import type { Directory } from './directory.ts'
 
 /** Ready tasks loaded per lane and batch at most. Claims that find the rest used up wait for the next batch. */
@@ -23,8 +24,10 @@ export function needOf(commands: readonly Command[], directory: Directory, setti
     lanes: [],
     due: [],
     receipts: [],
+    children: [],
     acknowledgements: [],
     relationships: [],
+    items: [],
   }
   const claims: Claim[] = []
   for (const command of commands) {
@@ -42,15 +45,33 @@ export function needOf(commands: readonly Command[], directory: Directory, setti
       case 'acknowledge':
         need.receipts.push({ tenant, seq: command.seq })
         need.acknowledgements.push({ tenant, seq: command.seq, by: command.by })
+        need.items.push({ tenant, principal: command.by, seq: command.seq })
+        break
+      case 'record_schedule':
+      case 'report_stale':
+        need.tasks.push({ tenant, task_id: command.schedule_id })
+        if (command.verb === 'record_schedule') need.tasks.push({ tenant, task_id: command.task_id })
+        need.children.push(...childrenOf(command))
         break
       case 'greet':
         need.relationships.push({ tenant, principal: command.principal })
+        for (const seq of command.delivered) {
+          need.items.push({ tenant, principal: command.principal, seq })
+        }
+        break
+      case 'mark':
+        for (const { principal, seq } of command.items) {
+          need.items.push({ tenant, principal, seq })
+          // What the gate marks by itself is known to be there; only what somebody names may be absent.
+          if (isNamed(command.as)) need.receipts.push({ tenant, seq })
+        }
         break
       default:
         need.tasks.push({ tenant, task_id: command.task_id })
     }
   }
   need.tasks = unique(need.tasks, (ref) => `${ref.tenant} ${ref.task_id}`)
+  need.items = unique(need.items, (ref) => `${ref.tenant} ${ref.seq} ${ref.principal}`)
   need.owners = unique(need.owners, (ref) => `${ref.tenant} ${ref.owner}`)
   need.heads = headsFor(claims, directory)
   need.due = [...new Set(claims.map((claim) => claim.tenant))].map((tenant) => ({
@@ -58,6 +79,17 @@ export function needOf(commands: readonly Command[], directory: Directory, setti
     limit: DUE_PER_BATCH,
   }))
   return need
+}
+
+/** What was recorded about a schedule. */
+function childrenOf({ tenant, asked, created }: RecordSchedule | ReportStale): ChildRef[] {
+  const opening: ChildRef = { tenant, parent: asked, receipt_type: 'schedule.created' }
+  if (created === null) return [opening]
+  return [
+    opening,
+    { tenant, parent: created, receipt_type: 'schedule.deleted' },
+    { tenant, parent: created, receipt_type: 'system.anomaly' },
+  ]
 }
 
 /** As many of each lane as all the claims together could take. */
@@ -71,6 +103,10 @@ export function headsFor(claims: readonly Claim[], directory: Directory): HeadRe
     }
   }
   return [...heads.values()]
+}
+
+function isNamed(mark: InboxMark): boolean {
+  return mark !== 'delivered' && mark !== 'fetched'
 }
 
 function unique<T>(items: readonly T[], name: (item: T) => string): T[] {

@@ -58,6 +58,10 @@ export const taskShape = z.object({
       error: json,
       artifacts: json,
       completed_at: time,
+      how_to_retrieve: z
+        .object({ operation: z.literal('fetch_task_result'), task_id: id, download: z.string() })
+        .optional()
+        .meta({ description: 'Present when result only says where the result is' }),
     })
     .optional()
     .meta({ description: 'Present when the task has ended' }),

@@ -3,9 +3,10 @@ import type { Decision, Obligation } from '../core/draft.ts'
 import { Fault } from '../core/errors.ts'
 import { EVERYONE, type Owner } from '../core/fairness.ts'
 import type { Draw } from '../core/ids.ts'
+import type { InboxItem } from '../core/inbox.ts'
 import { type Lane, laneName, MAX_LANES, MAX_POOLS, type Wanted } from '../core/matching.ts'
 import type { PrincipalKey } from '../core/principal.ts'
-import type { Receipt } from '../core/receipt.ts'
+import type { Receipt, ReceiptType } from '../core/receipt.ts'
 import type { Settings } from '../core/settings.ts'
 import {
   type DoneTask,
@@ -43,8 +44,10 @@ export class TenantWorld implements World {
   readonly #owners = new Map<string, Owner>()
   readonly #queues = new Map<number, ReadyQueue>()
   readonly #receipts = new Map<number, Receipt>()
+  readonly #children = new Map<string, Receipt>()
   readonly #acknowledgements = new Map<string, number>()
   readonly #relationships = new Map<PrincipalKey, Relationship>()
+  readonly #items = new Map<string, InboxItem>()
 
   readonly #stored = new Set<string>()
   readonly #changed = new Set<string>()
@@ -58,7 +61,8 @@ export class TenantWorld implements World {
   readonly newProgress: ProgressEntry[] = []
   readonly newOwners = new Map<string, Owner>()
   readonly newRelationships = new Map<PrincipalKey, Relationship>()
-  readonly delivered: number[] = []
+  readonly #marked = new Map<string, InboxItem>()
+  readonly filed: InboxItem[] = []
   /** How many tasks became ready, by lane. */
   readonly becameReady = new Map<number, number>()
 
@@ -80,10 +84,12 @@ export class TenantWorld implements World {
       this.#queues.set(head.lane, new ReadyQueue(lane, head))
     }
     for (const receipt of loaded.receipts) if (mine(receipt)) this.#receipts.set(receipt.seq, receipt)
+    for (const receipt of loaded.children) if (mine(receipt)) this.#follow(receipt)
     for (const row of loaded.acknowledgements) {
       if (mine(row)) this.#acknowledgements.set(`${row.seq} ${row.by}`, row.acknowledgement)
     }
     for (const row of loaded.relationships) if (mine(row)) this.#relationships.set(row.principal, row)
+    for (const item of loaded.items) if (mine(item)) this.#items.set(itemKey(item.principal, item.seq), item)
   }
 
   task(taskId: string): Task | undefined {
@@ -121,12 +127,22 @@ export class TenantWorld implements World {
     return this.#receipts.get(seq)
   }
 
+  child(parent: number, type: ReceiptType): Receipt | undefined {
+    return this.#children.get(`${parent} ${type}`)
+  }
+
   acknowledgement(seq: number, by: PrincipalKey): number | undefined {
     return this.#acknowledgements.get(`${seq} ${by}`)
   }
 
   relationship(principal: PrincipalKey): Relationship | undefined {
     return this.newRelationships.get(principal) ?? this.#relationships.get(principal)
+  }
+
+  item(principal: PrincipalKey, seq: number): InboxItem | undefined {
+    const key = itemKey(principal, seq)
+    const known = this.#marked.get(key) ?? this.#items.get(key)
+    return known ?? this.filed.find((item) => item.seq === seq && item.principal === principal)
   }
 
   /** Makes a decision part of the world that the next command sees. */
@@ -146,6 +162,7 @@ export class TenantWorld implements World {
       this.tenant.seq += decision.receipts.length
     }
     for (const receipt of decision.receipts) {
+      if (receipt.schedule_id !== null) this.#follow(receipt)
       if (receipt.receipt_type !== 'receipt.acknowledged') continue
       for (const parent of receipt.parents)
         this.#acknowledgements.set(`${parent} ${receipt.from}`, receipt.seq)
@@ -154,7 +171,8 @@ export class TenantWorld implements World {
     if (decision.relationship !== null) {
       this.newRelationships.set(decision.relationship.principal, decision.relationship)
     }
-    this.delivered.push(...decision.delivered)
+    if (decision.filed.length > 0) this.filed.push(...decision.filed)
+    for (const item of decision.marked) this.#marked.set(itemKey(item.principal, item.seq), item)
   }
 
   get newLanes(): Lane[] {
@@ -180,6 +198,7 @@ export class TenantWorld implements World {
       opened: [...this.#opened.values()],
       closed: this.#closed,
       marks: this.#marks(),
+      marked: [...this.#marked.values()],
     }
   }
 
@@ -187,6 +206,10 @@ export class TenantWorld implements World {
     if (this.#tasks.has(task.task_id)) return
     this.#tasks.set(task.task_id, task)
     this.#stored.add(isOpen(task) ? task.task_id : `done ${task.task_id}`)
+  }
+
+  #follow(receipt: Receipt): void {
+    for (const parent of receipt.parents) this.#children.set(`${parent} ${receipt.receipt_type}`, receipt)
   }
 
   #key(spec: TaskSpec): void {
@@ -277,6 +300,10 @@ function isHeld(task: Task | undefined): boolean {
 
 function obligationKey(obligation: Obligation): string {
   return `${obligation.seq} ${obligation.principal}`
+}
+
+function itemKey(principal: PrincipalKey, seq: number): string {
+  return `${seq} ${principal}`
 }
 
 /** NUL is refused in every text, so two different pairs never give one key. */

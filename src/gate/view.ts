@@ -1,3 +1,5 @@
+import { isPointer } from '../core/artifact.ts'
+import { howToRetrieve } from '../core/bodies.ts'
 import { receiptId } from '../core/ids.ts'
 import { type CanonicalJson, type Json, type JsonObject, parseCanonical } from '../core/json.ts'
 import { timeoutAt } from '../core/lease.ts'
@@ -66,6 +68,9 @@ function endingView(task: Task): Pick<TaskView, 'lease' | 'dead_letter' | 'resul
           error: parseOrNull(outcome.error),
           artifacts: parseOrNull(outcome.artifacts),
           completed_at: isoTime(outcome.completed_at),
+          ...(isPointer(outcome.result, outcome.artifacts) && {
+            how_to_retrieve: howToRetrieve(task.task_id),
+          }),
         },
       }
     }
@@ -78,7 +83,11 @@ export function progressView(entry: { at: number; progress: CanonicalJson }): Js
   return { ...members, updated_at: isoTime(entry.at) }
 }
 
-export function receiptView(tenant: TenantRef, receipt: Receipt, deliveredAt?: number): ReceiptView {
+export function receiptView(
+  tenant: TenantRef,
+  receipt: Receipt,
+  deliveredAt: number | null = null,
+): ReceiptView {
   return {
     receipt_id: receiptId(tenant.salt, receipt.seq),
     seq: receipt.seq,
@@ -94,7 +103,7 @@ export function receiptView(tenant: TenantRef, receipt: Receipt, deliveredAt?: n
     body: parseCanonical(receipt.body),
     hash: receipt.hash,
     asyncgate_instance: receipt.instance,
-    delivered_at: isoOrNull(deliveredAt ?? null),
+    delivered_at: isoOrNull(deliveredAt),
   }
 }
 

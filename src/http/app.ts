@@ -72,7 +72,7 @@ export class App {
     response.setHeader('Access-Control-Allow-Origin', request.headers.origin ?? '')
     response.setHeader('Access-Control-Expose-Headers', 'X-Request-Id, Retry-After')
     if (request.method !== 'OPTIONS') return false
-    response.setHeader('Access-Control-Allow-Methods', 'GET, POST')
+    response.setHeader('Access-Control-Allow-Methods', 'GET, POST, PUT')
     response.setHeader('Access-Control-Allow-Headers', 'Authorization, Content-Type, X-API-Key, X-Request-Id')
     response.setHeader('Access-Control-Max-Age', '600')
     exchange.empty(204)

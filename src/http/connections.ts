@@ -19,6 +19,7 @@ export async function closeConnections(
   server: Server,
   release: () => void,
   idle: () => Promise<void>,
+  graceMs: number = GRACE_MS,
 ): Promise<void> {
   // Right after the event loop has accepted what there was: whoever is not accepted by now is reset.
   await immediate()
@@ -26,10 +27,10 @@ export async function closeConnections(
   const closed = new Promise<void>((resolve) => NetServer.prototype.close.call(server, () => resolve()))
   release()
   const deadline = delay(DEADLINE_MS, undefined, { ref: false })
-  await Promise.race([closed, delay(GRACE_MS)])
+  await Promise.race([closed, delay(graceMs)])
   await Promise.race([idle(), deadline])
   server.closeIdleConnections()
-  await Promise.race([closed, delay(GRACE_MS, undefined, { ref: false })])
+  await Promise.race([closed, delay(graceMs, undefined, { ref: false })])
   server.closeAllConnections()
   server.close()
 }

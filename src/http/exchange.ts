@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
 import { ERRORS, type Fault } from '../core/errors.ts'
 
 /** What the log says of a request besides method, route, status and time. */
@@ -15,6 +17,15 @@ const SANE_ID = /^[\w.:+/=-]{1,128}$/
 
 /** A client that still sends gets this long to read the answer before it is cut off. */
 const LINGER_MS = 1000
+
+/** A client that takes nothing of a long body for so long has gone away. */
+const STALLED_MS = 120_000
+
+/** A body that comes in parts. */
+export interface Body {
+  readonly content: AsyncIterable<Uint8Array>
+  readonly headers: OutgoingHttpHeaders
+}
 
 /** One request and its answer. */
 export class Exchange {
@@ -47,6 +58,34 @@ export class Exchange {
   }
 
   send(status: number, type: string, text: string, headers: OutgoingHttpHeaders = {}): void {
+    this.#head(status, type, Buffer.byteLength(text), headers)
+    this.#end(text)
+  }
+
+  /**
+   * Sends a body as fast as the client takes it. Nothing is sent before its first part is there, so what fails at
+   * once is refused like anything else; what fails later breaks the connection before the body is complete.
+   */
+  async stream(status: number, type: string, size: number | undefined, body: Body): Promise<void> {
+    const { request, response } = this
+    const parts = body.content[Symbol.asyncIterator]()
+    const first = request.method === 'HEAD' ? undefined : await parts.next()
+    this.#head(status, type, size, body.headers)
+    if (first === undefined) {
+      response.end()
+      return
+    }
+    response.setTimeout(STALLED_MS, () => response.destroy())
+    try {
+      await pipeline(Readable.from(resumed(first, parts), { objectMode: false }), response)
+    } catch (error) {
+      // Who leaves has no complaint.
+      if (!(error instanceof Error && 'code' in error && error.code === 'ERR_STREAM_PREMATURE_CLOSE'))
+        throw error
+    }
+  }
+
+  #head(status: number, type: string, size: number | undefined, headers: OutgoingHttpHeaders): void {
     const { response } = this
     for (const [name, value] of Object.entries(headers))
       if (value !== undefined) response.setHeader(name, value)
@@ -55,15 +94,14 @@ export class Exchange {
     if (this.request.headers['x-forwarded-proto'] === 'https') {
       response.setHeader('Strict-Transport-Security', 'max-age=31536000; includeSubDomains')
     }
+    if (size !== undefined) response.setHeader('Content-Length', size)
     response.writeHead(status, {
       'Content-Type': type,
-      'Content-Length': Buffer.byteLength(text),
       'X-Request-Id': this.id,
       'Cache-Control': 'no-store',
       'X-Content-Type-Options': 'nosniff',
       'Referrer-Policy': 'no-referrer',
     })
-    this.#end(text)
   }
 
   /** `more` are fields that a protocol adds to the body of an error, or says differently. */
@@ -99,5 +137,16 @@ export class Exchange {
     }
     const timer = setTimeout(end, LINGER_MS)
     request.on('end', end).on('close', end).resume()
+  }
+}
+
+async function* resumed(
+  first: IteratorResult<Uint8Array>,
+  rest: AsyncIterator<Uint8Array>,
+): AsyncGenerator<Uint8Array> {
+  try {
+    for (let part = first; !part.done; part = await rest.next()) yield part.value
+  } finally {
+    await rest.return?.()
   }
 }

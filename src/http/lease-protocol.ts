@@ -83,8 +83,8 @@ async function heartbeat(
   const fields = await withWorker(context, grants, credential, asked)
   const { caller, input } = identify(exchange, credential, renew, fields)
   const verb = 'progress' in input ? gate.progress : gate.renew
-  const { expires_at } = await verb(caller, input)
-  exchange.json(200, { status: 'ok', lease_id, lease_expires_at: expires_at })
+  const { expires_at, drain } = await verb(caller, input)
+  exchange.json(200, { status: 'ok', lease_id, lease_expires_at: expires_at, ...(drain && { drain }) })
 }
 
 function describe(fault: Fault): object {

@@ -16,7 +16,7 @@ export class Metrics {
   readonly #requests: Histogram<'method' | 'route' | 'status'>
   readonly #deprecated: Counter<'route'>
   readonly #gauges: Record<
-    'depth' | 'leases' | 'age' | 'claims' | 'polls' | 'streams' | 'lag' | 'memory',
+    'depth' | 'leases' | 'age' | 'claims' | 'workers' | 'polls' | 'streams' | 'lag' | 'memory',
     Gauge
   >
 
@@ -45,6 +45,7 @@ export class Metrics {
       leases: gauge('active_leases', 'Leases that are held'),
       age: gauge('oldest_pending_task_age_seconds', 'Age of the oldest task at the head of a lane'),
       claims: gauge('waiting_claims', 'Claims that wait for work in this process'),
+      workers: gauge('workers', 'Workers by state: idle, busy or offline', ['state']),
       polls: gauge('long_polls', 'Requests that are held until something happens'),
       streams: gauge('event_streams', 'Open event streams'),
       lag: gauge('event_loop_lag_seconds', 'Delay of the event loop since the last scrape', ['quantile']),
@@ -67,8 +68,9 @@ export class Metrics {
 
   /** The text that Prometheus reads. While the database does not answer, what only it knows is left out. */
   async text(polls: number, streams: number): Promise<string> {
-    const { depth, leases, age, claims, ...own } = this.#gauges
+    const { depth, leases, age, claims, workers, ...own } = this.#gauges
     depth.reset()
+    workers.reset()
     for (const gauge of [leases, age, claims]) gauge.remove()
     const stats = await this.#gate.stats().catch(() => undefined)
     if (stats !== undefined) {
@@ -77,6 +79,7 @@ export class Metrics {
       leases.set(stats.active_leases)
       age.set(stats.oldest_ready_at === null ? 0 : Math.max(0, Date.now() - stats.oldest_ready_at) / 1000)
       claims.set(stats.waiting_claims)
+      for (const [state, count] of Object.entries(stats.workers)) workers.set({ state }, count)
     }
     own.polls.set(polls)
     own.streams.set(streams)

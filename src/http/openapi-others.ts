@@ -3,6 +3,7 @@ import { changeShape } from '../gate/reads/follow.ts'
 import type { JsonSchema } from '../operations/schemas.ts'
 import type { PathOperation } from './openapi.ts'
 import { errorRef } from './openapi-errors.ts'
+import { resultPaths } from './openapi-results.ts'
 
 type Paths = Record<string, Record<string, PathOperation>>
 
@@ -10,14 +11,17 @@ const OPEN = { security: [] }
 const text = { type: 'string' }
 const seconds = { type: 'integer', minimum: 1 }
 const time = { type: 'string', format: 'date-time' }
+const drain = { drain: { const: true, description: 'You are to stop: finish what you hold' } }
 
 /** What is answered besides the operations of the catalogue. */
 export function otherPaths(): Paths {
   return {
     ...serverPaths(),
+    ...resultPaths(),
     ...leasePaths(),
     ...workerPaths('/worker', 'lease'),
     ...workerPaths('/workers', 'lease_task'),
+    ...mailPaths(),
   }
 }
 
@@ -59,6 +63,7 @@ function serverPaths(): Paths {
           query('task_id', 'Only this task'),
           query('session_id', 'Only tasks of this session'),
           query('worker_id', 'Only tasks under a lease of this worker'),
+          query('status', 'Only changes to this status'),
         ],
         responses: {
           200: { description: 'Each data line', content: { 'text/event-stream': { schema: change } } },
@@ -107,7 +112,7 @@ function leasePaths(): Paths {
         parameters: [{ name: 'lease_id', in: 'path', required: true, schema: text }],
         description: 'task_id and worker_id may be left out with the server that handed out the lease.',
         body: { task_id: text, worker_id: text, progress: { type: 'object' }, extend_by_seconds: seconds },
-        answer: object({ status: { const: 'ok' }, lease_id: text, lease_expires_at: time }),
+        answer: object({ status: { const: 'ok' }, lease_id: text, lease_expires_at: time }, drain),
       }),
     },
   }
@@ -135,7 +140,7 @@ function workerPaths(prefix: string, lease: string): Paths {
       }),
     },
     [`${prefix}/heartbeat`]: {
-      post: call('worker port', `${id}_heartbeat`, 'Keep a task, and say how far it is', {
+      post: call('worker port', `${id}_task_heartbeat`, 'Keep a task, and say how far it is', {
         required,
         body: {
           ...run,
@@ -143,7 +148,7 @@ function workerPaths(prefix: string, lease: string): Paths {
           progress_message: text,
           extend_lease_seconds: seconds,
         },
-        answer: object({ status: { const: 'ok' }, lease_expires_at: time }),
+        answer: object({ status: { const: 'ok' }, lease_expires_at: time }, drain),
       }),
     },
     [`${prefix}/complete`]: {
@@ -174,6 +179,34 @@ function workerPaths(prefix: string, lease: string): Paths {
           { retry_scheduled_at: { type: ['string', 'null'] }, notification_sent: { const: true } },
         ),
       }),
+    },
+  }
+}
+
+function mailPaths(): Paths {
+  const answer = object(
+    { status: { enum: ['received', 'duplicate', 'refused'] } },
+    { email_id: text, reason: text },
+  )
+  return {
+    '/webhooks/inbound_email': {
+      post: {
+        operationId: 'inbound_email',
+        tags: ['email'],
+        summary: 'Bring a mail',
+        description:
+          'For mail providers: a mail as Postmark or SendGrid posts it, or as it travels. Signed with X-AsyncGate-Signature, signed by SendGrid, or with the secret as password or token in the URL. status refused is final.',
+        security: [],
+        requestBody: {
+          required: true,
+          content: {
+            'application/json': { schema: { type: 'object' } },
+            'multipart/form-data': { schema: { type: 'object' } },
+            'message/rfc822': { schema: text },
+          },
+        },
+        responses: { 200: json('Settled', answer), ...errors(400, 401, 403, 413, 415, 429, 500, 501, 503) },
+      },
     },
   }
 }

@@ -36,7 +36,10 @@ export interface PathOperation {
 const TAGS = [
   { name: 'tasks', description: 'Work that is handed over, and what became of it' },
   { name: 'leases', description: 'For workers: taking work and keeping it' },
+  { name: 'workers', description: 'Who works here, and who is to stop' },
+  { name: 'task types', description: 'What tasks of a type look like, and how they are handled' },
   { name: 'receipts', description: 'The ledger: what was promised and done' },
+  { name: 'email', description: 'Mail that agents send and get' },
   { name: 'server', description: 'The server itself' },
   { name: 'lease protocol', description: 'The AsyncGate lease protocol 1.0' },
   { name: 'worker port', description: 'The same for workers that speak of runs' },
@@ -158,8 +161,11 @@ function identityFields({ actor, name }: Operation): Record<string, JsonSchema> 
 }
 
 function tagOf({ actor, rest }: Operation): string {
-  if (actor === 'worker') return 'leases'
   const [, , place] = rest.path.split('/')
+  if (place === 'workers') return 'workers'
+  if (actor === 'worker') return 'leases'
+  if (place === 'task-types') return 'task types'
+  if (place === 'emails' || rest.path.endsWith('/email')) return 'email'
   if (place === 'tasks') return 'tasks'
   return place === 'config' || place === 'health' ? 'server' : 'receipts'
 }

@@ -4,7 +4,7 @@ import type { Exchange } from './exchange.ts'
 export type Params = Readonly<Record<string, string>>
 
 export interface Route {
-  readonly method: 'GET' | 'POST' | 'ANY'
+  readonly method: 'GET' | 'POST' | 'PUT' | 'ANY'
   /** `{name}` stands for one segment. */
   readonly path: string
   /** Asked by machines all the time, so that the log has it at level debug. */

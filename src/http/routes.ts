@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { forbidden, seesAll } from '../core/policy.ts'
+import type { InboundMail } from '../gate/mail.ts'
 import { OPERATIONS } from '../operations/catalogue.ts'
 import { checkHostAndOrigin } from '../web/guard.ts'
 import { admit, type Context } from './context.ts'
@@ -7,15 +8,18 @@ import { docsPage } from './docs-page.ts'
 import type { EventStreams } from './events.ts'
 import { Grants } from './grants.ts'
 import { healthRoutes } from './health.ts'
+import { inboundEmailRoute } from './inbound-email.ts'
 import { leaseProtocol } from './lease-protocol.ts'
 import { openApi } from './openapi.ts'
 import { restRoute } from './rest.ts'
+import { resultRoutes } from './result-content.ts'
 import type { Route } from './router.ts'
 import { workerPort } from './worker-port.ts'
 
 interface Surroundings {
   isStopping(): boolean
   mcp?: (request: IncomingMessage, response: ServerResponse) => Promise<void>
+  inboundMail?: InboundMail
 }
 
 export function allRoutes(context: Context, streams: EventStreams, around: Surroundings): Route[] {
@@ -28,8 +32,10 @@ export function allRoutes(context: Context, streams: EventStreams, around: Surro
     ...health,
     ...leaseProtocol(context, grants),
     ...workerPort(context, grants),
+    ...resultRoutes(context),
     streams.route(context),
     metricsRoute(context, streams),
+    inboundEmailRoute(context, around.inboundMail),
     ...documentRoutes(context),
     ...mcpRoutes(around),
   ]

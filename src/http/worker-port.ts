@@ -1,8 +1,8 @@
 import type { Fields } from '../auth/caller.ts'
 import type { Credential } from '../auth/credential.ts'
-import { type Fault, invalid } from '../core/errors.ts'
+import type { Fault } from '../core/errors.ts'
 import type { Caller } from '../core/principal.ts'
-import type { OfferView } from '../gate/shapes.ts'
+import { completeRun, failRun, heartbeatRun, runView } from '../operations/worker-port.ts'
 import { admit, type Context, identify, note, readFields } from './context.ts'
 import type { Exchange } from './exchange.ts'
 import type { Grants } from './grants.ts'
@@ -44,46 +44,16 @@ async function lease(context: Context, grants: Grants, exchange: Exchange): Prom
   if (offer === undefined) return exchange.empty(204)
   if (typeof body.worker_id === 'string') grants.add(offer, body.worker_id, body.worker_kind)
   note(exchange, { task_id: offer.task_id, lease_id: offer.lease_id })
-  exchange.json(200, envelope(offer))
-}
-
-function envelope(offer: OfferView) {
-  return {
-    task_id: offer.task_id,
-    run_id: offer.lease_id,
-    task_type: offer.type,
-    params: offer.payload,
-    priority: offer.priority,
-    lease_expires_at: offer.expires_at,
-    metadata: {
-      attempt: offer.attempt,
-      max_attempts: offer.max_attempts,
-      fence: offer.fence,
-      principal_ai: offer.principal_ai,
-      summary: offer.summary,
-      body: offer.body,
-      inputs: offer.inputs,
-      payload_pointer: offer.payload_pointer,
-      session_id: offer.session_id,
-    },
-  }
+  exchange.json(200, runView(offer))
 }
 
 async function heartbeat(context: Context, grants: Grants, exchange: Exchange): Promise<void> {
-  const { gate } = context
   const { caller, input } = await enter(context, grants, exchange, {
     progress_percent: 'percent',
     progress_message: 'message',
     extend_lease_seconds: 'extend_by_seconds',
   })
-  const { percent, message, ...call } = input
-  const progress = { ...(percent !== undefined && { percent }), ...(message !== undefined && { message }) }
-  const reports = percent !== undefined || message !== undefined
-  const extend_by_seconds = call.extend_by_seconds ?? gate.settings.default_lease_ttl_seconds
-  const { expires_at } = reports
-    ? await gate.progress(caller, { ...call, progress, extend_by_seconds })
-    : await gate.renew(caller, call)
-  exchange.json(200, { status: 'ok', lease_expires_at: expires_at })
+  exchange.json(200, await heartbeatRun(context.gate, caller, input))
 }
 
 async function complete(context: Context, grants: Grants, exchange: Exchange): Promise<void> {
@@ -91,36 +61,12 @@ async function complete(context: Context, grants: Grants, exchange: Exchange): P
     summary: 'result_summary',
     metadata: 'completion_metadata',
   })
-  const { result_channel, result_pointer, result_checksum, result, ...call } = input
-  if (typeof result_pointer !== 'string' || result_pointer === '') {
-    throw invalid('result_pointer', 'is required: it says where the result is')
-  }
-  const artifact = {
-    pointer: result_pointer,
-    ...(result_channel !== undefined && { channel: result_channel }),
-    ...(result_checksum !== undefined && { checksum: result_checksum }),
-  }
-  const { receipt_id } = await context.gate.complete(caller, {
-    ...call,
-    result: result ?? artifact,
-    artifacts: [artifact],
-  })
-  // The receipt in the owner's inbox is the notification.
-  exchange.json(200, { status: 'completed', notification_sent: true, notification_id: receipt_id })
+  exchange.json(200, await completeRun(context.gate, caller, input))
 }
 
 async function fail(context: Context, grants: Grants, exchange: Exchange): Promise<void> {
   const { caller, input } = await enter(context, grants, exchange, {})
-  const { error_message, metadata, ...call } = input
-  if (typeof error_message !== 'string') throw invalid('error_message', 'is required')
-  const error = { message: error_message, ...(metadata !== undefined && { metadata }) }
-  const { requeued, next_eligible_at } = await context.gate.fail(caller, { ...call, error })
-  if (requeued) {
-    exchange.json(200, { status: 'failed', will_retry: true, retry_scheduled_at: next_eligible_at ?? null })
-    return
-  }
-  const status = call.retryable === true ? 'dead_letter' : 'failed'
-  exchange.json(200, { status, will_retry: false, notification_sent: true })
+  exchange.json(200, await failRun(context.gate, caller, input))
 }
 
 /** A call about a lease: who makes it, and its input in the names of the gate. */

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import {
   classifyInboundRequest,
   createMcpHandler,
+  InMemoryServerEventBus,
   isJsonContentType,
   type McpHttpHandler,
   type ServerEventBus,
@@ -13,7 +14,7 @@ import { checkMediaType, readBody } from '../web/body.ts'
 import { checkHostAndOrigin, type GuardSettings } from '../web/guard.ts'
 import { FastPath } from './fast-path.ts'
 import { type LegacyLeg, statelessLeg } from './legacy.ts'
-import { isToolCall, type Message, readMessage, tokenOf } from './message.ts'
+import { isListening, isToolCall, type Message, readMessage, tokenOf } from './message.ts'
 import { createServer, type Face, gateFace } from './server.ts'
 import type { Call } from './tool.ts'
 import { gateTools, type ToolNames } from './tools.ts'
@@ -42,6 +43,7 @@ interface HttpOptions {
 export interface McpEndpointOptions extends HttpOptions {
   readonly gate: Gate
   readonly toolNames?: ToolNames
+  readonly oldNames?: boolean
 }
 
 export interface EndpointOptions extends HttpOptions {
@@ -55,12 +57,23 @@ export interface EndpointOptions extends HttpOptions {
 export type McpEndpoint = Pick<Endpoint, 'handle' | 'close'>
 
 /** The MCP endpoint of a gate, for every revision of the protocol. */
-export function createMcpEndpoint({ gate, toolNames, ...options }: McpEndpointOptions): McpEndpoint {
-  const tools = gateTools({ gate, toolNames, onError: options.onError ?? (() => {}) })
-  const endpoint = new Endpoint({ ...options, face: gateFace(tools) })
+export function createMcpEndpoint({
+  gate,
+  toolNames,
+  oldNames,
+  ...options
+}: McpEndpointOptions): McpEndpoint {
+  const tools = gateTools({ gate, toolNames, oldNames, onError: options.onError ?? (() => {}) })
+  // Who listens hears that some list has changed, and not whose.
+  const bus = new InMemoryServerEventBus()
+  const stopListening = gate.onToolTypes(() => bus.publish({ kind: 'tools_list_changed' }))
+  const endpoint = new Endpoint({ ...options, bus, face: gateFace(tools) })
   return {
     handle: (request, response) => endpoint.handle(request, response),
-    close: () => endpoint.close(),
+    close() {
+      stopListening()
+      return endpoint.close()
+    },
   }
 }
 
@@ -152,8 +165,12 @@ export class Endpoint {
       return this.#legacy(request, response, body, (signal) => during(call, signal))
     }
     await serveWeb(request, response, body, (web) => {
-      this.#calls.set(web, call)
-      return this.#modern.fetch(web, { parsedBody: body })
+      // A stream of changes has no end of its own: it ends with us.
+      const lasting = isListening(body)
+        ? new Request(web, { signal: AbortSignal.any([web.signal, call.signal]) })
+        : web
+      this.#calls.set(lasting, call)
+      return this.#modern.fetch(lasting, { parsedBody: body })
     })
   }
 }

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
-import { SERVER_INFO_META_KEY } from '@modelcontextprotocol/server'
+import { SERVER_INFO_META_KEY, type Tool } from '@modelcontextprotocol/server'
 import { readPlainRequest } from './envelope.ts'
 import { type Face, LIST_HINT } from './server.ts'
 import type { Call } from './tool.ts'
@@ -12,13 +12,12 @@ import { type RequestId, sendJson } from './wire.ts'
 export class FastPath {
   readonly #face: Face
   readonly #seal: string
-  readonly #list: string
+  readonly #lists = new WeakMap<readonly Tool[], string>()
 
   constructor(face: Face) {
     this.#face = face
     const meta = JSON.stringify({ [SERVER_INFO_META_KEY]: face.info })
     this.#seal = `"resultType":"complete","_meta":${meta}}`
-    this.#list = `${inside({ tools: face.tools.definitions, ...LIST_HINT })},${this.#seal}`
   }
 
   /** Resolves with false, and has done nothing, if the request is not for this path. */
@@ -31,13 +30,21 @@ export class FastPath {
     const request = readPlainRequest(headers, body)
     if (request === undefined) return false
     if (request.method === 'tools/list') {
-      sendResult(response, request.id, this.#list)
+      sendResult(response, request.id, this.#listed(await this.#face.tools.list(call.credential)))
       return true
     }
-    const run = this.#face.tools.find(request.name)
+    const run = await this.#face.tools.find(request.name, call.credential)
     if (run === undefined) return false
     sendResult(response, request.id, `${inside(await run(request.args, call))},${this.#seal}`)
     return true
+  }
+
+  #listed(tools: readonly Tool[]): string {
+    const known = this.#lists.get(tools)
+    if (known !== undefined) return known
+    const listed = `${inside({ tools, ...LIST_HINT })},${this.#seal}`
+    this.#lists.set(tools, listed)
+    return listed
   }
 }
 

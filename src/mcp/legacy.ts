@@ -18,7 +18,10 @@ export type LegacyLeg = (
  * Without sessions: each request stands for itself, with or without a handshake before it. Answers are always JSON,
  * which every client of those revisions must take, and which callers that only know JSON-RPC need.
  */
-export function statelessLeg(face: Face): LegacyLeg {
+export function statelessLeg({ capabilities, ...rest }: Face): LegacyLeg {
+  // Nobody can be told of a change who cannot be reached.
+  const { tools: _, ...others } = capabilities
+  const face: Face = { ...rest, capabilities: { ...others, tools: {} } }
   return async (request, response, body, callOf) => {
     if (request.method !== 'POST') throw new Fault('METHOD_NOT_ALLOWED')
     const server = createServer(face, ({ mcpReq }) => callOf(mcpReq.signal))

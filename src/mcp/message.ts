@@ -29,6 +29,10 @@ export function isToolCall(body: unknown): boolean {
   return isObject(body) && body.method === 'tools/call'
 }
 
+export function isListening(body: unknown): boolean {
+  return isObject(body) && body.method === 'subscriptions/listen'
+}
+
 /** The key of a client that cannot set headers. */
 export function tokenOf(body: unknown): string | undefined {
   if (!isObject(body) || !isToolCall(body) || !isObject(body.params)) return undefined

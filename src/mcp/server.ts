@@ -21,13 +21,16 @@ export interface Face {
   extend?(server: Server, callOf: (context: ServerContext) => Call): void
 }
 
-/** The list changes only with the version of the server, but who may see it is decided per request. */
-export const LIST_HINT: Required<CacheHint> = { ttlMs: 300_000, cacheScope: 'private' }
+/** Types of tasks come and go: who does not listen for changes learns of them within a minute. */
+export const LIST_HINT: Required<CacheHint> = { ttlMs: 60_000, cacheScope: 'private' }
+
+/** What a server is changes only with its version. */
+const DISCOVER_HINT: Required<CacheHint> = { ttlMs: 300_000, cacheScope: 'private' }
 
 export function gateFace(tools: ToolTable): Face {
   return {
     info: { name: 'asyncgate', title: 'AsyncGate', version: VERSION },
-    capabilities: { tools: {} },
+    capabilities: { tools: { listChanged: true } },
     instructions: INSTRUCTIONS,
     tools,
   }
@@ -39,13 +42,16 @@ export function createServer(face: Face, callOf: (context: ServerContext) => Cal
   const server = new Server(info, {
     capabilities,
     ...(instructions !== undefined && { instructions }),
-    cacheHints: { 'tools/list': LIST_HINT, 'server/discover': LIST_HINT },
+    cacheHints: { 'tools/list': LIST_HINT, 'server/discover': DISCOVER_HINT },
   })
-  server.setRequestHandler('tools/list', () => ({ tools: [...tools.definitions] }))
-  server.setRequestHandler('tools/call', ({ params }, context) => {
-    const run = tools.find(params.name)
+  server.setRequestHandler('tools/list', async (_, context) => ({
+    tools: [...(await tools.list(callOf(context).credential))],
+  }))
+  server.setRequestHandler('tools/call', async ({ params }, context) => {
+    const call = callOf(context)
+    const run = await tools.find(params.name, call.credential)
     if (run === undefined) throw unknownTool(params.name)
-    return run(params.arguments ?? {}, callOf(context))
+    return run(params.arguments ?? {}, call)
   })
   face.extend?.(server, callOf)
   return server

@@ -17,8 +17,9 @@ export type RunTool = (args: Fields, call: Call) => Promise<CallToolResult>
 
 /** The tools of a server, as they are listed and as they are called. */
 export interface ToolTable {
-  readonly definitions: readonly Tool[]
-  find(name: string): RunTool | undefined
+  /** What the holder of a credential sees. The same list as long as nothing has changed. */
+  list(credential: Credential): Promise<readonly Tool[]>
+  find(name: string, credential: Credential): RunTool | undefined | Promise<RunTool | undefined>
 }
 
 /** The answer as data and, for models that read text only, as its JSON. */

@@ -5,7 +5,11 @@ import type { Gate } from '../gate/gate.ts'
 import { OPERATIONS } from '../operations/catalogue.ts'
 import type { Operation } from '../operations/operation.ts'
 import { inputSchema, type JsonSchema, outputSchema } from '../operations/schemas.ts'
+import { OLD_TOOLS } from './old-names/index.ts'
+import type { AnyOldTool, OldNames } from './old-names/old-tool.ts'
+import { Runs } from './old-names/runs.ts'
 import { answered, asFault, type Call, type RunTool, refused, type ToolTable } from './tool.ts'
+import { TypeTools } from './type-tools.ts'
 
 /** Some model APIs refuse a dot in the name of a tool. Calls may use either spelling whatever is listed. */
 export type ToolNames = 'dot' | 'underscore'
@@ -15,20 +19,35 @@ const SEPARATORS: Record<ToolNames, string> = { dot: '.', underscore: '_' }
 export interface ToolOptions {
   readonly gate: Gate
   readonly toolNames?: ToolNames | undefined
+  /** Whether the tools of the old names are there too. */
+  readonly oldNames?: boolean | undefined
   /** Hears of the errors that callers only see as INTERNAL_ERROR. */
   readonly onError: (error: unknown) => void
 }
 
-/** Every operation of the catalogue as a tool. */
-export function gateTools({ gate, toolNames = 'dot', onError }: ToolOptions): ToolTable {
+/** Every operation of the catalogue as a tool, the old names if wanted, and the types of tasks that are tools of their own. */
+export function gateTools({ gate, toolNames = 'dot', oldNames = false, onError }: ToolOptions): ToolTable {
   const runs = new Map<string, RunTool>()
   for (const operation of OPERATIONS) {
     const run = (args: Fields, call: Call) => runOperation(gate, operation, args, call, onError)
     for (const spelling of ['dot', 'underscore'] as const) runs.set(toolName(operation, spelling), run)
   }
+  const old = oldNames ? OLD_TOOLS : []
+  const context = { gate, runs: new Runs() }
+  for (const tool of old) runs.set(tool.name, (args, call) => runOldTool(context, tool, args, call, onError))
+  const own = [
+    ...OPERATIONS.map((operation) => definition(toolName(operation, toolNames), operation)),
+    ...old.map((tool) => definition(tool.name, tool)),
+  ]
+  const types = new TypeTools({
+    gate,
+    own,
+    onError,
+    waitTool: `asyncgate${SEPARATORS[toolNames]}wait_for_task`,
+  })
   return {
-    definitions: OPERATIONS.map((operation) => definition(operation, toolNames)),
-    find: (name) => runs.get(name),
+    list: ({ tenant }) => types.list(tenant),
+    find: (name, { tenant }) => runs.get(name) ?? types.find(name, tenant),
   }
 }
 
@@ -48,14 +67,30 @@ async function runOperation(
   }
 }
 
+async function runOldTool(
+  context: OldNames,
+  tool: AnyOldTool,
+  args: Fields,
+  call: Call,
+  onError: (error: unknown) => void,
+) {
+  try {
+    return answered(await tool.call(context, args, call))
+  } catch (error) {
+    return refused(asFault(error, onError), call.requestId)
+  }
+}
+
 function toolName(operation: Operation, spelling: ToolNames): string {
   return `asyncgate${SEPARATORS[spelling]}${operation.name}`
 }
 
-function definition(operation: Operation, toolNames: ToolNames): Tool {
+type Described = Pick<Operation, 'title' | 'description' | 'input' | 'output' | 'actor' | 'effect'>
+
+function definition(name: string, operation: Described): Tool {
   const { readOnly, destructive, idempotent } = operation.effect
   return {
-    name: toolName(operation, toolNames),
+    name,
     title: operation.title,
     description: operation.description,
     inputSchema: withIdentity(operation),
@@ -92,7 +127,7 @@ const IDENTITY = {
   },
 }
 
-function withIdentity(operation: Operation): Tool['inputSchema'] {
+function withIdentity(operation: Described): Tool['inputSchema'] {
   const { properties, ...rest } = objectSchema.parse(inputSchema(operation))
   const identity = IDENTITY[operation.actor === 'worker' ? 'worker' : 'agent']
   // The operation's own field of the same name says more.

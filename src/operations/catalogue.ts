@@ -1,13 +1,25 @@
+import { emailOperations } from './email.ts'
+import { inboxOperations } from './inbox.ts'
 import { leaseOperations } from './leases.ts'
 import type { Operation } from './operation.ts'
 import { receiptOperations, serverOperations } from './receipts.ts'
+import { resultOperations } from './results.ts'
+import { scheduleOperations } from './schedules.ts'
+import { taskTypeOperations } from './task-types.ts'
 import { taskOperations } from './tasks.ts'
+import { workerOperations } from './workers.ts'
 
 /** Every public operation. */
 export const OPERATIONS: readonly Operation[] = [
   ...taskOperations,
   ...leaseOperations,
+  ...resultOperations,
   ...receiptOperations,
+  ...inboxOperations,
+  ...scheduleOperations,
+  ...taskTypeOperations,
+  ...workerOperations,
+  ...emailOperations,
   ...serverOperations,
 ]
 

@@ -15,7 +15,18 @@ import { itemError } from './tasks.ts'
 const ok = z.literal(true)
 const time = z.iso.datetime()
 
-const renewed = z.object({ ok, expires_at: time, expires_in_ms: z.int(), renewals_left: z.int() })
+/** Part of the answers of a worker whom an operator has told to stop. */
+export const drainField = {
+  drain: ok.optional().meta({ description: 'You are to stop: finish what you hold, and take no more' }),
+}
+
+const renewed = z.object({
+  ok,
+  expires_at: time,
+  expires_in_ms: z.int(),
+  renewals_left: z.int(),
+  ...drainField,
+})
 const completed = z.object({
   ok,
   receipt_id: z.string(),
@@ -32,7 +43,7 @@ export const leaseOperations: readonly Operation[] = [
       'For workers: takes the next tasks that fit your capabilities and types, each under a lease. With wait_seconds it waits for work (at most 50). An empty list means that there is none. ' +
       'Keep a lease alive with renew_lease, and end it with complete, fail or release_lease before expires_at.',
     input: claimInput,
-    output: z.object({ tasks: z.array(offerShape).readonly() }),
+    output: z.object({ tasks: z.array(offerShape).readonly(), ...drainField }),
     actor: 'worker',
     rest: { method: 'POST', path: '/v1/leases/claim' },
     effect: WRITES,
@@ -79,7 +90,7 @@ export const leaseOperations: readonly Operation[] = [
     description:
       'For workers: tells the owner how far the work is (percent, message, or any fields). Can extend the lease in the same call.',
     input: progressInput,
-    output: z.object({ ok, expires_at: time, expires_in_ms: z.int() }),
+    output: z.object({ ok, expires_at: time, expires_in_ms: z.int(), ...drainField }),
     actor: 'worker',
     rest: { method: 'POST', path: '/v1/tasks/{task_id}/progress' },
     effect: WRITES,

@@ -4,12 +4,12 @@ import type { Operation } from './operation.ts'
 export type JsonSchema = Readonly<Record<string, unknown>>
 
 /** The JSON Schema (2020-12) of what a client sends. */
-export function inputSchema(operation: Operation): JsonSchema {
+export function inputSchema(operation: Pick<Operation, 'input'>): JsonSchema {
   return schemaOf(operation.input, 'input')
 }
 
 /** The JSON Schema (2020-12) of the answer. */
-export function outputSchema(operation: Operation): JsonSchema {
+export function outputSchema(operation: Pick<Operation, 'output'>): JsonSchema {
   return schemaOf(operation.output, 'output')
 }
 

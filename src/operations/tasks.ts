@@ -17,6 +17,8 @@ const created = z.object({
   status: statusShape,
   is_duplicate: z.boolean().meta({ description: 'True if the idempotency_key was known: this is that task' }),
   receipt_id: z.string().meta({ description: 'The task.assigned receipt: the obligation towards you' }),
+  estimated_runtime_seconds: z.int().optional().meta({ description: 'What tasks of this type usually take' }),
+  poll_suggestion_seconds: z.int().optional().meta({ description: 'When it is worth to look' }),
 })
 
 /** The body of an error, as an item of a list of outcomes. */

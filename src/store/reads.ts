@@ -1,4 +1,5 @@
-import type { Relationship } from '../core/command.ts'
+import type { ItemRef, Relationship } from '../core/command.ts'
+import type { InboxItem, InboxState } from '../core/inbox.ts'
 import type { CanonicalJson } from '../core/json.ts'
 import type { PrincipalKey } from '../core/principal.ts'
 import type { Receipt, ReceiptType } from '../core/receipt.ts'
@@ -7,7 +8,9 @@ import type { Status } from '../core/transitions.ts'
 import type { Tenant } from '../core/world.ts'
 
 /** Reads of what is committed. None of them changes anything, and each costs what it returns. */
-export interface Reads {
+export type Reads = LedgerReads & InboxReads
+
+export interface LedgerReads {
   task(tenant: number, taskId: string): Promise<TaskRecord | undefined>
   /** In no particular order; absent ones are left out. */
   tasks(tenant: number, taskIds: readonly string[]): Promise<TaskRecord[]>
@@ -18,6 +21,8 @@ export interface Reads {
   /** Oldest first. */
   progress(tenant: number, taskId: string, limit: number): Promise<ProgressEntry[]>
   receipt(tenant: number, seq: number): Promise<Receipt | undefined>
+  /** In no particular order; absent ones are left out. */
+  receiptsAt(tenant: number, seqs: readonly number[]): Promise<Receipt[]>
   /** In the order of their seq, ascending from above `from` or descending from below it. */
   receipts(
     tenant: number,
@@ -28,13 +33,23 @@ export interface Reads {
   ): Promise<Receipt[]>
   /** The receipts that name one of these as a parent. */
   children(tenant: number, parents: readonly number[], types: readonly ReceiptType[]): Promise<Child[]>
-  deliveries(tenant: number, seqs: readonly number[]): Promise<Delivery[]>
   /** The receipts that oblige somebody towards `principal`, still open, oldest first. */
   obligations(tenant: number, principal: PrincipalKey, after: number, limit: number): Promise<Receipt[]>
   relationship(tenant: number, principal: PrincipalKey): Promise<Relationship | undefined>
   counters(tenant: number): Promise<Tenant>
   /** When the oldest of the tasks that stand first in their lanes was created; null if none is ready. */
   headOfLine(tenant: number): Promise<number | null>
+  /** Who holds leases, in no particular order. It looks at each lease. */
+  holders(tenant: number): Promise<Holder[]>
+}
+
+/** The leases of one worker. */
+export interface Holder {
+  readonly worker_id: string
+  readonly leased: number
+  readonly running: number
+  /** When the first of them lapses. */
+  readonly next_expires_at: number
 }
 
 export interface TaskRecord {
@@ -73,7 +88,40 @@ export interface Child {
   readonly from: PrincipalKey
 }
 
-export interface Delivery {
-  readonly seq: number
-  readonly delivered_at: number
+export interface InboxReads {
+  /** In no particular order; absent ones are left out. */
+  items(tenant: number, refs: readonly ItemRef[]): Promise<InboxItem[]>
+  /** The items of a principal, all or those unread, ascending from above seq `from` or descending from below it. */
+  inbox(
+    tenant: number,
+    principal: PrincipalKey,
+    which: 'all' | 'unread',
+    from: number,
+    order: 'ascending' | 'descending',
+    limit: number,
+  ): Promise<InboxItem[]>
+  /**
+   * The items about these tasks, the newest `limit` of each, whose receipts are of these types: those of a principal,
+   * or of whom each receipt is addressed to.
+   */
+  itemsOfTasks(
+    tenant: number,
+    principal: PrincipalKey | null,
+    taskIds: readonly string[],
+    types: readonly ReceiptType[],
+    limit: number,
+  ): Promise<TaskItem[]>
+  /** Counts over those of the newest `limit` items of a principal that came at `since` or later. */
+  inboxCounts(tenant: number, principal: PrincipalKey, since: number, limit: number): Promise<InboxCounts>
+}
+
+export type TaskItem = InboxItem & { readonly task_id: string }
+
+/** How many items are in each state, and more about them. */
+export type InboxCounts = Readonly<Record<InboxState, number>> & {
+  readonly items: number
+  readonly fetched_not_promoted: number
+  readonly redelivered: number
+  /** From the first delivery to the fetch, of those that were delivered first; null if there are none. */
+  readonly average_ms_to_fetch: number | null
 }

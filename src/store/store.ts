@@ -1,9 +1,10 @@
-import type { Relationship } from '../core/command.ts'
+import type { ItemRef, Relationship } from '../core/command.ts'
 import type { Obligation } from '../core/draft.ts'
 import type { Owner } from '../core/fairness.ts'
+import type { InboxItem } from '../core/inbox.ts'
 import type { Lane } from '../core/matching.ts'
 import type { PrincipalKey } from '../core/principal.ts'
-import type { Receipt } from '../core/receipt.ts'
+import type { Receipt, ReceiptType } from '../core/receipt.ts'
 import type { DoneTask, OpenTask, ProgressEntry, QueuedTask, Task, TaskSpec } from '../core/task.ts'
 import type { Tenant } from '../core/world.ts'
 import type { Entries } from './entries.ts'
@@ -34,6 +35,8 @@ export interface Store {
   listen(onHint: (hint: Hint) => void): void
   /** Random bytes that every process of this database shares; they sign cursors. */
   secret(): Promise<Buffer>
+  /** Milliseconds since the epoch on the store's clock. */
+  now(): Promise<number>
   ping(): Promise<void>
   close(): Promise<void>
 }
@@ -64,8 +67,11 @@ export interface Need {
   /** Tasks whose wake time has come. */
   readonly due: readonly { readonly tenant: number; readonly limit: number }[]
   readonly receipts: readonly { readonly tenant: number; readonly seq: number }[]
+  readonly children: readonly ChildRef[]
   readonly acknowledgements: readonly AcknowledgementRef[]
   readonly relationships: readonly { readonly tenant: number; readonly principal: PrincipalKey }[]
+  /** Items of inboxes. */
+  readonly items: readonly (ItemRef & { readonly tenant: number })[]
 }
 
 export interface KeyRef {
@@ -80,6 +86,13 @@ export interface HeadRef {
   /** Whether `lane` is a pool, to be looked up by the tasks' pool. */
   readonly pool: boolean
   readonly limit: number
+}
+
+/** The newest receipt of that type among those that name `parent`. */
+export interface ChildRef {
+  readonly tenant: number
+  readonly parent: number
+  readonly receipt_type: ReceiptType
 }
 
 export interface AcknowledgementRef {
@@ -101,8 +114,10 @@ export interface Loaded {
   lanes: Lane[]
   due: OpenTask[]
   receipts: Receipt[]
+  children: Receipt[]
   acknowledgements: (AcknowledgementRef & { readonly acknowledgement: number })[]
   relationships: Relationship[]
+  items: InboxItem[]
 }
 
 export interface Head extends HeadRef {
@@ -130,7 +145,10 @@ export interface Changes {
   readonly marks: readonly Mark[]
   readonly progress: readonly ProgressEntry[]
   readonly relationships: readonly Relationship[]
-  readonly delivered: readonly { readonly tenant: number; readonly seq: number; readonly at: number }[]
+  /** Receipts that come into inboxes, as they are before any mark. */
+  readonly filed: readonly InboxItem[]
+  /** Items whose marks have changed, also of those just filed. */
+  readonly marked: readonly InboxItem[]
   /** Tasks whose specs the answers need, by their seq. */
   readonly granted: readonly { readonly tenant: number; readonly seq: number }[]
   readonly hints: readonly Hint[]
@@ -179,8 +197,10 @@ export const NO_NEED: Need = {
   lanes: [],
   due: [],
   receipts: [],
+  children: [],
   acknowledgements: [],
   relationships: [],
+  items: [],
 }
 
 export function isNeed(value: Changes | Need): value is Need {
@@ -198,7 +218,9 @@ export function emptyLoaded(now: number): Loaded {
     lanes: [],
     due: [],
     receipts: [],
+    children: [],
     acknowledgements: [],
     relationships: [],
+    items: [],
   }
 }

@@ -2,8 +2,26 @@ import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage } from 'node:http'
 import { Fault, invalid } from '../core/errors.ts'
 
-/** The body as text. More than `maxBytes` is refused as soon as it is seen, whatever Content-Length says. */
+/** A body must have arrived by then; slow senders hold no connection for long. */
+const TIMEOUT_MS = 60_000
+
+/** The body as text. */
 export function readBody(request: IncomingMessage, maxBytes: number): Promise<string> {
+  return read(request, maxBytes, textOf)
+}
+
+/** The body as it came. */
+export function readBytes(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
+  return read(request, maxBytes, (bytes) => bytes)
+}
+
+function textOf(bytes: Buffer): string {
+  if (!isUtf8(bytes)) throw invalid('', 'is not UTF-8')
+  return bytes.toString('utf8')
+}
+
+/** More than `maxBytes` is refused as soon as it is seen, whatever Content-Length says. */
+function read<T>(request: IncomingMessage, maxBytes: number, use: (bytes: Buffer) => T): Promise<T> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
     let size = 0
@@ -11,6 +29,7 @@ export function readBody(request: IncomingMessage, maxBytes: number): Promise<st
     const refuse = (fault: Fault) => {
       if (over) return
       over = true
+      clearTimeout(timer)
       request.pause()
       reject(fault)
     }
@@ -23,14 +42,19 @@ export function readBody(request: IncomingMessage, maxBytes: number): Promise<st
     const onEnd = () => {
       if (over) return
       over = true
+      clearTimeout(timer)
       const [first, ...others] = chunks
-      const bytes = first === undefined || others.length > 0 ? Buffer.concat(chunks) : first
-      if (isUtf8(bytes)) resolve(bytes.toString('utf8'))
-      else reject(invalid('', 'is not UTF-8'))
+      try {
+        resolve(use(first === undefined || others.length > 0 ? Buffer.concat(chunks) : first))
+      } catch (error) {
+        reject(error)
+      }
     }
     const onCut = () => refuse(invalid('', 'ends before its end'))
+    const onLate = () => refuse(invalid('', `took longer than ${TIMEOUT_MS / 1000} s to arrive`))
     if (Number(request.headers['content-length'] ?? 0) > maxBytes) return reject(tooLarge(maxBytes))
-    if (request.destroyed && !request.readableEnded) return onCut()
+    if (request.destroyed && !request.readableEnded) return reject(invalid('', 'ends before its end'))
+    const timer = setTimeout(onLate, TIMEOUT_MS)
     request.on('data', onData).on('end', onEnd).on('error', onCut).on('close', onCut)
   })
 }

@@ -124,11 +124,14 @@ describe('tasks', () => {
       /^lease +w1 until .*\nprogress +40 % at it$/m,
     )
     const { workers } = await askJson('workers')
-    expect(workers).toMatchObject([{ worker_id: 'w1', leased: 0, running: 1, types: ['shown'] }])
-    expect((await ask('workers')).stdout).toMatch(/^w1 +0 +1 /m)
+    expect(workers).toMatchObject([
+      { worker_id: 'w1', state: 'busy', leased: 0, running: 1, accept_types: ['shown'] },
+    ])
+    expect((await ask('workers')).stdout).toMatch(/^w1 +busy +0 +1 .* shown$/m)
     await post(`/v1/tasks/${task_id}/fail`, { ...held, error: { reason: 'no' } })
     expect((await ask('tasks', 'wait', task_id)).code).toBe(1)
-    expect((await ask('workers')).stdout).toBe('No worker holds a lease.\n')
+    expect((await ask('workers')).stdout).toMatch(/^w1 +idle +0 +0 /m)
+    expect((await ask('workers', '--state', 'busy')).stdout).toBe('There is no such worker.\n')
   })
 
   it('are canceled once, and asked for again', async () => {

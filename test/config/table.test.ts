@@ -45,7 +45,14 @@ describe('the table of settings', () => {
   })
 
   it('hides exactly the settings that are secrets', () => {
-    expect(TABLE.filter((row) => row.secret).map((row) => row.name)).toEqual(['api_key'])
+    expect(TABLE.filter((row) => row.secret).map((row) => row.name)).toEqual([
+      'api_key',
+      'memory_token',
+      'mail_webhook_secret',
+      'smtp_url',
+      'smtp_password',
+      'imap_url',
+    ])
   })
 
   it('stands in docs/configuration.md, line by line; asyncgate config --markdown prints it', () => {
@@ -56,7 +63,7 @@ describe('the table of settings', () => {
 
   it('is all that the documentation calls a variable of ours', () => {
     const pages = ['docs/configuration.md', 'docs/operate.md'].map(repositoryText).join('\n')
-    const mentioned = new Set([...pages.matchAll(/ASYNCGATE_[A-Z_]+/g)].map(([name]) => name))
+    const mentioned = new Set([...pages.matchAll(/ASYNCGATE_[A-Z0-9_]+/g)].map(([name]) => name))
     const known = TABLE.map((row) => row.variable)
     expect([...mentioned].filter((name) => !known.includes(name))).toEqual([])
   })

@@ -33,6 +33,8 @@ const definition = (name: string): Tool => ({
   inputSchema: schemas[name] ?? { type: 'object' },
 })
 
+const definitions = [...Object.keys(plainTools), ...Object.keys(tools)].map(definition)
+
 const face: Face = {
   info: { name: 'asyncgate-fixtures', version: '1.0.0' },
   capabilities: {
@@ -43,7 +45,7 @@ const face: Face = {
     logging: {},
   },
   tools: {
-    definitions: [...Object.keys(plainTools), ...Object.keys(tools)].map(definition),
+    list: async () => definitions,
     find(name) {
       const answer = plainTools[name]
       return answer && (async () => answer)

@@ -8,9 +8,12 @@ import type {
   Create,
   Fail,
   Greet,
+  MarkInbox,
   Progress,
+  RecordSchedule,
   Release,
   Renew,
+  ReportStale,
   Start,
   Wake,
 } from '../../src/core/command.ts'
@@ -18,7 +21,7 @@ import type { Decision } from '../../src/core/draft.ts'
 import { Fault } from '../../src/core/errors.ts'
 import { type CanonicalJson, canonical, type JsonObject, parseCanonical } from '../../src/core/json.ts'
 import type { Receipt } from '../../src/core/receipt.ts'
-import { ALICE, LEASE, TASK_ID } from '../support/fake-world.ts'
+import { ALICE, LEASE, NOW, TASK_ID } from '../support/fake-world.ts'
 
 /** A call of who holds LEASE. */
 const HOLDS = {
@@ -135,12 +138,46 @@ export const acknowledge = (changes: Partial<Acknowledge> = {}): Acknowledge => 
   ...changes,
 })
 
+export const recordSchedule = (changes: Partial<RecordSchedule> = {}): RecordSchedule => ({
+  verb: 'record_schedule',
+  ...HOLDS,
+  event: 'created',
+  schedule_id: TASK_ID,
+  asked: 1,
+  created: null,
+  schedule: canonical({ name: 'nightly' }),
+  ...changes,
+})
+
+export const reportStale = (changes: Partial<ReportStale> = {}): ReportStale => ({
+  verb: 'report_stale',
+  tenant: 1,
+  by: LEASE.holder,
+  role: 'worker',
+  schedule_id: TASK_ID,
+  asked: 1,
+  created: 2,
+  next_run_at: NOW - 60_000,
+  reason: 'QUOTA_EXCEEDED',
+  ...changes,
+})
+
 export const greet = (changes: Partial<Greet> = {}): Greet => ({
   verb: 'greet',
   tenant: 1,
   principal: ALICE,
   instance_id: null,
   delivered: [],
+  ...changes,
+})
+
+export const mark = (changes: Partial<MarkInbox> = {}): MarkInbox => ({
+  verb: 'mark',
+  tenant: 1,
+  by: ALICE,
+  role: 'agent',
+  as: 'read',
+  items: [],
   ...changes,
 })
 
@@ -192,6 +229,7 @@ export function expectNoChange(decision: Decision<unknown>): void {
     closed: [],
     progress: null,
     relationship: null,
-    delivered: [],
+    filed: [],
+    marked: [],
   })
 }

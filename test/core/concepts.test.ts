@@ -21,11 +21,15 @@ function everyReceipt(): Decision<unknown>[] {
   const empty = new FakeWorld()
   const created = empty.decide(command.create())
   const after = empty.after(created)
+  const scheduled = held.after(held.decide(command.recordSchedule()))
   return [
     created,
     after.decide(command.create({ caused_by: 1 })),
     after.decide(command.acknowledge()),
     new FakeWorld({ tasks: [queuedTask()] }).decide(command.claim()),
+    held.decide(command.recordSchedule()),
+    scheduled.decide(command.recordSchedule({ event: 'deleted', created: 2 })),
+    scheduled.decide(command.reportStale()),
     held.decide(command.progress()),
     held.decide(command.release()),
     held.decide(command.complete()),
@@ -55,6 +59,7 @@ function parentOf(receipt: Receipt, decision: Decision<unknown>): string {
   if (parent === undefined) return 'none'
   if (receipt.receipt_type === 'task.assigned') return 'cause'
   if (receipt.receipt_type === 'receipt.acknowledged') return 'acknowledged'
+  if (receipt.schedule_id !== null && receipt.receipt_type !== 'schedule.created') return 'schedule.created'
   const own = decision.receipts.find(({ seq }) => seq === parent)
   return own?.receipt_type ?? 'assigned'
 }
@@ -77,31 +82,34 @@ describe('docs/concepts.md, the table of receipts', () => {
       body: Body,
     }),
   )
-  const ours = rows.filter(({ type }) => !type?.startsWith('schedule.'))
-
   test('has a row for every type', () => {
     expect(rows.map(({ type }) => type).sort()).toEqual([...RECEIPT_TYPES].sort())
   })
 
-  test.each(ours)('tells who writes $type, and to whom', ({ type, from, to }) => {
-    const authors = { 'service:asyncgate': /AsyncGate/, 'worker:w1': /worker/, 'agent:alice': /who/ }
+  test.each(rows)('tells who writes $type, and to whom', ({ type, from, to }) => {
+    const authors = {
+      'service:asyncgate': /AsyncGate/,
+      'worker:w1': /worker|scheduler/,
+      'agent:alice': /who/,
+    }
     const recipients = { 'agent:alice': /owner/, 'service:asyncgate': /AsyncGate/, 'human:ops': /target/ }
     expect(set(of(type).map(({ receipt }) => receipt.from))).toEqual(mentioned(from, authors))
     expect(set(of(type).map(({ receipt }) => receipt.to))).toEqual(mentioned(to, recipients))
   })
 
-  test.each(ours)('tells the parents of $type', ({ type, parents }) => {
+  test.each(rows)('tells the parents of $type', ({ type, parents }) => {
     const words = {
       none: /none|if any/,
       cause: /caused/,
       assigned: /assigned/,
       acknowledged: /acknowledged/,
       'task.completed': /completion/,
+      'schedule.created': /schedule/,
     }
     expect(set(of(type).map(({ parent }) => parent))).toEqual(mentioned(parents, words))
   })
 
-  test.each(ours)('tells what is in the body of $type', ({ type, body }) => {
+  test.each(rows)('tells what is in the body of $type', ({ type, body }) => {
     for (const { receipt } of of(type)) {
       expect(Object.keys(bodyOf(receipt)).sort()).toEqual([...codeWords(body), 'schema_version'].sort())
     }
@@ -114,6 +122,7 @@ describe('docs/concepts.md, the table of receipts', () => {
       repeated_lease_expiry: true,
       excessive_renewals: true,
       locatability_missing: true,
+      stale_schedule: true,
     }
     const explained = markdownTable(concepts, 'Anomaly').flatMap((row) => codeWords(row.Anomaly ?? ''))
     expect(explained.sort()).toEqual(Object.keys(kinds).sort())
@@ -129,6 +138,8 @@ describe('docs/concepts.md, the text', () => {
       [
         ...[
           'task',
+          'task type',
+          'drain',
           'owner',
           'agent',
           'worker',
@@ -148,9 +159,11 @@ describe('docs/concepts.md, the text', () => {
           'terminal receipt',
           'locatability',
           'repair',
+          'inbox',
+          'email',
           'anomaly',
         ],
-        ...['wake', 'sweep', 'batch', 'hint'],
+        ...['schedule', 'wake', 'sweep', 'batch', 'hint'],
       ].sort(),
     )
   })

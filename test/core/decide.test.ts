@@ -35,6 +35,7 @@ const COMMANDS: Record<string, Command> = {
   wake: command.wake(),
   acknowledge: command.acknowledge(),
   greet: command.greet({ delivered: [1] }),
+  mark: command.mark({ items: [{ principal: 'agent:alice', seq: 1 }] }),
 }
 
 const world = (status: Status, later = 0) =>

@@ -45,6 +45,7 @@ describe('who may do what', () => {
     read: { agent: true, worker: true, admin: true, system: true },
     lease: { agent: false, worker: true, admin: true, system: false },
     receipts: { agent: true, worker: true, admin: true, system: true },
+    manage: { agent: false, worker: false, admin: true, system: true },
   }
   const cells = Object.entries(MATRIX).flatMap(([permission, row]) =>
     ROLES.map((role): [Permission, Role, boolean] => [permission as Permission, role, row[role]]),

@@ -161,14 +161,24 @@ describe('the limits of a receipt', () => {
 describe('the key of a receipt', () => {
   const key = (changes: Partial<Receipt> = {}) => receiptKey({ ...RECEIPT, ...changes })
 
-  test('exists for the steps that happen once under a lease', () => {
+  test('exists for the steps that happen once under a lease, and for those of a schedule', () => {
     expect(RECEIPT_TYPES.filter((receipt_type) => key({ receipt_type }) !== undefined)).toEqual([
       'task.accepted',
       'task.started',
       'task.completed',
       'task.failed',
       'task.canceled',
+      'schedule.created',
+      'schedule.deleted',
     ])
+  })
+
+  test('of a schedule is its id, whoever records it', () => {
+    const created = (changes: Partial<Receipt>) =>
+      key({ receipt_type: 'schedule.created', schedule_id: 's1', ...changes })
+    expect(created({ from: 'worker:w2', lease_id: null })).toBe(created({}))
+    expect(created({ schedule_id: 's2' })).not.toBe(created({}))
+    expect(created({ receipt_type: 'schedule.deleted' })).not.toBe(created({}))
   })
 
   test('is the same for the same step, whatever is said in it', () => {

@@ -1,14 +1,34 @@
 import { agentSteps } from './agent-steps.ts'
+import { emailSteps } from './email-steps.ts'
+import { inboxSteps } from './inbox-steps.ts'
 import { limitSteps } from './limit-steps.ts'
 import { receiptSteps } from './receipt-steps.ts'
+import { registrySteps } from './registry-steps.ts'
+import { resultSteps } from './result-steps.ts'
+import { scheduleSteps } from './schedule-steps.ts'
 import type { Step } from './step.ts'
 import { workerSteps } from './worker-steps.ts'
 
 /** Low, so that the scenario can run into them. */
-export const SETTINGS = { max_active_tasks: 20, max_payload_bytes: 4096, max_lease_renewals: 3 }
+export const SETTINGS = {
+  max_active_tasks: 20,
+  max_payload_bytes: 4096,
+  result_max_bytes: 4900,
+  max_lease_renewals: 3,
+}
 
 /** One story, in this order: each part goes on from what the parts before it left behind. */
-export const SCENARIO: readonly Step[] = [...agentSteps, ...workerSteps, ...receiptSteps, ...limitSteps]
+export const SCENARIO: readonly Step[] = [
+  ...agentSteps,
+  ...workerSteps,
+  ...resultSteps,
+  ...scheduleSteps,
+  ...receiptSteps,
+  ...inboxSteps,
+  ...registrySteps,
+  ...emailSteps,
+  ...limitSteps,
+]
 
 /** Operations that answer whatever they are sent. */
 export const NEVER_REFUSED: readonly string[] = ['health']

@@ -119,7 +119,12 @@ async function overStdio(
   const lines = linesOf(stdout)
   const send = async (body: unknown): Promise<unknown> => {
     stdin.write(`${JSON.stringify(body)}\n`)
-    return isRequest(body) ? JSON.parse((await lines.next()).value ?? '') : undefined
+    if (!isRequest(body)) return undefined
+    for (;;) {
+      const message: unknown = JSON.parse((await lines.next()).value ?? '')
+      // The server may tell of changes before it answers.
+      if (isRequest(message)) return message
+    }
   }
   for (const { body } of before) await send(body)
   return {

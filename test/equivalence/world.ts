@@ -2,9 +2,12 @@ import type { Draw } from '../../src/core/ids.ts'
 import { seededDraw } from '../../src/core/random.ts'
 import type { Settings } from '../../src/core/settings.ts'
 import { type Gate, openGate } from '../../src/gate/gate.ts'
+import { MailQueue } from '../../src/mail/queue.ts'
 import { openPostgresStore } from '../../src/store/postgres/store.ts'
 import { openSqliteStore } from '../../src/store/sqlite/store.ts'
 import type { Store } from '../../src/store/store.ts'
+import { resultsOnDisk } from '../channels/store-on-disk.ts'
+import { MAIL } from '../mail/settings.ts'
 import { ManualClock } from '../support/gates.ts'
 import { freshDatabase, postgresUrl } from '../support/postgres.ts'
 import { override } from '../support/steps.ts'
@@ -36,10 +39,19 @@ export async function openWorld(
   const draw = drawPerLength(seed)
   const opened = await openStore(storeName, { now: () => clock.now, draw })
   const store = wakingInOrder(opened.store)
-  const gate = openGate({ store, settings, draw, sweeping: false, onError: (error) => errors.push(error) })
+  const { results, folder } = resultsOnDisk()
+  const onError = (error: unknown) => errors.push(error)
+  const mail = new MailQueue({
+    entries: store.entries,
+    settings: { ...MAIL, mail_max_bytes: settings.max_payload_bytes ?? MAIL.mail_max_bytes },
+    now: () => clock.now,
+    draw,
+  })
+  const gate = openGate({ store, settings, results, mail, draw, sweeping: false, onError })
   const close = async () => {
     await gate.close()
     await opened.drop()
+    folder.remove()
   }
   return { gate, store, clock, errors, close }
 }

@@ -7,7 +7,7 @@ import { Memory } from './memory.ts'
 import { type Action, actions, type FuzzRequest } from './requests.ts'
 import { judge, type Verdict, wireRequest } from './verdict.ts'
 
-const REQUESTS = Number(process.env.ASYNCGATE_FUZZ ?? 2000)
+const REQUESTS = Number(process.env.ASYNCGATE_FUZZ ?? 4000)
 const SEED = Number(process.env.ASYNCGATE_SEED ?? Math.floor(Math.random() * 1e9))
 /** Requests are made up in portions, so that the large ones are not in memory all at once. */
 const PORTION = 250

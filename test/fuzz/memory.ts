@@ -48,6 +48,8 @@ export class Memory {
       this.#note('held_task', offer.task_id)
       this.#note('holder', input.worker_id)
     }
+    if (operation.name === 'send_email') this.#note('email', answer.email_id)
+    if (operation.name === 'record_schedule') this.#note('schedule', input.schedule_id)
     const results: unknown[] = Array.isArray(answer.results) ? answer.results : []
     for (const told of [answer, ...results].filter(isFields)) {
       this.#note('receipt', told.receipt_id)

@@ -30,10 +30,16 @@ const NAMES: ByName = {
   lease_id: often(known('lease'), nowhere),
   worker_id: of('w1', 'w2'),
   receipt_id: often(known('receipt'), nowhere),
+  schedule_id: often(known('schedule'), nowhere),
+  next_run_at: of('2025-12-31T23:00:00.000Z', '2025-12-31T23:30:00Z', '2999-01-01T00:00:00Z'),
   since_receipt_id: often(known('receipt'), nowhere),
   caused_by_receipt_id: often(known('receipt'), nowhere),
   parent_task_id: known('task'),
   cursor: often(known('cursor'), nowhere),
+  email_id: often(known('email'), nowhere),
+  to: often(of('gate+alice@agents.example', 'gate+bob@agents.example'), of('x@y.example', 'a\r\nb@c')),
+  subject: often(of('né', 'A note'), of('a\nb')),
+  attachments: often(of([], [{ filename: 'a.txt', content: 'aGk=' }]), of([{ filename: 'a', content: '?' }])),
   principal_id: of('alice', 'bob'),
   to_id: of('alice', 'bob'),
   created_by: of('alice', 'agent:alice', 'agent:bob', 'human:root', 'ghost:x'),
@@ -60,6 +66,12 @@ const NAMES: ByName = {
   inputs: of({}, { language: 'python' }),
   error: of({}, { message: 'no luck', code: 'E' }),
   completion_metadata: of({}, { ms: 12 }),
+  // Another that is not set up is told to the operator.
+  result_channel: of('inline'),
+  payload_schema: of({}, { type: 'object' }, { type: 'string', pattern: '^a' }),
+  // What is switched off for good would leave little to ask for.
+  enabled: of(true, true, true, false),
+  drain: of(false, false, false, true),
   wait_seconds: waits,
   limit: pages,
   max_items: pages,
@@ -98,8 +110,13 @@ function inputOf(operation: Operation): fc.Arbitrary<JsonFields> {
   return fc.tuple(fitting, WHO[operation.actor], fc.nat({ max: 12 })).map(([input, who, n]) => {
     const own = 'lease_id' in input && 'worker_id' in input
     // Mostly a lease with its own task and holder: other combinations are refused at the door.
-    return { ...input, ...who, ...(own && n < 10 && holderOf(n % 4)) }
+    return { ...input, ...who, ...(own && n < 10 && holderOf(n % 4)), ...scheduleOf(input, n) }
   })
+}
+
+/** What is created mostly has the id of its task. */
+function scheduleOf(input: JsonFields, n: number): JsonFields {
+  return input.event === 'created' && n < 10 ? { schedule_id: `$held_task ${n % 4}` } : {}
 }
 
 function holderOf(n: number): JsonFields {
@@ -133,14 +150,21 @@ function requestsOf(operation: Operation): fc.Arbitrary<FuzzRequest> {
 /** Those that everything else lives on come more often, and so do those that seldom find what they need. */
 const WEIGHTS: Readonly<Record<string, number>> = {
   create_task: 3,
-  lease_next: 4,
+  lease_next: 6,
   start_task: 2,
-  renew_lease: 2,
+  renew_lease: 4,
   report_progress: 2,
-  complete: 2,
+  complete: 4,
   fail: 2,
   release_lease: 2,
   retry_task: 3,
+  fetch_task_result: 5,
+  archive_task_result: 5,
+  mark_inbox: 3,
+  record_schedule: 4,
+  send_email: 3,
+  fetch_task_email: 3,
+  report_stale_schedule: 4,
 }
 
 export const actions: fc.Arbitrary<Action> = fc.oneof(

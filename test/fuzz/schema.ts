@@ -10,6 +10,7 @@ export interface Schema {
   readonly maximum?: number | undefined
   readonly minLength?: number | undefined
   readonly maxLength?: number | undefined
+  readonly format?: 'date-time' | undefined
   readonly minItems?: number | undefined
   readonly maxItems?: number | undefined
   readonly items?: Schema | undefined
@@ -25,6 +26,7 @@ const schema: z.ZodType<Schema> = z.lazy(() =>
     maximum: z.number().optional(),
     minLength: z.number().optional(),
     maxLength: z.number().optional(),
+    format: z.literal('date-time').optional(),
     minItems: z.number().optional(),
     maxItems: z.number().optional(),
     items: schema.optional(),
@@ -84,6 +86,8 @@ function fitting(schema: Schema, byName: ByName): fc.Arbitrary<Json> {
         maxLength: Math.min(maxItems, 4),
       })
     case 'string':
+      if (schema.format !== undefined)
+        return fc.date({ noInvalidDate: true }).map((date) => date.toISOString())
       return often(
         fc.string({
           minLength: Math.max(1, minLength),
@@ -132,6 +136,7 @@ export function beyond(schema: Schema): Json[] {
     ...(maxLength === undefined ? [] : ['x'.repeat(maxLength + 1)]),
     ...(minItems === undefined ? [] : [Array<Json>(minItems - 1).fill('x')]),
     ...(maxItems === undefined ? [] : [Array<Json>(maxItems + 1).fill('x')]),
+    ...(schema.format === undefined ? [] : ['yesterday', '2026-02-30T00:00:00Z']),
     ...(schema.enum === undefined ? [] : ['no such value', '']),
   ]
 }

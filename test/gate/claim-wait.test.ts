@@ -10,8 +10,10 @@ import {
   held,
   hold,
   lease,
+  look,
   only,
   override,
+  receiptTypes,
   refusal,
   soon,
 } from '../support/steps.ts'
@@ -195,7 +197,7 @@ describeGates('a waiting claim', (open, storeName) => {
   })
 
   describe('that is looking when its wait ends', () => {
-    const busy = async () => {
+    const busy = async (input: Readonly<Record<string, unknown>> = { delay_seconds: 60 }) => {
       const look = withoutLooks()
       const commits = new Barrier()
       const { gate } = await open({
@@ -207,13 +209,13 @@ describeGates('a waiting claim', (open, storeName) => {
             },
           }),
       })
-      await ask(gate, { delay_seconds: 60 })
+      const task = await ask(gate, input)
       commits.shut()
       const leaving = new AbortController()
       const waiting = gate.claim(worker(), { worker_id: 'w1', wait_seconds: 50 }, leaving.signal)
       await commits.arrival()
       look()
-      return { gate, commits, leaving, waiting }
+      return { gate, commits, leaving, waiting, task }
     }
 
     it('is answered, although it was told to look again', async () => {
@@ -221,6 +223,15 @@ describeGates('a waiting claim', (open, storeName) => {
       leaving.abort()
       commits.open()
       expect(await soon(waiting)).toEqual({ tasks: [] })
+    })
+
+    it('gives back what it was given after its caller has gone', async () => {
+      const { gate, commits, leaving, waiting, task } = await busy({})
+      leaving.abort()
+      commits.open()
+      expect(await soon(waiting)).toEqual({ tasks: [] })
+      expect(await receiptTypes(gate, task)).toEqual(['task.assigned', 'task.accepted', 'lease.released'])
+      expect(await look(gate, task)).toMatchObject({ status: 'queued', attempt: 0, expiry_count: 0 })
     })
 
     it('is answered when the gate closes, although it was told to look again', async () => {

@@ -1,10 +1,21 @@
 import { expect, it } from 'vitest'
-import { ERRORS, type ErrorCode } from '../../src/core/errors.ts'
+import { ERRORS, type ErrorCode, Fault } from '../../src/core/errors.ts'
 import type { Settings } from '../../src/core/settings.ts'
+import { MailQueue } from '../../src/mail/queue.ts'
 import { type Store, StoreError } from '../../src/store/store.ts'
+import { MAIL } from '../mail/settings.ts'
 import { describeGates } from '../support/gates.ts'
 import { override } from '../support/steps.ts'
-import { type Answer, createTask, heldTask, KEY, type Served, type ServeOptions, servers } from './support.ts'
+import {
+  type Answer,
+  createTask,
+  heldTask,
+  KEY,
+  members,
+  type Served,
+  type ServeOptions,
+  servers,
+} from './support.ts'
 
 const ALICE = { principal_id: 'alice' }
 const ABSENT = '01976d7a-31c0-7c4e-9f6b-0d5a3f1e2b4c'
@@ -41,6 +52,26 @@ function failing(code: ErrorCode, error: unknown): Case {
   }
 }
 
+/** Fetches a result that is in a channel. */
+async function storedResult(served: Served): Promise<Answer> {
+  const { task_id, ...held } = await heldTask(served)
+  const artifact = { channel: 'blob', pointer: 'blob:x' }
+  await served.post(`/v1/tasks/${task_id}/complete`, { ...held, result: artifact, artifacts: [artifact] })
+  return served.get(`/v1/tasks/${task_id}/result/content`, ALICE)
+}
+
+/** A channel that fails so. */
+function stored(code: ErrorCode): Case {
+  const fail = () => Promise.reject(new Fault(code))
+  const results = { channel: 'blob', has: () => true, put: fail, get: fail, ack: fail }
+  return { code, serve: { results }, provoke: storedResult }
+}
+
+const NOTE = { ...ALICE, to: 'gate+bob@agents.example', subject: 'A note', body: 'Hello' }
+const MAILING: ServeOptions = {
+  mail: (store) => new MailQueue({ entries: store.entries, settings: { ...MAIL, mail_max_per_hour: 1 } }),
+}
+
 const CASES: readonly Case[] = [
   {
     code: 'VALIDATION_ERROR',
@@ -71,7 +102,46 @@ const CASES: readonly Case[] = [
   },
   { code: 'TASK_NOT_FOUND', provoke: ({ get }) => get(`/v1/tasks/${ABSENT}`, ALICE) },
   { code: 'TASK_NOT_FOUND', provoke: ({ get }) => get('/v1/tasks/no-such-thing', ALICE) },
+  {
+    code: 'SCHEDULE_NOT_FOUND',
+    provoke: ({ post }) =>
+      post('/v1/schedules/none/stale', { worker_id: 'w1', next_run_at: '2026-01-01T00:00:00Z' }),
+  },
   { code: 'RECEIPT_NOT_FOUND', provoke: ({ get }) => get(`/v1/receipts/${ABSENT}`, ALICE) },
+  { code: 'TASK_TYPE_UNKNOWN', provoke: ({ get }) => get('/v1/task-types/nothing') },
+  {
+    code: 'TASK_TYPE_UNKNOWN',
+    settings: { allow_unknown_task_types: false },
+    provoke: ({ post }) => post('/v1/tasks', { ...ALICE, type: 'job' }),
+    body: { details: { type: 'job' } },
+  },
+  {
+    code: 'TASK_TYPE_DISABLED',
+    async provoke({ post }) {
+      await post('/v1/task-types', { type: 'job', enabled: false })
+      return post('/v1/tasks', { ...ALICE, type: 'job' })
+    },
+  },
+  { code: 'WORKER_NOT_FOUND', provoke: ({ post }) => post('/v1/workers/nobody/drain', {}) },
+  {
+    code: 'NOT_CONFIGURED',
+    provoke: ({ post }) => post('/v1/emails', NOTE),
+    body: { details: { settings: ['ASYNCGATE_MAIL_FROM', 'ASYNCGATE_SMTP_URL'] } },
+  },
+  { code: 'EMAIL_NOT_FOUND', serve: MAILING, provoke: ({ get }) => get(`/v1/emails/${ABSENT}`, ALICE) },
+  {
+    code: 'RECIPIENT_NOT_ALLOWED',
+    serve: MAILING,
+    provoke: ({ post }) => post('/v1/emails', { ...NOTE, to: 'somebody@example.com' }),
+  },
+  {
+    code: 'RATE_LIMIT_EXCEEDED',
+    serve: MAILING,
+    async provoke({ post }) {
+      await post('/v1/emails', NOTE)
+      return post('/v1/emails', NOTE)
+    },
+  },
   { code: 'NOT_FOUND', provoke: ({ get }) => get('/v1/nothing') },
   { code: 'METHOD_NOT_ALLOWED', provoke: ({ send }) => send('DELETE', '/v1/tasks') },
   {
@@ -116,6 +186,18 @@ const CASES: readonly Case[] = [
       await served.post(`/v1/tasks/${task_id}/complete`, { ...held, result: 1, artifacts: [{ a: 1 }] })
       return served.post(`/v1/tasks/${task_id}/complete`, { ...held, result: 2, artifacts: [{ a: 1 }] })
     },
+  },
+  {
+    code: 'RESULT_NOT_FOUND',
+    provoke: async (served) => served.get(`/v1/tasks/${await createTask(served)}/result/content`, ALICE),
+    body: { details: { task_status: 'queued' } },
+  },
+  stored('RESULT_CORRUPT'),
+  stored('CHANNEL_UNAVAILABLE'),
+  {
+    code: 'CHANNEL_NOT_CONFIGURED',
+    provoke: storedResult,
+    body: { details: { channel: 'blob', pointer: 'blob:x' } },
   },
   {
     code: 'PAYLOAD_TOO_LARGE',
@@ -169,8 +251,13 @@ const CASES: readonly Case[] = [
   failing('INTERNAL_ERROR', new Error('INSERT INTO secrets failed at /src/store.ts')),
 ]
 
-/** Codes that nothing in this version can lead to. */
-const OUT_OF_REACH: readonly string[] = ['TOO_MANY_PARENTS', 'PARENT_REQUIRED', 'RATE_LIMIT_EXCEEDED']
+/** Codes that nothing in this version can lead to over REST. */
+const OUT_OF_REACH: readonly string[] = [
+  'TOO_MANY_PARENTS',
+  'PARENT_REQUIRED',
+  'MEMORY_REFUSED',
+  'MEMORY_UNAVAILABLE',
+]
 
 describeGates(
   'a refusal over REST',
@@ -194,7 +281,8 @@ describeGates(
           request_id: answer.headers['x-request-id'],
           ...rest.body,
         })
-        expect(answer.headers['retry-after']).toBe(retryable ? '1' : undefined)
+        const { retry_after_seconds: after = 1 } = members(answer.body.details)
+        expect(answer.headers['retry-after']).toBe(retryable ? String(after) : undefined)
         for (const secret of ['INSERT', 'secrets', '.ts', 'refused', 'stack']) {
           expect(answer.text).not.toContain(secret)
         }

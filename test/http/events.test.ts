@@ -92,6 +92,18 @@ describeGates('the event stream', (open, storeName) => {
     }
   })
 
+  it('keeps to the status that it is asked for', async () => {
+    const served = await serve()
+    const canceled = await listen(served, 'worker_id=w1&status=canceled')
+    const first = await heldTask(served)
+    await served.post(`/v1/tasks/${first.task_id}/running`, first)
+    await served.post(`/v1/tasks/${first.task_id}/complete`, { ...first, result: 1, artifacts: [{ a: 1 }] })
+    const { task_id, lease_id } = await heldTask(served)
+    await served.post(`/v1/tasks/${task_id}/cancel`, ALICE)
+    expect(await canceled.next()).toMatchObject({ task_id, status: 'canceled', lease_id })
+    expect(canceled.unread).toBe(0)
+  })
+
   it('looks up the session of a task that it has not seen before, in order', async () => {
     const served = await serve()
     const held = await heldTask(served, { session_id: 's1' })

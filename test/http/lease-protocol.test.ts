@@ -84,6 +84,19 @@ describeGates('the lease protocol', (open) => {
     expect(members(answer.body.task).task_id).toBe(ids[0])
   })
 
+  it('says to a worker that is told to stop that it is, and gives it no more', async () => {
+    const served = await serve()
+    await createTask(served)
+    const { lease_id } = (await served.post('/lease', { worker_id: 'type.1' })).body
+    await createTask(served)
+    await served.post('/v1/workers/type.1/drain', { drain: true })
+    expect(await served.post(`/lease/${String(lease_id)}/heartbeat`)).toMatchObject({
+      status: 200,
+      body: { status: 'ok', drain: true },
+    })
+    expect(await served.post('/lease', { worker_id: 'type.1' })).toMatchObject({ status: 204 })
+  })
+
   it('keeps a lease by heartbeats, with progress or without', async () => {
     const served = await serve()
     const task_id = await createTask(served)

@@ -1,6 +1,8 @@
 import { expect, it } from 'vitest'
 import { OPERATIONS } from '../../src/operations/catalogue.ts'
 import { describeGates } from '../support/gates.ts'
+import { emailChecks, MAILING } from './email-checks.ts'
+import { registryChecks } from './registry-checks.ts'
 import { createTask, heldTask, listOf, type Served, servers, textOf } from './support.ts'
 
 const ALICE = { principal_id: 'alice' }
@@ -124,6 +126,25 @@ const CHECKS: Readonly<Record<string, Check>> = {
     expect(task.body.caused_by_receipt_id).toEqual(ID)
   },
 
+  async fetch_task_result(served) {
+    const { task_id, ...held } = await heldTask(served)
+    await served.post(`/v1/tasks/${task_id}/complete`, { ...held, result: { text: 'fertig' } })
+    const fetch = (query: object = {}) =>
+      served.get(`/v1/tasks/${task_id}/result/content`, { ...ALICE, ...query })
+    const whole = { content: { text: 'fertig' }, encoding: 'json', channel: 'inline', checksum_valid: true }
+    expect(await fetch()).toMatchObject({ status: 200, body: { task_id, ...whole, next_offset: null } })
+    expect(await fetch({ offset: 2, length: 4 })).toMatchObject({
+      body: { content: 'text', encoding: 'text', next_offset: 6, metadata: { completed_at: TIME } },
+    })
+  },
+
+  async archive_task_result(served) {
+    const { task_id, ...held } = await heldTask(served)
+    await served.post(`/v1/tasks/${task_id}/complete`, { ...held, result: 1 })
+    const answer = await served.post(`/v1/tasks/${task_id}/result/archive`, ALICE)
+    expect(answer).toMatchObject({ status: 200, body: { ok: true, task_id, archived: 0, archived_at: TIME } })
+  },
+
   async bootstrap(served) {
     await createTask(served)
     const answer = await served.get('/v1/bootstrap', { agent_id: 'alice', max_items: 5 })
@@ -192,6 +213,55 @@ const CHECKS: Readonly<Record<string, Check>> = {
     expect(await served.post(`/v1/receipts/${receipt_id}/ack`, ALICE)).toMatchObject({
       status: 200,
       body: { ok: true, receipt_id: ID },
+    })
+  },
+
+  async list_inbox(served) {
+    const held = await finishedTask(served)
+    const answer = await served.get('/v1/inbox', { ...ALICE, state: 'all', order: 'newest', limit: 5 })
+    expect(answer).toMatchObject({ status: 200, body: { next_cursor: null } })
+    expect(listOf(answer, 'items')).toMatchObject([
+      {
+        receipt_id: ID,
+        receipt_type: 'task.result_ready',
+        task_id: held.task_id,
+        type: 'job',
+        summary: 'job: succeeded',
+        status: 'succeeded',
+        state: 'delivered',
+        created_at: TIME,
+        delivered_at: TIME,
+        delivery_count: 1,
+        read_at: null,
+        fetched_at: null,
+        promoted_at: null,
+        archived_at: null,
+      },
+    ])
+  },
+
+  async mark_inbox(served) {
+    const { task_id } = await finishedTask(served)
+    const answer = await served.post('/v1/inbox/mark', { ...ALICE, task_ids: [task_id], as: 'archived' })
+    expect(answer).toMatchObject({ status: 200, body: { ok: true } })
+    expect(listOf(answer, 'items')).toMatchObject([{ receipt_id: ID, state: 'archived', archived_at: TIME }])
+  },
+
+  async inbox_stats(served) {
+    await finishedTask(served)
+    expect(await served.get('/v1/inbox/stats', { ...ALICE, days: 30 })).toMatchObject({
+      status: 200,
+      body: {
+        days: 30,
+        items: 1,
+        is_complete: true,
+        states: { unread: 1, delivered: 0, read: 0, fetched: 0, promoted: 0, archived: 0 },
+        delivered_unread: 0,
+        fetched_not_promoted: 0,
+        redelivered: 0,
+        average_seconds_to_fetch: null,
+        promotion_rate: 0,
+      },
     })
   },
 
@@ -321,6 +391,30 @@ const CHECKS: Readonly<Record<string, Check>> = {
     ])
   },
 
+  async record_schedule(served) {
+    const held = await heldTask(served)
+    const answer = await served.post(`/v1/schedules/${held.task_id}/record`, {
+      ...held,
+      event: 'created',
+      schedule: { name: 'nightly' },
+    })
+    expect(answer).toMatchObject({ status: 200, body: { ok: true, receipt_id: ID } })
+  },
+
+  async report_stale_schedule(served) {
+    const held = await heldTask(served)
+    await served.post(`/v1/schedules/${held.task_id}/record`, { ...held, event: 'created' })
+    const answer = await served.post(`/v1/schedules/${held.task_id}/stale`, {
+      worker_id: held.worker_id,
+      next_run_at: '2020-01-01T00:00:00.000Z',
+      reason: 'QUOTA_EXCEEDED',
+    })
+    expect(answer).toMatchObject({ status: 200, body: { ok: true, receipt_id: ID } })
+  },
+
+  ...emailChecks,
+  ...registryChecks,
+
   async get_config({ get }) {
     const answer = await get('/v1/config')
     expect(answer).toMatchObject({
@@ -346,6 +440,12 @@ const CHECKS: Readonly<Record<string, Check>> = {
   },
 }
 
+async function finishedTask(served: Served) {
+  const held = await heldTask(served)
+  await served.post(`/v1/tasks/${held.task_id}/complete`, { ...held, result: 1, artifacts: ['a'] })
+  return held
+}
+
 async function assigned(served: Served) {
   const task_id = await createTask(served)
   const [receipt] = listOf(await served.get('/v1/receipts', { ...ALICE, task_id }), 'receipts')
@@ -360,7 +460,7 @@ describeGates('over REST', (open) => {
     async (name) => {
       const check = CHECKS[name]
       if (check === undefined) throw new Error(`${name} has no check`)
-      await check(await serve())
+      await check(await serve(MAILING))
     },
   )
 })

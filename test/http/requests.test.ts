@@ -188,7 +188,7 @@ describeGates(
       })
       expect(await send('OPTIONS', '/v1/tasks', undefined, headers)).toMatchObject({
         status: 204,
-        headers: { 'access-control-allow-methods': 'GET, POST' },
+        headers: { 'access-control-allow-methods': 'GET, POST, PUT' },
       })
       const stranger = { ...headers, origin: 'https://other.example' }
       const preflight = await send('OPTIONS', '/v1/tasks', undefined, stranger)

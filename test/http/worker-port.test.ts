@@ -18,6 +18,21 @@ describeGates('the worker port', (open) => {
     return { task_id: textOf(answer, 'task_id'), run_id: textOf(answer, 'run_id') }
   }
 
+  it('says to a worker that is told to stop that it is, and gives it no more', async () => {
+    const served = await serve()
+    await createTask(served)
+    const call = await run(served)
+    await createTask(served)
+    await served.post(`/v1/workers/${WORKER}/drain`, { drain: true })
+    for (const progress of [{}, { progress_percent: 1 }]) {
+      expect(await served.post('/worker/heartbeat', { ...call, ...progress })).toMatchObject({
+        status: 200,
+        body: { status: 'ok', drain: true },
+      })
+    }
+    expect(await served.post('/worker/lease', { worker_id: WORKER })).toMatchObject({ status: 204 })
+  })
+
   it.each(SPELLINGS)('leads through a life at $base', async ({ lease, base }) => {
     const served = await serve()
     const { post, clock } = served

@@ -5,9 +5,10 @@ import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
 import { z } from 'zod'
 import { Authenticator } from '../../src/auth/credential.ts'
-import { type Gate, openGate } from '../../src/gate/gate.ts'
+import { type Gate, type GateOptions, openGate } from '../../src/gate/gate.ts'
 import { createMcpEndpoint, type McpEndpoint, type McpEndpointOptions } from '../../src/mcp/endpoint.ts'
 import { openSqliteStore } from '../../src/store/sqlite/store.ts'
+import type { Store } from '../../src/store/store.ts'
 
 export const MODERN = '2026-07-28'
 
@@ -50,10 +51,13 @@ const Reply = z.looseObject({
 export interface Options {
   readonly fastPath?: boolean
   readonly toolNames?: 'dot' | 'underscore'
+  readonly oldNames?: boolean
   readonly apiKey?: string
   readonly maxBodyBytes?: number
   readonly allowed?: { readonly hosts: readonly string[]; readonly origins: readonly string[] }
   readonly requestId?: string
+  /** What the gate has besides its store. */
+  readonly parts?: (store: Store) => Partial<GateOptions>
   /** Puts something between the endpoint and the gate. */
   readonly wrap?: (gate: Gate) => Gate
 }
@@ -92,6 +96,20 @@ export class McpServer {
     return this.post(modernPost(method, params, headers, id))
   }
 
+  /** Opens a stream of changes. */
+  listen(notifications: object): Promise<Response> {
+    const { body, headers } = modernPost('subscriptions/listen', { notifications })
+    return fetch(this.url, {
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json',
+        accept: 'application/json, text/event-stream',
+        ...headers,
+      },
+      body: JSON.stringify(body),
+    })
+  }
+
   call(name: string, args: object = {}, headers: Readonly<Record<string, string>> = {}) {
     return this.post(modernCall(name, args, headers))
   }
@@ -123,7 +141,8 @@ export async function startMcp(options: Options = {}): Promise<McpServer> {
 
 export async function openMcp(options: Options = {}): Promise<McpServer> {
   const folder = mkdtempSync(join(tmpdir(), 'asyncgate-mcp-'))
-  const gate = openGate({ store: await openSqliteStore({ path: join(folder, 'gate.db') }), sweeping: false })
+  const store = await openSqliteStore({ path: join(folder, 'gate.db') })
+  const gate = openGate({ ...options.parts?.(store), store, sweeping: false })
   const errors: unknown[] = []
   const endpoint = createMcpEndpoint({
     ...settings(options),
@@ -150,6 +169,7 @@ function settings({
   apiKey,
   fastPath,
   toolNames,
+  oldNames,
   maxBodyBytes,
   allowed,
 }: Options): Omit<McpEndpointOptions, 'gate'> {
@@ -159,6 +179,7 @@ function settings({
     maxBodyBytes: maxBodyBytes ?? 1024 * 1024,
     ...(fastPath !== undefined && { fastPath }),
     ...(toolNames && { toolNames }),
+    ...(oldNames !== undefined && { oldNames }),
   }
 }
 

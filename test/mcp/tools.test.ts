@@ -42,7 +42,7 @@ describe('the list of tools', () => {
 
   it('may be kept for a while, by the one who asked', async () => {
     const { result } = await list()
-    expect(result).toMatchObject({ resultType: 'complete', ttlMs: 300_000, cacheScope: 'private' })
+    expect(result).toMatchObject({ resultType: 'complete', ttlMs: 60_000, cacheScope: 'private' })
   })
 
   it('lets every call say who makes it', async () => {

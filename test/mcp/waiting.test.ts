@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { Gate } from '../../src/gate/gate.ts'
-import { bareCall, contentOf, modernCall, modernPost, startMcp } from './endpoint.ts'
+import { bareCall, contentOf, modernCall, startMcp } from './endpoint.ts'
 
 /** A gate that tells when a claim begins, and whether it has ended. */
 function watchingClaims() {
@@ -66,18 +66,16 @@ it('what comes while the server stops is answered at once', async () => {
 
 it('a stream for changes that never come ends at once', async () => {
   const server = await startMcp()
-  const { body, headers } = modernPost('subscriptions/listen', { notifications: { toolsListChanged: true } })
-  const response = await fetch(server.url, {
-    method: 'POST',
-    headers: {
-      'content-type': 'application/json',
-      accept: 'application/json, text/event-stream',
-      ...headers,
-    },
-    body: JSON.stringify(body),
-  })
+  const response = await server.listen({ promptsListChanged: true })
   const text = await response.text()
   expect(text).toContain('notifications/subscriptions/acknowledged')
+})
+
+it('a stream of changes ends when the server stops', async () => {
+  const server = await startMcp()
+  const response = await server.listen({ toolsListChanged: true })
+  await server.endpoint.close()
+  expect(await response.text()).toContain('notifications/subscriptions/acknowledged')
 })
 
 it.each([true, false])('no client sees the answer of another, fast path %s', async (fastPath) => {

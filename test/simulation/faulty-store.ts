@@ -87,6 +87,10 @@ export class FaultyStore implements Store {
     return this.#inner.secret()
   }
 
+  now(): Promise<number> {
+    return this.#inner.now()
+  }
+
   ping(): Promise<void> {
     return this.#inner.ping()
   }

@@ -4,6 +4,8 @@ import { describeClaiming } from './conformance/claiming.ts'
 import { describeClock } from './conformance/clock.ts'
 import { describeCommits } from './conformance/commits.ts'
 import { describeEntries } from './conformance/entries.ts'
+import { describeHolders } from './conformance/holders.ts'
+import { describeInbox } from './conformance/inbox.ts'
 import { describeKeys } from './conformance/keys.ts'
 import { describePersistence } from './conformance/persistence.ts'
 import { describeReceipts } from './conformance/receipts.ts'
@@ -65,9 +67,11 @@ export function describeStore(name: string, fresh: () => Promise<TestDatabase>):
     describeTenants(subject)
     describeTasks(subject)
     describeKeys(subject)
+    describeHolders(subject)
     describeEntries(subject)
     describeClaiming(subject)
     describeReceipts(subject)
+    describeInbox(subject)
     describeScans(subject)
     describeCommits(subject)
     describePersistence(subject)

@@ -8,7 +8,7 @@ import { attempt } from '../../src/store/sqlite/failure.ts'
 import { migrate } from '../../src/store/sqlite/migrate.ts'
 import { openSqliteStore } from '../../src/store/sqlite/store.ts'
 import { StoreError } from '../../src/store/store.ts'
-import { counters, look, NOW, put, queued } from '../support/fixtures.ts'
+import { counters, item, look, NOW, put, queued } from '../support/fixtures.ts'
 
 let folder: string
 let path: string
@@ -95,7 +95,7 @@ describe('the clock', () => {
     const future = Date.now() + 1_000_000_000
     const first = await openSqliteStore({ path, now: () => future })
     const { tenant } = await first.tenant('a')
-    await put(first, tenant, { delivered: [{ tenant, seq: 1, at: future }] })
+    await put(first, tenant, { filed: [item(tenant, 1)] })
     await first.close()
     const again = keep(await openSqliteStore({ path }))
     expect((await look(again, tenant)).now).toBeGreaterThanOrEqual(future)
@@ -111,6 +111,7 @@ describe('migrations', () => {
     expect(rows).toEqual([
       { number: 1, name: '0001_engine.sql', applied_at: NOW },
       { number: 2, name: '0002_entries.sql', applied_at: NOW },
+      { number: 3, name: '0003_inbox.sql', applied_at: NOW },
     ])
   })
 
@@ -121,7 +122,7 @@ describe('migrations', () => {
     database.exec("INSERT INTO migrations VALUES (9999, '9999_future.sql', 0)")
     database.close()
     await expect(openSqliteStore({ path })).rejects.toThrow(
-      /test\.db cannot be opened: its schema is number 9999, and this version of AsyncGate knows only up to 2/,
+      /test\.db cannot be opened: its schema is number 9999, and this version of AsyncGate knows only up to 3/,
     )
   })
 
@@ -131,7 +132,7 @@ describe('migrations', () => {
     expect(() => migrate(database, NOW)).toThrow(/secrets/)
     database.exec('DROP TABLE secrets')
     migrate(database, NOW)
-    expect(database.prepare('SELECT count(*) AS n FROM migrations').get()).toEqual({ n: 2 })
+    expect(database.prepare('SELECT count(*) AS n FROM migrations').get()).toEqual({ n: 3 })
   })
 })
 

@@ -1,15 +1,17 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Database, openDatabase } from '../../src/store/sqlite/database.ts'
+import { COUNTS, ITEM, OF_TASK, PAGES } from '../../src/store/sqlite/inbox.ts'
 import {
   ACKNOWLEDGEMENT,
   BY_KEY,
+  CHILD,
   DUE,
   DUE_REFS,
   READY_IN_LANE,
   READY_IN_POOL,
 } from '../../src/store/sqlite/load.ts'
 import { migrate } from '../../src/store/sqlite/migrate.ts'
-import { CHILDREN, OBLIGATIONS, RECEIPTS, SCANS, STATUS } from '../../src/store/sqlite/reads.ts'
+import { CHILDREN, HOLDERS, OBLIGATIONS, RECEIPTS, SCANS, STATUS } from '../../src/store/sqlite/reads.ts'
 
 let database: Database
 
@@ -36,6 +38,7 @@ const QUERIES: readonly [string, string, RegExp][] = [
   ['due tasks', DUE, /INDEX tasks_wake \(tenant=\? AND wake_at<\?\)/],
   ['references to due tasks', DUE_REFS, /INDEX tasks_wake \(tenant=\? AND wake_at<\?\)/],
   ['idempotency keys', BY_KEY, /INDEX task_specs_key \(tenant=\? AND owner=\? AND idempotency_key=\?\)/],
+  ['newest child', CHILD, /INDEX receipt_parents_parent \(tenant=\? AND parent=\?\)/],
   ['acknowledgements', ACKNOWLEDGEMENT, /INDEX receipt_parents_parent \(tenant=\? AND parent=\?\)/],
   ['scan of all', SCANS.all, /SEARCH s USING PRIMARY KEY \(tenant=\? AND seq<\?\)/],
   ['scan of an owner', SCANS.owner, /INDEX task_specs_owner \(tenant=\? AND owner=\? AND seq<\?\)/],
@@ -62,6 +65,16 @@ const QUERIES: readonly [string, string, RegExp][] = [
   ],
   ['children', CHILDREN, /INDEX receipt_parents_parent \(tenant=\? AND parent=\?\)/],
   ['obligations', OBLIGATIONS, /SEARCH o USING PRIMARY KEY \(tenant=\? AND principal=\? AND seq>\?\)/],
+  ['an item of an inbox', ITEM, /PRIMARY KEY \(tenant=\? AND principal=\? AND seq=\?\)/],
+  ['an inbox', PAGES.all.ascending, /PRIMARY KEY \(tenant=\? AND principal=\? AND seq>\?\)/],
+  ['an inbox, newest first', PAGES.all.descending, /PRIMARY KEY \(tenant=\? AND principal=\? AND seq<\?\)/],
+  ['unread items', PAGES.unread.ascending, /INDEX inbox_unread \(tenant=\? AND principal=\? AND seq>\?\)/],
+  [
+    'unread items, newest first',
+    PAGES.unread.descending,
+    /INDEX inbox_unread \(tenant=\? AND principal=\? AND seq<\?\)/,
+  ],
+  ['items of a task', OF_TASK, /INDEX receipts_task \(tenant=\? AND task_id=\?\)/],
   ['statuses', STATUS, /SEARCH tasks USING PRIMARY KEY \(task_id=\? AND tenant=\?\)/],
 ]
 
@@ -72,5 +85,18 @@ describe('query plans', () => {
     expect(plan).not.toMatch(/TEMP B-TREE/)
     expect(plan).not.toMatch(/^SCAN/m)
     expect(plan).not.toMatch(/AUTOMATIC/)
+  })
+
+  it('holders of leases: by index, each lease once', () => {
+    const plan = planOf(HOLDERS)
+    expect(plan).toMatch(/INDEX tasks_status \(tenant=\? AND status=\?\)/)
+    expect(plan).not.toMatch(/SCAN|AUTOMATIC/)
+  })
+
+  it('counts of an inbox: by index, newest first, so that the limit ends it', () => {
+    const plan = planOf(COUNTS)
+    expect(plan).toMatch(/SEARCH inbox USING PRIMARY KEY \(tenant=\? AND principal=\?\)/)
+    expect(plan).not.toMatch(/TEMP B-TREE/)
+    expect(plan).not.toMatch(/SCAN inbox/)
   })
 })

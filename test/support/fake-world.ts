@@ -3,11 +3,12 @@ import { type AnyAnswer, decide } from '../../src/core/decide/index.ts'
 import type { Decision, Obligation } from '../../src/core/draft.ts'
 import { EVERYONE, type Owner } from '../../src/core/fairness.ts'
 import type { Draw } from '../../src/core/ids.ts'
+import type { InboxItem } from '../../src/core/inbox.ts'
 import { canonical } from '../../src/core/json.ts'
 import type { Wanted } from '../../src/core/matching.ts'
 import type { PrincipalKey } from '../../src/core/principal.ts'
 import { seededDraw } from '../../src/core/random.ts'
-import type { Receipt } from '../../src/core/receipt.ts'
+import type { Receipt, ReceiptType } from '../../src/core/receipt.ts'
 import { DEFAULT_SETTINGS, type Settings } from '../../src/core/settings.ts'
 import {
   type DoneTask,
@@ -98,6 +99,7 @@ interface State {
   readonly owners: readonly Owner[]
   readonly receipts: readonly Receipt[]
   readonly relationships: readonly Relationship[]
+  readonly items: readonly InboxItem[]
   readonly obligations: readonly Obligation[]
 }
 
@@ -122,6 +124,7 @@ export class FakeWorld implements World {
       owners: [],
       receipts: [],
       relationships: [],
+      items: [],
       obligations: tasks.filter(isOwed).map((task) => obligation(task)),
       ...given,
       tasks,
@@ -168,6 +171,12 @@ export class FakeWorld implements World {
     return this.state.receipts.find((receipt) => receipt.seq === seq)
   }
 
+  child(parent: number, type: ReceiptType): Receipt | undefined {
+    return this.state.receipts.findLast(
+      (receipt) => receipt.receipt_type === type && receipt.parents.includes(parent),
+    )
+  }
+
   acknowledgement(seq: number, by: PrincipalKey): number | undefined {
     const found = this.state.receipts.find(
       (receipt) =>
@@ -180,6 +189,10 @@ export class FakeWorld implements World {
 
   relationship(principal: PrincipalKey): Relationship | undefined {
     return this.state.relationships.find((row) => row.principal === principal)
+  }
+
+  item(principal: PrincipalKey, seq: number): InboxItem | undefined {
+    return this.state.items.find((item) => item.principal === principal && item.seq === seq)
   }
 
   decide(command: Command): Decision<AnyAnswer> {
@@ -219,6 +232,11 @@ export class FakeWorld implements World {
         relationships: relationship
           ? [...state.relationships.filter((row) => row.principal !== relationship.principal), relationship]
           : state.relationships,
+        items: [
+          ...state.items.filter((item) => !decision.marked.some((after) => isSameItem(item, after))),
+          ...decision.filed,
+          ...decision.marked,
+        ],
         obligations: [...state.obligations, ...decision.opened].filter(
           ({ seq, principal }) => !closed.has(`${seq} ${principal}`),
         ),
@@ -226,6 +244,10 @@ export class FakeWorld implements World {
       this.draw,
     )
   }
+}
+
+function isSameItem(a: InboxItem, b: InboxItem): boolean {
+  return a.principal === b.principal && a.seq === b.seq
 }
 
 function tenantOf(tasks: readonly Task[]): Tenant {

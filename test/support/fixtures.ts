@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { type InboxItem, newItem } from '../../src/core/inbox.ts'
 import { canonical } from '../../src/core/json.ts'
 import type { PrincipalKey } from '../../src/core/principal.ts'
 import type { Receipt } from '../../src/core/receipt.ts'
@@ -72,7 +73,8 @@ export const NO_CHANGES: Changes = {
   marks: [],
   progress: [],
   relationships: [],
-  delivered: [],
+  filed: [],
+  marked: [],
   granted: [],
   hints: [],
 }
@@ -110,6 +112,11 @@ export function uuid(n: number): string {
 
 export function counters({ tenant, salt }: TenantRef, over: Partial<Tenant> = {}): Tenant {
   return { tenant, salt, seq: 0, clock: 0, open_tasks: 0, active_leases: 0, lanes: 0, ...over }
+}
+
+/** An item of Alice's inbox, filed at the time NOW. */
+export function item(tenant: number, seq: number, over: Partial<InboxItem> = {}): InboxItem {
+  return { ...newItem(tenant, ALICE, seq, NOW), ...over }
 }
 
 type Over<T> = Partial<T> & { readonly tenant: number; readonly seq: number }

@@ -6,6 +6,9 @@ import type { Draw } from '../../src/core/ids.ts'
 import type { Caller, PrincipalKind, Role } from '../../src/core/principal.ts'
 import type { Settings } from '../../src/core/settings.ts'
 import { type Gate, openGate } from '../../src/gate/gate.ts'
+import type { Mail } from '../../src/gate/mail.ts'
+import type { Memory } from '../../src/gate/memory.ts'
+import type { ResultStore } from '../../src/gate/results.ts'
 import { openPostgresStore } from '../../src/store/postgres/store.ts'
 import { openSqliteStore } from '../../src/store/sqlite/store.ts'
 import type { Store } from '../../src/store/store.ts'
@@ -27,8 +30,14 @@ export interface OpenOptions {
   readonly sweeping?: boolean
   /** The database's own clock instead of the manual one. */
   readonly realTime?: boolean
+  /** Where large results go. */
+  readonly results?: ResultStore
   /** Puts something between the gate and the store. */
   readonly wrap?: (store: Store) => Store
+  /** Where results can be promoted to. */
+  readonly memory?: Memory
+  /** The mail of the gate. */
+  readonly mail?: (store: Store, clock: ManualClock) => Mail
 }
 
 export interface Bench {
@@ -98,7 +107,10 @@ async function openOn(
     sweeping: options.sweeping ?? false,
     onError: (error) => errors.push(error),
     ...(options.settings && { settings: options.settings }),
+    ...(options.results && { results: options.results }),
+    ...(options.memory && { memory: options.memory }),
     ...(options.draw && { draw: options.draw }),
+    ...(options.mail && { mail: options.mail(store, clock) }),
   })
   closers.push(() => gate.close())
   return { gate, store, clock, errors, another: (more = {}) => openOn(database, clock, more, closers) }

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type InboxItem, newItem } from '../../src/core/inbox.ts'
 import type { Receipt } from '../../src/core/receipt.ts'
 import type { Task } from '../../src/core/task.ts'
 import type { Tenant } from '../../src/core/world.ts'
@@ -14,6 +15,7 @@ interface Lies {
   task?(task: Task): Task
   counters?(counters: Tenant): Tenant
   obligation?(receipt: Receipt): Receipt | undefined
+  inbox?(items: InboxItem[]): InboxItem[]
 }
 
 describe('the checker of invariants', () => {
@@ -33,6 +35,10 @@ describe('the checker of invariants', () => {
           tasks: async (...asked) =>
             (await reads.tasks(...asked)).map((row) => ({ ...row, task: lies.task?.(row.task) ?? row.task })),
           obligations: async (...asked) => keep(await reads.obligations(...asked), lies.obligation),
+          inbox: async (...asked) => {
+            const items = await reads.inbox(...asked)
+            return lies.inbox?.(items) ?? items
+          },
           counters: async (id) => {
             const counters = await reads.counters(id)
             return lies.counters?.(counters) ?? counters
@@ -71,6 +77,8 @@ describe('the checker of invariants', () => {
     await gate.complete(worker(), { ...(await take()), result: 2 })
     const { task_id } = await gate.create(agent(), { type: 't' })
     await gate.cancel(agent(), { task_id })
+    const { items } = await gate.listInbox(agent(), { order: 'newest', limit: 1 })
+    await gate.acknowledge(agent(), { receipt_id: items[0]?.receipt_id })
     await gate.create(agent(), { type: 't' })
     await gate.start(worker(), await take())
     await gate.create(agent(), { type: 't' })
@@ -135,6 +143,17 @@ describe('the checker of invariants', () => {
       'an end that names the obligation of another task',
       { receipt: only(type('task.canceled'), (receipt) => ({ ...receipt, parents: [1] })) },
       /names no obligation of its task/,
+    ],
+    ['a forgotten item of an inbox', { inbox: (items) => items.slice(1) }, /is in no inbox/],
+    [
+      'an item of an inbox for no reason',
+      { inbox: (items) => [newItem(1, 'agent:alice', 1, 0), ...items] },
+      /in an inbox for no reason/,
+    ],
+    [
+      'an acknowledged item that stays',
+      { inbox: (items) => items.map((item) => ({ ...item, archived_at: null })) },
+      /still in its inbox/,
     ],
     ['a forgotten obligation', { obligation: () => undefined }, /not in the table/],
     [

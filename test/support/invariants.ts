@@ -1,3 +1,4 @@
+import { asksForAttention, type InboxItem } from '../../src/core/inbox.ts'
 import type { PrincipalKey } from '../../src/core/principal.ts'
 import { type Receipt, type ReceiptType, receiptHash, receiptKey } from '../../src/core/receipt.ts'
 import { isOpen, type Task } from '../../src/core/task.ts'
@@ -17,6 +18,8 @@ interface Ledger {
   readonly counters: Tenant
   /** `principal seq` of every row of the open obligations. */
   readonly obligations: ReadonlySet<string>
+  /** By `principal seq`. */
+  readonly items: ReadonlyMap<string, InboxItem>
 }
 
 /**
@@ -31,6 +34,7 @@ export async function checkInvariants(
   return [
     ...checkReceipts(ledger),
     ...checkObligations(ledger),
+    ...checkInboxes(ledger),
     ...ledger.records.flatMap((record) => [...checkTask(ledger, record)]),
     ...checkCounters(ledger),
   ]
@@ -64,6 +68,15 @@ async function readLedger(reads: Reads, tenant: TenantRef): Promise<Ledger> {
     )
     for (const { seq } of open) obligations.add(`${principal} ${seq}`)
   }
+  const items = new Map<string, InboxItem>()
+  for (const principal of principals) {
+    const inbox = await allPages(
+      0,
+      (from) => reads.inbox(id, principal, 'all', from, 'ascending', PAGE),
+      (item) => item.seq,
+    )
+    for (const item of inbox) items.set(`${principal} ${item.seq}`, item)
+  }
   return {
     tenant,
     receipts,
@@ -72,6 +85,7 @@ async function readLedger(reads: Reads, tenant: TenantRef): Promise<Ledger> {
     records,
     counters: await reads.counters(id),
     obligations,
+    items,
   }
 }
 
@@ -164,6 +178,26 @@ function* checkObligations(ledger: Ledger): Generator<string> {
   }
 }
 
+/** What asks for attention is in the inbox of its addressee, a result also in that of the agent it is for. */
+function* checkInboxes({ receipts, records, items }: Ledger): Generator<string> {
+  const tasks = new Map(records.map(({ task }) => [task.task_id, task]))
+  const expected = new Set<string>()
+  for (const { seq, receipt_type, to, task_id, from, parents } of receipts) {
+    if (asksForAttention(receipt_type)) expected.add(`${to} ${seq}`)
+    const task = tasks.get(task_id ?? '')
+    if (receipt_type === 'task.result_ready' && task !== undefined) {
+      for (const principal of owedTo(task)) expected.add(`${principal} ${seq}`)
+    }
+    if (receipt_type !== 'receipt.acknowledged') continue
+    for (const parent of parents) {
+      if (items.get(`${from} ${parent}`)?.archived_at === null)
+        yield `${from} has acknowledged ${parent}, which is still in its inbox`
+    }
+  }
+  for (const item of expected) if (!items.has(item)) yield `the receipt ${item} is in no inbox`
+  for (const item of items.keys()) if (!expected.has(item)) yield `${item} is in an inbox for no reason`
+}
+
 function owedTo(task: Task): PrincipalKey[] {
   return [...new Set<PrincipalKey>([task.owner, `agent:${task.principal_ai}`])]
 }
@@ -201,7 +235,7 @@ function* checkTask({ byTask }: Ledger, { task, spec, progress }: TaskRecord): G
 
 /** A task has ended exactly if its one terminal receipt says so; a success may have one more, its repair. */
 function* checkEnd(name: string, task: Task, receipts: readonly Receipt[]): Generator<string> {
-  const terminal = receipts.filter((receipt) => isTerminalType(receipt.receipt_type))
+  const terminal = receipts.filter((receipt) => canTerminate(receipt.receipt_type, 'task.assigned'))
   const ready = receipts.filter((receipt) => receipt.receipt_type === 'task.result_ready').length
   if (isOpen(task)) {
     if (terminal.length > 0) yield `${name} has the terminal receipt ${terminal[0]?.seq}`

@@ -3,11 +3,12 @@ import type { Acknowledge, Answers } from '../command.ts'
 import type { Decision, Draft } from '../draft.ts'
 import { Fault } from '../errors.ts'
 import { receiptId } from '../ids.ts'
+import { marked } from '../inbox.ts'
 import { canonical } from '../json.ts'
 import { forbidden, seesAll } from '../policy.ts'
 import { GATE } from '../principal.ts'
 
-/** Only who a receipt is addressed to can acknowledge it, and once is enough. */
+/** Only who a receipt is addressed to can acknowledge it, and once is enough. It then leaves the inbox of that one. */
 export function acknowledge(draft: Draft, command: Acknowledge): Decision<Answers['acknowledge']> {
   const { world } = draft
   const receipt = world.receipt(command.seq)
@@ -24,5 +25,7 @@ export function acknowledge(draft: Draft, command: Acknowledge): Decision<Answer
     parents: [command.seq],
     body: body({ acknowledged_receipt_id: canonical(receipt_id) }),
   })
+  const item = world.item(command.by, command.seq)
+  if (item !== undefined) draft.mark(marked(marked(item, 'read', world.now), 'archived', world.now))
   return draft.done({ seq })
 }

@@ -11,6 +11,8 @@ const ADVICE = {
   excessive_renewals: 'The work takes longer than leases allow. Ask for longer leases or split the task.',
   locatability_missing:
     'The success does not say where its result is. The worker should send complete again with artifacts or delivery_proof.',
+  stale_schedule:
+    'The schedule should have run long ago. details.reason says what is in the way; put it right, or delete the schedule.',
 } as const
 
 export type AnomalyKind = keyof typeof ADVICE
@@ -21,12 +23,14 @@ export function anomaly(
   kind: AnomalyKind,
   details: JsonObject,
   parent: number = task.seq,
-): void {
-  draft.receipt({
+  schedule_id?: string,
+): number {
+  return draft.receipt({
     type: 'system.anomaly',
     from: GATE,
     to: task.owner,
     task_id: task.task_id,
+    ...(schedule_id !== undefined && { schedule_id }),
     parents: [parent],
     body: body({
       details: canonical(details),

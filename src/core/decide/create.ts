@@ -13,6 +13,7 @@ export function create(draft: Draft, command: Create): Decision<Answers['create'
     const prior = world.keyed(command.owner, command.idempotency_key)
     if (prior !== undefined) return draft.done(replay(world, command, prior))
   }
+  if (command.refusal !== undefined) throw command.refusal
   checkQuota(world)
   if (command.caused_by !== null && command.caused_by > world.tenant.seq) {
     const caused_by_receipt_id = receiptId(world.tenant.salt, command.caused_by)

@@ -2,7 +2,7 @@ import { resultReadyBody } from '../bodies.ts'
 import type { Draft } from '../draft.ts'
 import type { CanonicalJson } from '../json.ts'
 import type { Evidence } from '../locatability.ts'
-import { GATE } from '../principal.ts'
+import { GATE, type PrincipalKey } from '../principal.ts'
 import { asDone, type EndedLease, type OpenTask, type Outcome } from '../task.ts'
 import type { TerminalStatus } from '../transitions.ts'
 import { type Cause, checkTransition } from '../transitions.ts'
@@ -20,7 +20,10 @@ type Ending = Evidence & {
   readonly dead_letter: boolean
 }
 
-/** Ends a task for good: its last row, the word to its owner, and its obligation closed unless it stays open. */
+/**
+ * Ends a task for good: its last row, the word to its owner and to the agent for whom it was done, and its obligation
+ * closed unless it stays open.
+ */
 export function finish(draft: Draft, task: OpenTask, ending: Ending): void {
   checkTransition(task.status, ending.cause)
   const { now } = draft.world
@@ -43,7 +46,7 @@ export function finish(draft: Draft, task: OpenTask, ending: Ending): void {
       outcome,
     }),
   )
-  draft.receipt({
+  const seq = draft.receipt({
     type: 'task.result_ready',
     from: GATE,
     to: task.owner,
@@ -51,6 +54,8 @@ export function finish(draft: Draft, task: OpenTask, ending: Ending): void {
     parents: [task.seq],
     body: resultReadyBody(task.task_id, ending.status, ending),
   })
+  const onBehalf: PrincipalKey = `agent:${task.principal_ai}`
+  if (onBehalf !== task.owner) draft.file(onBehalf, seq)
   if (!ending.obligation_open) draft.close(task)
 }
 

@@ -1,5 +1,6 @@
 import type { Answers, Greet, Relationship } from '../command.ts'
 import type { Decision, Draft } from '../draft.ts'
+import { marked } from '../inbox.ts'
 
 /** A principal that was silent this long begins a new session when it comes back. */
 const SESSION_GAP_MS = 30 * 60 * 1000
@@ -16,7 +17,11 @@ export function greet(draft: Draft, command: Greet): Decision<Answers['greet']> 
     sessions_count: (known?.sessions_count ?? 0) + (isNewSession(known, command, now) ? 1 : 0),
   }
   draft.relationship(relationship)
-  draft.delivered(command.delivered)
+  for (const seq of command.delivered) {
+    const item = draft.world.item(command.principal, seq)
+    const after = item && marked(item, 'delivered', now)
+    if (after !== undefined && after !== item) draft.mark(after)
+  }
   return draft.done(relationship)
 }
 

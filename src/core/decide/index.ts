@@ -9,9 +9,12 @@ import { complete } from './complete.ts'
 import { create } from './create.ts'
 import { fail } from './fail.ts'
 import { greet } from './greet.ts'
+import { mark } from './mark.ts'
 import { progress } from './progress.ts'
+import { recordSchedule } from './record-schedule.ts'
 import { release } from './release.ts'
 import { renew } from './renew.ts'
+import { reportStale } from './report-stale.ts'
 import { start } from './start.ts'
 import { wake } from './wake.ts'
 
@@ -54,7 +57,13 @@ function dispatch(draft: Draft, command: Command): Decision<AnyAnswer> {
       return wake(draft, command)
     case 'acknowledge':
       return acknowledge(draft, command)
+    case 'record_schedule':
+      return recordSchedule(draft, command)
+    case 'report_stale':
+      return reportStale(draft, command)
     case 'greet':
       return greet(draft, command)
+    case 'mark':
+      return mark(draft, command)
   }
 }

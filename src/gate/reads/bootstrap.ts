@@ -1,10 +1,12 @@
 import { z } from 'zod'
+import { isInInbox } from '../../core/inbox.ts'
 import { checkRole } from '../../core/policy.ts'
 import { type Caller, PRINCIPAL_KINDS, type PrincipalKey } from '../../core/principal.ts'
-import type { Receipt, ReceiptType } from '../../core/receipt.ts'
+import type { Receipt } from '../../core/receipt.ts'
 import { isTerminal } from '../../core/transitions.ts'
 import type { TenantRef } from '../../store/store.ts'
 import type { Engine } from '../engine.ts'
+import { findItems } from '../inbox-search.ts'
 import { parse, text } from '../input.ts'
 import type { ReceiptView, RelationshipView, ServerView, TaskView } from '../shapes.ts'
 import { taskView } from '../view.ts'
@@ -35,20 +37,12 @@ export interface BootstrapAnswer {
   readonly cursor: { readonly latest_receipt_id: string | null }
 }
 
-/** Receipts that ask for attention. The others are the record of how it came to them. */
-const INBOX_TYPES: readonly ReceiptType[] = [
-  'task.result_ready',
-  'task.escalated',
-  'lease.expired',
-  'system.anomaly',
-]
-
-/** Receipts that one call looks at, so that its cost is bounded whatever the ledger's size. */
+/** Pages of obligations that one call looks at, so that its cost is bounded whatever the ledger's size. */
 const SCANNED_PER_ITEM = 20
 
 /**
- * Who the principal is here and what needs its attention. Results stay in the inbox until they are acknowledged or
- * the cursor has passed them, so an answer that gets lost is no loss.
+ * Who the principal is here and what needs its attention. Results stay in the inbox until they are acknowledged, put
+ * away or stored in a memory, or the cursor has passed them, so an answer that gets lost is no loss.
  */
 export async function bootstrap(engine: Engine, caller: Caller, input: unknown): Promise<BootstrapAnswer> {
   checkRole(caller, 'receipts')
@@ -58,10 +52,7 @@ export async function bootstrap(engine: Engine, caller: Caller, input: unknown):
   const since =
     asked.since_receipt_id === undefined ? undefined : sinceSeq(engine, tenant, asked.since_receipt_id)
   const { inbox, end } = await readInbox(engine, tenant, principal, since, asked.max_items)
-  const open = await engine.reading(() =>
-    engine.store.reads.obligations(tenant.tenant, principal, 0, asked.max_items),
-  )
-  const assigned = await readTasks(engine, tenant, open)
+  const assigned = await readTasks(engine, tenant, await readOwed(engine, tenant, principal, asked.max_items))
   const waiting = await readTasks(
     engine,
     tenant,
@@ -74,7 +65,7 @@ export async function bootstrap(engine: Engine, caller: Caller, input: unknown):
     instance_id: asked.agent_instance_id ?? null,
     delivered: inbox.map((receipt) => receipt.seq),
   })
-  const views = await withDeliveries(engine, tenant, inbox)
+  const views = await withDeliveries(engine, tenant, inbox, principal)
   return {
     server: serverView(engine),
     relationship: relationshipView(principal, relationship),
@@ -93,11 +84,11 @@ export async function bootstrap(engine: Engine, caller: Caller, input: unknown):
 
 interface Inbox {
   readonly inbox: Receipt[]
-  /** Where the next call goes on: the last receipt shown, or looked at if all that ask for attention are shown. */
+  /** Where the next call goes on: the last receipt shown, or looked at if there may be more. */
   readonly end: number | undefined
 }
 
-/** Unacknowledged receipts that ask for attention: the first ones after the cursor, or else the newest. */
+/** What waits in the inbox: the first ones after the cursor, or else the newest. */
 async function readInbox(
   engine: Engine,
   tenant: TenantRef,
@@ -105,24 +96,39 @@ async function readInbox(
   since: number | undefined,
   limit: number,
 ): Promise<Inbox> {
-  const { reads } = engine.store
-  const order = since === undefined ? 'descending' : 'ascending'
-  const from = since ?? Number.MAX_SAFE_INTEGER
-  const path = { by: 'to', to: principal } as const
-  const recent = await engine.reading(() =>
-    reads.receipts(tenant.tenant, path, from, order, limit * SCANNED_PER_ITEM),
-  )
-  const candidates = recent.filter((receipt) => INBOX_TYPES.includes(receipt.receipt_type))
-  const seqs = candidates.map((receipt) => receipt.seq)
-  const acknowledged = await engine.reading(() =>
-    reads.children(tenant.tenant, seqs, ['receipt.acknowledged']),
-  )
-  const own = acknowledged.filter((child) => child.from === principal)
-  const settled = new Set(own.map((child) => child.parent))
-  const unsettled = candidates.filter((receipt) => !settled.has(receipt.seq))
-  const inbox = unsettled.slice(0, limit).sort((a, b) => a.seq - b.seq)
-  const last = since === undefined || unsettled.length > limit ? inbox.at(-1) : recent.at(-1)
-  return { inbox, end: last?.seq ?? since }
+  const { items, next } = await findItems(engine, tenant, {
+    principal,
+    which: 'all',
+    from: since ?? Number.MAX_SAFE_INTEGER,
+    order: since === undefined ? 'descending' : 'ascending',
+    limit,
+    fits: isInInbox,
+  })
+  const seqs = items.map((item) => item.seq)
+  const inbox = await engine.reading(() => engine.store.reads.receiptsAt(tenant.tenant, seqs))
+  inbox.sort((a, b) => a.seq - b.seq)
+  const last = inbox.at(-1)?.seq ?? since
+  return { inbox, end: since === undefined ? last : (next ?? last) }
+}
+
+/** The assignments among what is owed. A schedule is owed too, but the task that asked for it is done. */
+async function readOwed(
+  engine: Engine,
+  tenant: TenantRef,
+  principal: PrincipalKey,
+  limit: number,
+): Promise<Receipt[]> {
+  const owed: Receipt[] = []
+  let after = 0
+  for (let looked = 0; looked < SCANNED_PER_ITEM && owed.length < limit; looked++) {
+    const page = await engine.reading(() =>
+      engine.store.reads.obligations(tenant.tenant, principal, after, limit),
+    )
+    owed.push(...page.filter((receipt) => receipt.receipt_type === 'task.assigned'))
+    if (page.length < limit) break
+    after = page.at(-1)?.seq ?? after
+  }
+  return owed.slice(0, limit)
 }
 
 function isRunningOrScheduled({ status, next_eligible_at }: TaskView): boolean {

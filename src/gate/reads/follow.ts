@@ -13,6 +13,7 @@ export const followInput = z.strictObject({
   task_id: taskId.optional(),
   session_id: text(255).optional(),
   worker_id: workerId.optional(),
+  status: statusShape.optional(),
 })
 
 export const changeShape = z.object({
@@ -45,7 +46,8 @@ export async function follow(
     event.tenant === tenant &&
     (all || event.owner === self || `agent:${event.principal_ai}` === self || event.holder === self) &&
     (asked.task_id === undefined || event.task_id === asked.task_id) &&
-    (asked.worker_id === undefined || event.worker_id === asked.worker_id)
+    (asked.worker_id === undefined || event.worker_id === asked.worker_id) &&
+    (asked.status === undefined || event.status === asked.status)
   const tell = (event: TaskEvent) => listener(changeView(event, event.holder === self))
   const { session_id } = asked
   if (session_id === undefined) return engine.events.onAnyTask((event) => fits(event) && tell(event))

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { Fault } from '../../core/errors.ts'
 import { checkReader, checkRole } from '../../core/policy.ts'
-import type { Caller } from '../../core/principal.ts'
+import { type Caller, principalKey } from '../../core/principal.ts'
 import type { TaskRecord } from '../../store/reads.ts'
 import type { TenantRef } from '../../store/store.ts'
 import type { Engine } from '../engine.ts'
@@ -12,6 +12,15 @@ import { taskView } from '../view.ts'
 export const getTaskInput = z.strictObject({ task_id: taskId })
 
 export async function getTask(engine: Engine, caller: Caller, input: unknown): Promise<TaskView> {
+  checkRole(caller, 'read')
+  const { task_id } = parse(getTaskInput, input)
+  const record = await readableTask(engine, caller, task_id)
+  engine.fetches.note(record.task, principalKey(caller.principal))
+  return taskView(record)
+}
+
+/** The same for who only wants to know how far it is: its result does not count as fetched. */
+export async function peekTask(engine: Engine, caller: Caller, input: unknown): Promise<TaskView> {
   checkRole(caller, 'read')
   const { task_id } = parse(getTaskInput, input)
   return taskView(await readableTask(engine, caller, task_id))

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { Fault, invalid } from '../../core/errors.ts'
+import { asksForAttention } from '../../core/inbox.ts'
 import { checkReader, checkRole, checkSelf, forbidden, seesAll } from '../../core/policy.ts'
 import { type Caller, PRINCIPAL_KINDS, type PrincipalKey, principalKey } from '../../core/principal.ts'
 import { RECEIPT_TYPES, type Receipt } from '../../core/receipt.ts'
@@ -125,13 +126,17 @@ export function sinceSeq(engine: Engine, tenant: TenantRef, receiptId: string | 
   return engine.seqOf(tenant, receiptId, () => invalid('since_receipt_id', 'is not a receipt of this tenant'))
 }
 
+/** Each with the time when it was handed to whom it is addressed, or to the one that is named. */
 export async function withDeliveries(
   engine: Engine,
   tenant: TenantRef,
   receipts: readonly Receipt[],
+  principal?: PrincipalKey,
 ): Promise<ReceiptView[]> {
-  const seqs = receipts.map((receipt) => receipt.seq)
-  const rows = await engine.reading(() => engine.store.reads.deliveries(tenant.tenant, seqs))
-  const deliveredAt = new Map(rows.map((row) => [row.seq, row.delivered_at]))
-  return receipts.map((receipt) => receiptView(tenant, receipt, deliveredAt.get(receipt.seq)))
+  const refs = receipts
+    .filter((receipt) => asksForAttention(receipt.receipt_type))
+    .map(({ to, seq }) => ({ principal: principal ?? to, seq }))
+  const items = await engine.reading(() => engine.store.reads.items(tenant.tenant, refs))
+  const deliveredAt = new Map(items.map((item) => [item.seq, item.delivered_at]))
+  return receipts.map((receipt) => receiptView(tenant, receipt, deliveredAt.get(receipt.seq) ?? null))
 }

@@ -1,4 +1,5 @@
 import type { Engine } from '../engine.ts'
+import type { WorkerState } from '../worker-registry-shape.ts'
 
 export interface Stats {
   readonly open_tasks: number
@@ -6,6 +7,7 @@ export interface Stats {
   /** When the task that waits longest at the head of its lane was created; null if none is ready. */
   readonly oldest_ready_at: number | null
   readonly waiting_claims: number
+  readonly workers: Readonly<Record<WorkerState, number>>
 }
 
 export async function stats(engine: Engine): Promise<Stats> {
@@ -13,8 +15,12 @@ export async function stats(engine: Engine): Promise<Stats> {
   const all = await engine.reading(() =>
     Promise.all(
       engine.knownTenants.map(async ({ tenant }) => {
-        const [counters, head] = await Promise.all([reads.counters(tenant), reads.headOfLine(tenant)])
-        return { ...counters, head }
+        const [counters, head, workers] = await Promise.all([
+          reads.counters(tenant),
+          reads.headOfLine(tenant),
+          engine.workers.count(tenant),
+        ])
+        return { ...counters, head, workers }
       }),
     ),
   )
@@ -24,5 +30,10 @@ export async function stats(engine: Engine): Promise<Stats> {
     active_leases: all.reduce((sum, { active_leases }) => sum + active_leases, 0),
     oldest_ready_at: heads.length === 0 ? null : Math.min(...heads),
     waiting_claims: engine.wakeups.claims.count,
+    workers: {
+      idle: all.reduce((sum, { workers }) => sum + workers.idle, 0),
+      busy: all.reduce((sum, { workers }) => sum + workers.busy, 0),
+      offline: all.reduce((sum, { workers }) => sum + workers.offline, 0),
+    },
   }
 }

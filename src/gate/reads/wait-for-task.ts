@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { checkRole } from '../../core/policy.ts'
-import type { Caller } from '../../core/principal.ts'
+import { type Caller, principalKey } from '../../core/principal.ts'
 import { isTerminal } from '../../core/transitions.ts'
 import type { Engine } from '../engine.ts'
 import { parse, taskId } from '../input.ts'
@@ -44,6 +44,7 @@ export async function waitForTask(
     }
     const done = isTerminal(record.task.status)
     const task = taskView(record)
+    engine.fetches.note(record.task, principalKey(caller.principal))
     return { ...task, done, next_check_after_seconds: done ? 0 : 1 }
   } finally {
     unwatch()

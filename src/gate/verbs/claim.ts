@@ -24,6 +24,8 @@ export const claimInput = z.strictObject({
 
 export interface ClaimAnswer {
   readonly tasks: readonly OfferView[]
+  /** The worker is to stop. */
+  readonly drain?: true
 }
 
 /** Hands out tasks that the worker can do; with `wait_seconds` it waits for the first one to come. */
@@ -47,11 +49,30 @@ export async function claim(
     max_tasks: asked.max_tasks ?? 1,
     ttl_ms: leaseMs(engine, asked.lease_ttl_seconds),
   }
+  const { drains } = engine.workers
+  if (drains.known(command.tenant) === undefined) await drains.load(command.tenant)
+  engine.workers.saw(command, {
+    capabilities: command.capabilities,
+    accept_types: command.accept_types ?? null,
+  })
+  if (drains.has(command.tenant, command.worker_id)) return { tasks: [], drain: true }
   // A lease for a caller that has gone would only have to expire.
   if (signal?.aborted) return { tasks: [] }
   const waitMs = (asked.wait_seconds ?? 0) * 1000
-  if (waitMs === 0 || engine.wakeups.stopped) return offers(await engine.submit(command))
-  return offers(await claimOrWait(engine, command, waitMs, signal))
+  if (waitMs === 0 || engine.wakeups.stopped) return offers(engine, command, await engine.submit(command))
+  const answer = await claimOrWait(engine, command, waitMs, signal)
+  if (!signal?.aborted) return offers(engine, command, answer)
+  await giveBack(engine, command, answer.granted)
+  return { tasks: [] }
+}
+
+/** Nobody is there any more to work on them: they need not wait for their leases to lapse. */
+async function giveBack(engine: Engine, command: Claim, granted: readonly Handout[]): Promise<void> {
+  const { tenant, holder, worker_id } = command
+  const releases = granted.map(({ task: { task_id }, lease: { lease_id } }) =>
+    engine.submit({ verb: 'release', tenant, holder, worker_id, task_id, lease_id }),
+  )
+  await Promise.allSettled(releases)
 }
 
 async function claimOrWait(engine: Engine, command: Claim, waitMs: number, signal?: AbortSignal) {
@@ -60,6 +81,7 @@ async function claimOrWait(engine: Engine, command: Claim, waitMs: number, signa
   const giveUp = () => waiter.wake('timeout')
   const timer = setTimeout(giveUp, waitMs)
   signal?.addEventListener('abort', giveUp)
+  const stopWaiting = engine.workers.drains.wait(command.tenant, command.worker_id, giveUp)
   claims.add(waiter)
   engine.wakeups.keepLooking()
   let taken: readonly number[] = []
@@ -78,11 +100,18 @@ async function claimOrWait(engine: Engine, command: Claim, waitMs: number, signa
     }
   } finally {
     claims.remove(waiter, taken)
+    stopWaiting()
     clearTimeout(timer)
     signal?.removeEventListener('abort', giveUp)
   }
 }
 
-function offers(answer: { granted: readonly Handout[]; now: number }): ClaimAnswer {
-  return { tasks: answer.granted.map((handout) => offerView(handout, answer.now)) }
+function offers(
+  { workers }: Engine,
+  command: Claim,
+  { granted, now }: { granted: readonly Handout[]; now: number },
+): ClaimAnswer {
+  workers.took(command, granted.length)
+  const tasks = granted.map((handout) => offerView(handout, now))
+  return workers.drains.has(command.tenant, command.worker_id) ? { tasks, drain: true } : { tasks }
 }

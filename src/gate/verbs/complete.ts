@@ -1,10 +1,11 @@
 import { z } from 'zod'
-import { canonicalWithin } from '../../core/json.ts'
+import { canonical, canonicalWithin, within } from '../../core/json.ts'
 import { readEvidence } from '../../core/locatability.ts'
 import type { Caller } from '../../core/principal.ts'
 import type { Engine } from '../engine.ts'
 import { json, jsonObject, leaseFields, parse, text } from '../input.ts'
 import { leaseCall } from '../lease-call.ts'
+import { mayLeave, type Report, reportElsewhere } from '../result-placement.ts'
 
 const MAX_METADATA_BYTES = 4 * 1024
 
@@ -29,19 +30,26 @@ export async function complete(engine: Engine, caller: Caller, input: unknown): 
   const asked = parse(completeInput, input)
   const lease = await leaseCall(engine, caller, asked)
   const { artifacts, delivery_proof } = readEvidence(asked.artifacts, asked.delivery_proof)
-  const { seq, obligation_open } = await engine.submit({
-    verb: 'complete',
-    artifacts,
-    delivery_proof,
-    result: canonicalWithin(asked.result, 'result', engine.settings.max_payload_bytes),
-    result_summary: asked.result_summary ?? null,
-    completion_metadata: canonicalWithin(
-      asked.completion_metadata ?? {},
-      'completion_metadata',
-      MAX_METADATA_BYTES,
-    ),
-    ...lease,
-  })
+  const summary = asked.result_summary ?? null
+  const completion_metadata = canonicalWithin(
+    asked.completion_metadata ?? {},
+    'completion_metadata',
+    MAX_METADATA_BYTES,
+  )
+  const submit = (report: Report) =>
+    engine.submit({
+      verb: 'complete',
+      artifacts: report.artifacts,
+      delivery_proof,
+      result: report.result,
+      result_summary: summary,
+      completion_metadata,
+      ...lease,
+    })
+  const result = canonical(asked.result, 'result')
+  const { seq, obligation_open } = mayLeave(engine, lease.tenant, result)
+    ? await reportElsewhere(engine, lease, { result, artifacts, delivery_proof, summary }, submit)
+    : await submit({ result: within(result, 'result', engine.settings.max_payload_bytes), artifacts })
   const tenant = await engine.tenant(caller.tenant)
   return { ok: true, receipt_id: engine.receiptId(tenant, seq), obligation_open }
 }

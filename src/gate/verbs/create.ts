@@ -12,6 +12,7 @@ import type { Status } from '../../core/transitions.ts'
 import type { TenantRef } from '../../store/store.ts'
 import type { Engine } from '../engine.ts'
 import { json, jsonObject, labels, ONE_YEAR, parse, seconds, text } from '../input.ts'
+import type { TaskTypeRule } from '../task-types-rule.ts'
 
 export const createInput = z.strictObject({
   type: text(255),
@@ -50,31 +51,48 @@ export interface CreateAnswer {
   readonly status: Status
   readonly is_duplicate: boolean
   readonly receipt_id: string
+  /** What the registry of types says about tasks like this one. */
+  readonly estimated_runtime_seconds?: number
+  readonly poll_suggestion_seconds?: number
 }
 
 export async function create(engine: Engine, caller: Caller, input: unknown): Promise<CreateAnswer> {
   checkRole(caller, 'create')
   const tenant = await engine.tenant(caller.tenant)
-  const command = createCommand(tenant, caller, parse(createInput, input), engine.settings)
-  return submitCreate(engine, tenant, command)
+  return createTask(engine, tenant, caller, parse(createInput, input))
 }
 
-export async function submitCreate(
+/** Creates a task from an input that was checked. */
+export async function createTask(
   engine: Engine,
   tenant: TenantRef,
-  command: Create,
+  caller: Caller,
+  input: CreateInput,
 ): Promise<CreateAnswer> {
+  const { taskTypes, settings } = engine
+  const types = taskTypes.known(tenant.tenant) ?? (await taskTypes.load(tenant.tenant))
+  const type = types.rules.get(input.type)
+  const command = createCommand(tenant, caller, input, settings, type)
   const { task_id, status, is_duplicate, seq } = await engine.submit(command)
-  return { task_id, status, is_duplicate, receipt_id: engine.receiptId(tenant, seq) }
+  const receipt_id = engine.receiptId(tenant, seq)
+  if (type === undefined) return { task_id, status, is_duplicate, receipt_id }
+  return { task_id, status, is_duplicate, receipt_id, ...type.guidance }
 }
 
-export function createCommand(
+function createCommand(
   tenant: TenantRef,
   caller: Caller,
   input: CreateInput,
   settings: Settings,
+  type: TaskTypeRule | undefined,
 ): Create {
   const capabilities = normalCapabilities(input.requirements?.capabilities ?? [])
+  const defaults = type?.view
+  const timeout_seconds = input.timeout_seconds ?? defaults?.default_timeout_seconds ?? null
+  const text = canonicalInput(input, settings)
+  const refusal = refusalOf(input, settings, type)
+  // Whoever asks again gets the first answer, even if what was asked would not be taken any more.
+  if (refusal !== undefined && input.idempotency_key === undefined) throw refusal
   return {
     verb: 'create',
     tenant: tenant.tenant,
@@ -82,19 +100,38 @@ export function createCommand(
     principal_ai: input.principal_ai ?? caller.principal.id,
     type: input.type,
     capabilities,
-    priority: input.priority ?? settings.default_priority,
-    max_attempts: input.max_attempts ?? settings.default_max_attempts,
+    priority: input.priority ?? defaults?.default_priority ?? settings.default_priority,
+    max_attempts: input.max_attempts ?? defaults?.default_max_attempts ?? settings.default_max_attempts,
     max_expiries: input.max_expiries ?? settings.max_lease_expiries,
-    retry_backoff_seconds: input.retry_backoff_seconds ?? settings.default_retry_backoff_seconds,
-    timeout_seconds: input.timeout_seconds ?? null,
+    retry_backoff_seconds:
+      input.retry_backoff_seconds ??
+      defaults?.default_retry_backoff_seconds ??
+      settings.default_retry_backoff_seconds,
+    timeout_seconds,
     delay_ms: (input.delay_seconds ?? 0) * 1000,
     session_id: input.session_id ?? null,
     labels: labelsOf(input),
     idempotency_key: input.idempotency_key ?? null,
     caused_by: causeOf(tenant, input),
-    input: canonicalInput(input, settings),
-    contract: contractOf(input),
+    input: text,
+    contract: contractOf(input, timeout_seconds),
+    refusal,
   }
+}
+
+/** What the registry of types has against it. A payload that is elsewhere is not looked at. */
+function refusalOf(
+  input: CreateInput,
+  settings: Settings,
+  type: TaskTypeRule | undefined,
+): Fault | undefined {
+  if (type === undefined) {
+    return settings.allow_unknown_task_types
+      ? undefined
+      : new Fault('TASK_TYPE_UNKNOWN', { type: input.type })
+  }
+  const payload = input.payload ?? (input.payload_pointer === undefined ? {} : undefined)
+  return type.refusal(payload, () => (payload === undefined ? 0 : Buffer.byteLength(canonical(payload))))
 }
 
 /** The text that decides whether two creates with one key are the same: what was asked, before defaults. */
@@ -128,12 +165,12 @@ function causeOf(tenant: TenantRef, input: CreateInput): number | null {
 }
 
 /** What the gate undertakes towards the owner. */
-function contractOf(input: CreateInput): CanonicalJson {
+function contractOf(input: CreateInput, timeout: number | null): CanonicalJson {
   return body({
     instructions: canonical(input.summary ?? `Execute task type: ${input.type}`),
     requirements: canonical(input.requirements ?? {}),
     result_delivery: canonical('return_payload'),
     success_criteria: canonical(input.expected_outcome_kind ?? null),
-    timeouts: canonical(input.timeout_seconds === undefined ? {} : { execution: input.timeout_seconds }),
+    timeouts: canonical(timeout === null ? {} : { execution: timeout }),
   })
 }

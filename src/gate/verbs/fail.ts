@@ -33,6 +33,7 @@ export async function fail(engine: Engine, caller: Caller, input: unknown): Prom
     retry_after_ms: asked.retry_after_seconds === undefined ? null : asked.retry_after_seconds * 1000,
     ...lease,
   })
+  engine.workers.failed(lease)
   const tenant = await engine.tenant(caller.tenant)
   return {
     ok: true,

@@ -19,7 +19,14 @@ export const progressInput = z.strictObject({
   extend_by_seconds: seconds(ONE_YEAR, 1).optional(),
 })
 
-export async function progress(engine: Engine, caller: Caller, input: unknown) {
+export interface ProgressAnswer {
+  readonly ok: true
+  readonly expires_at: string
+  readonly expires_in_ms: number
+  readonly drain?: true
+}
+
+export async function progress(engine: Engine, caller: Caller, input: unknown): Promise<ProgressAnswer> {
   const asked = parse(progressInput, input)
   const lease = await leaseCall(engine, caller, asked)
   const { expires_at, now } = await engine.submit({
@@ -28,5 +35,12 @@ export async function progress(engine: Engine, caller: Caller, input: unknown) {
     extend_ms: asked.extend_by_seconds === undefined ? null : leaseMs(engine, asked.extend_by_seconds),
     ...lease,
   })
-  return { ok: true, expires_at: isoTime(expires_at), expires_in_ms: expires_at - now } as const
+  engine.workers.saw(lease)
+  const drain = engine.workers.drains.has(lease.tenant, lease.worker_id)
+  return {
+    ok: true,
+    expires_at: isoTime(expires_at),
+    expires_in_ms: expires_at - now,
+    ...(drain && { drain: true }),
+  }
 }

@@ -15,6 +15,7 @@ export interface RenewAnswer {
   readonly expires_at: string
   readonly expires_in_ms: number
   readonly renewals_left: number
+  readonly drain?: true
 }
 
 export async function renew(engine: Engine, caller: Caller, input: unknown): Promise<RenewAnswer> {
@@ -22,5 +23,10 @@ export async function renew(engine: Engine, caller: Caller, input: unknown): Pro
   const lease = await leaseCall(engine, caller, asked)
   const extend_ms = leaseMs(engine, asked.extend_by_seconds)
   const { expires_at, renewals_left, now } = await engine.submit({ verb: 'renew', extend_ms, ...lease })
-  return { ok: true, expires_at: isoTime(expires_at), expires_in_ms: expires_at - now, renewals_left }
+  engine.workers.saw(lease)
+  const expires_in_ms = expires_at - now
+  if (engine.workers.drains.has(lease.tenant, lease.worker_id)) {
+    return { ok: true, expires_at: isoTime(expires_at), expires_in_ms, renewals_left, drain: true }
+  }
+  return { ok: true, expires_at: isoTime(expires_at), expires_in_ms, renewals_left }
 }

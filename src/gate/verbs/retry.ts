@@ -7,7 +7,7 @@ import type { Engine } from '../engine.ts'
 import { parse, taskId } from '../input.ts'
 import { readTask } from '../reads/get-task.ts'
 import { inputOf } from '../view.ts'
-import { type CreateAnswer, createCommand, submitCreate } from './create.ts'
+import { type CreateAnswer, createTask } from './create.ts'
 
 export const retryInput = z.strictObject({ task_id: taskId })
 
@@ -31,5 +31,5 @@ export async function retry(engine: Engine, caller: Caller, input: unknown): Pro
     caused_by_receipt_id: engine.receiptId(tenant, task.outcome.receipt_seq),
   }
   const owner: Caller = { ...caller, principal: parsePrincipalKey(task.owner) }
-  return submitCreate(engine, tenant, createCommand(tenant, owner, again, engine.settings))
+  return createTask(engine, tenant, owner, again)
 }

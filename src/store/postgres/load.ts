@@ -2,6 +2,7 @@ import type pg from 'pg'
 import type { Relationship } from '../../core/command.ts'
 import type { Owner } from '../../core/fairness.ts'
 import { isUuid } from '../../core/ids.ts'
+import type { InboxItem } from '../../core/inbox.ts'
 import type { Lane } from '../../core/matching.ts'
 import type { Receipt } from '../../core/receipt.ts'
 import type { QueuedTask, TaskSpec } from '../../core/task.ts'
@@ -9,13 +10,26 @@ import { type DoneRow, doneTask, type OpenRow, openTask, queuedTask } from '../r
 import type { HeadRef, Loaded, Need, TaskRef } from '../store.ts'
 import { list, parameters, type RowOf, rowsOf, type Shape } from './columns.ts'
 import { run } from './database.ts'
-import { DONE, LANE, OPEN, OWNER, RECEIPT, RELATIONSHIP, SEQ_KEY, SPEC, TASK_KEY } from './shapes.ts'
+import {
+  DONE,
+  ITEM,
+  ITEM_KEY,
+  LANE,
+  OPEN,
+  OWNER,
+  RECEIPT,
+  RELATIONSHIP,
+  SEQ_KEY,
+  SPEC,
+  TASK_KEY,
+} from './shapes.ts'
 
 const KEY = { tenant: 'int', owner: 'text', idempotency_key: 'text' } as const
 const OWNER_KEY = { tenant: 'int', owner: 'text' } as const
 const HEAD = { tenant: 'int', lane: 'int', limit: 'int' } as const
 const LANES_AFTER = { tenant: 'int', after: 'int' } as const
 const DUE = { tenant: 'int', limit: 'int' } as const
+const CHILD = { tenant: 'int', parent: 'bigint', receipt_type: 'text' } as const
 const ACKNOWLEDGEMENT = { tenant: 'int', seq: 'bigint', by: 'text' } as const
 const RELATIONSHIP_KEY = { tenant: 'int', principal: 'text' } as const
 
@@ -62,6 +76,15 @@ export const loads = {
   receipts: `
     SELECT ${list(RECEIPT, 'r.')}, ${PARENTS} FROM ${rowsOf(SEQ_KEY)} JOIN receipts r USING (tenant, seq)`,
 
+  children: `
+    SELECT ${list(RECEIPT, 'r.')}, ${PARENTS} FROM ${rowsOf(CHILD)}
+    CROSS JOIN LATERAL (
+      SELECT c.* FROM receipt_parents p
+      CROSS JOIN LATERAL (SELECT * FROM receipts WHERE tenant = p.tenant AND seq = p.child LIMIT 1) c
+      WHERE p.parent = x.parent AND p.tenant = x.tenant AND c.receipt_type = x.receipt_type
+      ORDER BY p.child DESC LIMIT 1
+    ) r`,
+
   acknowledgements: `
     SELECT x.tenant, x.seq, x.by, r.seq AS acknowledgement
     FROM ${rowsOf(ACKNOWLEDGEMENT)} JOIN receipt_parents p ON p.parent = x.seq AND p.tenant = x.tenant
@@ -69,6 +92,9 @@ export const loads = {
       SELECT seq, receipt_type, "from" FROM receipts WHERE tenant = p.tenant AND seq = p.child LIMIT 1
     ) r
     WHERE r.receipt_type = 'receipt.acknowledged' AND r."from" = x.by`,
+
+  items: `
+    SELECT ${list(ITEM, 'i.')} FROM ${rowsOf(ITEM_KEY)} JOIN inbox i USING (tenant, principal, seq)`,
 
   relationships: `
     SELECT ${list(RELATIONSHIP, 'r.')} FROM ${rowsOf(RELATIONSHIP_KEY)}
@@ -136,9 +162,11 @@ export function loadsOf(need: Need, loaded: Loaded, now: number | null): Load[] 
   add('lanes', LANES_AFTER, need.lanes, (row: LaneRow) => loaded.lanes.push(laneOf(row)))
   add('due', DUE, need.due, (row: OpenRow) => loaded.due.push(openTask(row)), now)
   add('receipts', SEQ_KEY, need.receipts, (row: Receipt) => loaded.receipts.push(row))
+  add('children', CHILD, need.children, (row: Receipt) => loaded.children.push(row))
   add('acknowledgements', ACKNOWLEDGEMENT, need.acknowledgements, (row: AcknowledgementRow) =>
     loaded.acknowledgements.push(row),
   )
+  add('items', ITEM_KEY, need.items, (row: InboxItem) => loaded.items.push(row))
   add('relationships', RELATIONSHIP_KEY, need.relationships, (row: Relationship) =>
     loaded.relationships.push(row),
   )

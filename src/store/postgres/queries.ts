@@ -1,6 +1,6 @@
 import { list, rowsOf, type Shape } from './columns.ts'
-import { CLOCK, PARENTS } from './load.ts'
-import { DONE, OPEN, PROGRESS, RECEIPT, RELATIONSHIP, SEQ_KEY, TASK_KEY } from './shapes.ts'
+import { CLOCK, loads, PARENTS } from './load.ts'
+import { DONE, OPEN, PROGRESS, RECEIPT, RELATIONSHIP, TASK_KEY } from './shapes.ts'
 
 export const PARENT_KEY = { tenant: 'int', parent: 'bigint' } as const
 
@@ -26,6 +26,8 @@ export const queries = {
   receipt: `
     SELECT ${list(RECEIPT, 'r.')}, ${PARENTS} FROM receipts r WHERE tenant = $1 AND seq = $2`,
 
+  receipts_at: loads.receipts,
+
   all_ascending: receiptsAfter('true'),
   all_descending: receiptsBefore('true'),
   to_ascending: receiptsAfter('"to" = $4 AND seq > 0'),
@@ -42,9 +44,6 @@ export const queries = {
     WHERE r.receipt_type = ANY ($3::text[])
     ORDER BY p.parent, r.seq`,
 
-  deliveries: `
-    SELECT d.seq, d.delivered_at FROM ${rowsOf(SEQ_KEY)} JOIN receipt_deliveries d USING (tenant, seq)`,
-
   obligations: `
     SELECT ${list(RECEIPT, 'r.')}, ${PARENTS}
     FROM (
@@ -59,6 +58,11 @@ export const queries = {
 
   counters: `
     SELECT tenant, salt, seq, clock, open_tasks, active_leases, lanes FROM tenants WHERE tenant = $1`,
+
+  holders: `
+    SELECT worker_id, (count(*) FILTER (WHERE status = 'leased'))::int AS leased,
+      (count(*) FILTER (WHERE status = 'running'))::int AS running, min(wake_at) AS next_expires_at
+    FROM tasks WHERE tenant = $1 AND status IN ('leased', 'running') AND seq > 0 GROUP BY worker_id`,
 
   head_of_line: `
     SELECT s.created_at FROM lanes l

@@ -6,7 +6,7 @@ import type { Receipt } from '../../core/receipt.ts'
 import type { ProgressEntry, Task, TaskSpec } from '../../core/task.ts'
 import { isTerminal, type Status } from '../../core/transitions.ts'
 import type { Tenant } from '../../core/world.ts'
-import type { Child, Delivery, Reads, ReceiptPath, ScanPath, TaskLine, TaskRecord } from '../reads.ts'
+import type { Child, Holder, LedgerReads, ReceiptPath, ScanPath, TaskLine, TaskRecord } from '../reads.ts'
 import { type DoneRow, doneTask, type OpenRow, openTask } from '../rows.ts'
 import { StoreError, type TaskRef } from '../store.ts'
 import { bareArray, textArray } from './arrays.ts'
@@ -36,7 +36,7 @@ type ProgressColumns =
       readonly progress: CanonicalJson
     }
 
-export function readsOn(pool: pg.Pool): Reads {
+export function readsOn(pool: pg.Pool): LedgerReads {
   const read = <Row extends pg.QueryResultRow>(tenant: number, query: Query, ...values: Value[]) =>
     usingTenant(pool, tenant, (client) => ask<Row>(client, query, values))
   const find = async <Row extends pg.QueryResultRow>(tenant: number, query: Query, ...values: Value[]) =>
@@ -56,6 +56,10 @@ export function readsOn(pool: pg.Pool): Reads {
     progress: async (tenant, taskId, limit) =>
       isUuid(taskId) ? read<ProgressEntry>(tenant, 'progress', tenant, taskId, limit) : [],
     receipt: (tenant, seq) => find<Receipt>(tenant, 'receipt', tenant, seq),
+    receiptsAt: async (tenant, seqs) => {
+      const rows = seqs.map((seq) => ({ tenant, seq }))
+      return rows.length === 0 ? [] : read<Receipt>(tenant, 'receipts_at', ...parameters(SEQ_KEY, rows))
+    },
     receipts: async (tenant, path, from, order, limit) => {
       if (path.by === 'task' && !isUuid(path.task_id)) return []
       return read<Receipt>(tenant, `${path.by}_${order}`, tenant, from, limit, ...keyOf(path))
@@ -63,10 +67,6 @@ export function readsOn(pool: pg.Pool): Reads {
     children: (tenant, parents, types) => {
       const rows = parents.map((parent) => ({ tenant, parent }))
       return read<Child>(tenant, 'children', ...parameters(PARENT_KEY, rows), textArray(types))
-    },
-    deliveries: (tenant, seqs) => {
-      const rows = seqs.map((seq) => ({ tenant, seq }))
-      return read<Delivery>(tenant, 'deliveries', ...parameters(SEQ_KEY, rows))
     },
     obligations: (tenant, principal, after, limit) =>
       read<Receipt>(tenant, 'obligations', tenant, principal, after, limit),
@@ -80,6 +80,7 @@ export function readsOn(pool: pg.Pool): Reads {
       const heads = await read<{ created_at: number }>(tenant, 'head_of_line', tenant)
       return heads.length === 0 ? null : Math.min(...heads.map((head) => head.created_at))
     },
+    holders: (tenant) => read<Holder>(tenant, 'holders', tenant),
   }
 }
 

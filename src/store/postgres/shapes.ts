@@ -152,3 +152,18 @@ export const RELATIONSHIP = {
   last_seen_at: 'bigint',
   sessions_count: 'int',
 } as const satisfies Shape
+
+export const ITEM_KEY = { tenant: 'int', principal: 'text', seq: 'bigint' } as const satisfies Shape
+
+export const FILED = { ...ITEM_KEY, created_at: 'bigint' } as const satisfies Shape
+
+export const ITEM_MARKS = {
+  delivered_at: 'bigint',
+  delivery_count: 'int',
+  read_at: 'bigint',
+  fetched_at: 'bigint',
+  promoted_at: 'bigint',
+  archived_at: 'bigint',
+} as const satisfies Shape
+
+export const ITEM = { ...FILED, ...ITEM_MARKS } as const satisfies Shape

@@ -17,7 +17,9 @@ import { commit } from './commit.ts'
 import { type Connections, connectTo, end } from './database.ts'
 import { entriesOn } from './entries.ts'
 import { failure } from './failure.ts'
+import { inboxReadsOn } from './inbox.ts'
 import { Listener } from './listen.ts'
+import { CLOCK } from './load.ts'
 import { migrate } from './migrate.ts'
 import { findDue, readsOn } from './reads.ts'
 import { Writer } from './writer.ts'
@@ -71,7 +73,7 @@ class PostgresStore implements Store {
     this.#draw = draw ?? cryptoDraw()
     this.#writer = new Writer(connections)
     this.#listener = new Listener(connections)
-    this.reads = readsOn(connections.pool)
+    this.reads = { ...readsOn(connections.pool), ...inboxReadsOn(connections.pool) }
     this.entries = entriesOn(connections.pool)
   }
 
@@ -105,6 +107,13 @@ class PostgresStore implements Store {
     if (row === undefined) throw new StoreError('unavailable', 'the secret was not stored')
     this.#secret = row.value
     return row.value
+  }
+
+  async now(): Promise<number> {
+    if (this.#now !== undefined) return this.#now()
+    const [row] = await this.#query<{ now: number }>(`SELECT ${CLOCK} AS now`)
+    if (row === undefined) throw new StoreError('unavailable', 'the clock has no time')
+    return row.now
   }
 
   async ping(): Promise<void> {

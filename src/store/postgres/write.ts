@@ -6,6 +6,9 @@ import { assignments, list, parameters, type RowOf, rowsOf, type Shape } from '.
 import {
   CHANGING,
   DONE,
+  FILED,
+  ITEM_KEY,
+  ITEM_MARKS,
   LANE,
   OBLIGATION,
   OPEN,
@@ -24,7 +27,7 @@ const UPDATE = { ...TASK_KEY, ...CHANGING } as const
 const REPAIRED = { ...TASK_KEY, ...REPAIR } as const
 const MARK = { tenant: 'int', lane: 'int', value: 'bigint', lower: 'boolean' } as const
 const OBLIGATION_KEY = { tenant: 'int', principal: 'text', seq: 'bigint' } as const
-const DELIVERY = { tenant: 'int', seq: 'bigint', at: 'bigint' } as const
+const MARKED = { ...ITEM_KEY, ...ITEM_MARKS } as const
 const COUNTERS = {
   seq: 'bigint',
   clock: 'bigint',
@@ -95,9 +98,12 @@ export const writes = {
       instance_id = excluded.instance_id, first_seen_at = excluded.first_seen_at,
       last_seen_at = excluded.last_seen_at, sessions_count = excluded.sessions_count`,
 
-  insert_deliveries: `
-    INSERT INTO receipt_deliveries (tenant, seq, delivered_at) SELECT * FROM ${rowsOf(DELIVERY)}
-    ON CONFLICT (tenant, seq) DO NOTHING`,
+  insert_items: `
+    INSERT INTO inbox (${list(FILED)}) SELECT * FROM ${rowsOf(FILED)}`,
+
+  update_items: updateAll(`
+    UPDATE inbox i SET ${assignments(ITEM_MARKS)} FROM ${rowsOf(MARKED)}
+    WHERE i.tenant = x.tenant AND i.principal = x.principal AND i.seq = x.seq`),
 
   update_tenants: updateAll(`
     UPDATE tenants t SET ${assignments(COUNTERS)}, committed_at = $7::bigint FROM ${rowsOf(TENANT)}
@@ -142,7 +148,8 @@ export function writesOf(changes: Changes, loaded: Loaded): Write[] {
   add('update_marks', MARK, changes.marks.map(markRow))
   add('insert_progress', PROGRESS, changes.progress)
   add('upsert_relationships', RELATIONSHIP, changes.relationships)
-  add('insert_deliveries', DELIVERY, changes.delivered)
+  add('insert_items', FILED, changes.filed)
+  add('update_items', MARKED, changes.marked)
   if (found.length > 0 || changes.tenants.some((tenant) => isChanged(tenant, loaded))) {
     const tenants = changes.tenants.length > 0 ? changes.tenants : loaded.tenants
     found.push({ name: 'update_tenants', values: [...parameters(TENANT, tenants), loaded.now] })

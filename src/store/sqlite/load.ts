@@ -6,6 +6,7 @@ import type { Tenant } from '../../core/world.ts'
 import { OPEN_COLUMNS, openTask, queuedTask } from '../rows.ts'
 import type { AcknowledgementRef, Head, HeadRef, Loaded, Need } from '../store.ts'
 import type { Database } from './database.ts'
+import { prepareItemLookup } from './inbox.ts'
 import { prepareReceiptLookup, prepareTaskLookup, SPEC_COLUMNS, TENANT_COLUMNS } from './lookup.ts'
 import { type OpenValues, rowOf } from './task-row.ts'
 
@@ -26,6 +27,10 @@ export const ACKNOWLEDGEMENT = `SELECT r.seq FROM receipt_parents p
   CROSS JOIN receipts r ON r.tenant = p.tenant AND r.seq = p.child
   WHERE p.tenant = ? AND p.parent = ? AND r.receipt_type = 'receipt.acknowledged' AND r."from" = ?
   ORDER BY p.child LIMIT 1`
+export const CHILD = `SELECT p.child FROM receipt_parents p
+  CROSS JOIN receipts r ON r.tenant = p.tenant AND r.seq = p.child
+  WHERE p.tenant = ? AND p.parent = ? AND r.receipt_type = ?
+  ORDER BY p.child DESC LIMIT 1`
 
 /** Adds what is needed to what is loaded, at the time that `loaded` gives. */
 export function prepareLoad(database: Database): (need: Need, loaded: Loaded) => void {
@@ -39,7 +44,9 @@ export function prepareLoad(database: Database): (need: Need, loaded: Loaded) =>
   const findLanes = prepareLanes(database)
   const findDue = prepareDue(database)
   const findReceipt = prepareReceiptLookup(database)
+  const child = database.prepare(CHILD)
   const acknowledgement = database.prepare(ACKNOWLEDGEMENT)
+  const findItem = prepareItemLookup(database)
   const relationship = database.prepare('SELECT * FROM relationships WHERE tenant = ? AND principal = ?')
 
   return (need, loaded) => {
@@ -56,10 +63,15 @@ export function prepareLoad(database: Database): (need: Need, loaded: Loaded) =>
     for (const ref of need.lanes) loaded.lanes.push(...findLanes(ref.tenant, ref.after))
     for (const ref of need.due) loaded.due.push(...findDue(ref.tenant, loaded.now, ref.limit))
     for (const ref of need.receipts) add(loaded.receipts, findReceipt(ref.tenant, ref.seq))
+    for (const ref of need.children) {
+      const row = child.get(ref.tenant, ref.parent, ref.receipt_type) as { child: number } | undefined
+      if (row !== undefined) add(loaded.children, findReceipt(ref.tenant, row.child))
+    }
     for (const ref of need.acknowledgements) {
       const row = acknowledgement.get(ref.tenant, ref.seq, ref.by) as { seq: number } | undefined
       if (row !== undefined) loaded.acknowledgements.push(acknowledged(ref, row.seq))
     }
+    for (const ref of need.items) add(loaded.items, findItem(ref.tenant, ref.principal, ref.seq))
     for (const ref of need.relationships) {
       add(loaded.relationships, relationship.get(ref.tenant, ref.principal) as Relationship | undefined)
     }

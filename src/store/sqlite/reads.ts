@@ -2,7 +2,7 @@ import type { Relationship } from '../../core/command.ts'
 import type { ProgressEntry } from '../../core/task.ts'
 import { isTerminal } from '../../core/transitions.ts'
 import type { Tenant } from '../../core/world.ts'
-import type { Child, Delivery, Reads, ReceiptPath, ScanPath, TaskLine, TaskRecord } from '../reads.ts'
+import type { Child, Holder, LedgerReads, ReceiptPath, ScanPath, TaskLine, TaskRecord } from '../reads.ts'
 import type { Database, Statement, Value } from './database.ts'
 import { attemptAvailable } from './failure.ts'
 import {
@@ -15,7 +15,7 @@ import {
   TENANT_COLUMNS,
 } from './lookup.ts'
 
-type StatusRow = Awaited<ReturnType<Reads['statuses']>>[number]
+type StatusRow = Awaited<ReturnType<LedgerReads['statuses']>>[number]
 
 export const STATUS = `SELECT task_id, status FROM tasks WHERE task_id = ? AND tenant = ?
   UNION ALL SELECT task_id, status FROM tasks_done WHERE task_id = ? AND tenant = ?`
@@ -70,10 +70,14 @@ export const HEAD_OF_LINE = `SELECT min(s.created_at) AS created_at FROM lanes l
     ORDER BY t.rank, t.seq LIMIT 1)
   WHERE l.tenant = ? AND l.type IS NULL AND l.mark IS NOT NULL`
 
+export const HOLDERS = `SELECT worker_id, sum(status = 'leased') AS leased, sum(status = 'running') AS running,
+    min(wake_at) AS next_expires_at
+  FROM tasks INDEXED BY tasks_status WHERE tenant = ? AND status IN ('leased', 'running') GROUP BY worker_id`
+
 /**
  * Each read is synchronous and this process is the only writer, so the statements of one read see the same state.
  */
-export function prepareReads(database: Database): Reads {
+export function prepareReads(database: Database): LedgerReads {
   const findTask = prepareTaskLookup(database)
   const findSpec = prepareSpecLookup(database)
   const findReceipt = prepareReceiptLookup(database)
@@ -88,14 +92,12 @@ export function prepareReads(database: Database): Reads {
     'SELECT * FROM task_progress WHERE task_id = ? AND tenant = ? ORDER BY n LIMIT ?',
   )
   const children = database.prepare(CHILDREN)
-  const delivery = database.prepare(
-    'SELECT seq, delivered_at FROM receipt_deliveries WHERE tenant = ? AND seq = ?',
-  )
   const obligations = database.prepare(OBLIGATIONS)
   const relationship = database.prepare('SELECT * FROM relationships WHERE tenant = ? AND principal = ?')
   const counters = database.prepare(`SELECT ${TENANT_COLUMNS} FROM tenants WHERE tenant = ?`)
 
   const headOfLine = database.prepare(HEAD_OF_LINE)
+  const holders = database.prepare(HOLDERS)
 
   const findRecord = (tenant: number, taskId: string): TaskRecord | undefined => {
     const task = findTask(tenant, taskId)
@@ -117,6 +119,8 @@ export function prepareReads(database: Database): Reads {
     progress: async (tenant, taskId, limit) =>
       attemptAvailable(() => progress.all(taskId, tenant, limit) as ProgressEntry[]),
     receipt: async (tenant, seq) => attemptAvailable(() => findReceipt(tenant, seq)),
+    receiptsAt: async (tenant, seqs) =>
+      attemptAvailable(() => present(seqs, (seq) => findReceipt(tenant, seq))),
     receipts: async (tenant, path, from, order, limit) =>
       attemptAvailable(() => pageOfReceipts(tenant, path, from, order, limit).map(withParents)),
     children: async (tenant, parents, types) =>
@@ -125,8 +129,6 @@ export function prepareReads(database: Database): Reads {
           .flatMap((parent) => children.all(tenant, parent) as Child[])
           .filter((child) => types.includes(child.receipt_type)),
       ),
-    deliveries: async (tenant, seqs) =>
-      attemptAvailable(() => present(seqs, (seq) => delivery.get(tenant, seq) as Delivery | undefined)),
     obligations: async (tenant, principal, after, limit) =>
       attemptAvailable(() =>
         (obligations.all(tenant, principal, after, limit) as ReceiptRow[]).map(withParents),
@@ -141,6 +143,7 @@ export function prepareReads(database: Database): Reads {
       }),
     headOfLine: async (tenant) =>
       attemptAvailable(() => (headOfLine.get(tenant) as { created_at: number | null }).created_at),
+    holders: async (tenant) => attemptAvailable(() => holders.all(tenant) as Holder[]),
   }
 }
 

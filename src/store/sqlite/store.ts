@@ -21,6 +21,7 @@ import { type Clock, startClock } from './clock.ts'
 import { type Database, openReader, openWriter, rollBack, type Statement } from './database.ts'
 import { prepareEntries } from './entries.ts'
 import { attempt, attemptAvailable } from './failure.ts'
+import { prepareInboxReads } from './inbox.ts'
 import { DUE_REFS, prepareLoad } from './load.ts'
 import { lockFile } from './lock.ts'
 import { prepareSpecLookup } from './lookup.ts'
@@ -97,7 +98,7 @@ class SqliteStore implements Store {
     this.#draw = options.draw ?? cryptoDraw()
     this.#now = options.now ?? startClock(lastTime(reader))
     this.#secret = findSecret(writer, this.#draw)
-    this.reads = prepareReads(reader)
+    this.reads = { ...prepareReads(reader), ...prepareInboxReads(reader) }
     this.entries = prepareEntries(reader, writer)
     this.#load = prepareLoad(writer)
     this.#write = prepareWrite(writer)
@@ -155,6 +156,10 @@ class SqliteStore implements Store {
 
   async secret(): Promise<Buffer> {
     return this.#secret
+  }
+
+  async now(): Promise<number> {
+    return this.#now()
   }
 
   async ping(): Promise<void> {

@@ -3,6 +3,7 @@ import type { Tenant } from '../../core/world.ts'
 import { CHANGING_COLUMNS, DONE_COLUMNS, doneRow, OPEN_COLUMNS, openRow } from '../rows.ts'
 import type { Changes, Loaded, Mark } from '../store.ts'
 import type { Database, Statement, Value } from './database.ts'
+import { prepareInboxWrites } from './inbox.ts'
 import { RECEIPT_COLUMNS, SPEC_COLUMNS } from './lookup.ts'
 
 /** What evidence that comes later can change of a done task. */
@@ -23,6 +24,7 @@ export function prepareWrite(database: Database): (changes: Changes, loaded: Loa
   const writeObligations = prepareObligations(database)
   const writeLanes = prepareLanes(database)
   const writePrincipals = preparePrincipals(database)
+  const writeInbox = prepareInboxWrites(database)
 
   return (changes, loaded) => {
     if (isUnchanged(changes, loaded)) return
@@ -32,6 +34,7 @@ export function prepareWrite(database: Database): (changes: Changes, loaded: Loa
     writeReceipts(changes)
     writeObligations(changes)
     writePrincipals(changes)
+    writeInbox(changes)
   }
 }
 
@@ -100,9 +103,6 @@ function prepareTasks(database: Database): (changes: Changes) => void {
 function prepareReceipts(database: Database): (changes: Changes) => void {
   const insert = database.prepare(insertInto('receipts', RECEIPT_COLUMNS))
   const insertParent = database.prepare(insertInto('receipt_parents', ['tenant', 'child', 'parent']))
-  const deliver = database.prepare(
-    `${insertInto('receipt_deliveries', ['tenant', 'seq', 'delivered_at'])} ON CONFLICT DO NOTHING`,
-  )
   return (changes) => {
     for (const receipt of changes.receipts) {
       insert.run(
@@ -121,7 +121,6 @@ function prepareReceipts(database: Database): (changes: Changes) => void {
       )
       for (const parent of receipt.parents) insertParent.run(receipt.tenant, receipt.seq, parent)
     }
-    for (const { tenant, seq, at } of changes.delivered) deliver.run(tenant, seq, at)
   }
 }
 

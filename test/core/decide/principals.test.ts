@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { receiptId } from '../../../src/core/ids.ts'
+import { newItem } from '../../../src/core/inbox.ts'
 import { FakeWorld, NOW, SALT } from '../../support/fake-world.ts'
 import { acknowledge, bodyOf, create, expectNoChange, faultOf, greet, receiptOf } from '../commands.ts'
 
@@ -50,7 +51,8 @@ describe('greet', () => {
   const met = world.after(world.decide(greet({ instance_id: 'i1' })))
 
   test('notes who came, when, and what it was handed', () => {
-    const decision = world.decide(greet({ instance_id: 'i1', delivered: [4, 7] }))
+    const filed = new FakeWorld({ items: [newItem(1, 'agent:alice', 4, NOW - 1)] })
+    const decision = filed.decide(greet({ instance_id: 'i1', delivered: [4, 7] }))
     expect(decision.answer).toEqual({
       tenant: 1,
       principal: 'agent:alice',
@@ -60,7 +62,7 @@ describe('greet', () => {
       sessions_count: 1,
     })
     expect(decision.relationship).toEqual(decision.answer)
-    expect(decision.delivered).toEqual([4, 7])
+    expect(decision.marked).toMatchObject([{ seq: 4, delivered_at: NOW, delivery_count: 1 }])
     expect(decision.receipts).toEqual([])
   })
 

@@ -5,8 +5,10 @@ import {
   ALICE,
   counters,
   done,
+  item,
   look,
   NO_CHANGES,
+  NOW,
   outcome,
   put,
   queued,
@@ -35,7 +37,8 @@ export function describeCommits(subject: Subject): void {
       progress: [
         { tenant, task_id: uuid(seq), n: 1, at: 1, lease_id: uuid(9), progress: spec({ tenant, seq }).input },
       ],
-      delivered: [{ tenant, seq, at: 1 }],
+      filed: [item(tenant, seq)],
+      marked: [item(tenant, seq, { read_at: NOW })],
     }
   }
 
@@ -49,7 +52,7 @@ export function describeCommits(subject: Subject): void {
     expect(await reads.children(tenant, [seq + 1], ['task.assigned'])).toEqual([])
     expect(await reads.obligations(tenant, ALICE, 0, 10)).toEqual([])
     expect(await reads.progress(tenant, uuid(seq), 10)).toEqual([])
-    expect(await reads.deliveries(tenant, [seq])).toEqual([])
+    expect(await reads.items(tenant, [{ principal: ALICE, seq }])).toEqual([])
     const loaded = await look(store, tenant, {
       owners: [{ tenant, owner: ALICE }],
       lanes: [{ tenant, after: 0 }],

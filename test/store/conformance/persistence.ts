@@ -3,6 +3,7 @@ import {
   ALICE,
   counters,
   done,
+  item,
   leased,
   look,
   NOW,
@@ -37,6 +38,7 @@ export function describePersistence(subject: Subject): void {
         last_seen_at: NOW,
         sessions_count: 1,
       }
+      const delivered = item(tenant, 1, { delivered_at: NOW, delivery_count: 1 })
       const row = counters(subject.ref, { seq: 3, clock: 2000, open_tasks: 2, active_leases: 1, lanes: 2 })
       await put(subject.store, tenant, {
         tenants: [row],
@@ -49,7 +51,8 @@ export function describePersistence(subject: Subject): void {
         lanes: [lane],
         marks: [{ tenant, lane: 2, set: 1000 }],
         relationships: [relationship],
-        delivered: [{ tenant, seq: 1, at: NOW }],
+        filed: [item(tenant, 1)],
+        marked: [delivered],
       })
 
       await subject.reopen()
@@ -69,7 +72,7 @@ export function describePersistence(subject: Subject): void {
       expect(await store.reads.receipts(tenant, { by: 'all' }, 0, 'ascending', 10)).toEqual(receipts)
       expect(await store.reads.obligations(tenant, ALICE, 0, 10)).toEqual([receipts[0]])
       expect(await store.reads.relationship(tenant, ALICE)).toEqual(relationship)
-      expect(await store.reads.deliveries(tenant, [1])).toEqual([{ seq: 1, delivered_at: NOW }])
+      expect(await store.reads.items(tenant, [{ principal: ALICE, seq: 1 }])).toEqual([delivered])
       const records = await store.reads.tasks(
         tenant,
         tasks.map((task) => task.task_id),

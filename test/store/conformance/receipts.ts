@@ -136,24 +136,42 @@ export function describeReceipts(subject: Subject): void {
     })
   })
 
-  describe('deliveries', () => {
-    it('the first one counts', async () => {
+  describe('the newest child', () => {
+    it('is found by its parent and type, whole', async () => {
       const { store, tenant } = subject
-      await put(store, tenant, { delivered: [{ tenant, seq: 1, at: NOW }] })
-      await put(store, tenant, {
-        delivered: [
-          { tenant, seq: 1, at: NOW + 9 },
-          { tenant, seq: 2, at: NOW + 9 },
-        ],
-      })
-      const found = await store.reads.deliveries(tenant, [1, 2, 3])
-      expect(found.sort((a, b) => a.seq - b.seq)).toEqual([
-        { seq: 1, delivered_at: NOW },
-        { seq: 2, delivered_at: NOW + 9 },
-      ])
+      const newest = make(5, { receipt_type: 'system.anomaly', schedule_id: 's', parents: [1, 2] })
+      const deleted = make(6, { receipt_type: 'schedule.deleted', parents: [1] })
+      await write(
+        make(1),
+        make(2),
+        make(3, { receipt_type: 'system.anomaly', parents: [1] }),
+        make(4, { receipt_type: 'system.anomaly', parents: [2] }),
+        newest,
+        deleted,
+      )
       const { tenant: other } = await store.tenant('other')
-      expect(await store.reads.deliveries(other, [1, 2, 3])).toEqual([])
+      const ask = (parent: number, receipt_type: Receipt['receipt_type'], of = tenant) => ({
+        tenant: of,
+        parent,
+        receipt_type,
+      })
+      const found = async (...children: ReturnType<typeof ask>[]) =>
+        (await look(store, tenant, { children })).children.sort((a, b) => a.seq - b.seq)
+      expect(await found(ask(1, 'system.anomaly'), ask(1, 'schedule.deleted'))).toEqual([newest, deleted])
+      expect(await found(ask(2, 'system.anomaly'))).toEqual([newest])
+      expect(await found(ask(2, 'schedule.deleted'), ask(9, 'system.anomaly'))).toEqual([])
+      expect(await found(ask(1, 'system.anomaly', other))).toEqual([])
     })
+  })
+
+  it('are found by their seqs', async () => {
+    const { store, tenant } = subject
+    const { tenant: other } = await store.tenant('other')
+    await write(make(1), make(2, { parents: [1] }), make(3))
+    const found = await store.reads.receiptsAt(tenant, [3, 2, 77])
+    expect(found.sort((a, b) => a.seq - b.seq)).toEqual([make(2, { parents: [1] }), make(3)])
+    expect(await store.reads.receiptsAt(tenant, [])).toEqual([])
+    expect(await store.reads.receiptsAt(other, [1])).toEqual([])
   })
 
   describe('acknowledgements', () => {

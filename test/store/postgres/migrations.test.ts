@@ -36,6 +36,7 @@ describe.skipIf(!postgresUrl())('the schema', () => {
     expect(rows).toEqual([
       { number: 1, name: '0001_engine.sql', dated: true },
       { number: 2, name: '0002_entries.sql', dated: true },
+      { number: 3, name: '0003_inbox.sql', dated: true },
     ])
   })
 
@@ -46,7 +47,7 @@ describe.skipIf(!postgresUrl())('the schema', () => {
       reason: 'unavailable',
       message: expect.stringContaining('9999'),
     })
-    expect(await query(database.url, 'SELECT 1 FROM migrations')).toHaveLength(3)
+    expect(await query(database.url, 'SELECT 1 FROM migrations')).toHaveLength(4)
   })
 
   it('that is up to date needs no right to change it', async () => {

@@ -2,6 +2,7 @@ import type pg from 'pg'
 import { afterEach, describe, expect, it } from 'vitest'
 import { commit } from '../../../src/store/postgres/commit.ts'
 import { connectTo, end } from '../../../src/store/postgres/database.ts'
+import { inboxQueries, inboxReadsOn } from '../../../src/store/postgres/inbox.ts'
 import { loads } from '../../../src/store/postgres/load.ts'
 import { queries } from '../../../src/store/postgres/queries.ts'
 import { findDue, readsOn } from '../../../src/store/postgres/reads.ts'
@@ -13,6 +14,7 @@ import {
   ALICE,
   counters,
   done,
+  item,
   leased,
   NO_CHANGES,
   outcome,
@@ -33,7 +35,9 @@ const LANES = 40
 
 const laneOf = (seq: number) => POOL + 1 + (seq % LANES)
 
-const NAMES = new Map(Object.entries({ ...loads, ...writes, ...queries }).map(([name, text]) => [text, name]))
+const NAMES = new Map(
+  Object.entries({ ...loads, ...writes, ...queries, ...inboxQueries }).map(([name, text]) => [text, name]),
+)
 
 type Login = (url: string) => string | Promise<string>
 const asSuperuser: Login = (url) => url
@@ -133,27 +137,30 @@ async function live({ ref, writer }: Connections, seqs: readonly number[]): Prom
       finished: seqs.map((seq) => done({ ...place(seq), outcome: outcome({ artifacts: null }) })),
       closed: seqs.map((seq) => ({ tenant, principal: ALICE, seq, task_id: uuid(seq) })),
       receipts: receipts(3),
+      filed: seqs.map((seq) => item(tenant, 3_000_000 + seq)),
     },
   )
   await run({ tasks }, { repaired: seqs.map((seq) => done(place(seq))) })
   await run(
     {
       receipts: seqs.map((seq) => ({ tenant, seq })),
+      children: seqs.map((seq) => ({ tenant, parent: seq, receipt_type: 'task.assigned' as const })),
       acknowledgements: seqs.map((seq) => ({ tenant, seq, by: WORKER })),
       relationships: [{ tenant, principal: ALICE }],
+      items: seqs.map((seq) => ({ tenant, principal: ALICE, seq: 3_000_000 + seq })),
     },
     {
       relationships: [
         { tenant, principal: ALICE, instance_id: null, first_seen_at: 1, last_seen_at: 1, sessions_count: 1 },
       ],
-      delivered: seqs.map((seq) => ({ tenant, seq, at: 1 })),
+      marked: seqs.map((seq) => item(tenant, 3_000_000 + seq, { delivered_at: 1, delivery_count: 1 })),
     },
   )
 }
 
 /** Every kind of read, of some rows each. */
 async function readAll({ ref: { tenant }, pool }: Connections, seqs: readonly number[]): Promise<void> {
-  const reads = readsOn(pool)
+  const reads = { ...readsOn(pool), ...inboxReadsOn(pool) }
   const newest = Number.MAX_SAFE_INTEGER
   const ids = seqs.map(uuid)
   await findDue(pool, BATCH, null)
@@ -175,11 +182,20 @@ async function readAll({ ref: { tenant }, pool }: Connections, seqs: readonly nu
   }
   await reads.receipt(tenant, 1)
   await reads.children(tenant, seqs, ['task.assigned'])
-  await reads.deliveries(tenant, seqs)
+  await reads.receiptsAt(tenant, seqs)
+  const items = seqs.map((seq) => ({ principal: ALICE, seq: 3_000_000 + seq }))
+  await reads.items(tenant, items)
+  for (const which of ['all', 'unread'] as const) {
+    await reads.inbox(tenant, ALICE, which, 0, 'ascending', BATCH)
+    await reads.inbox(tenant, ALICE, which, newest, 'descending', BATCH)
+  }
+  await reads.itemsOfTasks(tenant, null, ids, ['task.assigned'], 1)
+  await reads.inboxCounts(tenant, ALICE, 0, BATCH)
   await reads.obligations(tenant, ALICE, 0, BATCH)
   await reads.relationship(tenant, ALICE)
   await reads.counters(tenant)
   await reads.headOfLine(tenant)
+  await reads.holders(tenant)
 }
 
 /** Ready tasks that nobody claims, and what belongs to them. */
@@ -191,6 +207,7 @@ async function store({ ref, writer }: Connections, seqs: readonly number[]): Pro
     specs: seqs.map((seq) => spec({ tenant, seq, idempotency_key: `${seq}`, session_id: `${seq % 3}` })),
     receipts: seqs.map((seq) => receipt({ tenant, seq, to: ALICE, task_id: uuid(seq) })),
     opened: seqs.map((seq) => ({ tenant, principal: ALICE, seq, task_id: uuid(seq) })),
+    filed: seqs.map((seq) => item(tenant, seq)),
   }
   await commit(writer, { ...NO_NEED, tenants: [tenant] }, () => changes, { now: undefined, encode: () => [] })
 }

@@ -2,7 +2,7 @@ import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openPostgresStore } from '../../../src/store/postgres/store.ts'
 import type { Store } from '../../../src/store/store.ts'
-import { ALICE, done, progress, put, queued, receipt, spec, uuid } from '../../support/fixtures.ts'
+import { ALICE, done, item, progress, put, queued, receipt, spec, uuid } from '../../support/fixtures.ts'
 import { type FreshDatabase, freshDatabase, postgresUrl, restrictedRole } from '../../support/postgres.ts'
 
 describe.skipIf(!postgresUrl())('row-level security', () => {
@@ -58,7 +58,7 @@ describe.skipIf(!postgresUrl())('row-level security', () => {
           sessions_count: 1,
         },
       ],
-      delivered: [{ tenant, seq: 2, at: 1 }],
+      filed: [item(tenant, 2)],
     })
 
   /** The tenants whose rows a session sees, by table. */

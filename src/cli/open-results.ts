@@ -1,0 +1,57 @@
+import { dirname, join } from 'node:path'
+import { DEFAULT_TENANT } from '../auth/credential.ts'
+import type { Channel } from '../channels/channel.ts'
+import { openChannels } from '../channels/registry.ts'
+import { resultStore } from '../channels/store.ts'
+import type { Config } from '../config.ts'
+import type { Mail } from '../gate/mail.ts'
+import type { ResultStore } from '../gate/results.ts'
+import type { Store } from '../store/store.ts'
+import { egressOf } from './egress.ts'
+
+/** The result channels of the settings, and the mail if there is any. Nothing is opened before it is used. */
+export async function openResults(
+  config: Config,
+  store: Pick<Store, 'tenant'>,
+  mail: Mail | undefined,
+): Promise<ResultStore> {
+  const { results, settings, server } = config
+  const { results_channel, results_file_folder, results_s3_bucket, results_http_put_url } = results
+  const channels = openChannels({
+    blob: { folder: results.results_blob_folder ?? blobFolder(config) },
+    file: results_file_folder === null ? undefined : { folder: results_file_folder },
+    s3:
+      results_s3_bucket === null
+        ? undefined
+        : {
+            bucket: results_s3_bucket,
+            endpoint: results.results_s3_endpoint ?? undefined,
+            region: results.results_s3_region ?? undefined,
+            prefix: results.results_s3_prefix,
+            pathStyle: results.results_s3_path_style,
+          },
+    http:
+      results.results_http || results_http_put_url !== null
+        ? {
+            putUrl: results_http_put_url ?? undefined,
+            anywhere: results.results_http,
+            maxBytes: settings.result_max_bytes,
+            egress: egressOf(server),
+          }
+        : undefined,
+    others: mail === undefined ? [] : [await mailChannel(mail, store)],
+  })
+  return resultStore(channels, results_channel === 'none' ? null : results_channel)
+}
+
+async function mailChannel(mail: Mail, store: Pick<Store, 'tenant'>): Promise<Channel> {
+  const { emailChannel } = await import('../channels/email.ts')
+  const { tenant } = await store.tenant(DEFAULT_TENANT)
+  return emailChannel({ mail, tenant })
+}
+
+/** Beside the database: what is mounted for the one is there for the other. */
+function blobFolder({ database }: Config): string {
+  const isFile = database.kind === 'sqlite' && !database.path.startsWith(':')
+  return join(isFile ? dirname(database.path) : '.asyncgate', 'blobs')
+}

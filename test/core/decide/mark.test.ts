@@ -1,0 +1,98 @@
+import { describe, expect, test } from 'vitest'
+import { newItem } from '../../../src/core/inbox.ts'
+import { ALICE, FakeWorld, heldTask, NOW, queuedTask } from '../../support/fake-world.ts'
+import {
+  acknowledge,
+  cancel,
+  complete,
+  create,
+  expectNoChange,
+  fail,
+  faultOf,
+  mark,
+  receiptOf,
+} from '../commands.ts'
+
+describe('what asks for attention', () => {
+  test('comes into the inbox of whom it is addressed to, with its receipt', () => {
+    const world = new FakeWorld({ tasks: [heldTask()] })
+    const decision = world.decide(complete())
+    const { seq } = receiptOf(decision, 'task.result_ready')
+    expect(decision.filed).toEqual([newItem(1, ALICE, seq, NOW)])
+  })
+
+  test('of a result comes to the agent for whom the work was done, too', () => {
+    const world = new FakeWorld({ tasks: [heldTask({ principal_ai: 'bob' })] })
+    for (const command of [complete(), fail({ retryable: false })]) {
+      const decision = world.decide(command)
+      const { seq } = receiptOf(decision, 'task.result_ready')
+      expect(decision.filed.map((item) => [item.principal, item.seq])).toEqual([
+        [ALICE, seq],
+        ['agent:bob', seq],
+      ])
+    }
+    const service = heldTask({ owner: 'service:bob', principal_ai: 'bob' })
+    expect(new FakeWorld({ tasks: [service] }).decide(complete()).filed).toHaveLength(2)
+  })
+
+  test('is not what only records how it went', () => {
+    const empty = new FakeWorld()
+    expect(empty.decide(create()).filed).toEqual([])
+    const retried = new FakeWorld({ tasks: [heldTask()] }).decide(fail())
+    expect(retried.filed).toEqual([])
+  })
+})
+
+describe('mark', () => {
+  const ended = new FakeWorld({ tasks: [queuedTask()] })
+  const world = ended.after(ended.decide(cancel()))
+  const seq = world.state.items[0]?.seq ?? 0
+  const items = [{ principal: ALICE, seq }]
+
+  test('sets the time, answers with the item, and writes no receipt', () => {
+    const decision = world.later(5).decide(mark({ items }))
+    expect(decision.answer).toEqual({ items: decision.marked })
+    expect(decision.marked).toMatchObject([{ seq, read_at: NOW + 5 }])
+    expect(decision.receipts).toEqual([])
+    expect(decision.tasks).toEqual([])
+  })
+
+  test('said again answers the same and changes nothing', () => {
+    const first = world.decide(mark({ items }))
+    const again = world.after(first).later(9).decide(mark({ items }))
+    expect(again.answer).toEqual(first.answer)
+    expectNoChange(again)
+  })
+
+  test('is for whose inbox it is, and those above', () => {
+    expect(faultOf(world.decide(mark({ items, by: 'agent:bob' }))).code).toBe('FORBIDDEN')
+    expect(
+      faultOf(world.decide(mark({ items: [{ principal: 'agent:bob', seq }], by: 'agent:bob' }))).code,
+    ).toBe('FORBIDDEN')
+    const above = world.decide(mark({ items, by: 'human:root', role: 'admin' }))
+    expect(above.marked).toMatchObject([{ principal: ALICE, read_at: NOW }])
+  })
+
+  test('knows only what is in an inbox', () => {
+    const assigned = new FakeWorld().after(new FakeWorld().decide(create()))
+    for (const where of [world, assigned]) {
+      for (const absent of [where === world ? seq + 1 : 1, 99]) {
+        const refused = where.decide(mark({ items: [{ principal: ALICE, seq: absent }] }))
+        expect(faultOf(refused).code).toBe('RECEIPT_NOT_FOUND')
+      }
+    }
+  })
+
+  test('marks all or nothing', () => {
+    const refused = world.decide(mark({ items: [...items, { principal: ALICE, seq: 99 }] }))
+    expect(faultOf(refused).code).toBe('RECEIPT_NOT_FOUND')
+    expectNoChange(refused)
+  })
+
+  test('of an acknowledgement is read and archived, for the one who acknowledged', () => {
+    const decision = world.later(3).decide(acknowledge({ seq }))
+    expect(decision.marked).toMatchObject([{ principal: ALICE, seq, read_at: NOW + 3, archived_at: NOW + 3 }])
+    const above = world.decide(acknowledge({ seq, by: 'human:root', role: 'admin' }))
+    expect(above.marked).toEqual([])
+  })
+})
