@@ -9,10 +9,9 @@ import { drainRaw, fill, pickUpRaw, settle } from './raw.ts'
 
 const ROUNDS = 3
 const AMOUNT = { count: 40_000, warmUp: 10_000 }
-const CONCURRENCY = 100
 const BATCH = 100
-/** How many connections by hand are compared with one worker. The best of them counts. */
-const CONNECTIONS = [1, 2, 4] as const
+/** Connections by hand, each with a batch in hand; against a worker that may have as many tasks in hand. */
+const CONNECTIONS = [1, 4] as const
 
 const PICK_UPS = 200
 const LEASES = 1000
@@ -33,43 +32,39 @@ export async function workers(report: Report): Promise<void> {
 
 /** The same tasks, all created before, done by the SDK and by hand. */
 async function compareRates(report: Report, databases: Databases): Promise<void> {
-  const sdk: number[] = []
-  const raw = CONNECTIONS.map((connections) => ({ connections, rates: [] as number[] }))
+  const pairs = CONNECTIONS.map((connections) => ({ connections, raw: [] as number[], sdk: [] as number[] }))
   for (let round = 0; round < ROUNDS; round++) {
-    for (const { connections, rates } of raw) {
-      rates.push(
-        await withServer(databases, async ({ port }) => {
-          await fill(port, AMOUNT.count)
-          return drainRaw(port, AMOUNT, connections, BATCH)
-        }),
-      )
+    for (const { connections, raw, sdk } of pairs) {
+      raw.push(await filled(databases, (port) => drainRaw(port, AMOUNT, connections, BATCH)))
+      sdk.push(await filled(databases, (port) => drainByWorker(port, connections * BATCH)))
     }
-    sdk.push(
-      await withServer(databases, async ({ port }) => {
-        await fill(port, AMOUNT.count)
-        const job = { kind: 'drain', port, concurrency: CONCURRENCY, ...AMOUNT } as const
-        const { seconds, tasks } = await measureWorker(job)
-        return tasks / seconds
-      }),
-    )
   }
-  for (const { connections, rates } of raw) {
-    const name = `REST by hand, batches of ${BATCH}, ${connections} connection${connections > 1 ? 's' : ''}`
-    report.add({ name, figure: median(rates), unit: 'tasks/s', note: spread(rates) })
+  for (const { connections, raw, sdk } of pairs) {
+    const tasks = connections * BATCH
+    const row = (name: string, rates: number[]) =>
+      report.add({ name, figure: median(rates), unit: 'tasks/s', note: spread(rates) })
+    row(`${tasks} in hand: REST, batches of ${BATCH}, ${connections} at once`, raw)
+    row(`${tasks} in hand: one worker process`, sdk)
+    report.add({
+      name: `${tasks} in hand: worker against REST`,
+      figure: median(sdk) / median(raw),
+      unit: 'x',
+      target: { atLeast: 0.8 },
+    })
   }
-  report.add({
-    name: `one worker process, concurrency ${CONCURRENCY}`,
-    figure: median(sdk),
-    unit: 'tasks/s',
-    note: spread(sdk),
+}
+
+/** A figure of a server whose queue is full. */
+function filled(databases: Databases, measure: (port: number) => Promise<number>): Promise<number> {
+  return withServer(databases, async ({ port }) => {
+    await fill(port, AMOUNT.count)
+    return measure(port)
   })
-  const best = Math.max(...raw.map(({ rates }) => median(rates)))
-  report.add({
-    name: 'worker against the best by hand',
-    figure: median(sdk) / best,
-    unit: 'x',
-    target: { atLeast: 0.8 },
-  })
+}
+
+async function drainByWorker(port: number, concurrency: number): Promise<number> {
+  const { seconds, tasks } = await measureWorker({ kind: 'drain', port, concurrency, ...AMOUNT })
+  return tasks / seconds
 }
 
 /** From the create to the claim's answer by hand, and to the handler of a worker; in turn, from this process. */

@@ -273,31 +273,6 @@ describe('a worker', () => {
     expect(gate.network.to(COMPLETE).length).toBeLessThan(30)
   })
 
-  it('has two claims under way while there is much to do, and never more tasks than hands', async () => {
-    const gate = await start()
-    await askMany(gate.gate, 1000, { type: 'quick' })
-    let underWay = 0
-    let mostClaims = 0
-    const count: Parameters<Network['next']>[1] = async (go) => {
-      mostClaims = Math.max(mostClaims, ++underWay)
-      return go().finally(() => underWay--)
-    }
-    gate.network.next(CLAIM, count, Number.POSITIVE_INFINITY)
-    let running = 0
-    let mostRunning = 0
-    const run = async () => {
-      mostRunning = Math.max(mostRunning, ++running)
-      await new Promise(setImmediate)
-      running--
-    }
-    const started = gate.start([task('quick', { run })], { concurrency: 40 })
-    await becomes(() => started.metrics().types.quick?.completed === 1000)
-    expect(mostClaims).toBe(2)
-    expect(mostRunning).toBeLessThanOrEqual(40)
-    // Then one of them waits for more, and the other is gone.
-    await becomes(async () => underWay === 1 && (await gate.gate.stats()).waiting_claims === 1)
-  })
-
   it('claims with what it offers, and waits at the server', async () => {
     const gate = await start()
     gate.start([double], { capabilities: ['gpu'], leaseSeconds: 45, pollSeconds: 7, workerId: 'w7' })

@@ -11,9 +11,6 @@ import type { Work } from './work.ts'
 /** The most that a server hands out at once. */
 const MAX_TASKS = 100
 
-/** A claim that brings all that it asked for, and at least this much, comes from a queue that has more. */
-const MANY_TASKS = 10
-
 /** A claim that is under way when the worker stops has this long to be answered: what it took is given back. */
 const LAST_CLAIM_MS = 250
 
@@ -38,9 +35,6 @@ export class Claimer {
   #isKnown = false
   #failures = 0
   #earlies = 0
-  /** Whether the last claim was of that kind: then two are under way in turn, so that the server is never idle. */
-  #isBusy = false
-  #ahead: Promise<void> | undefined
 
   constructor(settings: Settings, parts: { calls: Calls; work: Work; log: WorkerLog; metrics: Metrics }) {
     this.#settings = settings
@@ -60,7 +54,6 @@ export class Claimer {
     } catch (error) {
       if (!this.#isStopping) throw error
     } finally {
-      await this.#ahead
       clearTimeout(this.#timer)
       this.#pulse.stop()
     }
@@ -84,70 +77,40 @@ export class Claimer {
   }
 
   async #once(): Promise<void> {
-    const count = await this.#room()
-    if (count === 0) return
+    await unless(this.#stopping.signal, this.#work.hasFree())
+    // Handlers that end in the same moment make room for one claim, and not for one each.
+    await new Promise<void>(soon)
+    const { free } = this.#work
+    if (free === 0 || this.#isStopping) return
     try {
-      if ((await this.#claim(count, this.#settings.pollSeconds)) < 0) {
-        await this.#pause(backoff(++this.#earlies, EARLY_PAUSES))
-      } else this.#earlies = 0
-      if (this.#isBusy) this.#ahead ??= this.#claimAhead()
+      if (await this.#claim(Math.min(free, MAX_TASKS))) this.#earlies = 0
+      else await this.#pause(backoff(++this.#earlies, EARLY_PAUSES))
     } catch (error) {
       await this.#failed(error)
     }
   }
 
-  /** Beside the claims that wait. Whatever goes wrong here, they notice too. */
-  async #claimAhead(): Promise<void> {
-    try {
-      while (this.#isBusy && !this.#isStopping) {
-        const count = await this.#room()
-        if (count > 0) await this.#claim(count, 0)
-      }
-    } catch {
-      this.#isBusy = false
-    } finally {
-      this.#ahead = undefined
-    }
-  }
-
-  /** How many tasks to ask for, as soon as there is room for some. */
-  async #room(): Promise<number> {
-    await unless(this.#stopping.signal, this.#work.hasFree())
-    // Handlers that end in the same moment make room for one claim, and not for one each.
-    await new Promise<void>(soon)
-    if (this.#isStopping) return 0
-    const share = this.#isBusy ? Math.ceil(this.#settings.concurrency / 2) : MAX_TASKS
-    return Math.max(0, Math.min(this.#work.free, share, MAX_TASKS))
-  }
-
-  /** How many were taken; -1 if there were none, and the server did not even wait. */
-  async #claim(max_tasks: number, wait_seconds: number): Promise<number> {
-    const { types, capabilities, leaseSeconds } = this.#settings
-    const asked = {
-      accept_types: types,
-      capabilities,
-      max_tasks,
-      lease_ttl_seconds: leaseSeconds,
-      wait_seconds,
-    }
-    return this.#work.reserving(max_tasks, async () => {
-      const sentAt = now()
-      const { tasks } = await this.#calls.claim(asked, this.#leaving.signal)
-      await this.#take(tasks, sentAt)
-      this.#isBusy = tasks.length === max_tasks && max_tasks >= MANY_TASKS
-      return tasks.length === 0 && now() - sentAt < Math.min(EARLY_MS, wait_seconds * 1000)
-        ? -1
-        : tasks.length
-    })
-  }
-
-  async #take(tasks: readonly Offer[], sentAt: number): Promise<void> {
+  /** False if there was nothing, and the server did not even wait. */
+  async #claim(max_tasks: number): Promise<boolean> {
+    const { types, capabilities, leaseSeconds, pollSeconds } = this.#settings
+    const sentAt = now()
+    const { tasks } = await this.#calls.claim(
+      {
+        accept_types: types,
+        capabilities,
+        max_tasks,
+        lease_ttl_seconds: leaseSeconds,
+        wait_seconds: pollSeconds,
+      },
+      this.#leaving.signal,
+    )
     this.#isKnown = true
     this.#failures = 0
     this.#metrics.claimAnswered(tasks.length)
     const grantedAt = Math.max(sentAt, this.#pulse.absentAt)
     const unwanted = tasks.filter((offer) => !this.#begin(offer, grantedAt))
     await Promise.all(unwanted.map((offer) => this.#return(offer)))
+    return tasks.length > 0 || now() - sentAt >= EARLY_MS
   }
 
   #begin(offer: Offer, grantedAt: number): boolean {

@@ -38,11 +38,14 @@ export class Completions {
       this.#waiting.push({ item, bytes, resolve, reject })
       if (this.#isDue) return
       this.#isDue = true
-      soon(() => {
-        this.#isDue = false
-        this.#send()
-      })
+      // The claim that this moment makes room for goes first: new work then arrives while this is being written down.
+      soon(() => soon(() => this.#begin()))
     })
+  }
+
+  #begin(): void {
+    this.#isDue = false
+    this.#send()
   }
 
   #send(): void {

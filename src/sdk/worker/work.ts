@@ -5,6 +5,9 @@ import type { Metrics, TaskEnd } from './metrics.ts'
 import type { Reporter } from './reporter.ts'
 import type { Runner } from './runner.ts'
 
+/** So much that telling the server of quick work does not keep the next from being claimed. */
+const MAX_REPORTS_PER_HAND = 3
+
 /** What the worker has in hand, from the lease to the answer of the server to its end. */
 export class Work {
   readonly #concurrency: number
@@ -15,7 +18,6 @@ export class Work {
   readonly #metrics: Metrics
   readonly #running = new Set<HeldLease>()
   #reporting = 0
-  #reserved = 0
   readonly #waiting: { readonly isSo: () => boolean; resolve(): void }[] = []
 
   constructor(
@@ -36,18 +38,9 @@ export class Work {
 
   /** How many handlers more may begin. Results that pile up keep new work out. */
   get free(): number {
-    return this.#reporting > this.#concurrency ? 0 : this.#concurrency - this.#running.size - this.#reserved
-  }
-
-  /** Keeps room for what a claim under way may bring. */
-  async reserving<T>(count: number, claim: () => Promise<T>): Promise<T> {
-    this.#reserved += count
-    try {
-      return await claim()
-    } finally {
-      this.#reserved -= count
-      this.#changed()
-    }
+    return this.#reporting > MAX_REPORTS_PER_HAND * this.#concurrency
+      ? 0
+      : this.#concurrency - this.#running.size
   }
 
   begin(lease: HeldLease): void {
