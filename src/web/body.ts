@@ -26,17 +26,18 @@ function read<T>(request: IncomingMessage, maxBytes: number, use: (bytes: Buffer
     const chunks: Buffer[] = []
     let size = 0
     let over = false
-    const refuse = (fault: Fault) => {
+    // A fault is costly to make, and every request closes: so it is made only when it is needed.
+    const refuse = (fault: () => Fault) => {
       if (over) return
       over = true
       clearTimeout(timer)
       request.pause()
-      reject(fault)
+      reject(fault())
     }
     const onData = (chunk: Buffer) => {
       if (over) return
       size += chunk.length
-      if (size > maxBytes) refuse(tooLarge(maxBytes))
+      if (size > maxBytes) refuse(() => tooLarge(maxBytes))
       else chunks.push(chunk)
     }
     const onEnd = () => {
@@ -50,10 +51,11 @@ function read<T>(request: IncomingMessage, maxBytes: number, use: (bytes: Buffer
         reject(error)
       }
     }
-    const onCut = () => refuse(invalid('', 'ends before its end'))
-    const onLate = () => refuse(invalid('', `took longer than ${TIMEOUT_MS / 1000} s to arrive`))
+    const cut = () => invalid('', 'ends before its end')
+    const onCut = () => refuse(cut)
+    const onLate = () => refuse(() => invalid('', `took longer than ${TIMEOUT_MS / 1000} s to arrive`))
     if (Number(request.headers['content-length'] ?? 0) > maxBytes) return reject(tooLarge(maxBytes))
-    if (request.destroyed && !request.readableEnded) return reject(invalid('', 'ends before its end'))
+    if (request.destroyed && !request.readableEnded) return reject(cut())
     const timer = setTimeout(onLate, TIMEOUT_MS)
     request.on('data', onData).on('end', onEnd).on('error', onCut).on('close', onCut)
   })
