@@ -155,6 +155,17 @@ export class Client extends Operations {
     return submitted.result({ signal: options.signal, timeoutMs })
   }
 
+  /**
+   * What an ended task gave; throws TaskFailed or TaskCanceled. JSON that is kept in a channel is fetched from there; of
+   * anything else in a channel this is where it is.
+   */
+  async result<Result>(task: TaskOf<Result>, options?: CallOptions): Promise<Result> {
+    const given = resultOf(task)
+    if (task.result?.how_to_retrieve === undefined || !isJson(given)) return given
+    const fields = this.#agent === undefined ? {} : { agent_id: this.#agent }
+    return this.#transport.request<Result>('GET', `/v1/tasks/${task.task_id}/result`, fields, options)
+  }
+
   /** The caller's tasks that fit, newest first. Pages are fetched as they are needed. */
   async *tasks(filter: Omit<ListTasksInput, 'cursor'> = {}, options?: CallOptions): Pages<Task> {
     let cursor: string | null | undefined
@@ -206,6 +217,16 @@ export class Client extends Operations {
   }
 }
 
+/** Whether a pointer is to JSON. */
+function isJson(pointer: unknown): boolean {
+  return (
+    typeof pointer === 'object' &&
+    pointer !== null &&
+    'media_type' in pointer &&
+    pointer.media_type === 'application/json'
+  )
+}
+
 type WaitAnswer<Result> = TaskOf<Result> & Omit<WaitForTaskAnswer, keyof Task>
 
 type Pages<Item> = AsyncGenerator<Item, void, void>
@@ -233,7 +254,7 @@ export class Submitted<Result = unknown> {
 
   /** What it gave; throws TaskFailed or TaskCanceled. */
   async result(options?: WaitOptions): Promise<Result> {
-    return resultOf(await this.wait(options))
+    return this.#client.result(await this.wait(options), { signal: options?.signal })
   }
 
   cancel(reason?: string, options?: CallOptions): Promise<CancelTaskAnswer> {

@@ -2,7 +2,7 @@ import type { OpenServer } from '../cli/open-server.ts'
 import type { Caller } from '../core/principal.ts'
 import { isTerminal } from '../core/transitions.ts'
 import type { Gate } from '../gate/gate.ts'
-import { Client, resultOf, type Status, type SubmitOptions, type Task } from '../sdk/client.ts'
+import { Client, type Status, type SubmitOptions, type Task } from '../sdk/client.ts'
 import { type Duration, milliseconds } from '../sdk/worker/duration.ts'
 import { type TaskDefinition, type Worker, worker } from '../sdk/worker.ts'
 import { Claims } from './claims.ts'
@@ -82,7 +82,7 @@ export class TestGate implements AsyncDisposable {
     for (;;) {
       await this.drain()
       const { done, ...seen } = await this.client.waitForTask({ task_id: id, wait_seconds: 0 })
-      if (done) return resultOf(await this.client.wait<Result>(id))
+      if (done) return this.client.result(await this.client.wait<Result>(id))
       if (seen.next_eligible_at === null) {
         throw new Error(
           `The task is ${seen.status} and nothing can run it. Name in testGate({ capabilities }) what it requires.`,

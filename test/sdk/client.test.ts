@@ -12,6 +12,7 @@ import {
 } from '../../src/sdk/client.ts'
 import { ROUTES } from '../../src/sdk/operations.ts'
 import { openSqliteStore } from '../../src/store/sqlite/store.ts'
+import { resultsOnDisk } from '../channels/store-on-disk.ts'
 import { KEY, serveGate } from '../http/support.ts'
 import { admin } from '../support/gates.ts'
 import { type Sent, sentOf } from './client-support.ts'
@@ -20,14 +21,21 @@ let gate: Gate
 let url: string
 let alice: Client
 
+let stored: ReturnType<typeof resultsOnDisk>
+
 beforeEach(async () => {
-  gate = openGate({ store: await openSqliteStore({ path: ':memory:' }) })
-  const served = await serveGate(gate, { auth: { api_key: KEY, allow_insecure_dev: false } })
+  stored = resultsOnDisk()
+  gate = openGate({ store: await openSqliteStore({ path: ':memory:' }), results: stored.results })
+  const auth = { api_key: KEY, allow_insecure_dev: false }
+  const served = await serveGate(gate, { auth, maxBodyBytes: 4 * 1024 * 1024 })
   url = served.url
   alice = connect({ agent: 'alice' })
 })
 
-afterEach(() => gate.close())
+afterEach(async () => {
+  await gate.close()
+  stored.folder.remove()
+})
 
 function connect(options: Partial<ClientOptions> = {}): Client {
   return client({ url, key: KEY, ...options })
@@ -294,5 +302,31 @@ describe('events', () => {
     await succeed('done')
     await listening
     expect(seen).toEqual(['job queued', 'job leased', 'job succeeded'])
+  })
+})
+
+describe('a result in a channel', () => {
+  /** Hands a task over, and completes it. */
+  async function done(report: object) {
+    const submitted = await alice.submit('job')
+    const worker = connect()
+    const { tasks } = await worker.leaseNext({ worker_id: 'w1' })
+    const { task_id = '', lease_id = '' } = tasks[0] ?? {}
+    await worker.complete({ worker_id: 'w1', task_id, lease_id, result: null, ...report })
+    return submitted
+  }
+
+  it('is fetched, if it is JSON', async () => {
+    const result = { text: 'x'.repeat(1_100_000) }
+    const submitted = await done({ result })
+    expect(stored.blobs()).toHaveLength(1)
+    expect(await submitted.result()).toEqual(result)
+    expect(await alice.result(await submitted.wait())).toEqual(result)
+  })
+
+  it('is a pointer, if it is something else', async () => {
+    const pointer = { channel: 'blob', pointer: 'blob:main/0', media_type: 'image/png' }
+    const submitted = await done({ result: pointer, artifacts: [pointer] })
+    expect(await submitted.result()).toEqual(pointer)
   })
 })
