@@ -74,12 +74,18 @@ export class Sender {
     const claimed = await records.write(tenant, trying, found.version)
     if (claimed === undefined) return false
     const outcome = await this.#try(tenant, trying)
-    // If it has changed meanwhile, its recipient was quicker: it has arrived.
-    await records.write(tenant, outcome, claimed.version)
+    await this.#record(tenant, outcome)
     if (outcome.status === 'sent' && !outcome.archive_copy) {
       await records.removeContent(tenant, outcome.email_id)
     }
     return true
+  }
+
+  /** Somebody may have looked at it meanwhile. If it is no longer pending, its recipient was quicker: it has arrived. */
+  async #record(tenant: number, { email_id, status, sent_at, next_try_at, error }: Email): Promise<void> {
+    await this.#queue.records.change(tenant, email_id, (found) =>
+      found.status === 'pending' ? { ...found, status, sent_at, next_try_at, error } : undefined,
+    )
   }
 
   async #try(tenant: number, email: Email): Promise<Email> {

@@ -50,6 +50,23 @@ describeGates('sending mail', (open) => {
     expect(await send()).toBe(0)
   })
 
+  it.each(['sent', 'failed'] as const)('is %s although somebody looks at it meanwhile', async (status) => {
+    const bench = await openMailBench(open, { mailSettings: { mail_max_attempts: 1 } })
+    const { gate, tenant } = bench
+    const { email_id } = await gate.sendEmail(KEE, NOTE)
+    const sender = bench.senderOn({
+      async send() {
+        for (const caller of [KEE, HEXY]) await gate.getEmail(caller, { email_id })
+        if (status === 'failed') throw new Error('nobody is there')
+      },
+      close() {},
+    })
+    expect(await sender.sendDue(tenant.tenant)).toBe(1)
+    const email = await emailOf(bench, email_id)
+    expect(email).toMatchObject({ status, attempts: 1, next_try_at: null })
+    expect(email.fetched_at).not.toBeNull()
+  })
+
   it('carries JSON and attachments as they were given', async () => {
     const { gate, send, mailServer } = await sendingBench(open)
     const bytes = Buffer.from([0, 1, 2, 253, 254, 255])
