@@ -164,6 +164,31 @@ export const COMMANDS: readonly Entry[] = [
     load: async () => (await import('./emails-retry.ts')).emailsRetry,
   },
   {
+    name: 'upstreams list',
+    summary: 'list the MCP servers behind the gate',
+    load: async () => (await import('./upstreams-list.ts')).upstreamsList,
+  },
+  {
+    name: 'upstreams show',
+    summary: 'show an MCP server behind the gate, and its tools',
+    load: async () => (await import('./upstreams-show.ts')).upstreamsShow,
+  },
+  {
+    name: 'upstreams add',
+    summary: 'put an MCP server behind the gate',
+    load: async () => (await import('./upstreams-add.ts')).upstreamsAdd,
+  },
+  {
+    name: 'upstreams remove',
+    summary: 'take an MCP server away',
+    load: async () => (await import('./upstreams-remove.ts')).upstreamsRemove,
+  },
+  {
+    name: 'upstreams accept',
+    summary: 'accept a tool of an MCP server whose definition is new or has changed',
+    load: async () => (await import('./upstreams-accept.ts')).upstreamsAccept,
+  },
+  {
     name: 'tail',
     summary: 'follow the changes of tasks as they happen',
     load: async () => (await import('./tail.ts')).tail,

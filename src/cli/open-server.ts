@@ -10,6 +10,7 @@ import { openMemory } from './open-memory.ts'
 import { openResults } from './open-results.ts'
 import { openStore } from './open-store.ts'
 import { readTypesFile, registerTypes } from './types-file.ts'
+import { openUpstreams } from './upstreams-service.ts'
 
 export interface OpenServer {
   readonly url: string
@@ -36,6 +37,7 @@ export async function openServer(
   const opened = store ?? (await openStore(config.database))
   const mail =
     config.mail && (await (await import('./email-service.ts')).openMail(config.mail, opened, logger))
+  const upstreams = await openUpstreams(config.server, opened, logger)
   const gate = openGate({
     store: opened,
     settings: config.settings,
@@ -43,6 +45,7 @@ export async function openServer(
     onError,
     results: await openResults(config, opened, mail?.queue),
     memory: await openMemory(config, onError),
+    upstreams,
     ...(mail && { mail: mail.queue }),
   })
   const shared = {
@@ -64,6 +67,7 @@ export async function openServer(
   try {
     const handle = mcp.handle.bind(mcp)
     await registerTypes(gate, types)
+    await upstreams.start()
     const inboundMail = await mail?.start(gate)
     const server = await startServer({ ...shared, ...closing, host, port, logger, mcp: handle, inboundMail })
     return {
@@ -72,13 +76,13 @@ export async function openServer(
       async close() {
         // Waits end in both at once; whoever then asks again is answered within the server's grace.
         await Promise.all([server.close(), mcp.close()])
-        await mail?.stop()
+        await Promise.all([mail?.stop(), upstreams.close()])
         await gate.close()
       },
     }
   } catch (error) {
     await mcp.close()
-    await mail?.stop()
+    await Promise.all([mail?.stop(), upstreams.close()])
     await gate.close()
     throw cannotListen(error, host, port)
   }

@@ -109,6 +109,11 @@ export const httpUrl: Kind<string> = {
   },
 }
 
+/** Where secrets may be taken from. */
+export const references = list('env:NAME, file:/path or file:/folder/, separated by commas', (item) =>
+  /^(env:[A-Za-z_]\w*|file:\/.*)$/.test(item) ? item : undefined,
+)
+
 /** Origins as browsers write them. */
 export const origins = list('origins like https://app.example, separated by commas', (item) =>
   /^https?:\/\//i.test(item) && URL.canParse(item) ? new URL(item).origin : undefined,

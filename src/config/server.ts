@@ -10,6 +10,7 @@ import {
   origins,
   places,
   ports,
+  references,
   targets,
   text,
   truth,
@@ -137,6 +138,21 @@ export const serverTable = z.object({
     text,
     null,
     'Task types that the server registers when it starts: a list in YAML or JSON.',
+  ),
+  upstreams_file: setting<string | null>(
+    text,
+    null,
+    'MCP servers behind this one: a list in YAML or JSON. Only here may they be programs of this machine.',
+  ),
+  upstream_private: setting(
+    places,
+    NONE,
+    'Where an MCP server behind this one may be though it is not public: nowhere, unless it is in this list.',
+  ),
+  upstream_credentials: setting(
+    references,
+    NONE,
+    'What MCP servers that admins add may be given as credentials; those of UPSTREAMS_FILE may be given anything.',
   ),
   url: setting(text, DEFAULT_URL, 'The server that client commands of the CLI talk to.'),
 })

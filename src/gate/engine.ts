@@ -16,6 +16,7 @@ import type { ResultStore } from './results.ts'
 import { Sweeps } from './sweeps.ts'
 import { TaskTypes } from './task-types.ts'
 import { Uploads } from './uploads.ts'
+import type { UpstreamRegistry } from './upstreams.ts'
 import { Wakeups } from './wakeups.ts'
 import { WorkerRegistry } from './worker-registry.ts'
 
@@ -31,6 +32,8 @@ export interface EngineOptions {
   readonly mail?: Mail
   /** Where results can be promoted to. */
   readonly memory?: Memory | undefined
+  /** Without it the operations about upstreams are refused. */
+  readonly upstreams?: UpstreamRegistry
   /** Told of every failure that callers only see as a code. */
   readonly onError?: (error: unknown) => void
 }
@@ -52,6 +55,7 @@ export class Engine {
   readonly fetches: Fetches
   readonly mail: Mail | undefined
   readonly memory: Memory | undefined
+  readonly upstreams: UpstreamRegistry | undefined
   readonly startedAt = Date.now()
   readonly #draw: Draw
   readonly #report: (error: unknown) => void
@@ -65,6 +69,7 @@ export class Engine {
     this.results = options.results
     this.mail = options.mail
     this.memory = options.memory
+    this.upstreams = options.upstreams
     this.#draw = options.draw ?? cryptoDraw()
     this.#report = options.onError ?? (() => {})
     this.events = new Events(this.#report)

@@ -22,6 +22,13 @@ import { getTaskType, listTaskTypes, toolTypes } from './reads/task-types.ts'
 import { waitForTask } from './reads/wait-for-task.ts'
 import { listWorkers } from './reads/workers.ts'
 import type { ResultContent } from './results.ts'
+import {
+  acceptUpstreamTool,
+  addUpstream,
+  getUpstream,
+  listUpstreams,
+  removeUpstream,
+} from './upstreams-verbs.ts'
 import { acknowledge } from './verbs/acknowledge.ts'
 import { archiveResult } from './verbs/archive-result.ts'
 import { cancel } from './verbs/cancel.ts'
@@ -130,6 +137,11 @@ export function openGate(options: GateOptions) {
     getEmail: verb(getEmail),
     retryEmail: verb(retryEmail),
     fetchTaskEmail: verb(fetchTaskEmail),
+    listUpstreams: verb(listUpstreams),
+    getUpstream: verb(getUpstream),
+    addUpstream: verb(addUpstream),
+    removeUpstream: verb(removeUpstream),
+    acceptUpstreamTool: verb(acceptUpstreamTool),
     getConfig: verb(getConfig),
     health: () => health(engine),
     settings: engine.settings,

@@ -7,6 +7,7 @@ import { resultOperations } from './results.ts'
 import { scheduleOperations } from './schedules.ts'
 import { taskTypeOperations } from './task-types.ts'
 import { taskOperations } from './tasks.ts'
+import { upstreamOperations } from './upstreams.ts'
 import { workerOperations } from './workers.ts'
 
 /** Every public operation. */
@@ -20,6 +21,7 @@ export const OPERATIONS: readonly Operation[] = [
   ...taskTypeOperations,
   ...workerOperations,
   ...emailOperations,
+  ...upstreamOperations,
   ...serverOperations,
 ]
 

@@ -140,6 +140,8 @@ describe('docs/concepts.md, the text', () => {
           'task',
           'task type',
           'drain',
+          'upstream',
+          'quarantine',
           'owner',
           'agent',
           'worker',

@@ -7,6 +7,7 @@ import { registrySteps } from './registry-steps.ts'
 import { resultSteps } from './result-steps.ts'
 import { scheduleSteps } from './schedule-steps.ts'
 import type { Step } from './step.ts'
+import { upstreamSteps } from './upstream-steps.ts'
 import { workerSteps } from './worker-steps.ts'
 
 /** Low, so that the scenario can run into them. */
@@ -27,6 +28,7 @@ export const SCENARIO: readonly Step[] = [
   ...inboxSteps,
   ...registrySteps,
   ...emailSteps,
+  ...upstreamSteps,
   ...limitSteps,
 ]
 

@@ -2,6 +2,9 @@ import type { Draw } from '../../src/core/ids.ts'
 import { seededDraw } from '../../src/core/random.ts'
 import type { Settings } from '../../src/core/settings.ts'
 import { type Gate, openGate } from '../../src/gate/gate.ts'
+import { pinEntry } from '../../src/gateway/pins.ts'
+import { Upstreams } from '../../src/gateway/upstreams.ts'
+import { aborted } from '../../src/gateway/waiting.ts'
 import { MailQueue } from '../../src/mail/queue.ts'
 import { openPostgresStore } from '../../src/store/postgres/store.ts'
 import { openSqliteStore } from '../../src/store/sqlite/store.ts'
@@ -11,6 +14,7 @@ import { MAIL } from '../mail/settings.ts'
 import { ManualClock } from '../support/gates.ts'
 import { freshDatabase, postgresUrl } from '../support/postgres.ts'
 import { override } from '../support/steps.ts'
+import { SEEN } from './upstream-steps.ts'
 
 export type StoreName = 'sqlite' | 'postgres'
 
@@ -47,13 +51,33 @@ export async function openWorld(
     now: () => clock.now,
     draw,
   })
-  const gate = openGate({ store, settings, results, mail, draw, sweeping: false, onError })
+  const upstreams = await openUpstreams(store, onError)
+  const gate = openGate({ store, settings, results, mail, upstreams, draw, sweeping: false, onError })
   const close = async () => {
+    await upstreams.close()
     await gate.close()
     await opened.drop()
     folder.remove()
   }
   return { gate, store, clock, errors, close }
+}
+
+/** With a tool that waits to be accepted. */
+async function openUpstreams(store: Store, onError: (error: unknown) => void): Promise<Upstreams> {
+  const { tenant } = await store.tenant('default')
+  await store.entries.put(pinEntry(tenant, SEEN))
+  const storage = { entries: store.entries, tenant, shared: store.shared }
+  const upstreams = new Upstreams({
+    storage,
+    logger: { info: () => {}, warn: onError },
+    // Nobody is there, ever.
+    async connect(_record, _options, signal) {
+      await aborted(signal)
+      throw signal.reason
+    },
+  })
+  await upstreams.start()
+  return upstreams
 }
 
 /** A database of its own, since cursors and receipts depend on the number of the tenant. */

@@ -3,6 +3,7 @@ import type { Json } from '../../src/core/json.ts'
 import { findOperation, OPERATIONS } from '../../src/operations/catalogue.ts'
 import type { Operation } from '../../src/operations/operation.ts'
 import { inputSchema } from '../../src/operations/schemas.ts'
+import { SEEN } from '../equivalence/upstream-steps.ts'
 import { mutation } from './mutate.ts'
 import { type ByName, fittingObject, type JsonFields, often, readSchema, type Schema } from './schema.ts'
 
@@ -77,6 +78,26 @@ const NAMES: ByName = {
   max_items: pages,
 }
 
+/** What some operations mean by a name that others have too. */
+const OWN_NAMES: Readonly<Record<string, ByName>> = {
+  add_upstream: {
+    name: often(of('wiki', 'other'), of('Wiki', 'a__b')),
+    transport: often(
+      of({ type: 'http', url: 'https://wiki.example/mcp' }),
+      of({ type: 'http', url: 'https://127.0.0.1/' }, { type: 'stdio', command: 'sh' }),
+    ),
+    tools: of({}, { deny: ['s*'] }),
+    categories: of({}, { search: 'reading' }),
+  },
+  get_upstream: { name: of('wiki', 'other', 'none') },
+  remove_upstream: { name: of('other', 'none') },
+  accept_upstream_tool: {
+    name: often(of('wiki'), of('other', 'none')),
+    tool: often(of(SEEN.tool), of('find')),
+    hash: often(of(SEEN.offered?.hash ?? ''), of('0'.repeat(64), 'none')),
+  },
+}
+
 /** The lists that carry the inputs of another operation. */
 const ITEMS: Readonly<Record<string, { readonly list: string; readonly of: string }>> = {
   create_tasks: { list: 'tasks', of: 'create_task' },
@@ -126,7 +147,7 @@ function holderOf(n: number): JsonFields {
 function namesFor({ name }: Operation): ByName {
   const items = ITEMS[name]
   const item = items && findOperation(items.of)
-  if (items === undefined || item === undefined) return NAMES
+  if (items === undefined || item === undefined) return { ...NAMES, ...OWN_NAMES[name] }
   const input = fc.oneof({ weight: 6, arbitrary: inputOf(item) }, { weight: 1, arbitrary: mutated(item) })
   return { ...NAMES, [items.list]: fc.array(input, { minLength: 1, maxLength: 4 }) }
 }
@@ -163,6 +184,8 @@ const WEIGHTS: Readonly<Record<string, number>> = {
   mark_inbox: 3,
   record_schedule: 4,
   send_email: 3,
+  add_upstream: 3,
+  accept_upstream_tool: 3,
   fetch_task_email: 3,
   report_stale_schedule: 4,
 }

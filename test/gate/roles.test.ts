@@ -73,6 +73,11 @@ const MATRIX: Record<Verb, readonly Role[]> = {
   fetchResult: ALL,
   openResult: ALL,
   archiveResult: WORK,
+  listUpstreams: MANAGE,
+  getUpstream: MANAGE,
+  addUpstream: MANAGE,
+  removeUpstream: MANAGE,
+  acceptUpstreamTool: MANAGE,
   getConfig: ALL,
 }
 
@@ -136,6 +141,11 @@ describeGates('roles', (open) => {
       fetchResult: { task_id: names.task_id },
       openResult: { task_id: names.task_id },
       archiveResult: { task_id: names.task_id },
+      listUpstreams: {},
+      getUpstream: { name: 'none' },
+      addUpstream: { name: 'a', transport: { type: 'http', url: 'https://mcp.example/' } },
+      removeUpstream: { name: 'none' },
+      acceptUpstreamTool: { name: 'none', tool: 'a', hash: '0'.repeat(64) },
       getConfig: {},
     }
     for (const verb of Object.keys(MATRIX) as Verb[]) {

@@ -16,6 +16,7 @@ import {
   type ServeOptions,
   servers,
 } from './support.ts'
+import { openUpstreams, WIKI } from './upstream-checks.ts'
 
 const ALICE = { principal_id: 'alice' }
 const ABSENT = '01976d7a-31c0-7c4e-9f6b-0d5a3f1e2b4c'
@@ -246,6 +247,19 @@ const CASES: readonly Case[] = [
     settings: { max_pending_commands: 0 },
     provoke: ({ post }) => post('/v1/tasks', { ...ALICE, type: 'job' }),
   },
+  {
+    code: 'UPSTREAM_NOT_FOUND',
+    serve: { upstreams: openUpstreams },
+    provoke: ({ get }) => get('/v1/upstreams/none'),
+  },
+  {
+    code: 'UPSTREAM_TOOL_NOT_FOUND',
+    serve: { upstreams: openUpstreams },
+    async provoke({ post }) {
+      await post('/v1/upstreams', WIKI)
+      return post('/v1/upstreams/wiki/accept', { tool: 'none', hash: '0'.repeat(64) })
+    },
+  },
   failing('DATABASE_UNAVAILABLE', new StoreError('unavailable', 'connection refused')),
   failing('OUTCOME_UNKNOWN', new StoreError('unknown', 'connection lost')),
   failing('INTERNAL_ERROR', new Error('INSERT INTO secrets failed at /src/store.ts')),
@@ -257,6 +271,11 @@ const OUT_OF_REACH: readonly string[] = [
   'PARENT_REQUIRED',
   'MEMORY_REFUSED',
   'MEMORY_UNAVAILABLE',
+  'UPSTREAM_REFUSED',
+  'UPSTREAM_RESULT_TOO_LARGE',
+  'UPSTREAM_TIMEOUT',
+  'UPSTREAM_TOOL_QUARANTINED',
+  'UPSTREAM_UNAVAILABLE',
 ]
 
 describeGates(

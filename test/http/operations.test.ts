@@ -4,6 +4,7 @@ import { describeGates } from '../support/gates.ts'
 import { emailChecks, MAILING } from './email-checks.ts'
 import { registryChecks } from './registry-checks.ts'
 import { createTask, heldTask, listOf, type Served, servers, textOf } from './support.ts'
+import { openUpstreams, upstreamChecks } from './upstream-checks.ts'
 
 const ALICE = { principal_id: 'alice' }
 const ARTIFACTS = [{ url: 'https://results.example/1.json' }]
@@ -414,6 +415,7 @@ const CHECKS: Readonly<Record<string, Check>> = {
 
   ...emailChecks,
   ...registryChecks,
+  ...upstreamChecks,
 
   async get_config({ get }) {
     const answer = await get('/v1/config')
@@ -460,7 +462,7 @@ describeGates('over REST', (open) => {
     async (name) => {
       const check = CHECKS[name]
       if (check === undefined) throw new Error(`${name} has no check`)
-      await check(await serve(MAILING))
+      await check(await serve({ ...MAILING, upstreams: openUpstreams }))
     },
   )
 })

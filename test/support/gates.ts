@@ -9,6 +9,7 @@ import { type Gate, openGate } from '../../src/gate/gate.ts'
 import type { Mail } from '../../src/gate/mail.ts'
 import type { Memory } from '../../src/gate/memory.ts'
 import type { ResultStore } from '../../src/gate/results.ts'
+import type { UpstreamRegistry } from '../../src/gate/upstreams.ts'
 import { openPostgresStore } from '../../src/store/postgres/store.ts'
 import { openSqliteStore } from '../../src/store/sqlite/store.ts'
 import type { Store } from '../../src/store/store.ts'
@@ -38,6 +39,8 @@ export interface OpenOptions {
   readonly memory?: Memory
   /** The mail of the gate. */
   readonly mail?: (store: Store, clock: ManualClock) => Mail
+  /** The upstreams of the gate. */
+  readonly upstreams?: (store: Store) => Promise<UpstreamRegistry>
 }
 
 export interface Bench {
@@ -111,6 +114,7 @@ async function openOn(
     ...(options.memory && { memory: options.memory }),
     ...(options.draw && { draw: options.draw }),
     ...(options.mail && { mail: options.mail(store, clock) }),
+    ...(options.upstreams && { upstreams: await options.upstreams(store) }),
   })
   closers.push(() => gate.close())
   return { gate, store, clock, errors, another: (more = {}) => openOn(database, clock, more, closers) }

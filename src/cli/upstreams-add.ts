@@ -1,0 +1,62 @@
+import { CLIENT_OPTIONS, clientOf } from './client.ts'
+import { command } from './command.ts'
+import { upstreamShape } from './upstreams.ts'
+
+export const upstreamsAdd = command({
+  name: 'upstreams add',
+  summary: 'Put an MCP server that speaks streamable HTTP behind the gate, or change it.',
+  takes: ['NAME', 'URL'],
+  options: {
+    header: {
+      type: 'string',
+      multiple: true,
+      value: 'NAME=REFERENCE',
+      doc: 'a header and where the server finds its value, as in Authorization="Bearer env:TOKEN"; may be repeated',
+    },
+    allow: {
+      type: 'string',
+      multiple: true,
+      value: 'TOOL',
+      doc: 'only this tool; * is any text; may be repeated',
+    },
+    deny: { type: 'string', multiple: true, value: 'TOOL', doc: 'not this tool; may be repeated' },
+    category: {
+      type: 'string',
+      multiple: true,
+      value: 'TOOL=CATEGORY',
+      doc: 'the category of a tool, for policies; may be repeated',
+    },
+    pinned: {
+      type: 'string',
+      value: 'MODE',
+      doc: 'whose definitions need no admin: first_use (default), each_tool or strict',
+    },
+    timeout: { type: 'string', value: 'MS', doc: 'longest that a call may take; default 300000' },
+    concurrency: { type: 'string', value: 'N', doc: 'calls at once; default 8' },
+    'max-result': { type: 'string', value: 'BYTES', doc: 'largest answer; default 8388608' },
+    disabled: { type: 'boolean', doc: 'do not connect to it for now' },
+    ...CLIENT_OPTIONS,
+  },
+  async run(input, output) {
+    const [name, url, allow] = [input.word(0), input.word(1), input.texts('allow')]
+    const added = await clientOf(input).post(
+      '/v1/upstreams',
+      {
+        name,
+        transport: { type: 'http', url, headers: input.pairs('header') },
+        tools: { allow: allow.length > 0 ? allow : undefined, deny: input.texts('deny') },
+        categories: input.pairs('category'),
+        pinned: input.text('pinned'),
+        timeout_ms: input.whole('timeout'),
+        concurrency: input.whole('concurrency'),
+        max_result_bytes: input.whole('max-result'),
+        enabled: !input.flag('disabled'),
+      },
+      upstreamShape,
+    )
+    output.answer(added, () => {
+      output.say(`${name} is there. "asyncgate upstreams show ${name}" tells whether it was reached.`)
+    })
+    return undefined
+  },
+})

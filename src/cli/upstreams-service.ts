@@ -1,0 +1,43 @@
+import { DEFAULT_TENANT } from '../auth/credential.ts'
+import type { ServerValues } from '../config/server.ts'
+import { ConfigError } from '../config.ts'
+import { privatePlaces } from '../egress/private-places.ts'
+import type { UpstreamRecord } from '../gate/upstreams-shape.ts'
+import { Upstreams } from '../gateway/upstreams.ts'
+import type { Logger } from '../http/log.ts'
+import type { Store } from '../store/store.ts'
+import { readUpstreamsFile } from './upstreams-file.ts'
+
+type UpstreamValues = Pick<
+  ServerValues,
+  'upstreams_file' | 'upstream_private' | 'upstream_credentials' | 'egress_allow_http'
+>
+
+/** The upstreams of a server. They do nothing until they are started. `more` are upstreams besides those of the file. */
+export async function openUpstreams(
+  values: UpstreamValues,
+  store: Store,
+  logger: Logger,
+  more: readonly UpstreamRecord[] = [],
+): Promise<Upstreams> {
+  const { upstreams_file, upstream_private, upstream_credentials, egress_allow_http } = values
+  checkPlaces(upstream_private)
+  const fixed = upstreams_file === null ? [] : readUpstreamsFile(upstreams_file)
+  const { tenant } = await store.tenant(DEFAULT_TENANT)
+  return new Upstreams({
+    storage: { entries: store.entries, tenant, shared: store.shared },
+    fixed: [...fixed, ...more],
+    // Admins and the operator name these addresses, not agents: any port will do.
+    egress: { allow_http: egress_allow_http, allowed_ports: 'any', allowed_private: upstream_private },
+    credentials: upstream_credentials,
+    logger,
+  })
+}
+
+function checkPlaces(places: readonly string[]): void {
+  try {
+    privatePlaces(places)
+  } catch (error) {
+    throw new ConfigError([`UPSTREAM_PRIVATE: ${error instanceof Error ? error.message : String(error)}.`])
+  }
+}

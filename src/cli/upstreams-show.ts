@@ -1,0 +1,29 @@
+import { CLIENT_OPTIONS, clientOf } from './client.ts'
+import { command } from './command.ts'
+import { detailShape, pathOf, tellUpstream } from './upstreams.ts'
+
+export const upstreamsShow = command({
+  name: 'upstreams show',
+  summary: 'Show an MCP server behind the gate: how it is, and its tools.',
+  takes: ['NAME'],
+  options: CLIENT_OPTIONS,
+  async run(input, output) {
+    const upstream = await clientOf(input).get(pathOf(input.word(0)), {}, detailShape)
+    output.answer(upstream, () => {
+      tellUpstream(output, upstream)
+      if (upstream.catalogue.length === 0) return
+      output.say()
+      output.table(
+        ['TOOL', 'IS', 'CALLED HERE', 'CATEGORY', 'WHY'],
+        upstream.catalogue.map(({ tool, status, name, category, reason }) => [
+          tool,
+          status,
+          name,
+          category ?? '',
+          reason ?? '',
+        ]),
+      )
+    })
+    return undefined
+  },
+})

@@ -1,0 +1,69 @@
+import { Fault } from '../core/errors.ts'
+import { checkRole } from '../core/policy.ts'
+import { type Caller, principalKey } from '../core/principal.ts'
+import type { Engine } from './engine.ts'
+import { writing } from './entry-write.ts'
+import { parse } from './input.ts'
+import type { UpstreamRegistry } from './upstreams.ts'
+import {
+  acceptUpstreamToolInput,
+  addUpstreamInput,
+  listUpstreamsInput,
+  type UpstreamDetail,
+  type UpstreamToolView,
+  type UpstreamView,
+  upstreamInput,
+} from './upstreams-shape.ts'
+
+export async function listUpstreams(
+  engine: Engine,
+  caller: Caller,
+  input: unknown,
+): Promise<{ readonly upstreams: readonly UpstreamView[] }> {
+  checkRole(caller, 'manage')
+  parse(listUpstreamsInput, input)
+  const upstreams = await registryOf(engine, caller)
+  return { upstreams: upstreams.list() }
+}
+
+export async function getUpstream(engine: Engine, caller: Caller, input: unknown): Promise<UpstreamDetail> {
+  checkRole(caller, 'manage')
+  const { name } = parse(upstreamInput, input)
+  const found = (await registryOf(engine, caller)).get(name)
+  if (found === undefined) throw new Fault('UPSTREAM_NOT_FOUND', { name })
+  return found
+}
+
+export async function addUpstream(engine: Engine, caller: Caller, input: unknown): Promise<UpstreamView> {
+  checkRole(caller, 'manage')
+  const draft = parse(addUpstreamInput, input)
+  const upstreams = await registryOf(engine, caller)
+  return writing(engine, () => upstreams.add(draft, principalKey(caller.principal)))
+}
+
+export async function removeUpstream(engine: Engine, caller: Caller, input: unknown) {
+  checkRole(caller, 'manage')
+  const { name } = parse(upstreamInput, input)
+  const upstreams = await registryOf(engine, caller)
+  return { name, removed: await writing(engine, () => upstreams.remove(name)) }
+}
+
+export async function acceptUpstreamTool(
+  engine: Engine,
+  caller: Caller,
+  input: unknown,
+): Promise<UpstreamToolView> {
+  checkRole(caller, 'manage')
+  const { name, tool, hash } = parse(acceptUpstreamToolInput, input)
+  const upstreams = await registryOf(engine, caller)
+  return writing(engine, () => upstreams.accept(name, tool, hash, principalKey(caller.principal)))
+}
+
+async function registryOf(engine: Engine, caller: Caller): Promise<UpstreamRegistry> {
+  const { upstreams } = engine
+  const { tenant } = await engine.tenant(caller.tenant)
+  if (upstreams === undefined || upstreams.tenant !== tenant) {
+    throw new Fault('NOT_CONFIGURED', { feature: 'upstreams', settings: ['ASYNCGATE_UPSTREAMS_FILE'] })
+  }
+  return upstreams
+}

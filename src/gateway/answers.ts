@@ -1,0 +1,47 @@
+import type { JSONRPCMessage } from '@modelcontextprotocol/client'
+
+/** The most that may be read of an answer: to a call, and to anything else. */
+export interface AnswerLimits {
+  readonly call: number
+  readonly other: number
+}
+
+/** A list of tools may be longer than the result of a call is allowed to be. */
+export const MAX_LIST_BYTES = 8 * 1024 * 1024
+
+/** JSON-RPC codes, outside of the reserved range, of the errors that stand in for an answer that was not handed on. */
+export const TOO_LARGE = -31_001
+export const STREAM_ENDED = -31_002
+
+export type MessageId = string | number
+
+export function limitFor(message: JSONRPCMessage, limits: AnswerLimits): number {
+  return 'method' in message && message.method === 'tools/call' ? limits.call : limits.other
+}
+
+/** The id of a message that waits for an answer. */
+export function requestId(message: JSONRPCMessage): MessageId | undefined {
+  return 'method' in message && 'id' in message ? message.id : undefined
+}
+
+/** The request that a message cancels. */
+export function cancelledId(message: JSONRPCMessage): MessageId | undefined {
+  if (!('method' in message) || message.method !== 'notifications/cancelled') return undefined
+  const id = message.params?.requestId
+  return typeof id === 'string' || typeof id === 'number' ? id : undefined
+}
+
+/** What the protocol machinery is told instead of an answer, so that the right call fails, and at once. */
+export function standIn(id: MessageId, code: typeof TOO_LARGE | typeof STREAM_ENDED): JSONRPCMessage {
+  const message = code === TOO_LARGE ? 'The answer is too large.' : 'The stream ended before the answer.'
+  return { jsonrpc: '2.0', id, error: { code, message } }
+}
+
+const FIRST_ID = /^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*("[^"\\]*"|\d+)\s*,/
+const LAST_ID = /,\s*"id"\s*:\s*("[^"\\]*"|\d+)\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$/
+
+/** Which request a message answers of which only the two ends are known; servers write the id first or last. */
+export function idInEnds(head: string, tail: string): MessageId | undefined {
+  const [, id] = FIRST_ID.exec(head) ?? LAST_ID.exec(tail) ?? []
+  return id === undefined ? undefined : id.startsWith('"') ? id.slice(1, -1) : Number(id)
+}

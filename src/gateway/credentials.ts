@@ -1,0 +1,93 @@
+import { readFile } from 'node:fs/promises'
+import { posix } from 'node:path'
+
+/** Where a secret is: `env:NAME` or `file:/path`, perhaps with a word like `Bearer` before it. */
+interface Reference {
+  /** Comes before the secret, with a space. */
+  readonly scheme: string
+  readonly kind: 'env' | 'file'
+  readonly place: string
+}
+
+export type Environment = Readonly<Record<string, string | undefined>>
+
+/** A secret that is not where it should be. The message names the place, never what is in it. */
+export class CredentialError extends Error {
+  constructor(message: string) {
+    super(message)
+    this.name = 'CredentialError'
+  }
+}
+
+const REFERENCE = /^(?:(\S+) )?(env|file):(.+)$/s
+const MAX_BYTES = 64 * 1024
+
+function parseReference(text: string): Reference | undefined {
+  const [, scheme = '', kind, place = ''] = REFERENCE.exec(text) ?? []
+  return kind === 'env' || kind === 'file' ? { scheme, kind, place } : undefined
+}
+
+/** Values by name, and what of them must never be seen. */
+export interface Resolved {
+  readonly values: Readonly<Record<string, string>>
+  readonly secrets: readonly string[]
+}
+
+/** Looks up what the references stand for, now. Texts that are no references are taken as they are if `literals`. */
+export async function resolveAll(
+  texts: Readonly<Record<string, string>>,
+  env: Environment,
+  { literals }: { readonly literals: boolean },
+): Promise<Resolved> {
+  const values: Record<string, string> = {}
+  const secrets: string[] = []
+  for (const [name, text] of Object.entries(texts)) {
+    const reference = parseReference(text)
+    if (reference === undefined && !literals) throw new CredentialError(`${name} is not a reference`)
+    const secret = reference === undefined ? text : await look(reference, env)
+    const scheme = reference?.scheme ?? ''
+    values[name] = scheme === '' ? secret : `${scheme} ${secret}`
+    secrets.push(secret)
+  }
+  return { values, secrets }
+}
+
+async function look({ kind, place }: Reference, env: Environment): Promise<string> {
+  const found = kind === 'env' ? env[place] : await read(place)
+  if (found === undefined || found === '') throw new CredentialError(`${kind}:${place} is not set or empty`)
+  return found
+}
+
+async function read(path: string): Promise<string> {
+  try {
+    const bytes = await readFile(path)
+    if (bytes.length > MAX_BYTES) throw new CredentialError(`file:${path} is larger than a credential`)
+    return bytes.toString('utf8').trim()
+  } catch (error) {
+    if (error instanceof CredentialError) throw error
+    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unreadable'
+    throw new CredentialError(`file:${path} cannot be read (${code})`)
+  }
+}
+
+/**
+ * Whether those who add upstreams by API may name this place. Otherwise an admin of the gate could have any file or
+ * variable of the server sent to an address of his choice.
+ */
+export function mayRefer(text: string, allowed: readonly string[]): boolean {
+  const reference = parseReference(text)
+  if (reference === undefined) return false
+  const { kind, place } = reference
+  if (kind === 'file' && place !== posix.normalize(place)) return false
+  const whole = `${kind}:${place}`
+  return allowed.some((entry) => entry === whole || (entry.endsWith('/') && whole.startsWith(entry)))
+}
+
+/** Shorter ones would take ordinary words out of a text, and are no secrets. */
+const SHORTEST = 4
+
+/** Takes secrets out of texts that an upstream, or an error about it, might have put them in. */
+export function scrubber(secrets: readonly string[]): (text: string) => string {
+  const known = secrets.filter((secret) => secret.length >= SHORTEST).sort((a, b) => b.length - a.length)
+  return (text) => known.reduce((clean, secret) => clean.replaceAll(secret, '***'), text)
+}

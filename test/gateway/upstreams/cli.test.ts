@@ -1,0 +1,156 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { Authenticator } from '../../../src/auth/credential.ts'
+import { readUpstreamsFile } from '../../../src/cli/upstreams-file.ts'
+import { openUpstreams } from '../../../src/cli/upstreams-service.ts'
+import { openGate } from '../../../src/gate/gate.ts'
+import { createLogger } from '../../../src/http/log.ts'
+import { startServer } from '../../../src/server.ts'
+import { openSqliteStore } from '../../../src/store/sqlite/store.ts'
+import { cli, testFolder } from '../../cli/support.ts'
+import { httpFixture } from './fixture-http.ts'
+import { program, textOf, until } from './support.ts'
+
+const VALUES: Parameters<typeof openUpstreams>[0] = {
+  upstreams_file: null,
+  upstream_private: ['127.0.0.1'],
+  upstream_credentials: ['env:HOME'],
+  egress_allow_http: false,
+}
+
+/** A server with upstreams, and the CLI that talks to it. */
+async function serve(values: Partial<typeof VALUES> = {}) {
+  const store = await openSqliteStore({ path: ':memory:' })
+  const upstreams = await openUpstreams({ ...VALUES, ...values }, store, createLogger('silent'))
+  const gate = openGate({ store, upstreams })
+  const server = await startServer({
+    gate,
+    authenticator: new Authenticator({ api_key: null, allow_insecure_dev: true }),
+    guard: { allowed_hosts: [], allowed_origins: [] },
+    maxBodyBytes: 1024 * 1024,
+  })
+  onTestFinished(async () => {
+    await server.close()
+    await upstreams.close()
+    await gate.close()
+  })
+  await upstreams.start()
+  await upstreams.settled()
+  const ask = (...args: string[]) =>
+    cli(['upstreams', ...args], { ASYNCGATE_URL: `http://127.0.0.1:${server.port}` })
+  const say = async (...args: string[]) => {
+    const { code, stdout, stderr } = await ask(...args)
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    return stdout
+  }
+  return { upstreams, ask, say }
+}
+
+describe('asyncgate upstreams', () => {
+  it('adds, lists, shows and removes', async () => {
+    const { url } = await httpFixture('modern')
+    const { upstreams, ask, say } = await serve()
+    expect(await say('list')).toBe('There are no upstreams.\n')
+    const options = [
+      '--allow',
+      'e*',
+      '--deny',
+      'env*',
+      '--category',
+      'echo=harmless',
+      '--header',
+      'X-Home=env:HOME',
+    ]
+    expect(await say('add', 'fix', url, ...options)).toContain('fix is there.')
+    await upstreams.settled()
+    expect(await say('list')).toMatch(new RegExp(`^fix +ready +closed +1 +0 +api +${url}$`, 'm'))
+    const shown = await say('show', 'fix')
+    expect(shown).toContain('header     X-Home: env:HOME')
+    expect(shown).toContain('server     fixture 1, MCP 2026-07-28')
+    expect(shown).toMatch(/^echo +listed +fix__echo +harmless$/m)
+    expect(shown).toMatch(/^crash +hidden +fix__crash +allow does not name it$/m)
+    expect(JSON.parse(await say('show', 'fix', '--json'))).toMatchObject({
+      name: 'fix',
+      counts: { listed: 1 },
+    })
+    expect(await ask('show', 'other')).toMatchObject({ code: 3 })
+    expect(await ask('add', 'fix', 'https://10.0.0.1/')).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('ASYNCGATE_UPSTREAM_PRIVATE'),
+    })
+    expect(await ask('list', '--as', 'agent:alice')).toMatchObject({ code: 4 })
+    expect(await say('remove', 'fix')).toBe('fix is removed\n')
+    expect(await ask('remove', 'fix')).toMatchObject({ code: 3 })
+  })
+
+  it('shows what waits to be accepted with nothing hidden, and accepts it', async () => {
+    const strange = { name: "it's $(id)", inputSchema: { type: 'object' as const } }
+    const { url, fixture } = await httpFixture('modern', { more: [strange] })
+    const { upstreams, ask, say } = await serve()
+    await say('add', 'fix', url, '--pinned', 'strict', '--allow', 'echo', '--allow', 'it*')
+    await upstreams.settled()
+    const offer = await say('accept', 'fix')
+    expect(offer).toContain('echo: its definition was never accepted')
+    expect(offer).toContain(`accept fix 'it'\\''s $(id)' --hash `)
+    await say('accept', 'fix', '--all')
+    expect(upstreams.tools()).toHaveLength(2)
+    expect(await say('accept', 'fix')).toBe('Nothing waits to be accepted.\n')
+
+    fixture.redefine('Says it again.\u202e And more.')
+    await until(() => upstreams.find('fix__echo') === undefined)
+    const change = await say('accept', 'fix', 'echo')
+    expect(change).toMatch(
+      /accepted before:\n.*"Says it again\.".*offered now:\n.*"Says it again\.\\u\{202e\} And more\."/s,
+    )
+    const [, hash = ''] = /--hash ([0-9a-f]{64})/.exec(change) ?? []
+    expect(await ask('accept', 'fix', 'echo', '--hash', '0'.repeat(64))).toMatchObject({ code: 2 })
+    expect(await say('accept', 'fix', 'echo', '--hash', hash)).toBe('echo is accepted: listed\n')
+    expect(await ask('accept', 'fix', 'echo')).toMatchObject({ code: 3 })
+    expect(await ask('accept', 'fix', '--hash', hash)).toMatchObject({ code: 2 })
+  })
+})
+
+describe("the operator's file", () => {
+  const file = (content: string) => {
+    const path = join(testFolder(), 'upstreams.yaml')
+    writeFileSync(path, content)
+    return path
+  }
+
+  it('has programs and addresses', async () => {
+    const { transport } = program('legacy')
+    const { url } = await httpFixture('modern')
+    const list = [
+      { name: 'local', transport },
+      { name: 'remote', transport: { type: 'http', url }, concurrency: 2 },
+    ]
+    const { upstreams, ask, say } = await serve({ upstreams_file: file(JSON.stringify(list)) })
+    expect(textOf(await upstreams.call('local', 'echo', { text: 'a' }))).toBe('a')
+    expect(textOf(await upstreams.call('remote', 'echo', { text: 'b' }))).toBe('b')
+    expect(await say('list')).toMatch(/^local +ready +closed +14 +0 +file/m)
+    expect(await ask('remove', 'local')).toMatchObject({ code: 2 })
+  })
+
+  it.each([
+    ['- name: [', 'is not YAML or JSON'],
+    ['name: a', 'is not a list of upstreams'],
+    ['- name: a', '[0].transport'],
+    [
+      '- { name: A, transport: { type: http, url: "https://x.example/" } }',
+      '[0].name is 1 to 32 lower-case letters',
+    ],
+    ['- { name: a, transport: { type: carrier-pigeon } }', '[0].transport.type'],
+    ['- { name: a, transport: { type: stdio, command: x, env: { N: 1 } } }', '[0].transport.env.N'],
+    [
+      '- { name: a, transport: { type: stdio, command: x } }\n- { name: a, transport: { type: stdio, command: y } }',
+      'has a twice',
+    ],
+  ])('is refused with the place of the mistake: %s', (content, complaint) => {
+    expect(() => readUpstreamsFile(file(content))).toThrow(complaint)
+  })
+
+  it('that is not there is told', () => {
+    expect(() => readUpstreamsFile('/nowhere/upstreams.yaml')).toThrow('cannot be read (ENOENT)')
+  })
+})

@@ -1,0 +1,61 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, it } from 'vitest'
+import { findCommand } from '../../../src/cli/commands.ts'
+import { readUpstreamsFile } from '../../../src/cli/upstreams-file.ts'
+import { TABLE } from '../../../src/config/rows.ts'
+import { ERRORS } from '../../../src/core/errors.ts'
+import { fileUpstream } from '../../../src/gate/upstreams-shape.ts'
+import { markdownTable, repositoryText } from '../../core/documents.ts'
+import { blocksOf } from '../../docs/markdown.ts'
+import { folder } from './support.ts'
+
+const page = repositoryText('docs/gateway.md')
+const blocks = (language: string) => blocksOf(page).filter((block) => block.language === language)
+
+it('the files of docs/gateway.md can be read', () => {
+  const [first, ...more] = blocks('yaml')
+  expect(more).toEqual([])
+  const path = join(folder(), 'upstreams.yaml')
+  writeFileSync(path, first?.text ?? '')
+  expect(readUpstreamsFile(path)).toMatchObject([{ name: 'files' }, { name: 'issues' }, { name: 'search' }])
+})
+
+it('the commands of docs/gateway.md exist, with their options', async () => {
+  const lines = blocks('sh').flatMap(({ text }) => text.trim().split('\n'))
+  expect(lines.length).toBeGreaterThan(4)
+  for (const line of lines) {
+    const words = line
+      .replace(/#.*/, '')
+      .replace(/^[A-Z_]+=\S+ /, '')
+      .trim()
+      .split(/\s+/)
+      .slice(1)
+    const found = findCommand(words)
+    if (found === undefined) throw new Error(`there is no command for ${line}`)
+    const { options } = await found.entry.load()
+    for (const word of found.args.filter((each) => each.startsWith('--'))) {
+      expect(Object.keys(options)).toContain(word.slice(2))
+    }
+  }
+})
+
+it('the defaults, errors and settings of docs/gateway.md are those of the code', () => {
+  const transport = { type: 'stdio', command: 'x' }
+  const defaults: Readonly<Record<string, unknown>> = fileUpstream.parse({ name: 'a', transport })
+  const plain = (cell = '') => cell.replaceAll('`', '')
+  const told = markdownTable(page, 'Field').map(({ Field, Default }) => [plain(Field), plain(Default)])
+  for (const field of [
+    'enabled',
+    'pinned',
+    'timeout_ms',
+    'connect_timeout_ms',
+    'concurrency',
+    'max_result_bytes',
+  ]) {
+    expect(told).toContainEqual([field, String(defaults[field])])
+  }
+  for (const [, code = ''] of page.matchAll(/`(UPSTREAM_[A-Z_]+)`/g)) expect(ERRORS).toHaveProperty(code)
+  const variables = TABLE.map(({ variable }) => variable)
+  for (const [name] of page.matchAll(/ASYNCGATE_[A-Z_]+/g)) expect(variables).toContain(name)
+})

@@ -1,0 +1,25 @@
+import { fileURLToPath } from 'node:url'
+import { Fault } from '../../../src/core/errors.ts'
+import { fileUpstream } from '../../../src/gate/upstreams-shape.ts'
+import { Upstreams } from '../../../src/gateway/upstreams.ts'
+import { openSqliteStore } from '../../../src/store/sqlite/store.ts'
+
+/** Calls a tool that answers with 50 MB, then one that does not, in a process of its own. */
+const store = await openSqliteStore({ path: ':memory:' })
+const { tenant } = await store.tenant('default')
+const program = fileURLToPath(new URL('fixture-stdio.ts', import.meta.url))
+const args = ['--import', import.meta.resolve('tsx'), program, 'legacy']
+const transport = { type: 'stdio', command: process.execPath, args }
+const upstreams = new Upstreams({
+  storage: { entries: store.entries, tenant, shared: false },
+  fixed: [fileUpstream.parse({ name: 'fix', transport })],
+  logger: { info: () => {}, warn: () => {} },
+})
+await upstreams.start()
+await upstreams.call('fix', 'big', { bytes: 50_000_000 }).catch((error: unknown) => {
+  console.log(error instanceof Fault ? error.code : error)
+})
+const { content } = await upstreams.call('fix', 'echo', { text: 'still here' })
+console.log(content[0]?.type === 'text' ? content[0].text : '')
+await upstreams.close()
+await store.close()

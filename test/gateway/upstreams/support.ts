@@ -1,0 +1,129 @@
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import type { CallToolResult } from '@modelcontextprotocol/client'
+import { onTestFinished } from 'vitest'
+import type { ErrorCode } from '../../../src/core/errors.ts'
+import { fileUpstream, type UpstreamRecord } from '../../../src/gate/upstreams-shape.ts'
+import { Upstreams, type UpstreamsOptions } from '../../../src/gateway/upstreams.ts'
+import { openSqliteStore } from '../../../src/store/sqlite/store.ts'
+import type { Store } from '../../../src/store/store.ts'
+
+type Fields = Readonly<Record<string, unknown>>
+
+/** Quick enough for a test, slow enough to be seen. */
+const QUICK = { restart: { first_ms: 20, max_ms: 200, healthy_ms: 60_000 } }
+
+/** Loopback, and nothing else besides what is public. */
+export const LOCAL = { allowed_ports: 'any', allowed_private: ['127.0.0.1'] } as const
+
+export function record(fields: Fields): UpstreamRecord {
+  return fileUpstream.parse({ name: 'fix', ...QUICK, ...fields })
+}
+
+/** The fixture as a program. */
+export function program(
+  era: 'modern' | 'legacy' | 'broken',
+  env: Fields = {},
+  fields: Fields = {},
+): UpstreamRecord {
+  const file = fileURLToPath(new URL('fixture-stdio.ts', import.meta.url))
+  const args = ['--import', import.meta.resolve('tsx'), file, era]
+  return record({ transport: { type: 'stdio', command: process.execPath, args, env }, ...fields })
+}
+
+/** A package of node_modules as a program. */
+export function installed(name: string, args: readonly string[] = [], env: Fields = {}): UpstreamRecord {
+  const main = fileURLToPath(import.meta.resolve(`@modelcontextprotocol/${name}/dist/index.js`))
+  return record({
+    name: name.replace('server-', ''),
+    transport: { type: 'stdio', command: process.execPath, args: [main, ...args], env },
+  })
+}
+
+export function web(url: string, fields: Fields = {}, headers: Fields = {}): UpstreamRecord {
+  return record({ transport: { type: 'http', url, headers }, ...fields })
+}
+
+export interface Logged {
+  readonly level: string
+  readonly fields: Fields
+  readonly message: string
+}
+
+export interface Bench {
+  readonly upstreams: Upstreams
+  readonly store: Store
+  readonly log: Logged[]
+}
+
+export interface BenchOptions extends Partial<Omit<UpstreamsOptions, 'logger' | 'storage'>> {
+  readonly store?: Store
+  /** Whether each upstream is to be tried once before anything else happens. */
+  readonly wait?: boolean
+}
+
+/** A registry over a database of its own. */
+export async function open(fixed: readonly UpstreamRecord[], options: BenchOptions = {}): Promise<Bench> {
+  const { store = await openSqliteStore({ path: ':memory:' }), wait = true, ...rest } = options
+  if (options.store === undefined) onTestFinished(() => store.close())
+  const log: Logged[] = []
+  const logs = (level: string) => (fields: object, message: string) => {
+    log.push({ level, fields: { ...fields }, message })
+  }
+  const { tenant } = await store.tenant('default')
+  const upstreams = new Upstreams({
+    egress: LOCAL,
+    ...rest,
+    fixed,
+    storage: { entries: store.entries, tenant, shared: store.shared },
+    logger: { info: logs('info'), warn: logs('warn') },
+  })
+  onTestFinished(() => upstreams.close())
+  await upstreams.start()
+  if (wait) await upstreams.settled()
+  return { upstreams, store, log }
+}
+
+/** A registry over an open database, to be given to a gate. */
+export async function registryOn(store: Store, options: Partial<UpstreamsOptions> = {}): Promise<Upstreams> {
+  const { tenant } = await store.tenant('default')
+  const storage = { entries: store.entries, tenant, shared: store.shared }
+  const logger = { info: () => {}, warn: () => {} }
+  const upstreams = new Upstreams({ egress: LOCAL, logger, ...options, storage })
+  onTestFinished(() => upstreams.close())
+  await upstreams.start()
+  return upstreams
+}
+
+/** A folder of this test. */
+export function folder(): string {
+  const path = mkdtempSync(join(tmpdir(), 'asyncgate-upstream-'))
+  onTestFinished(() => rmSync(path, { recursive: true, force: true }))
+  return path
+}
+
+/** A file that the fixture writes what happens to. */
+export function journal() {
+  const path = join(folder(), 'journal')
+  const lines = () => (existsSync(path) ? readFileSync(path, 'utf8').trim().split('\n') : [])
+  return { env: { FIXTURE_LOG: path }, lines, has: (line: string) => until(() => lines().includes(line)) }
+}
+
+/** Waits for something to become true; the test's own timeout ends it. */
+export async function until(check: () => unknown): Promise<void> {
+  while (!check()) await delay(5)
+}
+
+/** What a call answered, as text. */
+export function textOf({ content }: CallToolResult): string {
+  const [first] = content
+  return first?.type === 'text' ? first.text : ''
+}
+
+/** What a refusal must be like. */
+export function fault(code: ErrorCode, details: object = {}) {
+  return { name: 'Fault', code, details }
+}
