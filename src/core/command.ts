@@ -4,6 +4,8 @@ import type { CanonicalJson } from './json.ts'
 import type { Evidence } from './locatability.ts'
 import type { Wanted } from './matching.ts'
 import type { PrincipalKey, Role } from './principal.ts'
+import type { Asked, DecidedState } from './question.ts'
+import type { ReceiptType } from './receipt.ts'
 import type { Lease, QueuedTask } from './task.ts'
 import type { Status } from './transitions.ts'
 
@@ -39,6 +41,10 @@ export interface Create extends TenantCommand {
   readonly input: CanonicalJson
   /** Body of its task.assigned receipt. */
   readonly contract: CanonicalJson
+  /** What must be answered before anybody works on it. */
+  readonly question: Asked | null
+  /** What a rule said about it. */
+  readonly policy: CanonicalJson | null
   /** Why no task is made of it, unless there is one under its key already. */
   readonly refusal?: Fault | undefined
 }
@@ -82,6 +88,25 @@ export interface Fail extends TenantCommand, LeaseClaim {
   readonly error: CanonicalJson
   readonly retryable: boolean
   readonly retry_after_ms: number | null
+}
+
+/** The worker cannot go on without an answer: its lease ends, and the task waits. */
+export interface Ask extends TenantCommand, LeaseClaim {
+  readonly verb: 'ask'
+  readonly question: Asked
+}
+
+/** Somebody answers a question of a task. */
+export interface Answer extends TenantCommand {
+  readonly verb: 'answer'
+  readonly task_id: string
+  readonly n: number
+  readonly decision: 'approve' | 'deny' | 'answer'
+  readonly by: PrincipalKey
+  readonly role: Role
+  /** Of a denial, in words. */
+  readonly reason: string | null
+  readonly answer: CanonicalJson
 }
 
 export interface Cancel extends TenantCommand {
@@ -156,6 +181,22 @@ export interface MarkInbox extends TenantCommand {
   readonly items: readonly ItemRef[]
 }
 
+/** What is noted beside the tasks. */
+export const RECORDED_TYPES = [
+  'policy.changed',
+  'policy.blocked',
+  'upstream.changed',
+] as const satisfies readonly ReceiptType[]
+
+/** Somebody changed what the gate does, or a rule kept a task from being made. */
+export interface Record extends TenantCommand {
+  readonly verb: 'record'
+  readonly type: (typeof RECORDED_TYPES)[number]
+  readonly from: PrincipalKey
+  readonly to: PrincipalKey
+  readonly body: CanonicalJson
+}
+
 export type Command =
   | Create
   | Claim
@@ -165,6 +206,8 @@ export type Command =
   | Progress
   | Complete
   | Fail
+  | Ask
+  | Answer
   | Cancel
   | Wake
   | Acknowledge
@@ -172,6 +215,7 @@ export type Command =
   | ReportStale
   | Greet
   | MarkInbox
+  | Record
 
 export interface Granted {
   readonly task: QueuedTask
@@ -198,6 +242,15 @@ export interface Answers {
   progress: { expires_at: number; now: number }
   complete: { seq: number; obligation_open: boolean }
   fail: { requeued: boolean; next_eligible_at: number | null; seq: number }
+  ask: { n: number; status: Status; expires_at: number | null; seq: number }
+  answer: {
+    n: number
+    state: DecidedState
+    status: Status
+    decided_by: PrincipalKey
+    decided_at: number
+    seq: number
+  }
   cancel: { ok: boolean; status: Status }
   wake: { status: Status | null }
   acknowledge: { seq: number }
@@ -205,6 +258,7 @@ export interface Answers {
   report_stale: { seq: number }
   greet: Relationship
   mark: { items: readonly InboxItem[] }
+  record: { seq: number }
 }
 
 export type AnswerTo<C extends Command> = Answers[C['verb']]

@@ -3,6 +3,7 @@ import type { Fault } from './errors.ts'
 import { asksForAttention, type InboxItem, newItem } from './inbox.ts'
 import type { CanonicalJson } from './json.ts'
 import type { PrincipalKey } from './principal.ts'
+import type { Question } from './question.ts'
 import { checkReceipt, type Receipt, type ReceiptType, receiptHash, type Statement } from './receipt.ts'
 import type { ProgressEntry, Task, TaskCore, TaskSpec } from './task.ts'
 import type { World } from './world.ts'
@@ -24,6 +25,8 @@ export interface Decision<Answer> {
   readonly opened: readonly Obligation[]
   readonly closed: readonly Obligation[]
   readonly progress: ProgressEntry | null
+  /** Asked or decided, as they are now. */
+  readonly questions: readonly Question[]
   readonly relationship: Relationship | null
   /** Receipts that come into inboxes. */
   readonly filed: readonly InboxItem[]
@@ -45,6 +48,7 @@ interface ReceiptDraft {
 }
 
 const NONE: InboxItem[] = []
+const NO_QUESTIONS: Question[] = []
 
 /** Collects a decision. It only ever adds, so a decision that throws has changed nothing. */
 export class Draft {
@@ -56,7 +60,8 @@ export class Draft {
   #spec: TaskSpec | null = null
   #progress: ProgressEntry | null = null
   #relationship: Relationship | null = null
-  // Most decisions touch no inbox.
+  // Most decisions touch neither questions nor inboxes.
+  #questions: Question[] = NO_QUESTIONS
   #filed: InboxItem[] = NONE
   #marked: InboxItem[] = NONE
 
@@ -79,6 +84,11 @@ export class Draft {
 
   progress(entry: ProgressEntry): void {
     this.#progress = entry
+  }
+
+  question(question: Question): void {
+    if (this.#questions === NO_QUESTIONS) this.#questions = []
+    this.#questions.push(question)
   }
 
   relationship(relationship: Relationship): void {
@@ -151,6 +161,7 @@ export class Draft {
       opened: this.#opened,
       closed: this.#closed,
       progress: this.#progress,
+      questions: this.#questions,
       relationship: this.#relationship,
       filed: this.#filed,
       marked: this.#marked,

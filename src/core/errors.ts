@@ -43,6 +43,12 @@ export const ERRORS = {
     message: 'There is no such task.',
     hint: 'Check the task_id; list_tasks shows the tasks you own.',
   },
+  QUESTION_NOT_FOUND: {
+    http: 404,
+    retryable: false,
+    message: 'The task has no such question.',
+    hint: 'Read the task with get_task: its field question says what it waits for, if anything.',
+  },
   RECEIPT_NOT_FOUND: {
     http: 404,
     retryable: false,
@@ -85,6 +91,12 @@ export const ERRORS = {
     message: 'There is no such worker.',
     hint: 'Check the worker_id; list_workers shows the workers that have been heard of in the last day.',
   },
+  SESSION_NOT_FOUND: {
+    http: 404,
+    retryable: false,
+    message: 'There is no such session.',
+    hint: 'Check the session_id; list_sessions shows the sessions that are live.',
+  },
   UPSTREAM_NOT_FOUND: {
     http: 404,
     retryable: false,
@@ -103,6 +115,18 @@ export const ERRORS = {
     message: 'The definition of this tool has not been accepted.',
     hint: 'Do not call it again for now. An admin reads the definition with get_upstream and accepts it with accept_upstream_tool.',
   },
+  POLICY_BLOCKED: {
+    http: 403,
+    retryable: false,
+    message: 'A rule of this gate does not allow this.',
+    hint: 'Do not send it again as it is: details.reason says why, details.rule_id which rule. An admin changes rules with put_policy.',
+  },
+  POLICY_NOT_FOUND: {
+    http: 404,
+    retryable: false,
+    message: 'There is no such rule or redaction pattern.',
+    hint: 'Check the id; list_policies and list_redaction_patterns show those that there are.',
+  },
   LEASE_INVALID_OR_EXPIRED: {
     http: 409,
     retryable: false,
@@ -114,6 +138,12 @@ export const ERRORS = {
     retryable: false,
     message: 'The task is not in a state that allows this.',
     hint: 'Read the task with get_task and act on its status.',
+  },
+  ALREADY_DECIDED: {
+    http: 409,
+    retryable: false,
+    message: 'This question has been decided.',
+    hint: 'The first decision stands; details say which, by whom and when. Read the task with get_task.',
   },
   LEASE_RENEWAL_LIMIT_EXCEEDED: {
     http: 409,
@@ -234,6 +264,12 @@ export const ERRORS = {
     retryable: true,
     message: 'A quota of the tenant is used up.',
     hint: 'Wait until open tasks have finished, or ask the operator for a larger quota.',
+  },
+  SESSION_LIMIT_EXCEEDED: {
+    http: 429,
+    retryable: true,
+    message: 'There is no room for another call, or for another session.',
+    hint: 'Wait for calls that you have made, or cancel some, then call again. details.setting is the limit; an admin can change that of one session with set_session.',
   },
   MEMORY_REFUSED: {
     http: 502,

@@ -13,6 +13,11 @@ export function taskId(now: number, draw: Draw): string {
   return `${time.slice(0, 8)}-${time.slice(8)}-7${tail.slice(0, 3)}-${variant(tail[3])}${tail.slice(4, 7)}-${tail.slice(7, 19)}`
 }
 
+/** When the task with this id was created. */
+export function taskTime(id: string): number {
+  return Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16)
+}
+
 /** 128 random bits less the version marks: a lease id cannot be guessed. */
 export function leaseId(draw: Draw): string {
   const hex = draw.hex(16)

@@ -5,6 +5,7 @@ import type { ReceiptType } from './receipt.ts'
 export const INBOX_TYPES: readonly ReceiptType[] = [
   'task.result_ready',
   'task.escalated',
+  'question.asked',
   'lease.expired',
   'system.anomaly',
 ]

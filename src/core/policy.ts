@@ -1,5 +1,6 @@
 import { Fault } from './errors.ts'
 import { type Caller, type PrincipalKey, principalKey, type Role } from './principal.ts'
+import type { Question } from './question.ts'
 import type { Task, TaskCore } from './task.ts'
 
 /** Who may do what. `own` verbs also need the caller to own the task, unless the role stands above owners. */
@@ -12,13 +13,21 @@ const ALLOWED = {
   lease: ['worker', 'admin'],
   receipts: ['agent', 'worker', 'admin', 'system'],
   manage: ['admin', 'system'],
+  answer: ['agent', 'admin', 'system'],
+  /** And people who have the role of an agent. */
+  approve: ['admin'],
 } as const satisfies Record<string, readonly Role[]>
 
 export type Permission = keyof typeof ALLOWED
 
 export function checkRole(caller: Caller, permission: Permission): void {
+  if (!may(caller, permission)) throw forbidden(ALLOWED[permission][0], caller.role)
+}
+
+export function may(caller: Caller, permission: Permission): boolean {
   const allowed: readonly Role[] = ALLOWED[permission]
-  if (!allowed.includes(caller.role)) throw forbidden(allowed[0] ?? 'admin', caller.role)
+  if (allowed.includes(caller.role)) return true
+  return permission === 'approve' && caller.principal.kind === 'human' && caller.role === 'agent'
 }
 
 /** Admins and the system see and cancel every task of their tenant. */
@@ -34,8 +43,22 @@ export function checkOwner(task: TaskCore, by: PrincipalKey, role: Role): void {
 export function checkReader(task: Task, caller: Caller): void {
   const key = principalKey(caller.principal)
   if (seesAll(caller.role) || key === task.owner || key === `agent:${task.principal_ai}`) return
-  if (task.status !== 'queued' && task.lease?.holder === key) return
+  if ('lease' in task && task.lease?.holder === key) return
   throw forbidden('admin', caller.role)
+}
+
+/** Nobody approves what he asked for himself, whatever his role. */
+export function checkApprover(task: TaskCore, question: Question, by: PrincipalKey): void {
+  if (by !== task.owner && by !== `agent:${task.principal_ai}` && by !== question.asked_by) return
+  const message = `${by} asked for this, so somebody else has to decide on it.`
+  throw new Fault('FORBIDDEN', { task_id: task.task_id, n: question.n }, message)
+}
+
+/** Input comes from the owner, the agent for whom the task is done, or from above. */
+export function checkAnswerer(task: TaskCore, by: PrincipalKey, role: Role): void {
+  if (!seesAll(role) && by !== task.owner && by !== `agent:${task.principal_ai}`) {
+    throw forbidden('admin', role)
+  }
 }
 
 export function checkSelf(caller: Caller, principal: PrincipalKey): void {

@@ -16,11 +16,16 @@ export const RECEIPT_TYPES = [
   'task.retry_scheduled',
   'task.result_ready',
   'task.escalated',
+  'question.asked',
+  'question.answered',
   'lease.expired',
   'lease.released',
   'receipt.acknowledged',
   'schedule.created',
   'schedule.deleted',
+  'policy.changed',
+  'policy.blocked',
+  'upstream.changed',
   'system.anomaly',
 ] as const
 export type ReceiptType = (typeof RECEIPT_TYPES)[number]

@@ -17,6 +17,8 @@ export interface Settings {
   /** Per tenant; -1 is no limit. */
   readonly max_active_tasks: number
   readonly max_concurrent_leases: number
+  /** How long an approval waits if nobody said; 0 is for as long as it takes. */
+  readonly approval_expires_seconds: number
   readonly max_payload_bytes: number
   /** A larger result leaves its task, where there is a channel to take it. */
   readonly result_inline_max_bytes: number
@@ -51,6 +53,7 @@ export const DEFAULT_SETTINGS: Settings = {
   default_priority: 0,
   max_active_tasks: -1,
   max_concurrent_leases: -1,
+  approval_expires_seconds: 0,
   max_payload_bytes: 1024 * 1024,
   result_inline_max_bytes: 1024 * 1024,
   result_max_bytes: 5 * 1024 ** 3,

@@ -1,6 +1,6 @@
 import type { CanonicalJson } from './json.ts'
 import type { PrincipalKey } from './principal.ts'
-import type { TerminalStatus } from './transitions.ts'
+import { isTerminal, type ParkedStatus, type TerminalStatus } from './transitions.ts'
 
 /** What every task carries through its life: the narrow, often rewritten part. */
 export interface TaskCore {
@@ -24,6 +24,8 @@ export interface TaskCore {
   /** Rises with every lease, so that a worker's own side effects can refuse a predecessor. */
   readonly fence: number
   readonly progress_count: number
+  /** The questions it has asked: the number of the newest. */
+  readonly question_count: number
   readonly updated_at: number
 }
 
@@ -39,6 +41,13 @@ export interface HeldTask extends TaskCore {
   readonly started_at: number | null
 }
 
+/** It waits for the answer to its newest question, and nobody holds it. */
+export interface ParkedTask extends TaskCore {
+  readonly status: ParkedStatus
+  /** When the question is over; null if it waits for as long as it takes. */
+  readonly expires_at: number | null
+}
+
 export interface DoneTask extends TaskCore {
   readonly status: TerminalStatus
   /** The lease under which it ended; null if it ended without one. */
@@ -47,7 +56,7 @@ export interface DoneTask extends TaskCore {
   readonly outcome: Outcome
 }
 
-export type OpenTask = QueuedTask | HeldTask
+export type OpenTask = QueuedTask | HeldTask | ParkedTask
 export type Task = OpenTask | DoneTask
 
 /** The fields that a lease call must match. */
@@ -94,6 +103,8 @@ export interface TaskSpec {
   readonly instance: string
   /** The input of create as it was given, without idempotency_key and without defaults. */
   readonly input: CanonicalJson
+  /** What a rule said about it: `{action, rule_id, reason, redacted_fields}`; null if none had anything to say. */
+  readonly policy: CanonicalJson | null
 }
 
 export interface ProgressEntry {
@@ -129,6 +140,7 @@ export function asQueued(task: TaskCore, change: Queued): QueuedTask {
     timeout_seconds: task.timeout_seconds,
     fence: task.fence,
     progress_count: task.progress_count,
+    question_count: task.question_count,
     updated_at: change.updated_at,
     status: 'queued',
     next_eligible_at: change.next_eligible_at,
@@ -155,10 +167,38 @@ export function asHeld(task: TaskCore, change: Held): HeldTask {
     timeout_seconds: task.timeout_seconds,
     fence: change.fence,
     progress_count: task.progress_count,
+    question_count: task.question_count,
     updated_at: change.updated_at,
     status: change.status,
     lease: change.lease,
     started_at: change.started_at,
+  }
+}
+
+type Parked = Pick<ParkedTask, 'question_count' | 'updated_at' | 'status' | 'expires_at'>
+
+export function asParked(task: TaskCore, change: Parked): ParkedTask {
+  return {
+    tenant: task.tenant,
+    task_id: task.task_id,
+    seq: task.seq,
+    lane: task.lane,
+    pool: task.pool,
+    rank: task.rank,
+    owner: task.owner,
+    principal_ai: task.principal_ai,
+    attempt: task.attempt,
+    max_attempts: task.max_attempts,
+    expiry_count: task.expiry_count,
+    max_expiries: task.max_expiries,
+    retry_backoff_seconds: task.retry_backoff_seconds,
+    timeout_seconds: task.timeout_seconds,
+    fence: task.fence,
+    progress_count: task.progress_count,
+    question_count: change.question_count,
+    updated_at: change.updated_at,
+    status: change.status,
+    expires_at: change.expires_at,
   }
 }
 
@@ -182,6 +222,7 @@ export function asDone(task: TaskCore, change: Done): DoneTask {
     timeout_seconds: task.timeout_seconds,
     fence: task.fence,
     progress_count: task.progress_count,
+    question_count: task.question_count,
     updated_at: change.updated_at,
     status: change.status,
     lease: change.lease,
@@ -190,13 +231,25 @@ export function asDone(task: TaskCore, change: Done): DoneTask {
   }
 }
 
-/** When the task needs attention by the clock: due time of a delayed task, expiry of a lease. */
+/** When the task needs attention by the clock: due time of a delayed task, expiry of a lease or of a question. */
 export function wakeAt(task: OpenTask): number | null {
-  return task.status === 'queued' ? task.next_eligible_at : task.lease.expires_at
+  switch (task.status) {
+    case 'queued':
+      return task.next_eligible_at
+    case 'leased':
+    case 'running':
+      return task.lease.expires_at
+    default:
+      return task.expires_at
+  }
 }
 
 export function isOpen(task: Task): task is OpenTask {
-  return task.status === 'queued' || task.status === 'leased' || task.status === 'running'
+  return !isTerminal(task.status)
+}
+
+export function isHeld(task: Task): task is HeldTask {
+  return task.status === 'leased' || task.status === 'running'
 }
 
 export function isReady(task: Task): task is QueuedTask {

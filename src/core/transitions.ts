@@ -1,9 +1,12 @@
 import { Fault } from './errors.ts'
 
-export const OPEN_STATUSES = ['queued', 'leased', 'running'] as const
+/** Statuses of a task that waits for the answer to a question. */
+export const PARKED_STATUSES = ['pending_approval', 'input_required'] as const
+export const OPEN_STATUSES = ['queued', 'leased', 'running', ...PARKED_STATUSES] as const
 export const TERMINAL_STATUSES = ['succeeded', 'failed', 'canceled'] as const
 export const STATUSES = [...OPEN_STATUSES, ...TERMINAL_STATUSES] as const
 
+export type ParkedStatus = (typeof PARKED_STATUSES)[number]
 export type OpenStatus = (typeof OPEN_STATUSES)[number]
 export type TerminalStatus = (typeof TERMINAL_STATUSES)[number]
 export type Status = (typeof STATUSES)[number]
@@ -21,6 +24,8 @@ export const TRANSITIONS = {
     retry: 'queued',
     expire: 'queued',
     release: 'queued',
+    ask_approval: 'pending_approval',
+    ask_input: 'input_required',
     cancel: 'canceled',
   },
   running: {
@@ -29,17 +34,38 @@ export const TRANSITIONS = {
     retry: 'queued',
     expire: 'queued',
     release: 'queued',
+    ask_approval: 'pending_approval',
+    ask_input: 'input_required',
     cancel: 'canceled',
   },
+  pending_approval: { approve: 'queued', deny: 'canceled', expire: 'canceled', cancel: 'canceled' },
+  input_required: { answer: 'queued', expire: 'failed', cancel: 'canceled' },
   succeeded: {},
   failed: {},
   canceled: {},
 } as const satisfies Record<Status, Partial<Record<Cause, Status>>>
 
-export type Cause = 'claim' | 'start' | 'complete' | 'fail' | 'retry' | 'expire' | 'release' | 'cancel'
+export type Cause =
+  | 'claim'
+  | 'start'
+  | 'complete'
+  | 'fail'
+  | 'retry'
+  | 'expire'
+  | 'release'
+  | 'ask_approval'
+  | 'ask_input'
+  | 'approve'
+  | 'deny'
+  | 'answer'
+  | 'cancel'
 
 export function isTerminal(status: Status): status is TerminalStatus {
   return (TERMINAL_STATUSES as readonly Status[]).includes(status)
+}
+
+export function isParked(status: Status): status is ParkedStatus {
+  return status === 'pending_approval' || status === 'input_required'
 }
 
 /** Refuses a change that the table does not have. */

@@ -4,6 +4,7 @@ import type { Draw } from './ids.ts'
 import type { InboxItem } from './inbox.ts'
 import type { Wanted } from './matching.ts'
 import type { PrincipalKey } from './principal.ts'
+import type { Question } from './question.ts'
 import type { Receipt, ReceiptType } from './receipt.ts'
 import type { Settings } from './settings.ts'
 import type { QueuedTask, Task, TaskSpec } from './task.ts'
@@ -30,6 +31,8 @@ export interface World {
   readonly now: number
   readonly tenant: Tenant
   task(taskId: string): Task | undefined
+  /** In the order in which they were asked. */
+  questions(taskId: string): readonly Question[]
   keyed(owner: PrincipalKey, idempotencyKey: string): TaskSpec | undefined
   owner(owner: string): Owner
   /** Numbers a lane that is new; lanes are only ever added. */

@@ -2,10 +2,19 @@ import type { Command } from '../core/command.ts'
 import { type AnyAnswer, decide } from '../core/decide/index.ts'
 import { Fault } from '../core/errors.ts'
 import type { Draw } from '../core/ids.ts'
+import type { Question } from '../core/question.ts'
 import type { Receipt } from '../core/receipt.ts'
 import type { Settings } from '../core/settings.ts'
 import type { Task, TaskSpec } from '../core/task.ts'
-import { type Changes, type Committed, type Loaded, type Need, NO_NEED } from '../store/store.ts'
+import { isParked } from '../core/transitions.ts'
+import {
+  type Changes,
+  type Committed,
+  type Loaded,
+  type Need,
+  NO_NEED,
+  type TaskRef,
+} from '../store/store.ts'
 import type { Directory } from './directory.ts'
 import { type TaskEvent, taskEvent } from './events.ts'
 import { headsFor, needOf } from './needs.ts'
@@ -20,6 +29,7 @@ interface Surroundings {
 }
 
 export type SpecLookup = (tenant: number, seq: number) => TaskSpec | undefined
+export type QuestionLookup = (task: TaskRef) => readonly Question[]
 
 /** What became of a command: an answer, a refusal, or that it must wait for the next batch. */
 export type Outcome = AnyAnswer | Fault | 'again'
@@ -77,6 +87,13 @@ export class Batch {
     return (tenant, seq) => this.#worlds.get(tenant)?.newSpecs.get(seq) ?? stored.get(`${tenant} ${seq}`)
   }
 
+  /** The questions of the tasks that were handed out. */
+  questions({ questions }: Committed): QuestionLookup {
+    if (questions.length === 0) return () => NO_QUESTIONS
+    return ({ tenant, task_id }) =>
+      questions.filter((question) => question.task_id === task_id && question.tenant === tenant)
+  }
+
   /** Lanes in which tasks became ready, with their number. */
   *ready(): Generator<{ tenant: number; lane: number; count: number }> {
     for (const [tenant, world] of this.#worlds) {
@@ -126,7 +143,9 @@ export class Batch {
     const heads = headsFor(claims, directory).filter((head) => !seen.has(`${head.tenant} ${head.lane}`))
     const known = new Set(loaded.tasks.map((task) => `${task.tenant} ${task.task_id}`))
     const tasks = loaded.specs.filter((spec) => !known.has(`${spec.tenant} ${spec.task_id}`))
-    return heads.length + tasks.length === 0 ? undefined : { ...NO_NEED, heads, tasks }
+    const questions = missingQuestions(loaded)
+    const count = heads.length + tasks.length + questions.length
+    return count === 0 ? undefined : { ...NO_NEED, heads, tasks, questions }
   }
 
   #changes(): Changes {
@@ -139,6 +158,8 @@ export class Batch {
       finished: parts.flatMap((part) => part.finished),
       repaired: parts.flatMap((part) => part.repaired),
       specs: worlds.flatMap((world) => [...world.newSpecs.values()]),
+      asked: parts.flatMap((part) => part.asked),
+      decided: parts.flatMap((part) => part.decided),
       receipts: worlds.flatMap((world) => world.newReceipts),
       opened: parts.flatMap((part) => part.opened),
       closed: parts.flatMap((part) => part.closed),
@@ -150,10 +171,11 @@ export class Batch {
       filed: worlds.flatMap((world) => world.filed),
       marked: parts.flatMap((part) => part.marked),
       granted: this.#granted(),
+      answered: this.#answered(),
       hints: worlds.map((world, i) => ({
         tenant: world.tenant.tenant,
         lanes: [...world.becameReady.keys()],
-        tasks: parts[i]?.finished.map((task) => task.task_id) ?? [],
+        tasks: [...(parts[i]?.finished ?? []), ...(parts[i]?.parked ?? [])].map((task) => task.task_id),
       })),
     }
   }
@@ -167,6 +189,29 @@ export class Batch {
         .map(({ task }) => ({ tenant: task.tenant, seq: task.seq }))
     })
   }
+
+  /** Tasks that are handed out and have asked something. */
+  #answered(): TaskRef[] {
+    return this.outcomes.flatMap((outcome) => {
+      if (outcome === 'again' || outcome instanceof Fault || !('granted' in outcome)) return []
+      return outcome.granted
+        .filter(({ task }) => task.question_count > 0)
+        .map(({ task }) => ({ tenant: task.tenant, task_id: task.task_id }))
+    })
+  }
+}
+
+const NO_QUESTIONS: readonly Question[] = []
+
+/** A task that waits cannot be moved on without what it waits for. */
+function missingQuestions(loaded: Loaded): TaskRef[] {
+  const parked: TaskRef[] = []
+  for (const tasks of [loaded.tasks, loaded.due]) {
+    for (const { tenant, task_id, status } of tasks) if (isParked(status)) parked.push({ tenant, task_id })
+  }
+  if (parked.length === 0) return parked
+  const known = new Set(loaded.questions.map(({ tenant, task_id }) => `${tenant} ${task_id}`))
+  return parked.filter(({ tenant, task_id }) => !known.has(`${tenant} ${task_id}`))
 }
 
 function isEmpty(answer: AnyAnswer | Fault): boolean {

@@ -1,13 +1,14 @@
 import type { Answers, AnswerTo, Claim, Command, Granted } from '../core/command.ts'
 import type { AnyAnswer } from '../core/decide/index.ts'
 import { Fault } from '../core/errors.ts'
+import type { Question } from '../core/question.ts'
 import type { TaskSpec } from '../core/task.ts'
 import { type Committed, type Store, StoreError } from '../store/store.ts'
-import type { Batch, Outcome, SpecLookup } from './batch.ts'
+import type { Batch, Outcome, QuestionLookup, SpecLookup } from './batch.ts'
 import type { TaskEvent } from './events.ts'
 import { Pending } from './pending.ts'
 
-export type Handout = Granted & { readonly spec: TaskSpec }
+export type Handout = Granted & { readonly spec: TaskSpec; readonly questions: readonly Question[] }
 
 /** A claim is answered with the tasks' specs, which only the commit brings. */
 export type QueueAnswer<C extends Command> = C extends Claim
@@ -27,6 +28,8 @@ interface Hooks {
   readonly limits: { readonly commands: number; readonly bytes: number }
   batch(commands: readonly Command[]): Batch
   committed(batch: Batch, events: readonly TaskEvent[], ms: number): void
+  /** Told of commands that were refused, before their callers are. */
+  refused(command: Command, fault: Fault): void
   report(error: unknown): void
 }
 
@@ -95,28 +98,38 @@ export class CommitQueue {
     }
     const ms = performance.now() - started
     const spec = batch.specs(committed)
+    const questions = batch.questions(committed)
     const events = batch.committed(spec)
     const again: Entry[] = []
     entries.forEach((entry, i) => {
       const outcome = batch.outcomes[i] ?? new Fault('INTERNAL_ERROR')
       if (outcome === 'again') again.push(entry)
-      else this.#settle(entry, outcome, spec)
+      else this.#settle(entry, outcome, spec, questions)
     })
     this.#pending.putBack(again)
     this.#hooks.committed(batch, events, ms)
   }
 
-  #settle(entry: Entry, outcome: Exclude<Outcome, 'again'>, specOf: SpecLookup): void {
-    if (outcome instanceof Fault) entry.reject(outcome)
-    else if ('granted' in outcome) this.#handOut(entry, outcome, specOf)
+  #settle(
+    entry: Entry,
+    outcome: Exclude<Outcome, 'again'>,
+    specOf: SpecLookup,
+    questionsOf: QuestionLookup,
+  ): void {
+    if (outcome instanceof Fault) {
+      this.#hooks.refused(entry.command, outcome)
+      entry.reject(outcome)
+    } else if ('granted' in outcome) this.#handOut(entry, outcome, specOf, questionsOf)
     else entry.resolve(outcome)
   }
 
-  #handOut(entry: Entry, answer: Answers['claim'], specOf: SpecLookup): void {
+  #handOut(entry: Entry, answer: Answers['claim'], specOf: SpecLookup, questionsOf: QuestionLookup): void {
     const granted: Handout[] = []
     for (const grant of answer.granted) {
       const spec = specOf(grant.task.tenant, grant.task.seq)
-      if (spec !== undefined) granted.push({ spec, ...grant })
+      if (spec === undefined) continue
+      const { task, lease, fence } = grant
+      granted.push({ task, lease, fence, spec, questions: questionsOf(task) })
     }
     if (granted.length === answer.granted.length) entry.resolve({ granted, now: answer.now })
     else entry.reject(new Fault('INTERNAL_ERROR'))

@@ -18,6 +18,7 @@ export function needOf(commands: readonly Command[], directory: Directory, setti
   const need: Mutable<Need> = {
     tenants: [...new Set(commands.map((command) => command.tenant))].sort((a, b) => a - b),
     tasks: [],
+    questions: [],
     keys: [],
     owners: [],
     heads: [],
@@ -53,6 +54,8 @@ export function needOf(commands: readonly Command[], directory: Directory, setti
         if (command.verb === 'record_schedule') need.tasks.push({ tenant, task_id: command.task_id })
         need.children.push(...childrenOf(command))
         break
+      case 'record':
+        break
       case 'greet':
         need.relationships.push({ tenant, principal: command.principal })
         for (const seq of command.delivered) {
@@ -66,11 +69,17 @@ export function needOf(commands: readonly Command[], directory: Directory, setti
           if (isNamed(command.as)) need.receipts.push({ tenant, seq })
         }
         break
+      case 'ask':
+      case 'answer':
+        need.tasks.push({ tenant, task_id: command.task_id })
+        need.questions.push({ tenant, task_id: command.task_id })
+        break
       default:
         need.tasks.push({ tenant, task_id: command.task_id })
     }
   }
   need.tasks = unique(need.tasks, (ref) => `${ref.tenant} ${ref.task_id}`)
+  need.questions = unique(need.questions, (ref) => `${ref.tenant} ${ref.task_id}`)
   need.items = unique(need.items, (ref) => `${ref.tenant} ${ref.seq} ${ref.principal}`)
   need.owners = unique(need.owners, (ref) => `${ref.tenant} ${ref.owner}`)
   need.heads = headsFor(claims, directory)

@@ -1,10 +1,11 @@
 import { isoTime } from '../core/time.ts'
 import type { Handout } from './commit-queue.ts'
+import { answerView, payloadOf } from './question-view.ts'
 import type { OfferView } from './shapes.ts'
 import { inputOf, requirementsOf } from './view.ts'
 
 /** What a worker gets: the task and the lease under which it may be done. */
-export function offerView({ task, lease, fence, spec }: Handout, now: number): OfferView {
+export function offerView({ task, lease, fence, spec, questions }: Handout, now: number): OfferView {
   const input = inputOf(spec.input)
   return {
     task_id: task.task_id,
@@ -12,7 +13,7 @@ export function offerView({ task, lease, fence, spec }: Handout, now: number): O
     fence,
     type: spec.type,
     summary: input.summary ?? null,
-    payload: input.payload ?? {},
+    payload: payloadOf(input, questions),
     payload_pointer: input.payload_pointer ?? `inline://task/${task.task_id}`,
     body: input.body ?? null,
     inputs: input.inputs ?? {},
@@ -32,5 +33,6 @@ export function offerView({ task, lease, fence, spec }: Handout, now: number): O
       caused_by_receipt_id: input.caused_by_receipt_id ?? null,
       dedupe_key: spec.idempotency_key,
     },
+    answers: questions.length === 0 ? undefined : questions.map(answerView),
   }
 }

@@ -6,10 +6,12 @@ import type { Draw } from '../core/ids.ts'
 import type { InboxItem } from '../core/inbox.ts'
 import { type Lane, laneName, MAX_LANES, MAX_POOLS, type Wanted } from '../core/matching.ts'
 import type { PrincipalKey } from '../core/principal.ts'
+import type { Question } from '../core/question.ts'
 import type { Receipt, ReceiptType } from '../core/receipt.ts'
 import type { Settings } from '../core/settings.ts'
 import {
   type DoneTask,
+  isHeld,
   isOpen,
   isReady,
   type OpenTask,
@@ -18,6 +20,7 @@ import {
   type Task,
   type TaskSpec,
 } from '../core/task.ts'
+import { isParked } from '../core/transitions.ts'
 import type { Tenant, World } from '../core/world.ts'
 import type { Loaded, Mark } from '../store/store.ts'
 import type { TenantLanes } from './directory.ts'
@@ -40,6 +43,7 @@ export class TenantWorld implements World {
 
   readonly #lanes: TenantLanes
   readonly #tasks = new Map<string, Task>()
+  readonly #questions = new Map<string, Question[]>()
   readonly #keyed = new Map<string, TaskSpec>()
   readonly #owners = new Map<string, Owner>()
   readonly #queues = new Map<number, ReadyQueue>()
@@ -61,6 +65,8 @@ export class TenantWorld implements World {
   readonly newProgress: ProgressEntry[] = []
   readonly newOwners = new Map<string, Owner>()
   readonly newRelationships = new Map<PrincipalKey, Relationship>()
+  readonly #storedQuestions = new Set<string>()
+  readonly #changedQuestions = new Map<string, Question>()
   readonly #marked = new Map<string, InboxItem>()
   readonly filed: InboxItem[] = []
   /** How many tasks became ready, by lane. */
@@ -75,6 +81,7 @@ export class TenantWorld implements World {
     const mine = (row: { readonly tenant: number }) => row.tenant === tenant.tenant
     for (const task of loaded.tasks) if (mine(task)) this.#know(task)
     for (const task of loaded.due) if (mine(task)) this.#know(task)
+    for (const question of loaded.questions) if (mine(question)) this.#knowQuestion(question)
     for (const spec of loaded.specs) if (mine(spec)) this.#key(spec)
     for (const owner of loaded.owners) if (mine(owner)) this.#owners.set(owner.owner, owner)
     for (const head of loaded.heads) {
@@ -94,6 +101,10 @@ export class TenantWorld implements World {
 
   task(taskId: string): Task | undefined {
     return this.#tasks.get(taskId)
+  }
+
+  questions(taskId: string): readonly Question[] {
+    return this.#questions.get(taskId) ?? []
   }
 
   keyed(owner: PrincipalKey, idempotencyKey: string): TaskSpec | undefined {
@@ -167,6 +178,7 @@ export class TenantWorld implements World {
       for (const parent of receipt.parents)
         this.#acknowledgements.set(`${parent} ${receipt.from}`, receipt.seq)
     }
+    for (const question of decision.questions) this.#ask(question)
     if (decision.progress !== null) this.newProgress.push(decision.progress)
     if (decision.relationship !== null) {
       this.newRelationships.set(decision.relationship.principal, decision.relationship)
@@ -184,9 +196,11 @@ export class TenantWorld implements World {
     const updated: OpenTask[] = []
     const finished: DoneTask[] = []
     const repaired: DoneTask[] = []
+    const parked: OpenTask[] = []
     for (const id of this.#changed) {
       const task = this.#tasks.get(id)
       if (task === undefined) continue
+      if (isParked(task.status) && isOpen(task)) parked.push(task)
       if (!isOpen(task)) (this.#stored.has(`done ${id}`) ? repaired : finished).push(task)
       else (this.#stored.has(id) ? updated : inserted).push(task)
     }
@@ -195,8 +209,12 @@ export class TenantWorld implements World {
       updated,
       finished,
       repaired,
+      /** Those of the inserted and updated that wait for an answer. */
+      parked,
       opened: [...this.#opened.values()],
       closed: this.#closed,
+      asked: this.#changedRows((name) => !this.#storedQuestions.has(name)),
+      decided: this.#changedRows((name) => this.#storedQuestions.has(name)),
       marks: this.#marks(),
       marked: [...this.#marked.values()],
     }
@@ -206,6 +224,30 @@ export class TenantWorld implements World {
     if (this.#tasks.has(task.task_id)) return
     this.#tasks.set(task.task_id, task)
     this.#stored.add(isOpen(task) ? task.task_id : `done ${task.task_id}`)
+  }
+
+  #knowQuestion(question: Question): void {
+    const name = questionName(question)
+    if (this.#storedQuestions.has(name)) return
+    this.#storedQuestions.add(name)
+    this.#place(question)
+  }
+
+  #ask(question: Question): void {
+    this.#changedQuestions.set(questionName(question), question)
+    this.#place(question)
+  }
+
+  /** Questions are numbered from 1 without gaps. */
+  #place(question: Question): void {
+    const questions = this.#questions.get(question.task_id) ?? []
+    questions[question.n - 1] = question
+    this.#questions.set(question.task_id, questions)
+  }
+
+  #changedRows(fits: (name: string) => boolean): Question[] {
+    if (this.#changedQuestions.size === 0) return []
+    return [...this.#changedQuestions].flatMap(([name, question]) => (fits(name) ? [question] : []))
   }
 
   #follow(receipt: Receipt): void {
@@ -263,8 +305,9 @@ export class TenantWorld implements World {
     const { tenant } = this
     const wasOpen = before !== undefined && isOpen(before)
     tenant.open_tasks += Number(isOpen(after)) - Number(wasOpen)
-    tenant.active_leases += Number(isHeld(after)) - Number(isHeld(before))
-    if (isHeld(after) && !isHeld(before)) tenant.clock = Math.max(tenant.clock, after.rank)
+    const wasHeld = before !== undefined && isHeld(before)
+    tenant.active_leases += Number(isHeld(after)) - Number(wasHeld)
+    if (isHeld(after) && !wasHeld) tenant.clock = Math.max(tenant.clock, after.rank)
   }
 
   /** A new task takes its owner's next turn. */
@@ -294,8 +337,8 @@ export class TenantWorld implements World {
   }
 }
 
-function isHeld(task: Task | undefined): boolean {
-  return task !== undefined && (task.status === 'leased' || task.status === 'running')
+function questionName({ task_id, n }: Question): string {
+  return `${task_id} ${n}`
 }
 
 function obligationKey(obligation: Obligation): string {

@@ -4,6 +4,8 @@
  */
 export interface Entries {
   get(tenant: number, kind: string, name: string): Promise<Entry | undefined>
+  /** Those of these names that there are, in no particular order. */
+  several(tenant: number, kind: string, names: readonly string[]): Promise<Entry[]>
   /** Those with a name above `after`, in the order of their names' bytes. */
   list(tenant: number, kind: string, after: string, limit: number): Promise<Entry[]>
   /** Those whose due time is `now` or earlier, the earliest first. */

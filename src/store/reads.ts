@@ -2,13 +2,14 @@ import type { ItemRef, Relationship } from '../core/command.ts'
 import type { InboxItem, InboxState } from '../core/inbox.ts'
 import type { CanonicalJson } from '../core/json.ts'
 import type { PrincipalKey } from '../core/principal.ts'
+import type { Question, QuestionKind } from '../core/question.ts'
 import type { Receipt, ReceiptType } from '../core/receipt.ts'
 import type { ProgressEntry, Task, TaskSpec } from '../core/task.ts'
 import type { Status } from '../core/transitions.ts'
 import type { Tenant } from '../core/world.ts'
 
 /** Reads of what is committed. None of them changes anything, and each costs what it returns. */
-export type Reads = LedgerReads & InboxReads
+export type Reads = LedgerReads & InboxReads & QuestionReads
 
 export interface LedgerReads {
   task(tenant: number, taskId: string): Promise<TaskRecord | undefined>
@@ -57,6 +58,8 @@ export interface TaskRecord {
   readonly spec: TaskSpec
   /** The latest. */
   readonly progress: ProgressEntry | null
+  /** In the order in which they were asked. */
+  readonly questions: readonly Question[]
 }
 
 /** Which index a scan walks. Further conditions are the caller's. */
@@ -86,6 +89,20 @@ export interface Child {
   readonly seq: number
   readonly receipt_type: ReceiptType
   readonly from: PrincipalKey
+}
+
+export interface QuestionReads {
+  /** Those of a kind, all or the open ones, ascending from above seq `from` or descending from below it. */
+  questions(
+    tenant: number,
+    kind: QuestionKind,
+    which: 'all' | 'open',
+    from: number,
+    order: 'ascending' | 'descending',
+    limit: number,
+  ): Promise<Question[]>
+  /** How many are open, of each kind. It looks at each of them. */
+  openQuestions(tenant: number): Promise<Record<QuestionKind, number>>
 }
 
 export interface InboxReads {

@@ -3,8 +3,10 @@ import type { PrincipalKey } from '../core/principal.ts'
 import {
   asDone,
   asHeld,
+  asParked,
   asQueued,
   type DoneTask,
+  isHeld,
   type OpenTask,
   type QueuedTask,
   type TaskCore,
@@ -58,6 +60,7 @@ const CORE_COLUMNS = [
   'timeout_seconds',
   'fence',
   'progress_count',
+  'question_count',
   'updated_at',
 ] as const satisfies readonly (keyof TaskCore)[]
 
@@ -79,6 +82,7 @@ export const CHANGING_COLUMNS = [
   'expiry_count',
   'fence',
   'progress_count',
+  'question_count',
   'updated_at',
   'status',
   'wake_at',
@@ -110,7 +114,8 @@ export const DONE_COLUMNS = [
 // Each object below is one literal, as in core/task.ts.
 
 export function openRow(task: OpenTask): OpenRow {
-  const lease = task.status === 'queued' ? null : task.lease
+  const held = isHeld(task) ? task : null
+  const lease = held === null ? null : held.lease
   return {
     tenant: task.tenant,
     task_id: task.task_id,
@@ -128,6 +133,7 @@ export function openRow(task: OpenTask): OpenRow {
     timeout_seconds: task.timeout_seconds,
     fence: task.fence,
     progress_count: task.progress_count,
+    question_count: task.question_count,
     updated_at: task.updated_at,
     status: task.status,
     wake_at: wakeAt(task),
@@ -136,12 +142,16 @@ export function openRow(task: OpenTask): OpenRow {
     worker_id: lease?.worker_id ?? null,
     acquired_at: lease?.acquired_at ?? null,
     renewals: lease?.renewals ?? null,
-    started_at: task.status === 'queued' ? null : task.started_at,
+    started_at: held === null ? null : held.started_at,
   }
 }
 
 export function openTask(row: OpenRow): OpenTask {
   if (row.status === 'queued') return queuedTask(row)
+  if (row.status === 'pending_approval' || row.status === 'input_required') {
+    const { question_count, updated_at, status, wake_at } = row
+    return asParked(row, { question_count, updated_at, status, expires_at: wake_at })
+  }
   const { lease_id, holder, worker_id, acquired_at, renewals, wake_at } = row
   if (
     lease_id === null ||
@@ -191,6 +201,7 @@ export function doneRow(task: DoneTask): DoneRow {
     timeout_seconds: task.timeout_seconds,
     fence: task.fence,
     progress_count: task.progress_count,
+    question_count: task.question_count,
     updated_at: task.updated_at,
     status: task.status,
     lease_id: lease?.lease_id ?? null,

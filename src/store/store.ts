@@ -4,6 +4,7 @@ import type { Owner } from '../core/fairness.ts'
 import type { InboxItem } from '../core/inbox.ts'
 import type { Lane } from '../core/matching.ts'
 import type { PrincipalKey } from '../core/principal.ts'
+import type { Question } from '../core/question.ts'
 import type { Receipt, ReceiptType } from '../core/receipt.ts'
 import type { DoneTask, OpenTask, ProgressEntry, QueuedTask, Task, TaskSpec } from '../core/task.ts'
 import type { Tenant } from '../core/world.ts'
@@ -57,6 +58,8 @@ export interface Need {
   /** Every tenant of the batch, ascending, without repeats. */
   readonly tenants: readonly number[]
   readonly tasks: readonly TaskRef[]
+  /** All questions of these tasks. */
+  readonly questions: readonly TaskRef[]
   /** Idempotency keys that might have been used. */
   readonly keys: readonly KeyRef[]
   readonly owners: readonly { readonly tenant: number; readonly owner: string }[]
@@ -107,6 +110,7 @@ export interface Loaded {
   now: number
   tenants: Tenant[]
   tasks: Task[]
+  questions: Question[]
   /** Specs found by idempotency key. */
   specs: TaskSpec[]
   owners: Owner[]
@@ -137,6 +141,9 @@ export interface Changes {
   /** Done tasks whose outcome gained its evidence. */
   readonly repaired: readonly DoneTask[]
   readonly specs: readonly TaskSpec[]
+  readonly asked: readonly Question[]
+  /** Questions that were open, with what was decided. */
+  readonly decided: readonly Question[]
   readonly receipts: readonly Receipt[]
   readonly opened: readonly Obligation[]
   readonly closed: readonly Obligation[]
@@ -151,6 +158,8 @@ export interface Changes {
   readonly marked: readonly InboxItem[]
   /** Tasks whose specs the answers need, by their seq. */
   readonly granted: readonly { readonly tenant: number; readonly seq: number }[]
+  /** Tasks whose questions the answers need. */
+  readonly answered: readonly TaskRef[]
   readonly hints: readonly Hint[]
 }
 
@@ -165,6 +174,7 @@ export type Mark = { readonly tenant: number; readonly lane: number } & (
 
 export interface Committed {
   readonly specs: readonly TaskSpec[]
+  readonly questions: readonly Question[]
 }
 
 /** Something happened in a tenant: tasks became ready in lanes, or changed their status. */
@@ -191,6 +201,7 @@ export class StoreError extends Error {
 export const NO_NEED: Need = {
   tenants: [],
   tasks: [],
+  questions: [],
   keys: [],
   owners: [],
   heads: [],
@@ -212,6 +223,7 @@ export function emptyLoaded(now: number): Loaded {
     now,
     tenants: [],
     tasks: [],
+    questions: [],
     specs: [],
     owners: [],
     heads: [],

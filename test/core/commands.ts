@@ -2,6 +2,8 @@ import { expect } from 'vitest'
 import { body } from '../../src/core/bodies.ts'
 import type {
   Acknowledge,
+  Answer,
+  Ask,
   Cancel,
   Claim,
   Complete,
@@ -10,6 +12,7 @@ import type {
   Greet,
   MarkInbox,
   Progress,
+  Record as RecordCommand,
   RecordSchedule,
   Release,
   Renew,
@@ -20,6 +23,7 @@ import type {
 import type { Decision } from '../../src/core/draft.ts'
 import { Fault } from '../../src/core/errors.ts'
 import { type CanonicalJson, canonical, type JsonObject, parseCanonical } from '../../src/core/json.ts'
+import type { Asked } from '../../src/core/question.ts'
 import type { Receipt } from '../../src/core/receipt.ts'
 import { ALICE, LEASE, NOW, TASK_ID } from '../support/fake-world.ts'
 
@@ -53,6 +57,8 @@ export const create = (changes: Partial<Create> = {}): Create => ({
   idempotency_key: null,
   caused_by: null,
   input: canonical({ type: 'render' }),
+  question: null,
+  policy: null,
   contract: body({
     instructions: canonical('Execute task type: render'),
     requirements: canonical({}),
@@ -116,6 +122,101 @@ export const fail = (changes: Partial<Fail> = {}): Fail => ({
   retry_after_ms: null,
   ...changes,
 })
+
+export const APPROVAL: Asked = {
+  kind: 'approval',
+  expires_in_ms: null,
+  request: canonical({ title: 'Send the mail?' }),
+}
+
+export const INPUT: Asked = {
+  kind: 'input',
+  expires_in_ms: null,
+  request: canonical({ message: 'Which colour?' }),
+}
+
+export const ask = (changes: Partial<Ask> = {}): Ask => ({
+  verb: 'ask',
+  ...HOLDS,
+  question: APPROVAL,
+  ...changes,
+})
+
+const answering = { verb: 'answer', tenant: 1, task_id: TASK_ID, n: 1, reason: null } as const
+
+export const approve = (changes: Partial<Answer> = {}): Answer => ({
+  ...answering,
+  decision: 'approve',
+  by: 'human:root',
+  role: 'admin',
+  answer: canonical({}),
+  ...changes,
+})
+
+export const deny = (changes: Partial<Answer> = {}): Answer => ({
+  ...answering,
+  decision: 'deny',
+  by: 'human:root',
+  role: 'admin',
+  reason: 'Not today.',
+  answer: canonical({ reason: 'Not today.' }),
+  ...changes,
+})
+
+/** The answer of the owner to a question for input. */
+export const answer = (changes: Partial<Answer> = {}): Answer => ({
+  ...answering,
+  decision: 'answer',
+  by: ALICE,
+  role: 'agent',
+  answer: canonical({ content: 'blue' }),
+  ...changes,
+})
+
+/** What is noted beside the tasks: alice changed a rule. */
+export const record = (changes: Partial<RecordCommand> = {}): RecordCommand => ({
+  verb: 'record',
+  tenant: 1,
+  type: 'policy.changed',
+  from: ALICE,
+  to: 'service:asyncgate',
+  body: body({
+    what: canonical('rule'),
+    id: canonical('r'),
+    change: canonical('removed'),
+    before: canonical({ id: 'r' }),
+    after: null,
+  }),
+  ...changes,
+})
+
+export const blocked = (): RecordCommand =>
+  record({
+    type: 'policy.blocked',
+    from: 'service:asyncgate',
+    to: ALICE,
+    body: body({
+      type: canonical('render'),
+      upstream: null,
+      tool: null,
+      session_id: null,
+      rule_id: canonical('r'),
+      reason: canonical('No.'),
+      args_hash: canonical('sha256:0'),
+    }),
+  })
+
+export const upstreamChanged = (): RecordCommand =>
+  record({
+    type: 'upstream.changed',
+    body: body({
+      name: canonical('wiki'),
+      change: canonical('accepted'),
+      tool: canonical('search'),
+      before: null,
+      after: canonical('0'),
+    }),
+  })
 
 export const cancel = (changes: Partial<Cancel> = {}): Cancel => ({
   verb: 'cancel',
@@ -228,6 +329,7 @@ export function expectNoChange(decision: Decision<unknown>): void {
     opened: [],
     closed: [],
     progress: null,
+    questions: [],
     relationship: null,
     filed: [],
     marked: [],

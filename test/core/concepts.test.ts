@@ -22,6 +22,10 @@ function everyReceipt(): Decision<unknown>[] {
   const created = empty.decide(command.create())
   const after = empty.after(created)
   const scheduled = held.after(held.decide(command.recordSchedule()))
+  const asking = held.after(held.decide(command.ask()))
+  const askingInput = held.after(held.decide(command.ask({ question: command.INPUT })))
+  const soon = { ...command.APPROVAL, expires_in_ms: 1 }
+  const expiring = held.after(held.decide(command.ask({ question: soon }))).later(1)
   return [
     created,
     after.decide(command.create({ caused_by: 1 })),
@@ -30,6 +34,9 @@ function everyReceipt(): Decision<unknown>[] {
     held.decide(command.recordSchedule()),
     scheduled.decide(command.recordSchedule({ event: 'deleted', created: 2 })),
     scheduled.decide(command.reportStale()),
+    empty.decide(command.record()),
+    empty.decide(command.blocked()),
+    empty.decide(command.upstreamChanged()),
     held.decide(command.progress()),
     held.decide(command.release()),
     held.decide(command.complete()),
@@ -37,6 +44,13 @@ function everyReceipt(): Decision<unknown>[] {
     held.decide(command.fail()),
     held.decide(command.fail({ retryable: false })),
     held.decide(command.cancel()),
+    held.decide(command.ask()),
+    empty.decide(command.create({ question: command.APPROVAL })),
+    asking.decide(command.approve()),
+    asking.decide(command.deny()),
+    askingInput.decide(command.answer()),
+    expiring.decide(command.wake()),
+    asking.decide(command.cancel()),
     new FakeWorld({ tasks: [heldTask({ attempt: 2 })] }).decide(command.release()),
     new FakeWorld({ tasks: [heldTask({ lease: { ...LEASE, renewals: 10 } })] }).decide(command.renew()),
     expired(),
@@ -61,7 +75,7 @@ function parentOf(receipt: Receipt, decision: Decision<unknown>): string {
   if (receipt.receipt_type === 'receipt.acknowledged') return 'acknowledged'
   if (receipt.schedule_id !== null && receipt.receipt_type !== 'schedule.created') return 'schedule.created'
   const own = decision.receipts.find(({ seq }) => seq === parent)
-  return own?.receipt_type ?? 'assigned'
+  return own === undefined || own.receipt_type === 'task.assigned' ? 'assigned' : own.receipt_type
 }
 
 /** Which of these a cell of the table mentions. */
@@ -91,6 +105,7 @@ describe('docs/concepts.md, the table of receipts', () => {
       'service:asyncgate': /AsyncGate/,
       'worker:w1': /worker|scheduler/,
       'agent:alice': /who/,
+      'human:root': /decides/,
     }
     const recipients = { 'agent:alice': /owner/, 'service:asyncgate': /AsyncGate/, 'human:ops': /target/ }
     expect(set(of(type).map(({ receipt }) => receipt.from))).toEqual(mentioned(from, authors))
@@ -141,6 +156,7 @@ describe('docs/concepts.md, the text', () => {
           'task type',
           'drain',
           'upstream',
+          'session',
           'quarantine',
           'owner',
           'agent',
@@ -157,6 +173,9 @@ describe('docs/concepts.md, the text', () => {
           'attempt',
           'expiry',
           'receipt',
+          'question',
+          'approval',
+          'parked',
           'obligation',
           'terminal receipt',
           'locatability',

@@ -3,11 +3,22 @@ import type { Command } from '../../src/core/command.ts'
 import { decide } from '../../src/core/decide/index.ts'
 import { type ErrorCode, Fault } from '../../src/core/errors.ts'
 import { canonical } from '../../src/core/json.ts'
+import type { Question } from '../../src/core/question.ts'
 import { MAX_BODY_BYTES } from '../../src/core/receipt.ts'
 import type { Settings } from '../../src/core/settings.ts'
 import type { Task } from '../../src/core/task.ts'
 import { STATUSES, type Status, TRANSITIONS } from '../../src/core/transitions.ts'
-import { ALICE, doneTask, FakeWorld, heldTask, LEASE, queuedTask, TASK_ID } from '../support/fake-world.ts'
+import {
+  ALICE,
+  doneTask,
+  FakeWorld,
+  heldTask,
+  LEASE,
+  parkedTask,
+  question,
+  queuedTask,
+  TASK_ID,
+} from '../support/fake-world.ts'
 import * as command from './commands.ts'
 import { expectNoChange, faultOf } from './commands.ts'
 
@@ -15,9 +26,17 @@ const TASKS: Record<Status, Task> = {
   queued: queuedTask(),
   leased: heldTask(),
   running: heldTask({ status: 'running' }),
+  pending_approval: parkedTask({ expires_at: LEASE.expires_at }),
+  input_required: parkedTask({ status: 'input_required', expires_at: LEASE.expires_at }),
   succeeded: doneTask(),
   failed: doneTask({ status: 'failed' }),
   canceled: doneTask({ status: 'canceled' }),
+}
+
+const { expires_at } = LEASE
+const QUESTIONS: Partial<Record<Status, Question[]>> = {
+  pending_approval: [question({ lease_id: null, expires_at })],
+  input_required: [question({ lease_id: null, expires_at, kind: 'input' })],
 }
 
 const COMMANDS: Record<string, Command> = {
@@ -31,6 +50,11 @@ const COMMANDS: Record<string, Command> = {
   'complete without locatability': command.complete({ artifacts: null }),
   'fail, to be retried': command.fail(),
   'fail for good': command.fail({ retryable: false }),
+  'ask for approval': command.ask(),
+  'ask for input': command.ask({ question: command.INPUT }),
+  approve: command.approve(),
+  deny: command.deny(),
+  answer: command.answer(),
   cancel: command.cancel(),
   wake: command.wake(),
   acknowledge: command.acknowledge(),
@@ -39,7 +63,11 @@ const COMMANDS: Record<string, Command> = {
 }
 
 const world = (status: Status, later = 0) =>
-  new FakeWorld({ tasks: [TASKS[status]], settings: { escalation_enabled: true } }).later(later)
+  new FakeWorld({
+    tasks: [TASKS[status]],
+    questions: QUESTIONS[status] ?? [],
+    settings: { escalation_enabled: true },
+  }).later(later)
 
 const everything = STATUSES.flatMap((status) =>
   Object.entries(COMMANDS).map(([name, asked]) => ({ status, name, asked })),
@@ -108,6 +136,9 @@ describe('a refusal leaves nothing behind', () => {
     ['progress of an unknown task', new FakeWorld(), command.progress(), 'TASK_NOT_FOUND'],
     ['complete of an unknown task', new FakeWorld(), command.complete(), 'TASK_NOT_FOUND'],
     ['fail of an unknown task', new FakeWorld(), command.fail(), 'TASK_NOT_FOUND'],
+    ['ask of an unknown task', new FakeWorld(), command.ask(), 'TASK_NOT_FOUND'],
+    ['approve of an unknown task', new FakeWorld(), command.approve(), 'TASK_NOT_FOUND'],
+    ['approve of an unknown question', limited({}), command.approve(), 'QUESTION_NOT_FOUND'],
     ['cancel of an unknown task', new FakeWorld(), command.cancel(), 'TASK_NOT_FOUND'],
     ['cancel by another agent', limited({}), command.cancel({ by: 'agent:bob' }), 'FORBIDDEN'],
     [
@@ -156,41 +187,67 @@ describe('a refusal leaves nothing behind', () => {
 describe('what becomes of a task', () => {
   const STALE = 'LEASE_INVALID_OR_EXPIRED'
   /** The status afterwards; `-` if nothing at all changes; or the code of the refusal. */
-  type Outcome = Status | '-' | typeof STALE
+  const NONE = 'QUESTION_NOT_FOUND'
+  const OTHER = 'INVALID_STATE_TRANSITION'
+  type Outcome = Status | '-' | typeof STALE | typeof NONE | typeof OTHER
 
-  // Columns: queued, leased, running, succeeded, failed, canceled.
+  // Columns: queued, leased, running, pending_approval, input_required, succeeded, failed, canceled.
   const MATRIX: [string, Command, Outcome[]][] = [
-    ['claim', command.claim(), ['leased', '-', '-', '-', '-', '-']],
-    ['start', command.start(), [STALE, 'running', '-', STALE, STALE, STALE]],
-    ['renew', command.renew(), [STALE, 'leased', 'running', STALE, STALE, STALE]],
-    ['release', command.release(), [STALE, 'queued', 'queued', STALE, STALE, STALE]],
-    ['progress', command.progress(), [STALE, 'running', 'running', STALE, STALE, STALE]],
-    ['complete', command.complete(), [STALE, 'succeeded', 'succeeded', '-', STALE, STALE]],
-    ['fail, retryable', command.fail(), [STALE, 'queued', 'queued', STALE, '-', STALE]],
-    ['fail, not', command.fail({ retryable: false }), [STALE, 'failed', 'failed', STALE, '-', STALE]],
-    ['cancel', command.cancel(), ['canceled', 'canceled', 'canceled', '-', '-', '-']],
-    ['wake', command.wake(), ['-', '-', '-', '-', '-', '-']],
+    ['claim', command.claim(), ['leased', '-', '-', '-', '-', '-', '-', '-']],
+    ['start', command.start(), [STALE, 'running', '-', STALE, STALE, STALE, STALE, STALE]],
+    ['renew', command.renew(), [STALE, 'leased', 'running', STALE, STALE, STALE, STALE, STALE]],
+    ['release', command.release(), [STALE, 'queued', 'queued', STALE, STALE, STALE, STALE, STALE]],
+    ['progress', command.progress(), [STALE, 'running', 'running', STALE, STALE, STALE, STALE, STALE]],
+    ['complete', command.complete(), [STALE, 'succeeded', 'succeeded', STALE, STALE, '-', STALE, STALE]],
+    ['fail, retryable', command.fail(), [STALE, 'queued', 'queued', STALE, STALE, STALE, '-', STALE]],
+    [
+      'fail, not',
+      command.fail({ retryable: false }),
+      [STALE, 'failed', 'failed', STALE, STALE, STALE, '-', STALE],
+    ],
+    [
+      'ask for approval',
+      command.ask(),
+      [STALE, 'pending_approval', 'pending_approval', STALE, STALE, STALE, STALE, STALE],
+    ],
+    [
+      'ask for input',
+      command.ask({ question: command.INPUT }),
+      [STALE, 'input_required', 'input_required', STALE, STALE, STALE, STALE, STALE],
+    ],
+    ['approve', command.approve(), [NONE, NONE, NONE, 'queued', OTHER, NONE, NONE, NONE]],
+    ['deny', command.deny(), [NONE, NONE, NONE, 'canceled', OTHER, NONE, NONE, NONE]],
+    ['answer', command.answer(), [NONE, NONE, NONE, OTHER, 'queued', NONE, NONE, NONE]],
+    ['cancel', command.cancel(), ['canceled', 'canceled', 'canceled', 'canceled', 'canceled', '-', '-', '-']],
+    ['wake', command.wake(), ['-', '-', '-', '-', '-', '-', '-', '-']],
   ]
   const AFTER_EXPIRY: [string, Command, Outcome[]][] = [
-    ['claim', command.claim(), ['leased', '-', '-', '-', '-', '-']],
-    ['start', command.start(), [STALE, STALE, STALE, STALE, STALE, STALE]],
-    ['renew', command.renew(), [STALE, STALE, STALE, STALE, STALE, STALE]],
-    ['release', command.release(), [STALE, STALE, STALE, STALE, STALE, STALE]],
-    ['progress', command.progress(), [STALE, STALE, STALE, STALE, STALE, STALE]],
-    ['complete', command.complete(), [STALE, STALE, STALE, '-', STALE, STALE]],
-    ['fail, retryable', command.fail(), [STALE, STALE, STALE, STALE, '-', STALE]],
-    ['fail, not', command.fail({ retryable: false }), [STALE, STALE, STALE, STALE, '-', STALE]],
-    ['cancel', command.cancel(), ['canceled', 'canceled', 'canceled', '-', '-', '-']],
-    ['wake', command.wake(), ['-', 'queued', 'queued', '-', '-', '-']],
+    ['claim', command.claim(), ['leased', '-', '-', '-', '-', '-', '-', '-']],
+    ['start', command.start(), [STALE, STALE, STALE, STALE, STALE, STALE, STALE, STALE]],
+    ['renew', command.renew(), [STALE, STALE, STALE, STALE, STALE, STALE, STALE, STALE]],
+    ['release', command.release(), [STALE, STALE, STALE, STALE, STALE, STALE, STALE, STALE]],
+    ['progress', command.progress(), [STALE, STALE, STALE, STALE, STALE, STALE, STALE, STALE]],
+    ['complete', command.complete(), [STALE, STALE, STALE, STALE, STALE, '-', STALE, STALE]],
+    ['fail, retryable', command.fail(), [STALE, STALE, STALE, STALE, STALE, STALE, '-', STALE]],
+    ['fail, not', command.fail({ retryable: false }), [STALE, STALE, STALE, STALE, STALE, STALE, '-', STALE]],
+    ['ask for approval', command.ask(), [STALE, STALE, STALE, STALE, STALE, STALE, STALE, STALE]],
+    [
+      'ask for input',
+      command.ask({ question: command.INPUT }),
+      [STALE, STALE, STALE, STALE, STALE, STALE, STALE, STALE],
+    ],
+    ['cancel', command.cancel(), ['canceled', 'canceled', 'canceled', 'canceled', 'canceled', '-', '-', '-']],
+    ['wake', command.wake(), ['-', 'queued', 'queued', 'canceled', 'failed', '-', '-', '-']],
   ]
   const stranger = { holder: 'worker:w2' } as const
   const FROM_ANOTHER: [string, Command, Outcome[]][] = [
-    ['start', command.start(stranger), [STALE, STALE, STALE, STALE, STALE, STALE]],
-    ['renew', command.renew(stranger), [STALE, STALE, STALE, STALE, STALE, STALE]],
-    ['release', command.release(stranger), [STALE, STALE, STALE, STALE, STALE, STALE]],
-    ['progress', command.progress(stranger), [STALE, STALE, STALE, STALE, STALE, STALE]],
-    ['complete', command.complete(stranger), [STALE, STALE, STALE, STALE, STALE, STALE]],
-    ['fail', command.fail(stranger), [STALE, STALE, STALE, STALE, STALE, STALE]],
+    ['start', command.start(stranger), [STALE, STALE, STALE, STALE, STALE, STALE, STALE, STALE]],
+    ['renew', command.renew(stranger), [STALE, STALE, STALE, STALE, STALE, STALE, STALE, STALE]],
+    ['release', command.release(stranger), [STALE, STALE, STALE, STALE, STALE, STALE, STALE, STALE]],
+    ['progress', command.progress(stranger), [STALE, STALE, STALE, STALE, STALE, STALE, STALE, STALE]],
+    ['complete', command.complete(stranger), [STALE, STALE, STALE, STALE, STALE, STALE, STALE, STALE]],
+    ['fail', command.fail(stranger), [STALE, STALE, STALE, STALE, STALE, STALE, STALE, STALE]],
+    ['ask', command.ask(stranger), [STALE, STALE, STALE, STALE, STALE, STALE, STALE, STALE]],
   ]
 
   const rows = (when: string, later: number, matrix: typeof MATRIX) =>
@@ -209,6 +266,11 @@ describe('what becomes of a task', () => {
         code: STALE,
         details: { task_id: TASK_ID, task_status: status },
       })
+      expectNoChange(decision)
+      return
+    }
+    if (outcome === NONE || outcome === OTHER) {
+      expect(faultOf(decision).code).toBe(outcome)
       expectNoChange(decision)
       return
     }

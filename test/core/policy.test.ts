@@ -46,6 +46,8 @@ describe('who may do what', () => {
     lease: { agent: false, worker: true, admin: true, system: false },
     receipts: { agent: true, worker: true, admin: true, system: true },
     manage: { agent: false, worker: false, admin: true, system: true },
+    answer: { agent: true, worker: false, admin: true, system: true },
+    approve: { agent: false, worker: false, admin: true, system: false },
   }
   const cells = Object.entries(MATRIX).flatMap(([permission, row]) =>
     ROLES.map((role): [Permission, Role, boolean] => [permission as Permission, role, row[role]]),
@@ -53,7 +55,8 @@ describe('who may do what', () => {
 
   test.each(cells)('%s by role %s: %s', (permission, role, allowed) => {
     for (const kind of PRINCIPAL_KINDS) {
-      expect(isAllowed(() => checkRole(caller(role, kind), permission))).toBe(allowed)
+      const isPerson = permission === 'approve' && kind === 'human' && role === 'agent'
+      expect(isAllowed(() => checkRole(caller(role, kind), permission))).toBe(allowed || isPerson)
     }
   })
 

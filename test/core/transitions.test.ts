@@ -18,7 +18,21 @@ interface Edge {
   readonly to: string
 }
 
-const CAUSES = ['claim', 'start', 'complete', 'fail', 'retry', 'expire', 'release', 'cancel'] as const
+const CAUSES = [
+  'claim',
+  'start',
+  'complete',
+  'fail',
+  'retry',
+  'expire',
+  'release',
+  'ask_approval',
+  'ask_input',
+  'approve',
+  'deny',
+  'answer',
+  'cancel',
+] as const
 
 const table: Edge[] = Object.entries(TRANSITIONS).flatMap(([from, edges]) =>
   Object.entries(edges).map(([cause, to]) => ({ from, cause, to })),
@@ -51,9 +65,12 @@ describe('the state machine', () => {
     expect(inOrder(drawn().edges)).toEqual(inOrder(table))
   })
 
-  test('docs/concepts.md draws one beginning, and an end for every terminal status', () => {
+  test('docs/concepts.md draws both beginnings, and an end for every terminal status', () => {
     const { begins, ends } = drawn()
-    expect(begins).toEqual([{ from: '[*]', cause: 'create', to: 'queued' }])
+    expect(begins).toEqual([
+      { from: '[*]', cause: 'create', to: 'queued' },
+      { from: '[*]', cause: 'create', to: 'pending_approval' },
+    ])
     expect(ends.sort()).toEqual([...TERMINAL_STATUSES].sort())
   })
 
@@ -63,9 +80,10 @@ describe('the state machine', () => {
   })
 
   test.each(['sqlite', 'postgres'])('the schema of %s allows exactly the statuses of the table', (store) => {
-    const schema = repositoryText(`src/store/${store}/migrations/0001_engine.sql`)
-    expect(checkedStatuses(schema, 'tasks')).toEqual([...OPEN_STATUSES].sort())
-    expect(checkedStatuses(schema, 'tasks_done')).toEqual([...TERMINAL_STATUSES].sort())
+    const migration = (name: string) => repositoryText(`src/store/${store}/migrations/${name}.sql`)
+    // The last word on the statuses of open tasks.
+    expect(listedStatuses(migration('0004_questions'))).toEqual([...OPEN_STATUSES].sort())
+    expect(checkedStatuses(migration('0001_engine'), 'tasks_done')).toEqual([...TERMINAL_STATUSES].sort())
   })
 
   test('docs/concepts.md names the open and the terminal statuses', () => {
@@ -110,6 +128,11 @@ describe('a change of status', () => {
 
 function checkedStatuses(schema: string, name: string): string[] {
   const [, definition = ''] = new RegExp(`CREATE TABLE ${name} \\((.*?)^\\)`, 'ms').exec(schema) ?? []
-  const [, list = ''] = /^ {2}status .*CHECK \(status IN \((.*?)\)\)/m.exec(definition) ?? []
+  return listedStatuses(/^ {2}status .*$/m.exec(definition)?.[0] ?? '')
+}
+
+/** Those of the first check of a status. */
+function listedStatuses(definition: string): string[] {
+  const [, list = ''] = /CHECK \(status IN \((.*?)\)\)/.exec(definition) ?? []
   return [...list.matchAll(/'(\w+)'/g)].map((match) => match[1] ?? '').sort()
 }

@@ -2,7 +2,16 @@ import fc from 'fast-check'
 import type { JsonObject } from '../../src/core/json.ts'
 import type { Settings } from '../../src/core/settings.ts'
 import type { Driver } from './driver.ts'
-import { type Evidence, isOpen, type LeaseCall, type Model, type NewTask, type Wish } from './model.ts'
+import {
+  type Evidence,
+  isOpen,
+  type LeaseCall,
+  type Model,
+  type ModelTask,
+  type NewTask,
+  openQuestion,
+  type Wish,
+} from './model.ts'
 
 type Command = fc.AsyncCommand<Model, Driver>
 
@@ -238,6 +247,7 @@ const restart = command('restart', fc.constant(null), (driver) => driver.system.
 
 /** Claims whatever there is, and gives back how to use it. */
 async function take(driver: Driver, max = 1): Promise<LeaseCall[]> {
+  await driver.admitAll()
   const leases = await driver.claim('w1', 'w1', anything(max))
   return leases.map((lease) => ({ lease, holder: lease.holder, workerId: lease.workerId }))
 }
@@ -304,6 +314,7 @@ const runIntoTimeout = command('run into the timeout', fc.constantFrom(1, 2), as
 /** A worker gone silent well before the time of its work is over, which nobody notices until after. */
 const lapseUnnoticed = command('lapse unnoticed', fc.constant(null), async (driver) => {
   await driver.create({ ...plain, priority: 9, timeout: 45 })
+  await driver.admitAll()
   const leases = await driver.claim('w1', 'w1', { ...anything(1), ttl: 10 })
   for (const lease of leases) await skipTo(driver, lease.acquiredAt + 45_000)
   await driver.sweep()
@@ -335,7 +346,7 @@ const cancelAndClaim = command(
   },
   (model) => model.tasks.some((task) => task.status === 'queued'),
 )
-const LEASE_VERBS = ['start', 'renew', 'progress', 'release', 'complete', 'fail'] as const
+const LEASE_VERBS = ['start', 'renew', 'progress', 'release', 'complete', 'fail', 'ask'] as const
 const leaseVerb = fc.constantFrom(...LEASE_VERBS)
 
 async function use(driver: Driver, call: LeaseCall, verb: (typeof LEASE_VERBS)[number]): Promise<void> {
@@ -352,6 +363,8 @@ async function use(driver: Driver, call: LeaseCall, verb: (typeof LEASE_VERBS)[n
       return driver.complete(call, 1, { artifacts: ['a'], proof: null }, { artifacts: ['a'] })
     case 'fail':
       return driver.fail(call, true, null)
+    case 'ask':
+      return driver.ask(call, 'approval', null)
   }
 }
 
@@ -395,12 +408,111 @@ const misuse = command(
   },
 )
 
+const kinds = fc.constantFrom('approval', 'input')
+const soonOver = fc.constantFrom(null, null, 30)
+const askSomething = leaseCommand(
+  'ask',
+  fc.record({ kind: kinds, seconds: soonOver }),
+  (driver, call, { kind, seconds }) => driver.ask(call, kind, seconds),
+)
+const admitAll = command(
+  'admit all',
+  fc.constant(null),
+  (driver) => driver.admitAll(),
+  (model) => model.isStrict,
+)
+
+/** Who says something to a question; not all of them may. */
+const deciders = fc.constantFrom('admin', 'admin', 'person', 'person', 'owner', 'another')
+type DeciderName = 'admin' | 'person' | 'owner' | 'another'
+
+const decider = (name: DeciderName, { input }: ModelTask) => ({
+  by: { admin: 'human:root', person: 'human:paul', owner: `agent:${input.owner}`, another: 'agent:zoe' }[
+    name
+  ],
+  isAdmin: name === 'admin',
+})
+
+const decisions = fc.record({
+  by: deciders,
+  decision: fc.constantFrom('approve', 'approve', 'deny', 'answer', 'answer'),
+  payload: fc.constantFrom(undefined, undefined, { n: 0 }, { n: 7 }),
+})
+
+const decideSomething = command(
+  'decide',
+  fc.record({
+    pick: fc.nat(1000),
+    open: fc.constantFrom(true, true, false),
+    n: fc.constantFrom(0, 0, 0, 1),
+    decisions,
+  }),
+  async (driver, { pick, open, n, decisions: { by, decision, payload } }) => {
+    const { tasks } = driver.model
+    const waiting = tasks.filter((task) => openQuestion(task) !== undefined)
+    const among = open && waiting.length > 0 ? waiting : tasks
+    const task = among[pick % among.length]
+    if (task === undefined) return
+    const edited = decision === 'approve' ? payload : undefined
+    await driver.decide(task, task.questions.length + n || 1, decision, decider(by, task), edited)
+  },
+  (model) => model.tasks.length > 0,
+)
+
+/** A task of its own that waits for a question of this kind. */
+async function parkNew(driver: Driver, kind: 'approval' | 'input', seconds: number | null) {
+  await driver.create({ ...plain, priority: 9 })
+  const [call] = await take(driver)
+  if (call === undefined) return undefined
+  await driver.ask(call, kind, seconds)
+  return call
+}
+
+/** Asked, decided, and decided again in whatever way. */
+const askAndDecide = command(
+  'ask and decide',
+  fc.record({ kind: kinds, first: decisions, again: fc.boolean(), second: decisions, late: fc.boolean() }),
+  async (driver, { kind, first, again, second, late }) => {
+    const call = await parkNew(driver, kind, late ? 30 : null)
+    if (call === undefined) return
+    const { task } = call.lease
+    if (late) driver.system.clock.advance(30)
+    const n = task.questions.length
+    for (const { by, decision, payload } of [first, again ? first : second]) {
+      const fitting = kind === 'input' ? 'answer' : decision
+      const edited = fitting === 'approve' ? payload : undefined
+      await driver.decide(task, n, fitting, decider(by, task), edited)
+    }
+    await driver.ask(call, kind, null)
+  },
+)
+
+const askAndLeave = command(
+  'ask and leave',
+  fc.record({ kind: kinds, how: fc.constantFrom('cancel', 'expire', 'late call'), by: deciders }),
+  async (driver, { kind, how, by }) => {
+    const call = await parkNew(driver, kind, how === 'expire' ? 30 : null)
+    if (call === undefined) return
+    const { task } = call.lease
+    if (how === 'cancel') await driver.cancel(task, { kind: 'human', id: 'root' }, true)
+    if (how === 'expire') {
+      driver.system.clock.advance(30)
+      await driver.sweep()
+    }
+    await driver.complete(call, 1, { artifacts: ['a'], proof: null }, { artifacts: ['a'] })
+    const decision = kind === 'input' ? 'answer' : 'approve'
+    await driver.decide(task, task.questions.length, decision, decider(by, task))
+  },
+)
+
 /** Repeated ones come more often. */
 export const commands: fc.Arbitrary<Command>[] = [
   ...[create, create, create, createKeyed, createKeyed, createSeveral],
   ...[claim, claim, claimTogether],
   ...[start, renew, progress, release, complete, complete, fail, fail],
   ...[cancel, cancel, acknowledge],
+  ...[askSomething, askSomething, decideSomething, decideSomething, admitAll],
+  ...[askAndDecide, askAndDecide, askAndDecide, askAndLeave, askAndLeave],
   ...[pass, passTo, passTo, sweep, restart],
   ...[claimAndFail, failTwice, claimAndComplete, completeTwice, completeTwice, claimAndExpire],
   ...[failToTheEnd, expireToTheEnd, runIntoTimeout, lapseUnnoticed, renewToTheLimit, renewToTheLimit],

@@ -2,21 +2,31 @@ import assert from 'node:assert/strict'
 import { Fault } from '../../src/core/errors.ts'
 import { receiptId } from '../../src/core/ids.ts'
 import { type Json, type JsonObject, parseCanonical } from '../../src/core/json.ts'
-import type { Caller, Principal } from '../../src/core/principal.ts'
+import {
+  type Caller,
+  type Principal,
+  type PrincipalKey,
+  parsePrincipalKey,
+} from '../../src/core/principal.ts'
+import type { QuestionKind } from '../../src/core/question.ts'
 import type { OfferView } from '../../src/gate/shapes.ts'
 import type { TenantRef } from '../../src/store/store.ts'
 import { admin, agent, caller, worker } from '../support/gates.ts'
 import { checkInvariants } from '../support/invariants.ts'
 import type { Coverage } from './coverage.ts'
 import {
+  type Decider,
   type Evidence,
   isJitter,
+  isOpen,
   type LeaseCall,
   type Model,
   type ModelLease,
+  type ModelQuestion,
   type ModelReceipt,
   type ModelTask,
   type NewTask,
+  openQuestion,
   Refusal,
   type Wish,
 } from './model.ts'
@@ -137,7 +147,12 @@ export class Driver {
       const { input, fence, attempt } = lease.task
       assert.deepEqual(
         [offer.fence, offer.attempt, offer.type, offer.payload, offer.principal_ai, offer.expires_at],
-        [fence, attempt, input.type, input.payload, input.principalAi, iso(lease.expiresAt)],
+        [fence, attempt, input.type, lease.task.payload, input.principalAi, iso(lease.expiresAt)],
+      )
+      const { questions } = lease.task
+      assert.deepEqual(
+        offer.answers?.map(({ n, kind, state }) => ({ n, kind, state })),
+        questions.length === 0 ? undefined : questions.map(({ n, kind, state }) => ({ n, kind, state })),
       )
       assert.equal(offer.expires_in_ms, lease.expiresAt - this.model.now)
     }
@@ -244,6 +259,88 @@ export class Driver {
     }
   }
 
+  async ask(call: LeaseCall, kind: QuestionKind, seconds: number | null): Promise<void> {
+    const request = kind === 'approval' ? { title: 'May it?' } : { message: 'Which?' }
+    const expected = this.#predict('ask', () => this.model.ask(call, kind, request, seconds))
+    const input = {
+      ...leaseInput(call),
+      kind,
+      request,
+      ...(seconds !== null && { expires_in_seconds: seconds }),
+    }
+    const answer = this.#agree(expected, await settled(this.gate.ask(this.holder(call), input)), call)
+    await this.observe()
+    if (expected.said === undefined) return
+    const { question, how } = expected.said
+    this.#coverage.note('ask', how)
+    assert.deepEqual(answer, {
+      ok: true,
+      task_id: question.task.id,
+      n: question.n,
+      status: question.task.status,
+      expires_at: question.expiresAt === null ? null : iso(question.expiresAt),
+      receipt_id: await this.#receiptId(question.asked),
+    })
+  }
+
+  async decide(
+    task: ModelTask,
+    n: number,
+    decision: 'approve' | 'deny' | 'answer',
+    decider: Decider,
+    payload?: Json,
+  ): Promise<void> {
+    const expected = this.#predict('answer', () => this.model.decide(task, n, decision, decider, payload))
+    const answer = this.#agree(expected, await settled(this.#decide(task, n, decision, decider, payload)))
+    await this.observe()
+    if (expected.said === undefined) return
+    const { question, how } = expected.said
+    this.#coverage.note('answer', how)
+    await this.#compareDecision(question, answer)
+  }
+
+  #decide(
+    { id: task_id }: ModelTask,
+    n: number,
+    decision: 'approve' | 'deny' | 'answer',
+    { by, isAdmin }: Decider,
+    payload: Json | undefined,
+  ) {
+    const { kind, id } = parsePrincipalKey(by as PrincipalKey)
+    const who = caller(kind, id, isAdmin ? 'admin' : 'agent', this.system.tenant)
+    switch (decision) {
+      case 'approve':
+        return this.gate.approve(who, { task_id, n, ...(payload !== undefined && { payload }) })
+      case 'deny':
+        return this.gate.deny(who, { task_id, n, reason: 'no' })
+      case 'answer':
+        return this.gate.answerQuestion(who, { task_id, n, content: 'this one' })
+    }
+  }
+
+  async #compareDecision({ task, n, state, verdict }: ModelQuestion, answer: unknown): Promise<void> {
+    assert.ok(verdict !== null)
+    assert.deepEqual(answer, {
+      ok: true,
+      task_id: task.id,
+      n,
+      state,
+      status: task.status,
+      decided_by: parsePrincipalKey(verdict.by as PrincipalKey),
+      decided_at: iso(verdict.at),
+      receipt_id: await this.#receiptId(verdict.receipt),
+    })
+  }
+
+  /** Lets everything go on that a rule holds back. */
+  async admitAll(): Promise<void> {
+    if (!this.model.isStrict) return
+    for (const task of this.model.tasks) {
+      if (openQuestion(task)?.n !== 1 || task.fence > 0) continue
+      await this.decide(task, 1, 'approve', { by: 'human:root', isAdmin: true })
+    }
+  }
+
   async cancel(task: ModelTask | undefined, by: Principal, isAdmin: boolean): Promise<void> {
     const expected = this.#predict('cancel', () => {
       if (task === undefined) throw new Refusal('TASK_NOT_FOUND')
@@ -293,10 +390,11 @@ export class Driver {
     for (const task of this.model.tasks) this.model.touched.add(task)
     await this.observe()
     await this.#compareLists()
+    await this.#compareApprovals()
     const tenant = await this.tenant()
     assert.deepEqual(await checkInvariants(this.system.store, tenant), [])
     for (const task of this.model.tasks) {
-      if (this.model.wakeAt(task) !== null || task.status === 'queued') {
+      if (isOpen(task)) {
         await this.cancel(task, { kind: 'human', id: 'root' }, true)
       }
     }
@@ -323,6 +421,18 @@ export class Driver {
     }
   }
 
+  async #compareApprovals(): Promise<void> {
+    const open = this.model.tasks
+      .flatMap((task) => openQuestion(task) ?? [])
+      .filter(({ kind }) => kind === 'approval')
+      .sort((a, b) => a.asked.seq - b.asked.seq)
+    const { approvals } = await this.gate.listApprovals(this.admin, { limit: 200 })
+    assert.deepEqual(
+      approvals.map(({ task_id, n, task }) => [task_id, n, task.payload]),
+      open.map(({ task, n }) => [task.id, n, task.payload]),
+    )
+  }
+
   async #observeTask(task: ModelTask): Promise<void> {
     const view = await this.gate.getTask(this.admin, { task_id: task.id })
     if (task.eligibleAt === 'jitter') {
@@ -331,6 +441,9 @@ export class Driver {
       this.#jitters.push(drawn - task.updatedAt)
       task.eligibleAt = drawn
     }
+    const asked = openQuestion(task)
+    // What a rule says is the rule's.
+    if (asked?.request === null && view.question !== null) view.question.request = null
     assert.deepEqual(pick(view, expectedView(task)), expectedView(task))
     const tenant = await this.tenant()
     const path = { by: 'task', task_id: task.id } as const

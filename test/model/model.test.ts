@@ -26,11 +26,12 @@ async function campaign(name: string, runs: number, open: () => Place): Promise<
   const property = fc.asyncProperty(
     rules,
     fc.nat(),
+    fc.constantFrom(false, false, false, true),
     fc.commands(commands, { maxCommands: MAX_COMMANDS, size: 'max' }),
-    async (settings, draws, run) => {
-      const system = await openSystem(open(), settings, draws)
+    async (settings, draws, isStrict, run) => {
+      const system = await openSystem(open(), settings, draws, isStrict)
       try {
-        const model = new Model(system.gate.settings, system.clock)
+        const model = new Model(system.gate.settings, system.clock, isStrict)
         const driver = new Driver(model, system, coverage, jitters)
         await fc.asyncModelRun(async () => ({ model, real: driver }), run)
         await driver.finish()

@@ -1,5 +1,6 @@
 import type { ErrorCode } from '../../src/core/errors.ts'
 import type { Json, JsonObject } from '../../src/core/json.ts'
+import type { QuestionKind, QuestionState } from '../../src/core/question.ts'
 import type { ReceiptType } from '../../src/core/receipt.ts'
 import type { Settings } from '../../src/core/settings.ts'
 import type { Status } from '../../src/core/transitions.ts'
@@ -27,6 +28,37 @@ export interface ModelLease {
   renewals: number
 }
 
+/** What a task waits for, or has waited for. */
+export interface ModelQuestion {
+  readonly n: number
+  readonly task: ModelTask
+  readonly kind: QuestionKind
+  /** Null: whatever a rule says. */
+  readonly request: JsonObject | null
+  readonly askedBy: string
+  readonly askedAt: number
+  readonly expiresAt: number | null
+  readonly notBefore: number | null
+  readonly lease: ModelLease | null
+  readonly asked: ModelReceipt
+  /** Of the task, when it was asked. */
+  readonly payload: Json
+  state: QuestionState
+  /** What was decided, by whom and when, and the receipt that says so. */
+  verdict: (Verdict & { readonly at: number; readonly receipt: ModelReceipt }) | null
+}
+
+export interface Verdict {
+  readonly by: string
+  /** As it has to come again, to be the same. */
+  readonly said: string
+}
+
+export interface Decider {
+  readonly by: string
+  readonly isAdmin: boolean
+}
+
 export interface ModelTask {
   id: string
   readonly place: number
@@ -45,6 +77,9 @@ export interface ModelTask {
   lease: ModelLease | null
   readonly progress: { readonly at: number; readonly value: JsonObject }[]
   readonly receipts: ModelReceipt[]
+  readonly questions: ModelQuestion[]
+  /** As it was last approved. */
+  payload: Json
   end: ModelEnd | null
 }
 
@@ -121,11 +156,14 @@ export class Model {
   readonly woken: string[] = []
   readonly #settings: Settings
   readonly #clock: { readonly now: number }
+  /** Whether every task has to be approved before anybody works on it. */
+  readonly isStrict: boolean
   readonly #lastRank = new Map<string, number>()
   readonly #acknowledgements = new Map<string, ModelReceipt>()
   #served = 0
 
-  constructor(settings: Settings, clock: { readonly now: number }) {
+  constructor(settings: Settings, clock: { readonly now: number }, isStrict = false) {
+    this.isStrict = isStrict
     this.#settings = settings
     this.#clock = clock
   }
@@ -175,10 +213,16 @@ export class Model {
       lease: null,
       progress: [],
       receipts: [],
+      questions: [],
+      payload: input.payload,
       end: null,
     }
     this.tasks.push(task)
     this.known.push(this.#write(task, 'task.assigned', GATE, { parents: [] }))
+    if (this.isStrict) {
+      const notBefore = typeof task.eligibleAt === 'number' ? task.eligibleAt : null
+      this.#park(task, 'approval', { askedBy: GATE, lease: null, request: null, notBefore, seconds: null })
+    }
     return { task, isDuplicate: false }
   }
 
@@ -341,10 +385,132 @@ export class Model {
     return { requeuedAt: null, receipt, how: retryable ? 'gave up' : 'final' }
   }
 
+  ask(
+    call: LeaseCall,
+    kind: QuestionKind,
+    request: JsonObject,
+    seconds: number | null,
+  ): { question: ModelQuestion; how: string } {
+    const before = call.lease.task.questions.find(
+      (question) =>
+        question.lease === call.lease &&
+        question.askedBy === call.holder &&
+        question.kind === kind &&
+        JSON.stringify(question.request) === JSON.stringify(request),
+    )
+    if (before !== undefined) return { question: before, how: 'again' }
+    const lease = this.#held(call)
+    const how = { askedBy: call.holder, lease, request, notBefore: null, seconds }
+    return { question: this.#park(lease.task, kind, how), how: kind }
+  }
+
+  #park(
+    task: ModelTask,
+    kind: QuestionKind,
+    how: Pick<ModelQuestion, 'askedBy' | 'lease' | 'request' | 'notBefore'> & { seconds: number | null },
+  ): ModelQuestion {
+    const { askedBy, lease, request, notBefore, seconds } = how
+    const n = task.questions.length + 1
+    const expiresAt = seconds === null ? null : this.now + seconds * 1000
+    const asked = this.#write(task, 'question.asked', askedBy, { lease, body: { kind, n } })
+    const question: ModelQuestion = {
+      ...{
+        n,
+        task,
+        kind,
+        request,
+        askedBy,
+        askedAt: this.now,
+        expiresAt,
+        notBefore,
+        lease,
+        asked,
+        payload: task.payload,
+      },
+      state: 'open',
+      verdict: null,
+    }
+    task.questions.push(question)
+    task.lease = null
+    task.startedAt = null
+    task.eligibleAt = null
+    this.#set(task, kind === 'approval' ? 'pending_approval' : 'input_required')
+    return question
+  }
+
+  decide(
+    task: ModelTask,
+    n: number,
+    decision: 'approve' | 'deny' | 'answer',
+    { by, isAdmin }: Decider,
+    payload: Json | undefined,
+  ): { question: ModelQuestion; how: string } {
+    const isPerson = by.startsWith('human:')
+    if (decision !== 'answer' && !isAdmin && !isPerson) throw new Refusal('FORBIDDEN')
+    const question = task.questions.find((each) => each.n === n)
+    if (question === undefined) throw new Refusal('QUESTION_NOT_FOUND')
+    if ((decision === 'answer') !== (question.kind === 'input')) throw new Refusal('INVALID_STATE_TRANSITION')
+    const onBehalf = `agent:${task.input.principalAi}`
+    const isOwn = by === `agent:${task.input.owner}` || by === onBehalf
+    if (decision === 'answer' && !isAdmin && !isOwn) throw new Refusal('FORBIDDEN')
+    const edited = isEdit(question, payload) ? payload : undefined
+    const verdict = { by, said: JSON.stringify([decision, edited ?? null]) }
+    if (question.verdict !== null) {
+      const isSaidAgain = question.verdict.by === by && question.verdict.said === verdict.said
+      if (isSaidAgain) return { question, how: 'again' }
+      throw new Refusal('ALREADY_DECIDED', question.state)
+    }
+    if (question.expiresAt !== null && question.expiresAt <= this.now) {
+      this.#expireQuestion(question)
+      throw new Refusal('ALREADY_DECIDED', 'late')
+    }
+    this.#settle(question, STATES[decision], verdict)
+    if (decision === 'deny') {
+      const receipt = this.#write(task, 'task.canceled', by, {})
+      const error = { code: 'APPROVAL_DENIED', message: 'no' }
+      this.#finish(task, 'canceled', receipt, { error, deadLetter: false })
+      return { question, how: 'deny' }
+    }
+    if (edited !== undefined) task.payload = edited
+    const { notBefore } = question
+    this.#requeue(task, notBefore !== null && notBefore > this.now ? notBefore : null)
+    return { question, how: edited === undefined ? decision : 'approve with another payload' }
+  }
+
+  #settle(question: ModelQuestion, state: QuestionState, verdict: Verdict): void {
+    const { task, kind, n, asked } = question
+    const [assigned] = task.receipts
+    const receipt = this.#write(task, 'question.answered', verdict.by, {
+      parents: assigned === undefined ? [asked] : [assigned, asked],
+      body: { decision: state, kind, n },
+    })
+    question.state = state
+    question.verdict = { ...verdict, at: this.now, receipt }
+  }
+
+  #expireQuestion(question: ModelQuestion): string {
+    const { task, kind } = question
+    this.#settle(question, 'expired', { by: GATE, said: '' })
+    if (kind === 'approval') {
+      const error = { code: 'APPROVAL_EXPIRED', message: 'Nobody approved it in time.' }
+      this.#finish(task, 'canceled', this.#write(task, 'task.canceled', GATE, {}), {
+        error,
+        deadLetter: false,
+      })
+    } else {
+      const error = { code: 'INPUT_EXPIRED', message: 'Nobody gave the input in time.' }
+      const receipt = this.#write(task, 'task.failed', GATE, { body: { error } })
+      this.#finish(task, 'failed', receipt, { error, deadLetter: false })
+    }
+    return `${kind} expired`
+  }
+
   cancel(task: ModelTask, by: string, isAdmin: boolean): { ok: boolean; was: Status } {
     if (by !== `agent:${task.input.owner}` && !isAdmin) throw new Refusal('FORBIDDEN')
     const was = task.status
     if (!isOpen(task)) return { ok: false, was }
+    const question = openQuestion(task)
+    if (question !== undefined) this.#settle(question, 'withdrawn', { by, said: '' })
     const lease = isHeld(task) ? task.lease : null
     const receipt = this.#write(task, 'task.canceled', by, { lease })
     this.#finish(task, 'canceled', receipt, {
@@ -377,11 +543,13 @@ export class Model {
   wakeAt(task: ModelTask): number | null {
     if (isHeld(task)) return task.lease?.expiresAt ?? null
     if (task.status === 'queued' && typeof task.eligibleAt === 'number') return task.eligibleAt
-    return null
+    return openQuestion(task)?.expiresAt ?? null
   }
 
   #wake(task: ModelTask): string {
     this.touched.add(task)
+    const question = openQuestion(task)
+    if (question !== undefined) return this.#expireQuestion(question)
     const { lease } = task
     if (task.status === 'queued' || lease === null) {
       task.eligibleAt = null
@@ -505,7 +673,19 @@ function isHeld(task: ModelTask): boolean {
 }
 
 export function isOpen(task: ModelTask): boolean {
-  return task.status === 'queued' || isHeld(task)
+  return task.end === null
+}
+
+/** What it waits for. */
+export function openQuestion(task: ModelTask): ModelQuestion | undefined {
+  return task.questions.find((question) => question.state === 'open')
+}
+
+const STATES = { approve: 'approved', deny: 'denied', answer: 'answered' } as const
+
+/** Compared with what the task had before the question. */
+function isEdit(question: ModelQuestion, payload: Json | undefined): boolean {
+  return payload !== undefined && JSON.stringify(payload) !== JSON.stringify(question.payload)
 }
 
 /** Whether a time that the gate drew lies where it may. */

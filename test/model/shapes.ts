@@ -1,4 +1,4 @@
-import type { LeaseCall, ModelTask, NewTask, Wish } from './model.ts'
+import { type LeaseCall, type ModelTask, type NewTask, openQuestion, type Wish } from './model.ts'
 
 export function createInput(input: NewTask) {
   return {
@@ -40,7 +40,8 @@ export function expectedView(task: ModelTask): Record<string, unknown> {
     task_id: task.id,
     type: input.type,
     status: task.status,
-    payload: input.payload,
+    payload: task.payload,
+    question: expectedQuestion(task),
     created_by: { kind: 'agent', id: input.owner },
     principal_ai: input.principalAi,
     priority: input.priority,
@@ -71,6 +72,21 @@ export function expectedView(task: ModelTask): Record<string, unknown> {
           completed_at: iso(end.at),
         }
       : undefined,
+  }
+}
+
+function expectedQuestion(task: ModelTask) {
+  const question = openQuestion(task)
+  if (question === undefined) return null
+  const { n, kind, request, askedBy, askedAt, expiresAt } = question
+  const [, by_kind, id] = /^(\w+):(.*)$/.exec(askedBy) ?? []
+  return {
+    n,
+    kind,
+    request,
+    asked_by: { kind: by_kind, id },
+    asked_at: iso(askedAt),
+    expires_at: expiresAt === null ? null : iso(expiresAt),
   }
 }
 

@@ -64,19 +64,30 @@ export interface System {
   close(): Promise<void>
 }
 
-export async function openSystem(place: Place, settings: Partial<Settings>, seed: number): Promise<System> {
+/** With `isStrict` every task has to be approved before anybody works on it. */
+export async function openSystem(
+  place: Place,
+  settings: Partial<Settings>,
+  seed: number,
+  isStrict = false,
+): Promise<System> {
   const clock = new ManualClock()
   const now = () => clock.now
   const errors: unknown[] = []
   let starts = 0
-  const start = (store: Store) =>
-    openGate({
+  let gone = 0
+  const start = (store: Store) => {
+    const number = ++starts
+    return openGate({
       store,
       settings,
+      ...(isStrict && { policy: { defaults: { plain: 'REQUIRE_APPROVAL' } } }),
       sweeping: false,
-      draw: seededDraw(seed + starts++),
-      onError: (error) => errors.push(error),
+      draw: seededDraw(seed + number - 1),
+      // What a gate that is gone still tries to write has no store any more.
+      onError: (error) => number > gone && errors.push(error),
     })
+  }
   let store = await place.open(now)
   let gate = start(store)
   return {
@@ -90,6 +101,7 @@ export async function openSystem(place: Place, settings: Partial<Settings>, seed
     tenant: place.tenant,
     errors,
     async restart() {
+      gone = starts
       store = await place.reopen(store, now)
       gate = start(store)
     },

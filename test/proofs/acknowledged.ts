@@ -13,6 +13,8 @@ export type Acknowledged = { readonly task_id: string } & (
   | { readonly verb: 'release'; readonly lease_id: string }
   | { readonly verb: 'complete'; readonly receipt_id: string; readonly result: string }
   | { readonly verb: 'fail'; readonly receipt_id: string; readonly requeued: boolean }
+  | { readonly verb: 'ask'; readonly receipt_id: string; readonly n: number }
+  | { readonly verb: 'decide'; readonly receipt_id: string; readonly n: number; readonly state: string }
   | { readonly verb: 'cancel'; readonly status: Status }
 )
 
@@ -40,6 +42,8 @@ export async function findLost(
 interface Stored {
   readonly statuses: ReadonlyMap<string, Status>
   readonly results: ReadonlyMap<string, string | null>
+  /** The states of questions, by task and number. */
+  readonly questions: ReadonlyMap<string, string>
   readonly receipts: ReadonlyMap<string, Receipt>
   readonly byTask: ReadonlyMap<string, readonly Receipt[]>
 }
@@ -51,9 +55,11 @@ async function readStored(
 ): Promise<Stored> {
   const statuses = new Map<string, Status>()
   const results = new Map<string, string | null>()
+  const questions = new Map<string, string>()
   const ids = [...new Set(acknowledged.map((said) => said.task_id))]
   for (let i = 0; i < ids.length; i += 500) {
-    for (const { task } of await store.reads.tasks(tenant.tenant, ids.slice(i, i + 500))) {
+    for (const { task, questions: asked } of await store.reads.tasks(tenant.tenant, ids.slice(i, i + 500))) {
+      for (const { n, state } of asked) questions.set(`${task.task_id} ${n}`, state)
       statuses.set(task.task_id, task.status)
       if ('outcome' in task) results.set(task.task_id, task.outcome.result)
     }
@@ -66,7 +72,7 @@ async function readStored(
     else receipts.push(receipt)
   }
   const receipts = new Map(all.map((receipt) => [receiptId(tenant.salt, receipt.seq), receipt]))
-  return { statuses, results, receipts, byTask }
+  return { statuses, results, questions, receipts, byTask }
 }
 
 function isStored(stored: Stored, said: Acknowledged): boolean {
@@ -99,6 +105,13 @@ function isStored(stored: Stored, said: Acknowledged): boolean {
       return said.requeued
         ? isReceipt(said.receipt_id, 'task.retry_scheduled')
         : status === 'failed' && isReceipt(said.receipt_id, 'task.failed')
+    case 'ask':
+      return isReceipt(said.receipt_id, 'question.asked')
+    case 'decide':
+      return (
+        isReceipt(said.receipt_id, 'question.answered') &&
+        stored.questions.get(`${task_id} ${said.n}`) === said.state
+      )
     case 'cancel':
       return isTerminal(said.status) && status === said.status
   }

@@ -126,7 +126,17 @@ export class Agent implements Actor {
         ? gate.waitForTask(this.#caller, { task_id: taskId, wait_seconds: 1 + dice.below(20) })
         : gate.getTask(this.#caller, { task_id: taskId }),
     )
-    if (result.answer !== undefined) history.saw(result.answer)
+    if (result.answer === undefined) return
+    history.saw(result.answer)
+    const { question, task_id } = result.answer
+    if (question?.kind === 'input') await this.#answer(task_id, question.n)
+  }
+
+  async #answer(task_id: string, n: number): Promise<void> {
+    const result = await this.#call(`answer ${task_id} ${n}`, ['ALREADY_DECIDED'], (gate) =>
+      gate.answerQuestion(this.#caller, { task_id, n, content: 'this one' }),
+    )
+    if (result.answer !== undefined) this.#world.history.decided(result.answer)
   }
 
   async #acknowledge(): Promise<void> {

@@ -6,6 +6,8 @@ import type { Settings } from '../../src/core/settings.ts'
 import { isTerminalType } from '../../src/core/termination.ts'
 import { isTerminal, type Status } from '../../src/core/transitions.ts'
 import type { OfferView, TaskView } from '../../src/gate/shapes.ts'
+import type { DecisionAnswer } from '../../src/gate/verbs/answer.ts'
+import type { AskAnswer } from '../../src/gate/verbs/ask.ts'
 import type { CompleteAnswer } from '../../src/gate/verbs/complete.ts'
 import type { CreateAnswer } from '../../src/gate/verbs/create.ts'
 import type { Reads, TaskRecord } from '../../src/store/reads.ts'
@@ -52,6 +54,8 @@ export class History {
   readonly #completions = new Map<string, Completion>()
   readonly #canceled = new Set<string>()
   readonly #ended = new Map<string, Pick<TaskView, 'status' | 'result'>>()
+  readonly #questions = new Map<string, LeaseRecord>()
+  readonly #decisions = new Map<string, DecisionAnswer>()
   readonly #counts = new Map<string, { attempt: number; expiries: number }>()
 
   violation(text: string): void {
@@ -126,6 +130,32 @@ export class History {
     before.isOpen = answer.obligation_open
   }
 
+  /** Every question is asked under one lease, and every lease asks one. */
+  asked(lease: LeaseRecord, { task_id, n }: AskAnswer): void {
+    const name = `${task_id} ${n}`
+    const before = this.#questions.get(name)
+    if (before !== undefined && before !== lease)
+      this.violation(`question ${name} was asked under two leases`)
+    this.#questions.set(name, lease)
+  }
+
+  /** Whoever is told that his decision counts is right, for ever. */
+  decided(answer: DecisionAnswer): void {
+    const name = `${answer.task_id} ${answer.n}`
+    const before = this.#decisions.get(name)
+    const { state, receipt_id, decided_by, decided_at } = answer
+    if (before !== undefined && (before.state !== state || before.receipt_id !== receipt_id)) {
+      this.violation(`question ${name} was decided twice`)
+    }
+    if (
+      before !== undefined &&
+      !isDeepStrictEqual([decided_by, decided_at], [before.decided_by, before.decided_at])
+    ) {
+      this.violation(`question ${name} was decided by two`)
+    }
+    this.#decisions.set(name, answer)
+  }
+
   canceled(taskId: string): void {
     if (this.#canceled.has(taskId)) this.violation(`${taskId} was canceled twice`)
     this.#canceled.add(taskId)
@@ -164,6 +194,7 @@ export class History {
     for (const completion of this.#completions.values()) {
       if (completion.lease.tenant === tenant.name) this.#verifyCompletion(tenant, completion, byId, receipts)
     }
+    for (const record of records) this.#verifyDecisions(tenant, record)
     for (const [taskId, record] of byId) {
       if (this.#canceled.has(taskId)) this.#verifyStatus(record, 'canceled')
       const ended = this.#ended.get(taskId)
@@ -260,6 +291,29 @@ export class History {
     }
   }
 
+  #verifyDecisions(tenant: TenantRef, { task, questions }: TaskRecord): void {
+    for (const { n, state, decided_by, decided_seq, lease_id } of questions) {
+      const name = `${task.task_id} ${n}`
+      const lease = this.#questions.get(name)
+      if (lease !== undefined && lease.leaseId !== lease_id) {
+        this.violation(`question ${name} stands under another lease than was acknowledged`)
+      }
+      const told = this.#decisions.get(name)
+      if (told === undefined) continue
+      const by = `${told.decided_by.kind}:${told.decided_by.id}`
+      const receipt = decided_seq === null ? '' : receiptId(tenant.salt, decided_seq)
+      if (told.state !== state || by !== decided_by || told.receipt_id !== receipt) {
+        this.violation(`question ${name} was ${told.state} by ${by}, and is ${state} by ${decided_by}`)
+      }
+    }
+    for (const name of [...this.#decisions.keys(), ...this.#questions.keys()]) {
+      const [taskId, n] = name.split(' ')
+      if (taskId === task.task_id && questions.length < Number(n)) {
+        this.violation(`question ${name} was acknowledged and is not there`)
+      }
+    }
+  }
+
   #verifyStatus({ task }: TaskRecord, status: Status): void {
     if (task.status !== status) this.violation(`${task.task_id} was ${status} and is ${task.status}`)
   }
@@ -286,11 +340,13 @@ const ACTS: ReadonlySet<ReceiptType> = new Set([
   'task.failed',
   'task.retry_scheduled',
   'lease.released',
+  'question.asked',
 ])
 
 const ENDS_LEASE: ReadonlySet<ReceiptType> = new Set([
   'lease.expired',
   'lease.released',
+  'question.asked',
   'task.retry_scheduled',
   'task.completed',
   'task.failed',

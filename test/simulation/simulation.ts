@@ -1,10 +1,13 @@
 import { hash } from 'node:crypto'
 import { seededDraw } from '../../src/core/random.ts'
+import { OPEN_STATUSES } from '../../src/core/transitions.ts'
 import type { Gate } from '../../src/gate/gate.ts'
 import { openSqliteStore } from '../../src/store/sqlite/store.ts'
-import { ManualClock, worker } from '../support/gates.ts'
+import { admin, ManualClock, worker } from '../support/gates.ts'
 import { checkInvariants } from '../support/invariants.ts'
+import { person } from '../support/questions.ts'
 import { type Actor, Admin, Agent, Sweeper } from './agent.ts'
+import { Approver } from './approver.ts'
 import { Dice, turns } from './dice.ts'
 import { drawSwarm } from './swarm.ts'
 import { Worker } from './worker.ts'
@@ -84,6 +87,9 @@ function actorsOf(world: World): Actor[] {
   for (let i = 0; i < swarm.agents; i++) actors.push(new Agent(world, dice.pick(TENANTS), `agent-${i}`))
   for (let i = 0; i < swarm.workers; i++) actors.push(new Worker(world, dice.pick(TENANTS), `worker-${i}`))
   if (world.does('cancel')) for (const tenant of TENANTS) actors.push(new Admin(world, tenant))
+  for (const tenant of TENANTS) {
+    actors.push(new Approver(world, person('paul', tenant)), new Approver(world, admin(tenant)))
+  }
   if (world.does('sweep')) actors.push(new Sweeper(world))
   return actors
 }
@@ -95,11 +101,31 @@ const ROUND_MS = 300_000
 async function quiet(world: World, gate: Gate): Promise<void> {
   for (let round = 0; round < QUIET_ROUNDS; round++) {
     await settled(world, gate.sweep())
-    for (const tenant of TENANTS) await settled(world, workOff(gate, tenant))
+    for (const tenant of TENANTS) {
+      await settled(world, answerAll(world, gate, tenant))
+      await settled(world, workOff(gate, tenant))
+    }
     if (await isDone(gate)) return
     world.pass(ROUND_MS)
   }
   world.history.violation(`tasks are still open after ${QUIET_ROUNDS} quiet rounds`)
+}
+
+async function answerAll(world: World, gate: Gate, tenant: string): Promise<void> {
+  for (const status of ['pending_approval', 'input_required']) {
+    for (;;) {
+      const { tasks } = await gate.listTasks(admin(tenant), { status, limit: 100 })
+      if (tasks.length === 0) break
+      for (const { task_id, question } of tasks) {
+        const name = { task_id, n: question?.n }
+        const deciding =
+          question?.kind === 'input'
+            ? gate.answerQuestion(admin(tenant), { ...name, content: 'this one' })
+            : gate.approve(admin(tenant), name)
+        world.history.decided(await deciding)
+      }
+    }
+  }
 }
 
 async function workOff(gate: Gate, tenant: string): Promise<void> {
@@ -116,7 +142,7 @@ async function workOff(gate: Gate, tenant: string): Promise<void> {
 
 async function isDone(gate: Gate): Promise<boolean> {
   for (const tenant of TENANTS) {
-    for (const status of ['queued', 'leased', 'running']) {
+    for (const status of OPEN_STATUSES) {
       const { tasks } = await gate.listTasks(
         { tenant, principal: { kind: 'human', id: 'root' }, role: 'admin' },
         { status, limit: 1 },

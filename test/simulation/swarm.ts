@@ -17,6 +17,8 @@ export interface Swarm {
   readonly inFlight: number
   /** Things that agents and workers do in this run. */
   readonly habits: ReadonlySet<Habit>
+  /** Whether every task has to be approved before anybody works on it. */
+  readonly isStrict: boolean
   readonly settings: Partial<Settings>
 }
 
@@ -35,6 +37,7 @@ export const HABITS = [
   'renew',
   'release',
   'fail',
+  'ask',
   'without evidence',
   'vanish',
   'zombie',
@@ -57,6 +60,7 @@ export function drawSwarm(dice: Dice): Swarm {
     workers: 2 + dice.below(7),
     inFlight: 1 + dice.below(8),
     habits: new Set(HABITS.filter(() => dice.chance(0.65))),
+    isStrict: dice.chance(0.2),
     settings: {
       claim_order: dice.pick(['fair', 'fair', 'fifo']),
       locatability: dice.pick(['lenient', 'lenient', 'lenient', 'strict']),

@@ -74,6 +74,7 @@ export class Worker implements Actor {
     if (this.#world.does('progress')) choices.push(() => this.#progress(lease))
     if (this.#world.does('renew')) choices.push(() => this.#renew(lease))
     if (this.#world.does('release')) choices.push(() => this.#release(lease))
+    if (this.#world.does('ask')) choices.push(() => this.#ask(lease))
     if (this.#world.does('fail')) choices.push(() => this.#fail(lease))
     return dice.pick(choices)()
   }
@@ -134,6 +135,26 @@ export class Worker implements Actor {
       const { answer, code } = await this.#use(lease, 'fail', [], (gate, fields) =>
         gate.fail(this.#caller, { ...fields, ...again }),
       )
+      if (answer !== undefined || code === STALE) this.#forget(lease)
+      else this.#pending = say
+    }
+    await say()
+  }
+
+  async #ask(lease: LeaseRecord): Promise<void> {
+    const { dice } = this.#world
+    const words = `of lease ${lease.leaseId}`
+    const question = {
+      ...(dice.chance(0.5)
+        ? { kind: 'approval', request: { title: words } }
+        : { kind: 'input', request: { message: words } }),
+      ...(dice.chance(0.5) && { expires_in_seconds: dice.pick([5, 300]) }),
+    }
+    const say = async (): Promise<void> => {
+      const { answer, code } = await this.#use(lease, 'ask', [], (gate, fields) =>
+        gate.ask(this.#caller, { ...fields, ...question }),
+      )
+      if (answer !== undefined) this.#world.history.asked(lease, answer)
       if (answer !== undefined || code === STALE) this.#forget(lease)
       else this.#pending = say
     }

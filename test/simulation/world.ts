@@ -115,6 +115,7 @@ export class World {
     const gate = openGate({
       store,
       settings: { ...settings, instance_id: `gate-${number}` },
+      ...(this.swarm.isStrict && { policy: { defaults: { plain: 'REQUIRE_APPROVAL' } } }),
       sweeping: false,
       draw: seededDraw(this.#seed * 7919 + number),
       onError: (error) => {

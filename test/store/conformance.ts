@@ -8,6 +8,7 @@ import { describeHolders } from './conformance/holders.ts'
 import { describeInbox } from './conformance/inbox.ts'
 import { describeKeys } from './conformance/keys.ts'
 import { describePersistence } from './conformance/persistence.ts'
+import { describeQuestions } from './conformance/questions.ts'
 import { describeReceipts } from './conformance/receipts.ts'
 import { describeScans } from './conformance/scans.ts'
 import { describeTasks } from './conformance/tasks.ts'
@@ -66,6 +67,7 @@ export function describeStore(name: string, fresh: () => Promise<TestDatabase>):
     }
     describeTenants(subject)
     describeTasks(subject)
+    describeQuestions(subject)
     describeKeys(subject)
     describeHolders(subject)
     describeEntries(subject)

@@ -112,6 +112,7 @@ describe('migrations', () => {
       { number: 1, name: '0001_engine.sql', applied_at: NOW },
       { number: 2, name: '0002_entries.sql', applied_at: NOW },
       { number: 3, name: '0003_inbox.sql', applied_at: NOW },
+      { number: 4, name: '0004_questions.sql', applied_at: NOW },
     ])
   })
 
@@ -122,7 +123,7 @@ describe('migrations', () => {
     database.exec("INSERT INTO migrations VALUES (9999, '9999_future.sql', 0)")
     database.close()
     await expect(openSqliteStore({ path })).rejects.toThrow(
-      /test\.db cannot be opened: its schema is number 9999, and this version of AsyncGate knows only up to 3/,
+      /test\.db cannot be opened: its schema is number 9999, and this version of AsyncGate knows only up to 4/,
     )
   })
 
@@ -132,7 +133,7 @@ describe('migrations', () => {
     expect(() => migrate(database, NOW)).toThrow(/secrets/)
     database.exec('DROP TABLE secrets')
     migrate(database, NOW)
-    expect(database.prepare('SELECT count(*) AS n FROM migrations').get()).toEqual({ n: 3 })
+    expect(database.prepare('SELECT count(*) AS n FROM migrations').get()).toEqual({ n: 4 })
   })
 })
 
@@ -164,7 +165,7 @@ describe('errors', () => {
     const inserted = [queued({ tenant, seq: 1 })]
     await expect(put(store, tenant, { inserted })).rejects.toMatchObject({ reason: 'unavailable' })
     tool.exec('ROLLBACK')
-    await expect(put(store, tenant, { inserted })).resolves.toEqual({ specs: [] })
+    await expect(put(store, tenant, { inserted })).resolves.toEqual({ specs: [], questions: [] })
   })
 
   it('a task that is to be updated and is not there fails the batch', async () => {

@@ -11,6 +11,11 @@ import {
   READY_IN_POOL,
 } from '../../src/store/sqlite/load.ts'
 import { migrate } from '../../src/store/sqlite/migrate.ts'
+import {
+  OPEN as OPEN_QUESTIONS,
+  PAGES as QUESTIONS,
+  OF_TASK as QUESTIONS_OF_TASK,
+} from '../../src/store/sqlite/questions.ts'
 import { CHILDREN, HOLDERS, OBLIGATIONS, RECEIPTS, SCANS, STATUS } from '../../src/store/sqlite/reads.ts'
 
 let database: Database
@@ -75,6 +80,20 @@ const QUERIES: readonly [string, string, RegExp][] = [
     /INDEX inbox_unread \(tenant=\? AND principal=\? AND seq<\?\)/,
   ],
   ['items of a task', OF_TASK, /INDEX receipts_task \(tenant=\? AND task_id=\?\)/],
+  ['questions of a task', QUESTIONS_OF_TASK, /PRIMARY KEY \(task_id=\? AND tenant=\?\)/],
+  ['questions', QUESTIONS.all.ascending, /INDEX questions_all \(tenant=\? AND kind=\? AND seq>\?\)/],
+  [
+    'questions, newest first',
+    QUESTIONS.all.descending,
+    /INDEX questions_all \(tenant=\? AND kind=\? AND seq<\?\)/,
+  ],
+  ['open questions', QUESTIONS.open.ascending, /INDEX questions_open \(tenant=\? AND kind=\? AND seq>\?\)/],
+  [
+    'open questions, newest first',
+    QUESTIONS.open.descending,
+    /INDEX questions_open \(tenant=\? AND kind=\? AND seq<\?\)/,
+  ],
+  ['count of open questions', OPEN_QUESTIONS, /INDEX questions_open \(tenant=\?\)/],
   ['statuses', STATUS, /SEARCH tasks USING PRIMARY KEY \(task_id=\? AND tenant=\?\)/],
 ]
 

@@ -2,41 +2,59 @@ import { body } from '../bodies.ts'
 import type { Answers, Cancel } from '../command.ts'
 import type { Decision, Draft } from '../draft.ts'
 import { Fault } from '../errors.ts'
-import { canonical } from '../json.ts'
+import { type CanonicalJson, canonical } from '../json.ts'
 import { checkOwner } from '../policy.ts'
-import { isOpen } from '../task.ts'
+import type { PrincipalKey } from '../principal.ts'
+import { isHeld, isOpen, type OpenTask } from '../task.ts'
 import { isoTime } from '../time.ts'
+import { type Cause, isParked } from '../transitions.ts'
 import { finish, NO_EVIDENCE } from './finish.ts'
+import { decideOpen } from './question.ts'
 
-/** A task that has ended stays as it is, and the answer says how it ended. */
+/** A task that has ended stays as it is, and the answer says how it ended. A question it waits for is withdrawn. */
 export function cancel(draft: Draft, command: Cancel): Decision<Answers['cancel']> {
   const { world } = draft
   const task = world.task(command.task_id)
   if (task === undefined) throw new Fault('TASK_NOT_FOUND', { task_id: command.task_id })
   checkOwner(task, command.by, command.role)
   if (!isOpen(task)) return draft.done({ ok: false, status: task.status })
+  const { by, reason } = command
+  if (isParked(task.status)) decideOpen(draft, task, { state: 'withdrawn', by, answer: null })
+  const error = canonical({ code: 'CANCELED', message: reason ?? 'The task was canceled.' })
+  cancelBy(draft, task, { by, reason, cause: 'cancel', error })
+  return draft.done({ ok: true, status: 'canceled' })
+}
+
+interface Canceling {
+  readonly by: PrincipalKey
+  readonly reason: string | null
+  readonly cause: Cause
+  readonly error: CanonicalJson
+}
+
+/** Ends a task as canceled, by whomever and for whatever cause. */
+export function cancelBy(draft: Draft, task: OpenTask, { by, reason, cause, error }: Canceling): void {
   const seq = draft.receipt({
     type: 'task.canceled',
-    from: command.by,
+    from: by,
     to: task.owner,
     task_id: task.task_id,
-    lease_id: task.status === 'queued' ? null : task.lease.lease_id,
+    lease_id: isHeld(task) ? task.lease.lease_id : null,
     parents: [task.seq],
     body: body({
-      canceled_at: canonical(isoTime(world.now)),
-      canceled_by: canonical(command.by),
-      reason: canonical(command.reason),
+      canceled_at: canonical(isoTime(draft.world.now)),
+      canceled_by: canonical(by),
+      reason: canonical(reason),
     }),
   })
   finish(draft, task, {
     ...NO_EVIDENCE,
     status: 'canceled',
-    cause: 'cancel',
+    cause,
     result: null,
-    error: canonical({ code: 'CANCELED', message: command.reason ?? 'The task was canceled.' }),
+    error,
     receipt_seq: seq,
     obligation_open: false,
     dead_letter: false,
   })
-  return draft.done({ ok: true, status: 'canceled' })
 }

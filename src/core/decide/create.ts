@@ -4,8 +4,10 @@ import { Fault } from '../errors.ts'
 import { EVERYONE, nextRank } from '../fairness.ts'
 import { receiptId, taskId } from '../ids.ts'
 import { GATE } from '../principal.ts'
-import type { QueuedTask, TaskSpec } from '../task.ts'
+import { type Asked, PARKED_BY } from '../question.ts'
+import { asParked, type ParkedTask, type QueuedTask, type TaskSpec } from '../task.ts'
 import type { World } from '../world.ts'
+import { ask, expiryOf } from './question.ts'
 
 export function create(draft: Draft, command: Create): Decision<Answers['create']> {
   const { world } = draft
@@ -20,7 +22,10 @@ export function create(draft: Draft, command: Create): Decision<Answers['create'
     throw new Fault('PARENT_NOT_FOUND', { caused_by_receipt_id })
   }
 
-  const task = newTask(draft, command)
+  const made = newTask(draft, command)
+  const { question } = command
+  const parked = question === null ? null : parkedBy(world, made, question)
+  const task = parked ?? made
   draft.task(task)
   draft.spec({
     tenant: task.tenant,
@@ -35,6 +40,7 @@ export function create(draft: Draft, command: Create): Decision<Answers['create'
     created_at: world.now,
     instance: world.settings.instance_id,
     input: command.input,
+    policy: command.policy,
   })
   const seq = draft.receipt({
     type: 'task.assigned',
@@ -45,7 +51,10 @@ export function create(draft: Draft, command: Create): Decision<Answers['create'
     body: command.contract,
   })
   draft.open(task)
-  return draft.done({ task_id: task.task_id, status: 'queued', is_duplicate: false, seq })
+  if (question !== null && parked !== null) {
+    ask(draft, parked, question, { by: GATE, lease_id: null, not_before: made.next_eligible_at })
+  }
+  return draft.done({ task_id: task.task_id, status: task.status, is_duplicate: false, seq })
 }
 
 /** The same input under the same key is the same task; another input is a mistake of the caller. */
@@ -65,6 +74,15 @@ function checkQuota({ settings, tenant }: World): void {
   if (settings.max_active_tasks >= 0 && tenant.open_tasks >= settings.max_active_tasks) {
     throw new Fault('QUOTA_EXCEEDED', { quota: 'max_active_tasks', limit: settings.max_active_tasks })
   }
+}
+
+function parkedBy(world: World, task: QueuedTask, question: Asked): ParkedTask {
+  return asParked(task, {
+    question_count: 1,
+    updated_at: task.updated_at,
+    status: PARKED_BY[question.kind],
+    expires_at: expiryOf(world, question),
+  })
 }
 
 function newTask(draft: Draft, command: Create): QueuedTask {
@@ -89,6 +107,7 @@ function newTask(draft: Draft, command: Create): QueuedTask {
     timeout_seconds: command.timeout_seconds,
     fence: 0,
     progress_count: 0,
+    question_count: 0,
     updated_at: world.now,
     next_eligible_at: command.delay_ms > 0 ? world.now + command.delay_ms : null,
   }

@@ -3,7 +3,7 @@ import type { Draft } from '../draft.ts'
 import type { CanonicalJson } from '../json.ts'
 import type { Evidence } from '../locatability.ts'
 import { GATE, type PrincipalKey } from '../principal.ts'
-import { asDone, type EndedLease, type OpenTask, type Outcome } from '../task.ts'
+import { asDone, type EndedLease, isHeld, type OpenTask, type Outcome } from '../task.ts'
 import type { TerminalStatus } from '../transitions.ts'
 import { type Cause, checkTransition } from '../transitions.ts'
 
@@ -42,7 +42,7 @@ export function finish(draft: Draft, task: OpenTask, ending: Ending): void {
       updated_at: now,
       status: ending.status,
       lease: endedLease(task),
-      started_at: task.status === 'queued' ? null : task.started_at,
+      started_at: isHeld(task) ? task.started_at : null,
       outcome,
     }),
   )
@@ -60,7 +60,7 @@ export function finish(draft: Draft, task: OpenTask, ending: Ending): void {
 }
 
 function endedLease(task: OpenTask): EndedLease | null {
-  if (task.status === 'queued') return null
+  if (!isHeld(task)) return null
   const { lease_id, holder, worker_id } = task.lease
   return { lease_id, holder, worker_id }
 }

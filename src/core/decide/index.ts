@@ -3,6 +3,8 @@ import { type Decision, Draft } from '../draft.ts'
 import { Fault } from '../errors.ts'
 import type { World } from '../world.ts'
 import { acknowledge } from './acknowledge.ts'
+import { answer } from './answer.ts'
+import { ask } from './ask.ts'
 import { cancel } from './cancel.ts'
 import { claim } from './claim.ts'
 import { complete } from './complete.ts'
@@ -11,6 +13,7 @@ import { fail } from './fail.ts'
 import { greet } from './greet.ts'
 import { mark } from './mark.ts'
 import { progress } from './progress.ts'
+import { record } from './record.ts'
 import { recordSchedule } from './record-schedule.ts'
 import { release } from './release.ts'
 import { renew } from './renew.ts'
@@ -51,6 +54,10 @@ function dispatch(draft: Draft, command: Command): Decision<AnyAnswer> {
       return complete(draft, command)
     case 'fail':
       return fail(draft, command)
+    case 'ask':
+      return ask(draft, command)
+    case 'answer':
+      return answer(draft, command)
     case 'cancel':
       return cancel(draft, command)
     case 'wake':
@@ -65,5 +72,7 @@ function dispatch(draft: Draft, command: Command): Decision<AnyAnswer> {
       return greet(draft, command)
     case 'mark':
       return mark(draft, command)
+    case 'record':
+      return record(draft, command)
   }
 }

@@ -5,9 +5,10 @@ import { canonical } from '../json.ts'
 import { timeoutAt } from '../lease.ts'
 import { GATE } from '../principal.ts'
 import { EXPIRY_JITTER_MS } from '../retry.ts'
-import { type HeldTask, isOpen, wakeAt } from '../task.ts'
+import { type HeldTask, isHeld, isOpen, wakeAt } from '../task.ts'
 import { anomaly } from './anomaly.ts'
 import { escalate } from './escalate.ts'
+import { expireQuestion } from './expire-question.ts'
 import { failed } from './fail.ts'
 import { finish, NO_EVIDENCE } from './finish.ts'
 import { requeue } from './requeue.ts'
@@ -27,6 +28,7 @@ export function wake(draft: Draft, command: Wake): Decision<Answers['wake']> {
     draft.task({ ...task, next_eligible_at: null })
     return draft.done({ status: 'queued' })
   }
+  if (!isHeld(task)) return draft.done({ status: expireQuestion(draft, task).status })
   // What counts is when the lease ended, not when that was noticed.
   const timeout = timeoutAt(task, task.lease)
   return draft.done({

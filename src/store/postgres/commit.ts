@@ -1,4 +1,5 @@
 import type pg from 'pg'
+import type { Question } from '../../core/question.ts'
 import type { TaskSpec } from '../../core/task.ts'
 import type { Tenant } from '../../core/world.ts'
 import {
@@ -15,8 +16,8 @@ import { bareArray, textArray } from './arrays.ts'
 import { parameters } from './columns.ts'
 import { ignore, pipelined, run, settled } from './database.ts'
 import { commitFailure, failure } from './failure.ts'
-import { CLOCK, loadDone, loadsOf } from './load.ts'
-import { SEQ_KEY } from './shapes.ts'
+import { CLOCK, loadDone, loads, loadsOf } from './load.ts'
+import { SEQ_KEY, TASK_KEY } from './shapes.ts'
 import { writes, writesOf } from './write.ts'
 
 export interface Surroundings {
@@ -127,17 +128,18 @@ async function write(
   const sent = pipelined(client, () => {
     const written = calls.map(({ name, values }) => run(client, { name, text: writes[name] }, values))
     const specs = grantedSpecs(client, changes)
+    const questions = answeredQuestions(client, changes)
     const ended = client.query(ending)
     notify(client, payloads)
-    return { written, specs, ended }
+    return { written, specs, questions, ended }
   })
-  const answers = await Promise.allSettled([...sent.written, sent.specs, sent.ended])
+  const answers = await Promise.allSettled([...sent.written, sent.specs, sent.questions, sent.ended])
   const errors = answers.map((answer) => (answer.status === 'rejected' ? answer.reason : undefined))
   const failed = errors.find((error) => error !== undefined)
   if (failed !== undefined) throw ending === 'COMMIT' ? commitFailure(errors) : failure(failed)
   const { command } = await sent.ended
   if (command !== ending) throw new StoreError('unavailable', `${ending} was answered with ${command}`)
-  return { specs: await sent.specs }
+  return { specs: await sent.specs, questions: await sent.questions }
 }
 
 /** Before anything is sent. What fails here is a batch that is too large for a text, and can be split. */
@@ -156,6 +158,11 @@ async function grantedSpecs(client: pg.Client, { granted }: Changes): Promise<Ta
     { name: 'granted_specs', text: writes.granted_specs },
     parameters(SEQ_KEY, granted),
   )
+}
+
+async function answeredQuestions(client: pg.Client, { answered }: Changes): Promise<Question[]> {
+  if (answered.length === 0) return []
+  return run<Question>(client, { name: 'questions', text: loads.questions }, parameters(TASK_KEY, answered))
 }
 
 /**

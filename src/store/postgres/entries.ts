@@ -8,6 +8,8 @@ const INSERT = `INSERT INTO entries AS e (tenant, kind, name, value, due_at, ver
 
 const STATEMENTS = {
   entry: `SELECT ${COLUMNS} FROM entries WHERE tenant = $1 AND kind = $2 AND name = $3`,
+  several_entries: `SELECT ${COLUMNS} FROM entries WHERE tenant = $1 AND kind = $2 AND 
+    name IN (SELECT jsonb_array_elements_text($3::jsonb))`,
   entries: `SELECT ${COLUMNS} FROM entries WHERE tenant = $1 AND kind = $2 AND name > $3 ORDER BY name LIMIT $4`,
   entries_due: `SELECT ${COLUMNS} FROM entries WHERE tenant = $1 AND kind = $2 AND due_at <= $3
     ORDER BY due_at, name LIMIT $4`,
@@ -34,6 +36,7 @@ export function entriesOn(pool: pg.Pool): Entries {
     )
   return {
     get: async (tenant, kind, name) => (await ask<Entry>('entry', tenant, kind, name))[0],
+    several: (tenant, kind, names) => ask<Entry>('several_entries', tenant, kind, JSON.stringify(names)),
     list: (tenant, kind, after, limit) => ask<Entry>('entries', tenant, kind, after, limit),
     due: (tenant, kind, now, limit) => ask<Entry>('entries_due', tenant, kind, now, limit),
     async put({ tenant, kind, name, value, due_at }, expected) {

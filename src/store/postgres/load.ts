@@ -4,6 +4,7 @@ import type { Owner } from '../../core/fairness.ts'
 import { isUuid } from '../../core/ids.ts'
 import type { InboxItem } from '../../core/inbox.ts'
 import type { Lane } from '../../core/matching.ts'
+import type { Question } from '../../core/question.ts'
 import type { Receipt } from '../../core/receipt.ts'
 import type { QueuedTask, TaskSpec } from '../../core/task.ts'
 import { type DoneRow, doneTask, type OpenRow, openTask, queuedTask } from '../rows.ts'
@@ -17,6 +18,7 @@ import {
   LANE,
   OPEN,
   OWNER,
+  QUESTION,
   RECEIPT,
   RELATIONSHIP,
   SEQ_KEY,
@@ -49,6 +51,10 @@ export const loads = {
 
   done_tasks: `
     SELECT ${list(DONE, 't.')} FROM ${rowsOf(TASK_KEY)} JOIN tasks_done t USING (task_id, tenant)`,
+
+  questions: `
+    SELECT ${list(QUESTION, 'q.')} FROM ${rowsOf(TASK_KEY)} JOIN questions q USING (task_id, tenant)
+    ORDER BY q.task_id, q.n`,
 
   keys: `
     SELECT ${list(SPEC, 's.')} FROM ${rowsOf(KEY)} JOIN task_specs s USING (tenant, owner, idempotency_key)
@@ -155,6 +161,8 @@ export function loadsOf(need: Need, loaded: Loaded, now: number | null): Load[] 
   const inPools = need.heads.filter((head) => head.pool)
 
   add('open_tasks', TASK_KEY, tasks, (row: OpenRow) => loaded.tasks.push(openTask(row)))
+  const askers = need.questions.filter(isNameable)
+  add('questions', TASK_KEY, askers, (row: Question) => loaded.questions.push(row))
   add('keys', KEY, need.keys, (row: TaskSpec) => loaded.specs.push(row))
   add('owners', OWNER_KEY, need.owners, (row: Owner) => loaded.owners.push(row))
   addHeads('heads_of_lanes', inLanes)

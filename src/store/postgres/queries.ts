@@ -9,6 +9,8 @@ export const queries = {
   open_records: recordsOf('tasks', OPEN),
   done_records: recordsOf('tasks_done', DONE),
 
+  questions: loads.questions,
+
   statuses: `
     SELECT t.task_id, t.status FROM ${rowsOf(TASK_KEY)} JOIN tasks t USING (task_id, tenant)
     UNION ALL
@@ -92,7 +94,7 @@ export const queries = {
 function recordsOf(table: string, shape: Shape): string {
   return `
     SELECT ${list(shape, 't.')},
-      s.owner AS spec_owner, s.type, s.priority, s.session_id, s.labels, s.idempotency_key, s.created_at, s.instance, s.input,
+      s.owner AS spec_owner, s.type, s.priority, s.session_id, s.labels, s.idempotency_key, s.created_at, s.instance, s.input, s.policy,
       p.n, p.at, p.lease_id AS progress_lease_id, p.progress
     FROM ${rowsOf(TASK_KEY)} JOIN ${table} t USING (task_id, tenant)
     CROSS JOIN LATERAL (SELECT * FROM task_specs WHERE tenant = t.tenant AND seq = t.seq LIMIT 1) s

@@ -2,6 +2,7 @@ import type pg from 'pg'
 import type { Relationship } from '../../core/command.ts'
 import { isUuid } from '../../core/ids.ts'
 import type { CanonicalJson } from '../../core/json.ts'
+import type { Question } from '../../core/question.ts'
 import type { Receipt } from '../../core/receipt.ts'
 import type { ProgressEntry, Task, TaskSpec } from '../../core/task.ts'
 import { isTerminal, type Status } from '../../core/transitions.ts'
@@ -138,12 +139,23 @@ async function findRecords(
     ask<DoneRow & SpecColumns & ProgressColumns>(client, 'done_records', keys),
   ])
   const records = new Map<string, TaskRecord>()
-  for (const row of open) records.set(row.task_id, record(openTask(row), row))
-  for (const row of done) records.set(row.task_id, record(doneTask(row), row))
+  const askers = [...open, ...done].filter((row) => row.question_count > 0).map(({ task_id }) => task_id)
+  const questions = await questionsOf(client, tenant, askers)
+  for (const row of open) records.set(row.task_id, record(openTask(row), row, questions))
+  for (const row of done) records.set(row.task_id, record(doneTask(row), row, questions))
   return [...records.values()]
 }
 
-function record(task: Task, row: SpecColumns & ProgressColumns): TaskRecord {
+/** Most tasks have none, and cost no statement. */
+async function questionsOf(
+  client: pg.Client,
+  tenant: number,
+  taskIds: readonly string[],
+): Promise<readonly Question[]> {
+  return taskIds.length === 0 ? [] : ask<Question>(client, 'questions', taskKeys(tenant, taskIds))
+}
+
+function record(task: Task, row: SpecColumns & ProgressColumns, questions: readonly Question[]): TaskRecord {
   const { tenant, task_id, seq } = task
   const {
     spec_owner: owner,
@@ -155,6 +167,7 @@ function record(task: Task, row: SpecColumns & ProgressColumns): TaskRecord {
     created_at,
     instance,
     input,
+    policy,
   } = row
   return {
     task,
@@ -171,11 +184,13 @@ function record(task: Task, row: SpecColumns & ProgressColumns): TaskRecord {
       created_at,
       instance,
       input,
+      policy,
     },
     progress:
       row.n === null
         ? null
         : { tenant, task_id, n: row.n, at: row.at, lease_id: row.progress_lease_id, progress: row.progress },
+    questions: questions.length === 0 ? [] : questions.filter((question) => question.task_id === task_id),
   }
 }
 

@@ -23,6 +23,7 @@ const CORE = {
   timeout_seconds: 'int',
   fence: 'int',
   progress_count: 'int',
+  question_count: 'int',
   updated_at: 'bigint',
 } as const satisfies Shape
 
@@ -43,6 +44,7 @@ export const CHANGING = {
   expiry_count: 'int',
   fence: 'int',
   progress_count: 'int',
+  question_count: 'int',
   updated_at: 'bigint',
   status: 'text',
   wake_at: 'bigint',
@@ -94,6 +96,7 @@ export const SPEC = {
   created_at: 'bigint',
   instance: 'text',
   input: 'text',
+  policy: 'text',
 } as const satisfies Shape
 
 export const RECEIPT = {
@@ -167,3 +170,27 @@ export const ITEM_MARKS = {
 } as const satisfies Shape
 
 export const ITEM = { ...FILED, ...ITEM_MARKS } as const satisfies Shape
+
+export const QUESTION_KEY = { task_id: 'uuid', tenant: 'int', n: 'int' } as const satisfies Shape
+
+/** What a decision changes. */
+export const VERDICT = {
+  state: 'text',
+  decided_by: 'text',
+  decided_at: 'bigint',
+  decided_seq: 'bigint',
+  answer: 'text',
+} as const satisfies Shape
+
+export const QUESTION = {
+  ...QUESTION_KEY,
+  kind: 'text',
+  seq: 'bigint',
+  asked_by: 'text',
+  asked_at: 'bigint',
+  lease_id: 'uuid',
+  expires_at: 'bigint',
+  not_before: 'bigint',
+  request: 'text',
+  ...VERDICT,
+} as const satisfies Shape

@@ -21,6 +21,7 @@ import { inboxReadsOn } from './inbox.ts'
 import { Listener } from './listen.ts'
 import { CLOCK } from './load.ts'
 import { migrate } from './migrate.ts'
+import { questionReadsOn } from './questions.ts'
 import { findDue, readsOn } from './reads.ts'
 import { Writer } from './writer.ts'
 
@@ -73,7 +74,8 @@ class PostgresStore implements Store {
     this.#draw = draw ?? cryptoDraw()
     this.#writer = new Writer(connections)
     this.#listener = new Listener(connections)
-    this.reads = { ...readsOn(connections.pool), ...inboxReadsOn(connections.pool) }
+    const { pool } = connections
+    this.reads = { ...readsOn(pool), ...inboxReadsOn(pool), ...questionReadsOn(pool) }
     this.entries = entriesOn(connections.pool)
   }
 

@@ -15,18 +15,22 @@ import {
   OWNER,
   PARENT,
   PROGRESS,
+  QUESTION,
+  QUESTION_KEY,
   RECEIPT,
   RELATIONSHIP,
   REPAIR,
   SEQ_KEY,
   SPEC,
   TASK_KEY,
+  VERDICT,
 } from './shapes.ts'
 
 const UPDATE = { ...TASK_KEY, ...CHANGING } as const
 const REPAIRED = { ...TASK_KEY, ...REPAIR } as const
 const MARK = { tenant: 'int', lane: 'int', value: 'bigint', lower: 'boolean' } as const
 const OBLIGATION_KEY = { tenant: 'int', principal: 'text', seq: 'bigint' } as const
+const DECIDED = { ...QUESTION_KEY, ...VERDICT } as const
 const MARKED = { ...ITEM_KEY, ...ITEM_MARKS } as const
 const COUNTERS = {
   seq: 'bigint',
@@ -63,6 +67,13 @@ export const writes = {
 
   insert_specs: `
     INSERT INTO task_specs (${list(SPEC)}) SELECT * FROM ${rowsOf(SPEC)}`,
+
+  insert_questions: `
+    INSERT INTO questions (${list(QUESTION)}) SELECT * FROM ${rowsOf(QUESTION)}`,
+
+  update_questions: updateAll(`
+    UPDATE questions q SET ${assignments(VERDICT)} FROM ${rowsOf(DECIDED)}
+    WHERE q.task_id = x.task_id AND q.tenant = x.tenant AND q.n = x.n AND q.state = 'open'`),
 
   insert_receipts: `
     INSERT INTO receipts (${list(RECEIPT)}) SELECT * FROM ${rowsOf(RECEIPT)}`,
@@ -135,6 +146,8 @@ export function writesOf(changes: Changes, loaded: Loaded): Write[] {
   add('insert_finished', DONE, changes.finished.map(doneRow))
   add('update_repaired', REPAIRED, changes.repaired.map(doneRow))
   add('insert_specs', SPEC, changes.specs)
+  add('insert_questions', QUESTION, changes.asked)
+  add('update_questions', DECIDED, changes.decided)
   add('insert_receipts', RECEIPT, changes.receipts)
   add('insert_parents', PARENT, changes.receipts.flatMap(parentsOf))
   add('insert_obligations', OBLIGATION, changes.opened)

@@ -7,6 +7,9 @@ const INSERT = 'INSERT INTO entries (tenant, kind, name, value, due_at, version)
 
 export function prepareEntries(reader: Database, writer: Database): Entries {
   const get = reader.prepare(`SELECT ${COLUMNS} FROM entries WHERE tenant = ? AND kind = ? AND name = ?`)
+  const several = reader.prepare(
+    `SELECT ${COLUMNS} FROM entries WHERE tenant = ? AND kind = ? AND name IN (SELECT value FROM json_each(?))`,
+  )
   const list = reader.prepare(
     `SELECT ${COLUMNS} FROM entries WHERE tenant = ? AND kind = ? AND name > ? ORDER BY name LIMIT ?`,
   )
@@ -33,6 +36,7 @@ export function prepareEntries(reader: Database, writer: Database): Entries {
   }
   return {
     get: async (...key) => (await read(get, ...key))[0],
+    several: (tenant, kind, names) => read(several, tenant, kind, JSON.stringify(names)),
     list: (...values) => read(list, ...values),
     due: (...values) => read(due, ...values),
     put: async (draft, expected) =>

@@ -8,6 +8,7 @@ import type { AcknowledgementRef, Head, HeadRef, Loaded, Need } from '../store.t
 import type { Database } from './database.ts'
 import { prepareItemLookup } from './inbox.ts'
 import { prepareReceiptLookup, prepareTaskLookup, SPEC_COLUMNS, TENANT_COLUMNS } from './lookup.ts'
+import { prepareQuestionLookup } from './questions.ts'
 import { type OpenValues, rowOf } from './task-row.ts'
 
 // The conditions of the partial indexes stand here word for word: otherwise SQLite does not use them.
@@ -36,6 +37,7 @@ export const CHILD = `SELECT p.child FROM receipt_parents p
 export function prepareLoad(database: Database): (need: Need, loaded: Loaded) => void {
   const tenant = database.prepare(`SELECT ${TENANT_COLUMNS} FROM tenants WHERE tenant = ?`)
   const findTask = prepareTaskLookup(database)
+  const findQuestions = prepareQuestionLookup(database)
   const byKey = database.prepare(BY_KEY)
   const owner = database.prepare(
     'SELECT tenant, owner, last_rank, weight FROM owners WHERE tenant = ? AND owner = ?',
@@ -55,6 +57,7 @@ export function prepareLoad(database: Database): (need: Need, loaded: Loaded) =>
       add(loaded.tenants, tenant.get(id) as Tenant | undefined)
     }
     for (const ref of need.tasks) add(loaded.tasks, findTask(ref.tenant, ref.task_id))
+    for (const ref of need.questions) loaded.questions.push(...findQuestions(ref.tenant, ref.task_id))
     for (const ref of need.keys) {
       add(loaded.specs, byKey.get(ref.tenant, ref.owner, ref.idempotency_key) as TaskSpec | undefined)
     }

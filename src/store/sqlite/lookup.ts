@@ -17,6 +17,7 @@ export const SPEC_COLUMNS = [
   'created_at',
   'instance',
   'input',
+  'policy',
 ] as const satisfies readonly (keyof TaskSpec)[]
 
 export const RECEIPT_COLUMNS = [

@@ -14,6 +14,7 @@ import {
   type ReceiptRow,
   TENANT_COLUMNS,
 } from './lookup.ts'
+import { prepareQuestionLookup } from './questions.ts'
 
 type StatusRow = Awaited<ReturnType<LedgerReads['statuses']>>[number]
 
@@ -80,6 +81,7 @@ export const HOLDERS = `SELECT worker_id, sum(status = 'leased') AS leased, sum(
 export function prepareReads(database: Database): LedgerReads {
   const findTask = prepareTaskLookup(database)
   const findSpec = prepareSpecLookup(database)
+  const findQuestions = prepareQuestionLookup(database)
   const findReceipt = prepareReceiptLookup(database)
   const withParents = prepareParents(database)
   const scan = prepareScan(database)
@@ -104,7 +106,8 @@ export function prepareReads(database: Database): LedgerReads {
     const spec = task && findSpec(tenant, task.seq)
     if (task === undefined || spec === undefined) return undefined
     const latest = latestProgress.get(taskId, tenant) as ProgressEntry | undefined
-    return { task, spec, progress: latest ?? null }
+    const questions = task.question_count === 0 ? [] : findQuestions(tenant, taskId)
+    return { task, spec, progress: latest ?? null, questions }
   }
 
   return {

@@ -1,6 +1,7 @@
 import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { type Draw, tenantSalt } from '../../core/ids.ts'
+import type { Question } from '../../core/question.ts'
 import { cryptoDraw } from '../../core/random.ts'
 import type { TaskSpec } from '../../core/task.ts'
 import type { Entries } from '../entries.ts'
@@ -26,6 +27,7 @@ import { DUE_REFS, prepareLoad } from './load.ts'
 import { lockFile } from './lock.ts'
 import { prepareSpecLookup } from './lookup.ts'
 import { migrate } from './migrate.ts'
+import { prepareQuestionLookup, prepareQuestionReads } from './questions.ts'
 import { prepareReads } from './reads.ts'
 import { prepareWrite } from './write.ts'
 
@@ -86,6 +88,7 @@ class SqliteStore implements Store {
   readonly #load: (need: Need, loaded: Loaded) => void
   readonly #write: (changes: Changes, loaded: Loaded) => void
   readonly #findSpec: (tenant: number, seq: number) => TaskSpec | undefined
+  readonly #findQuestions: (tenant: number, taskId: string) => Question[]
   readonly #findTenant: Statement
   readonly #insertTenant: Statement
   readonly #busyTenants: Statement
@@ -98,11 +101,12 @@ class SqliteStore implements Store {
     this.#draw = options.draw ?? cryptoDraw()
     this.#now = options.now ?? startClock(lastTime(reader))
     this.#secret = findSecret(writer, this.#draw)
-    this.reads = { ...prepareReads(reader), ...prepareInboxReads(reader) }
+    this.reads = { ...prepareReads(reader), ...prepareInboxReads(reader), ...prepareQuestionReads(reader) }
     this.entries = prepareEntries(reader, writer)
     this.#load = prepareLoad(writer)
     this.#write = prepareWrite(writer)
     this.#findSpec = prepareSpecLookup(writer)
+    this.#findQuestions = prepareQuestionLookup(writer)
     this.#findTenant = reader.prepare('SELECT tenant, name, salt FROM tenants WHERE name = ?')
     this.#insertTenant = writer.prepare(
       'INSERT INTO tenants (name, salt) VALUES (?, ?) ON CONFLICT (name) DO NOTHING',
@@ -131,12 +135,15 @@ class SqliteStore implements Store {
       attemptAvailable(() => this.#writer.exec('BEGIN IMMEDIATE'))
       const loaded = emptyLoaded(this.#now())
       const changes = this.#decide(need, loaded, decide)
-      const specs = attempt(() => {
+      const committed = attempt(() => {
         this.#write(changes, loaded)
-        return changes.granted.flatMap(({ tenant, seq }) => this.#findSpec(tenant, seq) ?? [])
+        return {
+          specs: changes.granted.flatMap(({ tenant, seq }) => this.#findSpec(tenant, seq) ?? []),
+          questions: changes.answered.flatMap((ref) => this.#findQuestions(ref.tenant, ref.task_id)),
+        }
       })
       attemptAvailable(() => this.#writer.exec('COMMIT'))
-      return { specs }
+      return committed
     } catch (error) {
       rollBack(this.#writer)
       throw error

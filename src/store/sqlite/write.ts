@@ -5,6 +5,7 @@ import type { Changes, Loaded, Mark } from '../store.ts'
 import type { Database, Statement, Value } from './database.ts'
 import { prepareInboxWrites } from './inbox.ts'
 import { RECEIPT_COLUMNS, SPEC_COLUMNS } from './lookup.ts'
+import { prepareQuestionWrites } from './questions.ts'
 
 /** What evidence that comes later can change of a done task. */
 const REPAIRED_COLUMNS = [
@@ -20,6 +21,7 @@ const REPAIRED_COLUMNS = [
 export function prepareWrite(database: Database): (changes: Changes, loaded: Loaded) => void {
   const writeTenants = prepareTenants(database)
   const writeTasks = prepareTasks(database)
+  const writeQuestions = prepareQuestionWrites(database)
   const writeReceipts = prepareReceipts(database)
   const writeObligations = prepareObligations(database)
   const writeLanes = prepareLanes(database)
@@ -31,6 +33,7 @@ export function prepareWrite(database: Database): (changes: Changes, loaded: Loa
     writeTenants(changes.tenants.length > 0 ? changes.tenants : loaded.tenants, loaded.now)
     writeLanes(changes)
     writeTasks(changes)
+    writeQuestions(changes)
     writeReceipts(changes)
     writeObligations(changes)
     writePrincipals(changes)
@@ -39,7 +42,7 @@ export function prepareWrite(database: Database): (changes: Changes, loaded: Loa
 }
 
 function isUnchanged(changes: Changes, loaded: Loaded): boolean {
-  const { tenants, granted: _granted, hints: _hints, ...rows } = changes
+  const { tenants, granted: _granted, answered: _answered, hints: _hints, ...rows } = changes
   if (Object.values(rows).some((list) => list.length > 0)) return false
   return tenants.every((tenant) => loaded.tenants.some((before) => isSame(before, tenant)))
 }

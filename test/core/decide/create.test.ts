@@ -56,6 +56,7 @@ describe('create', () => {
       created_at: NOW,
       instance: 'asyncgate-1',
       input: '{"type":"render"}',
+      policy: null,
     })
     expect(receiptTypes(decision)).toEqual(['task.assigned'])
     expect(receiptOf(decision, 'task.assigned')).toMatchObject({

@@ -58,7 +58,8 @@ async function handle(worker: Caller, offer: OfferView): Promise<void> {
   if (dice < 0.1) return cancel(admin, task_id)
   if (dice < 0.15) return release(worker, held)
   if (dice < 0.3) return fail(worker, held, dice < 0.25)
-  if (dice < 0.5) await progress(worker, held)
+  if (dice < 0.45) return ask(worker, held, dice)
+  if (dice < 0.6) await progress(worker, held)
   await complete(worker, held, { fence })
 }
 
@@ -85,6 +86,26 @@ async function complete(worker: Caller, held: Held, result: Json): Promise<void>
     ({ receipt_id }) => [
       { verb: 'complete', task_id: held.task_id, receipt_id, result: JSON.stringify(result) },
     ],
+  )
+}
+
+/** Some are decided at once; others wait for whoever comes after this process. */
+async function ask(worker: Caller, held: Held, dice: number): Promise<void> {
+  const { task_id } = held
+  const asked = await call(
+    'ask',
+    () => gate.ask(worker, { ...held, kind: 'approval', request: { title: `under ${held.lease_id}` } }),
+    ({ receipt_id, n }) => [{ verb: 'ask', task_id, receipt_id, n }],
+  )
+  if (asked === undefined || dice > 0.42) return
+  const { n } = asked
+  await call(
+    'decide',
+    () =>
+      dice < 0.34
+        ? gate.deny(admin, { task_id, n, reason: 'no' })
+        : gate.approve(admin, { task_id, n, payload: { edited: n } }),
+    ({ receipt_id, state }) => [{ verb: 'decide', task_id, receipt_id, n, state }],
   )
 }
 

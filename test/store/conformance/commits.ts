@@ -72,8 +72,8 @@ export function describeCommits(subject: Subject): void {
   describe('a commit', () => {
     it('without any change leaves everything as it is', async () => {
       const { store, tenant } = subject
-      expect(await put(store, tenant, {})).toEqual({ specs: [] })
-      expect(await put(store, [], {})).toEqual({ specs: [] })
+      expect(await put(store, tenant, {})).toEqual({ specs: [], questions: [] })
+      expect(await put(store, [], {})).toEqual({ specs: [], questions: [] })
       await put(store, tenant, { tenants: [counters(subject.ref)] })
       await expectNothing(1)
     })

@@ -51,6 +51,21 @@ export function describeEntries(subject: Subject): void {
       expect(await names('a', 2)).toEqual(['b', 'c'])
     })
 
+    it('are found by many names at once', async () => {
+      const { store } = subject
+      const other = await store.tenant('other')
+      for (const name of ['red', 'green', ...WEIRD_TEXTS]) await store.entries.put(draft(name))
+      await store.entries.put({ ...draft('blue'), kind: 'mood' })
+      await store.entries.put({ ...draft('blue'), tenant: other.tenant })
+      const found = await store.entries.several(subject.tenant, 'colour', [
+        ...['red', 'blue', 'red', 'none'],
+        ...WEIRD_TEXTS,
+      ])
+      expect(found.map((entry) => entry.name).sort()).toEqual(['red', ...WEIRD_TEXTS].sort())
+      expect(found).toContainEqual({ ...draft('red'), version: 1 })
+      expect(await store.entries.several(subject.tenant, 'colour', [])).toEqual([])
+    })
+
     it('are due when their time has come, the earliest first', async () => {
       const { entries } = subject.store
       await entries.put(draft('late', '{}', 300))

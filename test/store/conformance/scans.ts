@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import { canonical } from '../../../src/core/json.ts'
 import type { DoneTask, OpenTask } from '../../../src/core/task.ts'
+import { STATUSES } from '../../../src/core/transitions.ts'
 import type { ScanPath, TaskLine } from '../../../src/store/reads.ts'
 import {
   ALICE,
@@ -8,6 +9,7 @@ import {
   done,
   leased,
   outcome,
+  parked,
   progress,
   put,
   queued,
@@ -17,8 +19,7 @@ import {
 } from '../../support/fixtures.ts'
 import type { Subject } from '../conformance.ts'
 
-const STATUSES = ['queued', 'leased', 'running', 'succeeded', 'failed', 'canceled'] as const
-const COUNT = 36
+const COUNT = 48
 
 export function describeScans(subject: Subject): void {
   describe('scans', () => {
@@ -53,6 +54,10 @@ export function describeScans(subject: Subject): void {
             break
           case 'running':
             open.push(running(name))
+            break
+          case 'pending_approval':
+          case 'input_required':
+            open.push(parked({ ...name, status: line.status }))
             break
           case 'succeeded':
             ended.push(done(name))
@@ -105,19 +110,21 @@ export function describeScans(subject: Subject): void {
       const { store, tenant } = subject
       await put(store, tenant, {
         finished: [done({ tenant, seq: 1 })],
-        updated: [leased({ tenant, seq: 6 })],
+        updated: [leased({ tenant, seq: 8 })],
       })
-      const all = await store.reads.scan(tenant, { by: 'all' }, 7, 10)
+      const all = await store.reads.scan(tenant, { by: 'all' }, 9, 10)
       expect(all.map((line) => [line.seq, line.status])).toEqual([
-        [6, 'leased'],
-        [5, 'canceled'],
-        [4, 'failed'],
-        [3, 'succeeded'],
+        [8, 'leased'],
+        [7, 'canceled'],
+        [6, 'failed'],
+        [5, 'succeeded'],
+        [4, 'input_required'],
+        [3, 'pending_approval'],
         [2, 'running'],
         [1, 'succeeded'],
       ])
-      const queuedOnes = await store.reads.scan(tenant, { by: 'status', status: 'queued' }, 13, 10)
-      expect(queuedOnes.map((line) => line.seq)).toEqual([12])
+      const queuedOnes = await store.reads.scan(tenant, { by: 'status', status: 'queued' }, 17, 10)
+      expect(queuedOnes.map((line) => line.seq)).toEqual([16])
     })
   })
 

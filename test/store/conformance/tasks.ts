@@ -112,7 +112,12 @@ export function describeTasks(subject: Subject): void {
       const asked = spec({ tenant, seq: task.seq })
       await put(store, tenant, { inserted: [task], specs: [asked] })
       expect((await look(store, tenant, refs(task))).tasks).toEqual([task])
-      expect(await store.reads.task(tenant, task.task_id)).toEqual({ task, spec: asked, progress: null })
+      expect(await store.reads.task(tenant, task.task_id)).toEqual({
+        task,
+        spec: asked,
+        progress: null,
+        questions: [],
+      })
     })
 
     it.each(OPEN)('an update turns a held task into any other: %s', async (_, make) => {
@@ -138,7 +143,12 @@ export function describeTasks(subject: Subject): void {
       const asked = spec({ tenant, seq: task.seq })
       await put(store, tenant, { finished: [task], specs: [asked] })
       expect((await look(store, tenant, refs(task))).tasks).toEqual([task])
-      expect(await store.reads.task(tenant, task.task_id)).toEqual({ task, spec: asked, progress: null })
+      expect(await store.reads.task(tenant, task.task_id)).toEqual({
+        task,
+        spec: asked,
+        progress: null,
+        questions: [],
+      })
     })
 
     it('a finished task is no longer among the open ones', async () => {

@@ -5,6 +5,7 @@ import { connectTo, end } from '../../../src/store/postgres/database.ts'
 import { inboxQueries, inboxReadsOn } from '../../../src/store/postgres/inbox.ts'
 import { loads } from '../../../src/store/postgres/load.ts'
 import { queries } from '../../../src/store/postgres/queries.ts'
+import { questionQueries, questionReadsOn } from '../../../src/store/postgres/questions.ts'
 import { findDue, readsOn } from '../../../src/store/postgres/reads.ts'
 import { openPostgresStore } from '../../../src/store/postgres/store.ts'
 import { writes } from '../../../src/store/postgres/write.ts'
@@ -18,7 +19,9 @@ import {
   leased,
   NO_CHANGES,
   outcome,
+  parked,
   progress,
+  question,
   queued,
   receipt,
   running,
@@ -33,10 +36,14 @@ const BATCH = 16
 const POOL = 1
 const LANES = 40
 
+const VERDICT = { state: 'approved', decided_by: ALICE, decided_at: 1, decided_seq: 1 } as const
+
 const laneOf = (seq: number) => POOL + 1 + (seq % LANES)
 
 const NAMES = new Map(
-  Object.entries({ ...loads, ...writes, ...queries, ...inboxQueries }).map(([name, text]) => [text, name]),
+  Object.entries({ ...loads, ...writes, ...queries, ...inboxQueries, ...questionQueries }).map(
+    ([name, text]) => [text, name],
+  ),
 )
 
 type Login = (url: string) => string | Promise<string>
@@ -131,10 +138,22 @@ async function live({ ref, writer }: Connections, seqs: readonly number[]): Prom
       receipts: receipts(2),
     },
   )
+  const questions = seqs.map((seq) => question({ tenant, seq: 5_000_000 + seq, task_id: uuid(seq) }))
+  await run({ tasks, questions: tasks }, { updated: seqs.map((seq) => parked(place(seq))), asked: questions })
+  await run(
+    { tasks, questions: tasks },
+    {
+      updated: seqs.map((seq) => running({ ...place(seq), question_count: 1 })),
+      decided: questions.map((asked) => ({ ...asked, ...VERDICT })),
+      answered: tasks,
+    },
+  )
   await run(
     { tasks },
     {
-      finished: seqs.map((seq) => done({ ...place(seq), outcome: outcome({ artifacts: null }) })),
+      finished: seqs.map((seq) =>
+        done({ ...place(seq), question_count: 1, outcome: outcome({ artifacts: null }) }),
+      ),
       closed: seqs.map((seq) => ({ tenant, principal: ALICE, seq, task_id: uuid(seq) })),
       receipts: receipts(3),
       filed: seqs.map((seq) => item(tenant, 3_000_000 + seq)),
@@ -160,7 +179,7 @@ async function live({ ref, writer }: Connections, seqs: readonly number[]): Prom
 
 /** Every kind of read, of some rows each. */
 async function readAll({ ref: { tenant }, pool }: Connections, seqs: readonly number[]): Promise<void> {
-  const reads = { ...readsOn(pool), ...inboxReadsOn(pool) }
+  const reads = { ...readsOn(pool), ...inboxReadsOn(pool), ...questionReadsOn(pool) }
   const newest = Number.MAX_SAFE_INTEGER
   const ids = seqs.map(uuid)
   await findDue(pool, BATCH, null)
@@ -189,6 +208,11 @@ async function readAll({ ref: { tenant }, pool }: Connections, seqs: readonly nu
     await reads.inbox(tenant, ALICE, which, 0, 'ascending', BATCH)
     await reads.inbox(tenant, ALICE, which, newest, 'descending', BATCH)
   }
+  await reads.openQuestions(tenant)
+  for (const which of ['all', 'open'] as const) {
+    await reads.questions(tenant, 'approval', which, 0, 'ascending', BATCH)
+    await reads.questions(tenant, 'approval', which, newest, 'descending', BATCH)
+  }
   await reads.itemsOfTasks(tenant, null, ids, ['task.assigned'], 1)
   await reads.inboxCounts(tenant, ALICE, 0, BATCH)
   await reads.obligations(tenant, ALICE, 0, BATCH)
@@ -208,6 +232,7 @@ async function store({ ref, writer }: Connections, seqs: readonly number[]): Pro
     receipts: seqs.map((seq) => receipt({ tenant, seq, to: ALICE, task_id: uuid(seq) })),
     opened: seqs.map((seq) => ({ tenant, principal: ALICE, seq, task_id: uuid(seq) })),
     filed: seqs.map((seq) => item(tenant, seq)),
+    asked: seqs.map((seq) => question({ tenant, seq, task_id: uuid(seq), ...VERDICT })),
   }
   await commit(writer, { ...NO_NEED, tenants: [tenant] }, () => changes, { now: undefined, encode: () => [] })
 }

@@ -2,7 +2,18 @@ import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openPostgresStore } from '../../../src/store/postgres/store.ts'
 import type { Store } from '../../../src/store/store.ts'
-import { ALICE, done, item, progress, put, queued, receipt, spec, uuid } from '../../support/fixtures.ts'
+import {
+  ALICE,
+  done,
+  item,
+  progress,
+  put,
+  question,
+  queued,
+  receipt,
+  spec,
+  uuid,
+} from '../../support/fixtures.ts'
 import { type FreshDatabase, freshDatabase, postgresUrl, restrictedRole } from '../../support/postgres.ts'
 
 describe.skipIf(!postgresUrl())('row-level security', () => {
@@ -59,6 +70,7 @@ describe.skipIf(!postgresUrl())('row-level security', () => {
         },
       ],
       filed: [item(tenant, 2)],
+      asked: [question({ tenant, seq: 1 })],
     })
 
   /** The tenants whose rows a session sees, by table. */
@@ -78,7 +90,7 @@ describe.skipIf(!postgresUrl())('row-level security', () => {
 
   it('binds every table of tenants, also their owner', async () => {
     expect(tables).toContain('tasks')
-    expect(tables).toHaveLength(13)
+    expect(tables).toHaveLength(14)
     const { rows } = await client.query(
       `SELECT relname FROM pg_class
        WHERE relname = ANY ($1) AND relkind = 'r' AND NOT (relrowsecurity AND relforcerowsecurity)`,

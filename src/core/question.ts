@@ -1,0 +1,61 @@
+import type { CanonicalJson } from './json.ts'
+import type { PrincipalKey } from './principal.ts'
+import type { ParkedStatus } from './transitions.ts'
+
+/** `approval`: a person says yes or no. `input`: the agent's side answers with data. */
+export const QUESTION_KINDS = ['approval', 'input'] as const
+export type QuestionKind = (typeof QUESTION_KINDS)[number]
+
+export const QUESTION_STATES = ['open', 'approved', 'denied', 'answered', 'expired', 'withdrawn'] as const
+export type QuestionState = (typeof QUESTION_STATES)[number]
+export type DecidedState = Exclude<QuestionState, 'open'>
+
+/** More in one task are a loop: each offer of the task carries the answers to all of them. */
+export const MAX_QUESTIONS = 100
+
+/** The status of a task that waits for a question of this kind. */
+export const PARKED_BY: Readonly<Record<QuestionKind, ParkedStatus>> = {
+  approval: 'pending_approval',
+  input: 'input_required',
+}
+
+/** What a task waits for. While it is open, the task holds no lease and no worker can claim it. */
+export interface Question {
+  readonly tenant: number
+  readonly task_id: string
+  /** 1, 2, 3, ... within the task. */
+  readonly n: number
+  readonly kind: QuestionKind
+  /** The seq of its question.asked receipt. */
+  readonly seq: number
+  /** The worker that asked; the gate itself if a rule did. */
+  readonly asked_by: PrincipalKey
+  readonly asked_at: number
+  /** The lease that ended with it; null if a rule asked. */
+  readonly lease_id: string | null
+  /** Null: it waits for as long as it takes. */
+  readonly expires_at: number | null
+  /** The task was to wait until then anyway; null if not. */
+  readonly not_before: number | null
+  readonly request: CanonicalJson
+  readonly state: QuestionState
+  readonly decided_by: PrincipalKey | null
+  readonly decided_at: number | null
+  /** The seq of its question.answered receipt. */
+  readonly decided_seq: number | null
+  readonly answer: CanonicalJson | null
+}
+
+/** What is asked, before it has a place in a task. */
+export interface Asked {
+  readonly kind: QuestionKind
+  readonly expires_in_ms: number | null
+  readonly request: CanonicalJson
+}
+
+/** What ends a question. */
+export interface Verdict {
+  readonly state: DecidedState
+  readonly by: PrincipalKey
+  readonly answer: CanonicalJson | null
+}

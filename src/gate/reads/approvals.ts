@@ -1,0 +1,160 @@
+import { z } from 'zod'
+import { parseCanonical } from '../../core/json.ts'
+import { checkReader, checkRole, may } from '../../core/policy.ts'
+import { type Caller, parsePrincipalKey, principalKey } from '../../core/principal.ts'
+import { QUESTION_KINDS, QUESTION_STATES, type Question } from '../../core/question.ts'
+import { isoTime } from '../../core/time.ts'
+import type { TaskRecord } from '../../store/reads.ts'
+import type { Engine } from '../engine.ts'
+import { json, parse, taskId, text } from '../input.ts'
+import { partsOf, payloadOf, principalOrNull } from '../question-view.ts'
+import { principalShape, statusShape } from '../shapes.ts'
+import { questionOf } from '../verbs/answer.ts'
+import { inputOf, isoOrNull } from '../view.ts'
+import { readTask } from './get-task.ts'
+import { pageLimit } from './paging.ts'
+
+export const listApprovalsInput = z.strictObject({
+  state: z.enum([...QUESTION_STATES, 'all']).default('open'),
+  type: text(255).optional().meta({ description: 'Only of tasks of this type' }),
+  limit: pageLimit,
+  cursor: text(512).optional(),
+})
+
+export const getApprovalInput = z.strictObject({
+  task_id: taskId,
+  n: z.int().min(1).optional().meta({ description: 'Which question of the task; the newest if absent' }),
+})
+
+const time = z.iso.datetime()
+
+const differencesShape = z.array(
+  z.object({ path: z.string(), before: json.optional(), after: json.optional() }),
+)
+
+export const approvalShape = z.object({
+  task_id: z.string(),
+  n: z.int(),
+  kind: z.enum(QUESTION_KINDS),
+  state: z.enum(QUESTION_STATES),
+  request: json.meta({ description: 'title, show, reason, rule_id' }),
+  asked_by: principalShape,
+  asked_at: time,
+  expires_at: time.nullable(),
+  decided_by: principalShape.nullable(),
+  decided_at: time.nullable(),
+  answer: json.meta({ description: 'comment, payload of an approval; reason of a denial' }),
+  diff: differencesShape.optional().meta({ description: 'What the approver changed in the payload' }),
+  task: z.object({
+    type: z.string(),
+    summary: z.string().nullable(),
+    payload: json,
+    owner: principalShape,
+    principal_ai: z.string(),
+    session_id: z.string().nullable(),
+    created_at: time,
+    status: statusShape,
+    policy: json,
+  }),
+})
+
+export type ApprovalView = z.output<typeof approvalShape>
+
+export interface ApprovalPage {
+  readonly approvals: readonly ApprovalView[]
+  /** Null at the end. A page may hold fewer than `limit` and still go on. */
+  readonly next_cursor: string | null
+}
+
+/** Questions that one call looks at. */
+const MAX_SCANNED = 2000
+const PAGE = 200
+
+/** Open ones as they wait, longest first; others newest first. Approvers see all, agents those of their own tasks. */
+export async function listApprovals(engine: Engine, caller: Caller, input: unknown): Promise<ApprovalPage> {
+  const seesAll = may(caller, 'approve')
+  if (!seesAll) checkRole(caller, 'list')
+  const { limit, cursor, state, type } = parse(listApprovalsInput, input)
+  const { tenant } = await engine.tenant(caller.tenant)
+  const self = principalKey(caller.principal)
+  const fits = ({ task, spec }: TaskRecord) =>
+    (type === undefined || spec.type === type) &&
+    (seesAll || task.owner === self || self === `agent:${task.principal_ai}`)
+  const isOpen = state === 'open'
+  const scope = { tenant, query: { list: 'approvals', state, type, self: seesAll ? null : self } }
+  const start = isOpen ? 0 : Number.MAX_SAFE_INTEGER
+  let from = cursor === undefined ? start : await engine.cursors.read(scope, cursor)
+  const approvals: ApprovalView[] = []
+  for (let scanned = 0; scanned < MAX_SCANNED; scanned += PAGE) {
+    const page = await engine.reading(() =>
+      isOpen
+        ? engine.store.reads.questions(tenant, 'approval', 'open', from, 'ascending', PAGE)
+        : engine.store.reads.questions(tenant, 'approval', 'all', from, 'descending', PAGE),
+    )
+    const wanted = page.filter((question) => state === 'all' || question.state === state)
+    const records = await recordsOf(engine, tenant, wanted)
+    for (const question of wanted) {
+      const record = records.get(question.task_id)
+      if (record === undefined || !fits(record)) continue
+      if (approvals.length === limit) {
+        return { approvals, next_cursor: await engine.cursors.write(scope, from) }
+      }
+      approvals.push(approvalView(record, question))
+      from = question.seq
+    }
+    if (page.length < PAGE) return { approvals, next_cursor: null }
+    from = page.at(-1)?.seq ?? from
+  }
+  return { approvals, next_cursor: await engine.cursors.write(scope, from) }
+}
+
+/** For who may decide on it, and for who may see its task. */
+export async function getApproval(engine: Engine, caller: Caller, input: unknown): Promise<ApprovalView> {
+  const seesAll = may(caller, 'approve')
+  if (!seesAll) checkRole(caller, 'read')
+  const { task_id, n } = parse(getApprovalInput, input)
+  const record = await readTask(engine, await engine.tenant(caller.tenant), task_id)
+  if (!seesAll) checkReader(record.task, caller)
+  return approvalView(record, questionOf(record, n))
+}
+
+async function recordsOf(
+  engine: Engine,
+  tenant: number,
+  questions: readonly Question[],
+): Promise<Map<string, TaskRecord>> {
+  if (questions.length === 0) return new Map()
+  const ids = [...new Set(questions.map((question) => question.task_id))]
+  const records = await engine.reading(() => engine.store.reads.tasks(tenant, ids))
+  return new Map(records.map((record) => [record.task.task_id, record]))
+}
+
+function approvalView({ task, spec, questions }: TaskRecord, question: Question): ApprovalView {
+  const input = inputOf(spec.input)
+  const { diff, ...answer } = partsOf(question)
+  return {
+    task_id: task.task_id,
+    n: question.n,
+    kind: question.kind,
+    state: question.state,
+    request: parseCanonical(question.request),
+    asked_by: parsePrincipalKey(question.asked_by),
+    asked_at: isoTime(question.asked_at),
+    expires_at: isoOrNull(question.expires_at),
+    decided_by: principalOrNull(question.decided_by),
+    decided_at: isoOrNull(question.decided_at),
+    answer: question.answer === null ? null : answer,
+    ...(diff !== undefined && { diff: differencesShape.parse(diff) }),
+    task: {
+      type: spec.type,
+      summary: input.summary ?? null,
+      payload: payloadOf(input, questions),
+      owner: parsePrincipalKey(task.owner),
+      principal_ai: task.principal_ai,
+      session_id: spec.session_id,
+      created_at: isoTime(spec.created_at),
+      status: task.status,
+      policy: spec.policy === null ? null : parseCanonical(spec.policy),
+    },
+  }
+}

@@ -1,0 +1,174 @@
+import { z } from 'zod'
+import type { Answer } from '../../core/command.ts'
+import { diffOf } from '../../core/diff.ts'
+import { Fault, invalid } from '../../core/errors.ts'
+import { type CanonicalJson, canonical, canonicalWithin, type Json } from '../../core/json.ts'
+import { checkApprover, checkRole } from '../../core/policy.ts'
+import { type Caller, GATE, type Principal, parsePrincipalKey, principalKey } from '../../core/principal.ts'
+import type { DecidedState, Question } from '../../core/question.ts'
+import { isoTime } from '../../core/time.ts'
+import type { Status } from '../../core/transitions.ts'
+import type { TaskRecord } from '../../store/reads.ts'
+import type { TenantRef } from '../../store/store.ts'
+import { checkContent } from '../answer-content.ts'
+import { editedPayload } from '../edited-payload.ts'
+import type { Engine } from '../engine.ts'
+import { json, parse, taskId, text } from '../input.ts'
+import { payloadOf } from '../question-view.ts'
+import { readTask } from '../reads/get-task.ts'
+import { rememberApproval } from '../remembered-approval.ts'
+import { inputOf } from '../view.ts'
+
+const n = z.int().min(1).optional().meta({
+  description: 'Which question of the task; the newest if absent. Name the one you have seen.',
+})
+
+export const approveInput = z.strictObject({
+  task_id: taskId,
+  n,
+  comment: text(2000).optional(),
+  payload: json.optional().meta({ description: 'The payload to be used instead of the one that was asked' }),
+  remember_until: z.iso
+    .datetime({ offset: true })
+    .optional()
+    .meta({ description: 'Until then the same agent need not ask again for the same type or tool' }),
+})
+
+export const denyInput = z.strictObject({ task_id: taskId, n, reason: text(2000) })
+
+export const answerInput = z.strictObject({
+  task_id: taskId,
+  n,
+  content: json.meta({
+    description: 'What was asked for; it must fit the schema of the request, if there is one',
+  }),
+})
+
+export interface DecisionAnswer {
+  readonly ok: true
+  readonly task_id: string
+  readonly n: number
+  readonly state: DecidedState
+  /** Of the task. */
+  readonly status: Status
+  readonly decided_by: Principal
+  readonly decided_at: string
+  readonly receipt_id: string
+  /** The rule that remembers it. */
+  readonly rule_id?: string
+}
+
+export async function approve(engine: Engine, caller: Caller, input: unknown): Promise<DecisionAnswer> {
+  checkRole(caller, 'approve')
+  const { task_id, n, comment, payload, remember_until } = parse(approveInput, input)
+  const until = remember_until === undefined ? undefined : futureTime(remember_until)
+  const { tenant, record, question } = await find(engine, caller, task_id, n)
+  checkApprover(record.task, question, principalKey(caller.principal))
+  if (until !== undefined && question.asked_by !== GATE) {
+    throw invalid('remember_until', 'is for what a rule asks about; this was asked by a worker')
+  }
+  const edit = payload === undefined ? {} : await editOf(engine, tenant, record, question, payload)
+  const answer = canonical({ comment, ...edit })
+  const decided = await submit(engine, caller, tenant, question, {
+    decision: 'approve',
+    reason: null,
+    answer,
+  })
+  if (until === undefined) return decided
+  const rule_id = await rememberApproval(engine, caller, tenant, record, question, { until, comment })
+  return { ...decided, rule_id }
+}
+
+export async function deny(engine: Engine, caller: Caller, input: unknown): Promise<DecisionAnswer> {
+  checkRole(caller, 'approve')
+  const { task_id, n, reason } = parse(denyInput, input)
+  const { tenant, question } = await find(engine, caller, task_id, n)
+  const answer = canonical({ reason })
+  return submit(engine, caller, tenant, question, { decision: 'deny', reason, answer })
+}
+
+const MAX_CONTENT_BYTES = 64 * 1024
+
+export async function answerQuestion(
+  engine: Engine,
+  caller: Caller,
+  input: unknown,
+): Promise<DecisionAnswer> {
+  checkRole(caller, 'answer')
+  const { task_id, n, content } = parse(answerInput, input)
+  const answer = canonicalWithin({ content }, 'content', MAX_CONTENT_BYTES)
+  const { tenant, question } = await find(engine, caller, task_id, n)
+  await checkContent(question, content)
+  return submit(engine, caller, tenant, question, { decision: 'answer', reason: null, answer })
+}
+
+interface Found {
+  readonly tenant: TenantRef
+  readonly record: TaskRecord
+  readonly question: Question
+}
+
+async function find(engine: Engine, caller: Caller, task_id: string, n: number | undefined): Promise<Found> {
+  const tenant = await engine.tenant(caller.tenant)
+  const record = await readTask(engine, tenant, task_id)
+  return { tenant, record, question: questionOf(record, n) }
+}
+
+/** That one, or the newest. */
+export function questionOf({ task, questions }: TaskRecord, n: number = task.question_count): Question {
+  const question = questions.find((each) => each.n === n)
+  if (question === undefined) throw new Fault('QUESTION_NOT_FOUND', { task_id: task.task_id, n })
+  return question
+}
+
+/** What the answer keeps of a payload that was changed. Compared with what the task had before this question. */
+async function editOf(
+  engine: Engine,
+  tenant: TenantRef,
+  record: TaskRecord,
+  question: Question,
+  payload: Json,
+): Promise<{ payload?: Json; diff?: Json }> {
+  const earlier = record.questions.filter(({ n }) => n < question.n)
+  const before = payloadOf(inputOf(record.spec.input), earlier)
+  const after = await editedPayload(engine, tenant, record, before, payload)
+  const diff = diffOf(before, after)
+  return diff.length === 0 ? {} : { payload: after, diff: diff.map((difference) => ({ ...difference })) }
+}
+
+async function submit(
+  engine: Engine,
+  caller: Caller,
+  tenant: TenantRef,
+  question: Question,
+  decision: Pick<Answer, 'decision' | 'reason'> & { readonly answer: CanonicalJson },
+): Promise<DecisionAnswer> {
+  const { task_id, n } = question
+  const { state, status, decided_by, decided_at, seq } = await engine.submit({
+    verb: 'answer',
+    tenant: tenant.tenant,
+    task_id,
+    n,
+    by: principalKey(caller.principal),
+    role: caller.role,
+    decision: decision.decision,
+    reason: decision.reason,
+    answer: decision.answer,
+  })
+  return {
+    ok: true,
+    task_id,
+    n,
+    state,
+    status,
+    decided_by: parsePrincipalKey(decided_by),
+    decided_at: isoTime(decided_at),
+    receipt_id: engine.receiptId(tenant, seq),
+  }
+}
+
+function futureTime(text: string): number {
+  const time = Date.parse(text)
+  if (!(time > Date.now())) throw invalid('remember_until', 'is not a time in the future')
+  return time
+}

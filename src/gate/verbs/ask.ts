@@ -1,0 +1,96 @@
+import { z } from 'zod'
+import { invalid } from '../../core/errors.ts'
+import { type CanonicalJson, canonical, canonicalWithin } from '../../core/json.ts'
+import type { Caller } from '../../core/principal.ts'
+import { QUESTION_KINDS, type QuestionKind } from '../../core/question.ts'
+import type { Status } from '../../core/transitions.ts'
+import type { Engine } from '../engine.ts'
+import { json, jsonObject, leaseFields, ONE_YEAR, parse, seconds, text } from '../input.ts'
+import { leaseCall } from '../lease-call.ts'
+import { keptOf, mayRedact } from '../policy-results.ts'
+import { checkSchema } from '../task-types-schema.ts'
+import { isoOrNull } from '../view.ts'
+
+const MAX_REQUEST_BYTES = 64 * 1024
+
+const request = z.strictObject({
+  title: text(500).optional().meta({ description: 'approval: what is to be approved, in a line' }),
+  show: json.optional().meta({ description: 'approval: what the person should see before deciding' }),
+  reason: text(2000).optional().meta({ description: 'approval: why it is asked' }),
+  rule_id: text(255).optional().meta({ description: 'approval: the rule that asks for it' }),
+  message: text(4000).optional().meta({ description: 'input: what is needed, in words' }),
+  schema: jsonObject.optional().meta({ description: 'input: JSON Schema 2020-12 that the answer must fit' }),
+})
+
+export const askInput = z.strictObject({
+  ...leaseFields,
+  kind: z.enum(QUESTION_KINDS),
+  request,
+  expires_in_seconds: seconds(ONE_YEAR, 1).optional(),
+})
+
+type AskInput = z.output<typeof askInput>
+
+export interface AskAnswer {
+  readonly ok: true
+  readonly task_id: string
+  readonly n: number
+  readonly status: Status
+  readonly expires_at: string | null
+  readonly receipt_id: string
+}
+
+/** The worker stops here and lets the task go; whoever claims it once it is answered begins anew, with the answer. */
+export async function ask(engine: Engine, caller: Caller, input: unknown): Promise<AskAnswer> {
+  const asked = parse(askInput, input)
+  const lease = await leaseCall(engine, caller, asked)
+  const { expires_in_seconds } = asked
+  const question = {
+    kind: asked.kind,
+    expires_in_ms: expires_in_seconds === undefined ? null : expires_in_seconds * 1000,
+    request: await checkedRequest(asked.kind, await keptRequest(engine, caller, asked)),
+  }
+  const { n, status, expires_at, seq } = await engine.submit({ verb: 'ask', question, ...lease })
+  const tenant = await engine.tenant(caller.tenant)
+  return {
+    ok: true,
+    task_id: lease.task_id,
+    n,
+    status,
+    expires_at: isoOrNull(expires_at),
+    receipt_id: engine.receiptId(tenant, seq),
+  }
+}
+
+/** Without what rules take out of what workers say. */
+async function keptRequest(engine: Engine, caller: Caller, asked: AskInput): Promise<AskInput['request']> {
+  const tenant = await engine.tenant(caller.tenant)
+  if (!mayRedact(engine, tenant.tenant)) return asked.request
+  canonical(asked.request, 'request')
+  const { text, json: any } = await keptOf(engine, tenant, asked.task_id)
+  const { title, show, reason, message } = asked.request
+  return {
+    ...asked.request,
+    ...(title !== undefined && { title: text(title) }),
+    ...(show !== undefined && { show: any(show) }),
+    ...(reason !== undefined && { reason: text(reason) }),
+    ...(message !== undefined && { message: text(message) }),
+  }
+}
+
+const FIELDS = {
+  approval: ['title', 'show', 'reason', 'rule_id'],
+  input: ['message', 'schema'],
+} as const satisfies Record<QuestionKind, readonly (keyof z.output<typeof request>)[]>
+
+async function checkedRequest(kind: QuestionKind, asked: z.output<typeof request>): Promise<CanonicalJson> {
+  const allowed: readonly string[] = FIELDS[kind]
+  const [needed] = FIELDS[kind]
+  for (const [name, value] of Object.entries(asked)) {
+    if (value === undefined || allowed.includes(name)) continue
+    throw invalid(`request.${name}`, `is not part of a request for ${kind}`)
+  }
+  if (asked[needed] === undefined) throw invalid(`request.${needed}`, 'is required')
+  if (asked.schema !== undefined) await checkSchema(asked.schema, 'request.schema')
+  return canonicalWithin(asked, 'request', MAX_REQUEST_BYTES)
+}

@@ -1,0 +1,92 @@
+import type { Question, QuestionKind } from '../../core/question.ts'
+import type { QuestionReads } from '../reads.ts'
+import type { Changes } from '../store.ts'
+import type { Database } from './database.ts'
+import { attemptAvailable } from './failure.ts'
+
+const COLUMNS = [
+  'tenant',
+  'task_id',
+  'n',
+  'kind',
+  'seq',
+  'asked_by',
+  'asked_at',
+  'lease_id',
+  'expires_at',
+  'not_before',
+  'request',
+  'state',
+  'decided_by',
+  'decided_at',
+  'decided_seq',
+  'answer',
+] as const satisfies readonly (keyof Question)[]
+
+export const OF_TASK = `SELECT ${COLUMNS} FROM questions WHERE task_id = ? AND tenant = ? ORDER BY n`
+
+const pages = (index: string, condition: string) => ({
+  ascending: `SELECT ${COLUMNS} FROM questions INDEXED BY ${index}
+    WHERE tenant = ? AND kind = ? AND seq > ? ${condition} ORDER BY seq LIMIT ?`,
+  descending: `SELECT ${COLUMNS} FROM questions INDEXED BY ${index}
+    WHERE tenant = ? AND kind = ? AND seq < ? ${condition} ORDER BY seq DESC LIMIT ?`,
+})
+
+// The condition of the partial index stands here word for word: otherwise SQLite does not use it.
+export const PAGES = {
+  all: pages('questions_all', ''),
+  open: pages('questions_open', "AND state = 'open'"),
+} as const
+
+export const OPEN = `SELECT count(*) FILTER (WHERE kind = 'approval') AS approval,
+    count(*) FILTER (WHERE kind = 'input') AS input
+  FROM questions INDEXED BY questions_open WHERE tenant = ? AND state = 'open'`
+
+export function prepareQuestionLookup(database: Database): (tenant: number, taskId: string) => Question[] {
+  const select = database.prepare(OF_TASK)
+  return (tenant, taskId) => select.all(taskId, tenant) as Question[]
+}
+
+export function prepareQuestionReads(database: Database): QuestionReads {
+  const page = {
+    all: {
+      ascending: database.prepare(PAGES.all.ascending),
+      descending: database.prepare(PAGES.all.descending),
+    },
+    open: {
+      ascending: database.prepare(PAGES.open.ascending),
+      descending: database.prepare(PAGES.open.descending),
+    },
+  }
+  const open = database.prepare(OPEN)
+  return {
+    openQuestions: async (tenant) => attemptAvailable(() => open.get(tenant) as Record<QuestionKind, number>),
+    questions: async (tenant, kind, which, from, order, limit) =>
+      attemptAvailable(() => page[which][order].all(tenant, kind, from, limit) as Question[]),
+  }
+}
+
+export function prepareQuestionWrites(database: Database): (changes: Changes) => void {
+  const insert = database.prepare(`INSERT INTO questions (${COLUMNS}) VALUES (${COLUMNS.map(() => '?')})`)
+  const decide = database.prepare(
+    `UPDATE questions SET state = ?, decided_by = ?, decided_at = ?, decided_seq = ?, answer = ?
+     WHERE task_id = ? AND tenant = ? AND n = ? AND state = 'open'`,
+  )
+  return (changes) => {
+    for (const question of changes.asked) insert.run(...COLUMNS.map((column) => question[column]))
+    for (const { tenant, task_id, n, ...question } of changes.decided) {
+      const { state, decided_by, decided_at, decided_seq, answer } = question
+      const { changes: found } = decide.run(
+        state,
+        decided_by,
+        decided_at,
+        decided_seq,
+        answer,
+        task_id,
+        tenant,
+        n,
+      )
+      if (Number(found) !== 1) throw new Error(`a question to be decided is not open (${task_id}, ${n})`)
+    }
+  }
+}
