@@ -1,0 +1,53 @@
+import type { Json } from '../core/json.ts'
+import type { PrincipalKey } from '../core/principal.ts'
+import type { TenantRef } from '../store/store.ts'
+import type { Engine } from './engine.ts'
+import type { PolicyContext } from './policies.ts'
+import { TOOL_CALL } from './tool-calls.ts'
+
+/** What somebody wants to have done, as far as rules care. */
+export interface Asking {
+  readonly type: string
+  readonly payload: Json | undefined
+  readonly payload_pointer: string | undefined
+  readonly session_id: string | null
+  readonly principal_ai: string
+  readonly principal: PrincipalKey
+}
+
+export function policyContext(engine: Engine, tenant: TenantRef, asking: Asking): PolicyContext {
+  const { type, payload, payload_pointer, session_id, principal_ai, principal } = asking
+  const who = { agent: principal_ai, principal, tenant: tenant.name, session: session_id }
+  if (type !== TOOL_CALL) {
+    const elsewhere = payload_pointer !== undefined
+    return { type, tool: null, upstream: null, category: null, ...who, args: payload ?? {}, elsewhere }
+  }
+  // One that cannot be read is still a call, and is refused as such.
+  const upstream = textOf(payload, 'upstream')
+  const tool = textOf(payload, 'tool')
+  const category = categoryOf(engine, tenant.tenant, upstream, tool)
+  return { type, tool, upstream, category, ...who, args: argumentsOf(payload) }
+}
+
+/** The arguments of a call of a tool. */
+export function argumentsOf(payload: Json | undefined): Json {
+  return memberOf(payload, 'arguments') ?? {}
+}
+
+export function categoryOf(engine: Engine, tenant: number, upstream: string, tool: string): string | null {
+  const { upstreams } = engine
+  if (upstreams === undefined || upstreams.tenant !== tenant) return null
+  const found = upstreams.tools().find((each) => each.tool === tool && each.upstream === upstream)
+  return found?.category ?? null
+}
+
+function textOf(payload: Json | undefined, name: string): string {
+  const value = memberOf(payload, name)
+  return typeof value === 'string' ? value : ''
+}
+
+function memberOf(value: Json | undefined, name: string): Json | undefined {
+  if (typeof value !== 'object' || value === null || !Object.hasOwn(value, name)) return undefined
+  const member: Json | undefined = Reflect.get(value, name)
+  return member
+}

@@ -1,0 +1,175 @@
+import { Fault, invalid } from '../core/errors.ts'
+import { canonical } from '../core/json.ts'
+import { checkRole } from '../core/policy.ts'
+import { type Caller, isPrincipalKind, type PrincipalKey, principalKey } from '../core/principal.ts'
+import { principalOf, type RuleDraft, ruleOf } from '../policy/rule.ts'
+import type { RuleBook } from '../policy/rule-book.ts'
+import type { TenantRef } from '../store/store.ts'
+import type { Engine } from './engine.ts'
+import { parse, withoutNulls } from './input.ts'
+import type { PolicyContext } from './policies.ts'
+import { categoryOf } from './policy-context.ts'
+import { copyOf, type PolicyCopy } from './policy-copy.ts'
+import {
+  checkRule,
+  listPatternsInput,
+  listPoliciesInput,
+  type PatternView,
+  type PolicyView,
+  patternInput,
+  policyInput,
+  putPolicyInput,
+  readPattern,
+  type Tested,
+  testPolicyInput,
+} from './policy-shape.ts'
+import { TOOL_CALL } from './tool-calls.ts'
+
+/** In the order in which they are asked. */
+export async function listPolicies(
+  engine: Engine,
+  caller: Caller,
+  input: unknown,
+): Promise<{
+  readonly policies: readonly PolicyView[]
+  readonly defaults: { plain: string; upstream: string }
+}> {
+  checkRole(caller, 'manage')
+  parse(listPoliciesInput, input)
+  const { rules, book } = await copyFor(engine, caller)
+  const policies = book.rules.flatMap(({ id }) => rules.get(id)?.view ?? [])
+  return { policies, defaults: { ...engine.policies.parts.defaults } }
+}
+
+export async function getPolicy(engine: Engine, caller: Caller, input: unknown): Promise<PolicyView> {
+  checkRole(caller, 'manage')
+  const { id } = parse(policyInput, input)
+  const found = (await copyFor(engine, caller)).rules.get(id)
+  if (found === undefined) throw new Fault('POLICY_NOT_FOUND', { id })
+  return found.view
+}
+
+export async function putPolicy(engine: Engine, caller: Caller, input: unknown): Promise<PolicyView> {
+  checkRole(caller, 'manage')
+  const draft = ruleOf(parse(putPolicyInput, withoutNulls(input)))
+  const { tenant } = await engine.tenant(caller.tenant)
+  return engine.policies.putRule(tenant, draft, principalKey(caller.principal))
+}
+
+export async function removePolicy(engine: Engine, caller: Caller, input: unknown) {
+  checkRole(caller, 'manage')
+  const { id } = parse(policyInput, input)
+  const { tenant } = await engine.tenant(caller.tenant)
+  return { id, removed: await engine.policies.removeRule(tenant, id, principalKey(caller.principal)) }
+}
+
+/** What the rules would say, without anything being done. */
+export async function testPolicy(engine: Engine, caller: Caller, input: unknown): Promise<Tested> {
+  checkRole(caller, 'manage')
+  const { context: asked, rules } = parse(testPolicyInput, withPlainRules(input))
+  canonical(asked.args ?? {}, 'context.args')
+  const tenant = await engine.tenant(caller.tenant)
+  const copy = await engine.policies.copy(tenant.tenant)
+  const book = rules === undefined ? copy.book : await bookOf(engine, copy, rules.map(ruleOf))
+  const context = contextOf(engine, tenant, caller, asked)
+  const { ruling, considered } = book.explain(context)
+  const { value, fields } = ruling.redactArgs(context.args)
+  return {
+    action: ruling.action,
+    rule_id: ruling.rule_id,
+    reason: ruling.reason,
+    args: value,
+    redacted_fields: fields,
+    redacts_result: book.redactsResultOf(context),
+    considered,
+  }
+}
+
+export async function listPatterns(
+  engine: Engine,
+  caller: Caller,
+  input: unknown,
+): Promise<{ readonly patterns: readonly PatternView[] }> {
+  checkRole(caller, 'manage')
+  parse(listPatternsInput, input)
+  const { patterns } = await copyFor(engine, caller)
+  return { patterns: [...patterns.values()].map(({ view }) => view) }
+}
+
+export async function putPattern(engine: Engine, caller: Caller, input: unknown): Promise<PatternView> {
+  checkRole(caller, 'manage')
+  const draft = await readPattern(input)
+  const { tenant } = await engine.tenant(caller.tenant)
+  return engine.policies.putPattern(tenant, draft, principalKey(caller.principal))
+}
+
+export async function removePattern(engine: Engine, caller: Caller, input: unknown) {
+  checkRole(caller, 'manage')
+  const { name } = parse(patternInput, input)
+  const { tenant } = await engine.tenant(caller.tenant)
+  return { name, removed: await engine.policies.removePattern(tenant, name, principalKey(caller.principal)) }
+}
+
+async function copyFor(engine: Engine, caller: Caller): Promise<PolicyCopy> {
+  const { tenant } = await engine.tenant(caller.tenant)
+  return engine.policies.copy(tenant)
+}
+
+/** These rules with the patterns that there are. */
+async function bookOf(
+  engine: Engine,
+  { patterns }: PolicyCopy,
+  rules: readonly RuleDraft[],
+): Promise<RuleBook> {
+  for (const [i, rule] of rules.entries()) {
+    if (rules.findIndex(({ id }) => id === rule.id) !== i) throw invalid(`rules.${i}.id`, 'is there twice')
+    checkRule(rule, (name) => patterns.has(name), `rules.${i}.`)
+  }
+  const own = [...patterns.values()].map(({ view }) => view).filter(({ source }) => source !== 'built_in')
+  const { book } = await copyOf(
+    { ...engine.policies.parts, fixed: { rules, patterns: own } },
+    [],
+    [],
+    undefined,
+  )
+  return book
+}
+
+/** In rules to be tried, too, null is the same as absent. */
+function withPlainRules(input: unknown): unknown {
+  if (typeof input !== 'object' || input === null || !('rules' in input)) return input
+  return { ...input, rules: Array.isArray(input.rules) ? input.rules.map(withoutNulls) : input.rules }
+}
+
+type Asked = ReturnType<typeof testPolicyInput.parse>['context']
+
+function contextOf(engine: Engine, tenant: TenantRef, caller: Caller, asked: Asked): PolicyContext {
+  const { upstream, tool, principal, agent, session, args } = asked
+  const isCall = tool !== undefined || upstream !== undefined
+  const type = asked.type ?? (isCall ? TOOL_CALL : undefined)
+  if (type === undefined) throw invalid('context.type', 'is required, unless a tool is given')
+  if (isCall && type !== TOOL_CALL) throw invalid('context.type', `is ${TOOL_CALL} for a tool of an upstream`)
+  const who = principal === undefined ? principalKey(caller.principal) : principalFrom(principal)
+  const called =
+    type === TOOL_CALL ? { upstream: upstream ?? '', tool: tool ?? '' } : { upstream: null, tool: null }
+  const known = called.tool === null ? null : categoryOf(engine, tenant.tenant, called.upstream, called.tool)
+  return {
+    type,
+    ...called,
+    category: asked.category ?? known,
+    agent: agent ?? who.slice(who.indexOf(':') + 1),
+    principal: who,
+    tenant: tenant.name,
+    session: session ?? null,
+    args: args ?? {},
+  }
+}
+
+function principalFrom(text: string): PrincipalKey {
+  const whole = principalOf(text)
+  const colon = whole.indexOf(':')
+  const [kind, id] = [whole.slice(0, colon), whole.slice(colon + 1)]
+  if (!isPrincipalKind(kind) || id === '')
+    throw invalid('context.principal', 'is not kind:id or the id of an agent')
+  return `${kind}:${id}`
+}

@@ -1,0 +1,119 @@
+import { type Condition, type ConditionData, compileCondition, failureOf } from './condition.ts'
+import { glob } from './glob.ts'
+import { type Path, parsePath } from './path.ts'
+import { principalOf, type RuleDraft, type Scope } from './rule.ts'
+import type { PolicyContext } from './ruling.ts'
+
+/** Whether a rule applies: `failed` says why that cannot be told. */
+export type Verdict =
+  | { readonly is: 'applies' }
+  | { readonly is: 'not'; readonly why: string }
+  | { readonly is: 'failed'; readonly why: string }
+
+const APPLIES: Verdict = { is: 'applies' }
+
+type Part = keyof Scope
+const PARTS: readonly Part[] = ['upstream', 'tool', 'category', 'type', 'principal']
+
+interface Matcher {
+  readonly part: Part
+  readonly wanted: string
+  fits(text: string): boolean
+}
+
+/** A rule that is ready to be asked. */
+export class CompiledRule {
+  readonly draft: RuleDraft
+  readonly paths: readonly Path[]
+  readonly expiresAt: number
+  readonly #matchers: readonly Matcher[]
+  readonly #condition: Condition | undefined
+  /** Why its condition cannot be evaluated at all. */
+  readonly #failure: string | undefined
+
+  /** Throws if the rule cannot be compiled and `mustWork`; otherwise it becomes one that fails. */
+  constructor(draft: RuleDraft, mustWork = false) {
+    this.draft = draft
+    this.expiresAt = draft.expires_at === null ? Infinity : Date.parse(draft.expires_at)
+    this.#matchers = PARTS.flatMap((part) => matcherOf(part, draft.scope[part]))
+    let paths: readonly Path[] = []
+    try {
+      paths = draft.redact?.paths.map(parsePath) ?? []
+      this.#condition = draft.condition === null ? undefined : compileCondition(draft.condition)
+    } catch (error) {
+      if (mustWork) throw error
+      this.#failure = failureOf(error)
+    }
+    this.paths = paths
+  }
+
+  /** Whether it cannot tell what to take out. */
+  get isBroken(): boolean {
+    return this.paths.length !== (this.draft.redact?.paths.length ?? 0)
+  }
+
+  get id(): string {
+    return this.draft.id
+  }
+
+  /** Whether it takes something out of results. */
+  get redactsResults(): boolean {
+    return this.draft.redact !== null && this.draft.redact.targets !== 'args'
+  }
+
+  get redactsArgs(): boolean {
+    return this.draft.redact !== null && this.draft.redact.targets !== 'result'
+  }
+
+  /** Whether it says what it is for, and not only for whom. */
+  get namesWhat(): boolean {
+    return this.#matchers.some(({ part }) => part !== 'principal')
+  }
+
+  isLive(now: number): boolean {
+    return this.draft.enabled && now < this.expiresAt
+  }
+
+  /** Whether it could apply to a task that is no call of a tool. */
+  get concernsPlainTypes(): boolean {
+    const { tool, upstream, category } = this.draft.scope
+    return tool === undefined && upstream === undefined && category === undefined
+  }
+
+  verdict(context: PolicyContext): Verdict {
+    for (const { part, wanted, fits } of this.#matchers) {
+      const actual = context[part]
+      if (actual === null || !fits(actual)) {
+        return { is: 'not', why: `its ${part} is ${wanted}, not ${actual ?? 'set here'}` }
+      }
+    }
+    return this.#failure === undefined ? this.#conditionVerdict(context) : failed(this.#failure)
+  }
+
+  #conditionVerdict(context: PolicyContext): Verdict {
+    const condition = this.#condition
+    if (condition === undefined) return APPLIES
+    if (condition.usesArgs && context.elsewhere) {
+      return failed('it looks at the arguments, and some of them are at payload_pointer')
+    }
+    try {
+      return condition.holds(dataOf(context)) ? APPLIES : { is: 'not', why: 'its condition does not hold' }
+    } catch (error) {
+      return failed(failureOf(error))
+    }
+  }
+}
+
+function failed(why: string): Verdict {
+  return { is: 'failed', why: `its condition cannot be evaluated: ${why}` }
+}
+
+function matcherOf(part: Part, wanted: string | undefined): Matcher[] {
+  if (wanted === undefined) return []
+  return [{ part, wanted, fits: glob(part === 'principal' ? principalOf(wanted) : wanted) }]
+}
+
+function dataOf(context: PolicyContext): ConditionData {
+  const { tool, upstream, category, type, agent, principal, tenant, session, args } = context
+  return { tool, upstream, category, type, agent, principal, tenant, session, args }
+}

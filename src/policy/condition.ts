@@ -1,0 +1,290 @@
+import { Fuel, OutOfFuel } from './fuel.ts'
+import { isTruthy, OPERATORS } from './operators.ts'
+import { pathOf, reach } from './reach.ts'
+
+const MAX_NODES = 500
+const MAX_DEPTH = 32
+
+/** About as many as a list of ten thousand takes with a few comparisons each: some milliseconds. */
+const MAX_STEPS = 100_000
+
+/** What conditions can look at. */
+export const CONDITION_ROOTS = [
+  'tool',
+  'upstream',
+  'category',
+  'type',
+  'agent',
+  'principal',
+  'tenant',
+  'session',
+  'args',
+] as const
+
+export type ConditionData = { readonly [root in (typeof CONDITION_ROOTS)[number]]: unknown }
+
+/** Says why a condition is not one. */
+export class ConditionError extends Error {}
+
+export interface Condition {
+  /** Whether it looks at the arguments, or may. */
+  readonly usesArgs: boolean
+  /** Throws if it cannot be evaluated. */
+  holds(data: ConditionData): boolean
+}
+
+/** One part of a condition, ready to be evaluated over some data. */
+type Part = (data: unknown, fuel: Fuel) => unknown
+
+/** What is found out about a condition while it is compiled. */
+interface Survey {
+  nodes: number
+  usesArgs: boolean
+}
+
+interface Place {
+  readonly survey: Survey
+  readonly depth: number
+  /** Inside of map, filter and their like the data is the item. */
+  readonly isScoped: boolean
+}
+
+/**
+ * A condition in JSON Logic, compiled. It reads what data it is given and nothing else: no prototypes, no methods, no
+ * log; and it stops when it costs too much.
+ */
+export function compileCondition(logic: unknown): Condition {
+  if (!isObject(logic))
+    throw new ConditionError('is not JSON Logic, as in {">": [{"var": "args.amount"}, 100]}')
+  const survey: Survey = { nodes: 0, usesArgs: false }
+  const part = compile(logic, { survey, depth: 1, isScoped: false })
+  return {
+    usesArgs: survey.usesArgs,
+    holds: (data) => isTruthy(part(data, new Fuel(MAX_STEPS))),
+  }
+}
+
+/** In words, why a condition could not be evaluated. */
+export function failureOf(error: unknown): string {
+  if (error instanceof OutOfFuel) return error.message
+  if (error instanceof RangeError) return 'it is nested too deeply'
+  return error instanceof Error ? error.message : String(error)
+}
+
+function compile(logic: unknown, place: Place): Part {
+  const { survey, depth } = place
+  if (++survey.nodes > MAX_NODES) throw new ConditionError(`has more than ${MAX_NODES} parts`)
+  if (depth > MAX_DEPTH) throw new ConditionError(`is nested deeper than ${MAX_DEPTH}`)
+  if (Array.isArray(logic)) return listOf(compileAll(logic, place))
+  if (isObject(logic)) return operation(logic, place)
+  return (_, fuel) => {
+    fuel.burn(1)
+    return logic
+  }
+}
+
+function compileAll(items: readonly unknown[], place: Place): Part[] {
+  return items.map((item) => compile(item, inside(place)))
+}
+
+function listOf(parts: readonly Part[]): Part {
+  return (data, fuel) => {
+    fuel.burn(1)
+    return parts.map((part) => part(data, fuel))
+  }
+}
+
+function operation(logic: object, place: Place): Part {
+  const [name, ...more] = Object.keys(logic)
+  if (name === undefined) throw new ConditionError('has an empty object where an operator is expected')
+  if (more.length > 0) {
+    throw new ConditionError(
+      `has ${name} and ${more.join(', ')} in one object; combine them with "and" or "or"`,
+    )
+  }
+  const given: unknown = Object.values(logic)[0]
+  const args: readonly unknown[] = Array.isArray(given) ? given : [given]
+  const special = Object.hasOwn(SPECIAL, name) ? SPECIAL[name] : undefined
+  if (special !== undefined) {
+    checkCount(name, special.takes, args.length)
+    return special.compile(args, place)
+  }
+  const operator = Object.hasOwn(OPERATORS, name) ? OPERATORS[name] : undefined
+  if (operator === undefined)
+    throw new ConditionError(`uses the operator ${JSON.stringify(name)}, which there is not`)
+  checkCount(name, operator.takes, args.length)
+  const parts = compileAll(args, place)
+  return (data, fuel) => {
+    fuel.burn(1)
+    return operator.apply(
+      parts.map((part) => part(data, fuel)),
+      fuel,
+    )
+  }
+}
+
+function checkCount(name: string, [least, most]: readonly [number, number], count: number): void {
+  if (count >= least && count <= most) return
+  const wanted = least === most ? `${least}` : most < 10 ? `${least} to ${most}` : `at least ${least}`
+  throw new ConditionError(`gives ${name} ${count} arguments; it takes ${wanted}`)
+}
+
+interface Special {
+  readonly takes: readonly [least: number, most: number]
+  compile(args: readonly unknown[], place: Place): Part
+}
+
+const MANY = 1000
+
+/** Operators that decide which of their arguments are evaluated, and over what. */
+const SPECIAL: Readonly<Record<string, Special>> = {
+  var: { takes: [0, 2], compile: variable },
+  missing: {
+    takes: [1, MANY],
+    compile(args, place) {
+      for (const arg of args) noteRoot(arg, place)
+      const parts = compileAll(args, place)
+      return (data, fuel) => {
+        const values = parts.map((part) => part(data, fuel))
+        return missing(Array.isArray(values[0]) ? values[0] : values, data, fuel)
+      }
+    },
+  },
+  missing_some: {
+    takes: [2, 2],
+    compile([count, options], place) {
+      for (const option of Array.isArray(options) ? options : [options]) noteRoot(option, place)
+      const [need, keys] = [compile(count, inside(place)), compile(options, inside(place))]
+      return (data, fuel) => {
+        const all = keys(data, fuel)
+        if (!Array.isArray(all)) throw new Error('missing_some has no list of names')
+        const absent = missing(all, data, fuel)
+        return all.length - absent.length >= Number(need(data, fuel)) ? [] : absent
+      }
+    },
+  },
+  if: { takes: [1, MANY], compile: choice },
+  '?:': { takes: [3, 3], compile: choice },
+  and: { takes: [1, MANY], compile: (args, place) => until(compileAll(args, place), false) },
+  or: { takes: [1, MANY], compile: (args, place) => until(compileAll(args, place), true) },
+  map: scoped((items, each) => items.map(each)),
+  filter: scoped((items, each) => items.filter((item) => isTruthy(each(item)))),
+  all: scoped(
+    (items, each) => items.length > 0 && items.every((item) => isTruthy(each(item))),
+    () => false,
+  ),
+  some: scoped(
+    (items, each) => items.some((item) => isTruthy(each(item))),
+    () => false,
+  ),
+  none: scoped(
+    (items, each) => !items.some((item) => isTruthy(each(item))),
+    () => true,
+  ),
+  reduce: {
+    takes: [2, 3],
+    compile([list, step, initial], place) {
+      const [items, from] = [compile(list, inside(place)), compile(initial ?? null, inside(place))]
+      const each = compile(step, { ...inside(place), isScoped: true })
+      return (data, fuel) => {
+        const all = items(data, fuel)
+        const start = from(data, fuel)
+        if (!Array.isArray(all)) return start
+        return all.reduce((accumulator: unknown, current: unknown) => {
+          fuel.burn(1)
+          return each({ current, accumulator }, fuel)
+        }, start)
+      }
+    },
+  },
+}
+
+function variable([name, otherwise]: readonly unknown[], place: Place): Part {
+  noteRoot(name, place)
+  const fallback = compile(otherwise ?? null, inside(place))
+  if (!isObject(name) && !Array.isArray(name)) {
+    const path = pathOf(name)
+    return (data, fuel) => found(reach(data, path, fuel), fallback, data, fuel)
+  }
+  const named = compile(name, inside(place))
+  return (data, fuel) => {
+    const path = named(data, fuel)
+    fuel.weigh(path)
+    return found(reach(data, pathOf(path), fuel), fallback, data, fuel)
+  }
+}
+
+function found(value: unknown, fallback: Part, data: unknown, fuel: Fuel): unknown {
+  return value === undefined ? fallback(data, fuel) : value
+}
+
+/** A name that nothing has would make the rule one that never applies, in silence. */
+function noteRoot(name: unknown, { survey, isScoped }: Place): void {
+  if (isScoped) return
+  const root = typeof name === 'string' ? name.split('.')[0] : undefined
+  if (root === undefined || root === '' || root === 'args') survey.usesArgs = true
+  else if (!(CONDITION_ROOTS as readonly string[]).includes(root)) {
+    throw new ConditionError(`looks at ${JSON.stringify(name)}; there are ${CONDITION_ROOTS.join(', ')}`)
+  }
+}
+
+function missing(keys: readonly unknown[], data: unknown, fuel: Fuel): unknown[] {
+  return keys.filter((key) => {
+    fuel.weigh(key)
+    const value = reach(data, pathOf(key), fuel)
+    return value === undefined || value === null || value === ''
+  })
+}
+
+function choice(args: readonly unknown[], place: Place): Part {
+  const parts = compileAll(args, place)
+  return (data, fuel) => {
+    fuel.burn(1)
+    for (let i = 0; ; i += 2) {
+      const [condition, value] = [parts[i], parts[i + 1]]
+      if (condition === undefined) return null
+      const outcome = condition(data, fuel)
+      if (value === undefined) return outcome
+      if (isTruthy(outcome)) return value(data, fuel)
+    }
+  }
+}
+
+/** The first of them that is `wanted`, or the last. */
+function until(parts: readonly Part[], wanted: boolean): Part {
+  return (data, fuel) => {
+    fuel.burn(1)
+    let value: unknown
+    for (const part of parts) {
+      value = part(data, fuel)
+      if (isTruthy(value) === wanted) break
+    }
+    return value
+  }
+}
+
+function scoped(
+  run: (items: readonly unknown[], each: (item: unknown) => unknown) => unknown,
+  ofNoList: () => unknown = () => [],
+): Special {
+  return {
+    takes: [2, 2],
+    compile([list, step], place) {
+      const items = compile(list, inside(place))
+      const each = compile(step, { ...inside(place), isScoped: true })
+      return (data, fuel) => {
+        fuel.burn(1)
+        const all = items(data, fuel)
+        return Array.isArray(all) ? run(all, (item) => each(item, fuel)) : ofNoList()
+      }
+    },
+  }
+}
+
+function inside({ survey, depth, isScoped }: Place): Place {
+  return { survey, depth: depth + 1, isScoped }
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

@@ -1,0 +1,102 @@
+import { z } from 'zod'
+import { fitting, line, text } from './text.ts'
+
+export const REPLACEMENT = '[REDACTED]'
+
+/** Of the automaton that a pattern becomes: what a character costs at worst grows with it. */
+const MAX_PROGRAM = 500
+
+export const patternName = fitting(
+  /^[a-z][a-z0-9_-]{0,63}$/,
+  'is 1 to 64 lower-case letters, digits, _ and -, beginning with a letter',
+)
+
+/** Each of them but name and pattern may be left out. */
+export const writtenPattern = z.strictObject({
+  name: patternName,
+  pattern: z.string().min(1).max(1000).meta({ description: 'A regular expression as RE2 has it' }),
+  replacement: text(64)
+    .optional()
+    .meta({ description: `${REPLACEMENT} if absent` }),
+  enabled: z.boolean().optional(),
+  description: line(1000).optional(),
+})
+
+export const patternRecord = z.object({
+  name: z.string(),
+  pattern: z.string(),
+  replacement: z.string(),
+  enabled: z.boolean(),
+  description: z.string().nullable(),
+})
+
+export type PatternDraft = z.output<typeof patternRecord>
+
+export function patternOf(asked: z.output<typeof writtenPattern>): PatternDraft {
+  return {
+    name: asked.name,
+    pattern: asked.pattern,
+    replacement: asked.replacement ?? REPLACEMENT,
+    enabled: asked.enabled ?? true,
+    description: asked.description ?? null,
+  }
+}
+
+/** Finds what is to be taken out of a text. */
+export interface Pattern {
+  readonly name: string
+  /** What it costs to look at a character, in passes of a small pattern. */
+  readonly weight: number
+  replace(text: string): string
+}
+
+/** Says why a pattern is not one. */
+export class PatternError extends Error {}
+
+type Accepts = (found: string) => boolean
+
+/** The library is loaded when the first pattern needs it. */
+export type CompilePattern = (draft: PatternDraft, accepts?: Accepts) => Pattern
+
+export async function patternCompiler(): Promise<CompilePattern> {
+  const { RE2JS, RE2JSException } = await import('re2js')
+  return (draft, accepts = () => true) => {
+    const { name, replacement } = draft
+    try {
+      const compiled = RE2JS.compile(draft.pattern)
+      const size = compiled.programSize()
+      if (size > MAX_PROGRAM) {
+        throw new PatternError('is too large a pattern: repeat less often, or split it into two')
+      }
+      if (compiled.matcher('').find()) throw new PatternError('finds the empty text, which is everywhere')
+      const replace = (text: string) => replaceAll(compiled.matcher(text), text, replacement, accepts)
+      return { name, weight: weightOf(size), replace }
+    } catch (error) {
+      if (!(error instanceof RE2JSException)) throw error
+      const hint = 'There are no look-arounds and no back-references; write it as RE2 has it'
+      throw new PatternError(`is not a pattern: ${error.message}. ${hint}`)
+    }
+  }
+}
+
+/** Large ones fall back to slower ways, so they count for more than they are larger. */
+function weightOf(size: number): number {
+  return Math.max(1, (size / 32) ** 1.5)
+}
+
+interface Matcher {
+  find(): boolean
+  start(): number
+  end(): number
+}
+
+function replaceAll(matcher: Matcher, text: string, replacement: string, accepts: Accepts): string {
+  let [replaced, from] = ['', 0]
+  while (matcher.find()) {
+    const [start, end] = [matcher.start(), matcher.end()]
+    if (start === end || !accepts(text.slice(start, end))) continue
+    replaced += text.slice(from, start) + replacement
+    from = end
+  }
+  return from === 0 ? text : replaced + text.slice(from)
+}

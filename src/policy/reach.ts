@@ -1,0 +1,21 @@
+import type { Fuel } from './fuel.ts'
+
+/** The names on the way to a value: `args.items.0` has three. */
+export function pathOf(name: unknown): readonly string[] {
+  if (name === undefined || name === null || name === '') return []
+  if (typeof name !== 'string' && typeof name !== 'number')
+    throw new Error('it looks at a name that is no text')
+  return String(name).split('.')
+}
+
+/** What stands at the end of a path, through own members only, as prototypes are no data. Undefined: nothing does. */
+export function reach(data: unknown, path: readonly string[], fuel: Fuel): unknown {
+  fuel.burn(1 + path.length)
+  let value = data
+  for (const name of path) {
+    if (value === null || value === undefined) return undefined
+    if (!Object.hasOwn(Object(value), name)) return undefined
+    value = Reflect.get(Object(value), name)
+  }
+  return value
+}

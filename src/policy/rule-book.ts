@@ -1,0 +1,208 @@
+import type { Json } from '../core/json.ts'
+import type { CompiledRule } from './compiled-rule.ts'
+import type { Pattern } from './pattern.ts'
+import { type Plan, redact } from './redaction.ts'
+import { compareRules, THE_DEFAULT } from './rule.ts'
+import type {
+  Action,
+  Consideration,
+  Defaults,
+  PolicyContext,
+  Redacted,
+  Ruling,
+  TenantPolicies,
+} from './ruling.ts'
+
+export interface BookParts {
+  readonly rules: readonly CompiledRule[]
+  /** By name; those that are not enabled find nothing. */
+  readonly patterns: ReadonlyMap<string, Pattern | null>
+  readonly defaults: Defaults
+  readonly now: () => number
+}
+
+interface Decided {
+  readonly action: Action
+  readonly rule: CompiledRule | null
+  readonly reason: string
+}
+
+type Note = (rule: CompiledRule, applied: boolean, why: string) => void
+
+const NO_NOTE: Note = () => {}
+
+/** All rules of a tenant in their order, compiled. */
+export class RuleBook implements TenantPolicies {
+  readonly isOpen: boolean
+  readonly redactsResults: boolean
+  readonly rules: readonly CompiledRule[]
+  readonly #parts: BookParts
+  readonly #byId: ReadonlyMap<string, CompiledRule>
+
+  constructor(parts: BookParts) {
+    this.#parts = parts
+    this.rules = parts.rules.toSorted((a, b) => compareRules(a.draft, b.draft))
+    this.#byId = new Map(this.rules.map((rule) => [rule.id, rule]))
+    this.redactsResults = this.rules.some((rule) => rule.draft.enabled && rule.redactsResults)
+    this.isOpen =
+      parts.defaults.plain === 'ALLOW' &&
+      !this.rules.some((rule) => rule.draft.enabled && rule.concernsPlainTypes)
+  }
+
+  rule(context: PolicyContext): Ruling {
+    return this.#ruling(context, NO_NOTE)
+  }
+
+  /** The same with what became of each rule. */
+  explain(context: PolicyContext): {
+    readonly ruling: Ruling
+    readonly considered: readonly Consideration[]
+  } {
+    const notes = new Map<string, Consideration>()
+    const ruling = this.#ruling(context, ({ id }, applied, why) => notes.set(id, { id, applied, why }))
+    const considered = this.rules.map(
+      ({ id }) => notes.get(id) ?? { id, applied: false, why: 'a rule before it has decided' },
+    )
+    return { ruling, considered }
+  }
+
+  redactResult(context: PolicyContext, value: Json, redacting: readonly string[] = []): Redacted {
+    return redact(this.#planOf(this.#resultRules(context, redacting)), value)
+  }
+
+  redactsResultOf(context: PolicyContext, redacting: readonly string[] = []): boolean {
+    return this.#resultRules(context, redacting).length > 0
+  }
+
+  #ruling(context: PolicyContext, note: Note): Ruling {
+    const now = this.#parts.now()
+    const redacting: CompiledRule[] = []
+    const decided = this.#unbroken(context, redacting, this.#decide(context, now, redacting, note))
+    const ofArgs = this.#planOf(redacting.filter((rule) => rule.redactsArgs))
+    const ofText: Plan = { ...ofArgs, paths: [] }
+    const seconds = decided.rule?.draft.approval_expires_in_seconds ?? null
+    return {
+      action: decided.action,
+      rule_id: decided.rule?.id ?? null,
+      reason: decided.reason,
+      expires_in_ms: seconds === null ? null : seconds * 1000,
+      redacting: redacting.map(({ id }) => id),
+      redactArgs: (args) => redact(ofArgs, args),
+      redactText: (value) => redact(ofText, value),
+    }
+  }
+
+  /** Goes through the rules until one decides. Those that redact are collected on the way. */
+  #decide(context: PolicyContext, now: number, redacting: CompiledRule[], note: Note): Decided {
+    for (const rule of this.rules) {
+      const { action, approves } = rule.draft
+      if (!rule.isLive(now)) {
+        note(rule, false, rule.draft.enabled ? 'it has expired' : 'it is not enabled')
+        continue
+      }
+      if (approves !== null) {
+        note(rule, false, 'it stands in where approval is required, and nowhere else')
+        continue
+      }
+      const verdict = rule.verdict(context)
+      if (verdict.is === 'not') {
+        note(rule, false, verdict.why)
+        continue
+      }
+      if (verdict.is === 'failed') {
+        note(rule, true, `${verdict.why}, which blocks`)
+        return { action: 'BLOCK', rule, reason: `Rule ${rule.id} blocks: ${verdict.why}.` }
+      }
+      note(rule, true, action === 'REDACT' ? 'it redacts' : 'it decides')
+      if (action === 'REDACT') redacting.push(rule)
+      else if (action === 'REQUIRE_APPROVAL') return this.#approval(context, now, rule, note)
+      else
+        return { action, rule, reason: `${sentence(rule)} ${action === 'ALLOW' ? 'allows' : 'blocks'} this.` }
+    }
+    return this.#byDefault(context, now, redacting, note)
+  }
+
+  #byDefault(context: PolicyContext, now: number, redacting: readonly CompiledRule[], note: Note): Decided {
+    const rule = redacting.find(({ namesWhat }) => namesWhat)
+    if (rule !== undefined)
+      return { action: 'REDACT', rule, reason: `${sentence(rule)} allows this, redacted.` }
+    const { defaults } = this.#parts
+    const isCall = context.tool !== null
+    const action = isCall ? defaults.upstream : defaults.plain
+    const about = isCall ? 'calls of upstream tools' : 'tasks'
+    switch (action) {
+      case 'ALLOW': {
+        const [first] = redacting
+        if (first !== undefined)
+          return { action: 'REDACT', rule: first, reason: `${sentence(first)} redacts this.` }
+        return { action, rule: null, reason: `No rule applies, and ${about} are allowed by default.` }
+      }
+      case 'BLOCK':
+        return { action, rule: null, reason: `No rule allows this, and ${about} are blocked by default.` }
+      case 'REQUIRE_APPROVAL':
+        return this.#approval(context, now, null, note)
+    }
+  }
+
+  /** A person has to say yes, unless that was said before for as long as until now. */
+  #approval(context: PolicyContext, now: number, rule: CompiledRule | null, note: Note): Decided {
+    const asking = rule?.id ?? THE_DEFAULT
+    for (const standIn of this.rules) {
+      const { approves } = standIn.draft
+      if (approves === null || (approves !== '*' && approves !== asking) || !standIn.isLive(now)) continue
+      if (standIn.verdict(context).is !== 'applies') continue
+      note(standIn, true, `it stands in for the approval that ${rule?.id ?? 'the default'} requires`)
+      return {
+        action: 'ALLOW',
+        rule: standIn,
+        reason: `${sentence(standIn)} allows this without asking again.`,
+      }
+    }
+    const who = rule === null ? 'No rule allows this, and by default it' : `${sentence(rule)} says that this`
+    return { action: 'REQUIRE_APPROVAL', rule, reason: `${who} needs approval.` }
+  }
+
+  /** What must be taken out and cannot be is not let through. */
+  #unbroken(context: PolicyContext, redacting: readonly CompiledRule[], decided: Decided): Decided {
+    const rule = redacting.find(
+      (each) => each.redactsArgs && (context.elsewhere || this.#planOf([each]).isBroken),
+    )
+    if (rule === undefined || decided.action === 'BLOCK') return decided
+    const why = context.elsewhere
+      ? 'it redacts the arguments, and some of them are at payload_pointer'
+      : 'it names a redaction pattern that does not exist'
+    return { action: 'BLOCK', rule, reason: `Rule ${rule.id} blocks: ${why}.` }
+  }
+
+  /** The rules that redact the result of such a task. Where one cannot be evaluated, it does. */
+  #resultRules(context: PolicyContext, redacting: readonly string[]): CompiledRule[] {
+    const now = this.#parts.now()
+    const found = new Set<CompiledRule>()
+    for (const id of redacting) {
+      const rule = this.#byId.get(id)
+      if (rule?.isLive(now) && rule.redactsResults) found.add(rule)
+    }
+    for (const rule of this.rules) {
+      if (!rule.isLive(now) || rule.draft.approves !== null) continue
+      const verdict = rule.verdict(context).is
+      if (rule.redactsResults && verdict !== 'not') found.add(rule)
+      const { action } = rule.draft
+      if (verdict === 'applies' && (action === 'ALLOW' || action === 'REQUIRE_APPROVAL')) break
+    }
+    return [...found]
+  }
+
+  #planOf(rules: readonly CompiledRule[]): Plan {
+    const names = new Set(rules.flatMap(({ draft }) => draft.redact?.patterns ?? []))
+    const patterns = [...names].map((name) => this.#parts.patterns.get(name))
+    return {
+      paths: rules.flatMap(({ paths }) => paths),
+      patterns: patterns.filter((pattern) => pattern !== undefined && pattern !== null),
+      isBroken: patterns.includes(undefined) || rules.some((rule) => rule.isBroken),
+    }
+  }
+}
+
+function sentence({ id, draft }: CompiledRule): string {
+  return draft.description === null ? `Rule ${id}` : `Rule ${id} (${draft.description.replace(/\.$/, '')})`
+}

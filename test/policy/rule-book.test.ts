@@ -1,0 +1,324 @@
+import fc from 'fast-check'
+import { beforeAll, describe, expect, test } from 'vitest'
+import type { Pattern } from '../../src/policy/pattern.ts'
+import { compareRules, contradictionIn, type RuleDraft } from '../../src/policy/rule.ts'
+import { book, call, NOW, patterns, rule, task } from './support.ts'
+
+let known: Map<string, Pattern>
+beforeAll(async () => {
+  known = await patterns()
+})
+
+const ruled = (rules: readonly RuleDraft[], context = call()) => {
+  const { action, rule_id } = book(rules, { known }).rule(context)
+  return [action, rule_id]
+}
+
+describe('the order of rules', () => {
+  const scope = fc.record(
+    { tool: fc.constantFrom('a', 'b'), type: fc.constant('t'), principal: fc.constant('p') },
+    { requiredKeys: [] },
+  )
+  const drafts = fc.uniqueArray(
+    fc.record({ id: fc.stringMatching(/^[a-c]{1,3}$/), priority: fc.integer({ min: 0, max: 2 }), scope }),
+    { selector: ({ id }) => id, maxLength: 12 },
+  )
+
+  test('is total, and the same however they were inserted', () => {
+    fc.assert(
+      fc.property(
+        drafts.chain((all) =>
+          fc.tuple(fc.constant(all), fc.shuffledSubarray(all, { minLength: all.length })),
+        ),
+        ([all, shuffled]) => {
+          const make = (list: typeof all) =>
+            list.map(({ id, ...fields }) => rule(id, { action: 'ALLOW', ...fields }))
+          const order = (list: typeof all) => book(make(list)).rules.map(({ id }) => id)
+          expect(order(shuffled)).toEqual(order(all))
+          for (const a of make(all)) {
+            for (const b of make(all)) {
+              expect(Math.sign(compareRules(a, b))).toBe(-Math.sign(compareRules(b, a)) + 0)
+              expect(compareRules(a, b) === 0).toBe(a.id === b.id)
+            }
+          }
+        },
+      ),
+    )
+  })
+
+  test('priority, then how much of the scope is set, then the id', () => {
+    const rules = [
+      rule('z', { action: 'ALLOW', scope: { tool: 'x', upstream: 'y' } }),
+      rule('a', { action: 'ALLOW' }),
+      rule('c', { action: 'ALLOW', scope: { tool: 'x' } }),
+      rule('b', { action: 'ALLOW', scope: { upstream: 'y' } }),
+      rule('last', { action: 'ALLOW', priority: -1, scope: { tool: 'x', upstream: 'y', type: 't' } }),
+      rule('first', { action: 'ALLOW', priority: 1 }),
+    ]
+    expect(book(rules).rules.map(({ id }) => id)).toEqual(['first', 'z', 'b', 'c', 'a', 'last'])
+  })
+})
+
+describe('a scope', () => {
+  test.each([
+    [{}, true],
+    [{ tool: 'send_email' }, true],
+    [{ tool: 'send_*' }, true],
+    [{ tool: 'read_*' }, false],
+    [{ upstream: 'mail' }, true],
+    [{ upstream: 'files' }, false],
+    [{ category: 'write' }, true],
+    [{ category: 'read' }, false],
+    [{ type: 'mcp.tool_call' }, true],
+    [{ type: 'render' }, false],
+    [{ principal: 'alice' }, true],
+    [{ principal: 'agent:alice' }, true],
+    [{ principal: 'human:alice' }, false],
+    [{ principal: 'agent:al*' }, true],
+    [{ upstream: 'mail', tool: 'send_email', principal: 'bob' }, false],
+  ])('%j fits the call: %s', (scope, fits) => {
+    expect(ruled([rule('r', { action: 'ALLOW', scope })])).toEqual(fits ? ['ALLOW', 'r'] : ['BLOCK', null])
+  })
+
+  test('of a tool fits no task that is no call of one', () => {
+    expect(ruled([rule('r', { action: 'BLOCK', scope: { tool: '*' } })], task())).toEqual(['ALLOW', null])
+  })
+
+  test('goes by the credential, not by whom the caller says it acts for', () => {
+    const rules = [rule('r', { action: 'ALLOW', scope: { principal: 'alice' } })]
+    expect(ruled(rules, call({ agent: 'alice', principal: 'agent:mallory' }))).toEqual(['BLOCK', null])
+  })
+})
+
+describe('what decides', () => {
+  test('is the first rule that applies', () => {
+    const rules = [
+      rule('allow', { action: 'ALLOW', priority: 50 }),
+      rule('block', { action: 'BLOCK', priority: 300, condition: { in: ['delete', { var: 'tool' }] } }),
+    ]
+    expect(ruled(rules)).toEqual(['ALLOW', 'allow'])
+    expect(ruled(rules, call({ tool: 'delete_all' }))).toEqual(['BLOCK', 'block'])
+  })
+
+  test('is the default if none does, which differs for plain tasks and for calls', () => {
+    expect(ruled([])).toEqual(['BLOCK', null])
+    expect(ruled([], task())).toEqual(['ALLOW', null])
+    const other = book([], { defaults: { plain: 'REQUIRE_APPROVAL', upstream: 'ALLOW' } })
+    expect([other.rule(task()).action, other.rule(call()).action]).toEqual(['REQUIRE_APPROVAL', 'ALLOW'])
+  })
+
+  test('is no rule that is off or has expired', () => {
+    const at = (ms: number) => new Date(ms).toISOString()
+    expect(ruled([rule('r', { action: 'ALLOW', enabled: false })])).toEqual(['BLOCK', null])
+    expect(ruled([rule('r', { action: 'ALLOW', expires_at: at(NOW) })])).toEqual(['BLOCK', null])
+    expect(ruled([rule('r', { action: 'ALLOW', expires_at: at(NOW + 1) })])).toEqual(['ALLOW', 'r'])
+  })
+
+  test('a rule expires without being read again', () => {
+    let now = NOW
+    const rules = book([rule('r', { action: 'ALLOW', expires_at: new Date(NOW + 1000).toISOString() })], {
+      now: () => now,
+    })
+    expect(rules.rule(call()).action).toBe('ALLOW')
+    now += 1000
+    expect(rules.rule(call()).action).toBe('BLOCK')
+  })
+
+  test.each([
+    ['that takes too long', { in: ['b'.repeat(5000), { var: 'args.text' }] }],
+    ['that throws', { missing_some: [1, { var: 'args.text' }] }],
+    ['that is no JSON Logic', { nonsense: [1] }],
+  ])('a condition %s blocks, even in a rule that allows', (_, condition) => {
+    const { action, rule_id, reason } = book([
+      rule('r', { action: 'ALLOW', priority: 1, condition }),
+      rule('other', { action: 'ALLOW' }),
+    ]).rule(call({ args: { text: 'a'.repeat(4_000_000) } }))
+    expect([action, rule_id]).toEqual(['BLOCK', 'r'])
+    expect(reason).toMatch(/cannot be evaluated/)
+  })
+
+  test('arguments that are elsewhere block where a condition would look at them', () => {
+    const rules = [
+      rule('r', { action: 'REQUIRE_APPROVAL', condition: { '>': [{ var: 'args.amount' }, 100] } }),
+    ]
+    expect(ruled(rules, task({ elsewhere: true }))).toEqual(['BLOCK', 'r'])
+    const others = [rule('r', { action: 'BLOCK', condition: { '==': [{ var: 'type' }, 'x'] } })]
+    expect(ruled(others, task({ elsewhere: true }))).toEqual(['ALLOW', null])
+  })
+})
+
+describe('REDACT', () => {
+  const redactCards = { action: 'REDACT', redact: { targets: 'both', paths: ['$.card'] } }
+  const args = { card: '4111', to: 'bob@example.com' }
+
+  test('that says what it is for lets through what nothing else decides', () => {
+    const rules = book([rule('r', { ...redactCards, scope: { tool: 'send_email' } })])
+    const ruling = rules.rule(call({ args }))
+    expect([ruling.action, ruling.rule_id]).toEqual(['REDACT', 'r'])
+    expect(ruling.redactArgs(args)).toEqual({ value: { ...args, card: '[REDACTED]' }, fields: ['/card'] })
+  })
+
+  test('about everything, or about somebody, opens nothing', () => {
+    expect(ruled([rule('r', redactCards)])).toEqual(['BLOCK', null])
+    expect(ruled([rule('r', { ...redactCards, scope: { principal: 'alice' } })])).toEqual(['BLOCK', null])
+    expect(ruled([rule('r', redactCards)], task())).toEqual(['REDACT', 'r'])
+  })
+
+  test('goes together with what decides after it, and with other REDACT rules', () => {
+    const rules = book(
+      [
+        rule('cards', { ...redactCards, priority: 100 }),
+        rule('mails', { action: 'REDACT', priority: 90, redact: { targets: 'args', patterns: ['email'] } }),
+        rule('ask', { action: 'REQUIRE_APPROVAL', priority: 80 }),
+        rule('late', { action: 'REDACT', priority: 70, redact: { targets: 'args', paths: ['$.to'] } }),
+      ],
+      { known },
+    )
+    const ruling = rules.rule(call({ args }))
+    expect([ruling.action, ruling.rule_id]).toEqual(['REQUIRE_APPROVAL', 'ask'])
+    expect(ruling.redacting).toEqual(['cards', 'mails'])
+    expect(ruling.redactArgs(args).value).toEqual({ card: '[REDACTED]', to: '[REDACTED]' })
+  })
+
+  test('does not touch what an ALLOW above it lets through', () => {
+    const rules = book([rule('r', redactCards), rule('allow', { action: 'ALLOW', priority: 1 })])
+    const ruling = rules.rule(call({ args }))
+    expect([ruling.action, ruling.redactArgs(args).value]).toEqual(['ALLOW', args])
+    expect(rules.redactResult(call({ args }), args).value).toBe(args)
+  })
+
+  test('blocks what it cannot redact', () => {
+    const byName = rule('r', {
+      action: 'REDACT',
+      scope: { type: '*' },
+      redact: { targets: 'args', patterns: ['gone'] },
+    })
+    expect(ruled([byName], task())).toEqual(['BLOCK', 'r'])
+    expect(ruled([rule('r', redactCards)], task({ elsewhere: true }))).toEqual(['BLOCK', 'r'])
+  })
+
+  test('of results only leaves the arguments, and the other way round', () => {
+    const only = (targets: string) =>
+      book([rule('r', { action: 'REDACT', redact: { targets, paths: ['$.card'] } })])
+    const redacted = { ...args, card: '[REDACTED]' }
+    expect(only('result').rule(task({ args })).redactArgs(args).value).toBe(args)
+    expect(only('result').redactResult(task(), args).value).toEqual(redacted)
+    expect(only('args').redactResult(task(), args).value).toBe(args)
+    expect([only('args').redactsResults, only('result').redactsResults]).toEqual([false, true])
+  })
+
+  test('of results holds when its condition cannot be seen to hold any more', () => {
+    const condition = { '==': [{ var: 'args.card' }, '4111'] }
+    const rules = book([rule('r', { ...redactCards, condition })])
+    const ruling = rules.rule(task({ args }))
+    const kept = ruling.redactArgs(args).value
+    expect(rules.redactResult(task({ args: kept }), args).value).toBe(args)
+    expect(rules.redactResult(task({ args: kept }), args, ruling.redacting).value).toEqual({
+      ...args,
+      card: '[REDACTED]',
+    })
+  })
+
+  test('of results whose condition fails takes out', () => {
+    const rules = book([rule('r', { ...redactCards, condition: { nonsense: [1] } })])
+    expect(rules.redactResult(task(), args).value).toEqual({ ...args, card: '[REDACTED]' })
+  })
+
+  test('with a path that cannot be read blocks, and takes all texts out of results', () => {
+    const rules = book([rule('r', { action: 'REDACT', redact: { targets: 'both', paths: ['card'] } })])
+    expect(rules.rule(task()).action).toBe('BLOCK')
+    expect(rules.redactResult(task(), { a: 'x' }).value).toEqual({ a: '[REDACTED]' })
+  })
+
+  test('of results with a pattern that is not there takes all texts out', () => {
+    const rules = book([rule('r', { action: 'REDACT', redact: { targets: 'result', patterns: ['gone'] } })])
+    expect(rules.redactResult(task(), { a: 'x', n: 1 }).value).toEqual({ a: '[REDACTED]', n: 1 })
+  })
+})
+
+describe('an ALLOW that stands in for approval', () => {
+  const ask = rule('ask', { action: 'REQUIRE_APPROVAL', priority: 100, scope: { tool: 'send_email' } })
+  const block = rule('block', {
+    action: 'BLOCK',
+    priority: 50,
+    condition: { '==': [{ var: 'args.to' }, 'x'] },
+  })
+  const standIn = (fields: object = {}) =>
+    rule('standin', {
+      action: 'ALLOW',
+      approves: 'ask',
+      scope: { principal: 'alice', tool: 'send_email' },
+      ...fields,
+    })
+
+  test('lets through what that rule asks about', () => {
+    expect(ruled([ask, standIn()])).toEqual(['ALLOW', 'standin'])
+    expect(ruled([ask, standIn()], call({ principal: 'agent:bob' }))).toEqual(['REQUIRE_APPROVAL', 'ask'])
+    expect(ruled([ask, standIn({ approves: 'other' })])).toEqual(['REQUIRE_APPROVAL', 'ask'])
+    expect(ruled([ask, standIn({ approves: '*' })])).toEqual(['ALLOW', 'standin'])
+  })
+
+  test('opens nothing by itself, and no block', () => {
+    expect(ruled([standIn({ approves: '*', priority: 1000 })])).toEqual(['BLOCK', null])
+    const low = rule('ask', { action: 'REQUIRE_APPROVAL' })
+    expect(
+      ruled([low, block, standIn({ approves: '*', priority: 1000 })], call({ args: { to: 'x' } })),
+    ).toEqual(['BLOCK', 'block'])
+  })
+
+  test('leaves the redaction as it is', () => {
+    const cards = rule('cards', {
+      action: 'REDACT',
+      priority: 200,
+      redact: { targets: 'args', paths: ['$.card'] },
+    })
+    const ruling = book([ask, cards, standIn({ priority: 1000 })]).rule(call({ args: { card: 1 } }))
+    expect([ruling.action, ruling.redacting]).toEqual(['ALLOW', ['cards']])
+  })
+
+  test('answers the default, too, if it is for any', () => {
+    const rules = book([standIn({ approves: '*' })], { defaults: { upstream: 'REQUIRE_APPROVAL' } })
+    expect(rules.rule(call()).action).toBe('ALLOW')
+  })
+})
+
+describe('a tenant is open', () => {
+  test('if no rule can concern a plain task', () => {
+    expect(book([]).isOpen).toBe(true)
+    expect(book([rule('r', { action: 'BLOCK', scope: { tool: '*' } })]).isOpen).toBe(true)
+    expect(book([rule('r', { action: 'BLOCK', enabled: false })]).isOpen).toBe(true)
+    expect(book([rule('r', { action: 'BLOCK' })]).isOpen).toBe(false)
+    expect(book([], { defaults: { plain: 'BLOCK' } }).isOpen).toBe(false)
+  })
+})
+
+describe('an explanation', () => {
+  test('tells of every rule, in order, what became of it', () => {
+    const rules = book([
+      rule('off', { action: 'BLOCK', priority: 5, enabled: false }),
+      rule('other', { action: 'BLOCK', priority: 4, scope: { tool: 'x' } }),
+      rule('unmet', { action: 'BLOCK', priority: 3, condition: { '==': [1, 2] } }),
+      rule('allow', { action: 'ALLOW', priority: 2 }),
+      rule('late', { action: 'BLOCK', priority: 1 }),
+    ])
+    expect(rules.explain(call()).considered).toEqual([
+      { id: 'off', applied: false, why: 'it is not enabled' },
+      { id: 'other', applied: false, why: 'its tool is x, not send_email' },
+      { id: 'unmet', applied: false, why: 'its condition does not hold' },
+      { id: 'allow', applied: true, why: 'it decides' },
+      { id: 'late', applied: false, why: 'a rule before it has decided' },
+    ])
+  })
+})
+
+describe('a rule contradicts itself', () => {
+  test.each([
+    ['redact', { action: 'REDACT' }],
+    ['redact', { action: 'REDACT', redact: { targets: 'args' } }],
+    ['redact', { action: 'ALLOW', redact: { targets: 'args', paths: ['$.a'] } }],
+    ['approves', { action: 'BLOCK', approves: '*' }],
+    ['approval_expires_in_seconds', { action: 'ALLOW', approval_expires_in_seconds: 5 }],
+  ])('in %s: %j', (path, fields) => {
+    expect(contradictionIn(rule('r', fields))?.path).toBe(path)
+  })
+})
