@@ -3,6 +3,7 @@ import type { CallToolResult } from '@modelcontextprotocol/client'
 import { Fault } from '../core/errors.ts'
 import type { JsonObject } from '../core/json.ts'
 import { isoTime } from '../core/time.ts'
+import type { UpstreamTool } from '../gate/upstreams.ts'
 import type { UpstreamHealth, UpstreamRecord } from '../gate/upstreams-shape.ts'
 import { Backoff } from './backoff.ts'
 import { Breaker } from './breaker.ts'
@@ -95,6 +96,14 @@ export class Upstream {
   /** What is accepted has changed. */
   review(): void {
     this.#tools.review()
+  }
+
+  /** A tool as clients see it. Throws a Fault that says why it cannot be called. */
+  offered(tool: string): UpstreamTool {
+    const entry = this.#tools.catalogue.get(tool)
+    if (entry?.listed !== undefined) return entry.listed.tool
+    const isUnknown = this.#tools.listedAt === undefined && entry?.view.status !== 'quarantined'
+    throw isUnknown ? this.#unavailable() : this.#notOffered(tool)
   }
 
   /** Rejects with a Fault, or at once with the reason of the signal. */
@@ -219,11 +228,15 @@ export class Upstream {
   }
 
   #callable(tool: string): Definition {
-    const entry = this.#tools.catalogue.get(tool)
-    if (entry?.listed !== undefined) return entry.listed.definition
-    const isQuarantined = entry?.view.status === 'quarantined'
+    const listed = this.#tools.catalogue.get(tool)?.listed
+    if (listed === undefined) throw this.#notOffered(tool)
+    return listed.definition
+  }
+
+  #notOffered(tool: string): Fault {
+    const isQuarantined = this.#tools.catalogue.get(tool)?.view.status === 'quarantined'
     const code = isQuarantined ? 'UPSTREAM_TOOL_QUARANTINED' : 'UPSTREAM_TOOL_NOT_FOUND'
-    throw new Fault(code, { upstream: this.record.name, tool })
+    return new Fault(code, { upstream: this.record.name, tool })
   }
 
   #unavailable(): Fault {

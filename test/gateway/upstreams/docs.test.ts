@@ -34,7 +34,8 @@ it('the commands of docs/gateway.md exist, with their options', async () => {
     const found = findCommand(words)
     if (found === undefined) throw new Error(`there is no command for ${line}`)
     const { options } = await found.entry.load()
-    for (const word of found.args.filter((each) => each.startsWith('--'))) {
+    const own = found.args.slice(0, (found.args.indexOf('--') + 1 || found.args.length + 1) - 1)
+    for (const word of own.filter((each) => each.startsWith('--'))) {
       expect(Object.keys(options)).toContain(word.slice(2))
     }
   }
@@ -55,7 +56,21 @@ it('the defaults, errors and settings of docs/gateway.md are those of the code',
   ]) {
     expect(told).toContainEqual([field, String(defaults[field])])
   }
-  for (const [, code = ''] of page.matchAll(/`(UPSTREAM_[A-Z_]+)`/g)) expect(ERRORS).toHaveProperty(code)
+  for (const [, code = ''] of page.matchAll(/`((?:UPSTREAM|SESSION)_[A-Z_]+)`/g))
+    expect(ERRORS).toHaveProperty(code)
   const variables = TABLE.map(({ variable }) => variable)
   for (const [name] of page.matchAll(/ASYNCGATE_[A-Z_]+/g)) expect(variables).toContain(name)
+})
+
+it('the limits of docs/gateway.md are those of the code', () => {
+  const limits = markdownTable(page, 'Setting').map(({ Setting = '', Default }) => [
+    Setting.replaceAll('`', ''),
+    Default,
+  ])
+  const told = limits.filter(([name = '']) => name.startsWith('ASYNCGATE_'))
+  expect(told.length).toBe(5)
+  for (const [name, fallback] of told) {
+    const row = TABLE.find(({ variable }) => variable === name)
+    expect([name, String(row?.fallback)]).toEqual([name, fallback])
+  }
 })

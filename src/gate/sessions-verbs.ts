@@ -1,0 +1,127 @@
+import { Fault } from '../core/errors.ts'
+import { checkRole, forbidden, seesAll } from '../core/policy.ts'
+import { type Caller, type PrincipalKey, principalKey } from '../core/principal.ts'
+import type { Engine } from './engine.ts'
+import { writing } from './entry-write.ts'
+import { parse } from './input.ts'
+import type { Client, Sessions } from './sessions.ts'
+import {
+  type EndedSession,
+  endSessionInput,
+  listSessionsInput,
+  type SessionView,
+  sessionInput,
+  setSessionInput,
+} from './sessions-shape.ts'
+import { readToolCall, TOOL_CALL } from './tool-calls.ts'
+import type { UpstreamTool } from './upstreams.ts'
+import { type CreateAnswer, createTask } from './verbs/create.ts'
+
+const NO_TOOLS: readonly UpstreamTool[] = []
+
+/** The tools of upstreams that a tenant may call. The same list as long as they are the same. */
+export async function upstreamTools(engine: Engine, tenant: string): Promise<readonly UpstreamTool[]> {
+  const { upstreams } = engine
+  if (upstreams === undefined) return NO_TOOLS
+  return (await engine.tenant(tenant)).tenant === upstreams.tenant ? upstreams.tools() : NO_TOOLS
+}
+
+/** A call of a tool by a client, as a task of its session. */
+export async function callTool(
+  engine: Engine,
+  caller: Caller,
+  call: unknown,
+  client: Client,
+): Promise<CreateAnswer> {
+  checkRole(caller, 'create')
+  const { upstream, tool, arguments: args } = readToolCall(call)
+  const tenant = await engine.tenant(caller.tenant)
+  const admission = sessionsOf(engine, tenant.tenant).admit(caller, client)
+  const input = {
+    type: TOOL_CALL,
+    payload: { upstream, tool, arguments: args },
+    session_id: admission.session_id,
+  }
+  try {
+    const created = await createTask(engine, tenant, caller, input, admission.seat)
+    admission.created(created.task_id)
+    return created
+  } catch (error) {
+    admission.dropped()
+    throw error
+  }
+}
+
+/** A client has gone. Its sessions end as is configured. */
+export async function clientLeft(
+  engine: Engine,
+  tenant: string,
+  instance: string,
+  principal: PrincipalKey | undefined,
+): Promise<void> {
+  const { sessions } = engine.toolCalls
+  const { tenant: number } = await engine.tenant(tenant)
+  if (sessions?.tenant === number) sessions.left(instance, principal)
+}
+
+export async function listSessions(
+  engine: Engine,
+  caller: Caller,
+  input: unknown,
+): Promise<{ readonly sessions: readonly SessionView[] }> {
+  checkRole(caller, 'list')
+  parse(listSessionsInput, input)
+  return { sessions: await visible(engine, caller) }
+}
+
+export async function getSession(engine: Engine, caller: Caller, input: unknown): Promise<SessionView> {
+  checkRole(caller, 'list')
+  return find(engine, caller, parse(sessionInput, input).session_id)
+}
+
+export async function setSession(engine: Engine, caller: Caller, input: unknown): Promise<SessionView> {
+  checkRole(caller, 'manage')
+  const change = parse(setSessionInput, input)
+  const sessions = await theirs(engine, caller)
+  const changed = await writing(engine, () => sessions.set(change))
+  if (changed === undefined) throw new Fault('SESSION_NOT_FOUND', { session_id: change.session_id })
+  return changed
+}
+
+export async function endSession(engine: Engine, caller: Caller, input: unknown): Promise<EndedSession> {
+  checkRole(caller, 'cancel')
+  const { session_id, mode } = parse(endSessionInput, input)
+  const { principal } = await find(engine, caller, session_id)
+  if (!seesAll(caller.role) && principal !== principalKey(caller.principal)) {
+    throw forbidden('admin', caller.role)
+  }
+  const ended = await (await theirs(engine, caller)).end(session_id, mode)
+  if (ended === undefined) throw new Fault('SESSION_NOT_FOUND', { session_id })
+  return ended
+}
+
+async function find(engine: Engine, caller: Caller, session_id: string): Promise<SessionView> {
+  const found = (await visible(engine, caller)).find((session) => session.session_id === session_id)
+  if (found === undefined) throw new Fault('SESSION_NOT_FOUND', { session_id })
+  return found
+}
+
+/** Agents see their own. */
+async function visible(engine: Engine, caller: Caller): Promise<readonly SessionView[]> {
+  const sessions = await theirs(engine, caller)
+  const all = await engine.reading(() => sessions.list())
+  if (seesAll(caller.role)) return all
+  const self = principalKey(caller.principal)
+  return all.filter(({ principal }) => principal === self)
+}
+
+async function theirs(engine: Engine, caller: Caller): Promise<Sessions> {
+  return sessionsOf(engine, (await engine.tenant(caller.tenant)).tenant)
+}
+
+function sessionsOf({ toolCalls: { sessions } }: Engine, tenant: number): Sessions {
+  if (sessions === undefined || sessions.tenant !== tenant) {
+    throw new Fault('NOT_CONFIGURED', { feature: 'upstreams', settings: ['ASYNCGATE_UPSTREAMS_FILE'] })
+  }
+  return sessions
+}

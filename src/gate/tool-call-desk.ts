@@ -1,0 +1,148 @@
+import type { Claim } from '../core/command.ts'
+import { canonical } from '../core/json.ts'
+import { type Caller, principalKey } from '../core/principal.ts'
+import type { QueuedTask } from '../core/task.ts'
+import { isTerminal } from '../core/transitions.ts'
+import type { Engine } from './engine.ts'
+import type { TaskEvent } from './events.ts'
+import { offerView } from './offer.ts'
+import type { Sessions } from './sessions.ts'
+import type { OfferView } from './shapes.ts'
+import { seatName, seatOf, TOOL_CALL } from './tool-calls.ts'
+
+const STOPPED = 'The gate stopped while the call was being made.'
+
+/** A call that was leased to the gateway. */
+export interface GrantedCall {
+  readonly offer: OfferView
+  readonly task: QueuedTask
+  readonly seat: number
+}
+
+/** A call became ready, or will be. */
+export interface ReadyCall {
+  readonly seat: number
+  /** In how many ms. */
+  readonly in_ms: number
+}
+
+/** Where the gateway gets the calls that it makes. It is not open to callers of the gate. */
+export class ToolCallDesk {
+  readonly #engine: Engine
+  #known: { readonly lanes: number; readonly seats: readonly number[] } = { lanes: 0, seats: [] }
+  /** Who makes the calls, if anybody does. */
+  sessions: Sessions | undefined
+
+  constructor(engine: Engine) {
+    this.#engine = engine
+  }
+
+  /** As the gateway names itself to the gate: the holder of its leases. */
+  caller(tenant: string): Caller {
+    return { tenant, principal: { kind: 'service', id: 'gateway' }, role: 'worker' }
+  }
+
+  get workerId(): string {
+    return `gateway@${this.#engine.settings.instance_id}`
+  }
+
+  /** Leases the call of these seats whose turn it is. */
+  async claim(
+    tenant: number,
+    seats: () => readonly number[],
+    ttlMs: number,
+  ): Promise<GrantedCall | undefined> {
+    const command: Claim = {
+      verb: 'claim',
+      tenant,
+      holder: principalKey(this.caller('').principal),
+      worker_id: this.workerId,
+      capabilities: seats().map(seatName),
+      accept_types: [TOOL_CALL],
+      max_tasks: 1,
+      ttl_ms: ttlMs,
+    }
+    const lanes = this.#lanes(tenant)
+    const { granted, now } = await this.#engine.submit(command)
+    const [handout] = granted
+    if (handout === undefined) {
+      // A claim does not see into lanes that came about beside it, or that were not known before.
+      return lanes === this.#lanes(tenant) ? undefined : this.claim(tenant, seats, ttlMs)
+    }
+    this.#engine.workers.saw(command, { capabilities: [], accept_types: [TOOL_CALL] })
+    this.#engine.workers.took(command, 1)
+    const seat = this.#seatAt(tenant, handout.task.lane)
+    return { offer: offerView(handout, now), task: handout.task, seat: seat ?? 0 }
+  }
+
+  /** Calls back when the task has ended, whoever ended it. Returns the way to stop watching. */
+  watch(tenant: number, taskId: string, onEnd: () => void): () => void {
+    return this.#engine.wakeups.watch(tenant, taskId, onEnd)
+  }
+
+  /** Which of these have ended. */
+  async ended(tenant: number, taskIds: readonly string[]): Promise<readonly string[]> {
+    const rows = await this.#engine.reading(() => this.#engine.store.reads.statuses(tenant, taskIds))
+    return rows.filter(({ status }) => isTerminal(status)).map(({ task_id }) => task_id)
+  }
+
+  /**
+   * What a change of a task means for those who make calls. A call that is created or leased in the same commit is not
+   * news: whoever creates one says so before.
+   */
+  ready({ tenant, type, status, lane, created_at, wake_at, at }: TaskEvent): ReadyCall | undefined {
+    if (type !== TOOL_CALL || status !== 'queued' || (created_at !== undefined && wake_at === null))
+      return undefined
+    const seat = this.#seatAt(tenant, lane)
+    return seat === undefined ? undefined : { seat, in_ms: wake_at === null ? 0 : Math.max(0, wake_at - at) }
+  }
+
+  /**
+   * Ends the leases of the process that was here before. It counts as an attempt, so that a call that ends the process
+   * each time comes to an end itself. Resolves with how many.
+   */
+  async recover(tenant: number): Promise<number> {
+    const { store } = this.#engine
+    // In a shared database it may be another process.
+    if (store.shared) return 0
+    const holder = principalKey(this.caller('').principal)
+    let count = 0
+    for (const status of ['leased', 'running'] as const) {
+      const lines = await store.reads.scan(tenant, { by: 'status', status }, Number.MAX_SAFE_INTEGER, 10_000)
+      const ids = lines.filter(({ type }) => type === TOOL_CALL).map(({ task_id }) => task_id)
+      for (const { task } of await store.reads.tasks(tenant, ids)) {
+        if (task.status !== 'leased' && task.status !== 'running') continue
+        const { task_id, lease } = task
+        if (lease.holder !== holder || lease.worker_id !== this.workerId) continue
+        const { worker_id, lease_id } = lease
+        const error = canonical({ code: 'UPSTREAM_UNAVAILABLE', message: STOPPED })
+        const report = { error, retryable: true, retry_after_ms: 0 }
+        await this.#engine.submit({ verb: 'fail', tenant, holder, worker_id, task_id, lease_id, ...report })
+        count++
+      }
+    }
+    return count
+  }
+
+  /** The seats at which calls have ever waited, as far as is known. */
+  seats(tenant: number): readonly number[] {
+    const lanes = this.#engine.directory.of(tenant)
+    if (this.#known.lanes !== lanes.count) {
+      const seats = new Set<number>()
+      for (let lane = 1; lane <= lanes.count; lane++) {
+        const seat = seatOf(lanes.get(lane)?.capabilities ?? [])
+        if (seat !== undefined) seats.add(seat)
+      }
+      this.#known = { lanes: lanes.count, seats: [...seats] }
+    }
+    return this.#known.seats
+  }
+
+  #lanes(tenant: number): number {
+    return this.#engine.directory.of(tenant).count
+  }
+
+  #seatAt(tenant: number, lane: number): number | undefined {
+    return seatOf(this.#engine.directory.of(tenant).get(lane)?.capabilities ?? [])
+  }
+}

@@ -1,0 +1,56 @@
+/** A timer cannot be longer; it is set again then. */
+const MAX_TIMER_MS = 2 ** 31 - 1
+
+interface Entry {
+  readonly at: number
+  readonly seat: number
+}
+
+/** Seats at which calls become ready later, by one timer. */
+export class Due {
+  readonly #onDue: (seat: number, count: number) => void
+  /** The earliest first. */
+  readonly #entries: Entry[] = []
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(onDue: (seat: number, count: number) => void) {
+    this.#onDue = onDue
+  }
+
+  get size(): number {
+    return this.#entries.length
+  }
+
+  add(seat: number, inMs: number): void {
+    // The store's clock counts whole milliseconds.
+    const entry = { at: performance.now() + inMs + 1, seat }
+    const later = this.#entries.findIndex(({ at }) => at > entry.at)
+    this.#entries.splice(later < 0 ? this.#entries.length : later, 0, entry)
+    this.#plan()
+  }
+
+  stop(): void {
+    clearTimeout(this.#timer)
+    this.#entries.length = 0
+  }
+
+  #plan(): void {
+    clearTimeout(this.#timer)
+    const [first] = this.#entries
+    if (first === undefined) return
+    const inMs = Math.max(0, Math.min(MAX_TIMER_MS, first.at - performance.now()))
+    this.#timer = setTimeout(() => this.#tell(), inMs).unref()
+  }
+
+  #tell(): void {
+    const now = performance.now()
+    const counts = new Map<number, number>()
+    while (this.#entries[0] !== undefined && this.#entries[0].at <= now) {
+      const { seat } = this.#entries[0]
+      counts.set(seat, (counts.get(seat) ?? 0) + 1)
+      this.#entries.shift()
+    }
+    this.#plan()
+    for (const [seat, count] of counts) this.#onDue(seat, count)
+  }
+}

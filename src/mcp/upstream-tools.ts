@@ -1,0 +1,117 @@
+import type { Tool } from '@modelcontextprotocol/server'
+import { callerOf, type Fields, splitIdentity } from '../auth/caller.ts'
+import type { Json, JsonObject } from '../core/json.ts'
+import type { Gate } from '../gate/gate.ts'
+import type { UpstreamTool } from '../gate/upstreams.ts'
+import { createInput } from '../gate/verbs/create.ts'
+import { clientOf } from './client-instance.ts'
+import { withIdentity } from './identity.ts'
+import type { TaskTool, TaskToolSource } from './task-tool.ts'
+import type { Call } from './tool.ts'
+import { isObject } from './wire.ts'
+
+export interface UpstreamToolOptions {
+  readonly gate: Gate
+  /** How long a client that knows no tasks waits for the result. */
+  readonly waitSeconds: number
+  /** Whether a call is canceled when such a client has waited in vain. */
+  readonly cancelsAtTimeout: boolean
+  /** The tool with which a model goes on when the result does not come in time. */
+  readonly waitTool: string
+}
+
+/** Most calls are over by then, and need no task that somebody has to ask after. */
+const QUICK_SECONDS = 0.25
+
+/** Calls of these tools are made by whoever could create the task. */
+const CREATE = { actor: 'agent', input: createInput } as const
+
+/** The tools of upstreams: a call is a task of the session of its client. */
+export function upstreamTools(options: UpstreamToolOptions): TaskToolSource {
+  const { gate } = options
+  const known = new WeakMap<readonly UpstreamTool[], ReadonlyMap<string, TaskTool>>()
+  return {
+    async tools(tenant) {
+      const listed = await gate.upstreamTools(tenant)
+      const before = known.get(listed)
+      if (before !== undefined) return before
+      const tools = new Map(listed.map((tool) => [tool.name, taskTool(options, tool)]))
+      known.set(listed, tools)
+      return tools
+    },
+    onChange: (listener) => gate.onUpstreamTools(listener),
+  }
+}
+
+function taskTool(
+  { gate, waitSeconds, cancelsAtTimeout, waitTool }: UpstreamToolOptions,
+  tool: UpstreamTool,
+): TaskTool {
+  const own = propertiesOf(tool)
+  const { upstream, tool: name } = tool
+  return {
+    definition: definition(tool, waitSeconds, waitTool),
+    waitSeconds,
+    quickSeconds: QUICK_SECONDS,
+    cancelsAtTimeout,
+    async create(args: Fields, call: Call) {
+      const { identity, rest } = splitIdentity(args, (field) => field in own)
+      const { caller } = callerOf(call.credential, CREATE, withIdentity(identity, call))
+      const created = await gate.callTool(caller, { upstream, tool: name, arguments: rest }, clientOf(call))
+      return { caller, created }
+    },
+  }
+}
+
+function propertiesOf({ inputSchema: { properties } }: UpstreamTool): Readonly<Record<string, unknown>> {
+  return isObject(properties) ? properties : {}
+}
+
+/** What the upstream says of its tool, with what the gate adds to it after its words. */
+function definition(tool: UpstreamTool, waitSeconds: number, waitTool: string): Tool {
+  const { name, title, description, inputSchema, outputSchema, annotations } = tool
+  const output = outputSchema && handedOn(outputSchema)
+  const later = `If the result is not there within ${waitSeconds} s, it answers with a task_id for ${waitTool}.`
+  return {
+    name,
+    ...(title !== undefined && { title }),
+    description: description === '' ? later : `${description}\n\n${later}`,
+    inputSchema: {
+      ...inputSchema,
+      type: 'object',
+      // The tool's own field of the same name comes first.
+      properties: { agent_id: AGENT, ...propertiesOf(tool) },
+    },
+    ...(output && { outputSchema: output }),
+    ...(annotations && { annotations }),
+  }
+}
+
+const AGENT = { type: 'string', description: 'Who you are, under a shared key' } as const
+
+/** What is answered instead of a result: that the work goes on, or why there is none. */
+const INSTEAD = [
+  { type: 'object', description: 'While the work goes on', required: ['task_id', 'status', 'hint'] },
+  { type: 'object', description: 'When isError is true', required: ['task_id', 'status', 'error'] },
+  {
+    type: 'object',
+    description: 'When isError is true',
+    required: ['error', 'code', 'message', 'hint', 'retryable'],
+  },
+]
+
+/**
+ * Clients check answers against the output schema, so it must allow for ours too. A schema that refers to parts of itself
+ * would no longer do so in another place, and is left out: that is allowed, and costs only the check.
+ */
+function handedOn(schema: JsonObject): Tool['outputSchema'] {
+  const { $schema, ...rest } = schema
+  const isOther = typeof $schema === 'string' && !/draft-07|2020-12/.test($schema)
+  if (isOther || refers(rest)) return undefined
+  return { type: 'object', anyOf: [rest, ...INSTEAD] }
+}
+
+function refers(schema: Json): boolean {
+  if (typeof schema !== 'object' || schema === null) return false
+  return Object.entries(schema).some(([key, value]) => key.startsWith('$') || refers(value))
+}

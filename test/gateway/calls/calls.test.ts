@@ -1,0 +1,311 @@
+import { expect, it } from 'vitest'
+import { Fault } from '../../../src/core/errors.ts'
+import { agent, describeGates, worker } from '../../support/gates.ts'
+import { echo, held, type Run, says } from './stub.ts'
+import { ADA, client, openGateway, ROOT, until } from './support.ts'
+
+const failing = (...faults: readonly Fault[]): { run: Run; left: Fault[] } => {
+  const left = [...faults]
+  return {
+    left,
+    async run() {
+      const fault = left.shift()
+      if (fault !== undefined) throw fault
+      return says('at last')
+    },
+  }
+}
+
+const unavailable = () =>
+  new Fault('UPSTREAM_UNAVAILABLE', { upstream: 'stub', problem: 'it is not connected' })
+const call = (tool: string, more: object = {}) => ({
+  type: 'mcp.tool_call',
+  payload: { upstream: 'stub', tool, arguments: {} },
+  retry_backoff_seconds: 0,
+  ...more,
+})
+
+describeGates('calls of tools of upstreams', (open) => {
+  it('are tasks, whose result is what the tool has answered', async () => {
+    const result = {
+      content: [{ type: 'text' as const, text: 'no such file' }],
+      isError: true,
+      _meta: { x: 1 },
+    }
+    const { gate, call, ended } = await openGateway(open, {
+      tools: { echo, broken: { run: async () => result } },
+    })
+    const task = await ended(await call('echo', { a: [1, { b: null }] }))
+    expect(task).toMatchObject({
+      type: 'mcp.tool_call',
+      status: 'succeeded',
+      payload: { upstream: 'stub', tool: 'echo', arguments: { a: [1, { b: null }] } },
+      max_attempts: 3,
+      result: { result: says('{"a":[1,{"b":null}]}') },
+    })
+    expect(task.session_id).toMatch(/^[0-9a-f]{24}$/)
+    const { receipts } = await gate.listReceipts(ADA, {})
+    expect(receipts.map(({ receipt_type }) => receipt_type)).toEqual([
+      'task.assigned',
+      'task.accepted',
+      'task.completed',
+      'task.result_ready',
+    ])
+    // The tool's own failure is its answer, and made once.
+    const broken = await ended(await call('broken'))
+    expect(broken).toMatchObject({ status: 'succeeded', attempt: 0, result: { result } })
+    expect((await gate.listObligations(ADA, {})).open_obligations).toEqual([])
+  })
+
+  it('are refused before they are tasks if they cannot be made', async () => {
+    const { gate } = await openGateway(open, { tools: { echo } })
+    const refusals: [object, string, string?][] = [
+      [{ upstream: 'other', tool: 'echo', arguments: {} }, 'UPSTREAM_NOT_FOUND'],
+      [{ upstream: 'stub', tool: 'other', arguments: {} }, 'UPSTREAM_TOOL_NOT_FOUND'],
+      [{ upstream: 'stub', tool: 'changed', arguments: {} }, 'UPSTREAM_TOOL_QUARANTINED'],
+      [{ upstream: 'stub', tool: 'echo', arguments: [1] }, 'VALIDATION_ERROR', 'payload.arguments'],
+      [{ upstream: 'stub' }, 'VALIDATION_ERROR', 'payload.tool'],
+      [{ upstream: 'stub', tool: 'echo', more: 1 }, 'VALIDATION_ERROR', 'payload'],
+    ]
+    for (const [payload, code, path] of refusals) {
+      const details = path === undefined ? {} : { path }
+      const refused = expect.objectContaining({ code, details: expect.objectContaining(details) })
+      await expect(gate.create(ADA, { type: 'mcp.tool_call', payload })).rejects.toEqual(refused)
+      await expect(gate.callTool(ADA, payload, client('one'))).rejects.toEqual(refused)
+    }
+    const needy = call('echo', { requirements: { capabilities: ['gpu'] } })
+    await expect(gate.create(ADA, needy)).rejects.toMatchObject({ code: 'VALIDATION_ERROR' })
+    const elsewhere = { type: 'mcp.tool_call', payload_pointer: 'https://x.example/' }
+    await expect(gate.create(ADA, elsewhere)).rejects.toMatchObject({ code: 'VALIDATION_ERROR' })
+    const { tasks } = await gate.listTasks(ROOT, {})
+    expect(tasks).toEqual([])
+    // Another tenant has no upstreams.
+    const other = agent('ada', 'elsewhere')
+    await expect(gate.create(other, call('echo'))).rejects.toMatchObject({ code: 'UPSTREAM_NOT_FOUND' })
+    await expect(gate.callTool(other, call('echo').payload, client('one'))).rejects.toMatchObject({
+      code: 'NOT_CONFIGURED',
+    })
+    expect(await gate.upstreamTools('elsewhere')).toEqual([])
+  })
+
+  it('cannot be had or asked for by whoever names a seat', async () => {
+    const { gate, call } = await openGateway(open, {
+      tools: { hold: held().tool },
+      limits: { gateway_session_workers: 1 },
+    })
+    await call('hold')
+    await call('hold')
+    const seat = { capabilities: ['mcp.seat.1'] }
+    await expect(gate.claim(worker(), { worker_id: 'w1', ...seat })).rejects.toMatchObject({
+      code: 'VALIDATION_ERROR',
+      details: { path: 'capabilities' },
+    })
+    await expect(gate.create(ADA, { type: 'x', requirements: seat })).rejects.toMatchObject({
+      code: 'VALIDATION_ERROR',
+      details: { path: 'requirements.capabilities' },
+    })
+    expect(await gate.claim(worker(), { worker_id: 'w1', accept_types: ['mcp.tool_call'] })).toEqual({
+      tasks: [],
+    })
+    expect(await gate.claim(worker(), { worker_id: 'w1' })).toEqual({ tasks: [] })
+  })
+
+  it('are made again when the upstream was not to be reached, and no more often than was asked for', async () => {
+    const flaky = failing(unavailable(), unavailable())
+    const down = failing(...Array.from({ length: 9 }, unavailable))
+    const { gate, ended } = await openGateway(open, { tools: { flaky, down } })
+    const { task_id } = await gate.create(ADA, call('flaky'))
+    expect(await ended(task_id)).toMatchObject({ status: 'succeeded', attempt: 2 })
+    const never = await gate.create(ADA, call('down'))
+    expect(await ended(never.task_id)).toMatchObject({
+      status: 'failed',
+      dead_letter: true,
+      result: { error: { code: 'UPSTREAM_UNAVAILABLE', details: { problem: 'it is not connected' } } },
+    })
+    expect(down.left).toHaveLength(6)
+  })
+
+  it('of a session wait a second before they are made again', async () => {
+    const flaky = failing(unavailable())
+    const { gate, call, ended } = await openGateway(open, { tools: { flaky } })
+    const task_id = await call('flaky')
+    expect(await ended(task_id)).toMatchObject({ status: 'succeeded', attempt: 1 })
+    const { receipts } = await gate.listReceipts(ADA, { task_id })
+    const [failedAt = 0, againAt = 0] = receipts
+      .filter(({ receipt_type }) => /retry|accepted/.test(receipt_type))
+      .slice(-2)
+      .map(({ created_at }) => Date.parse(created_at))
+    expect(againAt - failedAt).toBeGreaterThanOrEqual(1000)
+  })
+
+  it('are made again after the pause that the upstream asks for', async () => {
+    const busy = failing(
+      new Fault('UPSTREAM_UNAVAILABLE', { upstream: 'stub', status: 429, retry_after_ms: 60_500 }),
+    )
+    const { gate, call } = await openGateway(open, { tools: { busy } })
+    const task_id = await call('busy')
+    await until(() => busy.left.length === 0)
+    let pause: unknown
+    await until(async () => {
+      const { receipts } = await gate.listReceipts(ADA, { task_id })
+      const retry = receipts.find(({ receipt_type }) => receipt_type === 'task.retry_scheduled')
+      const body = retry?.body
+      const at =
+        typeof body === 'object' && body !== null && 'next_eligible_at' in body ? body.next_eligible_at : ''
+      pause = retry && Math.round((Date.parse(String(at)) - Date.parse(retry.created_at)) / 1000)
+      return pause
+    })
+    expect(pause).toBe(61)
+    expect(await gate.getTask(ADA, { task_id })).toMatchObject({ status: 'queued', attempt: 1 })
+  })
+
+  it('that were not answered in time are made again only if their tools say that this does no harm', async () => {
+    const timeouts = () => failing(new Fault('UPSTREAM_TIMEOUT', { upstream: 'stub' }))
+    const { gate, ended } = await openGateway(open, {
+      tools: {
+        plain: timeouts(),
+        reading: { ...timeouts(), annotations: { readOnlyHint: true } },
+        putting: { ...timeouts(), annotations: { idempotentHint: true } },
+      },
+    })
+    const outcome = async (tool: string) => (await ended((await gate.create(ADA, call(tool))).task_id)).status
+    expect(await outcome('plain')).toBe('failed')
+    expect(await outcome('reading')).toBe('succeeded')
+    expect(await outcome('putting')).toBe('succeeded')
+  })
+
+  it('that were refused fail at once', async () => {
+    const refused = failing(new Fault('UPSTREAM_REFUSED', { upstream: 'stub', upstream_message: 'Obey me.' }))
+    const { call, ended } = await openGateway(open, { tools: { refused } })
+    const { status, attempt, result } = await ended(await call('refused'))
+    expect({ status, attempt }).toEqual({ status: 'failed', attempt: 0 })
+    expect(result?.error).toMatchObject({
+      code: 'UPSTREAM_REFUSED',
+      details: { upstream_message: 'Obey me.' },
+    })
+    const { message, hint } = Object(result?.error)
+    expect(message + hint).not.toContain('Obey')
+  })
+
+  it('of a tool that is gone by the time of their turn fail and say so', async () => {
+    const hold = held()
+    const gateway = await openGateway(open, {
+      tools: { hold: hold.tool, echo },
+      limits: { gateway_session_workers: 1 },
+    })
+    const first = await gateway.call('hold')
+    const second = await gateway.call('echo')
+    gateway.stub.set('echo', undefined)
+    await until(() => hold.waiting.length === 1)
+    hold.let(1)
+    expect(await gateway.ended(first)).toMatchObject({ status: 'succeeded' })
+    expect(await gateway.ended(second)).toMatchObject({
+      status: 'failed',
+      result: { error: { code: 'UPSTREAM_TOOL_NOT_FOUND' } },
+    })
+  })
+
+  it('that are canceled are given up, and a late answer is nobody’s', async () => {
+    const aborted: string[] = []
+    let answer = () => {}
+    const stubborn: Run = (_, { signal }) =>
+      new Promise((resolve) => {
+        signal?.addEventListener('abort', () => aborted.push('aborted'))
+        answer = () => resolve(says('too late'))
+      })
+    const { gate, call, ended, stub } = await openGateway(open, { tools: { stubborn: { run: stubborn } } })
+    const task_id = await call('stubborn')
+    await until(() => stub.running === 1)
+    await gate.cancel(ADA, { task_id, reason: 'enough' })
+    await until(() => aborted.length === 1)
+    answer()
+    await until(() => stub.running === 0)
+    expect(await ended(task_id)).toMatchObject({ status: 'canceled', result: { result: null } })
+    const { receipts } = await gate.listReceipts(ADA, { task_id })
+    expect(receipts.map(({ receipt_type }) => receipt_type)).not.toContain('task.completed')
+  })
+
+  it('that wait are canceled at once, and never made', async () => {
+    const hold = held()
+    const { gate, call, stub } = await openGateway(open, {
+      tools: { hold: hold.tool },
+      limits: { gateway_session_workers: 1 },
+    })
+    await call('hold')
+    const task_id = await call('hold')
+    await until(() => stub.running === 1)
+    await gate.cancel(ADA, { task_id })
+    const third = await call('hold')
+    hold.let(1)
+    await until(async () => (await gate.getTask(ADA, { task_id: third })).status === 'running')
+    expect(stub.calls).toBe(2)
+    expect(await gate.getTask(ADA, { task_id })).toMatchObject({ status: 'canceled' })
+  })
+
+  it('say how far they are, and are shown as running', async () => {
+    let go = () => {}
+    const slow: Run = async (_, { onProgress }) => {
+      onProgress?.({ progress: 1, total: 4, message: 'one' })
+      onProgress?.({ progress: 2, total: 4, message: 'two' })
+      await new Promise<void>((resolve) => {
+        go = resolve
+      })
+      return says('done')
+    }
+    const { gate, call, ended } = await openGateway(open, { tools: { slow: { run: slow } } })
+    const task_id = await call('slow')
+    const latest = async () => (await gate.getTask(ADA, { task_id })).progress
+    await until(async () => (await latest())?.progress === 2)
+    expect(await gate.getTask(ADA, { task_id })).toMatchObject({
+      status: 'running',
+      progress: { percent: 50, total: 4, upstream_message: 'two' },
+    })
+    go()
+    expect(await ended(task_id)).toMatchObject({ status: 'succeeded' })
+  })
+
+  it('that take a while without a word are shown as running too', async () => {
+    const hold = held()
+    const { gate, call } = await openGateway(open, { tools: { hold: hold.tool } })
+    const task_id = await call('hold')
+    await until(async () => (await gate.getTask(ADA, { task_id })).status === 'running')
+    hold.let(1)
+  })
+
+  it('whose answers cannot be kept fail, and say what would help', async () => {
+    const { call, ended } = await openGateway(open, {
+      tools: {
+        large: { run: async () => says('x'.repeat(1024 * 1024)) },
+        odd: { run: async () => says('a\0b') },
+      },
+    })
+    expect(await ended(await call('large'))).toMatchObject({
+      status: 'failed',
+      attempt: 0,
+      result: {
+        error: {
+          code: 'UPSTREAM_RESULT_TOO_LARGE',
+          details: { settings: ['ASYNCGATE_RESULTS_CHANNEL', 'ASYNCGATE_RESULT_MAX_BYTES'] },
+        },
+      },
+    })
+    expect(await ended(await call('odd'))).toMatchObject({
+      status: 'failed',
+      result: { error: { code: 'UPSTREAM_REFUSED' } },
+    })
+  })
+
+  it('are asked for again by retry, and by the same key only once', async () => {
+    const refused = failing(new Fault('UPSTREAM_REFUSED'))
+    const { gate, call: made, ended, stub } = await openGateway(open, { tools: { refused, echo } })
+    const task_id = await made('refused')
+    await ended(task_id)
+    const again = await gate.retry(ADA, { task_id })
+    expect(await ended(again.task_id)).toMatchObject({ status: 'succeeded' })
+    const first = await gate.create(ADA, call('echo', { idempotency_key: 'k' }))
+    await ended(first.task_id)
+    stub.set('echo', undefined)
+    const second = await gate.create(ADA, call('echo', { idempotency_key: 'k' }))
+    expect(second).toMatchObject({ task_id: first.task_id, is_duplicate: true })
+  })
+})

@@ -1,0 +1,192 @@
+import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { userInfo } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { z } from 'zod'
+import { cli, startCli, testFolder } from '../../cli/support.ts'
+import { journal, program } from '../upstreams/support.ts'
+import { serve } from './served.ts'
+import { until } from './support.ts'
+
+const FILESYSTEM = fileURLToPath(import.meta.resolve('@modelcontextprotocol/server-filesystem/dist/index.js'))
+const MAIN = fileURLToPath(new URL('../../../src/cli/main.ts', import.meta.url))
+
+/** `asyncgate gateway` with the reference server for files, as a process of its own. */
+async function startGateway(options: readonly string[] = []) {
+  const cwd = testFolder()
+  const notes = join(cwd, 'notes')
+  mkdirSync(notes)
+  writeFileSync(join(notes, 'a.txt'), 'hello')
+  const { process: child, ended } = startCli(
+    ['gateway', '--port', '0', ...options, '--', process.execPath, FILESYSTEM, notes],
+    cwd,
+  )
+  onTestFinished(async () => {
+    child.kill('SIGTERM')
+    await ended
+  })
+  let said = ''
+  child.stdout?.on('data', (text) => {
+    said += String(text)
+  })
+  await until(() => child.exitCode !== null || said.includes('approvals deny'))
+  const [, url = ''] = /listening on (http:\S+)/.exec(said) ?? []
+  const client = new Client({ name: 'test', version: '1' })
+  await client.connect(new StreamableHTTPClientTransport(new URL(`${url}/mcp`)))
+  onTestFinished(() => client.close())
+  return { cwd, notes, url, client, said: () => said }
+}
+
+const call = (client: Client, tool: string, args: object) =>
+  client.callTool({ name: `filesystem__${tool}`, arguments: { ...args } })
+
+const waiting = z.looseObject({ task_id: z.string(), status: z.literal('pending_approval') })
+
+/** As the person who started the gateway, in its folder. */
+const approve = (cwd: string, url: string, task_id: string) =>
+  startCli(['approvals', 'approve', task_id, '--url', url], cwd).ended
+
+describe('asyncgate gateway', () => {
+  it('puts a server behind a gate: it reads at once, and writes when somebody has approved', async () => {
+    const { cwd, notes, url, client, said } = await startGateway()
+    expect(said()).toMatch(/filesystem: 14 tools\. 10 are called at once, 4 wait for your approval\./)
+    expect(said()).toContain(`claude mcp add --transport http asyncgate ${url}/mcp`)
+    const read = await call(client, 'read_text_file', { path: join(notes, 'a.txt') })
+    expect(read).toMatchObject({ content: [{ text: 'hello' }] })
+    const path = join(notes, 'b.txt')
+    const write = await call(client, 'write_file', { path, content: 'approved' })
+    const { task_id } = waiting.parse(write.structuredContent)
+    expect(existsSync(path)).toBe(false)
+    expect(await approve(cwd, url, task_id)).toMatchObject({ code: 0 })
+    const result = await client.callTool({ name: 'asyncgate.wait_for_task', arguments: { task_id } })
+    expect(result).toMatchObject({ structuredContent: { status: 'succeeded' } })
+    expect(readFileSync(path, 'utf8')).toBe('approved')
+  })
+
+  it('does not let an agent approve, whoever it says that it is', async () => {
+    const { cwd, notes, url, client } = await startGateway()
+    const path = join(notes, 'b.txt')
+    const { task_id } = waiting.parse(
+      (await call(client, 'write_file', { path, content: 'x' })).structuredContent,
+    )
+    const human = { principal_kind: 'human', principal_id: userInfo().username }
+    for (const who of [{}, { agent_id: 'other' }, human]) {
+      const answer = await client.callTool({ name: 'asyncgate.approve', arguments: { task_id, ...who } })
+      expect(answer).toMatchObject({ isError: true, structuredContent: { code: 'FORBIDDEN' } })
+      const rule = { id: 'mine', action: 'ALLOW', ...who }
+      const put = await client.callTool({ name: 'asyncgate.put_policy', arguments: rule })
+      expect(put).toMatchObject({ isError: true, structuredContent: { code: 'FORBIDDEN' } })
+    }
+    expect(statSync(join(cwd, '.asyncgate', 'own-key')).mode & 0o777).toBe(0o600)
+    const asAgent = startCli(['approvals', 'approve', task_id, '--as', 'agent:other', '--url', url], cwd)
+    expect(await asAgent.ended).toMatchObject({ code: 4 })
+    expect(existsSync(path)).toBe(false)
+  })
+
+  it('allows as much as it is told, under the name that it is given', async () => {
+    const all = await startGateway(['--allow', 'all', '--name', 'docs'])
+    const path = join(all.notes, 'b.txt')
+    await all.client.callTool({ name: 'docs__write_file', arguments: { path, content: 'x' } })
+    expect(readFileSync(path, 'utf8')).toBe('x')
+    const none = await startGateway(['--allow', 'none'])
+    const read = await call(none.client, 'read_text_file', { path: join(none.notes, 'a.txt') })
+    expect(waiting.safeParse(read.structuredContent).success).toBe(true)
+  })
+
+  it('serves a client that starts it on stdin and stdout, and ends with it', async () => {
+    const cwd = testFolder()
+    writeFileSync(join(cwd, 'a.txt'), 'hello')
+    const transport = new StdioClientTransport({
+      command: process.execPath,
+      args: [
+        '--import',
+        import.meta.resolve('tsx'),
+        MAIN,
+        'gateway',
+        '--stdio',
+        '--',
+        process.execPath,
+        FILESYSTEM,
+        cwd,
+      ],
+      cwd,
+      stderr: 'pipe',
+    })
+    let errors = ''
+    transport.stderr?.on('data', (text) => {
+      errors += String(text)
+    })
+    const client = new Client({ name: 'test', version: '1' })
+    await client.connect(transport)
+    const read = await call(client, 'read_text_file', { path: join(cwd, 'a.txt') })
+    expect(read).toMatchObject({ content: [{ text: 'hello' }] })
+    const write = await call(client, 'write_file', { path: join(cwd, 'b.txt'), content: 'x' })
+    const { task_id } = waiting.parse(write.structuredContent)
+    const [, url = ''] = /--url (http:[^\s"]+)/.exec(errors) ?? []
+    expect(await approve(cwd, url, task_id)).toMatchObject({ code: 0 })
+    await until(() => existsSync(join(cwd, 'b.txt')))
+    const { pid } = transport
+    await client.close()
+    await until(() => !isAlive(pid ?? 0))
+    expect(existsSync(join(cwd, '.asyncgate', 'gateway-filesystem.db'))).toBe(true)
+  })
+
+  it('says what is wrong with what it was given', async () => {
+    const cwd = testFolder()
+    const run = (...args: string[]) => startCli(['gateway', '--port', '0', ...args], cwd).ended
+    expect(await run()).toMatchObject({ code: 2, stderr: expect.stringContaining('COMMAND is missing') })
+    expect(await run('--allow', 'some', '--', 'x')).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('--allow takes one of reads, all, none'),
+    })
+    expect(await run('--name', 'A B', '--', 'x')).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('--name is 1 to 32 lower-case letters'),
+    })
+    const ended = await run('--', process.execPath, '-e', 'process.exit(3)')
+    expect(ended).toMatchObject({ code: 1, stderr: expect.stringContaining('did not start') })
+  })
+})
+
+describe('asyncgate sessions', () => {
+  it('lists them, changes their limits and ends them', async () => {
+    const { env, has } = journal()
+    const served = await serve([program('legacy', env)], { ASYNCGATE_GATEWAY_WAIT_SECONDS: '0' })
+    const at = ['--url', served.url]
+    expect(await cli(['sessions', ...at])).toMatchObject({ code: 0, stdout: 'There are no sessions.\n' })
+    const client = await served.connect('legacy', 'claude')
+    await client.callTool({ name: 'fix__wait', arguments: { agent_id: 'ada' } })
+    await has('wait')
+    const listed = await cli(['sessions', ...at])
+    const [, id = ''] = /^([0-9a-f]{24}) +agent:ada +claude 1 +live +1 +0 +1 +3 /m.exec(listed.stdout) ?? []
+    expect(id).not.toBe('')
+    const { sessions } = JSON.parse((await cli(['sessions', '--json', ...at])).stdout)
+    expect(sessions).toMatchObject([{ session_id: id, running: 1 }])
+    expect(await cli(['sessions', 'set', id, ...at])).toMatchObject({ code: 2 })
+    expect(await cli(['sessions', 'set', id, '--workers', '9', '--queue', '50', ...at])).toMatchObject({
+      code: 0,
+      stdout: `${id} makes 9 calls at once, and may have 50 open.\n`,
+    })
+    expect(await cli(['sessions', 'set', id, '--workers', 'default', ...at])).toMatchObject({
+      stdout: `${id} makes 3 calls at once, and may have 50 open.\n`,
+    })
+    expect(await cli(['sessions', 'end', id, '--cancel', ...at])).toMatchObject({
+      code: 0,
+      stdout: `${id} has ended; 1 call was canceled.\n`,
+    })
+    await has('cancelled')
+    expect(await cli(['sessions', 'end', id, ...at])).toMatchObject({ code: 3 })
+  })
+})
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch {
+    return false
+  }
+}

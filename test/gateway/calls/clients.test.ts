@@ -1,0 +1,160 @@
+import { PassThrough } from 'node:stream'
+import { StdioServerTransport } from '@modelcontextprotocol/server/stdio'
+import { describe, expect, it } from 'vitest'
+import { serveStdioMcp } from '../../../src/mcp/stdio.ts'
+import { bareCall, META, modernCall, modernPost, postTo } from '../../mcp/endpoint.ts'
+import { admin } from '../../support/gates.ts'
+import { httpFixture } from '../upstreams/fixture-http.ts'
+import type { FixtureOptions } from '../upstreams/fixture-tools.ts'
+import { web } from '../upstreams/support.ts'
+import { type Served, serve } from './served.ts'
+import { until } from './support.ts'
+
+const ROOT = admin()
+const PRIVATE = { ASYNCGATE_UPSTREAM_PRIVATE: '127.0.0.1' }
+
+async function start(env: Readonly<Record<string, string>> = {}, options: FixtureOptions = {}) {
+  const upstream = await httpFixture('modern', options)
+  const served = await serve([web(upstream.url)], { ...PRIVATE, ...env })
+  return { served, upstream, url: `${served.url}/mcp` }
+}
+
+const hello = (name: string) => ({
+  body: {
+    jsonrpc: '2.0',
+    id: 1,
+    method: 'initialize',
+    params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name, version: '7' } },
+  },
+})
+
+const sessionsOf = async ({ gate }: Served) => (await gate.listSessions(ROOT, {})).sessions
+const said = (text: string) => ({ status: 200, body: { result: { content: [{ text }] } } })
+
+describe('a session', () => {
+  it('of the older revisions is what the client was given when it shook hands, until it leaves', async () => {
+    const { served, url } = await start()
+    const ids: string[] = []
+    for (const name of ['claude', 'claude', 'o\u202ether\n']) {
+      const answer = await postTo(url, hello(name))
+      ids.push(answer.headers.get('mcp-session-id') ?? '')
+    }
+    expect(new Set(ids).size).toBe(3)
+    for (const id of ids) expect(id).toMatch(/^[\x21-\x7e]+$/)
+    const call = (id: string) =>
+      postTo(url, { ...bareCall('fix__echo', { text: id }), headers: { 'mcp-session-id': id } })
+    for (const id of ids) expect(await call(id)).toMatchObject(said(id))
+    expect(await sessionsOf(served)).toMatchObject([
+      { client: { name: 'claude', version: '7' }, calls: 1 },
+      { client: { name: 'claude', version: '7' }, calls: 1 },
+      { client: { name: 'other', version: '7' }, calls: 1 },
+    ])
+    const leave = (id: string) => fetch(url, { method: 'DELETE', headers: { 'mcp-session-id': id } })
+    expect((await leave(ids[0] ?? '')).status).toBe(204)
+    await until(async () => (await sessionsOf(served)).length === 2)
+    // One that is not known here, as after a restart, is taken as it comes.
+    expect(await call('from-before')).toMatchObject(said('from-before'))
+    expect(await call(ids[0] ?? '')).toMatchObject(said(ids[0] ?? ''))
+    expect(await sessionsOf(served)).toHaveLength(4)
+    expect((await fetch(url, { method: 'DELETE' })).status).toBe(405)
+  })
+
+  it('of 2026-07-28 is what the client calls its instance, or its name and version', async () => {
+    for (const ASYNCGATE_MCP_FAST_PATH of ['true', 'false']) {
+      const { served, url } = await start({ ASYNCGATE_MCP_FAST_PATH })
+      const instance = (id: string) =>
+        modernPost(
+          'tools/call',
+          {
+            name: 'fix__echo',
+            arguments: { text: 'x' },
+            _meta: { ...META, 'io.asyncgate/client_instance': id },
+          },
+          { 'mcp-name': 'fix__echo' },
+        )
+      for (const post of [instance('a'), instance('b'), instance('a')]) {
+        expect(await postTo(url, post)).toMatchObject(said('x'))
+      }
+      await postTo(url, modernCall('fix__echo', { text: 'x' }))
+      await postTo(url, modernCall('fix__echo', { text: 'x' }))
+      expect((await sessionsOf(served)).map(({ calls, client }) => [calls, client.name])).toEqual([
+        [2, 'test'],
+        [1, 'test'],
+        [2, 'test'],
+      ])
+    }
+  })
+
+  it('is one of the principal that calls, which is no argument of the tool', async () => {
+    const { served, url } = await start()
+    const args = { text: 'x', agent_id: 'ada' }
+    await postTo(url, modernCall('fix__echo', args))
+    await postTo(url, modernCall('fix__echo', { text: 'x', agent_id: 'bob' }))
+    expect((await sessionsOf(served)).map(({ principal }) => principal)).toEqual(['agent:ada', 'agent:bob'])
+    const { tasks } = await served.gate.listTasks(ROOT, { created_by: 'ada' })
+    const [task] = tasks
+    expect(await served.gate.getTask(ROOT, { task_id: task?.task_id })).toMatchObject({
+      payload: { upstream: 'fix', tool: 'echo', arguments: { text: 'x' } },
+      principal_ai: 'ada',
+    })
+  })
+
+  it('of a process on stdin and stdout is that process, and ends with it', async () => {
+    const { served } = await start()
+    const [input, output] = [new PassThrough(), new PassThrough()]
+    const stdio = serveStdioMcp(served.gate, {
+      sources: served.sources,
+      transport: new StdioServerTransport(input, output),
+    })
+    let heard = ''
+    output.setEncoding('utf8').on('data', (text: string) => {
+      heard += text
+    })
+    const say = (message: object) => input.write(`${JSON.stringify(message)}\n`)
+    say(hello('cursor').body)
+    await until(() => heard.includes('"id":1'))
+    say({ jsonrpc: '2.0', method: 'notifications/initialized' })
+    const { body } = bareCall('fix__echo', { text: 'over stdio' }, 2)
+    say(Object(body))
+    await until(() => heard.includes('over stdio'))
+    expect(await sessionsOf(served)).toMatchObject([{ client: { name: 'cursor', version: '7' } }])
+    await stdio.close()
+    expect(await sessionsOf(served)).toEqual([])
+  })
+})
+
+describe('the definition of a tool', () => {
+  const tool = (name: string, outputSchema: object) => ({
+    name,
+    description: 'Answers with data.',
+    inputSchema: { type: 'object' as const, properties: { agent_id: { type: 'number' } } },
+    outputSchema: { type: 'object' as const, ...outputSchema },
+    annotations: { readOnlyHint: true, title: 'Data' },
+  })
+
+  it('is handed on, and its output schema where our own answers can be allowed for', async () => {
+    const plain = { properties: { n: { type: 'number' } }, required: ['n'] }
+    const more = [
+      tool('plain', { $schema: 'http://json-schema.org/draft-07/schema#', ...plain }),
+      tool('referring', { properties: { n: { $ref: '#/$defs/n' } }, $defs: { n: { type: 'number' } } }),
+      tool('old', { $schema: 'http://json-schema.org/draft-04/schema#', ...plain }),
+    ]
+    const { served } = await start({ ASYNCGATE_GATEWAY_WAIT_SECONDS: '0' }, { more })
+    const client = await served.connect('modern')
+    const { tools } = await client.listTools()
+    const shown = (name: string) => tools.find((each) => each.name === `fix__${name}`)
+    expect(shown('plain')).toMatchObject({
+      description: expect.stringMatching(/^Answers with data\.\n\nIf the result is not there within 0 s/),
+      // The tool's own field.
+      inputSchema: { properties: { agent_id: { type: 'number' } } },
+      annotations: { readOnlyHint: true },
+      outputSchema: { type: 'object', anyOf: [{ type: 'object', ...plain }, {}, {}, {}] },
+    })
+    expect(shown('referring')?.outputSchema).toBeUndefined()
+    expect(shown('old')?.outputSchema).toBeUndefined()
+    // The client checks what it gets against the schema: also that the work goes on.
+    expect(await client.callTool({ name: 'fix__plain', arguments: {} })).toMatchObject({
+      structuredContent: { done: false },
+    })
+  })
+})

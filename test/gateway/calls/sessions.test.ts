@@ -1,0 +1,405 @@
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { expect, it } from 'vitest'
+import type { TaskEvent } from '../../../src/gate/events.ts'
+import { CallMaker } from '../../../src/gateway/make-call.ts'
+import { describeGates } from '../../support/gates.ts'
+import { echo, held } from './stub.ts'
+import { ADA, anotherGateway, BOB, client, type Gateway, openGateway, ROOT, until } from './support.ts'
+
+const NOTHING = { sessions: 0, seats: 0, calls: 0, making: 0, places: 0, due: 0, stopping: 0 }
+const calls = (gateway: Gateway, count: number, tool = 'hold', from = 'one', by = ADA) =>
+  Promise.all(Array.from({ length: count }, () => gateway.call(tool, {}, { from, by })))
+const statusOf = async ({ gate }: Gateway, task_id: string) => (await gate.getTask(ROOT, { task_id })).status
+
+describeGates('sessions', (open, storeName) => {
+  it('make so many calls at once and no more, each session by itself', async () => {
+    const hold = held()
+    const gateway = await openGateway(open, { tools: { hold: hold.tool } })
+    const { gate, stub } = gateway
+    let leased = 0
+    let most = 0
+    const held3 = new Set<string>()
+    gate.onTask(({ task_id, status }: TaskEvent) => {
+      if (status === 'leased' || status === 'running') held3.add(task_id)
+      else held3.delete(task_id)
+      leased = held3.size
+      most = Math.max(most, leased)
+    })
+    const mine = await calls(gateway, 10)
+    await until(() => stub.running === 3)
+    for (let left = 10; left > 0; left -= 1) {
+      await until(() => hold.waiting.length === Math.min(3, left))
+      hold.let(1)
+    }
+    for (const task of mine) expect(await gateway.ended(task)).toMatchObject({ status: 'succeeded' })
+    expect({ most, running: stub.most }).toEqual({ most: 3, running: 3 })
+    await Promise.all([
+      calls(gateway, 5),
+      calls(gateway, 5, 'hold', 'two'),
+      calls(gateway, 5, 'hold', 'one', BOB),
+    ])
+    await until(() => stub.running === 9)
+    expect((await gate.listSessions(ROOT, {})).sessions).toHaveLength(3)
+    expect((await gate.listSessions(BOB, {})).sessions).toMatchObject([
+      {
+        principal: 'agent:bob',
+        client: { name: 'test', version: '1' },
+        state: 'live',
+        workers: 3,
+        queue: 10_000,
+        running: 3,
+        waiting: 2,
+        calls: 5,
+      },
+    ])
+  })
+
+  it('share: of 5,000 calls of one agent none stands before the first of another', async () => {
+    const order: string[] = []
+    const gateway = await openGateway(open, {
+      tools: {
+        note: {
+          run: async ({ by }) => {
+            order.push(String(by))
+            await new Promise((resolve) => setImmediate(resolve))
+            return { content: [] }
+          },
+        },
+      },
+    })
+    const many = Array.from({ length: 5000 }, () => gateway.call('note', { by: 'ada' }))
+    await Promise.all(many)
+    const before = order.length
+    const first = await gateway.call('note', { by: 'bob' }, { by: BOB, from: 'two' })
+    await gateway.ended(first)
+    expect(order.indexOf('bob') - before).toBeLessThan(100)
+    expect(before).toBeLessThan(4900)
+    await gateway.gate.endSession(ADA, { session_id: (await sessionOf(gateway, ADA)) ?? '', mode: 'cancel' })
+  }, 60_000)
+
+  it('share through the common seat as well: owners take turns', async () => {
+    const hold = held()
+    const order: string[] = []
+    const gateway = await openGateway(open, {
+      tools: {
+        hold: hold.tool,
+        note: {
+          run: async ({ by }) => {
+            order.push(String(by))
+            return { content: [] }
+          },
+        },
+      },
+      limits: { gateway_common_workers: 1 },
+    })
+    const create = (by: typeof ADA, tool: string) =>
+      gateway.gate.create(by, {
+        type: 'mcp.tool_call',
+        payload: { upstream: 'stub', tool, arguments: { by: by.principal.id } },
+      })
+    await create(ADA, 'hold')
+    await until(() => hold.waiting.length === 1)
+    for (let i = 0; i < 50; i++) await create(ADA, 'note')
+    const { task_id } = await create(BOB, 'note')
+    hold.let(1)
+    await gateway.ended(task_id)
+    expect(order.indexOf('bob')).toBeLessThan(3)
+  })
+
+  it('have limits of their own if an admin says so, also when they come back', async () => {
+    const hold = held()
+    const gateway = await openGateway(open, { tools: { hold: hold.tool } })
+    const { gate, stub } = gateway
+    await calls(gateway, 8)
+    await until(() => stub.running === 3)
+    const session_id = (await sessionOf(gateway, ADA)) ?? ''
+    await expect(gate.setSession(ADA, { session_id, workers: 5 })).rejects.toMatchObject({
+      code: 'FORBIDDEN',
+    })
+    expect(await gate.setSession(ROOT, { session_id, workers: 5, queue: 9 })).toMatchObject({
+      workers: 5,
+      queue: 9,
+    })
+    await until(() => stub.running === 5)
+    await gateway.call('hold')
+    await expect(gateway.call('hold')).rejects.toMatchObject({
+      code: 'SESSION_LIMIT_EXCEEDED',
+      retryable: true,
+      details: { setting: 'ASYNCGATE_GATEWAY_SESSION_QUEUE', limit: 9, session_id },
+    })
+    hold.let(1)
+    await until(() => gateway.call('hold').catch(() => false))
+    await gate.endSession(ADA, { session_id, mode: 'cancel' })
+    await gateway.call('hold')
+    expect(await gate.getSession(ADA, { session_id })).toMatchObject({ workers: 5, queue: 9, calls: 1 })
+    expect(await gate.setSession(ROOT, { session_id, workers: null })).toMatchObject({ workers: 3, queue: 9 })
+    await expect(gate.setSession(ROOT, { session_id: 'none', workers: 1 })).rejects.toMatchObject({
+      code: 'SESSION_NOT_FOUND',
+    })
+  })
+
+  it('are no more than there are seats; one that has nothing to do gives way', async () => {
+    const hold = held()
+    const gateway = await openGateway(open, {
+      tools: { hold: hold.tool, echo },
+      limits: { gateway_sessions: 2 },
+    })
+    await gateway.call('hold', {}, { from: 'one' })
+    await gateway.ended(await gateway.call('echo', {}, { from: 'two' }))
+    await until(() => gateway.sessions.counts.calls === 1)
+    await gateway.call('hold', {}, { from: 'three' })
+    await expect(gateway.call('echo', {}, { from: 'four' })).rejects.toMatchObject({
+      code: 'SESSION_LIMIT_EXCEEDED',
+      details: { setting: 'ASYNCGATE_GATEWAY_SESSIONS', limit: 2 },
+    })
+  })
+
+  it('share the places that there are in all, and take turns at them', async () => {
+    const hold = held()
+    const gateway = await openGateway(open, { tools: { hold: hold.tool }, limits: { gateway_workers: 2 } })
+    await calls(gateway, 4, 'hold', 'one')
+    const last = await gateway.call('hold', {}, { from: 'two' })
+    await until(() => gateway.stub.running === 2)
+    expect(gateway.sessions.counts.places).toBe(2)
+    hold.let(2)
+    await until(async () => (await statusOf(gateway, last)) !== 'queued')
+    await until(() => hold.waiting.length === 2)
+    expect(gateway.stub.most).toBe(2)
+  })
+
+  it('that end leave their calls to others, or cancel them', async () => {
+    const hold = held()
+    const gateway = await openGateway(open, {
+      tools: { hold: hold.tool },
+      limits: { gateway_session_workers: 1, gateway_common_workers: 2 },
+    })
+    const { gate, stub } = gateway
+    const [first = '', second = '', third = ''] = await calls(gateway, 3)
+    await until(() => stub.running === 1)
+    const session_id = (await sessionOf(gateway, ADA)) ?? ''
+    await expect(gate.endSession(BOB, { session_id })).rejects.toMatchObject({ code: 'SESSION_NOT_FOUND' })
+    expect(await gate.endSession(ADA, { session_id, mode: 'run' })).toEqual({
+      session_id,
+      ended: true,
+      canceled: 0,
+    })
+    // One still with its own slot, the others with the caretaker.
+    await until(() => stub.running === 3)
+    hold.let(3)
+    for (const task of [first, second, third]) {
+      expect(await gateway.ended(task)).toMatchObject({ status: 'succeeded' })
+    }
+    const more = await calls(gateway, 3)
+    await until(() => stub.running === 1)
+    expect(await gate.endSession(ADA, { session_id, mode: 'cancel' })).toMatchObject({
+      ended: true,
+      canceled: 3,
+    })
+    for (const task of more) expect(await gateway.ended(task)).toMatchObject({ status: 'canceled' })
+    await until(() => hold.aborted.length === 1)
+    expect(stub.calls).toBe(4)
+    await until(() => gateway.sessions.counts.stopping === 0)
+    expect(gateway.sessions.counts).toEqual(NOTHING)
+    await expect(gate.endSession(ADA, { session_id })).rejects.toMatchObject({ code: 'SESSION_NOT_FOUND' })
+  })
+
+  it('whose clients leave end as is configured; what waits for a person stays', async () => {
+    const hold = held()
+    const gateway = await openGateway(open, {
+      tools: { hold: hold.tool, send: echo },
+      limits: { gateway_session_end: 'cancel', gateway_session_grace_seconds: 0, gateway_session_workers: 1 },
+    })
+    const { gate } = gateway
+    await gate.putPolicy(ROOT, { id: 'ask', action: 'REQUIRE_APPROVAL', scope: { tool: 'send' } })
+    const [running = '', queued = ''] = await calls(gateway, 2)
+    const asked = await gateway.call('send')
+    await until(() => gateway.stub.running === 1)
+    await gate.clientLeft('default', 'another')
+    await gate.clientLeft('default', 'one', 'agent:bob')
+    expect(gateway.sessions.counts.sessions).toBe(1)
+    await gate.clientLeft('default', 'one')
+    for (const task of [running, queued])
+      expect(await gateway.ended(task)).toMatchObject({ status: 'canceled' })
+    await until(() => gateway.sessions.counts.sessions === 0)
+    expect(await statusOf(gateway, asked)).toBe('pending_approval')
+    // Hours later, with the client long gone.
+    await gate.approve(ROOT, { task_id: asked })
+    expect(await gateway.ended(asked)).toMatchObject({ status: 'succeeded' })
+  })
+
+  it('that come back in time keep their calls', async () => {
+    const hold = held()
+    const gateway = await openGateway(open, {
+      tools: { hold: hold.tool },
+      limits: { gateway_session_end: 'cancel', gateway_session_grace_seconds: 3600 },
+    })
+    const first = await gateway.call('hold')
+    await gateway.gate.clientLeft('default', 'one')
+    expect((await gateway.gate.listSessions(ADA, {})).sessions).toMatchObject([{ state: 'ending' }])
+    await gateway.call('hold')
+    expect((await gateway.gate.listSessions(ADA, {})).sessions).toMatchObject([{ state: 'live', calls: 2 }])
+    await until(() => hold.waiting.length === 2)
+    hold.let(2)
+    expect(await gateway.ended(first)).toMatchObject({ status: 'succeeded' })
+  })
+
+  it('run what is approved while they live in their own slots', async () => {
+    const hold = held()
+    const gateway = await openGateway(open, { tools: { hold: hold.tool } })
+    await gateway.gate.putPolicy(ROOT, { id: 'ask', action: 'REQUIRE_APPROVAL', scope: { tool: 'hold' } })
+    const asked = await calls(gateway, 5)
+    for (const task_id of asked) await gateway.gate.approve(ROOT, { task_id })
+    await until(() => gateway.stub.running === 3)
+    expect((await gateway.gate.listSessions(ADA, {})).sessions).toMatchObject([{ running: 3, waiting: 2 }])
+    expect(gateway.stub.most).toBe(3)
+  })
+
+  it('leave their calls in the store when the gate stops, and others make them', async () => {
+    const hold = held()
+    const gateway = await openGateway(open, {
+      tools: { hold: hold.tool },
+      limits: { gateway_session_workers: 1 },
+    })
+    const [running = '', queued = ''] = await calls(gateway, 2)
+    await until(() => gateway.stub.running === 1)
+    await gateway.gate.close()
+    expect(hold.aborted).toHaveLength(1)
+    const after = await anotherGateway(gateway, { tools: { hold: echo } })
+    for (const task of [running, queued]) {
+      // Nothing was spent: the call was given back.
+      expect(await after.ended(task)).toMatchObject({ status: 'succeeded', attempt: 0 })
+    }
+  })
+
+  it('give back a call that they get when it is too late to make it', async () => {
+    const gateway = await openGateway(open, { tools: { echo }, start: false })
+    const { gate, stub } = gateway
+    const payload = { upstream: 'stub', tool: 'echo', arguments: {} }
+    const { task_id } = await gate.create(ADA, { type: 'mcp.tool_call', payload })
+    const caller = gate.toolCalls.caller('default')
+    const maker = new CallMaker({ gate, tenant: stub.tenant, caller, upstreams: stub, report() {} })
+    maker.stop()
+    const granted = await gate.toolCalls.claim(stub.tenant, () => [0], 60_000)
+    if (granted === undefined) throw new Error('nothing was granted')
+    await maker.make(granted)
+    expect(await gate.getTask(ADA, { task_id })).toMatchObject({ status: 'queued', attempt: 0 })
+    expect(stub.calls).toBe(0)
+  })
+
+  it('fail a call at once that they cannot read', async () => {
+    const { gate, stub, ended } = await openGateway(open, { tools: { echo }, start: false })
+    const payload = { upstream: 'stub', tool: 'echo', arguments: {} }
+    const { task_id } = await gate.create(ADA, { type: 'mcp.tool_call', payload })
+    const granted = await gate.toolCalls.claim(stub.tenant, () => [0], 60_000)
+    if (granted === undefined) throw new Error('nothing was granted')
+    const caller = gate.toolCalls.caller('default')
+    const maker = new CallMaker({ gate, tenant: stub.tenant, caller, upstreams: stub, report() {} })
+    await maker.make({ ...granted, offer: { ...granted.offer, payload: { upstream: 1 } } })
+    expect(await ended(task_id, 0)).toMatchObject({
+      status: 'failed',
+      result: { error: { code: 'VALIDATION_ERROR' } },
+    })
+  })
+
+  it.skipIf(storeName === 'postgres')('of a process that died are taken on at once by the next', async () => {
+    const gateway = await openGateway(open, { tools: { echo }, start: false })
+    const { gate, stub } = gateway
+    const payload = { upstream: 'stub', tool: 'echo', arguments: {} }
+    const { task_id } = await gate.create(ADA, { type: 'mcp.tool_call', payload, max_attempts: 2 })
+    const once = await gate.create(ADA, { type: 'mcp.tool_call', payload, max_attempts: 1 })
+    // Leased, and never heard of again.
+    for (const _ of [1, 2]) expect(await gate.toolCalls.claim(stub.tenant, () => [0], 60_000)).toBeDefined()
+    await gate.close()
+    const after = await anotherGateway(gateway, { tools: { echo } })
+    expect(await after.ended(task_id)).toMatchObject({ status: 'succeeded', attempt: 1 })
+    // Whoever asked for one attempt does not get two.
+    expect(await after.ended(once.task_id)).toMatchObject({
+      status: 'failed',
+      result: { error: { code: 'UPSTREAM_UNAVAILABLE' } },
+    })
+  })
+
+  it('make the call as it was approved, and not as it was asked for', async () => {
+    const gateway = await openGateway(open, { tools: { echo } })
+    await gateway.gate.putPolicy(ROOT, { id: 'ask', action: 'REQUIRE_APPROVAL', scope: { tool: 'echo' } })
+    const task_id = await gateway.call('echo', { to: 'everybody' })
+    const payload = { upstream: 'stub', tool: 'echo', arguments: { to: 'one' } }
+    await gateway.gate.approve(ROOT, { task_id, payload })
+    expect(await gateway.ended(task_id)).toMatchObject({
+      result: { result: { content: [{ text: '{"to":"one"}' }] } },
+    })
+  })
+
+  it('come and go, a hundred of them, and leave nothing behind', async () => {
+    const gateway = await openGateway(open, { tools: { echo }, limits: { gateway_sessions: 200 } })
+    const round = async () => {
+      const from = Array.from({ length: 100 }, (_, i) => `client ${i}`)
+      const made = await Promise.all(from.map((instance) => gateway.call('echo', {}, { from: instance })))
+      for (const task of made) await gateway.ended(task)
+      await until(() => gateway.sessions.counts.calls === 0)
+      expect(gateway.sessions.counts).toMatchObject({ sessions: 100, seats: 100, making: 0, places: 0 })
+      for (const instance of from) await gateway.gate.clientLeft('default', instance)
+      await until(() => gateway.sessions.counts.stopping === 0)
+      expect(gateway.sessions.counts).toEqual(NOTHING)
+    }
+    await round()
+    const before = used()
+    for (let i = 0; i < 5; i++) await round()
+    // What is kept of 500 sessions would be more.
+    expect(used() - before).toBeLessThan(8 * 1024 * 1024)
+  }, 60_000)
+
+  it('end when nothing was called for a while', async () => {
+    const gateway = await openGateway(open, { tools: { echo }, limits: { gateway_session_idle_seconds: 1 } })
+    await gateway.ended(await gateway.call('echo'))
+    expect(gateway.sessions.counts.sessions).toBe(1)
+    await until(() => gateway.sessions.counts.sessions === 0)
+    expect(gateway.sessions.counts).toEqual(NOTHING)
+  }, 20_000)
+
+  it.skipIf(storeName === 'sqlite')('of other servers are seen, and their seats left alone', async () => {
+    const hold = held()
+    const gateway = await openGateway(open, {
+      tools: { hold: hold.tool },
+      settings: { instance_id: 'here' },
+      limits: { gateway_session_workers: 1 },
+    })
+    await calls(gateway, 3)
+    await until(() => gateway.stub.running === 1)
+    await gateway.sessions.tellNow()
+    const other = await anotherGateway(gateway, { tools: { hold: echo }, settings: { instance_id: 'there' } })
+    const { sessions } = await other.gate.listSessions(ADA, {})
+    expect(sessions).toMatchObject([{ instance: 'here', running: 1, waiting: 2 }])
+    const common = await other.gate.create(BOB, {
+      type: 'mcp.tool_call',
+      payload: { upstream: 'stub', tool: 'hold' },
+    })
+    await other.ended(common.task_id)
+    expect(other.stub.calls).toBe(1)
+    expect(gateway.stub.calls).toBe(1)
+    const [session] = sessions
+    const ended = { session_id: session?.session_id, mode: 'cancel' }
+    expect(await other.gate.endSession(ADA, ended)).toMatchObject({ ended: false, canceled: 3 })
+    await until(() => hold.aborted.length === 1)
+  })
+})
+
+async function sessionOf({ gate }: Gateway, by: typeof ADA): Promise<string | undefined> {
+  const { sessions } = await gate.listSessions(by, {})
+  return sessions[0]?.session_id
+}
+
+/** The heap after a collection. */
+function used(): number {
+  setFlagsFromString('--expose-gc')
+  runInNewContext('gc')()
+  return process.memoryUsage().heapUsed
+}
+
+it('are told by principal and client, and by nothing else', async () => {
+  const { sessionId } = await import('../../../src/gateway/session.ts')
+  expect(sessionId('agent:a', client('x'))).toBe(sessionId('agent:a', { ...client('x'), name: 'other' }))
+  expect(sessionId('agent:a', client('x'))).not.toBe(sessionId('agent:a', client('y')))
+  expect(sessionId('agent:a', client('x'))).not.toBe(sessionId('agent:b', client('x')))
+})
