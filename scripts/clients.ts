@@ -1,6 +1,7 @@
 /**
  * Drives the built server with MCP clients of other makers, headless: each lists the tools and runs a task to its
- * end. The clients are installed under .cache/clients, so that they do not weigh on the project.
+ * end; those that know MCP Tasks also call a tool that is one. The clients are installed under .cache/clients, so that
+ * they do not weigh on the project.
  *
  *   npm run clients                all of them
  *   npm run clients -- inspector   those whose name has one of these words
@@ -41,13 +42,27 @@ interface Client {
   /** A file of scripts/clients. */
   readonly program: string
   readonly era: keyof typeof REVISIONS
+  /** Whether it follows a call that has become a task of MCP to its result. */
+  readonly knowsTasks?: boolean
 }
 
 const CLIENTS: readonly Client[] = [
-  { name: 'SDK v1', package: '@modelcontextprotocol/sdk', program: 'sdk-v1', era: 'legacy' },
+  {
+    name: 'SDK v1',
+    package: '@modelcontextprotocol/sdk',
+    program: 'sdk-v1',
+    era: 'legacy',
+    knowsTasks: true,
+  },
   { name: 'SDK v2', package: '@modelcontextprotocol/client', program: 'sdk-v2', era: 'modern' },
   { name: 'SDK v2', package: '@modelcontextprotocol/client', program: 'sdk-v2', era: 'legacy' },
-  { name: 'Inspector CLI', package: '@modelcontextprotocol/inspector', program: 'inspector', era: 'modern' },
+  {
+    name: 'Inspector CLI',
+    package: '@modelcontextprotocol/inspector',
+    program: 'inspector',
+    era: 'modern',
+    knowsTasks: true,
+  },
   { name: 'Inspector CLI', package: '@modelcontextprotocol/inspector', program: 'inspector', era: 'legacy' },
   { name: 'AI SDK', package: '@ai-sdk/mcp', program: 'ai-sdk', era: 'modern' },
   { name: 'LangChain', package: '@langchain/mcp-adapters', program: 'langchain', era: 'legacy' },
@@ -152,11 +167,17 @@ function isRecent(version: string): boolean {
   return major > 22 || (major === 22 && minor >= 19)
 }
 
+/** A tool that waits for nothing: only who follows the task sees its result. */
+const ECHO = { type: 'echo', tool: { name: 'echo', wait_seconds: 0 } }
+
 /** With a worker that answers tasks of type echo, and a database that is deleted with the folder. */
 async function startServer() {
+  const types = join(folder, 'types.json')
+  writeFileSync(types, JSON.stringify([ECHO]))
   const args = [main, 'dev', '--demo', '--port', '0', '--database-url', 'sqlite:gate.db']
   const child = spawn(process.execPath, args, {
     ...surroundings,
+    env: { ...surroundings.env, ASYNCGATE_TASK_TYPES_FILE: types },
     stdio: ['ignore', 'pipe', 'pipe'],
     detached: true,
   })
@@ -198,6 +219,7 @@ const Report = z.union([
     revision: z.string().optional(),
     tools: z.array(z.string()),
     task: z.looseObject({ status: z.string(), done: z.boolean(), result: z.unknown().optional() }),
+    followed: z.unknown().optional(),
     ms: z.number(),
   }),
 ])
@@ -209,10 +231,11 @@ async function drive(node: string, client: Client, url: string) {
   const report = await reportOf(node, client, url)
   if ('problem' in report) return { line: `${title}  ${client.era}`, problems: [report.problem] }
 
-  const { revision, tools, task, ms } = report
+  const { revision, tools, task, followed, ms } = report
   const counted = `${tools.length} tools`
-  const line = `${title}  ${client.era} ${revision ?? '(unknown)'}  ${counted}  task ${task.status}  ${ms.toFixed(0)} ms`
-  const expected = OPERATIONS.map(({ name }) => `asyncgate.${name}`)
+  const tasks = client.knowsTasks ? '  MCP task' : ''
+  const line = `${title}  ${client.era} ${revision ?? '(unknown)'}  ${counted}  task ${task.status}${tasks}  ${ms.toFixed(0)} ms`
+  const expected = [...OPERATIONS.map(({ name }) => `asyncgate.${name}`), ECHO.tool.name]
   const missing = expected.filter((name) => !tools.includes(name))
   const unknown = tools.filter((name) => !expected.includes(name))
   const echoed = Echoed.safeParse(task.result)
@@ -222,11 +245,15 @@ async function drive(node: string, client: Client, url: string) {
     unknown.length > 0 && `tools that are not in the catalogue: ${unknown.join(', ')}`,
     !(task.done && task.status === 'succeeded') && `the task has not succeeded: ${JSON.stringify(task)}`,
     echoed.data?.result.echo.from !== client.program && `its result is ${JSON.stringify(task.result)}`,
+    client.knowsTasks === true &&
+      Echo.safeParse(followed).data?.echo.from !== client.program &&
+      `the MCP task came to ${JSON.stringify(followed)}`,
   ]
   return { line, problems: problems.filter((problem) => problem !== false) }
 }
 
-const Echoed = z.object({ result: z.object({ echo: z.object({ from: z.string() }) }) })
+const Echo = z.object({ echo: z.object({ from: z.string() }) })
+const Echoed = z.object({ result: Echo })
 
 async function reportOf(node: string, { program, era }: Client, url: string): Promise<Report> {
   const child = fork(join(cache, 'programs/run.js'), [program, era, url], {

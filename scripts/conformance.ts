@@ -21,6 +21,8 @@ interface Round {
   readonly name: string
   readonly revision: string
   readonly flags: readonly string[]
+  /** Whether the scenarios of the Tasks extension are wanted too, which the revision itself does not require. */
+  readonly withTasks?: boolean
   /** Scenarios that the server under test does not offer, and why. */
   readonly leftOut?: { readonly scenarios: readonly string[]; readonly because: string }
 }
@@ -40,7 +42,7 @@ const withoutSessions = {
 }
 
 const sets: readonly Omit<Round, 'flags'>[] = [
-  { name: '2026-07-28', revision: '2026-07-28' },
+  { name: '2026-07-28', revision: '2026-07-28', withTasks: true },
   { name: '2025-11-25', revision: '2025-11-25' },
 ]
 const rounds: readonly Round[] = [
@@ -56,7 +58,10 @@ const rounds: readonly Round[] = [
   },
 ]
 
-const Requirements = z.object({ server: z.array(z.string()) })
+const Requirements = z.object({
+  server: z.array(z.string()),
+  not_scored: z.array(z.object({ scenario: z.string(), leg: z.string() })).default([]),
+})
 const Checks = z.array(z.object({ id: z.string(), status: z.string(), errorMessage: z.string().optional() }))
 type Checks = z.infer<typeof Checks>
 
@@ -117,7 +122,8 @@ function problem(checks: Checks | undefined): string | undefined {
 
 async function runRound(node: string, round: Round): Promise<boolean> {
   const file = here(`${SUITE}/requirements/${round.revision}.yaml`)
-  const { server } = Requirements.parse(parse(readFileSync(file, 'utf8')))
+  const { server, not_scored } = Requirements.parse(parse(readFileSync(file, 'utf8')))
+  const extension = round.withTasks ? taskScenarios(not_scored) : []
   const required = server.filter((scenario) => !round.leftOut?.scenarios.includes(scenario))
   const fixture = await startFixture(round.flags)
   const results = await runSuite(node, fixture.url, round.revision).finally(fixture.stop)
@@ -127,7 +133,7 @@ async function runRound(node: string, round: Round): Promise<boolean> {
     return found ? [`  ${scenario}: ${found}`] : []
   })
   const checks = required.flatMap((scenario) => results.get(scenario) ?? [])
-  const others = [...results].filter(([scenario]) => !server.includes(scenario))
+  const others = [...results].filter(([scenario]) => ![...server, ...extension].includes(scenario))
   const othersPassed = others.filter(([, checks]) => problem(checks) === undefined)
   console.log(
     `${round.name}: ${required.length - problems.length} of ${required.length} required scenarios passed ` +
@@ -137,7 +143,34 @@ async function runRound(node: string, round: Round): Promise<boolean> {
   if (round.leftOut)
     console.log(`  left out, ${round.leftOut.because}: ${round.leftOut.scenarios.join(', ')}`)
   for (const line of problems) console.log(line)
-  return required.length > 0 && problems.length === 0
+  const withTasks = round.withTasks ? judgeTasks(extension, results) : true
+  return required.length > 0 && problems.length === 0 && withTasks
+}
+
+const taskScenarios = (listed: z.infer<typeof Requirements>['not_scored']) =>
+  listed
+    .filter(({ scenario, leg }) => leg === 'server' && scenario.startsWith('tasks-'))
+    .map(({ scenario }) => scenario)
+
+/** How many there are of the Tasks extension, so that none can get lost. */
+const TASK_SCENARIOS = 10
+
+/** What the suite does not test yet, whatever the server does. Our own tests do. */
+const STUBS: readonly string[] = ['tasks-status-notifications']
+
+/** Each is shown with its checks. */
+function judgeTasks(scenarios: readonly string[], results: ReadonlyMap<string, Checks>): boolean {
+  let passed = scenarios.length === TASK_SCENARIOS
+  for (const scenario of scenarios) {
+    const checks = results.get(scenario)
+    const isStub = STUBS.includes(scenario) && checks?.every(({ status }) => status === 'SKIPPED') === true
+    const found = isStub ? undefined : problem(checks)
+    const skipped = checks?.[0]?.errorMessage ?? 'no reason given'
+    const done = `${count(checks ?? [], 'SUCCESS')} of ${checks?.length ?? 0} checks passed`
+    console.log(`  ${scenario}: ${found ?? (isStub ? `skipped by the suite (${skipped})` : done)}`)
+    if (found !== undefined) passed = false
+  }
+  return passed
 }
 
 const node = await suiteNode()

@@ -22,10 +22,14 @@ export async function connect(url, era) {
     return JSON.parse(stdout).result
   }
   const { protocolVersion } = await ask('initialize')
+  const call = (name, args) =>
+    ask('tools/call', '--tool-name', name, '--tool-args-json', JSON.stringify(args))
   return {
     revision: protocolVersion,
     listTools: async () => (await ask('tools/list')).tools.map(({ name }) => name),
-    call: (name, args) => ask('tools/call', '--tool-name', name, '--tool-args-json', JSON.stringify(args)),
+    call,
+    // It declares that it knows tasks, and looks until the result is there.
+    follow: call,
     close: async () => {},
   }
 }

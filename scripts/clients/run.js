@@ -1,6 +1,6 @@
 /**
- * Lists the tools of a server, runs one echo task to its end with one client, and sends the parent process what it
- * saw. It runs from a copy in the folder where the clients are installed.
+ * Lists the tools of a server, runs one echo task to its end with one client, follows a tool that is a task if the
+ * client can, and sends the parent process what it saw. It runs from a copy in the folder where the clients are installed.
  *
  *   run.js PROGRAM ERA URL
  */
@@ -20,8 +20,15 @@ async function use() {
   const who = { agent_id: 'client-check' }
   const { task_id } = await call('create_task', { type: 'echo', payload: { from: program }, ...who })
   const task = await call('wait_for_task', { task_id, wait_seconds: 20, ...who })
+  const followed = await session.follow?.('echo', { from: program, ...who })
   await session.close()
-  return { revision: session.revision, tools, task, ms: performance.now() - start }
+  return {
+    revision: session.revision,
+    tools,
+    task,
+    followed: followed?.structuredContent,
+    ms: performance.now() - start,
+  }
 }
 
 const report = await use().catch((error) => ({ problem: explain(error) }))

@@ -12,17 +12,24 @@ import { Fault } from '../core/errors.ts'
 import type { Gate } from '../gate/gate.ts'
 import { checkMediaType, readBody } from '../web/body.ts'
 import { checkHostAndOrigin, type GuardSettings } from '../web/guard.ts'
+import { toldIn } from './capabilities.ts'
+import { type ClientDoor, clientDoor, clientOfHeader, SESSION_HEADER } from './client-instance.ts'
 import { FastPath } from './fast-path.ts'
+import { gateFace } from './gate-face.ts'
 import { type LegacyLeg, statelessLeg } from './legacy.ts'
+import { Listen } from './listen.ts'
 import { isListening, isToolCall, type Message, readMessage, tokenOf } from './message.ts'
-import { createServer, type Face, gateFace } from './server.ts'
+import { during, OpenCall, OpenRequest } from './open-call.ts'
+import { createServer, type Face } from './server.ts'
+import type { TaskToolSource } from './task-tool.ts'
 import type { Call } from './tool.ts'
-import { gateTools, type ToolNames } from './tools.ts'
+import type { ToolNames } from './tools.ts'
 import { serveWeb } from './web-bridge.ts'
 import {
   acceptsJson,
   BROKEN,
   headerOf,
+  isObject,
   NOT_ACCEPTABLE,
   refusal,
   requestIdOf,
@@ -44,12 +51,16 @@ export interface McpEndpointOptions extends HttpOptions {
   readonly gate: Gate
   readonly toolNames?: ToolNames
   readonly oldNames?: boolean
+  /** Tools that are tasks, besides the types of tasks that are tools of their own. */
+  readonly sources?: readonly TaskToolSource[]
 }
 
 export interface EndpointOptions extends HttpOptions {
   readonly face: Face
   /** Who serves the older revisions; without sessions unless said otherwise. */
   readonly legacy?: LegacyLeg
+  /** Who knows clients of the older revisions again. */
+  readonly clients?: ClientDoor
   /** Changes that subscribers hear of. */
   readonly bus?: ServerEventBus
 }
@@ -61,13 +72,15 @@ export function createMcpEndpoint({
   gate,
   toolNames,
   oldNames,
+  sources,
   ...options
 }: McpEndpointOptions): McpEndpoint {
-  const tools = gateTools({ gate, toolNames, oldNames, onError: options.onError ?? (() => {}) })
+  const onError = options.onError ?? (() => {})
+  const { face, onTools } = gateFace({ gate, toolNames, oldNames, sources, onError })
   // Who listens hears that some list has changed, and not whose.
   const bus = new InMemoryServerEventBus()
-  const stopListening = gate.onToolTypes(() => bus.publish({ kind: 'tools_list_changed' }))
-  const endpoint = new Endpoint({ ...options, bus, face: gateFace(tools) })
+  const stopListening = onTools(() => bus.publish({ kind: 'tools_list_changed' }))
+  const endpoint = new Endpoint({ ...options, bus, face, clients: clientDoor(gate) })
   return {
     handle: (request, response) => endpoint.handle(request, response),
     close() {
@@ -85,18 +98,20 @@ export class Endpoint {
   readonly #modern: McpHttpHandler
   /** The SDK makes a server for each web request; this is how it gets to know the call. */
   readonly #calls = new WeakMap<Request, Call>()
-  readonly #open = new Map<AbortController, Promise<void>>()
+  readonly #listen: Listen
+  readonly #open = new Map<OpenRequest, Promise<void>>()
   #stopping = false
 
   constructor(options: EndpointOptions) {
     this.#options = options
     this.#fastPath = (options.fastPath ?? true) ? new FastPath(options.face) : undefined
-    this.#legacy = options.legacy ?? statelessLeg(options.face)
+    this.#listen = new Listen(options.face, options.bus)
+    this.#legacy = options.legacy ?? statelessLeg(options.face, options.clients)
     this.#modern = createMcpHandler(
       ({ requestInfo }) => {
         const call = requestInfo && this.#calls.get(requestInfo)
         if (call === undefined) throw new Error('A request without its call')
-        return createServer(options.face, ({ mcpReq }) => during(call, mcpReq.signal))
+        return createServer(options.face, 'modern', ({ mcpReq }) => during(call, mcpReq.signal))
       },
       { legacy: 'reject', ...(options.bus && { bus: options.bus }) },
     )
@@ -104,25 +119,21 @@ export class Endpoint {
 
   /** Never rejects; what goes wrong becomes an answer. */
   async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const controller = new AbortController()
-    if (this.#stopping) controller.abort()
-    response.once('close', () => {
-      if (!response.writableFinished) controller.abort()
-    })
-    const served = this.#serve(request, response, controller.signal)
-    this.#open.set(controller, served)
+    const open = new OpenRequest(response, this.#stopping)
+    const served = this.#serve(request, response, open)
+    this.#open.set(open, served)
     await served
-    this.#open.delete(controller)
+    this.#open.delete(open)
   }
 
   /** Ends what waits, now and from now on. Resolves when the requests that run are answered. */
   async close(): Promise<void> {
     this.#stopping = true
-    for (const controller of this.#open.keys()) controller.abort()
+    for (const open of this.#open.keys()) open.end()
     await Promise.all(this.#open.values())
   }
 
-  async #serve(request: IncomingMessage, response: ServerResponse, signal: AbortSignal): Promise<void> {
+  async #serve(request: IncomingMessage, response: ServerResponse, open: OpenRequest): Promise<void> {
     const requestId = requestIdHeader(response)
     let message: Message | undefined
     try {
@@ -135,7 +146,9 @@ export class Endpoint {
       }
       const credential = this.#options.authenticator.authenticate(request.headers, tokenOf(message?.body))
       if (message?.flaw && !isToolCall(message.body)) throw message.flaw
-      await this.#route(request, response, message, { credential, signal, requestId, flaw: message?.flaw })
+      const { meta, tasks } = toldIn(isObject(message?.body) ? message.body.params : undefined)
+      const call = new OpenCall({ credential, requestId, flaw: message?.flaw, meta, tasks }, open)
+      await this.#route(request, response, message, call)
     } catch (error) {
       const expected = error instanceof Fault
       if (!expected) this.#options.onError?.(error)
@@ -155,6 +168,7 @@ export class Endpoint {
     const { headers, method = '' } = request
     const body = message?.body
     if (await this.#fastPath?.serve(headers, body, call, response)) return
+    if (await this.#listen.serve(headers, body, call, response)) return
     const version = headerOf(headers, 'mcp-protocol-version')
     const { kind } = classifyInboundRequest({
       httpMethod: method,
@@ -162,7 +176,8 @@ export class Endpoint {
       ...(version !== undefined && { protocolVersionHeader: version }),
     })
     if (kind === 'legacy') {
-      return this.#legacy(request, response, body, (signal) => during(call, signal))
+      const client = clientOfHeader(headers[SESSION_HEADER])
+      return this.#legacy(request, response, body, (signal) => ({ ...during(call, signal), client }))
     }
     await serveWeb(request, response, body, (web) => {
       // A stream of changes has no end of its own: it ends with us.
@@ -180,11 +195,6 @@ function checkPost(request: IncomingMessage): void {
   const type = request.headers['content-type'] ?? null
   // The SDK takes no other kind of JSON.
   if (!isJsonContentType(type)) throw new Fault('UNSUPPORTED_MEDIA_TYPE', { content_type: type })
-}
-
-/** The call, over when the SDK says so too. */
-function during(call: Call, signal: AbortSignal): Call {
-  return { ...call, signal: AbortSignal.any([call.signal, signal]) }
 }
 
 function requestIdHeader(response: ServerResponse): string | undefined {

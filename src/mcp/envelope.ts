@@ -15,27 +15,79 @@ export const MODERN_VERSION = '2026-07-28'
 export type PlainRequest =
   | { readonly method: 'tools/list'; readonly id: RequestId }
   | { readonly method: 'tools/call'; readonly id: RequestId; readonly name: string; readonly args: Fields }
+  | { readonly method: 'tasks/get' | 'tasks/cancel'; readonly id: RequestId; readonly taskId: string }
+  | {
+      readonly method: 'tasks/update'
+      readonly id: RequestId
+      readonly taskId: string
+      readonly responses: Fields
+    }
 
 const BODY_KEYS = new Set(['jsonrpc', 'id', 'method', 'params'])
 const LIST_KEYS = new Set(['_meta'])
 const CALL_KEYS = new Set(['name', 'arguments', '_meta'])
+const TASK_KEYS = new Set(['taskId', '_meta'])
+const UPDATE_KEYS = new Set(['taskId', 'inputResponses', '_meta'])
 
 /**
- * Reads a plain tools/list or tools/call. Whatever it does not know as right is for the SDK to serve or to refuse,
+ * Reads a plain request about tools or tasks. Whatever it does not know as right is for the SDK to serve or to refuse,
  * so that each refusal has one author.
  */
 export function readPlainRequest(headers: IncomingHttpHeaders, body: unknown): PlainRequest | undefined {
+  const message = readEnvelope(body)
+  if (message === undefined || !hasHeaders(headers, message)) return undefined
+  const { id, method, params } = message
+  switch (method) {
+    case 'tools/list':
+      return hasOnly(params, LIST_KEYS) ? { method, id } : undefined
+    case 'tools/call': {
+      const { name, arguments: args = {} } = params
+      if (!hasOnly(params, CALL_KEYS) || !isObject(args) || !isNamed(headers, name)) return undefined
+      return { method, id, name, args }
+    }
+    case 'tasks/get':
+    case 'tasks/cancel': {
+      const { taskId } = params
+      return hasOnly(params, TASK_KEYS) && isNamed(headers, taskId) ? { method, id, taskId } : undefined
+    }
+    case 'tasks/update': {
+      const { taskId, inputResponses: responses = {} } = params
+      if (!hasOnly(params, UPDATE_KEYS) || !isNamed(headers, taskId)) return undefined
+      return areBare(responses) ? { method, id, taskId, responses } : undefined
+    }
+    default:
+      return undefined
+  }
+}
+
+/** A message of the modern era, as far as its envelope goes. */
+export interface Enveloped {
+  readonly id: RequestId
+  readonly method: string
+  readonly params: Fields
+}
+
+/** Undefined if anything about the envelope is wrong or unusual. */
+export function readEnvelope(body: unknown): Enveloped | undefined {
   if (!isObject(body) || body.jsonrpc !== '2.0' || !hasOnly(body, BODY_KEYS)) return undefined
   const { id, method, params } = body
-  if (!isRequestId(id)) return undefined
-  if (method !== 'tools/call' && method !== 'tools/list') return undefined
-  if (headers['mcp-protocol-version'] !== MODERN_VERSION || headers['mcp-method'] !== method) return undefined
-  if (!isObject(params) || !isObject(params._meta) || !isGoodEnvelope(params._meta)) return undefined
-  if (method === 'tools/list') return hasOnly(params, LIST_KEYS) ? { method, id } : undefined
-  const { name, arguments: args = {} } = params
-  if (!hasOnly(params, CALL_KEYS) || typeof name !== 'string' || !isObject(args)) return undefined
-  if (decodeName(headerOf(headers, 'mcp-name')) !== name) return undefined
-  return { method, id, name, args }
+  if (!isRequestId(id) || typeof method !== 'string' || !isObject(params)) return undefined
+  return isObject(params._meta) && isGoodEnvelope(params._meta) ? { id, method, params } : undefined
+}
+
+/** Whether the headers that each request needs agree with it. */
+export function hasHeaders(headers: IncomingHttpHeaders, { method }: Enveloped): boolean {
+  return headers['mcp-protocol-version'] === MODERN_VERSION && headers['mcp-method'] === method
+}
+
+function isNamed(headers: IncomingHttpHeaders, name: unknown): name is string {
+  return typeof name === 'string' && decodeName(headerOf(headers, 'mcp-name')) === name
+}
+
+/** Answers as they should be: the SDK sorts out the others. */
+function areBare(responses: unknown): responses is Fields {
+  if (!isObject(responses)) return false
+  return Object.values(responses).every((one) => isObject(one) && !('method' in one) && !('result' in one))
 }
 
 function isRequestId(value: unknown): value is RequestId {

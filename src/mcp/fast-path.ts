@@ -1,26 +1,28 @@
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
-import { SERVER_INFO_META_KEY, type Tool } from '@modelcontextprotocol/server'
-import { readPlainRequest } from './envelope.ts'
-import { type Face, LIST_HINT } from './server.ts'
+import { ProtocolError, SERVER_INFO_META_KEY, type Tool } from '@modelcontextprotocol/server'
+import type { Fields } from '../auth/caller.ts'
+import { type PlainRequest, readPlainRequest } from './envelope.ts'
+import { callTool, type Face, LIST_HINT } from './server.ts'
 import type { Call } from './tool.ts'
-import { type RequestId, sendJson } from './wire.ts'
+import { isObject, type RequestId, sendJson } from './wire.ts'
 
 /**
- * Serves plain tools/list and tools/call requests of the modern era at a small part of the SDK's cost, and leaves
- * the rest to it. Answers are the same either way.
+ * Serves plain requests of the modern era about tools and tasks at a small part of the SDK's cost, and leaves the rest
+ * to it. Answers are the same either way.
  */
 export class FastPath {
   readonly #face: Face
-  readonly #seal: string
+  /** How a result ends: what it is, if it does not say so itself, and who gives it. */
+  readonly #seal: { readonly complete: string; readonly other: string }
   readonly #lists = new WeakMap<readonly Tool[], string>()
 
   constructor(face: Face) {
     this.#face = face
-    const meta = JSON.stringify({ [SERVER_INFO_META_KEY]: face.info })
-    this.#seal = `"resultType":"complete","_meta":${meta}}`
+    const other = `"_meta":${JSON.stringify({ [SERVER_INFO_META_KEY]: face.info })}}`
+    this.#seal = { complete: `"resultType":"complete",${other}`, other }
   }
 
-  /** Resolves with false, and has done nothing, if the request is not for this path. */
+  /** Resolves with false, and has done nothing that could not be done again, if the request is not for this path. */
   async serve(
     headers: IncomingHttpHeaders,
     body: unknown,
@@ -29,20 +31,52 @@ export class FastPath {
   ): Promise<boolean> {
     const request = readPlainRequest(headers, body)
     if (request === undefined) return false
-    if (request.method === 'tools/list') {
-      sendResult(response, request.id, this.#listed(await this.#face.tools.list(call.credential)))
-      return true
-    }
-    const run = await this.#face.tools.find(request.name, call.credential)
-    if (run === undefined) return false
-    sendResult(response, request.id, `${inside(await run(request.args, call))},${this.#seal}`)
+    const result = await this.#result(request, call).catch((error: unknown) => {
+      // An error of JSON-RPC has one author too.
+      if (error instanceof ProtocolError) return undefined
+      throw error
+    })
+    if (result === undefined) return false
+    sendResult(response, request.id, result)
     return true
+  }
+
+  async #result(request: PlainRequest, call: Call): Promise<string | undefined> {
+    const { tools, tasks } = this.#face
+    if (request.method === 'tools/list') return this.#listed(await tools.list(call.credential, 'modern'))
+    if (request.method === 'tools/call') {
+      const found = await tools.find(request.name, call.credential)
+      return found && this.#sealed(await callTool(this.#face, found, request.args, call))
+    }
+    if (tasks === undefined || call.tasks !== 'handle') return undefined
+    switch (request.method) {
+      case 'tasks/get':
+        return this.#sealed(await tasks.modern.get(request.taskId, call))
+      case 'tasks/cancel':
+        await tasks.modern.cancel(request.taskId, call)
+        return `{${this.#seal.complete}`
+      case 'tasks/update':
+        await tasks.modern.update(request.taskId, request.responses, call)
+        return `{${this.#seal.complete}`
+    }
+  }
+
+  #sealed(result: object): string {
+    // The result of an upstream may have its own.
+    if ('_meta' in result) return JSON.stringify(this.#signed({ ...result }))
+    return `${inside(result)},${'resultType' in result ? this.#seal.other : this.#seal.complete}`
+  }
+
+  #signed({ _meta, ...result }: Fields): object {
+    const others = isObject(_meta) ? _meta : {}
+    const signed = { ...others, [SERVER_INFO_META_KEY]: this.#face.info }
+    return { ...('resultType' in result ? {} : { resultType: 'complete' }), ...result, _meta: signed }
   }
 
   #listed(tools: readonly Tool[]): string {
     const known = this.#lists.get(tools)
     if (known !== undefined) return known
-    const listed = `${inside({ tools, ...LIST_HINT })},${this.#seal}`
+    const listed = this.#sealed({ tools, ...LIST_HINT })
     this.#lists.set(tools, listed)
     return listed
   }

@@ -2,9 +2,11 @@ import { once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/server'
 import { Fault } from '../core/errors.ts'
+import { type ClientDoor, SESSION_HEADER } from './client-instance.ts'
 import { createServer, type Face } from './server.ts'
 import type { Call } from './tool.ts'
 import { serveWeb } from './web-bridge.ts'
+import { isObject } from './wire.ts'
 
 /** Serves what belongs to the revisions before 2026-07-28. `body` is undefined unless it is a POST. */
 export type LegacyLeg = (
@@ -18,13 +20,22 @@ export type LegacyLeg = (
  * Without sessions: each request stands for itself, with or without a handshake before it. Answers are always JSON,
  * which every client of those revisions must take, and which callers that only know JSON-RPC need.
  */
-export function statelessLeg({ capabilities, ...rest }: Face): LegacyLeg {
+export function statelessLeg({ capabilities, ...rest }: Face, clients?: ClientDoor): LegacyLeg {
   // Nobody can be told of a change who cannot be reached.
   const { tools: _, ...others } = capabilities
   const face: Face = { ...rest, capabilities: { ...others, tools: {} } }
   return async (request, response, body, callOf) => {
+    if (request.method === 'DELETE' && clients !== undefined) {
+      const { credential, client } = callOf(new AbortController().signal)
+      if (client === undefined) throw new Fault('METHOD_NOT_ALLOWED')
+      await clients.left(credential, client)
+      response.writeHead(204).end()
+      return
+    }
     if (request.method !== 'POST') throw new Fault('METHOD_NOT_ALLOWED')
-    const server = createServer(face, ({ mcpReq }) => callOf(mcpReq.signal))
+    const greeting = clients && greetingOf(body, clients)
+    if (greeting !== undefined) response.setHeader(SESSION_HEADER, greeting)
+    const server = createServer(face, 'legacy', ({ mcpReq }) => callOf(mcpReq.signal))
     const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: true })
     await server.connect(transport)
     // The transport never answers a request whose client has gone.
@@ -38,4 +49,10 @@ export function statelessLeg({ capabilities, ...rest }: Face): LegacyLeg {
       await server.close()
     }
   }
+}
+
+/** The name under which a client that shakes hands goes from now on. */
+function greetingOf(body: unknown, clients: ClientDoor): string | undefined {
+  if (!isObject(body) || body.method !== 'initialize' || !isObject(body.params)) return undefined
+  return clients.greet(body.params.clientInfo)
 }

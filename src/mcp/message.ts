@@ -1,5 +1,6 @@
 import { Fault } from '../core/errors.ts'
 import { parseJson } from '../core/json-text.ts'
+import { META_PREFIX } from './identity.ts'
 import { isObject } from './wire.ts'
 
 export interface Message {
@@ -33,9 +34,13 @@ export function isListening(body: unknown): boolean {
   return isObject(body) && body.method === 'subscriptions/listen'
 }
 
-/** The key of a client that cannot set headers. */
+/** The key of a client that cannot set headers: an argument of the tool, or else in `_meta`. */
 export function tokenOf(body: unknown): string | undefined {
-  if (!isObject(body) || !isToolCall(body) || !isObject(body.params)) return undefined
-  const { arguments: args } = body.params
-  return isObject(args) && typeof args.auth_token === 'string' ? args.auth_token : undefined
+  if (!isObject(body) || !isObject(body.params)) return undefined
+  const { arguments: args, _meta: meta } = body.params
+  const given = isToolCall(body) && isObject(args) ? args.auth_token : undefined
+  const token = given ?? (isObject(meta) ? meta[TOKEN] : undefined)
+  return typeof token === 'string' ? token : undefined
 }
+
+const TOKEN = `${META_PREFIX}auth_token`

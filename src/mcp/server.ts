@@ -1,5 +1,6 @@
 import {
   type CacheHint,
+  type CallToolResult,
   type Implementation,
   ProtocolError,
   ProtocolErrorCode,
@@ -7,9 +8,12 @@ import {
   type ServerCapabilities,
   type ServerContext,
 } from '@modelcontextprotocol/server'
-import { VERSION } from '../core/version.ts'
-import { INSTRUCTIONS } from './instructions.ts'
-import type { Call, ToolTable } from './tool.ts'
+import type { Fields } from '../auth/caller.ts'
+import { TASKS_EXTENSION } from './capabilities.ts'
+import type { TaskFace } from './task-face.ts'
+import { serveTasks } from './task-handlers.ts'
+import { isTaskTool } from './task-tool.ts'
+import type { Call, Era, FoundTool, ToolTable } from './tool.ts'
 
 /** What a server shows of itself, whichever way it is reached. */
 export interface Face {
@@ -17,9 +21,14 @@ export interface Face {
   readonly capabilities: ServerCapabilities
   readonly instructions?: string
   readonly tools: ToolTable
+  /** If some tools are tasks. */
+  readonly tasks?: TaskFace
   /** More than tools, if there is. */
-  extend?(server: Server, callOf: (context: ServerContext) => Call): void
+  extend?(server: Server, callOf: CallOf): void
 }
+
+/** The call that a request of the SDK is; `task` is what its params say about a task, in the older era. */
+export type CallOf = (context: ServerContext, task?: unknown) => Call
 
 /** Types of tasks come and go: who does not listen for changes learns of them within a minute. */
 export const LIST_HINT: Required<CacheHint> = { ttlMs: 60_000, cacheScope: 'private' }
@@ -27,34 +36,43 @@ export const LIST_HINT: Required<CacheHint> = { ttlMs: 60_000, cacheScope: 'priv
 /** What a server is changes only with its version. */
 const DISCOVER_HINT: Required<CacheHint> = { ttlMs: 300_000, cacheScope: 'private' }
 
-export function gateFace(tools: ToolTable): Face {
-  return {
-    info: { name: 'asyncgate', title: 'AsyncGate', version: VERSION },
-    capabilities: { tools: { listChanged: true } },
-    instructions: INSTRUCTIONS,
-    tools,
-  }
+/** Each era has its own way to say that there are tasks. */
+const TASK_CAPABILITIES: Readonly<Record<Era, ServerCapabilities>> = {
+  modern: { extensions: { [TASKS_EXTENSION]: {} } },
+  legacy: { tasks: { list: {}, cancel: {}, requests: { tools: { call: {} } } } },
 }
 
 /** A server of the SDK. One serves one HTTP request or one stdio connection, and is never shared. */
-export function createServer(face: Face, callOf: (context: ServerContext) => Call): Server {
-  const { info, capabilities, instructions, tools } = face
+export function createServer(face: Face, era: Era, callOf: CallOf): Server {
+  const { info, capabilities, instructions, tools, tasks } = face
   const server = new Server(info, {
-    capabilities,
+    capabilities: tasks === undefined ? capabilities : { ...capabilities, ...TASK_CAPABILITIES[era] },
     ...(instructions !== undefined && { instructions }),
     cacheHints: { 'tools/list': LIST_HINT, 'server/discover': DISCOVER_HINT },
   })
   server.setRequestHandler('tools/list', async (_, context) => ({
-    tools: [...(await tools.list(callOf(context).credential))],
+    tools: [...(await tools.list(callOf(context).credential, era))],
   }))
   server.setRequestHandler('tools/call', async ({ params }, context) => {
-    const call = callOf(context)
-    const run = await tools.find(params.name, call.credential)
-    if (run === undefined) throw unknownTool(params.name)
-    return run(params.arguments ?? {}, call)
+    const call = callOf(context, params.task)
+    const found = await tools.find(params.name, call.credential)
+    if (found === undefined) throw unknownTool(params.name)
+    return callTool(face, found, params.arguments ?? {}, call)
   })
+  if (tasks !== undefined) serveTasks(server, tasks, era, callOf)
   face.extend?.(server, callOf)
   return server
+}
+
+export function callTool(
+  { tasks }: Face,
+  found: FoundTool,
+  args: Fields,
+  call: Call,
+): Promise<CallToolResult> {
+  if (!isTaskTool(found)) return found(args, call)
+  if (tasks === undefined) throw new Error(`${found.definition.name} is a task, and nobody answers for tasks`)
+  return tasks.calls.call(found, args, call)
 }
 
 export function unknownTool(name: string): ProtocolError {

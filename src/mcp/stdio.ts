@@ -1,6 +1,8 @@
+import { InMemoryServerEventBus, type McpRequestContext } from '@modelcontextprotocol/server'
 import {
   type ServeStdioOptions,
   type StdioServerHandle,
+  StdioServerTransport,
   serveStdio,
 } from '@modelcontextprotocol/server/stdio'
 import type { Fields } from '../auth/caller.ts'
@@ -9,15 +11,22 @@ import { Fault, invalid } from '../core/errors.ts'
 import { MAX_DEPTH } from '../core/json.ts'
 import { parseJson } from '../core/json-text.ts'
 import type { Gate } from '../gate/gate.ts'
-import { createServer, gateFace } from './server.ts'
-import type { ToolTable } from './tool.ts'
-import { gateTools, type ToolNames } from './tools.ts'
+import { toldBy } from './capabilities.ts'
+import { named, newClient } from './client-instance.ts'
+import { gateFace } from './gate-face.ts'
+import { createServer } from './server.ts'
+import { ListeningTransport } from './stdio-listen.ts'
+import { isTaskTool, type TaskToolSource } from './task-tool.ts'
+import type { FoundTool, RunTool, ToolTable } from './tool.ts'
+import type { ToolNames } from './tools.ts'
 
 export interface StdioOptions {
   /** Who the client at the other end is. Whoever starts the process also holds the database. */
   readonly credential?: Credential
   readonly toolNames?: ToolNames
   readonly oldNames?: boolean
+  /** Tools that are tasks, besides the types of tasks that are tools of their own. */
+  readonly sources?: readonly TaskToolSource[]
   /** Hears of errors that the client is not told. It must not write to stdout, which carries the protocol. */
   readonly onError?: (error: unknown) => void
   /** Instead of stdin and stdout. */
@@ -28,21 +37,37 @@ const LOCAL: Credential = { kind: 'shared', tenant: 'default' }
 
 /** Serves MCP on stdin and stdout, every revision, until the client closes its end. */
 export function serveStdioMcp(gate: Gate, options: StdioOptions = {}): StdioServerHandle {
-  const { credential = LOCAL, toolNames, oldNames, onError = () => {}, transport } = options
-  const face = gateFace(checked(gateTools({ gate, toolNames, oldNames, onError })))
+  const { credential = LOCAL, toolNames, oldNames, sources, onError = () => {}, transport } = options
+  const { face: open, onTools } = gateFace({ gate, toolNames, oldNames, sources, onError })
+  const face = { ...open, tools: checked(open.tools) }
+  // The process at the other end is one client, whatever it calls itself.
+  const client = newClient(undefined)
   let stopListening = () => {}
-  const connect = () => {
-    const server = createServer(face, ({ mcpReq }) => ({ credential, signal: mcpReq.signal }))
+  const bus = new InMemoryServerEventBus()
+  const connect = ({ era }: McpRequestContext) => {
+    const server = createServer(face, era, (context, task) => ({
+      credential,
+      signal: context.mcpReq.signal,
+      client: { ...client, ...named(server.getClientVersion()) },
+      ...toldBy(context, task),
+    }))
     stopListening()
-    // A client that has gone need not know.
-    stopListening = gate.onToolTypes(() => void server.sendToolListChanged().catch(() => {}))
+    stopListening = onTools(() => {
+      bus.publish({ kind: 'tools_list_changed' })
+      // A client that has gone need not know.
+      void server.sendToolListChanged().catch(() => {})
+    })
     return server
   }
-  const served = serveStdio(connect, { onerror: onError, ...(transport && { transport }) })
+  const wire = transport ?? new StdioServerTransport()
+  const { tasks } = face
+  const listening = tasks ? new ListeningTransport(wire, { face, tasks, bus, credential }) : wire
+  const served = serveStdio(connect, { onerror: onError, transport: listening })
   return {
-    close() {
+    async close() {
       stopListening()
-      return served.close()
+      await served.close()
+      await gate.clientLeft(credential.tenant, client.instance)
     },
   }
 }
@@ -55,8 +80,25 @@ function checked({ list, find }: ToolTable): ToolTable {
   return {
     list,
     async find(name, credential) {
-      const run = await find(name, credential)
-      return run && ((args, call) => run(args, { ...call, flaw: flawOf(args) }))
+      const found = await find(name, credential)
+      return found && checkedTool(found)
+    },
+  }
+}
+
+function checkedRun(run: RunTool): RunTool {
+  return (args, call) => run(args, { ...call, flaw: flawOf(args) })
+}
+
+function checkedTool(found: FoundTool): FoundTool {
+  if (!isTaskTool(found)) return checkedRun(found)
+  return {
+    ...found,
+    ...(found.plain && { plain: checkedRun(found.plain) }),
+    async create(args, call) {
+      const flaw = flawOf(args)
+      if (flaw) throw flaw
+      return found.create(args, call)
     },
   }
 }

@@ -2,6 +2,8 @@ import type { CallToolResult, Tool } from '@modelcontextprotocol/server'
 import type { Fields } from '../auth/caller.ts'
 import type { Credential } from '../auth/credential.ts'
 import { Fault } from '../core/errors.ts'
+import type { Client } from '../gate/sessions.ts'
+import type { TaskTool } from './task-tool.ts'
 
 /** What is known about a call besides the arguments of the tool. */
 export interface Call {
@@ -11,16 +13,33 @@ export interface Call {
   readonly requestId?: string | undefined
   /** What is wrong with the text of the request although it is JSON, such as a key that appears twice. */
   readonly flaw?: Fault | undefined
+  /** What the request says about itself, in `params._meta`. */
+  readonly meta?: Fields | undefined
+  /** The program that calls, where the connection says so. */
+  readonly client?: Client | undefined
+  /** How the client wants to have tasks; undefined if it knows none. */
+  readonly tasks?: TaskWish | undefined
 }
 
+/**
+ * `handle`: the client knows the Tasks extension of 2026-07-28, so that a call may become a task. `task`: it is one of
+ * 2025-11-25 and asks for a task.
+ */
+export type TaskWish = 'handle' | 'task'
+
 export type RunTool = (args: Fields, call: Call) => Promise<CallToolResult>
+
+/** `modern` is 2026-07-28, `legacy` whatever came before. */
+export type Era = 'modern' | 'legacy'
 
 /** The tools of a server, as they are listed and as they are called. */
 export interface ToolTable {
   /** What the holder of a credential sees. The same list as long as nothing has changed. */
-  list(credential: Credential): Promise<readonly Tool[]>
-  find(name: string, credential: Credential): RunTool | undefined | Promise<RunTool | undefined>
+  list(credential: Credential, era: Era): Promise<readonly Tool[]>
+  find(name: string, credential: Credential): FoundTool | undefined | Promise<FoundTool | undefined>
 }
+
+export type FoundTool = RunTool | TaskTool
 
 /** The answer as data and, for models that read text only, as its JSON. */
 export function answered(answer: object): CallToolResult {

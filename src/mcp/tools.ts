@@ -5,14 +5,28 @@ import type { Gate } from '../gate/gate.ts'
 import { OPERATIONS } from '../operations/catalogue.ts'
 import type { Operation } from '../operations/operation.ts'
 import { inputSchema, type JsonSchema, outputSchema } from '../operations/schemas.ts'
+import { mayTakeTime } from '../operations/waits.ts'
+import { withIdentity } from './identity.ts'
 import { OLD_TOOLS } from './old-names/index.ts'
 import type { AnyOldTool, OldNames } from './old-names/old-tool.ts'
 import { Runs } from './old-names/runs.ts'
-import { answered, asFault, type Call, type RunTool, refused, type ToolTable } from './tool.ts'
-import { TypeTools } from './type-tools.ts'
+import type { TaskTool, TaskToolSource } from './task-tool.ts'
+import {
+  answered,
+  asFault,
+  type Call,
+  type FoundTool,
+  type RunTool,
+  refused,
+  type ToolTable,
+} from './tool.ts'
+import { Shelves } from './tool-shelves.ts'
 
 /** Some model APIs refuse a dot in the name of a tool. Calls may use either spelling whatever is listed. */
 export type ToolNames = 'dot' | 'underscore'
+
+/** The operation that can be a task of MCP, if the call asks for one. */
+const CREATE = 'create_task'
 
 const SEPARATORS: Record<ToolNames, string> = { dot: '.', underscore: '_' }
 
@@ -21,50 +35,76 @@ export interface ToolOptions {
   readonly toolNames?: ToolNames | undefined
   /** Whether the tools of the old names are there too. */
   readonly oldNames?: boolean | undefined
+  /** Tools that are tasks; where names collide, the first comes first, and our own before all. */
+  readonly sources?: readonly TaskToolSource[]
   /** Hears of the errors that callers only see as INTERNAL_ERROR. */
   readonly onError: (error: unknown) => void
 }
 
-/** Every operation of the catalogue as a tool, the old names if wanted, and the types of tasks that are tools of their own. */
-export function gateTools({ gate, toolNames = 'dot', oldNames = false, onError }: ToolOptions): ToolTable {
-  const runs = new Map<string, RunTool>()
+/** The tool that waits for a task, as it is listed. */
+export function waitToolName(toolNames: ToolNames = 'dot'): string {
+  return `asyncgate${SEPARATORS[toolNames]}wait_for_task`
+}
+
+/** Every operation of the catalogue as a tool, the old names if wanted, and the tools that are tasks. */
+export function gateTools({
+  gate,
+  toolNames = 'dot',
+  oldNames = false,
+  sources = [],
+  onError,
+}: ToolOptions): ToolTable {
+  const found = new Map<string, FoundTool>()
   for (const operation of OPERATIONS) {
-    const run = (args: Fields, call: Call) => runOperation(gate, operation, args, call, onError)
-    for (const spelling of ['dot', 'underscore'] as const) runs.set(toolName(operation, spelling), run)
+    const run = runOperation(gate, operation, onError)
+    const tool = operation.name === CREATE ? createTool(gate, operation, run) : run
+    for (const spelling of ['dot', 'underscore'] as const) found.set(toolName(operation, spelling), tool)
   }
   const old = oldNames ? OLD_TOOLS : []
   const context = { gate, runs: new Runs() }
-  for (const tool of old) runs.set(tool.name, (args, call) => runOldTool(context, tool, args, call, onError))
+  for (const tool of old) found.set(tool.name, (args, call) => runOldTool(context, tool, args, call, onError))
   const own = [
     ...OPERATIONS.map((operation) => definition(toolName(operation, toolNames), operation)),
     ...old.map((tool) => definition(tool.name, tool)),
   ]
-  const types = new TypeTools({
-    gate,
-    own,
-    onError,
-    waitTool: `asyncgate${SEPARATORS[toolNames]}wait_for_task`,
-  })
+  const alsoTasks = new Set([`asyncgate${SEPARATORS[toolNames]}${CREATE}`])
+  const shelves = new Shelves({ own, alsoTasks, sources, onError })
   return {
-    list: ({ tenant }) => types.list(tenant),
-    find: (name, { tenant }) => runs.get(name) ?? types.find(name, tenant),
+    list: ({ tenant }, era) => shelves.list(tenant, era),
+    find: (name, { tenant }) => found.get(name) ?? shelves.find(name, tenant),
   }
 }
 
-async function runOperation(
-  gate: Gate,
-  operation: Operation,
-  args: Fields,
-  call: Call,
-  onError: (error: unknown) => void,
-) {
-  try {
-    if (call.flaw) throw call.flaw
-    const { caller, input } = callerOf(call.credential, operation, args)
-    return answered(await operation.run(gate, caller, input, call.signal))
-  } catch (error) {
-    return refused(asFault(error, onError), call.requestId)
+/** Hands over work, and answers with what became of it only if the call asks for a task. */
+function createTool(gate: Gate, operation: Operation, plain: RunTool): TaskTool {
+  return {
+    definition: definition(toolName(operation, 'dot'), operation),
+    waitSeconds: 0,
+    plain,
+    async create(args, call) {
+      const { caller, input } = callerOf(call.credential, operation, withIdentity(args, call))
+      return { caller, created: await gate.create(caller, input) }
+    },
   }
+}
+
+function runOperation(gate: Gate, operation: Operation, onError: (error: unknown) => void): RunTool {
+  const takesTime = mayTakeTime(operation)
+  return async (args, call) => {
+    try {
+      if (call.flaw) throw call.flaw
+      const { caller, input } = callerOf(call.credential, operation, named(operation, args, call))
+      const signal = takesTime(input) ? call.signal : undefined
+      return answered(await operation.run(gate, caller, input, signal))
+    } catch (error) {
+      return refused(asFault(error, onError), call.requestId)
+    }
+  }
+}
+
+/** A worker says who it is in its arguments, always. */
+function named({ actor }: Operation, args: Fields, call: Call): Fields {
+  return actor === 'worker' ? args : withIdentity(args, call)
 }
 
 async function runOldTool(
@@ -93,7 +133,7 @@ function definition(name: string, operation: Described): Tool {
     name,
     title: operation.title,
     description: operation.description,
-    inputSchema: withIdentity(operation),
+    inputSchema: withIdentityFields(operation),
     outputSchema: { type: 'object', anyOf: [outputSchema(operation), ERROR_SCHEMA] },
     annotations: {
       readOnlyHint: readOnly,
@@ -127,7 +167,7 @@ const IDENTITY = {
   },
 }
 
-function withIdentity(operation: Described): Tool['inputSchema'] {
+function withIdentityFields(operation: Described): Tool['inputSchema'] {
   const { properties, ...rest } = objectSchema.parse(inputSchema(operation))
   const identity = IDENTITY[operation.actor === 'worker' ? 'worker' : 'agent']
   // The operation's own field of the same name says more.

@@ -1,13 +1,23 @@
 import { createServer } from 'node:http'
-import { InMemoryServerEventBus, type Tool } from '@modelcontextprotocol/server'
+import {
+  acceptedContent,
+  InMemoryServerEventBus,
+  inputRequired,
+  type ServerContext,
+  type Tool,
+} from '@modelcontextprotocol/server'
+import { z } from 'zod'
 import { Authenticator } from '../../src/auth/credential.ts'
+import { tasksRequired } from '../../src/mcp/capabilities.ts'
 import { Endpoint } from '../../src/mcp/endpoint.ts'
-import { type Face, unknownTool } from '../../src/mcp/server.ts'
+import { callTool, type Face, unknownTool } from '../../src/mcp/server.ts'
+import type { Call, RunTool } from '../../src/mcp/tool.ts'
 import { says } from './content.ts'
 import { plainTools, schemas } from './plain-tools.ts'
 import { addPromptsAndResources } from './prompts-and-resources.ts'
 import { sessionLeg } from './sessions.ts'
 import { type TalkingTool, talkingTools } from './talking-tools.ts'
+import { openTaskFixtures } from './task-tools.ts'
 
 /**
  * A server with everything that the official conformance suite asks for, on the HTTP and MCP stack of the gate:
@@ -33,7 +43,17 @@ const definition = (name: string): Tool => ({
   inputSchema: schemas[name] ?? { type: 'object' },
 })
 
-const definitions = [...Object.keys(plainTools), ...Object.keys(tools)].map(definition)
+const tasks = await openTaskFixtures(console.error)
+
+/** Asks for a name, and only then becomes a task. */
+const NAMED = 'test_tool_with_task'
+
+const greet: RunTool = async ({ name }) => says(`Hello, ${name}!`)
+
+const definitions = [
+  ...[...Object.keys(plainTools), ...Object.keys(tools), 'greet', NAMED].map(definition),
+  ...[...tasks.tools.values()].map((tool) => tool.definition),
+]
 
 const face: Face = {
   info: { name: 'asyncgate-fixtures', version: '1.0.0' },
@@ -48,17 +68,38 @@ const face: Face = {
     list: async () => definitions,
     find(name) {
       const answer = plainTools[name]
-      return answer && (async () => answer)
+      if (answer !== undefined) return async () => answer
+      return name === 'greet' ? greet : tasks.tools.get(name)
     },
   },
-  extend(server) {
+  tasks: tasks.face,
+  extend(server, callOf) {
     addPromptsAndResources(server)
     server.setRequestHandler('tools/call', async ({ params }, context) => {
-      const answer = plainTools[params.name] ?? tools[params.name]?.(params.arguments ?? {}, context)
-      if (answer === undefined) throw unknownTool(params.name)
-      return answer
+      const { name, arguments: args = {} } = params
+      const call = callOf(context, params.task)
+      if (name === NAMED) return namedTask(context, call)
+      const answer = tools[name]?.(args, context)
+      if (answer !== undefined) return answer
+      const found = await face.tools.find(name, call.credential)
+      if (found === undefined) throw unknownTool(name)
+      return callTool(face, found, args, call)
     })
   },
+}
+
+const Name = z.object({ name: z.string() })
+
+async function namedTask({ mcpReq }: ServerContext, call: Call) {
+  if (call.tasks === undefined) throw tasksRequired()
+  const answer = acceptedContent(mcpReq.inputResponses, 'user_name', Name)
+  const tool = tasks.tools.get('named_job')
+  if (tool === undefined) throw unknownTool('named_job')
+  if (answer) return callTool(face, tool, answer, call)
+  const requestedSchema = { type: 'object', properties: { name: { type: 'string' } } } as const
+  return inputRequired({
+    inputRequests: { user_name: inputRequired.elicit({ message: 'What is your name?', requestedSchema }) },
+  })
 }
 
 const endpoint = new Endpoint({

@@ -22,7 +22,7 @@ export function sessionLeg(face: Face): LegacyLeg {
           sessions.delete(id)
         },
       })
-      await createServer(face, ({ mcpReq }) => callOf(mcpReq.signal)).connect(transport)
+      await createServer(face, 'legacy', ({ mcpReq }) => callOf(mcpReq.signal)).connect(transport)
       return transport.handleRequest(request, response, body)
     }
     if (typeof id !== 'string') return stateless(request, response, body, callOf)

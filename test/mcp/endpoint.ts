@@ -77,19 +77,8 @@ export class McpServer {
     this.close = close
   }
 
-  async post({ body, headers = {} }: Post, signal?: AbortSignal): Promise<Answer> {
-    const response = await fetch(this.url, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', ...headers },
-      body: typeof body === 'string' ? body : JSON.stringify(body),
-      ...(signal && { signal }),
-    })
-    const text = await response.text()
-    return {
-      status: response.status,
-      headers: response.headers,
-      body: text === '' ? undefined : Reply.parse(JSON.parse(text)),
-    }
+  post(post: Post, signal?: AbortSignal): Promise<Answer> {
+    return postTo(this.url, post, signal)
   }
 
   modern(method: string, params: object = {}, headers: Readonly<Record<string, string>> = {}, id = 1) {
@@ -112,6 +101,25 @@ export class McpServer {
 
   call(name: string, args: object = {}, headers: Readonly<Record<string, string>> = {}) {
     return this.post(modernCall(name, args, headers))
+  }
+}
+
+export async function postTo(
+  url: string,
+  { body, headers = {} }: Post,
+  signal?: AbortSignal,
+): Promise<Answer> {
+  const response = await fetch(url, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...headers },
+    body: typeof body === 'string' ? body : JSON.stringify(body),
+    ...(signal && { signal }),
+  })
+  const text = await response.text()
+  return {
+    status: response.status,
+    headers: response.headers,
+    body: text === '' ? undefined : Reply.parse(JSON.parse(text)),
   }
 }
 
@@ -143,6 +151,16 @@ export async function openMcp(options: Options = {}): Promise<McpServer> {
   const folder = mkdtempSync(join(tmpdir(), 'asyncgate-mcp-'))
   const store = await openSqliteStore({ path: join(folder, 'gate.db') })
   const gate = openGate({ ...options.parts?.(store), store, sweeping: false })
+  const server = await serveMcp(gate, options)
+  return new McpServer(server.url, gate, server.endpoint, server.errors, async () => {
+    await server.close()
+    await gate.close()
+    rmSync(folder, { recursive: true, force: true })
+  })
+}
+
+/** An endpoint over a gate that is somebody else's to close. */
+export async function serveMcp(gate: Gate, options: Options = {}): Promise<McpServer> {
   const errors: unknown[] = []
   const endpoint = createMcpEndpoint({
     ...settings(options),
@@ -153,6 +171,8 @@ export async function openMcp(options: Options = {}): Promise<McpServer> {
     if (options.requestId !== undefined) response.setHeader('X-Request-Id', options.requestId)
     void endpoint.handle(request, response)
   })
+  // As the real server does: a client that was slow to come back must not find its connection just closed.
+  server.keepAliveTimeout = 75_000
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const address = z.object({ port: z.number() }).parse(server.address())
   const url = `http://127.0.0.1:${address.port}/mcp`
@@ -160,8 +180,6 @@ export async function openMcp(options: Options = {}): Promise<McpServer> {
     await endpoint.close()
     server.closeAllConnections()
     server.close()
-    await gate.close()
-    rmSync(folder, { recursive: true, force: true })
   })
 }
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Answer, type McpServer, modernCall, modernPost, openMcp, type Post } from './endpoint.ts'
-import { CASES } from './requests.ts'
+import { aboutTask, CASES } from './requests.ts'
 
 /** Answers without what differs from one gate to another. */
 function comparable({ status, headers, body }: Answer) {
@@ -61,6 +61,9 @@ const sound = fc.constantFrom(
   modernPost('tools/list'),
   modernCall('asyncgate.get_config'),
   modernCall('asyncgate.get_task', { task_id: 'none' }),
+  aboutTask('tasks/get'),
+  aboutTask('tasks/cancel'),
+  aboutTask('tasks/update', { inputResponses: { q1: { action: 'accept', content: { a: 1 } } } }),
 )
 
 type Damage = (request: Post) => Post
@@ -75,6 +78,7 @@ const inHeader: fc.Arbitrary<Damage> = fc
       'tools/list',
       ' tools/call',
       'asyncgate.get_config',
+      'none',
       '=?base64??=',
     ),
   })

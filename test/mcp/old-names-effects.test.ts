@@ -132,7 +132,7 @@ function oldCalls({ gate, errors }: World): Call {
   const tools = gateTools({ gate, oldNames: true, onError: (error) => errors.push(error) })
   return async (name, fields) => {
     const run = await tools.find(name, CREDENTIAL)
-    if (run === undefined) throw new Error(`there is no tool ${name}`)
+    if (typeof run !== 'function') throw new Error(`there is no tool ${name}`)
     const { isError, structuredContent } = await run(fields, {
       credential: CREDENTIAL,
       signal: new AbortController().signal,

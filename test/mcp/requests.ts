@@ -1,4 +1,5 @@
 import { bareCall, META, MODERN, modernCall, modernPost, type Post } from './endpoint.ts'
+import { TASKS_META } from './task-client.ts'
 
 export interface Case extends Post {
   readonly name: string
@@ -16,6 +17,9 @@ const call = (params: object, headers: object = { 'mcp-name': 'asyncgate.health'
 const health = { name: 'asyncgate.health' }
 const plain = (headers: Readonly<Record<string, string>>): Post => ({ ...modernPost(LIST), headers })
 const nested = (depth: number) => `${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}`
+/** A request about a task that is not there, by a client that knows tasks. */
+export const aboutTask = (method: string, params: object = {}, headers: object = {}): Post =>
+  modernPost(method, { taskId: 'none', _meta: TASKS_META, ...params }, { 'mcp-name': 'none', ...headers })
 const raw = (args: string): Post => ({
   ...modernCall('asyncgate.create_task'),
   body: JSON.stringify(modernCall('asyncgate.create_task').body).replace(
@@ -189,6 +193,45 @@ export const CASES: readonly Case[] = [
     ...modernCall('asyncgate.list_tasks', { principal_id: 'x', principal_kind: 'system' }),
     status: 200,
     code: 'FORBIDDEN',
+  },
+
+  { name: 'a look at a task that is not there', ...aboutTask('tasks/get'), status: 200, code: -32602 },
+  { name: 'a cancel of a task that is not there', ...aboutTask('tasks/cancel'), status: 200, code: -32602 },
+  {
+    name: 'answers to a task that is not there',
+    ...aboutTask('tasks/update', { inputResponses: { q1: { action: 'decline' } } }),
+    status: 200,
+    code: -32602,
+  },
+  {
+    name: 'answers that are none',
+    ...aboutTask('tasks/update', { inputResponses: { q1: { method: 'x', result: {} }, q2: 7 } }),
+    status: 200,
+    code: -32602,
+  },
+  {
+    name: 'a look by a client that knows no tasks',
+    ...aboutTask('tasks/get', { _meta: META }),
+    status: 400,
+    code: -32021,
+  },
+  {
+    name: 'a look at one task in the headers and at another in the body',
+    ...aboutTask('tasks/get', {}, { 'mcp-name': 'other' }),
+    status: 400,
+    code: -32020,
+  },
+  {
+    name: 'a look at a task whose id is in base64',
+    ...aboutTask('tasks/get', {}, { 'mcp-name': base64('none') }),
+    status: 200,
+    code: -32602,
+  },
+  { name: 'a look at no task', ...aboutTask('tasks/get', { taskId: 7 }), status: 200, code: -32602 },
+  {
+    name: 'a call that asks for a task as before',
+    ...call({ ...health, task: { ttl: 1 } }),
+    status: 200,
   },
 
   { name: 'no JSON', body: '{"jsonrpc":', status: 400, code: -32700 },

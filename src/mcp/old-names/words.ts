@@ -11,6 +11,9 @@ const STATUSES: Readonly<Record<TaskView['status'], OldStatus>> = {
   queued: 'queued',
   leased: 'running',
   running: 'running',
+  // Nobody is at them.
+  pending_approval: 'queued',
+  input_required: 'queued',
   succeeded: 'complete',
   failed: 'failed',
   canceled: 'canceled',

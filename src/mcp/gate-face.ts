@@ -1,0 +1,45 @@
+import { VERSION } from '../core/version.ts'
+import type { Gate } from '../gate/gate.ts'
+import { INSTRUCTIONS } from './instructions.ts'
+import type { Face } from './server.ts'
+import { taskFace } from './task-face.ts'
+import type { TaskToolSource } from './task-tool.ts'
+import { gateTools, type ToolNames, waitToolName } from './tools.ts'
+import { typeTools } from './type-tools.ts'
+
+export interface GateFaceOptions {
+  readonly gate: Gate
+  readonly toolNames?: ToolNames | undefined
+  readonly oldNames?: boolean | undefined
+  /** Tools that are tasks, besides the types of tasks that are tools of their own. */
+  readonly sources?: readonly TaskToolSource[] | undefined
+  /** Hears of errors that callers are not told. */
+  readonly onError: (error: unknown) => void
+}
+
+export interface GateFace {
+  readonly face: Face
+  /** Calls back when the list of tools is another for somebody. Returns the way to stop listening. */
+  onTools(listener: () => void): () => void
+}
+
+/** A gate as MCP shows it. */
+export function gateFace({ gate, toolNames, oldNames, sources = [], onError }: GateFaceOptions): GateFace {
+  const waitTool = waitToolName(toolNames)
+  const all = [typeTools(gate, waitTool), ...sources]
+  return {
+    face: {
+      info: { name: 'asyncgate', title: 'AsyncGate', version: VERSION },
+      capabilities: { tools: { listChanged: true } },
+      instructions: INSTRUCTIONS,
+      tools: gateTools({ gate, toolNames, oldNames, sources: all, onError }),
+      tasks: taskFace({ gate, waitTool, onError }),
+    },
+    onTools(listener) {
+      const stops = all.map((source) => source.onChange(listener))
+      return () => {
+        for (const stop of stops) stop()
+      }
+    },
+  }
+}

@@ -1,0 +1,40 @@
+import type { Gate } from '../gate/gate.ts'
+import { OldTasks } from './old-tasks.ts'
+import { TaskCalls } from './task-calls.ts'
+import { TaskStates } from './task-states.ts'
+import { TaskWatch } from './task-watch.ts'
+import { Tasks } from './tasks.ts'
+
+export interface TaskFaceOptions {
+  readonly gate: Gate
+  /** The tool with which a model goes on when the result does not come in time. */
+  readonly waitTool: string
+  readonly onError: (error: unknown) => void
+}
+
+/** All that MCP has about tasks, over one gate. */
+export interface TaskFace {
+  readonly gate: Gate
+  readonly states: TaskStates
+  readonly calls: TaskCalls
+  /** Of 2026-07-28. */
+  readonly modern: Tasks
+  /** Of 2025-11-25. */
+  readonly old: OldTasks
+  readonly watch: TaskWatch
+  readonly onError: (error: unknown) => void
+}
+
+export function taskFace({ gate, waitTool, onError }: TaskFaceOptions): TaskFace {
+  const states = new TaskStates()
+  const modern = new Tasks({ gate, states, onError })
+  return {
+    gate,
+    states,
+    calls: new TaskCalls({ gate, states, waitTool, onError }),
+    modern,
+    old: new OldTasks({ gate, states, tasks: modern, onError }),
+    watch: new TaskWatch(gate),
+    onError,
+  }
+}

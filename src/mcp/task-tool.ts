@@ -1,0 +1,38 @@
+import type { Tool } from '@modelcontextprotocol/server'
+import type { Fields } from '../auth/caller.ts'
+import type { Caller } from '../core/principal.ts'
+import type { CreateAnswer } from '../gate/verbs/create.ts'
+import type { Call, RunTool } from './tool.ts'
+
+/** A tool whose call is a task. How a call is answered, now or with a handle, is not its business. */
+export interface TaskTool {
+  readonly definition: Tool
+  /** How long a client that knows no tasks waits for the result. */
+  readonly waitSeconds: number
+  /** How long one that does waits before it gets the handle; 0, at once, unless said otherwise. */
+  readonly quickSeconds?: number
+  /** Whether the task is canceled when such a client has waited in vain; else it goes on. */
+  readonly cancelsAtTimeout?: boolean
+  /** What is done instead, unless the call asks for a task. */
+  readonly plain?: RunTool
+  /** Resolves when the task is durable; rejects with a Fault if there is none. */
+  create(args: Fields, call: Call): Promise<CreatedTask>
+}
+
+export interface CreatedTask {
+  /** Whose task it is. */
+  readonly caller: Caller
+  readonly created: CreateAnswer
+}
+
+/** Where tools that are tasks come from. */
+export interface TaskToolSource {
+  /** Those of a tenant by name. The same map as long as they are the same. */
+  tools(tenant: string): Promise<ReadonlyMap<string, TaskTool>>
+  /** Calls back when some tenant's tools are others. Returns the way to stop listening. */
+  onChange(listener: () => void): () => void
+}
+
+export function isTaskTool(found: RunTool | TaskTool): found is TaskTool {
+  return typeof found !== 'function'
+}

@@ -1,0 +1,82 @@
+import type { Tool } from '@modelcontextprotocol/server'
+import type { TaskTool, TaskToolSource } from './task-tool.ts'
+import { asFault, type Era, type FoundTool, refused } from './tool.ts'
+
+export interface ShelvesOptions {
+  /** The tools of the gate itself, which everybody sees. */
+  readonly own: readonly Tool[]
+  /** Which of these can be called as tasks. */
+  readonly alsoTasks: ReadonlySet<string>
+  readonly sources: readonly TaskToolSource[]
+  readonly onError: (error: unknown) => void
+}
+
+type Tools = ReadonlyMap<string, TaskTool>
+
+/** What a tenant sees. */
+interface Shelf {
+  /** What it was made of. */
+  readonly parts: readonly Tools[]
+  readonly tools: Readonly<Record<Era, readonly Tool[]>>
+  readonly tasks: Tools
+}
+
+/** The tools of each tenant: the gate's own, then those that are tasks, from wherever they come. */
+export class Shelves {
+  readonly #options: ShelvesOptions
+  readonly #taken: ReadonlySet<string>
+  readonly #own: Shelf['tools']
+  readonly #shelves = new Map<string, Shelf>()
+
+  constructor(options: ShelvesOptions) {
+    this.#options = options
+    this.#taken = new Set(options.own.map(({ name }) => name))
+    this.#own = listed(options.own, options.alsoTasks)
+  }
+
+  /** While the database does not answer, the gate's own tools are all there is. */
+  async list(tenant: string, era: Era): Promise<readonly Tool[]> {
+    try {
+      return (await this.#shelf(tenant)).tools[era]
+    } catch (error) {
+      asFault(error, this.#options.onError)
+      return this.#own[era]
+    }
+  }
+
+  async find(name: string, tenant: string): Promise<FoundTool | undefined> {
+    try {
+      return (await this.#shelf(tenant)).tasks.get(name)
+    } catch (error) {
+      const fault = asFault(error, this.#options.onError)
+      return async (_, { requestId }) => refused(fault, requestId)
+    }
+  }
+
+  async #shelf(tenant: string): Promise<Shelf> {
+    const parts = await Promise.all(this.#options.sources.map((source) => source.tools(tenant)))
+    const known = this.#shelves.get(tenant)
+    if (known !== undefined && parts.every((part, index) => part === known.parts[index])) return known
+    const shelf = this.#fill(parts)
+    this.#shelves.set(tenant, shelf)
+    return shelf
+  }
+
+  #fill(parts: readonly Tools[]): Shelf {
+    const tasks = new Map<string, TaskTool>()
+    for (const [name, tool] of parts.flatMap((part) => [...part])) {
+      if (!this.#taken.has(name) && !tasks.has(name)) tasks.set(name, tool)
+    }
+    if (tasks.size === 0) return { parts, tools: this.#own, tasks }
+    const definitions = [...tasks.values()].map(({ definition }) => definition)
+    const { own, alsoTasks } = this.#options
+    const names = new Set([...alsoTasks, ...tasks.keys()])
+    return { parts, tools: listed([...own, ...definitions], names), tasks }
+  }
+}
+
+/** In the older era a tool says that it may be called as a task. */
+function listed(tools: readonly Tool[], tasks: ReadonlySet<string>): Shelf['tools'] {
+  const asTask = (tool: Tool): Tool => ({ ...tool, execution: { taskSupport: 'optional' } })
+  return { modern: tools, legacy: tools.map((tool) => (tasks.has(tool.name) ? asTask(tool) : tool)) }
+}
