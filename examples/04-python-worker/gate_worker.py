@@ -39,15 +39,20 @@ class Stopped(Exception):
 class GateError(Exception):
     """An error of the gate, or code UNREACHABLE when nothing answered."""
 
-    def __init__(self, code, message, retryable, retry_after=0):
+    def __init__(self, code, message, retryable, retry_after=0, details=None):
         super().__init__(f"{code}: {message}")
         self.code = code
         self.retryable = retryable
         self.retry_after = retry_after
+        self.details = details or {}
 
     @property
     def lease_is_gone(self):
         return self.code == "LEASE_INVALID_OR_EXPIRED"
+
+    @property
+    def task_is_canceled(self):
+        return self.lease_is_gone and self.details.get("task_status") == "canceled"
 
 
 def pauses():
@@ -93,6 +98,7 @@ class Gate:
             answer.get("message", "no AsyncGate answers here"),
             answer.get("retryable", response.status in (502, 503, 504)),
             float(response.getheader("Retry-After") or 0),
+            answer.get("details"),
         )
 
 
@@ -110,6 +116,7 @@ class Lease:
         self._stop = threading.Event()
         self._over = threading.Event()
         self._lost = False
+        self._canceled = False
         self._told = threading.Lock()
 
     @property
@@ -132,7 +139,7 @@ class Lease:
             self._gate.post(self._path("progress"), body)
         except GateError as error:
             if error.lease_is_gone:
-                self._lose()
+                self._lose(error)
 
     def complete(self, result):
         # The result is in the task itself, and this says so.
@@ -175,15 +182,22 @@ class Lease:
                     self._seconds *= 2
             except GateError as error:
                 if error.lease_is_gone:
-                    return self._lose()
+                    return self._lose(error)
                 # Refused means that it cannot be renewed any more: the time that is left is all there is.
                 pause = min(2, self._seconds / 10) if error.retryable else self._seconds
 
     def close(self):
+        """The handler has ended. Who canceled the task is told so; the gate knows by now that this worker had heard."""
         self._over.set()
+        if self._canceled:
+            try:
+                self._gate.post(self._path("cancellation"), {**self._ids, "stage": "stopped"}, timeout=5)
+            except GateError:
+                pass
 
-    def _lose(self):
+    def _lose(self, error=None):
         self._lost = True
+        self._canceled = self._canceled or (error is not None and error.task_is_canceled)
         self._stop.set()
 
     def _path(self, verb):
@@ -201,7 +215,7 @@ class Lease:
                 return
             except GateError as error:
                 if error.lease_is_gone:
-                    return
+                    return self._lose(error)
                 if not error.retryable:
                     self._told.release()
                     raise

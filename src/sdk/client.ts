@@ -2,6 +2,7 @@ import { fieldsOf, placed } from './client-call.ts'
 import { resultOf, type TaskOf, WaitTimeout } from './client-outcome.ts'
 import {
   type CancelTaskAnswer,
+  type CancelTasksInput,
   type CreateTaskInput,
   type EventsInput,
   type ListOpenObligationsInput,
@@ -61,6 +62,23 @@ export function client(options: ClientOptions): Client {
 
 /** What the server holds open for one answer; the wait itself goes on. */
 const HOLD_SECONDS = 25
+
+/** Tasks that are canceled between two counts. */
+const COUNTED = 1000
+
+/** Which tasks, and why. `all: true` means every task that the caller may cancel. */
+export type CancelFilter = Omit<CancelTasksInput, 'task_ids' | 'limit' | 'cursor' | 'dry_run'>
+
+export interface CancelAllOptions extends CallOptions {
+  /** Told how many there are by now, after each thousand or so. */
+  readonly onCount?: (count: number) => void
+}
+
+export interface CanceledTasks {
+  readonly count: number
+  /** Those that fitted and had ended just before. */
+  readonly skipped: number
+}
 
 export class Client extends Operations {
   readonly #transport: Transport
@@ -164,6 +182,26 @@ export class Client extends Operations {
     if (task.result?.how_to_retrieve === undefined || !isJson(given)) return given
     const fields = this.#agent === undefined ? {} : { agent_id: this.#agent }
     return this.#transport.request<Result>('GET', `/v1/tasks/${task.task_id}/result`, fields, options)
+  }
+
+  /**
+   * Cancels all open tasks that fit, as one operation: those that are created meanwhile are left alone. It ends when the
+   * signal aborts, and what is canceled by then stays so.
+   */
+  async cancelAll(filter: CancelFilter, options: CancelAllOptions = {}): Promise<CanceledTasks> {
+    const { onCount, ...call } = options
+    let count = 0
+    let skipped = 0
+    let cursor: string | null | undefined
+    while (cursor !== null) {
+      const input = { ...filter, cursor, limit: onCount === undefined ? undefined : COUNTED }
+      const answer = await this.cancelTasks(input, call)
+      count += answer.count
+      skipped += answer.skipped
+      cursor = answer.next_cursor
+      onCount?.(count)
+    }
+    return { count, skipped }
   }
 
   /** The caller's tasks that fit, newest first. Pages are fetched as they are needed. */

@@ -9,7 +9,15 @@ export interface Principal {
   readonly id: string
 }
 
-export type Status = 'queued' | 'leased' | 'running' | 'succeeded' | 'failed' | 'canceled'
+export type Status =
+  | 'queued'
+  | 'leased'
+  | 'running'
+  | 'pending_approval'
+  | 'input_required'
+  | 'succeeded'
+  | 'failed'
+  | 'canceled'
 
 export type ReceiptType =
   | 'task.assigned'
@@ -22,11 +30,16 @@ export type ReceiptType =
   | 'task.retry_scheduled'
   | 'task.result_ready'
   | 'task.escalated'
+  | 'question.asked'
+  | 'question.answered'
   | 'lease.expired'
   | 'lease.released'
   | 'receipt.acknowledged'
   | 'schedule.created'
   | 'schedule.deleted'
+  | 'policy.changed'
+  | 'policy.blocked'
+  | 'upstream.changed'
   | 'system.anomaly'
 
 export interface Task {
@@ -69,6 +82,20 @@ export interface Task {
   readonly expected_artifact_mime: string | null
   /** The server that wrote it */
   readonly asyncgate_instance: string
+  /** What it waits for while it is pending_approval or input_required */
+  readonly question: {
+    /** 1, 2, 3, ... within the task */
+    readonly n: number
+    readonly kind: 'approval' | 'input'
+    /** approval: title, show, reason, rule_id; input: message, schema */
+    readonly request: unknown
+    readonly asked_by: Principal
+    readonly asked_at: string
+    /** When the lease ends, on the clock of the server */
+    readonly expires_at: string | null
+  } | null
+  /** What a rule said about it: action, rule_id, reason, redacted_fields */
+  readonly policy: unknown
   /** The latest progress, with updated_at */
   readonly progress?: Readonly<Record<string, unknown>>
   /** Under whose lease it is */
@@ -94,6 +121,16 @@ export interface Task {
       readonly task_id: string
       readonly download: string
     }
+  }
+  /** Present when the task was canceled while a worker held it */
+  readonly cancellation?: {
+    readonly requested_at: string
+    readonly requested_by: Principal
+    readonly reason: string | null
+    /** When the worker had heard of it */
+    readonly acknowledged_at: string | null
+    /** When the worker said that the work had stopped */
+    readonly stopped_at: string | null
   }
 }
 
@@ -154,6 +191,19 @@ export interface Offer {
     /** The idempotency_key of the task */
     readonly dedupe_key: string | null
   }
+  /** What was asked about this task before, in that order; present if anything was */
+  readonly answers?: readonly {
+    readonly n: number
+    readonly kind: 'approval' | 'input'
+    /** The worker, or the gate itself if a rule asked */
+    readonly asked_by: Principal
+    readonly request: unknown
+    readonly state: 'open' | 'approved' | 'denied' | 'answered' | 'expired' | 'withdrawn'
+    /** approval: comment, diff; input: content */
+    readonly answer: unknown
+    readonly decided_by: Principal | null
+    readonly decided_at: string | null
+  }[]
 }
 
 export interface Server {
@@ -357,8 +407,16 @@ export interface CancelTasksInput {
   session_id?: string | undefined
   /** Texts by name */
   labels?: Readonly<Record<string, string>> | undefined
+  /** Every open task that you may cancel, instead of a filter */
+  all?: boolean | undefined
+  /** The most to cancel in this call; without it all that 45 s allow */
+  limit?: number | undefined
+  /** next_cursor of the call before, with the same filter: goes on where that stopped */
+  cursor?: string | undefined
   /** These tasks, instead of a filter */
   task_ids?: readonly string[] | undefined
+  /** Only count what a filter fits; nothing is ended */
+  dry_run?: boolean | undefined
   /** Why; it stands in the receipt */
   reason?: string | undefined
 }
@@ -366,8 +424,14 @@ export interface CancelTasksInput {
 export interface CancelTasksAnswer {
   /** How many were stopped by this call */
   readonly count: number
+  /** Open tasks that fitted, or tasks that were named */
+  readonly matched: number
+  /** Those of them that had ended just before, or are not yours or not there */
+  readonly skipped: number
   /** Whether some are left */
   readonly more: boolean
+  /** Where the next page begins; null at the end */
+  readonly next_cursor: string | null
 }
 
 export interface RetryTaskInput {
@@ -544,6 +608,201 @@ export interface ReleaseLeaseAnswer {
   readonly ok: true
   readonly status: 'queued'
 }
+
+export interface ReportCancelInput {
+  /** The name of the worker; under a shared key also who calls */
+  worker_id: string
+  /** The task */
+  task_id: string
+  /** The lease, as the claim gave it */
+  lease_id: string
+  /** How far it is: `acknowledged` or `stopped`, which implies the other */
+  stage: 'acknowledged' | 'stopped'
+}
+
+export interface ReportCancelAnswer {
+  readonly ok: true
+  readonly acknowledged_at: string | null
+  readonly stopped_at: string | null
+}
+
+export interface ListApprovalsInput {
+  /** `open` unless said otherwise: those that wait; `all` for whatever became of them */
+  state?: 'open' | 'approved' | 'denied' | 'answered' | 'expired' | 'withdrawn' | 'all' | undefined
+  /** Only of tasks of this type */
+  type?: string | undefined
+  /** The most to answer with */
+  limit?: number | undefined
+  /** next_cursor of the page before, with the same filter */
+  cursor?: string | undefined
+}
+
+export interface ListApprovalsAnswer {
+  readonly approvals: readonly {
+    readonly task_id: string
+    readonly n: number
+    readonly kind: 'approval' | 'input'
+    readonly state: 'open' | 'approved' | 'denied' | 'answered' | 'expired' | 'withdrawn'
+    /** title, show, reason, rule_id */
+    readonly request: unknown
+    readonly asked_by: Principal
+    readonly asked_at: string
+    /** When the lease ends, on the clock of the server */
+    readonly expires_at: string | null
+    readonly decided_by: Principal | null
+    readonly decided_at: string | null
+    /** comment, payload of an approval; reason of a denial */
+    readonly answer: unknown
+    /** What the approver changed in the payload */
+    readonly diff?: readonly {
+      readonly path: string
+      readonly before?: unknown
+      readonly after?: unknown
+    }[]
+    readonly task: {
+      readonly type: string
+      readonly summary: string | null
+      readonly payload: unknown
+      readonly owner: Principal
+      readonly principal_ai: string
+      readonly session_id: string | null
+      readonly created_at: string
+      readonly status: Status
+      readonly policy: unknown
+    }
+  }[]
+  /** Where the next page begins; null at the end */
+  readonly next_cursor: string | null
+}
+
+export interface GetApprovalInput {
+  /** The task */
+  task_id: string
+  /** Which question of the task; the newest if absent */
+  n?: number | undefined
+}
+
+export interface GetApprovalAnswer {
+  readonly task_id: string
+  readonly n: number
+  readonly kind: 'approval' | 'input'
+  readonly state: 'open' | 'approved' | 'denied' | 'answered' | 'expired' | 'withdrawn'
+  /** title, show, reason, rule_id */
+  readonly request: unknown
+  readonly asked_by: Principal
+  readonly asked_at: string
+  /** When the lease ends, on the clock of the server */
+  readonly expires_at: string | null
+  readonly decided_by: Principal | null
+  readonly decided_at: string | null
+  /** comment, payload of an approval; reason of a denial */
+  readonly answer: unknown
+  /** What the approver changed in the payload */
+  readonly diff?: readonly {
+    readonly path: string
+    readonly before?: unknown
+    readonly after?: unknown
+  }[]
+  readonly task: {
+    readonly type: string
+    readonly summary: string | null
+    readonly payload: unknown
+    readonly owner: Principal
+    readonly principal_ai: string
+    readonly session_id: string | null
+    readonly created_at: string
+    readonly status: Status
+    readonly policy: unknown
+  }
+}
+
+export interface ApproveInput {
+  /** The task */
+  task_id: string
+  /** Which question of the task; the newest if absent. Name the one you have seen. */
+  n?: number | undefined
+  /** A word to the worker */
+  comment?: string | undefined
+  /** The payload to be used instead of the one that was asked */
+  payload?: unknown
+  /** Until then the same agent need not ask again for the same type or tool */
+  remember_until?: string | undefined
+}
+
+export interface ApproveAnswer {
+  readonly ok: true
+  readonly task_id: string
+  readonly n: number
+  readonly state: 'approved' | 'denied' | 'answered' | 'expired' | 'withdrawn'
+  readonly status: Status
+  readonly decided_by: Principal
+  readonly decided_at: string
+  /** The question.answered receipt: the record of the decision */
+  readonly receipt_id: string
+  /** The rule that remembers it, if it is to be remembered */
+  readonly rule_id?: string
+}
+
+export interface DenyInput {
+  /** The task */
+  task_id: string
+  /** Which question of the task; the newest if absent. Name the one you have seen. */
+  n?: number | undefined
+  /** Why; the owner is told */
+  reason: string
+}
+
+export type DenyAnswer = ApproveAnswer
+
+export interface AskInput {
+  /** The name of the worker; under a shared key also who calls */
+  worker_id: string
+  /** The task */
+  task_id: string
+  /** The lease, as the claim gave it */
+  lease_id: string
+  /** `approval`: a person says yes or no; `input`: the agent answers with data */
+  kind: 'approval' | 'input'
+  /** What is asked, at most 64 KiB */
+  request: {
+    /** approval: what is to be approved, in a line */
+    title?: string | undefined
+    /** approval: what the person should see before deciding */
+    show?: unknown
+    /** approval: why it is asked */
+    reason?: string | undefined
+    /** approval: the rule that asks for it */
+    rule_id?: string | undefined
+    /** input: what is needed, in words */
+    message?: string | undefined
+    /** input: JSON Schema 2020-12 that the answer must fit */
+    schema?: object | undefined
+  }
+  /** How long to wait for an answer; if absent as long as it takes, or as the operator says for approvals */
+  expires_in_seconds?: number | undefined
+}
+
+export interface AskAnswer {
+  readonly ok: true
+  readonly task_id: string
+  /** The number of the question within the task */
+  readonly n: number
+  readonly status: Status
+  /** When the lease ends, on the clock of the server */
+  readonly expires_at: string | null
+  readonly receipt_id: string
+}
+
+export interface AnswerQuestionInput {
+  /** The task */
+  task_id: string
+  /** Which question of the task; the newest if absent. Name the one you have seen. */
+  n?: number | undefined
+  /** What was asked for; it must fit the schema of the request, if there is one */
+  content: unknown
+}
+
+export type AnswerQuestionAnswer = ApproveAnswer
 
 export interface FetchTaskResultInput {
   /** The task */
@@ -753,7 +1012,12 @@ export interface ListInboxAnswer {
     readonly promoted_at: string | null
     /** When it was put away */
     readonly archived_at: string | null
-    readonly receipt_type: 'task.result_ready' | 'task.escalated' | 'lease.expired' | 'system.anomaly'
+    readonly receipt_type:
+      | 'task.result_ready'
+      | 'task.escalated'
+      | 'question.asked'
+      | 'lease.expired'
+      | 'system.anomaly'
     readonly task_id: string | null
     /** Of the task */
     readonly type: string | null
@@ -1520,6 +1784,366 @@ export interface AcceptUpstreamToolAnswer {
   readonly accepted: Readonly<Record<string, unknown>> | null
 }
 
+export type ListPoliciesInput = Record<string, never>
+
+export interface ListPoliciesAnswer {
+  readonly policies: readonly {
+    readonly id: string
+    readonly action: 'ALLOW' | 'BLOCK' | 'REDACT' | 'REQUIRE_APPROVAL'
+    readonly scope: {
+      readonly upstream?: string
+      /** As the upstream calls it */
+      readonly tool?: string
+      readonly category?: string
+      readonly type?: string
+      /** kind:id, or the id of an agent */
+      readonly principal?: string
+    }
+    readonly priority: number
+    readonly enabled: boolean
+    readonly description: string | null
+    readonly condition: Readonly<Record<string, unknown>> | null
+    readonly redact: {
+      readonly targets: 'args' | 'result' | 'both'
+      /** Like $.to, $.items[*].card, $..password */
+      readonly paths: readonly string[]
+      /** Names of redaction patterns */
+      readonly patterns: readonly string[]
+    } | null
+    readonly approves: string | null
+    readonly approval_expires_in_seconds: number | null
+    /** When the lease ends, on the clock of the server */
+    readonly expires_at: string | null
+    /** What is not from the API cannot be changed by it */
+    readonly source: 'api' | 'file' | 'built_in'
+    /** Counts the changes */
+    readonly version: number | null
+    readonly updated_at: string | null
+    readonly updated_by: string | null
+  }[]
+  readonly defaults: {
+    readonly plain: string
+    readonly upstream: string
+  }
+}
+
+export interface GetPolicyInput {
+  /** The rule */
+  id: string
+}
+
+export interface GetPolicyAnswer {
+  readonly id: string
+  readonly action: 'ALLOW' | 'BLOCK' | 'REDACT' | 'REQUIRE_APPROVAL'
+  readonly scope: {
+    readonly upstream?: string
+    /** As the upstream calls it */
+    readonly tool?: string
+    readonly category?: string
+    readonly type?: string
+    /** kind:id, or the id of an agent */
+    readonly principal?: string
+  }
+  readonly priority: number
+  readonly enabled: boolean
+  readonly description: string | null
+  readonly condition: Readonly<Record<string, unknown>> | null
+  readonly redact: {
+    readonly targets: 'args' | 'result' | 'both'
+    /** Like $.to, $.items[*].card, $..password */
+    readonly paths: readonly string[]
+    /** Names of redaction patterns */
+    readonly patterns: readonly string[]
+  } | null
+  readonly approves: string | null
+  readonly approval_expires_in_seconds: number | null
+  /** When the lease ends, on the clock of the server */
+  readonly expires_at: string | null
+  /** What is not from the API cannot be changed by it */
+  readonly source: 'api' | 'file' | 'built_in'
+  /** Counts the changes */
+  readonly version: number | null
+  readonly updated_at: string | null
+  readonly updated_by: string | null
+}
+
+export interface PutPolicyInput {
+  /** What the rule is called: letters, digits, `.`, `_`, `:` and `-` */
+  id: string
+  /** What becomes of what it is for */
+  action: 'ALLOW' | 'BLOCK' | 'REDACT' | 'REQUIRE_APPROVAL'
+  /** What it is for: all that are set must fit; `*` stands for any text; everything if absent */
+  scope?:
+    | {
+        /** The MCP server whose tools */
+        upstream?: string | undefined
+        /** As the upstream calls it */
+        tool?: string | undefined
+        /** The category that the settings of the upstream give a tool */
+        category?: string | undefined
+        /** The type of the task */
+        type?: string | undefined
+        /** kind:id, or the id of an agent */
+        principal?: string | undefined
+      }
+    | undefined
+  /** Higher ones are asked first; 0 if absent */
+  priority?: number | undefined
+  /** Whether it applies; true if absent */
+  enabled?: boolean | undefined
+  /** Whoever is blocked reads it */
+  description?: string | undefined
+  /** JSON Logic over tool, upstream, category, type, agent, principal, tenant, session and args */
+  condition?: object | undefined
+  /** For REDACT: what is taken out of what */
+  redact?:
+    | {
+        /** The arguments, the result, or both */
+        targets: 'args' | 'result' | 'both'
+        /** Like $.to, $.items[*].card, $..password */
+        paths?: readonly string[] | undefined
+        /** Names of redaction patterns */
+        patterns?: readonly string[] | undefined
+      }
+    | undefined
+  /** For ALLOW: it only stands in for a person where this rule asks for approval; default: where the default does, *: where any does */
+  approves?: string | undefined
+  /** For REQUIRE_APPROVAL: how long it waits for an answer */
+  approval_expires_in_seconds?: number | undefined
+  /** From then on it does not apply */
+  expires_at?: string | undefined
+}
+
+export type PutPolicyAnswer = GetPolicyAnswer
+
+export interface RemovePolicyInput {
+  /** The rule */
+  id: string
+}
+
+export interface RemovePolicyAnswer {
+  readonly id: string
+  /** False if nothing was registered */
+  readonly removed: boolean
+}
+
+export interface TestPolicyInput {
+  /** What it would be */
+  context: {
+    /** mcp.tool_call if tool is given */
+    type?: string | undefined
+    /** The MCP server of the tool */
+    upstream?: string | undefined
+    /** As the upstream calls it */
+    tool?: string | undefined
+    /** That of the tool if absent */
+    category?: string | undefined
+    /** kind:id or the id of an agent; the caller if absent */
+    principal?: string | undefined
+    /** On whose behalf; the principal if absent */
+    agent?: string | undefined
+    /** The session */
+    session?: string | undefined
+    /** The payload, or the arguments of the tool */
+    args?: unknown
+  }
+  /** To be tried instead of those that are there */
+  rules?:
+    | readonly {
+        id: string
+        action: 'ALLOW' | 'BLOCK' | 'REDACT' | 'REQUIRE_APPROVAL'
+        scope?:
+          | {
+              upstream?: string | undefined
+              /** As the upstream calls it */
+              tool?: string | undefined
+              category?: string | undefined
+              type?: string | undefined
+              /** kind:id, or the id of an agent */
+              principal?: string | undefined
+            }
+          | undefined
+        /** Higher ones are asked first; 0 if absent */
+        priority?: number | undefined
+        enabled?: boolean | undefined
+        /** Whoever is blocked reads it */
+        description?: string | undefined
+        /** JSON Logic over tool, upstream, category, type, agent, principal, tenant, session and args */
+        condition?: object | undefined
+        /** For REDACT: what is taken out of what */
+        redact?:
+          | {
+              targets: 'args' | 'result' | 'both'
+              /** Like $.to, $.items[*].card, $..password */
+              paths?: readonly string[] | undefined
+              /** Names of redaction patterns */
+              patterns?: readonly string[] | undefined
+            }
+          | undefined
+        /** For ALLOW: it only stands in for a person where this rule asks for approval; default: where the default does, *: where any does */
+        approves?: string | undefined
+        approval_expires_in_seconds?: number | undefined
+        /** From then on it does not apply */
+        expires_at?: string | undefined
+      }[]
+    | undefined
+}
+
+export interface TestPolicyAnswer {
+  readonly action: 'ALLOW' | 'BLOCK' | 'REDACT' | 'REQUIRE_APPROVAL'
+  /** Null: no rule decided, so the default did */
+  readonly rule_id: string | null
+  readonly reason: string
+  /** What would be kept and handed on */
+  readonly args: unknown
+  /** JSON Pointers into args */
+  readonly redacted_fields: readonly string[]
+  readonly redacts_result: boolean
+  /** Every rule in its order, and what became of it */
+  readonly considered: readonly {
+    readonly id: string
+    readonly applied: boolean
+    readonly why: string
+  }[]
+}
+
+export type ListRedactionPatternsInput = Record<string, never>
+
+export interface ListRedactionPatternsAnswer {
+  readonly patterns: readonly {
+    readonly name: string
+    readonly pattern: string
+    readonly replacement: string
+    readonly enabled: boolean
+    readonly description: string | null
+    /** What is not from the API cannot be changed by it */
+    readonly source: 'api' | 'file' | 'built_in'
+    /** Counts the changes */
+    readonly version: number | null
+    readonly updated_at: string | null
+    readonly updated_by: string | null
+  }[]
+}
+
+export interface PutRedactionPatternInput {
+  /** What rules call it: lower-case letters, digits, `_` and `-` */
+  name: string
+  /** A regular expression as RE2 has it */
+  pattern: string
+  /** [REDACTED] if absent */
+  replacement?: string | undefined
+  /** Whether it finds anything; true if absent */
+  enabled?: boolean | undefined
+  /** What it finds, for people */
+  description?: string | undefined
+}
+
+export interface PutRedactionPatternAnswer {
+  readonly name: string
+  readonly pattern: string
+  readonly replacement: string
+  readonly enabled: boolean
+  readonly description: string | null
+  /** What is not from the API cannot be changed by it */
+  readonly source: 'api' | 'file' | 'built_in'
+  /** Counts the changes */
+  readonly version: number | null
+  readonly updated_at: string | null
+  readonly updated_by: string | null
+}
+
+export interface RemoveRedactionPatternInput {
+  /** The pattern */
+  name: string
+}
+
+export type RemoveRedactionPatternAnswer = RemoveUpstreamAnswer
+
+export type ListSessionsInput = Record<string, never>
+
+export interface ListSessionsAnswer {
+  readonly sessions: readonly {
+    readonly session_id: string
+    /** Whose it is, as kind:id */
+    readonly principal: string
+    readonly client: {
+      readonly name: string | null
+      readonly version: string | null
+    }
+    /** The server that serves it */
+    readonly instance: string
+    readonly state: 'live' | 'ending'
+    /** Calls at once */
+    readonly workers: number
+    /** Calls that may be open */
+    readonly queue: number
+    /** Calls that are being made */
+    readonly running: number
+    /** Calls that wait: for their turn, for another try or for approval */
+    readonly waiting: number
+    /** Calls since it began */
+    readonly calls: number
+    readonly began_at: string
+    readonly last_call_at: string
+  }[]
+}
+
+export interface GetSessionInput {
+  /** The session */
+  session_id: string
+}
+
+export interface GetSessionAnswer {
+  readonly session_id: string
+  /** Whose it is, as kind:id */
+  readonly principal: string
+  readonly client: {
+    readonly name: string | null
+    readonly version: string | null
+  }
+  /** The server that serves it */
+  readonly instance: string
+  readonly state: 'live' | 'ending'
+  /** Calls at once */
+  readonly workers: number
+  /** Calls that may be open */
+  readonly queue: number
+  /** Calls that are being made */
+  readonly running: number
+  /** Calls that wait: for their turn, for another try or for approval */
+  readonly waiting: number
+  /** Calls since it began */
+  readonly calls: number
+  readonly began_at: string
+  readonly last_call_at: string
+}
+
+export interface SetSessionInput {
+  /** The session */
+  session_id: string
+  /** Calls at once; null: as configured */
+  workers?: number | null | undefined
+  /** Open calls; null: as configured */
+  queue?: number | null | undefined
+}
+
+export type SetSessionAnswer = GetSessionAnswer
+
+export interface EndSessionInput {
+  /** The session */
+  session_id: string
+  /** Whether its calls are still made (`run`) or canceled (`cancel`); as configured if absent */
+  mode?: 'run' | 'cancel' | undefined
+}
+
+export interface EndSessionAnswer {
+  readonly session_id: string
+  /** False if another server has it, where it ends by itself */
+  readonly ended: boolean
+  /** Calls that were canceled */
+  readonly canceled: number
+}
+
 export type GetConfigInput = Record<string, never>
 
 export interface GetConfigAnswer {
@@ -1572,6 +2196,18 @@ export const ROUTES = {
   completeMany: { method: 'POST', path: '/v1/tasks/complete', actor: 'worker', repeatable: true },
   fail: { method: 'POST', path: '/v1/tasks/{task_id}/fail', actor: 'worker', repeatable: true },
   releaseLease: { method: 'POST', path: '/v1/leases/release', actor: 'worker', repeatable: true },
+  reportCancel: {
+    method: 'POST',
+    path: '/v1/tasks/{task_id}/cancellation',
+    actor: 'worker',
+    repeatable: true,
+  },
+  listApprovals: { method: 'GET', path: '/v1/approvals', actor: 'anyone', repeatable: true },
+  getApproval: { method: 'GET', path: '/v1/approvals/{task_id}', actor: 'anyone', repeatable: true },
+  approve: { method: 'POST', path: '/v1/approvals/{task_id}/approve', actor: 'agent', repeatable: true },
+  deny: { method: 'POST', path: '/v1/approvals/{task_id}/deny', actor: 'agent', repeatable: true },
+  ask: { method: 'POST', path: '/v1/tasks/{task_id}/ask', actor: 'worker', repeatable: true },
+  answerQuestion: { method: 'POST', path: '/v1/tasks/{task_id}/answer', actor: 'agent', repeatable: true },
   fetchTaskResult: {
     method: 'GET',
     path: '/v1/tasks/{task_id}/result/content',
@@ -1651,6 +2287,23 @@ export const ROUTES = {
     actor: 'anyone',
     repeatable: true,
   },
+  listPolicies: { method: 'GET', path: '/v1/policies', actor: 'anyone', repeatable: true },
+  getPolicy: { method: 'GET', path: '/v1/policies/{id}', actor: 'anyone', repeatable: true },
+  putPolicy: { method: 'POST', path: '/v1/policies', actor: 'anyone', repeatable: true },
+  removePolicy: { method: 'POST', path: '/v1/policies/{id}/remove', actor: 'anyone', repeatable: true },
+  testPolicy: { method: 'POST', path: '/v1/policies/test', actor: 'anyone', repeatable: true },
+  listRedactionPatterns: { method: 'GET', path: '/v1/redaction-patterns', actor: 'anyone', repeatable: true },
+  putRedactionPattern: { method: 'POST', path: '/v1/redaction-patterns', actor: 'anyone', repeatable: true },
+  removeRedactionPattern: {
+    method: 'POST',
+    path: '/v1/redaction-patterns/{name}/remove',
+    actor: 'anyone',
+    repeatable: true,
+  },
+  listSessions: { method: 'GET', path: '/v1/sessions', actor: 'agent', repeatable: true },
+  getSession: { method: 'GET', path: '/v1/sessions/{session_id}', actor: 'agent', repeatable: true },
+  setSession: { method: 'POST', path: '/v1/sessions/{session_id}', actor: 'anyone', repeatable: true },
+  endSession: { method: 'POST', path: '/v1/sessions/{session_id}/end', actor: 'agent', repeatable: true },
   getConfig: { method: 'GET', path: '/v1/config', actor: 'anyone', repeatable: true },
   health: { method: 'GET', path: '/v1/health', actor: 'anyone', repeatable: true },
 } as const satisfies Record<string, Route>
@@ -1679,7 +2332,7 @@ export abstract class Operations {
     return this.call(ROUTES.getTaskProgress, input, options)
   }
 
-  /** Wait for a task to end. Waits up to wait_seconds (at most 50) for the task to end, and answers with the task. If done is false it is still under way: call again after next_check_after_seconds, or do something else meanwhile. */
+  /** Wait for a task to end. Waits up to wait_seconds (at most 50) for the task to end, and answers with the task. If done is false it is still under way: call again after next_check_after_seconds, or do something else meanwhile. It answers early when the task is pending_approval or input_required: question says what it waits for. Tell your people, or give the input with answer_question. */
   waitForTask(input: WaitForTaskInput, options?: CallOptions): Promise<WaitForTaskAnswer> {
     return this.call(ROUTES.waitForTask, input, options)
   }
@@ -1694,7 +2347,7 @@ export abstract class Operations {
     return this.call(ROUTES.cancelTask, input, options)
   }
 
-  /** Cancel many tasks. Stops all your open tasks that fit a filter (session_id, type, status, created_by, labels), or those named in task_ids. While more is true, call again. */
+  /** Cancel many tasks. Stops all your open tasks that fit a filter (session_id, type, status, created_by, labels; or all: true), or those named in task_ids. Only tasks that were created before the call are meant. While more is true, call again with cursor: next_cursor. */
   cancelTasks(input: CancelTasksInput = {}, options?: CallOptions): Promise<CancelTasksAnswer> {
     return this.call(ROUTES.cancelTasks, input, options)
   }
@@ -1747,6 +2400,41 @@ export abstract class Operations {
   /** Give a task back. For workers: returns a leased task to the queue at once. No attempt is spent. */
   releaseLease(input: ReleaseLeaseInput, options?: CallOptions): Promise<ReleaseLeaseAnswer> {
     return this.call(ROUTES.releaseLease, input, options)
+  }
+
+  /** Say how far a cancel has come. For workers: when a task that you hold is canceled, says that you have heard of it (acknowledged) and that your work has stopped (stopped). Optional: the owner sees both in get_task. Use the lease under which you held the task; sending it again is safe. */
+  reportCancel(input: ReportCancelInput, options?: CallOptions): Promise<ReportCancelAnswer> {
+    return this.call(ROUTES.reportCancel, input, options)
+  }
+
+  /** List approvals. Tasks that wait for a person to approve them, longest first, with what is to be done. Other states newest first. Agents see those of their own tasks; who may decide sees all. Go on with next_cursor until it is null. */
+  listApprovals(input: ListApprovalsInput = {}, options?: CallOptions): Promise<ListApprovalsAnswer> {
+    return this.call(ROUTES.listApprovals, input, options)
+  }
+
+  /** Look at an approval. One approval: what is asked, by whom, with the whole payload of the task, and what was decided and changed, if it was. */
+  getApproval(input: GetApprovalInput, options?: CallOptions): Promise<GetApprovalAnswer> {
+    return this.call(ROUTES.getApproval, input, options)
+  }
+
+  /** Approve a task. For people: lets a task that is pending_approval go on, with its payload or with an edited one. Whoever asked for the work cannot approve it. The first decision counts. With remember_until the same agent need not ask again until then. */
+  approve(input: ApproveInput, options?: CallOptions): Promise<ApproveAnswer> {
+    return this.call(ROUTES.approve, input, options)
+  }
+
+  /** Deny a task. For people: ends a task that is pending_approval as canceled, with the reason, which its owner is told. The first decision counts. */
+  deny(input: DenyInput, options?: CallOptions): Promise<DenyAnswer> {
+    return this.call(ROUTES.deny, input, options)
+  }
+
+  /** Ask before going on. For workers: parks a task that you hold until somebody answers. kind approval asks a person for yes or no, kind input the agent for data. Your lease ends with it: stop working. The task comes back to a worker with the answer in answers; a denial ends it. */
+  ask(input: AskInput, options?: CallOptions): Promise<AskAnswer> {
+    return this.call(ROUTES.ask, input, options)
+  }
+
+  /** Give a task its input. Answers the question of a task of yours that is input_required; get_task shows it in question, with the schema that content must fit. The task then goes on. */
+  answerQuestion(input: AnswerQuestionInput, options?: CallOptions): Promise<AnswerQuestionAnswer> {
+    return this.call(ROUTES.answerQuestion, input, options)
   }
 
   /** Fetch a result. The result of a task that has ended, wherever it is kept. Use it when get_task shows how_to_retrieve, or artifacts with a pointer. Small JSON comes as it is (encoding json); anything else in pages of length bytes, as text or base64: go on with offset = next_offset until it is null. */
@@ -1924,6 +2612,75 @@ export abstract class Operations {
     options?: CallOptions,
   ): Promise<AcceptUpstreamToolAnswer> {
     return this.call(ROUTES.acceptUpstreamTool, input, options)
+  }
+
+  /** List the rules. For admins: the rules about which tasks and which calls of upstream tools are allowed, blocked, redacted or need approval, in the order in which they are asked; and what is done where none decides. */
+  listPolicies(input: ListPoliciesInput = {}, options?: CallOptions): Promise<ListPoliciesAnswer> {
+    return this.call(ROUTES.listPolicies, input, options)
+  }
+
+  /** Look at a rule. For admins: one rule, with who wrote it and when. */
+  getPolicy(input: GetPolicyInput, options?: CallOptions): Promise<GetPolicyAnswer> {
+    return this.call(ROUTES.getPolicy, input, options)
+  }
+
+  /** Write a rule. For admins: adds a rule, or replaces the one of that id. It holds from the next task on, and the change is a receipt. Try it with test_policy first. */
+  putPolicy(input: PutPolicyInput, options?: CallOptions): Promise<PutPolicyAnswer> {
+    return this.call(ROUTES.putPolicy, input, options)
+  }
+
+  /** Remove a rule. For admins: takes a rule away; the change is a receipt. removed is false if there was none. To switch it off for a while, write it with enabled false. */
+  removePolicy(input: RemovePolicyInput, options?: CallOptions): Promise<RemovePolicyAnswer> {
+    return this.call(ROUTES.removePolicy, input, options)
+  }
+
+  /** Try the rules. For admins: what the rules, or others that you give, would say about a task or a call of a tool, and why; nothing is done. considered tells of every rule what became of it. */
+  testPolicy(input: TestPolicyInput, options?: CallOptions): Promise<TestPolicyAnswer> {
+    return this.call(ROUTES.testPolicy, input, options)
+  }
+
+  /** List redaction patterns. For admins: the patterns that rules can name to take texts out, those that are built in first. */
+  listRedactionPatterns(
+    input: ListRedactionPatternsInput = {},
+    options?: CallOptions,
+  ): Promise<ListRedactionPatternsAnswer> {
+    return this.call(ROUTES.listRedactionPatterns, input, options)
+  }
+
+  /** Write a redaction pattern. For admins: adds a pattern that rules can name, or replaces the one of that name: a regular expression as RE2 has it, without look-arounds and back-references. */
+  putRedactionPattern(
+    input: PutRedactionPatternInput,
+    options?: CallOptions,
+  ): Promise<PutRedactionPatternAnswer> {
+    return this.call(ROUTES.putRedactionPattern, input, options)
+  }
+
+  /** Remove a redaction pattern. For admins: takes a pattern away that no rule names. removed is false if there was none. */
+  removeRedactionPattern(
+    input: RemoveRedactionPatternInput,
+    options?: CallOptions,
+  ): Promise<RemoveRedactionPatternAnswer> {
+    return this.call(ROUTES.removeRedactionPattern, input, options)
+  }
+
+  /** List sessions. The clients that call tools of upstreams: whose they are, how many of their calls are being made or wait, and their limits. Agents see their own, admins all. */
+  listSessions(input: ListSessionsInput = {}, options?: CallOptions): Promise<ListSessionsAnswer> {
+    return this.call(ROUTES.listSessions, input, options)
+  }
+
+  /** Look at a session. One client that calls tools of upstreams, as list_sessions shows it. */
+  getSession(input: GetSessionInput, options?: CallOptions): Promise<GetSessionAnswer> {
+    return this.call(ROUTES.getSession, input, options)
+  }
+
+  /** Change the limits of a session. For admins: how many calls of a session are made at once, and how many may be open. null goes back to what is configured. It holds for this client from now on, also when it comes back. */
+  setSession(input: SetSessionInput, options?: CallOptions): Promise<SetSessionAnswer> {
+    return this.call(ROUTES.setSession, input, options)
+  }
+
+  /** End a session. Ends a session at once. With mode cancel its calls are canceled, queued and running ones; those that wait for approval stay. With mode run they are still made. A client that calls again has a new session. */
+  endSession(input: EndSessionInput, options?: CallOptions): Promise<EndSessionAnswer> {
+    return this.call(ROUTES.endSession, input, options)
   }
 
   /** How this server is set up. Version, instance, how receipts are kept and what the server can do. Never a secret. */

@@ -7,6 +7,7 @@ export type { Duration } from './worker/duration.ts'
 export {
   type AbortKind,
   type FailureOptions,
+  Parked,
   Permanent,
   Permanent as FatalError,
   RetryAfter,
@@ -19,6 +20,7 @@ export { jsonLogger, type Logger, type LogLevel, type TaskLog } from './worker/l
 export type { TaskEnd, TypeMetrics, WorkerMetrics } from './worker/metrics.ts'
 export type { WorkerOptions } from './worker/options.ts'
 export type { Progress } from './worker/progress.ts'
+export type { Approval, ApprovalRequest, AskRequest } from './worker/questions.ts'
 export { MAX_INLINE_BYTES, type ResultStore, type StoredResult } from './worker/results.ts'
 export type { SchemaInput, SchemaOutput, StandardSchema } from './worker/schema.ts'
 export { type TaskDefinition, type TaskOptions, task } from './worker/task.ts'

@@ -330,3 +330,31 @@ describe('a result in a channel', () => {
     expect(await submitted.result()).toEqual(pointer)
   })
 })
+
+describe('cancelAll', () => {
+  const create = (count: number, session_id: string) =>
+    alice.createTasks({ tasks: Array.from({ length: count }, () => ({ type: 'job', session_id })) })
+
+  it('ends all that fit, and counts on the way', async () => {
+    for (let i = 0; i < 3; i++) await create(800, 's')
+    await create(2, 'other')
+    const counts: number[] = []
+    const onCount = (count: number) => counts.push(count)
+    expect(await alice.cancelAll({ session_id: 's', reason: 'enough' }, { onCount })).toEqual({
+      count: 2400,
+      skipped: 0,
+    })
+    expect(counts).toEqual([1000, 2000, 2400])
+    expect(await alice.cancelAll({ all: true })).toEqual({ count: 2, skipped: 0 })
+  })
+
+  it('stops when its signal aborts', async () => {
+    for (let i = 0; i < 3; i++) await create(1000, 's')
+    const stopping = new AbortController()
+    const onCount = () => stopping.abort(new Error('that will do'))
+    await expect(alice.cancelAll({ session_id: 's' }, { onCount, signal: stopping.signal })).rejects.toThrow(
+      'that will do',
+    )
+    expect(await alice.cancelAll({ session_id: 's' })).toMatchObject({ count: 2000 })
+  })
+})

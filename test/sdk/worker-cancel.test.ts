@@ -1,9 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import { type TaskAborted, type TaskContext, task } from '../../src/sdk/worker.ts'
-import { only } from '../support/steps.ts'
+import { look, only } from '../support/steps.ts'
 import {
   aborted,
   becomes,
+  CANCELLATION,
   COMPLETE,
   EVENTS,
   FAIL,
@@ -107,6 +108,66 @@ describe('a task that is canceled', () => {
     expect(started.metrics().running).toBe(0)
   })
 
+  it('is acknowledged at once, and reported as stopped when the handler has ended', async () => {
+    const gate = await start()
+    const mayEnd = new Turn()
+    const begun = new Turn()
+    const run = async () => {
+      begun.resolve()
+      await mayEnd.promise
+    }
+    const started = gate.start([task('job', { run })])
+    const task_id = await gate.ask('job')
+    await begun.promise
+    await gate.post(`/v1/tasks/${task_id}/cancel`, { ...ALICE, reason: 'enough' })
+    const cancellation = async () => (await look(gate.gate, { task_id })).cancellation
+    await becomes(async () => (await cancellation())?.acknowledged_at !== null)
+    expect(await cancellation()).toMatchObject({ reason: 'enough', stopped_at: null })
+    mayEnd.resolve()
+    await becomes(async () => (await cancellation())?.stopped_at !== null)
+    expect(gate.network.to(CANCELLATION).map(({ body }) => body.stage)).toEqual(['acknowledged', 'stopped'])
+    await started.stop()
+  })
+
+  it('takes no place and loses no time while its stages cannot be reported', async () => {
+    const gate = await start()
+    gate.network.next(CANCELLATION, () => new Promise(() => {}), Number.POSITIVE_INFINITY)
+    const { definition, begun, stopped } = endless()
+    const quick = task('quick', { run: () => 'done' })
+    const started = gate.start([definition, quick], { concurrency: 1 })
+    const task_id = await gate.ask('job')
+    await begun
+    await gate.post(`/v1/tasks/${task_id}/cancel`, ALICE)
+    await stopped
+    expect((await gate.end(await gate.ask('quick'))).status).toBe('succeeded')
+    expect(started.metrics().types.job?.canceled).toBe(1)
+  })
+
+  it('has its last stage reported before the worker has stopped', async () => {
+    const gate = await start()
+    const sending = new Turn()
+    const mayGo = new Turn()
+    gate.network.next(
+      CANCELLATION,
+      async (go) => {
+        sending.resolve()
+        await mayGo.promise
+        return go()
+      },
+      2,
+    )
+    const { definition, begun } = endless()
+    const started = gate.start([definition])
+    const task_id = await gate.ask('job')
+    await begun
+    await gate.post(`/v1/tasks/${task_id}/cancel`, ALICE)
+    await sending.promise
+    const stopping = started.stop()
+    mayGo.resolve()
+    await stopping
+    expect((await look(gate.gate, { task_id })).cancellation?.stopped_at).not.toBeNull()
+  })
+
   it('while its result is on the way stays canceled', async () => {
     const gate = await start()
     const sending = new Turn()
@@ -124,5 +185,8 @@ describe('a task that is canceled', () => {
     mayGo.resolve()
     await becomes(() => started.metrics().types.job?.canceled === 1)
     expect(await gate.status(task_id)).toBe('canceled')
+    const cancellation = async () => (await look(gate.gate, { task_id })).cancellation
+    await becomes(async () => (await cancellation())?.stopped_at !== null)
+    expect((await cancellation())?.acknowledged_at).not.toBeNull()
   })
 })

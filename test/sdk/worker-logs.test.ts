@@ -116,7 +116,7 @@ describe('the metrics of a worker', () => {
       claimed: 3,
       claim_errors: 0,
       event_stream: true,
-      types: { job: { completed: 2, failed: 1, retried: 0, released: 0, canceled: 0, lost: 0 } },
+      types: { job: { completed: 2, failed: 1, retried: 0, released: 0, parked: 0, canceled: 0, lost: 0 } },
     })
     expect(started.metrics().types.job?.seconds).toBeGreaterThan(0)
     const text = started.metricsText()

@@ -105,6 +105,7 @@ export const COMPLETE = /\/tasks\/complete$/
 export const FAIL = /\/fail$/
 export const RELEASE = /\/release$/
 export const PROGRESS = /\/progress$/
+export const CANCELLATION = /\/cancellation$/
 export const EVENTS = /\/events$/
 
 type Served = { readonly gate: Gate } & Awaited<ReturnType<typeof serveGate>>
@@ -134,7 +135,9 @@ export function workerBench(): (options?: ServeOptions) => Promise<Bench> {
   afterEach(async () => {
     await Promise.all(workers.splice(0).map((worker) => worker.kill()))
     await Promise.all(own.splice(0).map(({ gate }) => gate.close()))
-    // A claim whose caller is gone could still take a task of the next test.
+    // A claim whose caller is gone could still take a task of the next test; one that was just sent has arrived by the
+    // time that a later request is answered.
+    await (await shared)?.get('/health')
     if (shared !== undefined)
       await becomes(async () => (await (await shared)?.gate.stats())?.waiting_claims === 0)
     const task_ids = asked.splice(0)

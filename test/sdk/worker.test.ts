@@ -51,6 +51,8 @@ describe('a worker', () => {
     const task_id = await gate.ask('job', { a: 1 }, { summary: 'a job', priority: 3 })
     const ctx = await seen.promise
     expect(Object.keys(ctx).sort()).toEqual([
+      'approval',
+      'ask',
       'attempt',
       'extend',
       'fence',

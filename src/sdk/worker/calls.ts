@@ -12,6 +12,7 @@ import {
   ROUTES,
 } from '../operations.ts'
 import type { Transport } from '../transport.ts'
+import type { Question } from './questions.ts'
 
 /** What every call of a lease holder names. */
 export interface LeaseKey {
@@ -92,6 +93,16 @@ export class Calls {
 
   async release(key: LeaseKey): Promise<void> {
     await this.#post(ROUTES.releaseLease.path, key)
+  }
+
+  /** Parks the task until somebody answers. The lease ends with it. */
+  async ask(key: LeaseKey, question: Question): Promise<void> {
+    await this.#post(pathOf(ROUTES.ask.path, key), { ...key, ...question })
+  }
+
+  /** The task was canceled under this lease: says that the worker has heard, or that its work has stopped. */
+  async reportCancel(key: LeaseKey, stage: 'acknowledged' | 'stopped'): Promise<void> {
+    await this.#post(pathOf(ROUTES.reportCancel.path, key), { ...key, stage })
   }
 
   async progress(key: LeaseKey, progress: object): Promise<void> {

@@ -5,6 +5,14 @@ import type { HeldLease, TaskSignal } from './lease.ts'
 import type { Leases } from './leases.ts'
 import { TaskLog, type WorkerLog } from './log.ts'
 import { type Progress, ProgressReports } from './progress.ts'
+import {
+  type Approval,
+  type ApprovalRequest,
+  type AskRequest,
+  type Question,
+  Questions,
+} from './questions.ts'
+import type { SchemaOutput, StandardSchema } from './schema.ts'
 
 /** What the task is, as the server has it. */
 export type TaskInfo = Omit<Offer, 'lease_id' | 'fence' | 'attempt' | 'expires_at' | 'expires_in_ms'>
@@ -24,12 +32,24 @@ export interface TaskContext {
   readonly log: TaskLog
   /** Makes the lease this long from now, and keeps it so. False if the server does not allow it. */
   readonly extend: (duration: Duration) => Promise<boolean>
+  /**
+   * Asks the agent's side for something. Without an answer yet the run ends here and the task waits as `input_required`;
+   * with one the handler is run anew, and this gives the answer. Ask the same questions in the same order in every run.
+   */
+  readonly ask: <Schema extends StandardSchema>(request: AskRequest<Schema>) => Promise<SchemaOutput<Schema>>
+  /**
+   * Asks a person for a yes, in the same way; the task waits as `pending_approval`. A no cancels the task, so that this
+   * only ever goes on with a yes.
+   */
+  readonly approval: (request: ApprovalRequest) => Promise<Approval>
   /** The same for every try of this task, and of no other task: for services that do each key once. */
   readonly idempotencyKey: string
 }
 
 export interface OpenContext {
   readonly ctx: TaskContext
+  /** What the handler has asked and is to be told. */
+  readonly question: Question | undefined
   close(): void
 }
 
@@ -37,6 +57,11 @@ export function openContext(lease: HeldLease, leases: Leases, calls: Calls, log:
   const { offer } = lease
   let reports: ProgressReports | undefined
   let taskLog: TaskLog | undefined
+  let questions: Questions | undefined
+  const asking = () => {
+    questions ??= new Questions(offer)
+    return questions
+  }
   const progress = (latest: Progress) => {
     reports ??= new ProgressReports(lease, leases, calls, log)
     reports.report(latest)
@@ -55,7 +80,12 @@ export function openContext(lease: HeldLease, leases: Leases, calls: Calls, log:
         return taskLog
       },
       extend: async (duration) => leases.extend(lease, milliseconds(duration)),
+      ask: async (request) => asking().ask(request),
+      approval: async (request) => asking().approval(request),
       idempotencyKey: offer.task_id,
+    },
+    get question() {
+      return questions?.open
     },
     close: () => reports?.close(),
   }

@@ -50,6 +50,20 @@ export class RetryAfter extends RetryableError {
   }
 }
 
+/**
+ * Ends the run of a handler that has asked something, with no attempt spent; it is run anew when there is an answer. Let it
+ * pass: whatever a handler does after it counts for nothing.
+ */
+export class Parked extends Error {
+  override readonly name: string = 'Parked'
+
+  constructor() {
+    super(
+      'The handler has asked something: it ends here, and is run anew with the answer. Do not catch this.',
+    )
+  }
+}
+
 /** Why a handler is to stop. */
 export type AbortKind =
   /** Somebody canceled the task. Nobody wants its result any more. */

@@ -36,6 +36,12 @@ export function refusedResult(code: string, message: string): Failure {
   return { error: code === 'PAYLOAD_TOO_LARGE' ? { ...error, hint } : error, retryable: false }
 }
 
+/** The server does not take the question. */
+export function refusedQuestion(code: string, message: string): Failure {
+  const error = { code: 'QUESTION_REFUSED', message: clean(message), details: { code } }
+  return { error, retryable: false }
+}
+
 /** The same failure, without anything that the server could refuse. */
 export function bare(failure: Failure): Failure {
   const message = 'The handler failed, and the server did not take its error.'

@@ -1,6 +1,7 @@
 import type { RenewManyAnswer } from '../operations.ts'
 import { GateError } from '../transport.ts'
 import { type Calls, isError } from './calls.ts'
+import type { CancelReports } from './cancel-reports.ts'
 import { now, timerMs } from './clock.ts'
 import type { HeldLease } from './lease.ts'
 import type { WorkerLog } from './log.ts'
@@ -25,14 +26,16 @@ type RenewalResult = RenewManyAnswer['results'][number]
 /** All leases of the worker, kept alive by one timer and by requests for many leases at once. */
 export class Leases {
   readonly #calls: Calls
+  readonly #cancelReports: CancelReports
   readonly #log: WorkerLog
   readonly #metrics: Metrics
   readonly #held = new Map<string, HeldLease>()
   #timer: ReturnType<typeof setTimeout> | undefined
   #timerAt = Number.POSITIVE_INFINITY
 
-  constructor(calls: Calls, log: WorkerLog, metrics: Metrics) {
+  constructor(calls: Calls, cancelReports: CancelReports, log: WorkerLog, metrics: Metrics) {
     this.#calls = calls
+    this.#cancelReports = cancelReports
     this.#log = log
     this.#metrics = metrics
   }
@@ -171,6 +174,7 @@ export class Leases {
   #lose(lease: HeldLease, kind: 'canceled' | 'lease_lost'): void {
     lease.lose(kind)
     this.remove(lease)
+    if (kind === 'canceled') this.#cancelReports.heard(lease)
     this.#log.of(lease).info({}, kind === 'canceled' ? 'the task was canceled' : 'the lease is lost')
   }
 }

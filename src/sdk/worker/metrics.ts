@@ -8,11 +8,13 @@ export type TaskEnd =
   | 'retried'
   /** Given back, since the worker stopped. */
   | 'released'
+  /** It waits for the answer to what its handler has asked. */
+  | 'parked'
   | 'canceled'
   /** The lease was over before the work was, or before the server could be told. */
   | 'lost'
 
-const ENDS: readonly TaskEnd[] = ['completed', 'failed', 'retried', 'released', 'canceled', 'lost']
+const ENDS: readonly TaskEnd[] = ['completed', 'failed', 'retried', 'released', 'parked', 'canceled', 'lost']
 
 export interface TypeMetrics extends Readonly<Record<TaskEnd, number>> {
   /** Time that its handlers took in all. */
@@ -116,7 +118,7 @@ export class Metrics {
 }
 
 function zero(): Counters {
-  return { completed: 0, failed: 0, retried: 0, released: 0, canceled: 0, lost: 0, seconds: 0 }
+  return { completed: 0, failed: 0, retried: 0, released: 0, parked: 0, canceled: 0, lost: 0, seconds: 0 }
 }
 
 /** The same for Prometheus. */

@@ -1,7 +1,7 @@
 import { GateError } from '../transport.ts'
 import type { Calls, Failure } from './calls.ts'
 import { Completions } from './completions.ts'
-import { bare, refusedResult } from './failure.ts'
+import { bare, refusedQuestion, refusedResult } from './failure.ts'
 import type { HeldLease } from './lease.ts'
 import { isCanceled, isGone } from './leases.ts'
 import { Limiter } from './limiter.ts'
@@ -85,6 +85,9 @@ export class Reporter {
       case 'released':
         await this.giveBack(lease)
         return 'released'
+      case 'asked':
+        await this.#others.run(() => this.#calls.ask(key, outcome.question))
+        return 'parked'
     }
   }
 
@@ -119,6 +122,7 @@ function goneAs(outcome: Outcome, wasTold: boolean, error: GateError): TaskEnd {
 /** What can be told instead of something that was refused. */
 function lesser(outcome: Outcome, { code, message }: GateError): Outcome | undefined {
   if (outcome.kind === 'completed') return { kind: 'failed', failure: refusedResult(code, message) }
+  if (outcome.kind === 'asked') return { kind: 'failed', failure: refusedQuestion(code, message) }
   if (outcome.kind === 'failed' && !isBare(outcome.failure))
     return { kind: 'failed', failure: bare(outcome.failure) }
   return undefined

@@ -5,7 +5,13 @@ export interface StandardSchema<Input = unknown, Output = Input> {
     readonly vendor: string
     readonly validate: (value: unknown) => SchemaResult<Output> | Promise<SchemaResult<Output>>
     readonly types?: { readonly input: Input; readonly output: Output } | undefined
+    /** Of libraries that can say it for others. */
+    readonly jsonSchema?: JsonSchemas | undefined
   }
+}
+
+interface JsonSchemas {
+  readonly input: (options: { readonly target: 'draft-2020-12' }) => Readonly<Record<string, unknown>>
 }
 
 type SchemaResult<Output> =
@@ -39,6 +45,15 @@ export async function check(schema: StandardSchema | undefined, value: unknown):
   return result.issues === undefined
     ? result
     : { problems: result.issues.slice(0, MAX_PROBLEMS).map(problemOf) }
+}
+
+/** The same as JSON Schema, if its library can say it; some refinements cannot be said. */
+export function jsonSchemaOf(schema: StandardSchema): Readonly<Record<string, unknown>> | undefined {
+  try {
+    return schema['~standard'].jsonSchema?.input({ target: 'draft-2020-12' })
+  } catch {
+    return undefined
+  }
 }
 
 function problemOf({ message, path = [] }: SchemaIssue): Problem {

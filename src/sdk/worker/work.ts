@@ -1,3 +1,4 @@
+import type { CancelReports } from './cancel-reports.ts'
 import type { HeldLease } from './lease.ts'
 import type { Leases } from './leases.ts'
 import type { WorkerLog } from './log.ts'
@@ -14,6 +15,7 @@ export class Work {
   readonly #leases: Leases
   readonly #runner: Runner
   readonly #reporter: Reporter
+  readonly #cancelReports: CancelReports
   readonly #log: WorkerLog
   readonly #metrics: Metrics
   readonly #running = new Set<HeldLease>()
@@ -22,12 +24,20 @@ export class Work {
 
   constructor(
     concurrency: number,
-    parts: { leases: Leases; runner: Runner; reporter: Reporter; log: WorkerLog; metrics: Metrics },
+    parts: {
+      leases: Leases
+      runner: Runner
+      reporter: Reporter
+      cancelReports: CancelReports
+      log: WorkerLog
+      metrics: Metrics
+    },
   ) {
     this.#concurrency = concurrency
     this.#leases = parts.leases
     this.#runner = parts.runner
     this.#reporter = parts.reporter
+    this.#cancelReports = parts.cancelReports
     this.#log = parts.log
     this.#metrics = parts.metrics
   }
@@ -97,7 +107,9 @@ export class Work {
     this.#reporting++
     this.#changed()
     try {
-      this.#ended(lease, await this.#reporter.report(lease, outcome))
+      const end = await this.#reporter.report(lease, outcome)
+      if (end === 'canceled') this.#cancelReports.stopped(lease)
+      this.#ended(lease, end)
     } finally {
       this.#reporting--
       this.#changed()

@@ -1,5 +1,6 @@
 import { Transport } from '../transport.ts'
 import { Calls } from './calls.ts'
+import { CancelReports } from './cancel-reports.ts'
 import { Cancels } from './cancels.ts'
 import { Claimer } from './claimer.ts'
 import { timerMs } from './clock.ts'
@@ -30,6 +31,7 @@ export class Worker {
   readonly #calls: Calls
   readonly #leases: Leases
   readonly #reporter: Reporter
+  readonly #cancelReports: CancelReports
   readonly #work: Work
   readonly #cancels: Cancels
   readonly #claimer: Claimer
@@ -44,10 +46,11 @@ export class Worker {
     const log = new WorkerLog(logger, { worker_id: workerId })
     const metrics = new Metrics(types)
     const calls = new Calls(transport, workerId, () => this.#ask('drained by the operator'))
-    const leases = new Leases(calls, log, metrics)
+    const cancelReports = new CancelReports(calls, log)
+    const leases = new Leases(calls, cancelReports, log, metrics)
     const runner = new Runner(leases, calls, log, metrics, results)
     const reporter = new Reporter(calls, log, metrics)
-    const work = new Work(concurrency, { leases, runner, reporter, log, metrics })
+    const work = new Work(concurrency, { leases, runner, reporter, cancelReports, log, metrics })
     this.id = workerId
     this.#settings = settings
     this.#log = log
@@ -55,6 +58,7 @@ export class Worker {
     this.#calls = calls
     this.#leases = leases
     this.#reporter = reporter
+    this.#cancelReports = cancelReports
     this.#work = work
     this.#cancels = new Cancels(transport, workerId, { leases, log, metrics })
     this.#claimer = new Claimer(settings, { calls, work, log, metrics })
@@ -146,6 +150,7 @@ export class Worker {
         await within(lastMs, this.#work.giveBack().then(isDone))
       }
     }
+    await within(LAST_WORDS_MS, this.#cancelReports.settled(), killed)
     if (!this.#settings.isNamed)
       await within(
         LAST_WORDS_MS,
