@@ -1,0 +1,56 @@
+import { guardedFetch } from '../egress/fetch.ts'
+import { DEFAULT_EGRESS, type EgressSettings } from '../egress/settings.ts'
+import { secretKey, signedHeaders } from './signature.ts'
+
+export interface Receiver {
+  /** The operator named it, so it may be private. */
+  readonly url: string
+  readonly secret: string
+  /** What differs from the usual limits on requests to the outside. */
+  readonly egress?: Partial<EgressSettings> | undefined
+}
+
+export interface Message {
+  /** The same however often it is sent. */
+  readonly id: string
+  readonly body: string
+}
+
+/** Sends a message. Resolves when the receiver has taken it, and rejects with the reason if it has not. */
+export type Post = (message: Message, signal: AbortSignal) => Promise<void>
+
+const TIMEOUT_MS = 15_000
+const MAX_ANSWER_BYTES = 16 * 1024
+
+export function postTo({ url, secret, egress = {} }: Receiver): Post {
+  const key = secretKey(secret)
+  const settings = { ...egress, ...leaveFor(url, egress) }
+  return async ({ id, body }, signal) => {
+    const signed = signedHeaders(key, { id, at: Date.now(), body })
+    const response = await guardedFetch(url, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'user-agent': 'asyncgate', ...signed },
+      body: Buffer.from(body),
+      settings,
+      signal,
+    })
+    response.discard()
+    if (response.status < 200 || response.status > 299) throw new Error(`it answered with ${response.status}`)
+  }
+}
+
+/** The only place that is asked: it may be on this machine, and leads nowhere else. */
+function leaveFor(url: string, { allowed_private }: Partial<EgressSettings>): Partial<EgressSettings> {
+  const { protocol, hostname, port } = new URL(url)
+  return {
+    allow_http: protocol === 'http:',
+    allowed_ports: [Number(port || (protocol === 'https:' ? 443 : 80))],
+    allowed_private: [
+      ...(allowed_private ?? DEFAULT_EGRESS.allowed_private),
+      hostname.replace(/^\[|\]$/g, ''),
+    ],
+    max_redirects: 0,
+    max_bytes: MAX_ANSWER_BYTES,
+    total_timeout_ms: TIMEOUT_MS,
+  }
+}

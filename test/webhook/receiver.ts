@@ -1,0 +1,66 @@
+import { createHmac, timingSafeEqual } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import { text } from 'node:stream/consumers'
+import { onTestFinished } from 'vitest'
+import { z } from 'zod'
+
+export const SECRET = 'a-secret-of-the-tests'
+
+const messageShape = z.object({
+  type: z.string(),
+  timestamp: z.string(),
+  data: z.looseObject({ task_id: z.string(), n: z.number(), state: z.string() }),
+})
+
+export type Message = z.output<typeof messageShape> & { readonly id: string }
+
+/** What a receiver does who follows the page: it believes only what is signed and new. */
+function check(headers: Readonly<Record<string, unknown>>, body: string, key: Buffer): boolean {
+  const { 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': signature } = headers
+  if (Math.abs(Date.now() / 1000 - Number(timestamp)) > 300) return false
+  const expected = createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest('base64')
+  const given = String(signature)
+  return (
+    given.length === expected.length + 3 && timingSafeEqual(Buffer.from(given), Buffer.from(`v1,${expected}`))
+  )
+}
+
+/** A real receiver on this machine. */
+export async function startReceiver(key: Buffer = Buffer.from(SECRET)) {
+  const taken: Message[] = []
+  const refused: string[] = []
+  let watchers: (() => void)[] = []
+  const receiver = {
+    url: '',
+    taken,
+    refused,
+    /** What it answers from now on. */
+    status: 204,
+    /** Resolves when it has taken so many messages, refused ones included. */
+    async until(count: number): Promise<Message[]> {
+      while (taken.length + refused.length < count) {
+        await new Promise<void>((resolve) => watchers.push(resolve))
+      }
+      return taken
+    },
+  }
+  const server = createServer(async (request, response) => {
+    const body = await text(request)
+    const id = String(request.headers['webhook-id'])
+    const status = check(request.headers, body, key) ? receiver.status : 401
+    if (status < 300) taken.push({ id, ...messageShape.parse(JSON.parse(body)) })
+    else refused.push(`${status} ${id}`)
+    response.writeHead(status).end()
+    for (const watcher of watchers.splice(0)) watcher()
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(() => {
+    watchers = []
+    server.closeAllConnections()
+    server.close()
+  })
+  const address = server.address()
+  receiver.url = `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}/approvals`
+  return receiver
+}
