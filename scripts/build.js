@@ -18,6 +18,7 @@ try {
       recursive: true,
       filter: (path) => statSync(path).isDirectory() || /[/\\]migrations[/\\][^/\\]+\.sql$/.test(path),
     })
+    cpSync('src/console/assets', `${fresh}/console/assets`, { recursive: true })
     for (const path of [fresh, `${fresh}/cli/main.js`]) chmodSync(path, 0o755)
     rmSync('dist', { recursive: true, force: true })
     renameSync(fresh, 'dist')

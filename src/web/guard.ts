@@ -15,15 +15,20 @@ const PLAIN_HOST = /^([a-z0-9.-]+)(?::\d{1,5})?$/
 
 /** Keeps web pages of strangers out: a page that was made to call us names its own host or origin. */
 export function checkHostAndOrigin(headers: IncomingHttpHeaders, settings: GuardSettings): void {
-  const given = headers.host ?? ''
-  const host = PLAIN_HOST.exec(given)?.[1] ?? hostName(`http://${given}`)
-  if (host === undefined || !(LOOPBACK.has(host) || settings.allowed_hosts.includes(host))) {
-    throw new Fault('FORBIDDEN', { header: 'Host' }, 'The Host header is not an allowed one.')
-  }
+  checkHost(headers, settings)
   const { origin } = headers
   if (origin === undefined || isAllowedOrigin(origin, settings)) return
   if (!LOOPBACK.has(hostName(origin) ?? '')) {
     throw new Fault('FORBIDDEN', { header: 'Origin' }, 'The Origin header is not an allowed one.')
+  }
+}
+
+/** Refuses a request that is addressed to somebody else: a page may have its own name lead to us. */
+export function checkHost(headers: IncomingHttpHeaders, settings: GuardSettings): void {
+  const given = headers.host ?? ''
+  const host = PLAIN_HOST.exec(given)?.[1] ?? hostName(`http://${given}`)
+  if (host === undefined || !(LOOPBACK.has(host) || settings.allowed_hosts.includes(host))) {
+    throw new Fault('FORBIDDEN', { header: 'Host' }, 'The Host header is not an allowed one.')
   }
 }
 

@@ -1,0 +1,218 @@
+// Pages work without this. It keeps them up to date and adds keys.
+
+const body = document.body
+const PACE_MS = 1500
+
+// Kept up to date: a page says what it follows, and asks for itself anew when that changes.
+
+let source
+let last = 0
+let due
+let poll
+let isHeldBack = false
+
+function schedule() {
+  if (due !== undefined || document.hidden) return
+  due = setTimeout(() => void refresh(), Math.max(0, last + PACE_MS - Date.now()))
+}
+
+async function refresh() {
+  due = undefined
+  last = Date.now()
+  let fresh
+  try {
+    const answer = await fetch(addressWithoutNotice(), { headers: { accept: 'text/html' } })
+    if (answer.redirected || !answer.ok) return
+    fresh = new DOMParser().parseFromString(await answer.text(), 'text/html')
+  } catch {
+    return
+  }
+  document.title = fresh.title
+  const icon = document.querySelector('link[rel=icon]')
+  const newIcon = fresh.querySelector('link[rel=icon]')
+  if (icon && newIcon && icon.href !== newIcon.href) icon.replaceWith(document.importNode(newIcon))
+  isHeldBack = false
+  for (const region of document.querySelectorAll('[data-live]')) {
+    const found = fresh.querySelector(`[data-live="${region.dataset.live}"]`)
+    if (found === null || same(region, found)) continue
+    if (isInUse(region)) isHeldBack = true
+    else region.replaceWith(document.importNode(found, true))
+  }
+  offer()
+  mark(selected)
+  countPicked()
+}
+
+/** What was said once is not said again. */
+function addressWithoutNotice() {
+  const url = new URL(location.href)
+  for (const name of ['notice', 'done', 'kept']) url.searchParams.delete(name)
+  return url.href
+}
+
+/** Ages differ all the time; they are no reason to move anything. */
+function same(one, other) {
+  return plain(one) === plain(other)
+}
+
+function plain(region) {
+  const copy = region.cloneNode(true)
+  for (const time of copy.querySelectorAll('time')) time.textContent = ''
+  for (const row of copy.querySelectorAll('.selected')) row.classList.remove('selected')
+  for (const each of copy.querySelectorAll('[class=""]')) each.removeAttribute('class')
+  for (const details of copy.querySelectorAll('details')) details.removeAttribute('open')
+  for (const said of copy.querySelectorAll('.notice[role=status]')) said.remove()
+  return copy.innerHTML
+}
+
+/** Nothing moves under the pointer, and nothing that was typed or picked is lost. */
+function isInUse(region) {
+  if (region.contains(document.activeElement) && document.activeElement !== body) return true
+  if (matchMedia('(hover: hover)').matches && region.dataset.live === 'list' && region.matches(':hover'))
+    return true
+  if (region.querySelector('details[open]')) return true
+  for (const field of region.querySelectorAll('input, textarea, select')) {
+    if (field.type === 'checkbox' || field.type === 'radio') {
+      if (field.checked !== field.defaultChecked) return true
+    } else if (
+      field.value !== undefined &&
+      field.defaultValue !== undefined &&
+      field.value !== field.defaultValue
+    ) {
+      return true
+    }
+  }
+  return false
+}
+
+/** What is held back can be asked for. */
+function offer() {
+  const before = document.querySelector('.changed')
+  if (!isHeldBack) return before?.remove()
+  if (before) return
+  const link = document.createElement('a')
+  link.className = 'button primary changed'
+  link.href = addressWithoutNotice()
+  link.textContent = 'Changed. Show'
+  body.append(link)
+}
+
+/** As soon as nobody is at it any more, it is shown after all. */
+for (const type of ['pointerout', 'focusout']) {
+  document.addEventListener(type, () => {
+    if (isHeldBack && document.querySelector('[data-live="list"]:hover') === null) schedule()
+  })
+}
+
+function listen() {
+  source?.close()
+  clearInterval(poll)
+  if (document.hidden) return
+  if (body.dataset.events) {
+    source = new EventSource(body.dataset.events)
+    source.addEventListener('changed', schedule)
+    // What happened while nobody listened.
+    source.addEventListener('open', schedule)
+  }
+  if (body.dataset.poll) poll = setInterval(schedule, Number(body.dataset.poll) * 1000)
+}
+
+document.addEventListener('visibilitychange', () => {
+  listen()
+  if (!document.hidden) schedule()
+})
+addEventListener('pagehide', () => source?.close())
+addEventListener('pageshow', listen)
+
+setInterval(() => {
+  for (const time of document.querySelectorAll('time')) time.textContent = words(time.dateTime)
+}, 10_000)
+
+function words(iso) {
+  const ms = Date.parse(iso) - Date.now()
+  const seconds = Math.floor(Math.abs(ms) / 1000)
+  const [size, unit] = [
+    [86_400, 'd'],
+    [3600, 'h'],
+    [60, 'min'],
+    [1, 's'],
+  ].find(([step]) => seconds >= step) ?? [1, 's']
+  const length = `${Math.floor(seconds / size)} ${unit}`
+  return ms > 0 ? `in ${length}` : seconds < 1 ? 'now' : `${length} ago`
+}
+
+// Keys.
+
+let selected = -1
+
+function rows() {
+  return [...document.querySelectorAll('.rows .row')]
+}
+
+function mark(at) {
+  const all = rows()
+  selected = Math.max(-1, Math.min(at, all.length - 1))
+  for (const [i, row] of all.entries()) row.classList.toggle('selected', i === selected)
+}
+
+function move(by) {
+  mark(Math.max(0, selected + by))
+  rows()[selected]?.querySelector('a.row-main')?.focus()
+}
+
+function goTo(key) {
+  const target = document.querySelector(`[data-key="${key}"]`)
+  if (target === null) return false
+  target.closest('details')?.setAttribute('open', '')
+  target.focus()
+  return true
+}
+
+const KEYS = {
+  j: () => move(1),
+  k: () => move(-1),
+  a: () => goTo('a'),
+  d: () => goTo('d'),
+  c: () => goTo('c'),
+  x: () => rows()[selected]?.querySelector('input[type=checkbox]:enabled')?.click(),
+  '/': () => document.querySelector('[role=search] input, [role=search] select')?.focus(),
+  '?': () => document.querySelector('#keys')?.showModal(),
+}
+
+document.addEventListener('keydown', (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return
+  if (event.target.closest('input, textarea, select, dialog')) {
+    if (event.key === 'Escape') event.target.blur()
+    return
+  }
+  const act = Object.hasOwn(KEYS, event.key) ? KEYS[event.key] : undefined
+  if (act === undefined) return
+  event.preventDefault()
+  act()
+})
+
+// How many are picked; and a form is sent once.
+
+function countPicked() {
+  const count = document.querySelectorAll('input[name=task_id]:checked').length
+  for (const place of document.querySelectorAll('[data-selected]')) {
+    place.textContent = count === 0 ? '' : `${count} selected`
+  }
+}
+
+document.addEventListener('change', countPicked)
+document.addEventListener('submit', (event) => {
+  const button = event.submitter
+  if (button === null || event.target.method !== 'post') return
+  setTimeout(() => {
+    button.disabled = true
+  })
+})
+addEventListener('pageshow', () => {
+  for (const button of document.querySelectorAll('button:disabled')) button.disabled = false
+})
+
+// What was said is not said again when the page is loaded again.
+if (location.search.includes('notice=')) history.replaceState(null, '', addressWithoutNotice())
+document.querySelector('.top [aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'center' })
+listen()

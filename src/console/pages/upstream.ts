@@ -1,0 +1,96 @@
+import type { UpstreamDetail, UpstreamToolView } from '../../gate/upstreams-shape.ts'
+import { place } from '../fields.ts'
+import { type Html, html } from '../html.ts'
+import { alignLines, type LinePair } from '../line-diff.ts'
+import { notice } from '../notices.ts'
+import { empty, facts, form, heading, identifier, jsonBlock } from '../parts.ts'
+import type { Page } from '../reply.ts'
+import { block, line, prettyJson } from '../untrusted.ts'
+import { healthFacts, target, UPSTREAM_POLL_SECONDS, upstreamState } from './upstreams.ts'
+
+export interface UpstreamPageView {
+  readonly upstream: UpstreamDetail
+  readonly query: URLSearchParams
+  readonly token: string
+  readonly now: number
+}
+
+export function upstreamPage({ upstream, query, token, now }: UpstreamPageView): Page {
+  const { name, catalogue, health } = upstream
+  const quarantined = catalogue.filter(({ status }) => status === 'quarantined')
+  const others = catalogue.filter(({ status }) => status !== 'quarantined')
+  return {
+    kind: 'page',
+    title: name,
+    place: 'upstreams',
+    poll: UPSTREAM_POLL_SECONDS,
+    body: html`<p class="crumbs"><a href="/console/upstreams">Upstreams</a></p>
+<div data-live="health">
+${heading(line(name, 60), upstreamState(upstream))}
+<p class="soft">${target(upstream)}</p>
+${notice(query)}
+<section class="card" aria-label="Health">
+<dl class="figures">
+<div><dt>Running</dt><dd>${health.running} <span class="soft">of ${upstream.concurrency}</span></dd></div>
+<div><dt>Waiting</dt><dd>${health.waiting}</dd></div>
+<div><dt>Restarts</dt><dd>${health.restarts}</dd></div>
+<div><dt>Tools</dt><dd>${upstream.counts.listed}</dd></div>
+</dl>
+${healthFacts(upstream, now)}
+${facts([
+  { name: 'From', value: upstream.source === 'file' ? "the operator's file" : 'the API' },
+  {
+    name: 'Protocol',
+    value: health.protocol_version === null ? 'not known yet' : line(health.protocol_version),
+  },
+  { name: 'Timeout', value: `${upstream.timeout_ms / 1000} s` },
+])}
+</section>
+</div>
+${
+  quarantined.length > 0 &&
+  html`<section aria-labelledby="h-quarantine"><h2 id="h-quarantine">Quarantined</h2>
+<p>These tools are neither listed nor called until you accept what they say of themselves. Read it: a model will.</p>
+${quarantined.map((tool) => waiting(name, tool, token, quarantined.length <= 3))}</section>`
+}
+<section aria-labelledby="h-tools" data-live="tools"><h2 id="h-tools">Tools</h2>
+${others.length === 0 ? empty('None are offered.', quarantined.length > 0 ? 'All of them are quarantined.' : 'The list comes when the server has been reached.') : html`<ul class="tools">${others.map(offered)}</ul>`}
+</section>`,
+  }
+}
+
+function offered({ tool, name, status, reason, category, description }: UpstreamToolView): Html {
+  return html`<li><div class="tool-head"><code>${line(name, 200)}</code>${category !== null && html` <span class="chip">${line(category, 64)}</span>`}${status === 'hidden' && html` <span class="status upstream-disabled">hidden</span>`}</div>
+${tool !== name && html`<span class="soft">as ${line(tool, 200)}</span>`}
+<p>${line(description, 400)}</p>
+${reason !== null && html`<p class="soft">${line(reason, 300)}</p>`}</li>`
+}
+
+function waiting(upstream: string, tool: UpstreamToolView, token: string, isOpen: boolean): Html {
+  const { hash, reason, accepted } = tool
+  return html`<details class="card quarantine"${(isOpen || accepted !== null) && html` open`}>
+<summary><code>${line(tool.tool, 200)}</code>${reason !== null && html` <span class="soft">${line(reason, 200)}</span>`}</summary>
+${tool.offered === null ? html`<p>Its definition is not there any more.</p>` : accepted === null ? jsonBlock(tool.offered, 'Offered definition') : sideBySide(accepted, tool.offered)}
+${
+  hash !== null &&
+  html`<p class="soft">Hash ${identifier(hash)}</p>${form(
+    token,
+    `${place('upstreams', upstream)}/accept`,
+    html`<input type="hidden" name="tool" value="${tool.tool}"><input type="hidden" name="hash" value="${hash}"><button class="button primary">Accept this definition</button>`,
+  )}`
+}
+</details>`
+}
+
+const MAX_LINE = 4000
+
+function sideBySide(before: unknown, after: unknown): Html {
+  const pairs = alignLines(prettyJson(before), prettyJson(after))
+  const cell = (text: string | undefined, isChanged: boolean, kind: 'gone' | 'new') =>
+    html`<td${isChanged && text !== undefined && html` class="${kind}"`}>${text !== undefined && html`<pre>${isChanged && html`<span class="quiet">${kind === 'gone' ? 'removed: ' : 'added: '}</span>`}${block(text, MAX_LINE)}</pre>`}</td>`
+  const row = (pair: LinePair) => {
+    const isChanged = pair.before !== pair.after
+    return html`<tr>${cell(pair.before, isChanged, 'gone')}${cell(pair.after, isChanged, 'new')}</tr>`
+  }
+  return html`<div class="scroll" tabindex="0" role="region" aria-label="Accepted and offered definition"><table class="side-by-side"><thead><tr><th scope="col">Accepted before</th><th scope="col">Offered now</th></tr></thead><tbody>${pairs.map(row)}</tbody></table></div>`
+}

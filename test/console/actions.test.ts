@@ -1,0 +1,283 @@
+import { expect, it } from 'vitest'
+import type { Gate } from '../../src/gate/gate.ts'
+import { admin, agent, caller, describeGates, worker } from '../support/gates.ts'
+import {
+  ask,
+  askMany,
+  finish,
+  held,
+  hold,
+  lease,
+  look,
+  openTasks,
+  receiptTypes,
+  statusOf,
+} from '../support/steps.ts'
+import { hiddenFields, KEY, LOCKED, servePages, wordsOf } from './support.ts'
+
+const RULE = { id: 'look-first', action: 'REQUIRE_APPROVAL', scope: { type: 'pay' } }
+const MARIA = caller('human', 'maria', 'admin')
+
+/** A task that waits for a person. */
+async function waiting(gate: Gate, payload: object = { amount: 250, to: 'shop' }): Promise<string> {
+  await gate.putPolicy(admin(), RULE)
+  const { task_id } = await ask(gate, { type: 'pay', payload })
+  return task_id
+}
+
+describeGates(
+  'the console',
+  (open) => {
+    async function prepare() {
+      const bench = await open()
+      const pages = await servePages(bench.gate, LOCKED)
+      const visitor = pages.visitor()
+      await visitor.signIn(KEY, 'maria')
+      return { ...bench, pages, visitor }
+    }
+
+    it('approves, in the name of who is signed in', async () => {
+      const { gate, visitor } = await prepare()
+      const task_id = await waiting(gate)
+      const list = await visitor.get('/approvals')
+      expect(list.text).toContain('<title>(1) Approvals · AsyncGate</title>')
+      expect(list.text).toContain(`href="/console/approvals/${task_id}"`)
+      const words = wordsOf(list.text)
+      for (const part of ['agent: alice', 'pay', '"amount":250', 'look-first']) expect(words).toContain(part)
+      const path = `/approvals/${task_id}`
+      const done = await visitor.submit(path, `${path}/approve`, { comment: 'fine' })
+      const page = await visitor.follow(done)
+      expect(wordsOf(page.text)).toMatch(/Approved\. The task is in the queue\..*by human: maria.*fine/)
+      expect(page.text).toContain('<title>pay · AsyncGate</title>')
+      const approval = await gate.getApproval(admin(), { task_id })
+      expect(approval).toMatchObject({
+        state: 'approved',
+        decided_by: MARIA.principal,
+        answer: { comment: 'fine' },
+      })
+      expect(approval).not.toHaveProperty('diff')
+    })
+
+    it('approves an edited payload, and shows the difference', async () => {
+      const { gate, visitor } = await prepare()
+      const task_id = await waiting(gate)
+      const path = `/approvals/${task_id}`
+      const payload = '{\r\n  "amount": 99, "to": "shop"\r\n}'
+      const page = await visitor.follow(await visitor.submit(path, `${path}/approve`, { payload }))
+      expect(wordsOf(page.text)).toMatch(/Changed before it was approved.*\/amount 250 99/)
+      expect((await lease(gate)).payload).toEqual({ amount: 99, to: 'shop' })
+    })
+
+    it('takes a payload that was only looked at as it is', async () => {
+      const { gate, visitor } = await prepare()
+      const task_id = await waiting(gate, { note: 'a "quoted" <text>', n: 1 })
+      const path = `/approvals/${task_id}`
+      const { text } = await visitor.get(path)
+      const [, area = ''] = /<textarea id="payload"[^>]*>([^<]*)</.exec(text) ?? []
+      const payload = area.replaceAll('&quot;', '"').replaceAll('&lt;', '<').replaceAll('&gt;', '>')
+      expect(JSON.parse(payload)).toEqual({ note: 'a "quoted" <text>', n: 1 })
+      // An edited one would be blocked now.
+      await gate.putPolicy(admin(), { id: 'late', action: 'BLOCK', scope: { type: 'pay' }, priority: 9 })
+      // Browsers send other line ends than they were given.
+      await visitor.submit(path, `${path}/approve`, { payload: payload.replaceAll('\n', '\r\n') })
+      expect(await gate.getApproval(admin(), { task_id })).toMatchObject({ state: 'approved', answer: {} })
+    })
+
+    it('keeps what was typed if it is not taken', async () => {
+      const { gate, visitor } = await prepare()
+      const task_id = await waiting(gate)
+      const path = `/approvals/${task_id}`
+      const broken = await visitor.submit(path, `${path}/approve`, {
+        payload: '{"amount": 9',
+        comment: 'mine',
+      })
+      expect(broken.status).toBe(400)
+      expect(broken.text).toContain('{&quot;amount&quot;: 9</textarea>')
+      expect(broken.text).toContain('value="mine"')
+      expect(wordsOf(broken.text)).toContain('payload: is not valid JSON')
+      await gate.putPolicy(admin(), {
+        id: 'never',
+        action: 'BLOCK',
+        priority: 9,
+        scope: { type: 'pay' },
+        condition: { '>': [{ var: 'args.amount' }, 1000] },
+      })
+      const blocked = await visitor.submit(path, `${path}/approve`, { payload: '{"amount": 5000}' })
+      expect(blocked.status).toBe(403)
+      expect(wordsOf(blocked.text)).toContain('POLICY_BLOCKED')
+      expect(await statusOf(gate, { task_id })).toBe('pending_approval')
+    })
+
+    it('remembers until a day', async () => {
+      const { gate, visitor } = await prepare()
+      const task_id = await waiting(gate)
+      const path = `/approvals/${task_id}`
+      const day = new Date(Date.now() + 86_400_000).toISOString().slice(0, 10)
+      const page = await visitor.follow(
+        await visitor.submit(path, `${path}/approve`, { remember_until: day }),
+      )
+      expect(wordsOf(page.text)).toContain('and remembered')
+      const { policies } = await gate.listPolicies(admin(), {})
+      expect(policies.find(({ approves }) => approves !== null)?.expires_at).toBe(`${day}T23:59:59.999Z`)
+      const odd = await visitor.post(`${path}/approve`, {
+        ...hiddenFields((await visitor.get('/tasks')).text, '/logout'),
+        remember_until: 'soon',
+      })
+      expect(odd.status).toBe(400)
+    })
+
+    it('denies with a reason', async () => {
+      const { gate, visitor } = await prepare()
+      const task_id = await waiting(gate)
+      const path = `/approvals/${task_id}`
+      expect(await visitor.submit(path, `${path}/deny`, { reason: ' ' })).toMatchObject({ status: 400 })
+      const page = await visitor.follow(await visitor.submit(path, `${path}/deny`, { reason: 'too much' }))
+      expect(wordsOf(page.text)).toMatch(/Denied\. The task is canceled\..*too much/)
+      expect(await look(gate, { task_id })).toMatchObject({
+        status: 'canceled',
+        result: { error: { code: 'APPROVAL_DENIED', message: 'too much' } },
+      })
+    })
+
+    it('shows whoever comes second who was first', async () => {
+      const { gate, visitor } = await prepare()
+      const task_id = await waiting(gate)
+      const path = `/approvals/${task_id}`
+      const { text } = await visitor.get(path)
+      await gate.deny(caller('human', 'pedro', 'admin'), { task_id, reason: 'no' })
+      const late = await visitor.post(`${path}/approve`, hiddenFields(text, `${path}/approve`))
+      const page = await visitor.follow(late)
+      expect(page.status).toBe(200)
+      expect(wordsOf(page.text)).toMatch(/Somebody else decided before you.*denied.*by human: pedro/)
+      expect(page.text).not.toContain('Approve</button>')
+    })
+
+    it('lists what was decided', async () => {
+      const { gate, visitor } = await prepare()
+      const first = await waiting(gate)
+      await gate.approve(MARIA, { task_id: first })
+      const second = await waiting(gate)
+      const ids = (text: string) =>
+        Array.from(text.matchAll(/href="\/console\/approvals\/([^"?]+)"/g), ([, id]) => id)
+      expect(ids((await visitor.get('/approvals')).text)).toEqual([second])
+      expect(ids((await visitor.get('/approvals?state=approved')).text)).toEqual([first])
+      expect(ids((await visitor.get('/approvals?state=all')).text)).toEqual([second, first])
+      expect((await visitor.get('/approvals?state=lost')).status).toBe(400)
+    })
+
+    it('shows the question of a task, and answers it', async () => {
+      const { gate, visitor } = await prepare()
+      const offer = await hold(gate)
+      const request = { message: 'Which size?', schema: { type: 'string', enum: ['a4', 'letter'] } }
+      await gate.ask(worker(), { ...held(offer), kind: 'input', request })
+      const path = `/tasks/${offer.task_id}`
+      expect(wordsOf((await visitor.get(path)).text)).toContain('Which size?')
+      expect(await visitor.submit(path, `${path}/answer`, { content: 'a9' })).toMatchObject({ status: 400 })
+      const page = await visitor.follow(await visitor.submit(path, `${path}/answer`, { content: 'letter' }))
+      expect(wordsOf(page.text)).toContain('Answered.')
+      expect((await lease(gate)).answers).toMatchObject([{ answer: { content: 'letter' } }])
+    })
+
+    it('answers with JSON where that is what is asked for', async () => {
+      const { gate, visitor } = await prepare()
+      const offer = await hold(gate)
+      await gate.ask(worker(), { ...held(offer), kind: 'input', request: { message: 'How many?' } })
+      const path = `/tasks/${offer.task_id}`
+      const broken = await visitor.submit(path, `${path}/answer`, { content: '{"n": ' })
+      expect(broken.status).toBe(400)
+      expect(broken.text).toContain('{&quot;n&quot;: </textarea>')
+      await visitor.submit(path, `${path}/answer`, { content: '{"n": 3}' })
+      expect((await lease(gate)).answers).toMatchObject([{ answer: { content: { n: 3 } } }])
+    })
+
+    it('cancels a task with a reason, and shows how far that has come', async () => {
+      const { gate, visitor } = await prepare()
+      const offer = await hold(gate)
+      const path = `/tasks/${offer.task_id}`
+      const page = await visitor.follow(await visitor.submit(path, `${path}/cancel`, { reason: 'not now' }))
+      expect(wordsOf(page.text)).toMatch(/requested .* by human: maria : not now .*has not heard of it yet/)
+      await gate.reportCancel(worker(), { ...held(offer), stage: 'stopped' })
+      expect(wordsOf((await visitor.get(path)).text)).not.toContain('yet')
+      expect(await receiptTypes(gate, offer)).toContain('task.canceled')
+    })
+
+    it('does a failed task again', async () => {
+      const { gate, visitor } = await prepare()
+      const offer = await hold(gate, { payload: { n: 7 } })
+      await gate.fail(worker(), { ...held(offer), error: { message: 'no' }, retryable: false })
+      const path = `/tasks/${offer.task_id}`
+      const again = await visitor.submit(path, `${path}/retry`)
+      expect(again.headers.location).not.toContain(offer.task_id)
+      expect((await visitor.follow(again)).status).toBe(200)
+      expect((await lease(gate)).payload).toEqual({ n: 7 })
+    })
+
+    it('filters tasks by what stands in the path', async () => {
+      const { gate, visitor } = await prepare()
+      const one = await ask(gate, { type: 'a', session_id: 's' })
+      const two = await ask(gate, { type: 'b' }, agent('bob'))
+      const listed = async (query: string) => {
+        const { text } = await visitor.get(`/tasks${query}`)
+        return Array.from(text.matchAll(/name="task_id" value="([^"]+)"/g), ([, id]) => id)
+      }
+      expect(await listed('')).toEqual([two.task_id, one.task_id])
+      expect(await listed('?type=a')).toEqual([one.task_id])
+      expect(await listed('?created_by=bob')).toEqual([two.task_id])
+      expect(await listed('?session_id=s')).toEqual([one.task_id])
+      expect(await listed('?status=running')).toEqual([])
+      expect((await visitor.get('/tasks?status=lost')).status).toBe(400)
+    })
+
+    it('goes through tasks page by page', async () => {
+      const { gate, visitor } = await prepare()
+      await askMany(gate, 60)
+      const first = await visitor.get('/tasks')
+      const [, older = ''] = /href="\/console(\/tasks\?cursor=[^"]+)"/.exec(first.text) ?? []
+      const second = await visitor.get(older.replaceAll('&amp;', '&'))
+      expect(first.text.match(/class="row"/g)).toHaveLength(50)
+      expect(second.text.match(/class="row"/g)).toHaveLength(10)
+    })
+
+    it('cancels the tasks that are picked', async () => {
+      const { gate, visitor } = await prepare()
+      const [one = '', two = '', three = ''] = await askMany(gate, 3)
+      const form = { task_id: [one, two], reason: 'enough' }
+      const page = await visitor.follow(await visitor.submit('/tasks?type=job', '/tasks/cancel', form))
+      expect(wordsOf(page.text)).toContain('Canceled 2 tasks.')
+      expect(await openTasks(gate)).toEqual([three])
+      const none = await visitor.follow(await visitor.submit('/tasks', '/tasks/cancel'))
+      expect(wordsOf(none.text)).toContain('Nothing was selected.')
+    })
+
+    it('says how many it would cancel, and how many it has', async () => {
+      const { gate, visitor } = await prepare()
+      await askMany(gate, 3, { session_id: 's' })
+      const other = await ask(gate)
+      const question = await visitor.get('/tasks/cancel-all?session_id=s')
+      expect(wordsOf(question.text)).toContain('Cancel 3 open tasks?')
+      expect(await openTasks(gate)).toHaveLength(4)
+      const done = await visitor.submit('/tasks/cancel-all?session_id=s', '/tasks/cancel-all')
+      expect(wordsOf((await visitor.follow(done)).text)).toContain('Canceled 3 tasks.')
+      expect(await openTasks(gate)).toEqual([other.task_id])
+      expect(wordsOf((await visitor.get('/tasks/cancel-all')).text)).toContain('this is every open task')
+      await visitor.submit('/tasks/cancel-all', '/tasks/cancel-all')
+      expect(await openTasks(gate)).toEqual([])
+    })
+
+    it('shows a result as text, whatever it is', async () => {
+      const { gate, visitor } = await prepare()
+      const offer = await hold(gate)
+      await finish(gate, offer, { result: '<script>alert(1)</script>' })
+      const { text } = await visitor.get(`/tasks/${offer.task_id}`)
+      expect(text).toContain('&lt;script&gt;alert(1)&lt;/script&gt;')
+      expect(text).not.toContain('<script>alert')
+    })
+
+    it('shows an unknown task as not there', async () => {
+      const { visitor } = await prepare()
+      expect((await visitor.get('/tasks/nope')).status).toBe(404)
+      expect((await visitor.get('/approvals/01234567-89ab-7def-8123-456789abcdef')).status).toBe(404)
+    })
+  },
+  ['sqlite'],
+)

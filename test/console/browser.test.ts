@@ -1,0 +1,287 @@
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import type { Gate } from '../../src/gate/gate.ts'
+import { openGateway } from '../gateway/calls/support.ts'
+import { chromiumProgram, launchChromium } from '../support/chromium.ts'
+import { admin, agent, describeGates, worker } from '../support/gates.ts'
+import { ask, held, hold, lease, look, openTasks, statusOf } from '../support/steps.ts'
+import { inspect } from './inspection.ts'
+import { KEY, LOCKED, STUCK, servePages } from './support.ts'
+
+const program = chromiumProgram()
+const PHONE: BrowserContextOptions = { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true }
+const HOSTILE = `"><script>alert(1)</script><img src=x onerror=alert(1)>\u202E`
+
+describe.skipIf(program === undefined)('in Chromium', () => {
+  let browser: Browser
+  beforeAll(async () => {
+    browser = await launchChromium(program ?? '')
+  })
+  afterAll(() => browser.close())
+
+  /** A window, and what it complained about. */
+  async function openWindow(
+    options: BrowserContextOptions = {},
+  ): Promise<{ page: Page; complaints: string[] }> {
+    const context = await browser.newContext(options)
+    onTestFinished(() => context.close())
+    const page = await context.newPage()
+    page.setDefaultTimeout(15_000)
+    const complaints: string[] = []
+    page.on('console', (message) => {
+      if (message.type() === 'error' || message.type() === 'warning') complaints.push(message.text())
+    })
+    page.on('pageerror', (error) => complaints.push(error.message))
+    page.on('dialog', (dialog) => {
+      complaints.push(`dialog: ${dialog.message()}`)
+      void dialog.dismiss()
+    })
+    return { page, complaints }
+  }
+
+  async function waiting(gate: Gate, payload: object = { amount: 250 }): Promise<string> {
+    await gate.putPolicy(admin(), { id: 'look', action: 'REQUIRE_APPROVAL', scope: { type: 'pay' } })
+    return (await ask(gate, { type: 'pay', payload })).task_id
+  }
+
+  describeGates(
+    'the console',
+    (open) => {
+      it('approves with two taps on a phone', async () => {
+        const { gate } = await open({ realTime: true })
+        const task_id = await waiting(gate)
+        const { url } = await servePages(gate)
+        const { page, complaints } = await openWindow(PHONE)
+        await page.goto(`${url}/console`)
+        expect(await page.title()).toBe('(1) Approvals · AsyncGate')
+        await page.getByRole('link', { name: 'pay' }).tap()
+        await page.getByRole('button', { name: 'Approve' }).tap()
+        await page.getByText('Approved. The task is in the queue.').waitFor()
+        await page.reload()
+        await page.getByRole('heading', { name: 'approved' }).waitFor()
+        expect(await page.getByText('The task is in the queue.').count()).toBe(0)
+        expect(await statusOf(gate, { task_id })).toBe('queued')
+        expect(complaints).toEqual([])
+      })
+
+      it('signs in, decides and signs out without any script', async () => {
+        const { gate } = await open({ realTime: true })
+        const task_id = await waiting(gate)
+        const { url } = await servePages(gate, LOCKED)
+        const { page } = await openWindow({ javaScriptEnabled: false })
+        await page.goto(`${url}/console/approvals/${task_id}`)
+        await page.getByLabel('Your name').fill('maria')
+        await page.getByLabel('Key', { exact: true }).fill(KEY)
+        await page.getByRole('button', { name: 'Sign in' }).click()
+        await page.getByText('Comment, edit, remember').click()
+        await page.getByLabel('Payload', { exact: true }).last().fill('{"amount": 99}')
+        await page.getByRole('button', { name: 'Approve' }).click()
+        await page.getByText('Changed before it was approved').waitFor()
+        expect((await lease(gate)).payload).toEqual({ amount: 99 })
+        await page.getByRole('button', { name: 'Sign out' }).click()
+        await page.getByText('You are signed out.').waitFor()
+      })
+
+      it('knows who comes by a link from elsewhere', async () => {
+        const { gate } = await open({ realTime: true })
+        const task_id = await waiting(gate)
+        const { url } = await servePages(gate, LOCKED)
+        const { page } = await openWindow()
+        const elsewhere = 'http://chat.example/'
+        const link = `<a href="${url}/console/approvals/${task_id}?n=1">Look</a>`
+        await page.route(elsewhere, (route) => route.fulfill({ contentType: 'text/html', body: link }))
+        await page.goto(elsewhere)
+        await page.getByText('Look').click()
+        await page.getByLabel('Your name').fill('maria')
+        await page.getByLabel('Key', { exact: true }).fill(KEY)
+        await page.getByRole('button', { name: 'Sign in' }).click()
+        await page.getByRole('heading', { name: 'pay', exact: true }).waitFor()
+        await page.goto(elsewhere)
+        await page.getByText('Look').click()
+        await page.getByRole('heading', { name: 'pay', exact: true }).waitFor()
+        expect(page.url()).toBe(`${url}/console/approvals/${task_id}?n=1`)
+      })
+
+      it('shows new approvals by itself, and moves nothing under the pointer', async () => {
+        const { gate } = await open({ realTime: true })
+        const { url } = await servePages(gate)
+        const { page, complaints } = await openWindow()
+        await page.goto(`${url}/console/approvals`)
+        await page.getByText('Nothing waits for you.').waitFor()
+        await waiting(gate, { first: 1 })
+        await page.getByText('{"first":1}').waitFor()
+        expect(await page.title()).toBe('(1) Approvals · AsyncGate')
+
+        await page.getByText('{"first":1}').hover()
+        await waiting(gate, { second: 2 })
+        await page.getByRole('link', { name: 'Changed. Show' }).waitFor()
+        expect(await page.getByText('{"second":2}').count()).toBe(0)
+        await page.getByRole('heading', { name: 'Approvals' }).hover()
+        await page.getByText('{"second":2}').waitFor()
+        expect(await page.getByRole('link', { name: 'Changed. Show' }).count()).toBe(0)
+        expect(complaints).toEqual([])
+      })
+
+      it('keeps what is being typed while the page changes', async () => {
+        const { gate } = await open({ realTime: true })
+        const task_id = await waiting(gate)
+        const { url } = await servePages(gate)
+        const { page } = await openWindow()
+        await page.goto(`${url}/console/approvals/${task_id}`)
+        await page.getByLabel('Reason to deny').fill('because')
+        await gate.approve(admin(), { task_id })
+        await page.getByRole('heading', { name: 'approved' }).waitFor()
+        expect(await page.getByLabel('Reason to deny').inputValue()).toBe('because')
+        await page.getByRole('button', { name: 'Deny' }).click()
+        await page.getByText('Somebody else decided before you.').waitFor()
+      })
+
+      it('follows a task through progress, cancel and stop', async () => {
+        const { gate } = await open({ realTime: true })
+        const offer = await hold(gate)
+        const { url } = await servePages(gate)
+        const { page, complaints } = await openWindow()
+        await page.goto(`${url}/console/tasks/${offer.task_id}`)
+        await gate.progress(worker(), { ...held(offer), progress: { percent: 40, message: 'Reading' } })
+        await page.getByRole('progressbar').waitFor()
+        expect(await page.getByRole('progressbar').getAttribute('value')).toBe('40')
+        await page.getByRole('button', { name: 'Cancel task' }).click()
+        await page.getByText('the worker has not heard of it yet').waitFor()
+        await gate.reportCancel(worker(), { ...held(offer), stage: 'acknowledged' })
+        await page.getByText('the worker has not heard of it yet').waitFor({ state: 'detached' })
+        await gate.reportCancel(worker(), { ...held(offer), stage: 'stopped' })
+        await page.getByText('the worker has not said so yet').waitFor({ state: 'detached' })
+        expect(complaints).toEqual([])
+      })
+
+      it('is used with the keyboard alone', async () => {
+        const { gate } = await open({ realTime: true })
+        const first = await waiting(gate)
+        const second = await waiting(gate)
+        const { url } = await servePages(gate)
+        const { page } = await openWindow()
+        await page.goto(`${url}/console/approvals`)
+        await page.keyboard.press('?')
+        await page.getByRole('dialog', { name: 'Keys' }).waitFor()
+        await page.keyboard.press('Escape')
+        await page.keyboard.press('j')
+        await page.keyboard.press('j')
+        await page.keyboard.press('Enter')
+        await page.waitForURL(`**/${second}`)
+        await page.keyboard.press('a')
+        await page.keyboard.press('Enter')
+        await page.getByText('Approved. The task').waitFor()
+        await page.goto(`${url}/console/approvals`)
+        await page.keyboard.press('j')
+        await page.keyboard.press('Enter')
+        await page.waitForURL(`**/${first}`)
+        await page.keyboard.press('d')
+        await page.keyboard.type('no')
+        await page.keyboard.press('Enter')
+        await page.getByText('Denied. The task is canceled.').waitFor()
+        expect(await statusOf(gate, { task_id: second })).toBe('queued')
+      })
+
+      it('cancels what is picked, and all that match after saying how many', async () => {
+        const { gate } = await open({ realTime: true })
+        for (let i = 0; i < 3; i++) await ask(gate, { summary: `number ${i}` })
+        const { url } = await servePages(gate)
+        const { page } = await openWindow()
+        await page.goto(`${url}/console/tasks`)
+        expect(await page.getByRole('button', { name: 'Cancel selected' }).isVisible()).toBe(false)
+        await page.getByRole('checkbox').first().check()
+        await page.getByText('1 selected').waitFor()
+        await page.getByRole('button', { name: 'Cancel selected' }).click()
+        await page.getByText('Canceled 1 task.').waitFor()
+        await page.getByRole('link', { name: 'Cancel all that match…' }).click()
+        await page.getByRole('button', { name: 'Cancel 2 open tasks' }).click()
+        await page.getByText('Canceled 2 tasks.').waitFor()
+        expect(await openTasks(gate)).toEqual([])
+      })
+
+      it('is readable by everybody on every page, light and dark, wide and narrow', async () => {
+        const gateway = await openGateway(open, {
+          tools: { slow: STUCK },
+          policy: { defaults: { upstream: 'ALLOW' } },
+        })
+        const { gate } = gateway
+        await gateway.call('slow')
+        const approval = await waiting(gate, { note: HOSTILE, list: ['x'.repeat(300)] })
+        const decided = await waiting(gate)
+        await gate.approve(admin(), { task_id: decided, payload: { amount: 9 }, comment: HOSTILE })
+        const input = { summary: HOSTILE, labels: { team: HOSTILE }, payload: { [HOSTILE]: HOSTILE } }
+        await ask(gate, { ...input, type: 'a' }, agent('x'.repeat(120)))
+        const asking = await lease(gate, { accept_types: ['a'] })
+        const request = { message: HOSTILE, schema: { type: 'string', enum: [HOSTILE] } }
+        await gate.ask(worker(), { ...held(asking), kind: 'input', request })
+        const canceled = await hold(gate, { ...input, type: 'b' }, { accept_types: ['b'] })
+        await gate.progress(worker(), { ...held(canceled), progress: { percent: 5, message: HOSTILE } })
+        await gate.cancel(admin(), { task_id: canceled.task_id, reason: HOSTILE })
+        await gate.putPolicy(admin(), {
+          id: 'off',
+          action: 'BLOCK',
+          enabled: false,
+          description: 'x y'.repeat(90),
+        })
+        await gate.putPolicy(admin(), {
+          id: 'redact',
+          action: 'REDACT',
+          redact: { targets: 'both', patterns: ['card'] },
+          scope: { type: 'pay' },
+          priority: 9,
+        })
+        const { url } = await servePages(gate)
+        const paths = [
+          '/login',
+          '/approvals',
+          '/approvals?state=all',
+          `/approvals/${approval}`,
+          `/approvals/${decided}`,
+          '/tasks',
+          '/tasks?type=none',
+          `/tasks/${asking.task_id}`,
+          `/tasks/${canceled.task_id}`,
+          '/tasks/cancel-all?type=pay',
+          '/sessions',
+          '/upstreams',
+          '/policies',
+          '/policies/new',
+          '/policies/rules/off',
+          '/nowhere',
+        ]
+        for (const options of [
+          {},
+          { ...PHONE },
+          { colorScheme: 'dark' },
+          { ...PHONE, colorScheme: 'dark' },
+        ] as const) {
+          const { page, complaints } = await openWindow(options)
+          for (const path of paths) {
+            await page.goto(`${url}/console${path}`)
+            await page.evaluate("for (const d of document.querySelectorAll('details')) d.open = true")
+            expect(await inspect(page), `${path} ${JSON.stringify(options)}`).toEqual([])
+          }
+          expect(complaints.filter((text) => !text.includes('404'))).toEqual([])
+        }
+      }, 120_000)
+    },
+    ['sqlite'],
+  )
+
+  describeGates(
+    'a page that is left open',
+    (open) => {
+      it('does not keep the server from closing', async () => {
+        const { gate } = await open({ realTime: true })
+        const { task_id } = await ask(gate)
+        const { url } = await servePages(gate)
+        const { page } = await openWindow()
+        await page.goto(`${url}/console/tasks/${task_id}`)
+        await page.waitForResponse((response) => response.url().includes('/console/tasks/'))
+        await gate.close()
+        expect(await look(gate, { task_id }).catch(() => 'closed')).toBe('closed')
+      })
+    },
+    ['sqlite'],
+  )
+})

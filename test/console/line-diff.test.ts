@@ -1,0 +1,31 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { alignLines } from '../../src/console/line-diff.ts'
+
+const lines = fc.array(fc.constantFrom('a', 'b', 'c', 'd'), { minLength: 1, maxLength: 12 })
+
+describe('two texts side by side', () => {
+  it('loses no line and keeps their order', () => {
+    fc.assert(
+      fc.property(lines, lines, (before, after) => {
+        const pairs = alignLines(before.join('\n'), after.join('\n'))
+        expect(pairs.flatMap((pair) => pair.before ?? [])).toEqual(before)
+        expect(pairs.flatMap((pair) => pair.after ?? [])).toEqual(after)
+      }),
+    )
+  })
+
+  it('puts equal lines beside each other', () => {
+    expect(alignLines('a\nb\nc', 'a\nx\nc')).toEqual([
+      { before: 'a', after: 'a' },
+      { before: 'b', after: undefined },
+      { before: undefined, after: 'x' },
+      { before: 'c', after: 'c' },
+    ])
+  })
+
+  it('only puts long texts beside each other', () => {
+    const long = Array.from({ length: 5000 }, (_, i) => `line ${i}`).join('\n')
+    expect(alignLines(long, `new\n${long}`)).toHaveLength(5001)
+  })
+})

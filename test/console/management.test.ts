@@ -1,0 +1,208 @@
+import { expect, it } from 'vitest'
+import { readRule } from '../../src/gate/policy-shape.ts'
+import { pinEntry } from '../../src/gateway/pins.ts'
+import { openGateway } from '../gateway/calls/support.ts'
+import { registryOn } from '../gateway/upstreams/support.ts'
+import { admin, describeGates } from '../support/gates.ts'
+import { ask, openTasks, statusOf } from '../support/steps.ts'
+import { KEY, LOCKED, STUCK, servePages, wordsOf } from './support.ts'
+
+describeGates(
+  'policies in the console',
+  (open) => {
+    async function prepare() {
+      const rule = { id: 'fixed', action: 'BLOCK', scope: { type: 'never' }, priority: 50 }
+      const fixed = { rules: [readRule(rule, () => false)], patterns: [] }
+      const { gate } = await open({ policy: { fixed } })
+      const visitor = (await servePages(gate, LOCKED)).visitor()
+      await visitor.signIn(KEY, 'maria')
+      return { gate, visitor }
+    }
+
+    it('are written, switched off and on, changed and removed', async () => {
+      const { gate, visitor } = await prepare()
+      const rule = { id: 'a-rule', action: 'BLOCK', scope: { type: 'pay' } }
+      const saved = await visitor.submit('/policies/new', '/policies/new', { rule: JSON.stringify(rule) })
+      expect(wordsOf((await visitor.follow(saved)).text)).toContain('Saved.')
+      expect(await gate.getPolicy(admin(), { id: 'a-rule' })).toMatchObject({
+        ...rule,
+        updated_by: 'human:maria',
+      })
+
+      await visitor.submit('/policies', '/policies/enable')
+      expect(await gate.getPolicy(admin(), { id: 'a-rule' })).toMatchObject({ ...rule, enabled: false })
+      expect((await visitor.get('/policies')).text).toContain('Enable<span')
+
+      const page = '/policies/rules/a-rule'
+      const changed = JSON.stringify({ ...rule, action: 'ALLOW' })
+      await visitor.submit(page, page, { rule: changed })
+      expect(await gate.getPolicy(admin(), { id: 'a-rule' })).toMatchObject({
+        action: 'ALLOW',
+        enabled: true,
+      })
+      const renamed = await visitor.submit(page, page, { rule: JSON.stringify({ ...rule, id: 'other' }) })
+      expect(renamed.status).toBe(400)
+
+      await visitor.submit('/policies', '/policies/remove')
+      const { policies } = await gate.listPolicies(admin(), {})
+      expect(policies.map(({ id }) => id)).toEqual(['fixed'])
+    })
+
+    it('keep what was typed if it is not taken', async () => {
+      const { visitor } = await prepare()
+      for (const rule of ['{"id": "x"', '[]', '{"id": "x", "action": "MAYBE"}', '{"id":"x","id":"y"}']) {
+        const answer = await visitor.submit('/policies/new', '/policies/new', { rule })
+        expect(answer.status).toBe(400)
+        expect(answer.text).toContain(`${rule.replaceAll('"', '&quot;')}</textarea>`)
+      }
+    })
+
+    it('of the operator are fixed', async () => {
+      const { visitor } = await prepare()
+      const list = await visitor.get('/policies')
+      expect(wordsOf(list.text)).toMatch(/1 fixed .* fixed /)
+      expect(list.text).not.toContain('/console/policies/remove')
+      const page = await visitor.get('/policies/rules/fixed')
+      expect(wordsOf(page.text)).toContain("fixed by the operator's file")
+      expect(page.text).not.toContain('<textarea')
+    })
+
+    it('are tried out, with what became of each', async () => {
+      const { gate, visitor } = await prepare()
+      await gate.putPolicy(admin(), {
+        id: 'look',
+        action: 'REQUIRE_APPROVAL',
+        scope: { type: 'pay' },
+        condition: { '>': [{ var: 'args.amount' }, 100] },
+      })
+      const form = { type: 'pay', args: '{"amount": 101}' }
+      const tried = await visitor.submit('/policies', '/policies/test', form)
+      expect(tried.status).toBe(200)
+      const words = wordsOf(tried.text)
+      expect(words).toMatch(/REQUIRE APPROVAL by look /)
+      expect(words).toMatch(/fixed passed over: .* look applied: it decides/)
+      expect(tried.text).toContain('{&quot;amount&quot;: 101}</textarea>')
+      const nothing = await visitor.submit('/policies', '/policies/test', {})
+      expect(nothing.status).toBe(400)
+      expect(await openTasks(gate)).toEqual([])
+    })
+
+    it('have patterns, which are written, switched and removed', async () => {
+      const { gate, visitor } = await prepare()
+      const pattern = { name: 'iban', pattern: 'DE[0-9]{20}' }
+      await visitor.submit('/policies', '/policies/patterns', pattern)
+      const kept = async () =>
+        (await gate.listPatterns(admin(), {})).patterns.find(({ name }) => name === 'iban')
+      expect(await kept()).toMatchObject({ ...pattern, replacement: '[REDACTED]', enabled: true })
+      const bad = await visitor.submit('/policies', '/policies/patterns', { name: 'x', pattern: '(?=a)' })
+      expect(bad.status).toBe(400)
+      expect(bad.text).toContain('value="(?=a)"')
+      await gate.putPattern(admin(), { ...pattern, replacement: '' })
+      await visitor.submit('/policies', '/policies/patterns/enable')
+      expect(await kept()).toMatchObject({ ...pattern, replacement: '', enabled: false })
+      await visitor.submit('/policies', '/policies/patterns/remove')
+      expect(await kept()).toBeUndefined()
+    })
+  },
+  ['sqlite'],
+)
+
+const [OLD, NEW] = ['0a'.repeat(32), '0b'.repeat(32)]
+
+describeGates(
+  'upstreams in the console',
+  (open) => {
+    it('show both definitions of a changed tool, and accept the new one', async () => {
+      const { gate } = await open({
+        upstreams: async (store) => {
+          const { tenant } = await store.tenant('default')
+          const definition = (description: string) => ({
+            name: 'read',
+            description,
+            inputSchema: { type: 'object' },
+          })
+          await store.entries.put(
+            pinEntry(tenant, {
+              upstream: 'wiki',
+              tool: 'read',
+              accepted: { hash: OLD, definition: definition('Reads a page'), at: 0, by: 'human:root' },
+              offered: { hash: NEW, definition: definition('Reads a page, and mails it'), at: 0 },
+            }),
+          )
+          return registryOn(store)
+        },
+      })
+      await gate.addUpstream(admin(), {
+        name: 'wiki',
+        transport: { type: 'http', url: 'https://wiki.example/mcp' },
+        enabled: false,
+      })
+      const visitor = (await servePages(gate)).visitor()
+      const list = wordsOf((await visitor.get('/upstreams')).text)
+      expect(list).toMatch(/wiki disabled https:\/\/wiki\.example\/mcp .* Quarantined 1 /)
+      const page = await visitor.get('/upstreams/wiki')
+      expect(wordsOf(page.text)).toMatch(
+        /removed: "description": "Reads a page", .*added: "description": "Reads a page, and mails it",/,
+      )
+      const done = await visitor.submit('/upstreams/wiki', '/upstreams/wiki/accept')
+      expect(wordsOf((await visitor.follow(done)).text)).toContain('Accepted.')
+      const { catalogue } = await gate.getUpstream(admin(), { name: 'wiki' })
+      expect(catalogue).toMatchObject([
+        { tool: 'read', accepted_hash: NEW, offered: null, accepted_by: 'human:operator' },
+      ])
+    })
+
+    it('are told of where there are none', async () => {
+      const { gate } = await open()
+      const visitor = (await servePages(gate)).visitor()
+      expect(wordsOf((await visitor.get('/upstreams')).text)).toContain('There are no upstreams.')
+      expect(wordsOf((await visitor.get('/sessions')).text)).toContain('There are no upstreams here.')
+      expect((await visitor.get('/upstreams/wiki')).status).toBe(501)
+    })
+
+    it('are not found by another name', async () => {
+      const { gate } = await open({ upstreams: (store) => registryOn(store) })
+      const visitor = (await servePages(gate)).visitor()
+      expect((await visitor.get('/upstreams/nope')).status).toBe(404)
+    })
+  },
+  ['sqlite'],
+)
+
+describeGates(
+  'sessions in the console',
+  (open) => {
+    it('show who calls and how much, change their limits, cancel their calls and end', async () => {
+      const gateway = await openGateway(open, {
+        tools: { stuck: STUCK },
+        limits: { gateway_session_workers: 1 },
+      })
+      const { gate } = gateway
+      const first = await gateway.call('stuck')
+      await gateway.call('stuck')
+      const visitor = (await servePages(gate)).visitor()
+      const [session] = (await gate.listSessions(admin(), {})).sessions
+      const path = `/sessions/${encodeURIComponent(session?.session_id ?? '')}`
+      const words = wordsOf((await visitor.get('/sessions')).text)
+      expect(words).toMatch(/agent:ada live test 1, on .* Slots busy 1 of 1 Waiting 1 of /)
+
+      await visitor.submit('/sessions', `${path}/limits`, { workers: '5', queue: '' })
+      const changed = await gate.getSession(admin(), { session_id: session?.session_id })
+      expect(changed).toMatchObject({ workers: 5, queue: session?.queue })
+
+      const other = await ask(gate)
+      const query = `?session_id=${encodeURIComponent(session?.session_id ?? '')}`
+      expect(wordsOf((await visitor.get(`/tasks/cancel-all${query}`)).text)).toContain('Cancel 2 open tasks?')
+      await visitor.submit(`/tasks/cancel-all${query}`, '/tasks/cancel-all')
+      expect(await openTasks(gate)).toEqual([other.task_id])
+      expect(await statusOf(gate, { task_id: first })).toBe('canceled')
+
+      await gateway.call('stuck')
+      const ended = await visitor.submit('/sessions', `${path}/end`, { mode: 'cancel' })
+      expect(wordsOf((await visitor.follow(ended)).text)).toContain('The session has ended. Canceled 1 task.')
+      expect((await gate.listSessions(admin(), {})).sessions).toEqual([])
+      expect((await visitor.post(`${path}/end`, {})).status).toBe(403)
+    })
+  },
+  ['sqlite'],
+)

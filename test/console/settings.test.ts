@@ -1,0 +1,33 @@
+import { describe, expect, it } from 'vitest'
+import { Authenticator } from '../../src/auth/credential.ts'
+import { openConsole } from '../../src/cli/open-console.ts'
+import { loadConfig } from '../../src/config.ts'
+import { openGate } from '../../src/gate/gate.ts'
+import { openSqliteStore } from '../../src/store/sqlite/store.ts'
+
+async function isThere(settings: Readonly<Record<string, string>>): Promise<boolean> {
+  const { server } = loadConfig({ env: settings })
+  const gate = openGate({ store: await openSqliteStore({ path: ':memory:' }), sweeping: false })
+  const shared = {
+    gate,
+    authenticator: new Authenticator(server),
+    guard: { allowed_hosts: [], allowed_origins: [] },
+    maxBodyBytes: 1024,
+  }
+  const console = await openConsole(server, shared, () => {})
+  console?.close()
+  await gate.close()
+  return console !== undefined
+}
+
+describe('the console', () => {
+  it.each([
+    [{ ASYNCGATE_API_KEY: 'a-shared-key-for-tests' }, true],
+    [{ ASYNCGATE_ADMIN_KEYS: 'maria=the-key-of-maria-0001' }, true],
+    [{ ASYNCGATE_ALLOW_INSECURE_DEV: 'true' }, true],
+    [{ ASYNCGATE_API_KEY: 'a-shared-key-for-tests', ASYNCGATE_CONSOLE: 'false' }, false],
+    [{}, false],
+  ])('with %j: %s', async (settings, there) => {
+    expect(await isThere(settings)).toBe(there)
+  })
+})

@@ -1,0 +1,57 @@
+import { describe, expect, it } from 'vitest'
+import { signingSecret } from '../../src/console/secret.ts'
+import { callerFor, SignIns } from '../../src/console/sign-in.ts'
+import { admin } from '../support/gates.ts'
+
+const HOURS = 3_600_000
+
+describe('a sign-in', () => {
+  it('is read back by every instance with the same keys, in whatever order', () => {
+    const one = new SignIns(signingSecret(['key one', 'key two']))
+    const other = new SignIns(signingSecret(['key two', 'key one']))
+    const cookie = one.write(one.begin(admin(), true))
+    const read = other.read(cookie)
+    expect(read && callerFor(read)).toEqual(admin())
+  })
+
+  it('ends with the keys that it was made under', () => {
+    const before = new SignIns(signingSecret(['key one', 'key two']))
+    const cookie = before.write(before.begin(admin(), true))
+    expect(new SignIns(signingSecret(['key one'])).read(cookie)).toBeUndefined()
+    expect(new SignIns(signingSecret([])).read(cookie)).toBeUndefined()
+  })
+
+  it('lives with the process where there are no keys', () => {
+    expect(signingSecret([])).not.toEqual(signingSecret([]))
+  })
+
+  it('ends after 12 hours', () => {
+    let now = 0
+    const signIns = new SignIns(signingSecret([]), () => now)
+    const cookie = signIns.write(signIns.begin(admin(), true))
+    now = 12 * HOURS - 1
+    expect(signIns.read(cookie)).toBeDefined()
+    now = 12 * HOURS
+    expect(signIns.read(cookie)).toBeUndefined()
+  })
+
+  it('cannot be changed', () => {
+    const signIns = new SignIns(signingSecret(['key']))
+    const cookie = signIns.write(signIns.begin(admin(), true))
+    const [body = '', signature = ''] = cookie.split('.')
+    const changed = JSON.parse(Buffer.from(body, 'base64url').toString('utf8'))
+    const forged = Buffer.from(JSON.stringify({ ...changed, person: 'boss' })).toString('base64url')
+    for (const text of [`${forged}.${signature}`, body, `${body}.`, `${cookie}.x`, '', '.', 'x.y']) {
+      expect(signIns.read(text)).toBeUndefined()
+    }
+  })
+
+  it('has a form token of its own, which is no cookie', () => {
+    const signIns = new SignIns(signingSecret(['key']))
+    const [mine, theirs] = [signIns.begin(admin(), true), signIns.begin(admin(), true)]
+    expect(signIns.isFormToken(mine, signIns.formToken(mine))).toBe(true)
+    expect(signIns.isFormToken(mine, signIns.formToken(theirs))).toBe(false)
+    expect(signIns.isFormToken(mine, '')).toBe(false)
+    expect(signIns.isFormToken(mine, signIns.write(mine))).toBe(false)
+  })
+})
