@@ -9,6 +9,8 @@ import {
 } from '../core/principal.ts'
 import type { Credential } from './credential.ts'
 
+type SharedCredential = Extract<Credential, { kind: 'shared' }>
+
 export type Fields = Readonly<Record<string, unknown>>
 
 /** The part of an operation that decides how a request names its principal. */
@@ -51,12 +53,21 @@ export function callerOf(
   if (tenant !== undefined && tenant !== credential.tenant)
     throw new Fault('FORBIDDEN', { tenant_id: tenant })
   if (credential.kind === 'bound') return boundCaller(credential, operation, fields)
-  const named = namedPrincipal(operation, fields)
-  const caller: Caller =
-    named === undefined
-      ? { tenant: credential.tenant, principal: OPERATOR, role: 'admin' }
-      : { tenant: credential.tenant, principal: named.principal, role: named.role }
+  const { principal, role } = namedPrincipal(operation, fields) ?? { principal: OPERATOR, role: 'admin' }
+  const caller: Caller = {
+    tenant: credential.tenant,
+    principal,
+    role: roleUnder(credential, principal, role),
+  }
   return { caller, input: without(fields, operation, IDENTITY_FIELDS) }
+}
+
+/** Where admins have keys of their own, naming a person is not being one. */
+function roleUnder(credential: SharedCredential, { kind }: Principal, role: Role): Role {
+  if (credential.no_admin !== true || role !== 'admin') return role
+  if (kind === 'human')
+    throw new Fault('FORBIDDEN', { required_role: 'admin' }, 'People have keys of their own here.')
+  return 'agent'
 }
 
 /** The fields that say who calls, and the rest. A name that `isOwn` claims never says who calls. */

@@ -7,7 +7,12 @@ import type { Principal, Role } from '../core/principal.ts'
  * request itself names its principal.
  */
 export type Credential =
-  | { readonly kind: 'shared'; readonly tenant: string }
+  | {
+      readonly kind: 'shared'
+      readonly tenant: string
+      /** Admins have keys of their own: whoever holds this one is neither an admin nor a person. */
+      readonly no_admin?: true
+    }
   | { readonly kind: 'bound'; readonly tenant: string; readonly principal: Principal; readonly role: Role }
 
 export interface AuthSettings {
@@ -15,6 +20,8 @@ export interface AuthSettings {
   readonly api_key: string | null
   /** Whether requests without a key are let in. Only ever true on loopback in development. */
   readonly allow_insecure_dev: boolean
+  /** Keys of people, by their name. With any, the shared key makes nobody an admin. */
+  readonly admin_keys?: Readonly<Record<string, string>> | null
 }
 
 export interface AuthHeaders {
@@ -30,23 +37,32 @@ const BEARER = /^Bearer +(\S+) *$/i
 export class Authenticator {
   readonly #insecure: boolean
   readonly #key: Buffer | null
+  readonly #admins: readonly { readonly key: Buffer; readonly credential: Credential }[]
+  readonly #shared: Credential
 
   constructor(settings: AuthSettings) {
     this.#insecure = settings.allow_insecure_dev
     this.#key = settings.api_key === null ? null : digest(settings.api_key)
+    this.#admins = Object.entries(settings.admin_keys ?? {}).map(([id, key]) => ({
+      key: digest(key),
+      credential: { kind: 'bound', tenant: DEFAULT_TENANT, principal: { kind: 'human', id }, role: 'admin' },
+    }))
+    const shared = { kind: 'shared', tenant: DEFAULT_TENANT } as const
+    this.#shared = this.#admins.length === 0 ? shared : { ...shared, no_admin: true }
   }
 
   /** `token` is for clients that cannot set headers. */
   authenticate(headers: AuthHeaders, token?: string): Credential {
     const given = keyOf(headers) ?? token
     if (given === undefined) {
-      if (this.#insecure) return { kind: 'shared', tenant: DEFAULT_TENANT }
+      if (this.#insecure) return this.#shared
       throw new Fault('UNAUTHENTICATED')
     }
     // Digests are compared, so that every wrong key takes the same time.
-    if (this.#key !== null ? timingSafeEqual(digest(given), this.#key) : this.#insecure) {
-      return { kind: 'shared', tenant: DEFAULT_TENANT }
-    }
+    const sent = digest(given)
+    const admin = this.#admins.find(({ key }) => timingSafeEqual(sent, key))
+    if (admin !== undefined) return admin.credential
+    if (this.#key !== null ? timingSafeEqual(sent, this.#key) : this.#insecure) return this.#shared
     throw new Fault('UNAUTHENTICATED')
   }
 }

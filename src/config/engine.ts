@@ -84,6 +84,11 @@ export const engineTable = z.object({
     DEFAULTS.max_payload_bytes,
     'Largest payload of a task, and largest result that it carries itself.',
   ),
+  approval_expires_seconds: setting(
+    seconds(),
+    DEFAULTS.approval_expires_seconds,
+    'How long an approval waits if neither a rule nor a worker says; 0: for as long as it takes.',
+  ),
   result_inline_max_bytes: setting(
     whole(0, 256 * MIB),
     DEFAULTS.result_inline_max_bytes,

@@ -48,6 +48,14 @@ export function oneOf<const Choice extends string>(...choices: readonly Choice[]
   }
 }
 
+const ACTIONS = ['ALLOW', 'BLOCK', 'REQUIRE_APPROVAL'] as const
+
+/** What is done where no rule decides. */
+export const action: Kind<(typeof ACTIONS)[number]> = {
+  form: listed(ACTIONS),
+  read: (value) => ACTIONS.find((choice) => choice === String(value).trim().toUpperCase()),
+}
+
 export const text: Kind<string> = {
   form: 'text, in quotes if it looks like a number',
   read: (value) => (typeof value === 'string' && value.trim() !== '' ? value.trim() : undefined),
@@ -106,6 +114,23 @@ export const httpUrl: Kind<string> = {
     const url = typeof value === 'string' && URL.canParse(value) ? new URL(value) : undefined
     const isPlain = url !== undefined && url.username + url.password + url.search + url.hash === ''
     return isPlain && /^https?:$/.test(url.protocol) ? url.href : undefined
+  },
+}
+
+const MIN_KEY_LENGTH = 16
+
+/** Names, each with a key of its own. */
+export const keys: Kind<Readonly<Record<string, string>>> = {
+  form: `NAME=KEY, separated by commas; a key has at least ${MIN_KEY_LENGTH} characters, and each person another`,
+  read(value) {
+    if (typeof value !== 'string') return undefined
+    const items = value.split(',').map((item) => /^\s*([\w.@-]{1,64})=(\S+)\s*$/.exec(item))
+    const entries = items.map((found) => [found?.[1] ?? '', found?.[2] ?? ''] as const)
+    const isKept = entries.every(([, key]) => key.length >= MIN_KEY_LENGTH)
+    const isDistinct = [0, 1].every(
+      (part) => new Set(entries.map((entry) => entry[part])).size === entries.length,
+    )
+    return isKept && isDistinct ? Object.fromEntries(entries) : undefined
   },
 }
 

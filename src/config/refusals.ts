@@ -9,6 +9,8 @@ export function isLoopback(host: string): boolean {
 /** Names that several machines have. */
 const SHARED_ID = /^(asyncgate-1|localhost|127\.0\.0\.1)(?![0-9a-z])/i
 
+const MIN_SECRET = 16
+
 /** Why a server with these settings would not be safe, each with the way out. */
 export function refusals(
   values: ServerValues,
@@ -33,6 +35,19 @@ export function refusals(
     )
   } else if (api_key === null && !allow_insecure_dev && !isLoopback(host)) {
     found.push(`Listening on ${host} needs a key. Set ASYNCGATE_API_KEY, or ASYNCGATE_HOST=127.0.0.1.`)
+  }
+  if (api_key !== null && Object.values(values.admin_keys ?? {}).includes(api_key)) {
+    found.push(
+      'A key of ASYNCGATE_ADMIN_KEYS is also ASYNCGATE_API_KEY, so every agent would be that person. ' +
+        'Give that person another key.',
+    )
+  }
+  const { approval_webhook_url, approval_webhook_secret } = values
+  if (approval_webhook_url !== null && (approval_webhook_secret?.length ?? 0) < MIN_SECRET) {
+    found.push(
+      `ASYNCGATE_APPROVAL_WEBHOOK_URL needs ASYNCGATE_APPROVAL_WEBHOOK_SECRET, of at least ${MIN_SECRET} characters, ` +
+        'or its receiver could not tell whose messages they are. Set it to $(openssl rand -hex 32), say.',
+    )
   }
   if (env !== 'development' && instance.given && SHARED_ID.test(instance.id)) {
     found.push(

@@ -1,10 +1,12 @@
 import { z } from 'zod'
 import { databaseUrl } from './database.ts'
 import {
+  action,
   type Commands,
   commands,
   hosts,
   httpUrl,
+  keys,
   logLevel,
   oneOf,
   origins,
@@ -51,6 +53,12 @@ export const serverTable = z.object({
       secret: true,
     },
   ),
+  admin_keys: setting<Readonly<Record<string, string>> | null>(
+    keys,
+    null,
+    'Keys of people, who approve and manage. With any, API_KEY is for agents and workers only.',
+    { secret: true },
+  ),
   allow_insecure_dev: setting(
     truth,
     false,
@@ -66,6 +74,7 @@ export const serverTable = z.object({
     NONE,
     'Origins of web pages that may call, as https://app.example; loopback always may.',
   ),
+  console: setting(truth, true, 'Whether there are pages for people at /console; see docs/console.md.'),
   max_body_bytes: setting(whole(1024, 256 * MIB), 8 * MIB, 'Largest body of a request.'),
   log_level: setting(logLevel, 'info', 'Least severe messages to log.'),
   debug: setting(truth, false, 'Log at level debug, whatever LOG_LEVEL says.'),
@@ -92,6 +101,17 @@ export const serverTable = z.object({
   memory_token: setting<string | null>(text, null, 'Sent to MEMORY_URL as X-Service-Token.', {
     secret: true,
   }),
+  approval_webhook_url: setting<string | null>(
+    httpUrl,
+    null,
+    'Where approvals are announced, and what was decided. It may be a private address; see docs/approvals.md.',
+  ),
+  approval_webhook_secret: setting<string | null>(
+    text,
+    null,
+    'Signs what is sent to APPROVAL_WEBHOOK_URL. At least 16 characters; after whsec_ they are base64.',
+    { secret: true },
+  ),
   escalation_targets: setting(
     targets,
     [],
@@ -153,6 +173,71 @@ export const serverTable = z.object({
     references,
     NONE,
     'What MCP servers that admins add may be given as credentials; those of UPSTREAMS_FILE may be given anything.',
+  ),
+  gateway_session_workers: setting(
+    whole(1, 100),
+    3,
+    'Calls of tools of MCP servers behind this one that are made at once for one session.',
+  ),
+  gateway_session_queue: setting(
+    whole(1, 1_000_000),
+    10_000,
+    'Calls of one session that may be open: being made, or waiting.',
+  ),
+  gateway_sessions: setting(
+    whole(1, 500),
+    256,
+    'Clients that may call tools of MCP servers behind this one at the same time.',
+  ),
+  gateway_workers: setting(
+    whole(1, 10_000),
+    128,
+    'Calls of such tools that are made at once by this server in all.',
+  ),
+  gateway_common_workers: setting(
+    whole(1, 100),
+    8,
+    'Calls of such tools that are made at once for tasks created over REST, and for sessions that have ended.',
+  ),
+  gateway_session_idle_seconds: setting(
+    whole(1, 30 * 24 * 3600),
+    900,
+    'A session ends when nothing was called for so long.',
+  ),
+  gateway_session_end: setting(
+    oneOf('run', 'cancel'),
+    'run',
+    'When a client leaves, the calls that it has left are still made (run) or canceled (cancel).',
+  ),
+  gateway_session_grace_seconds: setting(
+    whole(0, 24 * 3600),
+    30,
+    'How long a client may stay away before its calls are canceled.',
+  ),
+  gateway_wait_seconds: setting(
+    whole(0, 50),
+    50,
+    'How long a client that knows no MCP tasks waits for the result of a call of such a tool.',
+  ),
+  gateway_at_timeout: setting(
+    oneOf('keep', 'cancel'),
+    'keep',
+    'What becomes of a call whose client has waited in vain: it goes on (keep) or is canceled (cancel).',
+  ),
+  policies_file: setting<string | null>(
+    text,
+    null,
+    'Rules and redaction patterns that nobody can change by API, in YAML or JSON; see docs/policy.md.',
+  ),
+  policy_default: setting(
+    action,
+    'ALLOW',
+    'What becomes of a task about which no rule decides: ALLOW, BLOCK or REQUIRE_APPROVAL.',
+  ),
+  upstream_default: setting(
+    action,
+    'BLOCK',
+    'What becomes of a call of a tool of an MCP server behind this one about which no rule decides.',
   ),
   url: setting(text, DEFAULT_URL, 'The server that client commands of the CLI talk to.'),
 })

@@ -110,3 +110,25 @@ describe('a bound credential', () => {
     },
   )
 })
+
+describe('under a shared key where admins have keys of their own', () => {
+  const credential: Credential = { ...SHARED, no_admin: true }
+
+  it('who names nobody is no admin', () => {
+    expect(callerOf(credential, byAnyone, {}).caller).toMatchObject({
+      principal: { kind: 'service', id: 'operator' },
+      role: 'agent',
+    })
+  })
+
+  it('nobody is a person by saying so', () => {
+    const fields = { principal_kind: 'human', principal_id: 'anna' }
+    const asked = { actor: 'agent', input: { shape: {} } } as const
+    expect(refusal(() => callerOf(credential, asked, fields)).code).toBe('FORBIDDEN')
+  })
+
+  it('agents and workers are as they were', () => {
+    expect(callerOf(credential, byAgent, { agent_id: 'a' }).caller.role).toBe('agent')
+    expect(callerOf(credential, byWorker, { worker_id: 'w' }).caller.role).toBe('worker')
+  })
+})

@@ -1,4 +1,4 @@
-import { expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { Authenticator } from '../../src/auth/credential.ts'
 
 const KEY = 'the-key'
@@ -47,4 +47,28 @@ it('in insecure development no key is needed, but a wrong one is wrong', () => {
   expect(open.authenticate({ 'x-api-key': 'any' })).toEqual(SHARED)
   expect(openWithKey.authenticate({})).toEqual(SHARED)
   expect(() => openWithKey.authenticate({ 'x-api-key': 'wrong' })).toThrow()
+})
+
+describe('keys of people', () => {
+  const ANNA = 'anna-anna-anna-anna'
+  const auth = new Authenticator({
+    api_key: KEY,
+    allow_insecure_dev: false,
+    admin_keys: { anna: ANNA, ben: 'ben-ben-ben-ben-ben' },
+  })
+
+  it('say who it is, and make an admin', () => {
+    expect(auth.authenticate({ 'x-api-key': ANNA })).toEqual({
+      kind: 'bound',
+      tenant: 'default',
+      principal: { kind: 'human', id: 'anna' },
+      role: 'admin',
+    })
+  })
+
+  it('leave the shared key to agents and workers', () => {
+    expect(auth.authenticate({ 'x-api-key': KEY })).toEqual({ ...SHARED, no_admin: true })
+    const open = new Authenticator({ api_key: null, allow_insecure_dev: true, admin_keys: { anna: ANNA } })
+    expect(open.authenticate({})).toEqual({ ...SHARED, no_admin: true })
+  })
 })

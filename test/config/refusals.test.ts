@@ -16,6 +16,7 @@ describe('a server that would not be safe is refused', () => {
     [{ HOST: '0.0.0.0' }, 'needs a key. Set ASYNCGATE_API_KEY, or ASYNCGATE_HOST=127.0.0.1'],
     [{ HOST: '::' }, 'needs a key'],
     [{ HOST: 'gate.internal' }, 'needs a key'],
+    [{ API_KEY: 'k'.repeat(20), ADMIN_KEYS: `anna=${'k'.repeat(20)}` }, 'every agent would be that person'],
     [{ ENV: 'production', API_KEY: 'k', INSTANCE_ID: 'asyncgate-1' }, 'Give each its own name'],
     [{ ENV: 'production', API_KEY: 'k', INSTANCE_ID: 'localhost:8080' }, 'Give each its own name'],
   ])('%j', (env, complaint) => {

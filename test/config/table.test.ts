@@ -47,7 +47,9 @@ describe('the table of settings', () => {
   it('hides exactly the settings that are secrets', () => {
     expect(TABLE.filter((row) => row.secret).map((row) => row.name)).toEqual([
       'api_key',
+      'admin_keys',
       'memory_token',
+      'approval_webhook_secret',
       'mail_webhook_secret',
       'smtp_url',
       'smtp_password',
