@@ -30,6 +30,8 @@ export interface ServerOptions {
   readonly graceMs?: number
   /** Answers /mcp, whatever the method. */
   readonly mcp?: (request: IncomingMessage, response: ServerResponse) => Promise<void>
+  /** Answers /console and what is below it, whatever the method. */
+  readonly console?: (request: IncomingMessage, response: ServerResponse) => Promise<void>
   /** Takes mail that providers bring. */
   readonly inboundMail?: InboundMail | undefined
 }
@@ -60,6 +62,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     allRoutes(context, streams, {
       isStopping: () => self.isStopping,
       ...(mcp && { mcp }),
+      ...(options.console && { console: options.console }),
       ...(inboundMail && { inboundMail }),
     }),
   )

@@ -7,7 +7,7 @@ import { openSqliteStore } from './store/sqlite/store.ts'
 import { TestClock } from './testing/clock.ts'
 import { type Parts, TestGate } from './testing/test-gate.ts'
 
-export type { TestGate } from './testing/test-gate.ts'
+export type { ApproveOptions, TestGate } from './testing/test-gate.ts'
 
 export interface TestGateOptions {
   /** What `drain` runs; `run` adds its task by itself. */

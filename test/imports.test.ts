@@ -17,7 +17,8 @@ const facade: Rule = { imports: ['core', 'gate', 'operations', 'auth', 'web'] }
 const rules: Readonly<Record<string, Rule>> = {
   core: { imports: [], modules: (specifier) => specifier === 'node:crypto' },
   store: { imports: ['core'] },
-  gate: { imports: ['core', port] },
+  gate: { imports: ['core', 'policy', port] },
+  policy: { imports: ['core'] },
   operations: { imports: ['core', 'gate'] },
   http: facade,
   mcp: facade,
@@ -29,6 +30,7 @@ const rules: Readonly<Record<string, Rule>> = {
   channels: { imports: ['core', 'gate', port, 'egress', 'sdk'] },
   mail: { imports: ['core', 'gate', port] },
   memory: { imports: ['core', 'gate', 'egress'] },
+  webhook: { imports: ['core', 'gate', port, 'egress', 'mail/repeater.ts'] },
   gateway: { imports: ['core', 'gate', 'operations', port, 'egress'] },
   scheduler: { imports: ['core', 'sdk', 'store/sqlite/database.ts'] },
   workers: { imports: ['core', 'sdk', 'egress'] },
@@ -181,7 +183,7 @@ describe('the check of imports', () => {
 
   it('names the file, the import and the rule', () => {
     expect(violations('gate/create.ts', `import { open } from '../store/sqlite/open.ts'`)).toEqual([
-      "src/gate/create.ts imports '../store/sqlite/open.ts': gate may import only itself, core, store/*",
+      "src/gate/create.ts imports '../store/sqlite/open.ts': gate may import only itself, core, policy, store/*",
     ])
   })
 })

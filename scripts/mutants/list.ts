@@ -100,8 +100,9 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'the owner does not hear of a cancel',
     file: 'src/core/decide/finish.ts',
-    find: "  draft.receipt({\n    type: 'task.result_ready',",
-    replace: "  if (ending.status !== 'canceled') draft.receipt({\n    type: 'task.result_ready',",
+    find: "  const seq = draft.receipt({\n    type: 'task.result_ready',",
+    replace:
+      "  if (ending.status === 'canceled') return\n  const seq = draft.receipt({\n    type: 'task.result_ready',",
   },
   {
     name: 'who the work is done for is not owed',
@@ -149,8 +150,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'a renewed lease outlives its lifetime',
     file: 'src/core/decide/renew.ts',
-    find: 'Math.min(now + extendMs, end)',
-    replace: 'now + extendMs',
+    find: 'Math.min(Math.max(now + extendMs, lease.expires_at), end)',
+    replace: 'Math.max(now + extendMs, lease.expires_at)',
   },
   {
     name: 'a new lease outlives its lifetime',
@@ -264,8 +265,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'leases that ended count as active',
     file: 'src/gate/tenant-world.ts',
-    find: 'Number(isHeld(after)) - Number(isHeld(before))',
-    replace: 'Number(isHeld(after) && !isHeld(before))',
+    find: 'Number(isHeld(after)) - Number(wasHeld)',
+    replace: 'Number(isHeld(after) && !wasHeld)',
   },
   {
     name: 'a claim does not see what has become due',
@@ -314,5 +315,143 @@ export const MUTANTS: readonly Mutant[] = [
     file: 'src/gate/waiters.ts',
     find: '!taken.includes(waiter.called.lane)',
     replace: 'taken.length > 1000',
+  },
+  {
+    name: 'a question can be decided twice',
+    file: 'src/core/decide/answer.ts',
+    find: '    throw alreadyDecided(question)\n',
+    replace: '',
+  },
+  {
+    name: 'a question is never decided twice, not even in the same way',
+    file: 'src/core/decide/answer.ts',
+    find: '    if (isSame(question, command)) return draft.done(answerOf(task.status, question))\n',
+    replace: '',
+  },
+  {
+    name: 'a question can be decided after its end',
+    file: 'src/core/decide/answer.ts',
+    find: 'question.expires_at <= world.now',
+    replace: 'question.expires_at <= world.now - 1',
+  },
+  {
+    name: 'a question that was approved forgets the delay of its task',
+    file: 'src/core/decide/answer.ts',
+    find: 'not_before !== null && not_before > now ? not_before : null',
+    replace: 'null',
+  },
+  {
+    name: 'a question is approved by who asked for the work',
+    file: 'src/core/policy.ts',
+    find: '  if (by !== task.owner && ',
+    replace: '  if (',
+  },
+  {
+    name: 'a question is approved by the worker that asked',
+    file: 'src/core/policy.ts',
+    find: ' && by !== question.asked_by) return',
+    replace: ') return',
+  },
+  {
+    name: 'a question of input is answered by anybody',
+    file: 'src/core/decide/answer.ts',
+    find: '  else checkAnswerer(task, command.by, command.role)\n',
+    replace: '',
+  },
+  {
+    name: 'a question stays open when its task is canceled',
+    file: 'src/core/decide/cancel.ts',
+    find: "  if (isParked(task.status)) decideOpen(draft, task, { state: 'withdrawn', by, answer: null })\n",
+    replace: '',
+  },
+  {
+    name: 'a question that is asked again is refused',
+    file: 'src/core/decide/ask.ts',
+    find: 'known !== undefined && before !== undefined',
+    replace: 'false',
+  },
+  {
+    name: 'a question of another lease passes for the same',
+    file: 'src/core/decide/ask.ts',
+    find: '    question.lease_id === lease_id &&\n',
+    replace: '',
+  },
+  {
+    name: 'a question costs the lease nothing',
+    file: 'src/core/decide/ask.ts',
+    find: '  draft.task(parked)\n',
+    replace: '',
+  },
+  {
+    name: 'a question of input expires by the setting for approvals',
+    file: 'src/core/decide/question.ts',
+    find: "kind === 'approval' ? settings.approval_expires_seconds * 1000 : 0",
+    replace: 'settings.approval_expires_seconds * 1000',
+  },
+  {
+    name: 'a question is not told to the agent that the task is for',
+    file: 'src/core/decide/question.ts',
+    find: '  if (onBehalf !== task.owner) draft.file(onBehalf, seq)\n',
+    replace: '',
+  },
+  {
+    name: 'a question of input that expires cancels its task',
+    file: 'src/core/decide/expire-question.ts',
+    find: "if (question.kind === 'approval') {",
+    replace: 'if (question.n > 0) {',
+  },
+  {
+    name: 'a question parks its task without anybody who waits being told',
+    file: 'src/gate/wakeups.ts',
+    find: 'return isTerminal(status) || isParked(status)',
+    replace: 'return isTerminal(status)',
+  },
+  {
+    name: 'a question that was answered does not reach the worker',
+    file: 'src/gate/batch.ts',
+    find: '        .filter(({ task }) => task.question_count > 0)\n',
+    replace: '        .filter(() => false)\n',
+  },
+  {
+    name: 'a question of a parked task is not loaded',
+    file: 'src/gate/batch.ts',
+    find: '    const questions = missingQuestions(loaded)\n',
+    replace: '    const questions: TaskRef[] = []\n',
+  },
+  {
+    name: 'a question that was approved with another payload leaves the old one',
+    file: 'src/gate/question-view.ts',
+    find: '    if (payload !== undefined) return payload\n',
+    replace: '',
+  },
+  {
+    name: 'a question that is approved again is compared with its own payload',
+    file: 'src/gate/verbs/answer.ts',
+    find: '({ n }) => n < question.n',
+    replace: '({ n }) => n <= question.n',
+  },
+  {
+    name: 'a question is approved with a payload that a rule blocks',
+    file: 'src/gate/edited-payload.ts',
+    find: '  if (block !== undefined && ruling.rule_id !== null) throw block\n',
+    replace: '',
+  },
+  {
+    name: 'a question is approved with a payload that does not fit its type',
+    file: 'src/gate/edited-payload.ts',
+    find: '  if (refusal !== undefined) throw refusal\n',
+    replace: '',
+  },
+  {
+    name: 'a question is answered with content that does not fit its schema',
+    file: 'src/gate/answer-content.ts',
+    find: '  if (problem !== undefined) throw invalid(problem.path, problem.problem)\n',
+    replace: '',
+  },
+  {
+    name: 'a question of others is listed for agents',
+    file: 'src/gate/reads/approvals.ts',
+    find: 'seesAll || task.owner === self || ',
+    replace: 'true || ',
   },
 ]

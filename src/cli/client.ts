@@ -3,6 +3,7 @@ import { loadConfig } from '../config.ts'
 import type { Principal } from '../core/principal.ts'
 import { CliError, EXIT, type ExitCode } from './exit.ts'
 import type { Input, Options } from './input.ts'
+import { ownKeyFor } from './own-key.ts'
 import { eventData } from './server-sent-events.ts'
 
 /** Options of every command that talks to a server. */
@@ -40,8 +41,15 @@ export class Client {
     return this.#read(response, shape)
   }
 
-  async post<Shape extends z.ZodType>(path: string, body: Fields, shape: Shape): Promise<z.output<Shape>> {
-    const response = await this.#send(path, { body, signal: AbortSignal.timeout(TIMEOUT_MS) })
+  /** A signal of the caller's gives it up before its time. */
+  async post<Shape extends z.ZodType>(
+    path: string,
+    body: Fields,
+    shape: Shape,
+    signal?: AbortSignal,
+  ): Promise<z.output<Shape>> {
+    const late = AbortSignal.timeout(TIMEOUT_MS)
+    const response = await this.#send(path, { body, signal: signal ? AbortSignal.any([signal, late]) : late })
     return this.#read(response, shape)
   }
 
@@ -163,5 +171,8 @@ export function clientOf(input: Input<keyof typeof CLIENT_OPTIONS>): Client {
     env: process.env,
     flags: { url: input.text('url'), api_key: input.text('key') },
   })
-  return new Client(server.url, server.api_key, input.principal('as'))
+  const as = input.principal('as')
+  // It says who calls, so it is not for speaking for an agent.
+  const own = as === undefined || as.kind === 'human' ? ownKeyFor(server.url) : null
+  return new Client(server.url, server.api_key ?? own, as)
 }

@@ -20,7 +20,7 @@ export const COMMANDS: readonly Entry[] = [
   },
   {
     name: 'demo',
-    summary: 'watch a task from creation to its receipts, then a worker that dies and is replaced',
+    summary: 'watch a task from creation to its receipts, a worker that dies, and a person who approves',
     load: async () => (await import('./demo.ts')).demo,
   },
   {
@@ -45,13 +45,38 @@ export const COMMANDS: readonly Entry[] = [
   },
   {
     name: 'tasks cancel',
-    summary: 'stop a task',
+    summary: 'stop a task, or all of a session, an agent, a type or a label',
     load: async () => (await import('./tasks-cancel.ts')).tasksCancel,
   },
   {
     name: 'tasks retry',
     summary: 'ask for the work of a failed or canceled task again',
     load: async () => (await import('./tasks-retry.ts')).tasksRetry,
+  },
+  {
+    name: 'tasks answer',
+    summary: 'give a task the input that it waits for',
+    load: async () => (await import('./tasks-answer.ts')).tasksAnswer,
+  },
+  {
+    name: 'approvals list',
+    summary: 'list what waits for a person to decide',
+    load: async () => (await import('./approvals-list.ts')).approvalsList,
+  },
+  {
+    name: 'approvals show',
+    summary: 'show who asks for what, with the whole payload',
+    load: async () => (await import('./approvals-show.ts')).approvalsShow,
+  },
+  {
+    name: 'approvals approve',
+    summary: 'let a task go on that waits for an approval',
+    load: async () => (await import('./approvals-decide.ts')).approvalsApprove,
+  },
+  {
+    name: 'approvals deny',
+    summary: 'end a task that waits for an approval',
+    load: async () => (await import('./approvals-decide.ts')).approvalsDeny,
   },
   {
     name: 'scheduler',
@@ -164,6 +189,26 @@ export const COMMANDS: readonly Entry[] = [
     load: async () => (await import('./emails-retry.ts')).emailsRetry,
   },
   {
+    name: 'gateway',
+    summary: 'put an MCP server in front of your agents: durable, cancelable, approved where it writes',
+    load: async () => (await import('./gateway.ts')).gateway,
+  },
+  {
+    name: 'sessions',
+    summary: 'list the clients that call tools of MCP servers behind the gate',
+    load: async () => (await import('./sessions.ts')).sessions,
+  },
+  {
+    name: 'sessions set',
+    summary: 'change how many calls of a session are made at once',
+    load: async () => (await import('./sessions-set.ts')).sessionsSet,
+  },
+  {
+    name: 'sessions end',
+    summary: 'end a session, and cancel its calls if asked to',
+    load: async () => (await import('./sessions-end.ts')).sessionsEnd,
+  },
+  {
     name: 'upstreams list',
     summary: 'list the MCP servers behind the gate',
     load: async () => (await import('./upstreams-list.ts')).upstreamsList,
@@ -187,6 +232,46 @@ export const COMMANDS: readonly Entry[] = [
     name: 'upstreams accept',
     summary: 'accept a tool of an MCP server whose definition is new or has changed',
     load: async () => (await import('./upstreams-accept.ts')).upstreamsAccept,
+  },
+  {
+    name: 'policies list',
+    summary: 'list the rules about what is allowed',
+    load: async () => (await import('./policies-list.ts')).policiesList,
+  },
+  {
+    name: 'policies show',
+    summary: 'show a rule',
+    load: async () => (await import('./policies-show.ts')).policiesShow,
+  },
+  {
+    name: 'policies set',
+    summary: 'write a rule',
+    load: async () => (await import('./policies-set.ts')).policiesSet,
+  },
+  {
+    name: 'policies remove',
+    summary: 'take a rule away',
+    load: async () => (await import('./policies-remove.ts')).policiesRemove,
+  },
+  {
+    name: 'policies test',
+    summary: 'tell what the rules would say about a task or a call',
+    load: async () => (await import('./policies-test.ts')).policiesTest,
+  },
+  {
+    name: 'policies patterns',
+    summary: 'list the redaction patterns',
+    load: async () => (await import('./policies-patterns.ts')).patternsList,
+  },
+  {
+    name: 'policies set-pattern',
+    summary: 'write a redaction pattern',
+    load: async () => (await import('./policies-patterns.ts')).patternsSet,
+  },
+  {
+    name: 'policies remove-pattern',
+    summary: 'take a redaction pattern away',
+    load: async () => (await import('./policies-patterns.ts')).patternsRemove,
   },
   {
     name: 'tail',

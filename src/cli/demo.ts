@@ -7,11 +7,13 @@ import type { Output } from './output.ts'
 
 /** A tenant of its own for every run, so that nothing of an earlier one gets in the way. */
 const tenant = `demo-${Date.now()}`
+const dora: Caller = { tenant, principal: { kind: 'human', id: 'dora' }, role: 'admin' }
 const agent: Caller = { tenant, principal: { kind: 'agent', id: 'alice' }, role: 'agent' }
 
 export const demo = command({
   name: 'demo',
-  summary: 'Watch a task from creation to its receipts, then a worker that dies and is replaced.',
+  summary:
+    'Watch a task from creation to its receipts, a worker that dies and is replaced, and a person who approves.',
   options: {
     db: { type: 'string', value: 'PATH', doc: 'a SQLite file; default .asyncgate/demo.db' },
   },
@@ -22,7 +24,7 @@ export const demo = command({
     try {
       output.say(`AsyncGate demo, kept in ${path}\n`)
       const story = new Story(gate, output)
-      const scenes = [await story.goldenPath(), await story.crashRecovery()]
+      const scenes = [await story.goldenPath(), await story.crashRecovery(), await story.approval()]
       output.answer({ database: path, tenant, scenes }, () => {})
     } finally {
       await gate.close()
@@ -31,7 +33,7 @@ export const demo = command({
   },
 })
 
-/** Two scenes on a real database file: the ordinary way of a task, and what happens when a worker dies. */
+/** Scenes on a real database file: the ordinary way of a task, a worker that dies, and a person who is asked. */
 class Story {
   readonly #gate: Gate
   readonly #output: Output
@@ -87,8 +89,42 @@ class Story {
     const { status } = await this.#gate.getTask(agent, { task_id })
     const receipts = await this.#receipts(task_id)
     const owed = await this.#owed(task_id)
-    this.#tell(`   alice is owed ${owed} answers`)
+    this.#tell(`   alice is owed ${owed} answers\n`)
     return { scene: 'crash recovery', task_id, status, receipts, owed }
+  }
+
+  async approval() {
+    this.#tell('6. a worker is about to send a mail, and asks a person first')
+    const asked = { type: 'send', payload: { to: 'everybody@example.com', text: 'Lunch at noon?' } }
+    const { task_id } = await this.#gate.create(agent, asked)
+    const bob = worker('bob')
+    const first = await this.#take(bob)
+    const request = { title: 'Send this mail?', show: first.payload }
+    await this.#gate.ask(bob, { ...lease(first, 'bob'), kind: 'approval', request })
+    const waiting = await this.#gate.getTask(agent, { task_id })
+    this.#tell(`   status ${waiting.status}; nobody holds a lease, and it may wait for days`)
+    const own = await this.#gate.approve(agent, { task_id }).catch((fault: unknown) => fault)
+    this.#tell(`   alice tries to approve it herself: ${own instanceof Error ? own.message : ''}`)
+
+    this.#tell('7. dora looks at it, changes the recipient, and approves')
+    const payload = { to: 'the-team@example.com', text: 'Lunch at noon?' }
+    const { state } = await this.#gate.approve(dora, { task_id, payload, comment: 'not to everybody' })
+    const { diff } = await this.#gate.getApproval(dora, { task_id })
+    for (const { path, before, after } of diff ?? []) {
+      this.#tell(`   ${state}: ${path} was ${JSON.stringify(before)}, is ${JSON.stringify(after)}`)
+    }
+    const offer = await this.#take(bob)
+    this.#tell(`   the worker begins anew with ${JSON.stringify(offer.payload)}`)
+    await this.#gate.complete(bob, {
+      ...lease(offer, 'bob'),
+      result: { sent_to: payload.to },
+      delivery_proof: { message_id: 'demo' },
+    })
+    const { status } = await this.#gate.getTask(agent, { task_id })
+    const receipts = await this.#receipts(task_id)
+    const owed = await this.#owed(task_id)
+    this.#tell(`   alice is owed ${owed} answers`)
+    return { scene: 'approval', task_id, status, receipts, owed }
   }
 
   #tell(line: string): void {

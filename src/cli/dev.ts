@@ -74,6 +74,7 @@ function introduce(output: Output, { server }: Config, url: string, hasEcho: boo
   const title = (text: string) => output.say(`\n${paint('bold', text)}`)
   output.say(`  REST ${url}/v1, described at ${url}/docs`)
   output.say(`  MCP  ${url}/mcp`)
+  if (server.console) output.say(`  console ${url}/console`)
   output.say(`  kept in ${withoutPassword(server.database_url)}`)
 
   title('An agent, over MCP')

@@ -5,6 +5,7 @@ import { checkNode, checkPort, healthyServer } from './doctor-machine.ts'
 import { CliError, EXIT } from './exit.ts'
 import type { Finding } from './finding.ts'
 import { type Output, ProgressLine, paint } from './output.ts'
+import { readPoliciesFile } from './policies-file.ts'
 import { LISTEN_OPTIONS, listenFlags, SETTINGS_OPTIONS, settingsFlags } from './settings-options.ts'
 import { readTypesFile } from './types-file.ts'
 
@@ -20,7 +21,7 @@ export const doctor = command({
     const findings = [
       checkNode(),
       ...checkSettings(report.problems, report.config),
-      ...(report.config === undefined ? [] : await checkTypesFile(report.config)),
+      ...(report.config === undefined ? [] : await checkFiles(report.config)),
       ...(report.config === undefined ? [] : await checkSurroundings(report.config)),
     ]
     const ok = findings.every((finding) => finding.ok)
@@ -40,15 +41,29 @@ function checkSettings(problems: readonly string[], config: Config | undefined):
   return wrong.map((detail) => ({ check: 'settings', ok: false, detail, fix }))
 }
 
-async function checkTypesFile({ server }: Config): Promise<Finding[]> {
-  if (server.task_types_file === null) return []
-  const check = 'types'
+async function checkFiles({ server }: Config): Promise<Finding[]> {
+  const { task_types_file: types, policies_file: policies } = server
+  return [
+    ...(types === null ? [] : [await checkFile('types', types, readTypesFile)]),
+    ...(policies === null ? [] : [await checkFile('policies', policies, rulesOf)]),
+  ]
+}
+
+async function rulesOf(file: string): Promise<readonly unknown[]> {
+  const { rules, patterns } = await readPoliciesFile(file)
+  return [...rules, ...patterns]
+}
+
+async function checkFile(
+  check: string,
+  file: string,
+  read: (file: string) => Promise<readonly unknown[]>,
+): Promise<Finding> {
   try {
-    const types = await readTypesFile(server.task_types_file)
-    return [{ check, ok: true, detail: `${types.length} in ${server.task_types_file}` }]
+    return { check, ok: true, detail: `${(await read(file)).length} in ${file}` }
   } catch (error) {
     if (!(error instanceof CliError)) throw error
-    return [{ check, ok: false, detail: error.message, ...(error.hint !== undefined && { fix: error.hint }) }]
+    return { check, ok: false, detail: error.message, ...(error.hint !== undefined && { fix: error.hint }) }
   }
 }
 

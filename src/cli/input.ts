@@ -35,10 +35,11 @@ export class Input<Name extends string> {
     }
   }
 
-  /** Refuses more words than a command takes, or fewer; those in brackets may be absent. */
+  /** Refuses more words than a command takes, or fewer; those in brackets may be absent, and dots stand for any number. */
   expect(takes: readonly string[]): void {
     const missing = takes[this.words.length]
     if (missing !== undefined && !missing.startsWith('[')) throw this.wrong(`${missing} is missing.`)
+    if (takes.at(-1)?.endsWith('...]')) return
     const extra = this.words[takes.length]
     if (extra !== undefined) throw this.wrong(`"${extra}" is one argument too many.`)
   }

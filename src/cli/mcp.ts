@@ -5,9 +5,12 @@ import { command } from './command.ts'
 import { openMemory } from './open-memory.ts'
 import { openResults } from './open-results.ts'
 import { openStore } from './open-store.ts'
+import { openPolicy } from './policies-file.ts'
+import { openSessions } from './sessions-service.ts'
 import { configOf, SETTINGS_OPTIONS } from './settings-options.ts'
 import { stopRequested } from './signals.ts'
 import { readTypesFile, registerTypes } from './types-file.ts'
+import { openUpstreams } from './upstreams-service.ts'
 
 export const mcp = command({
   name: 'mcp',
@@ -22,9 +25,11 @@ export const mcp = command({
     const logger = createLogger(logLevel)
     const onError = logErrors(logger)
     const types = server.task_types_file === null ? [] : await readTypesFile(server.task_types_file)
+    const policy = await openPolicy(server)
     const store = await openStore(database)
     const mail =
       mailConfig && (await (await import('./email-service.ts')).openMail(mailConfig, store, logger))
+    const upstreams = await openUpstreams(server, store, logger)
     const gate = openGate({
       store,
       settings,
@@ -32,17 +37,25 @@ export const mcp = command({
       onError,
       results: await openResults(config, store, mail?.queue),
       memory: await openMemory(config, onError),
+      policy,
+      upstreams,
       ...(mail && { mail: mail.queue }),
     })
     await mail?.start(gate)
     await registerTypes(gate, types)
+    const { sessions, source } = openSessions(server, gate, upstreams, store, onError)
+    await upstreams.start()
+    await sessions.start()
     const served = serveStdioMcp(gate, {
+      sources: [source],
       toolNames: server.mcp_tool_names,
       oldNames: server.legacy_tools,
       onError,
     })
     await Promise.race([new Promise((resolve) => process.stdin.once('close', resolve)), stopRequested()])
     await served.close()
+    await sessions.stop()
+    await upstreams.close()
     await mail?.stop()
     await gate.close()
     logger.flush()

@@ -1,20 +1,33 @@
 import { Authenticator } from '../auth/credential.ts'
 import type { Config } from '../config.ts'
 import { type Gate, openGate } from '../gate/gate.ts'
+import { NO_POLICIES } from '../gate/policy-copy.ts'
+import type { PolicyOptions } from '../gate/stored-policies.ts'
+import type { UpstreamRecord } from '../gate/upstreams-shape.ts'
+import type { Upstreams } from '../gateway/upstreams.ts'
 import { type Logger, logErrors } from '../http/log.ts'
 import { createMcpEndpoint } from '../mcp/endpoint.ts'
+import type { TaskToolSource } from '../mcp/task-tool.ts'
+import type { RuleDraft } from '../policy/rule.ts'
 import { type ServerOptions, startServer } from '../server.ts'
 import type { Store } from '../store/store.ts'
 import { CliError, EXIT } from './exit.ts'
+import { openConsole } from './open-console.ts'
 import { openMemory } from './open-memory.ts'
 import { openResults } from './open-results.ts'
 import { openStore } from './open-store.ts'
+import { openWebhook } from './open-webhook.ts'
+import { openPolicy } from './policies-file.ts'
+import { openSessions } from './sessions-service.ts'
 import { readTypesFile, registerTypes } from './types-file.ts'
 import { openUpstreams } from './upstreams-service.ts'
 
 export interface OpenServer {
   readonly url: string
   readonly gate: Gate
+  readonly upstreams: Upstreams
+  /** The tools of the upstreams, for MCP elsewhere. */
+  readonly sources: readonly TaskToolSource[]
   /** Lets everything that has begun end, then closes the database. */
   close(): Promise<void>
 }
@@ -22,22 +35,32 @@ export interface OpenServer {
 export interface OpenOptions extends Pick<ServerOptions, 'drainMs' | 'graceMs'> {
   /** Instead of the database of the settings. */
   readonly store?: Store
+  /** MCP servers behind this one, besides those of the file. */
+  readonly upstreams?: readonly UpstreamRecord[]
+  /** Rules that follow from what the upstreams offer. They are waited for. */
+  readonly rules?: (upstreams: Upstreams) => readonly RuleDraft[]
 }
 
 /** Puts the parts together: store, gate, MCP and HTTP. */
 export async function openServer(
   config: Config,
   logger: Logger,
-  { store, ...closing }: OpenOptions = {},
+  { store, upstreams: more, rules, ...closing }: OpenOptions = {},
 ): Promise<OpenServer> {
   const { host, port, max_body_bytes, mcp_fast_path, mcp_tool_names, legacy_tools } = config.server
   const onError = logErrors(logger)
   const file = config.server.task_types_file
   const types = file === null ? [] : await readTypesFile(file)
+  const policy = await openPolicy(config.server)
   const opened = store ?? (await openStore(config.database))
   const mail =
     config.mail && (await (await import('./email-service.ts')).openMail(config.mail, opened, logger))
-  const upstreams = await openUpstreams(config.server, opened, logger)
+  const upstreams = await openUpstreams(config.server, opened, logger, more)
+  const allRules = await withRules(policy, upstreams, rules).catch(async (error: unknown) => {
+    await upstreams.close()
+    await opened.close()
+    throw error
+  })
   const gate = openGate({
     store: opened,
     settings: config.settings,
@@ -46,6 +69,7 @@ export async function openServer(
     results: await openResults(config, opened, mail?.queue),
     memory: await openMemory(config, onError),
     upstreams,
+    policy: allRules,
     ...(mail && { mail: mail.queue }),
   })
   const shared = {
@@ -57,8 +81,12 @@ export async function openServer(
     },
     maxBodyBytes: max_body_bytes,
   }
+  const pages = await openConsole(config.server, shared, onError)
+  const { sessions, source } = openSessions(config.server, gate, upstreams, opened, onError)
+  const webhook = await openWebhook(config.server, gate, opened, logger)
   const mcp = createMcpEndpoint({
     ...shared,
+    sources: [source],
     fastPath: mcp_fast_path,
     toolNames: mcp_tool_names,
     oldNames: legacy_tools,
@@ -68,24 +96,53 @@ export async function openServer(
     const handle = mcp.handle.bind(mcp)
     await registerTypes(gate, types)
     await upstreams.start()
+    await sessions.start()
+    webhook?.start()
     const inboundMail = await mail?.start(gate)
-    const server = await startServer({ ...shared, ...closing, host, port, logger, mcp: handle, inboundMail })
+    const server = await startServer({
+      ...shared,
+      ...closing,
+      host,
+      port,
+      logger,
+      mcp: handle,
+      inboundMail,
+      ...(pages && { console: pages.handle.bind(pages) }),
+    })
     return {
       url: server.url,
       gate,
+      upstreams,
+      sources: [source],
       async close() {
+        pages?.close()
         // Waits end in both at once; whoever then asks again is answered within the server's grace.
         await Promise.all([server.close(), mcp.close()])
-        await Promise.all([mail?.stop(), upstreams.close()])
+        await sessions.stop()
+        await Promise.all([mail?.stop(), webhook?.stop(), upstreams.close()])
         await gate.close()
       },
     }
   } catch (error) {
     await mcp.close()
-    await Promise.all([mail?.stop(), upstreams.close()])
+    await sessions.stop()
+    await Promise.all([mail?.stop(), webhook?.stop(), upstreams.close()])
     await gate.close()
     throw cannotListen(error, host, port)
   }
+}
+
+/** The policy, and the rules that follow from what the upstreams offer; for these they are connected. */
+async function withRules(
+  policy: PolicyOptions,
+  upstreams: Upstreams,
+  rules: OpenOptions['rules'],
+): Promise<PolicyOptions> {
+  if (rules === undefined) return policy
+  await upstreams.start()
+  await upstreams.settled()
+  const { fixed = NO_POLICIES } = policy
+  return { ...policy, fixed: { ...fixed, rules: [...fixed.rules, ...rules(upstreams)] } }
 }
 
 /** As it stands in the Host header of a request. */

@@ -21,6 +21,8 @@ const STATUS_STYLES: Readonly<Record<string, Style>> = {
   canceled: 'gray',
   running: 'cyan',
   leased: 'blue',
+  pending_approval: 'yellow',
+  input_required: 'yellow',
 }
 
 export function paintStatus(padded: string): string {

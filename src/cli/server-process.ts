@@ -2,7 +2,7 @@ import { withoutPassword } from '../config/database.ts'
 import type { Config } from '../config.ts'
 import { createLogger } from '../http/log.ts'
 import { CliError, EXIT } from './exit.ts'
-import { type OpenServer, openServer } from './open-server.ts'
+import { type OpenOptions, type OpenServer, openServer } from './open-server.ts'
 import { type Output, warn } from './output.ts'
 import { stopRequested } from './signals.ts'
 
@@ -19,12 +19,13 @@ export async function serveUntilStopped(
   config: Config,
   output: Output,
   whenReady: (server: OpenServer) => Companion | undefined = () => undefined,
+  { isQuiet = false, ...options }: OpenOptions & { readonly isQuiet?: boolean } = {},
 ): Promise<void> {
   if (config.refusals.length > 0) throw new CliError(EXIT.failure, config.refusals.join('\n'))
   for (const warning of config.warnings) warn(warning)
   const stopping = stopRequested()
   const logger = createLogger(config.logLevel)
-  const server = await openServer(config, logger)
+  const server = await openServer(config, logger, options)
   logger.info(
     {
       url: server.url,
@@ -34,8 +35,11 @@ export async function serveUntilStopped(
     },
     'listening',
   )
-  output.event({ event: 'listening', url: server.url })
-  output.say(`AsyncGate listening on ${server.url}`)
+  // Standard output may belong to a client that speaks another language.
+  if (!isQuiet) {
+    output.event({ event: 'listening', url: server.url })
+    output.say(`AsyncGate listening on ${server.url}`)
+  }
   const companion = whenReady(server)
 
   const signal = await stopping

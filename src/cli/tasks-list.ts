@@ -13,7 +13,7 @@ export const tasksList = command({
     status: {
       type: 'string',
       value: 'STATUS',
-      doc: 'queued, leased, running, succeeded, failed or canceled',
+      doc: 'queued, pending_approval, input_required, leased, running, succeeded, failed or canceled',
     },
     type: { type: 'string', value: 'TYPE', doc: 'only of this type' },
     'created-by': { type: 'string', value: 'KIND:ID', doc: 'only of this owner' },

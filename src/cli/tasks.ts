@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { cleanLine } from '../gateway/untrusted-text.ts'
 import type { Output } from './output.ts'
 import { paintStatus } from './output.ts'
 
@@ -19,6 +20,23 @@ export const taskShape = z.looseObject({
   labels: z.record(z.string(), z.string()),
   progress: z.looseObject({}).optional(),
   lease: z.looseObject({ worker_id: z.string(), expires_at: z.string() }).optional(),
+  question: z
+    .looseObject({
+      kind: z.string(),
+      request: z.looseObject({ title: z.string().optional(), message: z.string().optional() }),
+      asked_at: z.string(),
+    })
+    .nullable()
+    .optional(),
+  cancellation: z
+    .looseObject({
+      requested_at: z.string(),
+      requested_by: principal,
+      reason: z.string().nullable(),
+      acknowledged_at: z.string().nullable(),
+      stopped_at: z.string().nullable(),
+    })
+    .optional(),
   result: z
     .looseObject({
       outcome: z.string(),
@@ -53,14 +71,37 @@ export function tellTask(output: Output, task: Task): void {
         .join(' '),
     ],
     ['lease', task.lease === undefined ? '' : `${task.lease.worker_id} until ${task.lease.expires_at}`],
+    ['waits for', tellQuestion(task)],
     ['progress', tellProgress(task)],
     ['payload', json(task.payload)],
     ['ended', task.result?.completed_at ?? ''],
+    ...tellCancellation(task),
     ['result', json(task.result?.result)],
     ['error', json(task.result?.error)],
     ['artifacts', json(task.result?.artifacts)],
   ]
-  for (const [name, value] of lines) if (value !== '') output.say(`${name.padEnd(10)} ${value}`)
+  for (const [name, value] of lines) if (value !== '') output.say(`${name.padEnd(12)} ${value}`)
+}
+
+/** What a task waits for, and how to give it. */
+function tellQuestion({ task_id, question }: Task): string {
+  if (question === undefined || question === null) return ''
+  const { kind, request, asked_at } = question
+  const what = cleanLine(request.title ?? request.message ?? '', 500)
+  const next = kind === 'approval' ? `approvals show ${task_id}` : `tasks answer ${task_id}`
+  return `${kind} since ${asked_at}: ${what} ("asyncgate ${next}")`
+}
+
+/** How far a cancel has come with the worker that held the task. */
+function tellCancellation({ cancellation }: Task): [string, string][] {
+  if (cancellation === undefined) return []
+  const { requested_at, requested_by, reason, acknowledged_at, stopped_at } = cancellation
+  const because = reason === null ? '' : `: ${reason}`
+  return [
+    ['canceled', `${requested_at} by ${requested_by.kind}:${requested_by.id}${because}`],
+    ['acknowledged', acknowledged_at ?? 'not yet: the worker has not heard of it'],
+    ['stopped', stopped_at ?? 'not yet: the worker has not said so'],
+  ]
 }
 
 /** Percent and message, or whatever else the worker said. */

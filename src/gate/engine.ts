@@ -5,6 +5,7 @@ import { cryptoDraw } from '../core/random.ts'
 import { DEFAULT_SETTINGS, type Settings } from '../core/settings.ts'
 import { type Hint, type Store, StoreError, type TenantRef } from '../store/store.ts'
 import { Batch } from './batch.ts'
+import { Cancellations } from './cancellations.ts'
 import { CommitQueue, type QueueAnswer } from './commit-queue.ts'
 import { Cursors } from './cursor.ts'
 import { Directory } from './directory.ts'
@@ -13,8 +14,10 @@ import { Fetches } from './inbox-fetches.ts'
 import type { Mail } from './mail.ts'
 import type { Memory } from './memory.ts'
 import type { ResultStore } from './results.ts'
+import { type PolicyOptions, StoredPolicies } from './stored-policies.ts'
 import { Sweeps } from './sweeps.ts'
 import { TaskTypes } from './task-types.ts'
+import { ToolCallDesk } from './tool-call-desk.ts'
 import { Uploads } from './uploads.ts'
 import type { UpstreamRegistry } from './upstreams.ts'
 import { Wakeups } from './wakeups.ts'
@@ -34,6 +37,8 @@ export interface EngineOptions {
   readonly memory?: Memory | undefined
   /** Without it the operations about upstreams are refused. */
   readonly upstreams?: UpstreamRegistry
+  /** What is done where no rule decides, and the rules that nobody can change here. */
+  readonly policy?: PolicyOptions
   /** Told of every failure that callers only see as a code. */
   readonly onError?: (error: unknown) => void
 }
@@ -53,9 +58,12 @@ export class Engine {
   readonly taskTypes: TaskTypes
   readonly workers: WorkerRegistry
   readonly fetches: Fetches
+  readonly cancellations: Cancellations
   readonly mail: Mail | undefined
   readonly memory: Memory | undefined
   readonly upstreams: UpstreamRegistry | undefined
+  readonly policies: StoredPolicies
+  readonly toolCalls: ToolCallDesk
   readonly startedAt = Date.now()
   readonly #draw: Draw
   readonly #report: (error: unknown) => void
@@ -78,8 +86,11 @@ export class Engine {
     this.sweeps = new Sweeps(this)
     this.uploads = new Uploads(this)
     this.taskTypes = new TaskTypes(this)
+    this.policies = new StoredPolicies(this, options.policy)
     this.workers = new WorkerRegistry(this)
     this.fetches = new Fetches(this)
+    this.cancellations = new Cancellations(this)
+    this.toolCalls = new ToolCallDesk(this)
     this.#queue = new CommitQueue({
       store: this.store,
       limits: { commands: this.settings.max_pending_commands, bytes: this.settings.max_pending_bytes },
@@ -88,6 +99,9 @@ export class Engine {
         this.wakeups.committed(batch, events)
         this.events.emit(events)
         this.events.committed(() => ({ commands: batch.commands.length, ms, receipts: batch.receipts() }))
+      },
+      refused: (command, fault) => {
+        if ('lease_id' in command) this.cancellations.refused(command, fault)
       },
       report: this.#report,
     })
@@ -146,11 +160,12 @@ export class Engine {
     await this.sweeps.stop()
     await this.uploads.stop()
     this.wakeups.stop()
-    await Promise.all([this.taskTypes.stop(), this.workers.drains.stop()])
+    await Promise.all([this.taskTypes.stop(), this.policies.stop(), this.workers.drains.stop()])
     // Calls that waited for one of these go on now, and submit their commands.
     await new Promise((resolve) => setImmediate(resolve))
     await this.fetches.settled()
     await this.#queue.drained()
+    await this.cancellations.settled()
     await this.workers.stop()
   }
 

@@ -8,6 +8,7 @@ export interface TaskEvent {
   readonly tenant: number
   readonly task_id: string
   readonly type: string
+  readonly lane: number
   readonly status: Status
   readonly owner: PrincipalKey
   readonly principal_ai: string
@@ -102,11 +103,13 @@ function add<T>(listeners: Set<T>, listener: T): () => void {
 }
 
 export function taskEvent(task: Task, type: string, spec: TaskSpec | undefined, at: number): TaskEvent {
-  const lease = task.status === 'queued' ? null : task.lease
+  const worked = 'lease' in task ? task : null
+  const lease = worked === null ? null : worked.lease
   return {
     tenant: task.tenant,
     task_id: task.task_id,
     type,
+    lane: task.lane,
     status: task.status,
     owner: task.owner,
     principal_ai: task.principal_ai,
@@ -116,7 +119,7 @@ export function taskEvent(task: Task, type: string, spec: TaskSpec | undefined, 
     fence: task.fence,
     session_id: spec?.session_id,
     created_at: spec?.created_at,
-    started_at: task.status === 'queued' ? null : task.started_at,
+    started_at: worked === null ? null : worked.started_at,
     completed_at: 'outcome' in task ? task.outcome.completed_at : null,
     wake_at: task.status === 'queued' ? task.next_eligible_at : null,
     at,

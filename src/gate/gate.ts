@@ -1,8 +1,19 @@
-import type { Caller } from '../core/principal.ts'
+import type { Caller, PrincipalKey } from '../core/principal.ts'
 import { Engine, type EngineOptions } from './engine.ts'
 import type { CommitListener, TaskListener } from './events.ts'
 import { fetchTaskEmail, getEmail, listEmails, retryEmail, sendEmail } from './mail-verbs.ts'
+import {
+  getPolicy,
+  listPatterns,
+  listPolicies,
+  putPattern,
+  putPolicy,
+  removePattern,
+  removePolicy,
+  testPolicy,
+} from './policy-verbs.ts'
 import { activeTasks } from './reads/active-tasks.ts'
+import { getApproval, listApprovals } from './reads/approvals.ts'
 import { bootstrap } from './reads/bootstrap.ts'
 import { fetchResult } from './reads/fetch-result.ts'
 import { type ChangeListener, follow } from './reads/follow.ts'
@@ -14,6 +25,7 @@ import { listLedger } from './reads/ledger.ts'
 import { listInbox } from './reads/list-inbox.ts'
 import { listTasks } from './reads/list-tasks.ts'
 import { listObligations } from './reads/obligations.ts'
+import { peekTasks } from './reads/peek-tasks.ts'
 import { checkTerminator, getReceipt, listReceipts } from './reads/receipts.ts'
 import { openResult } from './reads/result.ts'
 import { getConfig, health } from './reads/server.ts'
@@ -22,6 +34,16 @@ import { getTaskType, listTaskTypes, toolTypes } from './reads/task-types.ts'
 import { waitForTask } from './reads/wait-for-task.ts'
 import { listWorkers } from './reads/workers.ts'
 import type { ResultContent } from './results.ts'
+import type { Client } from './sessions.ts'
+import {
+  callTool,
+  clientLeft,
+  endSession,
+  getSession,
+  listSessions,
+  setSession,
+  upstreamTools,
+} from './sessions-verbs.ts'
 import {
   acceptUpstreamTool,
   addUpstream,
@@ -30,7 +52,9 @@ import {
   removeUpstream,
 } from './upstreams-verbs.ts'
 import { acknowledge } from './verbs/acknowledge.ts'
+import { answerQuestion, approve, deny } from './verbs/answer.ts'
 import { archiveResult } from './verbs/archive-result.ts'
+import { ask } from './verbs/ask.ts'
 import { cancel } from './verbs/cancel.ts'
 import { cancelMany } from './verbs/cancel-many.ts'
 import { claim } from './verbs/claim.ts'
@@ -50,6 +74,7 @@ import { release } from './verbs/release.ts'
 import { removeTaskType } from './verbs/remove-task-type.ts'
 import { renew } from './verbs/renew.ts'
 import { renewMany } from './verbs/renew-many.ts'
+import { reportCancel } from './verbs/report-cancel.ts'
 import { retry } from './verbs/retry.ts'
 import { start } from './verbs/start.ts'
 import { uploadResult } from './verbs/upload-result.ts'
@@ -87,6 +112,13 @@ export function openGate(options: GateOptions) {
     complete: verb(complete),
     completeMany: verb(completeMany),
     fail: verb(fail),
+    reportCancel: verb(reportCancel),
+    ask: verb(ask),
+    approve: verb(approve),
+    deny: verb(deny),
+    answerQuestion: verb(answerQuestion),
+    listApprovals: verb(listApprovals),
+    getApproval: verb(getApproval),
     cancel: verb(cancel),
     cancelMany: verb(cancelMany),
     retry: verb(retry),
@@ -118,6 +150,10 @@ export function openGate(options: GateOptions) {
     inboxStats: verb(inboxStats),
     promoteResult: verb(promoteResult),
     peekTask: verb(peekTask),
+    /** Those of the tasks that the caller may see. */
+    peekTasks: verb(peekTasks),
+    /** Whether other processes may change tasks too. */
+    isShared: options.store.shared,
     activeTasks: verb(activeTasks),
     registerTaskType: verb(registerTaskType),
     getTaskType: verb(getTaskType),
@@ -142,6 +178,29 @@ export function openGate(options: GateOptions) {
     addUpstream: verb(addUpstream),
     removeUpstream: verb(removeUpstream),
     acceptUpstreamTool: verb(acceptUpstreamTool),
+    listPolicies: verb(listPolicies),
+    getPolicy: verb(getPolicy),
+    putPolicy: verb(putPolicy),
+    removePolicy: verb(removePolicy),
+    testPolicy: verb(testPolicy),
+    listPatterns: verb(listPatterns),
+    putPattern: verb(putPattern),
+    removePattern: verb(removePattern),
+    /** The tools of upstreams that a tenant may call. The same list as long as they are the same. */
+    upstreamTools: (tenant: string) => upstreamTools(engine, tenant),
+    /** Calls back when these are others. Returns the way to stop listening. */
+    onUpstreamTools: (listener: () => void) => engine.upstreams?.onTools(listener) ?? (() => {}),
+    /** A call of an upstream's tool, as a task of the session of its client. */
+    callTool: (caller: Caller, call: unknown, client: Client) => callTool(engine, caller, call, client),
+    /** A client is gone: its sessions end as is configured. */
+    clientLeft: (tenant: string, instance: string, principal?: PrincipalKey) =>
+      clientLeft(engine, tenant, instance, principal),
+    listSessions: verb(listSessions),
+    getSession: verb(getSession),
+    setSession: verb(setSession),
+    endSession: verb(endSession),
+    /** Where the gateway gets its calls. */
+    toolCalls: engine.toolCalls,
     getConfig: verb(getConfig),
     health: () => health(engine),
     settings: engine.settings,

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { receiptId } from '../core/ids.ts'
 import { INBOX_STATES, INBOX_TYPES, type InboxItem, stateOf } from '../core/inbox.ts'
 import { type CanonicalJson, type Json, type JsonObject, parseCanonical } from '../core/json.ts'
+import type { Question } from '../core/question.ts'
 import type { Receipt } from '../core/receipt.ts'
 import { isOpen } from '../core/task.ts'
 import { isoTime } from '../core/time.ts'
@@ -88,9 +89,21 @@ function summaryOf({ receipt, record, ending }: Subject): string {
       return `${type}: a worker lost its lease`
     case 'task.escalated':
       return shortened(`${type}: escalated, ${textOf(body.escalation_reason) ?? 'for no given reason'}`)
+    case 'question.asked':
+      return questionSummary(
+        type,
+        body,
+        record?.questions.find(({ seq }) => seq === receipt.seq),
+      )
     default:
       return shortened(`${type}: ${textOf(body.recommended_action) ?? 'needs a look'}`)
   }
+}
+
+function questionSummary(type: string, { kind }: JsonObject, question: Question | undefined): string {
+  const what = kind === 'input' ? 'your input' : 'an approval'
+  if (question === undefined || question.state === 'open') return `${type}: waits for ${what}`
+  return `${type}: asked for ${what}, and was ${question.state}`
 }
 
 function resultSummary(

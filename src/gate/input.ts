@@ -50,6 +50,12 @@ export const workerId = text(255)
 /** What every call of a lease holder names. */
 export const leaseFields = { worker_id: workerId, task_id: taskId, lease_id: leaseId }
 
+/** The input without its members that are null, for schemas in which null is the same as absent. */
+export function withoutNulls(input: unknown): unknown {
+  if (!isObject(input)) return input
+  return Object.fromEntries(Object.entries(input).filter(([, value]) => value !== null))
+}
+
 /** The input in its typed form, or a fault that names the first field that does not fit. */
 export function parse<Schema extends z.ZodType>(schema: Schema, input: unknown): z.output<Schema> {
   const parsed = schema.safeParse(input)

@@ -65,8 +65,14 @@ function sizeOf(command: Command): number {
       return command.result.length + (command.artifacts?.length ?? 0)
     case 'fail':
       return command.error.length
+    case 'answer':
+      return command.answer.length
+    case 'ask':
+      return command.question.request.length
     case 'progress':
       return command.progress.length
+    case 'record':
+      return command.body.length
     default:
       return 0
   }

@@ -4,7 +4,7 @@ import type { LeaseClaim } from '../core/command.ts'
 import { Fault } from '../core/errors.ts'
 import { type CanonicalJson, canonical, type Json, parseCanonical } from '../core/json.ts'
 import { matches, staleLease } from '../core/lease.ts'
-import { isOpen, type Outcome } from '../core/task.ts'
+import { isHeld, type Outcome } from '../core/task.ts'
 import type { Engine } from './engine.ts'
 import { putResult } from './result-put.ts'
 import { inlineLimit, type StoredArtifact } from './results.ts'
@@ -54,7 +54,7 @@ export async function reportElsewhere<Answer>(
     if (task.status === 'succeeded') {
       return submit(asBefore(report, report.delivery_proof !== null, checksum, task.outcome))
     }
-    if (!isOpen(task) || task.status === 'queued' || !matches(task.lease, holder)) throw staleLease(task)
+    if (!isHeld(task) || !matches(task.lease, holder)) throw staleLease(task)
 
     const channel = await channelFor(engine, holder.tenant, spec.type, bytes.length)
     if (results === undefined || channel === null) {

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { PRINCIPAL_KINDS } from '../core/principal.ts'
+import { QUESTION_KINDS, QUESTION_STATES } from '../core/question.ts'
 import { RECEIPT_TYPES } from '../core/receipt.ts'
 import { STATUSES, TERMINAL_STATUSES } from '../core/transitions.ts'
 import { json, jsonObject } from './input.ts'
@@ -15,6 +16,28 @@ export const statusShape = z.enum(STATUSES)
 export const requirementsShape = z.object({
   capabilities: z.array(z.string()).readonly(),
   tags: z.array(z.string()).readonly(),
+})
+
+/** What a task waits for. */
+export const openQuestionShape = z.object({
+  n: z.int().meta({ description: '1, 2, 3, ... within the task' }),
+  kind: z.enum(QUESTION_KINDS),
+  request: json.meta({ description: 'approval: title, show, reason, rule_id; input: message, schema' }),
+  asked_by: principalShape,
+  asked_at: time,
+  expires_at: time.nullable().meta({ description: 'Null: it waits for as long as it takes' }),
+})
+
+/** What became of a question, as the worker that goes on is told. */
+export const answerShape = z.object({
+  n: z.int(),
+  kind: z.enum(QUESTION_KINDS),
+  asked_by: principalShape.meta({ description: 'The worker, or the gate itself if a rule asked' }),
+  request: json,
+  state: z.enum(QUESTION_STATES),
+  answer: json.meta({ description: 'approval: comment, diff; input: content' }),
+  decided_by: principalShape.nullable(),
+  decided_at: time.nullable(),
 })
 
 export const taskShape = z.object({
@@ -48,6 +71,10 @@ export const taskShape = z.object({
   expected_outcome_kind: z.string().nullable(),
   expected_artifact_mime: z.string().nullable(),
   asyncgate_instance: z.string(),
+  question: openQuestionShape
+    .nullable()
+    .meta({ description: 'What it waits for while it is pending_approval or input_required' }),
+  policy: json.meta({ description: 'What a rule said about it: action, rule_id, reason, redacted_fields' }),
   progress: jsonObject.optional().meta({ description: 'The latest progress, with updated_at' }),
   lease: z.object({ worker_id: id, expires_at: time }).optional(),
   dead_letter: z.boolean().optional().meta({ description: 'True when retries or expiries ran out' }),
@@ -65,6 +92,16 @@ export const taskShape = z.object({
     })
     .optional()
     .meta({ description: 'Present when the task has ended' }),
+  cancellation: z
+    .object({
+      requested_at: time,
+      requested_by: principalShape,
+      reason: z.string().nullable(),
+      acknowledged_at: time.nullable().meta({ description: 'When the worker had heard of it' }),
+      stopped_at: time.nullable().meta({ description: 'When the worker said that the work had stopped' }),
+    })
+    .optional()
+    .meta({ description: 'Present when the task was canceled while a worker held it' }),
 })
 
 export const receiptShape = z.object({
@@ -111,6 +148,11 @@ export const offerShape = z.object({
     caused_by_receipt_id: z.string().nullable(),
     dedupe_key: z.string().nullable(),
   }),
+  answers: z
+    .array(answerShape)
+    .readonly()
+    .optional()
+    .meta({ description: 'What was asked about this task before, in that order; present if anything was' }),
 })
 
 export const serverShape = z.object({
@@ -129,6 +171,8 @@ export const relationshipShape = z.object({
   sessions_count: z.int(),
 })
 
+export type OpenQuestionView = z.output<typeof openQuestionShape>
+export type AnswerView = z.output<typeof answerShape>
 export type TaskView = z.output<typeof taskShape>
 export type ReceiptView = z.output<typeof receiptShape>
 export type OfferView = z.output<typeof offerShape>

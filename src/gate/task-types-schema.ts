@@ -26,7 +26,8 @@ export interface Problem {
   readonly problem: string
 }
 
-export type CheckPayload = (payload: Json) => Problem | undefined
+/** `name` is what the value is called in the paths of problems. */
+export type CheckPayload = (payload: Json, name?: string) => Problem | undefined
 
 export type CompileSchema = (schema: JsonObject) => CheckPayload
 
@@ -51,15 +52,15 @@ export function schemaCompiler(): Promise<CompileSchema> {
 }
 
 /** Refuses what is no schema of JSON Schema 2020-12, or would need another document. */
-export async function checkSchema(schema: JsonObject): Promise<void> {
-  canonicalWithin(schema, 'payload_schema', MAX_SCHEMA_BYTES)
-  look(schema, 1)
+export async function checkSchema(schema: JsonObject, name = 'payload_schema'): Promise<void> {
+  canonicalWithin(schema, name, MAX_SCHEMA_BYTES)
+  look(schema, name, 1)
   const compileSchema = await schemaCompiler()
   try {
     compileSchema(schema)
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)
-    throw invalid('payload_schema', `is not a JSON Schema 2020-12: ${reason.slice(0, 500)}`)
+    throw invalid(name, `is not a JSON Schema 2020-12: ${reason.slice(0, 500)}`)
   }
 }
 
@@ -68,12 +69,12 @@ function compile(ajv: Ajv2020, schema: JsonObject): CheckPayload {
   // The compiled function is ours to keep; the compiler would keep it for ever.
   ajv.removeSchema(schema)
   const check = isCostly(schema) ? limited : directly
-  return (payload) => {
+  return (payload, name = 'payload') => {
     const fits = check(validate, payload)
-    if (fits === undefined) return { path: 'payload', problem: 'takes too long to check against its schema' }
+    if (fits === undefined) return { path: name, problem: 'takes too long to check against its schema' }
     if (fits) return undefined
     const error = telling(validate.errors ?? [])
-    return error === undefined ? { path: 'payload', problem: 'does not fit' } : problemOf(error, payload)
+    return error === undefined ? { path: name, problem: 'does not fit' } : problemOf(error, payload, name)
   }
 }
 
@@ -113,18 +114,18 @@ function within(timeout: number): boolean | undefined {
   }
 }
 
-function look(value: Json, depth: number): void {
+function look(value: Json, name: string, depth: number): void {
   if (typeof value !== 'object' || value === null) return
-  if (depth > MAX_SCHEMA_DEPTH) throw invalid('payload_schema', `is nested deeper than ${MAX_SCHEMA_DEPTH}`)
+  if (depth > MAX_SCHEMA_DEPTH) throw invalid(name, `is nested deeper than ${MAX_SCHEMA_DEPTH}`)
   for (const [key, member] of Object.entries(value)) {
     if ((key === '$ref' || key === '$dynamicRef') && typeof member === 'string' && !member.startsWith('#')) {
       const problem = `refers to ${member.slice(0, 200)}: only references that begin with # are followed`
-      throw invalid('payload_schema', problem)
+      throw invalid(name, problem)
     }
     if (key === '$async' && typeof member === 'boolean') {
-      throw invalid('payload_schema', 'has the keyword $async, which JSON Schema does not')
+      throw invalid(name, 'has the keyword $async, which JSON Schema does not')
     }
-    look(member, depth + 1)
+    look(member, name, depth + 1)
   }
 }
 
@@ -139,8 +140,12 @@ function telling(errors: readonly ErrorObject[]): ErrorObject | undefined {
   return last?.keyword === 'anyOf' || last?.keyword === 'oneOf' ? last : errors[0]
 }
 
-function problemOf({ instancePath, keyword, params, message }: ErrorObject, payload: Json): Problem {
-  const path = pathIn(payload, instancePath)
+function problemOf(
+  { instancePath, keyword, params, message }: ErrorObject,
+  payload: Json,
+  name: string,
+): Problem {
+  const path = pathIn(payload, instancePath, name)
   if (keyword === 'required') return { path: member(path, params.missingProperty), problem: 'is required' }
   const unknown = params.additionalProperty ?? params.unevaluatedProperty
   if (unknown !== undefined) return { path: member(path, unknown), problem: 'is not in the schema' }
@@ -150,8 +155,8 @@ function problemOf({ instancePath, keyword, params, message }: ErrorObject, payl
 }
 
 /** A JSON pointer as the paths of all other errors are written: payload.list[0].name */
-function pathIn(payload: Json, pointer: string): string {
-  let path = 'payload'
+function pathIn(payload: Json, pointer: string, name: string): string {
+  let path = name
   let value: unknown = payload
   for (const token of pointer.split('/').slice(1)) {
     const key = token.replaceAll('~1', '/').replaceAll('~0', '~')

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { invalid } from '../core/errors.ts'
-import { jsonObject, ONE_YEAR, parse, seconds, text } from './input.ts'
+import { jsonObject, ONE_YEAR, parse, seconds, text, withoutNulls } from './input.ts'
 import { checkSchema } from './task-types-schema.ts'
 import { MAX_WAIT_SECONDS } from './verbs/claim.ts'
 
@@ -94,11 +94,6 @@ export async function readTaskType(input: unknown): Promise<TaskTypeDraft> {
   return draft
 }
 
-function withoutNulls(input: unknown): unknown {
-  if (typeof input !== 'object' || input === null || Array.isArray(input)) return input
-  return Object.fromEntries(Object.entries(input).filter(([, value]) => value !== null))
-}
-
 export function toolName({ type, tool }: TaskTypeDraft): string {
   return tool?.name ?? type
 }
@@ -110,6 +105,9 @@ function checkTool(draft: TaskTypeDraft): void {
     throw invalid('tool.name', `is 1 to 64 letters, digits, _ and -${because}`)
   }
   if (OWN_TOOLS.test(name)) throw invalid('tool.name', 'must not begin with asyncgate')
+  if (name.includes('__')) {
+    throw invalid('tool.name', 'must not contain __, which stands between an upstream and its tool')
+  }
   if (draft.payload_schema !== null && draft.payload_schema.type !== 'object') {
     throw invalid('payload_schema.type', 'must be "object": the arguments of a tool are an object')
   }

@@ -5,6 +5,7 @@ import type { Engine } from './engine.ts'
 import { writing } from './entry-write.ts'
 import { parse } from './input.ts'
 import type { UpstreamRegistry } from './upstreams.ts'
+import { noteChange, settingsOf } from './upstreams-change.ts'
 import {
   acceptUpstreamToolInput,
   addUpstreamInput,
@@ -38,14 +39,34 @@ export async function addUpstream(engine: Engine, caller: Caller, input: unknown
   checkRole(caller, 'manage')
   const draft = parse(addUpstreamInput, input)
   const upstreams = await registryOf(engine, caller)
-  return writing(engine, () => upstreams.add(draft, principalKey(caller.principal)))
+  const before = upstreams.get(draft.name)
+  const added = await writing(engine, () => upstreams.add(draft, principalKey(caller.principal)))
+  await noteChange(engine, caller, {
+    name: draft.name,
+    change: 'set',
+    tool: null,
+    before: settingsOf(before),
+    after: settingsOf(added),
+  })
+  return added
 }
 
 export async function removeUpstream(engine: Engine, caller: Caller, input: unknown) {
   checkRole(caller, 'manage')
   const { name } = parse(upstreamInput, input)
   const upstreams = await registryOf(engine, caller)
-  return { name, removed: await writing(engine, () => upstreams.remove(name)) }
+  const before = upstreams.get(name)
+  const removed = await writing(engine, () => upstreams.remove(name))
+  if (removed) {
+    await noteChange(engine, caller, {
+      name,
+      change: 'removed',
+      tool: null,
+      before: settingsOf(before),
+      after: null,
+    })
+  }
+  return { name, removed }
 }
 
 export async function acceptUpstreamTool(
@@ -54,9 +75,14 @@ export async function acceptUpstreamTool(
   input: unknown,
 ): Promise<UpstreamToolView> {
   checkRole(caller, 'manage')
-  const { name, tool, hash } = parse(acceptUpstreamToolInput, input)
+  const { name, tool, hash: offered } = parse(acceptUpstreamToolInput, input)
   const upstreams = await registryOf(engine, caller)
-  return writing(engine, () => upstreams.accept(name, tool, hash, principalKey(caller.principal)))
+  const before = upstreams.get(name)?.catalogue.find((each) => each.tool === tool)?.accepted_hash ?? null
+  const accepted = await writing(engine, () =>
+    upstreams.accept(name, tool, offered, principalKey(caller.principal)),
+  )
+  await noteChange(engine, caller, { name, change: 'accepted', tool, before, after: offered })
+  return accepted
 }
 
 async function registryOf(engine: Engine, caller: Caller): Promise<UpstreamRegistry> {

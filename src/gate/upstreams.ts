@@ -38,6 +38,8 @@ export interface UpstreamRegistry {
   tools(): readonly UpstreamTool[]
   /** By the name that clients use. */
   find(name: string): UpstreamTool | undefined
+  /** A tool by the name that its upstream uses. Throws a Fault that says why it cannot be called. */
+  offered(upstream: string, tool: string): UpstreamTool
   /** Calls back when `tools()` is another list. Returns the way to stop listening. */
   onTools(listener: () => void): () => void
 }

@@ -9,18 +9,22 @@ import type { Task } from '../core/task.ts'
 import { isoTime } from '../core/time.ts'
 import type { TaskRecord } from '../store/reads.ts'
 import type { TenantRef } from '../store/store.ts'
+import { openQuestionView, payloadOf } from './question-view.ts'
 import type { ReceiptView, TaskView } from './shapes.ts'
 import type { CreateInput } from './verbs/create.ts'
 
 /** The public shape of a task. The lease id is never in it: it is the worker's secret. */
-export function taskView({ task, spec, progress }: TaskRecord): TaskView {
+export function taskView(
+  { task, spec, progress, questions }: TaskRecord,
+  cancellation?: TaskView['cancellation'],
+): TaskView {
   const input = inputOf(spec.input)
   return {
     task_id: task.task_id,
     type: spec.type,
     status: task.status,
     summary: input.summary ?? null,
-    payload: input.payload ?? {},
+    payload: payloadOf(input, questions),
     payload_pointer: input.payload_pointer ?? `inline://task/${task.task_id}`,
     body: input.body ?? null,
     inputs: input.inputs ?? {},
@@ -37,7 +41,7 @@ export function taskView({ task, spec, progress }: TaskRecord): TaskView {
     next_eligible_at: task.status === 'queued' ? isoOrNull(task.next_eligible_at) : null,
     created_at: isoTime(spec.created_at),
     updated_at: isoTime(task.updated_at),
-    started_at: task.status === 'queued' ? null : isoOrNull(task.started_at),
+    started_at: 'started_at' in task ? isoOrNull(task.started_at) : null,
     timeout_at: isoOrNull(deadline(task)),
     parent_task_id: input.parent_task_id ?? null,
     caused_by_receipt_id: input.caused_by_receipt_id ?? null,
@@ -46,14 +50,19 @@ export function taskView({ task, spec, progress }: TaskRecord): TaskView {
     expected_outcome_kind: input.expected_outcome_kind ?? null,
     expected_artifact_mime: input.expected_artifact_mime ?? null,
     asyncgate_instance: spec.instance,
+    question: openQuestionView(task, questions),
+    policy: spec.policy === null ? null : parseCanonical(spec.policy),
     ...(progress !== null && { progress: progressView(progress) }),
     ...endingView(task),
+    ...(cancellation !== undefined && { cancellation }),
   }
 }
 
 function endingView(task: Task): Pick<TaskView, 'lease' | 'dead_letter' | 'result'> {
   switch (task.status) {
     case 'queued':
+    case 'pending_approval':
+    case 'input_required':
       return {}
     case 'leased':
     case 'running':

@@ -1,4 +1,4 @@
-import { isTerminal } from '../core/transitions.ts'
+import { isParked, isTerminal, type Status } from '../core/transitions.ts'
 import type { Hint } from '../store/store.ts'
 import type { Batch } from './batch.ts'
 import type { Engine } from './engine.ts'
@@ -12,7 +12,7 @@ const LOOK_EVERY_MS = 1000
 /** Delays that end further ahead are left to the regular look. */
 const MAX_TIMER_MS = 60_000
 
-/** Wakes waiting claims when there is work for them, and waits for a task when it ends. */
+/** Wakes waiting claims when there is work for them, and waits for a task when it ends or itself has to wait. */
 export class Wakeups {
   readonly claims = new Waiters()
   stopped = false
@@ -30,15 +30,15 @@ export class Wakeups {
     this.#look ??= setInterval(() => this.#lookNow(), LOOK_EVERY_MS)
   }
 
-  /** Calls back when the task has ended. Returns the way to stop watching. */
-  watch(tenant: number, taskId: string, onEnd: () => void): () => void {
+  /** Calls back when the task has ended, or waits for an answer. Returns the way to stop watching. */
+  watch(tenant: number, taskId: string, onRest: () => void): () => void {
     this.keepLooking()
-    return this.#watchers.add(tenant, taskId, onEnd)
+    return this.#watchers.add(tenant, taskId, onRest)
   }
 
   committed(batch: Batch, events: readonly TaskEvent[]): void {
     for (const event of events) {
-      if (isTerminal(event.status)) this.#watchers.ended(event.tenant, event.task_id)
+      if (isAtRest(event.status)) this.#watchers.rests(event.tenant, event.task_id)
       if (event.wake_at !== null) this.#lookAt(event.tenant, event.wake_at - event.at)
     }
     if (this.claims.isEmpty) return
@@ -51,7 +51,7 @@ export class Wakeups {
   /** Another process committed. How many tasks are left is unknown, so one of each kind of waiter looks. */
   heard(hint: Hint): void {
     if (hint.lanes.length > 0) this.claims.look(hint.tenant)
-    for (const taskId of hint.tasks) this.#watchers.ended(hint.tenant, taskId)
+    for (const taskId of hint.tasks) this.#watchers.rests(hint.tenant, taskId)
   }
 
   stop(): void {
@@ -83,15 +83,20 @@ export class Wakeups {
     if (this.#engine.store.shared) void this.#checkWatched()
   }
 
-  /** In a shared database a task may have ended in another process, and its hint been lost. */
+  /** In a shared database a task may have come to rest in another process, and its hint been lost. */
   async #checkWatched(): Promise<void> {
     for (const { tenant, taskIds } of this.#watchers.watched()) {
       try {
         const rows = await this.#engine.store.reads.statuses(tenant, taskIds)
-        for (const row of rows) if (isTerminal(row.status)) this.#watchers.ended(tenant, row.task_id)
+        for (const row of rows) if (isAtRest(row.status)) this.#watchers.rests(tenant, row.task_id)
       } catch (error) {
         this.#engine.report(error)
       }
     }
   }
+}
+
+/** Nothing more happens to it for now: it has ended, or waits for somebody's answer. */
+export function isAtRest(status: Status): boolean {
+  return isTerminal(status) || isParked(status)
 }

@@ -1,6 +1,6 @@
 type Callback = () => void
 
-/** Who waits for the end of which task. */
+/** Who waits for which task to come to rest. */
 export class Watchers {
   #tenants = new Map<number, Map<string, Set<Callback>>>()
 
@@ -9,20 +9,20 @@ export class Watchers {
   }
 
   /** Returns the way to stop watching. */
-  add(tenant: number, taskId: string, onEnd: Callback): () => void {
+  add(tenant: number, taskId: string, onRest: Callback): () => void {
     const tasks = this.#tenants.get(tenant) ?? new Map<string, Set<Callback>>()
     this.#tenants.set(tenant, tasks)
     const callbacks = tasks.get(taskId) ?? new Set<Callback>()
     tasks.set(taskId, callbacks)
-    callbacks.add(onEnd)
+    callbacks.add(onRest)
     return () => {
-      callbacks.delete(onEnd)
+      callbacks.delete(onRest)
       if (callbacks.size === 0) tasks.delete(taskId)
       if (tasks.size === 0) this.#tenants.delete(tenant)
     }
   }
 
-  ended(tenant: number, taskId: string): void {
+  rests(tenant: number, taskId: string): void {
     for (const callback of [...(this.#tenants.get(tenant)?.get(taskId) ?? [])]) callback()
   }
 
@@ -33,6 +33,6 @@ export class Watchers {
 
   /** Everybody stops waiting. */
   release(): void {
-    for (const { tenant, taskIds } of this.watched()) for (const id of taskIds) this.ended(tenant, id)
+    for (const { tenant, taskIds } of this.watched()) for (const id of taskIds) this.rests(tenant, id)
   }
 }

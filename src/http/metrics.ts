@@ -74,7 +74,10 @@ export class Metrics {
     for (const gauge of [leases, age, claims]) gauge.remove()
     const stats = await this.#gate.stats().catch(() => undefined)
     if (stats !== undefined) {
-      depth.set({ status: 'queued' }, stats.open_tasks - stats.active_leases)
+      const { open_tasks, active_leases, pending_approval, input_required } = stats
+      depth.set({ status: 'queued' }, open_tasks - active_leases - pending_approval - input_required)
+      depth.set({ status: 'pending_approval' }, pending_approval)
+      depth.set({ status: 'input_required' }, input_required)
       depth.set({ status: 'leased' }, stats.active_leases)
       leases.set(stats.active_leases)
       age.set(stats.oldest_ready_at === null ? 0 : Math.max(0, Date.now() - stats.oldest_ready_at) / 1000)

@@ -1,6 +1,6 @@
 import type { OutgoingHttpHeaders } from 'node:http'
-import { z } from 'zod'
 import type { Operation } from '../operations/operation.ts'
+import { mayTakeTime } from '../operations/waits.ts'
 import { admit, type Context, identify, note, readFields } from './context.ts'
 import type { Exchange } from './exchange.ts'
 import { collectFields, fieldTypes } from './fields.ts'
@@ -20,7 +20,7 @@ export function restRoute(context: Context, operation: Operation): Route {
   const { gate, held, metrics } = context
   const { method, path } = operation.rest
   const types = fieldTypes(operation)
-  const unasked = waitOf(operation)
+  const takesTime = mayTakeTime(operation)
   const deprecated = DEPRECATED[operation.name]
 
   const handle = async (exchange: Exchange, params: Params): Promise<void> => {
@@ -32,19 +32,13 @@ export function restRoute(context: Context, operation: Operation): Route {
     const body = method === 'POST' ? await readFields(context, exchange) : {}
     const fields = collectFields(types, params, exchange.query, body)
     const { caller, input } = identify(exchange, credential, operation, fields)
-    const waits = unasked !== undefined && (input.wait_seconds ?? unasked) !== 0
-    const signal = waits || exchange.response.destroyed ? held.signal(exchange.response) : undefined
+    const isHeld = takesTime(input) || exchange.response.destroyed
+    const signal = isHeld ? held.signal(exchange.response) : undefined
     const answer = await operation.run(gate, caller, input, signal)
     note(exchange, onlyTask(answer) ?? answer)
     exchange.json(200, answer)
   }
   return { method, path, handle }
-}
-
-/** How long an operation waits for something to happen if the request does not say; undefined if it never does. */
-function waitOf({ input }: Operation): number | undefined {
-  const field = input.shape.wait_seconds
-  return field && z.number().catch(0).parse(z.parse(field, undefined))
 }
 
 /** The task that was handed out, if it is one. */

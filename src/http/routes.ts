@@ -19,6 +19,7 @@ import { workerPort } from './worker-port.ts'
 interface Surroundings {
   isStopping(): boolean
   mcp?: (request: IncomingMessage, response: ServerResponse) => Promise<void>
+  console?: (request: IncomingMessage, response: ServerResponse) => Promise<void>
   inboundMail?: InboundMail
 }
 
@@ -38,6 +39,7 @@ export function allRoutes(context: Context, streams: EventStreams, around: Surro
     inboundEmailRoute(context, around.inboundMail),
     ...documentRoutes(context),
     ...mcpRoutes(around),
+    ...consoleRoutes(around),
   ]
 }
 
@@ -98,4 +100,18 @@ function mcpRoutes({ mcp }: Surroundings): Route[] {
       },
     },
   ]
+}
+
+/** The pages for people find their own way below /console. */
+function consoleRoutes({ console }: Surroundings): Route[] {
+  if (console === undefined) return []
+  const paths = ['', '/', '/{page}', '/{page}/{item}', '/{page}/{item}/{action}']
+  return paths.map((path) => ({
+    method: 'ANY',
+    path: `/console${path}`,
+    handle({ request, response, id }) {
+      response.setHeader('X-Request-Id', id)
+      return console(request, response)
+    },
+  }))
 }

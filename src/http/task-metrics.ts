@@ -1,5 +1,5 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
-import type { Status } from '../core/transitions.ts'
+import { isParked, type Status } from '../core/transitions.ts'
 import type { TaskEvent } from '../gate/events.ts'
 import type { Gate } from '../gate/gate.ts'
 
@@ -32,7 +32,7 @@ export function watchTasks(gate: Gate, registry: Registry): (() => void)[] {
   const count = (event: TaskEvent) => {
     const { status, at, created_at, started_at } = event
     if (event.worker_id !== null) workers.saw(event.worker_id)
-    if (status === 'queued' && event.fence === 0) created.inc({ type: typeLabel(event.type) })
+    if (isNew(event)) created.inc({ type: typeLabel(event.type) })
     if (status === 'leased' && event.fence === 1 && created_at !== undefined) {
       claimed.observe((at - created_at) / 1000)
     }
@@ -42,6 +42,11 @@ export function watchTasks(gate: Gate, registry: Registry): (() => void)[] {
     if (started_at !== null) ran.observe((at - started_at) / 1000)
   }
   return [gate.onTask(count)]
+}
+
+/** One that was delayed or had to wait for an approval is told of again, before its first lease. */
+function isNew({ fence, at, created_at, status }: TaskEvent): boolean {
+  return fence === 0 && created_at === at && (status === 'queued' || isParked(status))
 }
 
 /** The value itself while there are few, then `other`. */

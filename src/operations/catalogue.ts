@@ -2,9 +2,12 @@ import { emailOperations } from './email.ts'
 import { inboxOperations } from './inbox.ts'
 import { leaseOperations } from './leases.ts'
 import type { Operation } from './operation.ts'
+import { policyOperations } from './policies.ts'
+import { questionOperations } from './questions.ts'
 import { receiptOperations, serverOperations } from './receipts.ts'
 import { resultOperations } from './results.ts'
 import { scheduleOperations } from './schedules.ts'
+import { sessionOperations } from './sessions.ts'
 import { taskTypeOperations } from './task-types.ts'
 import { taskOperations } from './tasks.ts'
 import { upstreamOperations } from './upstreams.ts'
@@ -14,6 +17,7 @@ import { workerOperations } from './workers.ts'
 export const OPERATIONS: readonly Operation[] = [
   ...taskOperations,
   ...leaseOperations,
+  ...questionOperations,
   ...resultOperations,
   ...receiptOperations,
   ...inboxOperations,
@@ -22,6 +26,8 @@ export const OPERATIONS: readonly Operation[] = [
   ...workerOperations,
   ...emailOperations,
   ...upstreamOperations,
+  ...policyOperations,
+  ...sessionOperations,
   ...serverOperations,
 ]
 

@@ -8,6 +8,7 @@ import { progressInput } from '../gate/verbs/progress.ts'
 import { releaseInput } from '../gate/verbs/release.ts'
 import { renewInput } from '../gate/verbs/renew.ts'
 import { renewManyInput } from '../gate/verbs/renew-many.ts'
+import { reportCancelInput } from '../gate/verbs/report-cancel.ts'
 import { startInput } from '../gate/verbs/start.ts'
 import { type Operation, WRITES, WRITES_ONCE } from './operation.ts'
 import { itemError } from './tasks.ts'
@@ -147,5 +148,18 @@ export const leaseOperations: readonly Operation[] = [
     rest: { method: 'POST', path: '/v1/leases/release' },
     effect: WRITES_ONCE,
     run: (gate, caller, input) => gate.release(caller, input),
+  },
+  {
+    name: 'report_cancel',
+    title: 'Say how far a cancel has come',
+    description:
+      'For workers: when a task that you hold is canceled, says that you have heard of it (acknowledged) and that your work has stopped (stopped). ' +
+      'Optional: the owner sees both in get_task. Use the lease under which you held the task; sending it again is safe.',
+    input: reportCancelInput,
+    output: z.object({ ok, acknowledged_at: time.nullable(), stopped_at: time.nullable() }),
+    actor: 'worker',
+    rest: { method: 'POST', path: '/v1/tasks/{task_id}/cancellation' },
+    effect: WRITES_ONCE,
+    run: (gate, caller, input) => gate.reportCancel(caller, input),
   },
 ]

@@ -18,6 +18,8 @@ export interface Operation {
   readonly actor: 'agent' | 'worker' | 'anyone'
   readonly rest: { readonly method: 'GET' | 'POST'; readonly path: `/v1/${string}` }
   readonly effect: Effect
+  /** Whether it may take as long as a wait: it stops between two steps when its caller leaves. */
+  readonly isLong?: true
   run(gate: Gate, caller: Caller, input: unknown, signal?: AbortSignal): Promise<object>
 }
 

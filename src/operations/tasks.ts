@@ -86,7 +86,8 @@ export const taskOperations: readonly Operation[] = [
     name: 'wait_for_task',
     title: 'Wait for a task to end',
     description:
-      'Waits up to wait_seconds (at most 50) for the task to end, and answers with the task. If done is false it is still under way: call again after next_check_after_seconds, or do something else meanwhile.',
+      'Waits up to wait_seconds (at most 50) for the task to end, and answers with the task. If done is false it is still under way: call again after next_check_after_seconds, or do something else meanwhile. ' +
+      'It answers early when the task is pending_approval or input_required: question says what it waits for. Tell your people, or give the input with answer_question.',
     input: waitForTaskInput,
     output: taskShape.extend({ done: z.boolean(), next_check_after_seconds: z.number() }),
     actor: 'anyone',
@@ -122,13 +123,23 @@ export const taskOperations: readonly Operation[] = [
     name: 'cancel_tasks',
     title: 'Cancel many tasks',
     description:
-      'Stops all your open tasks that fit a filter (session_id, type, status, created_by, labels), or those named in task_ids. While more is true, call again.',
+      'Stops all your open tasks that fit a filter (session_id, type, status, created_by, labels; or all: true), or those named in task_ids. ' +
+      'Only tasks that were created before the call are meant. While more is true, call again with cursor: next_cursor.',
     input: cancelManyInput,
-    output: z.object({ count: z.int(), more: z.boolean() }),
+    output: z.object({
+      count: z.int().meta({ description: 'Tasks that this call ended' }),
+      matched: z.int().meta({ description: 'Open tasks that fitted, or tasks that were named' }),
+      skipped: z
+        .int()
+        .meta({ description: 'Those of them that had ended just before, or are not yours or not there' }),
+      more: z.boolean(),
+      next_cursor: z.string().nullable(),
+    }),
     actor: 'agent',
     rest: { method: 'POST', path: '/v1/tasks/cancel' },
     effect: ENDS,
-    run: (gate, caller, input) => gate.cancelMany(caller, input),
+    isLong: true,
+    run: (gate, caller, input, signal) => gate.cancelMany(caller, input, signal),
   },
   {
     name: 'retry_task',

@@ -1,5 +1,5 @@
 import type { Caller } from '../core/principal.ts'
-import { isTerminal, type Status } from '../core/transitions.ts'
+import { isParked, isTerminal, type Status } from '../core/transitions.ts'
 import type { TaskEvent } from '../gate/events.ts'
 import type { Gate } from '../gate/gate.ts'
 
@@ -45,7 +45,7 @@ export class OpenTasks {
   /** Whether one of these types is being worked at, or could be by a worker with these capabilities. */
   async isBusy(types: ReadonlySet<string>, capabilities: readonly string[], now: number): Promise<boolean> {
     for (const [id, { type, status, eligible_at }] of this.#open) {
-      if (!types.has(type)) continue
+      if (!types.has(type) || isParked(status)) continue
       if (status !== 'queued') return true
       const isReady = eligible_at === null || eligible_at <= now
       if (isReady && (await this.#needsOf(id)).every((need) => capabilities.includes(need))) return true
@@ -53,7 +53,7 @@ export class OpenTasks {
     return false
   }
 
-  /** When the next delay, lease or timeout ends; undefined if none will. */
+  /** When the next delay, lease, timeout or question ends; undefined if none will. */
   async nextTime(after: number): Promise<number | undefined> {
     const times: number[] = []
     for (const [task_id, { status, eligible_at }] of this.#open) {
@@ -61,8 +61,9 @@ export class OpenTasks {
         if (eligible_at !== null) times.push(eligible_at)
         continue
       }
-      const { lease } = await this.#gate.getTask(this.#caller, { task_id })
-      if (lease !== undefined) times.push(Date.parse(lease.expires_at))
+      const { lease, question } = await this.#gate.getTask(this.#caller, { task_id })
+      const ends = lease?.expires_at ?? question?.expires_at ?? null
+      if (ends !== null) times.push(Date.parse(ends))
     }
     const next = Math.min(...times.filter((time) => time > after))
     return Number.isFinite(next) ? next : undefined

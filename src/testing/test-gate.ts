@@ -1,6 +1,6 @@
 import type { OpenServer } from '../cli/open-server.ts'
 import type { Caller } from '../core/principal.ts'
-import { isTerminal } from '../core/transitions.ts'
+import { isParked, isTerminal } from '../core/transitions.ts'
 import type { Gate } from '../gate/gate.ts'
 import { Client, type Status, type SubmitOptions, type Task } from '../sdk/client.ts'
 import { type Duration, milliseconds } from '../sdk/worker/duration.ts'
@@ -14,6 +14,19 @@ export const OPERATOR: Caller = {
   tenant: 'default',
   principal: { kind: 'service', id: 'operator' },
   role: 'admin',
+}
+
+/** Somebody else than whoever asks for the work. */
+const APPROVER: Caller = {
+  tenant: 'default',
+  principal: { kind: 'human', id: 'approver' },
+  role: 'admin',
+}
+
+export interface ApproveOptions {
+  readonly comment?: string
+  /** The payload to be used instead of the one that was asked. */
+  readonly payload?: unknown
 }
 
 export interface Parts {
@@ -83,6 +96,11 @@ export class TestGate implements AsyncDisposable {
       await this.drain()
       const { done, ...seen } = await this.client.waitForTask({ task_id: id, wait_seconds: 0 })
       if (done) return this.client.result(await this.client.wait<Result>(id))
+      if (isParked(seen.status)) {
+        throw new Error(
+          `The task is ${seen.status}. Hand it over with submit() and drain(), then use approve(), deny() or answer().`,
+        )
+      }
       if (seen.next_eligible_at === null) {
         throw new Error(
           `The task is ${seen.status} and nothing can run it. Name in testGate({ capabilities }) what it requires.`,
@@ -90,6 +108,21 @@ export class TestGate implements AsyncDisposable {
       }
       await this.#advanceTo(Date.parse(seen.next_eligible_at))
     }
+  }
+
+  /** Says yes to what a task waits for, as a person would; then `drain` goes on with it. */
+  async approve(taskId: string, options: ApproveOptions = {}): Promise<void> {
+    await this.gate.approve(APPROVER, { task_id: taskId, ...options })
+  }
+
+  /** Says no: the task is canceled. */
+  async deny(taskId: string, reason = 'denied by the test'): Promise<void> {
+    await this.gate.deny(APPROVER, { task_id: taskId, reason })
+  }
+
+  /** Gives a task the input that it waits for. */
+  async answer(taskId: string, content: unknown): Promise<void> {
+    await this.gate.answerQuestion(OPERATOR, { task_id: taskId, content })
   }
 
   /** Runs the registered tasks until none of them is ready or running. What waits for its time stays. */

@@ -1,9 +1,9 @@
 import { once } from 'node:events'
 import { rmSync } from 'node:fs'
-import { createServer } from 'node:http'
+import { createServer, type IncomingMessage } from 'node:http'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { z } from 'zod'
-import { cli, type Ended, folder, type Server, startCli, startServer } from './support.ts'
+import { type Child, cli, type Ended, folder, type Server, startCli, startServer } from './support.ts'
 
 const KEY = 'a-key-of-the-tests'
 const NO_SUCH = '0197d7a4-31c0-7c4e-9f6b-0d5a3f1e2b4c'
@@ -134,6 +134,17 @@ describe('tasks', () => {
     expect((await ask('workers', '--state', 'busy')).stdout).toBe('There is no such worker.\n')
   })
 
+  it('that were canceled in the hands of a worker show how far that has come', async () => {
+    const task_id = await create('interrupted')
+    const held = await lease('interrupted')
+    await ask('tasks', 'cancel', task_id, '--reason', 'no need')
+    expect((await ask('tasks', 'show', task_id)).stdout).toMatch(
+      /^canceled +\S+Z by \w+:\S+: no need\nacknowledged +not yet.*\nstopped +not yet/m,
+    )
+    await post(`/v1/tasks/${task_id}/cancellation`, { ...held, stage: 'stopped' })
+    expect((await ask('tasks', 'show', task_id)).stdout).toMatch(/^acknowledged +\S+Z\nstopped +\S+Z$/m)
+  })
+
   it('are canceled once, and asked for again', async () => {
     const task_id = await create('canceled')
     expect(await ask('tasks', 'cancel', task_id, '--reason', 'no need')).toMatchObject({
@@ -148,6 +159,59 @@ describe('tasks', () => {
     expect(await ask('tasks', 'cancel', again.task_id)).toMatchObject({
       code: 1,
       stdout: 'The task had ended before: it is succeeded.\n',
+    })
+  })
+})
+
+describe('many tasks', () => {
+  it('are canceled by session, agent, type or label, and counted', async () => {
+    const many = { tasks: Array.from({ length: 1000 }, () => ({ type: 'flood', session_id: 'wild' })) }
+    for (let i = 0; i < 2; i++) await post('/v1/tasks/batch', { ...many, agent_id: 'runaway' })
+    await create('flood', '--session', 'wild', '--as', 'agent:calm', '--label', 'keep=not')
+    await create('flood-b', '--as', 'agent:calm')
+    await create('flood-b', '--as', 'agent:calm')
+    expect(await ask('tasks', 'cancel', '--session', 'wild', '--agent', 'runaway')).toMatchObject({
+      code: 0,
+      stdout: '2,000 tasks are canceled.\n',
+      stderr: '',
+    })
+    expect((await ask('tasks', 'cancel', '--label', 'keep=not')).stdout).toBe('1 task is canceled.\n')
+    const counts = { count: 2, matched: 2, skipped: 0 }
+    expect(await askJson('tasks', 'cancel', '--type', 'flood-b', '--status', 'queued')).toEqual(counts)
+    expect(await askJson('tasks', 'cancel', '--all', '--as', 'agent:calm')).toMatchObject({ count: 0 })
+  })
+
+  it('are never canceled by mistake', async () => {
+    expectRefusal(await ask('tasks', 'cancel'), 2, 'Name a task, or say which')
+    expectRefusal(await ask('tasks', 'cancel', NO_SUCH, '--all'), 2, 'not both')
+    expectRefusal(await ask('tasks', 'cancel', '--all', '--type', 'x'), 2, 'stands beside a filter')
+  })
+
+  it('are canceled until Ctrl-C, which says how many there are', async () => {
+    const second = new Promise<IncomingMessage>((resolve) => {
+      let requests = 0
+      const slow = createServer((request, response) => {
+        request.resume()
+        requests++
+        if (requests === 2) return resolve(request)
+        response.setHeader('content-type', 'application/json')
+        response.end(JSON.stringify({ count: 1000, skipped: 0, more: true, next_cursor: 'on' }))
+      }).listen(0, '127.0.0.1')
+      onTestFinished(() => void slow.close())
+      slow.once('listening', () => {
+        const address = slow.address()
+        const url = `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`
+        canceling = startCli(['tasks', 'cancel', '--all', '--url', url], home)
+      })
+    })
+    let canceling: Child | undefined
+    const request = await second
+    const left = once(request.socket, 'close')
+    canceling?.process.kill('SIGINT')
+    await left
+    expect(await canceling?.ended).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('Stopped. At least 1,000 tasks are canceled'),
     })
   })
 })

@@ -24,6 +24,17 @@ describe('asyncgate dev', () => {
     expect(shown).not.toContain('\u001b')
   })
 
+  it('has the console, with the files that its pages load', async () => {
+    expect(server.output()).toContain(`console ${server.url}/console`)
+    // Whoever comes without a cookie gets one, and is sent to the approvals.
+    const page = await fetch(`${server.url}/console`)
+    const text = await page.text()
+    expect(text).toContain('Nothing waits for you.')
+    const files = Array.from(text.matchAll(/"(\/console\/[\w.-]+\.(?:css|js))"/g), ([, path]) => path)
+    expect(files).toHaveLength(2)
+    for (const path of files) expect((await fetch(`${server.url}${path}`)).status).toBe(200)
+  })
+
   it('has an echo worker with --demo', async () => {
     const { code, stdout } = await cli(
       ['tasks', 'create', 'echo', '--payload', '{"hello":"world"}', '--wait', '--json'],

@@ -158,14 +158,16 @@ describe('asyncgate config', () => {
 })
 
 describe('asyncgate demo', () => {
-  it('tells both scenes to their end', async () => {
+  it('tells all scenes to their end', async () => {
     const { code, database, scenes } = await json('demo', '--db', join(testFolder(), 'demo.db'))
     expect(code).toBe(0)
     expect(database).toContain('demo.db')
     expect(scenes).toMatchObject([
       { scene: 'golden path', status: 'succeeded', owed: 0 },
       { scene: 'crash recovery', status: 'succeeded', owed: 0 },
+      { scene: 'approval', status: 'succeeded', owed: 0 },
     ])
     expect(scenes[1].receipts).toContain('lease.expired')
+    expect(scenes[2].receipts).toEqual(expect.arrayContaining(['question.asked', 'question.answered']))
   })
 })

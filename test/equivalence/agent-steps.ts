@@ -119,6 +119,20 @@ export const agentSteps: readonly Step[] = [
 
   ok('cancel_tasks', { ...ALICE, session_id: 's2', reason: 'over' }, { count: 1, more: false }),
   ok('cancel_tasks', { ...ALICE, task_ids: ['$retried.task_id', '$bobs.task_id', NOWHERE] }, { count: 1 }),
+  ok('create_tasks', { ...BOB, tasks: Array(3).fill({ type: 'flood', labels: { kind: 'flood' } }) }),
+  ok(
+    'cancel_tasks',
+    { ...BOB, labels: { kind: 'flood' }, limit: 2 },
+    { count: 2, matched: 2, skipped: 0, more: true },
+    'flood',
+  ),
+  ok(
+    'cancel_tasks',
+    { ...BOB, labels: { kind: 'flood' }, cursor: '$flood.next_cursor' },
+    { count: 1, more: false, next_cursor: null },
+  ),
+  no('cancel_tasks', { ...BOB, type: 'flood', cursor: '$flood.next_cursor' }, 'VALIDATION_ERROR'),
+  no('cancel_tasks', { ...BOB, type: 'flood', all: true }, 'VALIDATION_ERROR'),
   no('cancel_tasks', ALICE, 'VALIDATION_ERROR'),
   no('cancel_tasks', { ...ALICE, type: 'a', task_ids: [NOWHERE] }, 'VALIDATION_ERROR'),
   no('cancel_tasks', { ...ALICE, created_by: 'ghost:x' }, 'VALIDATION_ERROR'),

@@ -2,10 +2,13 @@ import { agentSteps } from './agent-steps.ts'
 import { emailSteps } from './email-steps.ts'
 import { inboxSteps } from './inbox-steps.ts'
 import { limitSteps } from './limit-steps.ts'
+import { policySteps } from './policy-steps.ts'
+import { questionSteps } from './question-steps.ts'
 import { receiptSteps } from './receipt-steps.ts'
 import { registrySteps } from './registry-steps.ts'
 import { resultSteps } from './result-steps.ts'
 import { scheduleSteps } from './schedule-steps.ts'
+import { sessionSteps } from './session-steps.ts'
 import type { Step } from './step.ts'
 import { upstreamSteps } from './upstream-steps.ts'
 import { workerSteps } from './worker-steps.ts'
@@ -22,6 +25,7 @@ export const SETTINGS = {
 export const SCENARIO: readonly Step[] = [
   ...agentSteps,
   ...workerSteps,
+  ...questionSteps,
   ...resultSteps,
   ...scheduleSteps,
   ...receiptSteps,
@@ -29,6 +33,8 @@ export const SCENARIO: readonly Step[] = [
   ...registrySteps,
   ...emailSteps,
   ...upstreamSteps,
+  ...sessionSteps,
+  ...policySteps,
   ...limitSteps,
 ]
 

@@ -8,6 +8,7 @@ const FIRST = { ...W1, task_id: '$pair.tasks.0.task_id', lease_id: '$pair.tasks.
 const SECOND = { ...W1, task_id: '$pair.tasks.1.task_id', lease_id: '$pair.tasks.1.lease_id' }
 const BRIEF = { ...W1, task_id: '$brief.tasks.0.task_id', lease_id: '$brief.tasks.0.lease_id' }
 const LOST = { ...W1, task_id: '$lost.tasks.0.task_id', lease_id: '$lost.tasks.0.lease_id' }
+const CALLED_OFF = { ...W1, task_id: '$off.tasks.0.task_id', lease_id: '$off.tasks.0.lease_id' }
 const RESULT = { rows: [1, 2.5, 'three'] }
 
 /** Workers take work, keep it, end it in every way, and lose it. */
@@ -94,6 +95,25 @@ export const workerSteps: readonly Step[] = [
   ok('release_lease', BRIEF, { ok: true, status: 'queued' }),
   no('release_lease', BRIEF, 'LEASE_INVALID_OR_EXPIRED'),
   no('release_lease', { ...BRIEF, task_id: 'none' }, 'TASK_NOT_FOUND'),
+
+  ok('create_task', { ...ALICE, type: 'off' }),
+  ok('lease_next', { ...W1, accept_types: ['off'] }, { tasks: [{}] }, 'off'),
+  no('report_cancel', { ...CALLED_OFF, stage: 'stopped' }, 'INVALID_STATE_TRANSITION'),
+  ok('cancel_task', { ...ALICE, task_id: '$off.tasks.0.task_id', reason: 'called off' }, { ok: true }),
+  ok('report_cancel', { ...CALLED_OFF, stage: 'acknowledged' }, { ok: true, stopped_at: null }, 'heard'),
+  { seconds: 1 },
+  ok(
+    'report_cancel',
+    { ...CALLED_OFF, stage: 'stopped' },
+    { ok: true, acknowledged_at: '$heard.acknowledged_at' },
+  ),
+  no('report_cancel', { ...CALLED_OFF, worker_id: 'w2', stage: 'stopped' }, 'LEASE_INVALID_OR_EXPIRED'),
+  no('report_cancel', { ...CALLED_OFF, stage: 'maybe' }, 'VALIDATION_ERROR'),
+  ok(
+    'get_task',
+    { ...ALICE, task_id: '$off.tasks.0.task_id' },
+    { cancellation: { reason: 'called off', acknowledged_at: '$heard.acknowledged_at' } },
+  ),
 
   ok('lease_next', { ...W1, preferred_types: ['late'], accept_types: ['late'] }, { tasks: [] }),
   { seconds: 60 },

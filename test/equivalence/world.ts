@@ -11,6 +11,7 @@ import { openSqliteStore } from '../../src/store/sqlite/store.ts'
 import type { Store } from '../../src/store/store.ts'
 import { resultsOnDisk } from '../channels/store-on-disk.ts'
 import { MAIL } from '../mail/settings.ts'
+import { FakeSessions } from '../support/fake-sessions.ts'
 import { ManualClock } from '../support/gates.ts'
 import { freshDatabase, postgresUrl } from '../support/postgres.ts'
 import { override } from '../support/steps.ts'
@@ -53,6 +54,7 @@ export async function openWorld(
   })
   const upstreams = await openUpstreams(store, onError)
   const gate = openGate({ store, settings, results, mail, upstreams, draw, sweeping: false, onError })
+  FakeSessions.at(gate, upstreams.tenant)
   const close = async () => {
     await upstreams.close()
     await gate.close()

@@ -7,7 +7,7 @@ import { Memory } from './memory.ts'
 import { type Action, actions, type FuzzRequest } from './requests.ts'
 import { judge, type Verdict, wireRequest } from './verdict.ts'
 
-const REQUESTS = Number(process.env.ASYNCGATE_FUZZ ?? 4000)
+const REQUESTS = Number(process.env.ASYNCGATE_FUZZ ?? 10_000)
 const SEED = Number(process.env.ASYNCGATE_SEED ?? Math.floor(Math.random() * 1e9))
 /** Requests are made up in portions, so that the large ones are not in memory all at once. */
 const PORTION = 250
@@ -37,6 +37,9 @@ function* manyActions(): Generator<Action> {
   }
 }
 
+/** A type may name a channel before there is one. */
+const FOR_THE_OPERATOR = /^Error: Results of type \S+ are to go to \S+, which is not configured\.$/
+
 /** Sends a request to every server, and insists that they say the same, and something they may say. */
 async function ask(servers: readonly Served[], request: FuzzRequest, memory: Memory): Promise<Verdict> {
   const input = memory.fill(request)
@@ -48,7 +51,7 @@ async function ask(servers: readonly Served[], request: FuzzRequest, memory: Mem
         const received = await send(sent)
         last = received
         const verdict = judge(request, received)
-        expect(errors).toEqual([])
+        expect(errors.filter((error) => !FOR_THE_OPERATOR.test(String(error)))).toEqual([])
         return verdict
       }),
     )

@@ -48,7 +48,11 @@ export class Memory {
       this.#note('held_task', offer.task_id)
       this.#note('holder', input.worker_id)
     }
-    if (operation.name === 'send_email') this.#note('email', answer.email_id)
+    if (operation.name === 'ask') this.#note(`${input.kind}_task`, answer.task_id)
+    if (operation.name === 'send_email') {
+      this.#note('email', answer.email_id)
+      this.#note('mailed_task', input.task_id)
+    }
     if (operation.name === 'record_schedule') this.#note('schedule', input.schedule_id)
     const results: unknown[] = Array.isArray(answer.results) ? answer.results : []
     for (const told of [answer, ...results].filter(isFields)) {

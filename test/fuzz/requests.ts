@@ -73,6 +73,10 @@ const NAMES: ByName = {
   // What is switched off for good would leave little to ask for.
   enabled: of(true, true, true, false),
   drain: of(false, false, false, true),
+  content: of('red', { colour: 'red' }, 1),
+  remember_until: often(of('2999-01-01T00:00:00Z'), of('2020-01-01T00:00:00Z', 'Friday')),
+  expires_in_seconds: of(1, 60, 3600),
+  n: often(of(1), of(2, 9)),
   wait_seconds: waits,
   limit: pages,
   max_items: pages,
@@ -89,8 +93,64 @@ const OWN_NAMES: Readonly<Record<string, ByName>> = {
     tools: of({}, { deny: ['s*'] }),
     categories: of({}, { search: 'reading' }),
   },
+  get_session: { session_id: often(of('bobs', 'alices'), of('none')) },
+  set_session: {
+    session_id: often(of('bobs', 'alices'), of('none')),
+    workers: of(1, 5, 0),
+    queue: of(1, 100),
+  },
+  end_session: { session_id: often(of('bobs'), of('none')), mode: of('run', 'cancel') },
+  ask: {
+    kind: of('approval', 'input'),
+    request: often(
+      of({ title: 'May it?' }, { message: 'Which?' }, { message: 'Which?', schema: { type: 'string' } }),
+      of({}, { title: 'x', message: 'y' }, { message: 'x', schema: { type: 'x' } }),
+    ),
+  },
+  approve: { task_id: often(known('approval_task'), known('task')) },
+  deny: { task_id: often(known('approval_task'), known('task')) },
+  get_approval: { task_id: often(known('approval_task'), nowhere) },
+  answer_question: { task_id: often(known('input_task'), known('task')) },
+  fetch_task_email: { task_id: often(known('mailed_task'), known('task')) },
+  cancel_task: { task_id: often(known('held_task'), known('task')) },
   get_upstream: { name: of('wiki', 'other', 'none') },
   remove_upstream: { name: of('other', 'none') },
+  put_policy: {
+    id: often(of('r1', 'r2'), of('default', 'a/b')),
+    // What is blocked for everybody, or waits for ever, would leave little to ask for.
+    action: of(
+      'ALLOW',
+      'ALLOW',
+      'ALLOW',
+      'ALLOW',
+      'ALLOW',
+      'ALLOW',
+      'ALLOW',
+      'REQUIRE_APPROVAL',
+      'BLOCK',
+      'REDACT',
+    ),
+    scope: often(of({ type: 'c' }, { tool: 'x*' }), of({ tools: 'x' })),
+    condition: often(of(null, { '==': [{ var: 'args.n' }, 1] }), of({ log: 1 }, { '>': [1] }, 'x')),
+    redact: often(
+      of(null, null, { targets: 'both', patterns: ['email'] }),
+      of({ targets: 'args', paths: ['$'] }),
+    ),
+    approves: of(null, null, '*'),
+    approval_expires_in_seconds: of(null, null, 60),
+    expires_at: of(null, '2999-01-01T00:00:00Z'),
+  },
+  get_policy: { id: of('r1', 'r2', 'none') },
+  remove_policy: { id: of('r1', 'r2', 'none') },
+  test_policy: {
+    context: often(of({ type: 'c' }, { tool: 'x', args: { n: 1 } }), of({}, { type: 'c', args: [[[]]] })),
+    rules: often(of([], [{ id: 'r', action: 'ALLOW' }]), of([{ id: 'r' }])),
+  },
+  put_redaction_pattern: {
+    name: often(of('plate'), of('email', 'No')),
+    pattern: often(of('[A-Z]{2}-\\d+', '(a+)+$'), of('(', 'a*', '(?=a)')),
+  },
+  remove_redaction_pattern: { name: of('plate', 'email', 'none') },
   accept_upstream_tool: {
     name: often(of('wiki'), of('other', 'none')),
     tool: often(of(SEEN.tool), of('find')),
@@ -111,6 +171,10 @@ const WHO: Readonly<Record<Operation['actor'], fc.Arbitrary<JsonFields>>> = {
   worker: often(fc.constant<JsonFields>({}), fc.constant({ worker_kind: 'service' })),
 }
 
+/** Not for those who asked for the work. */
+const DECISIONS: ReadonlySet<string> = new Set(['approve', 'deny'])
+const person = fc.constant<JsonFields>({ principal_kind: 'human', principal_id: 'paul' })
+
 function who(): fc.Arbitrary<JsonFields> {
   return often(
     fc.constantFrom(
@@ -128,7 +192,8 @@ function who(): fc.Arbitrary<JsonFields> {
 
 function inputOf(operation: Operation): fc.Arbitrary<JsonFields> {
   const fitting = fittingObject(schemaOf(operation), namesFor(operation))
-  return fc.tuple(fitting, WHO[operation.actor], fc.nat({ max: 12 })).map(([input, who, n]) => {
+  const by = DECISIONS.has(operation.name) ? often(person, WHO.agent) : WHO[operation.actor]
+  return fc.tuple(fitting, by, fc.nat({ max: 12 })).map(([input, who, n]) => {
     const own = 'lease_id' in input && 'worker_id' in input
     // Mostly a lease with its own task and holder: other combinations are refused at the door.
     return { ...input, ...who, ...(own && n < 10 && holderOf(n % 4)), ...scheduleOf(input, n) }
@@ -170,24 +235,38 @@ function requestsOf(operation: Operation): fc.Arbitrary<FuzzRequest> {
 
 /** Those that everything else lives on come more often, and so do those that seldom find what they need. */
 const WEIGHTS: Readonly<Record<string, number>> = {
-  create_task: 3,
-  lease_next: 6,
+  create_task: 8,
+  lease_next: 16,
   start_task: 2,
-  renew_lease: 4,
+  renew_lease: 6,
   report_progress: 2,
-  complete: 4,
-  fail: 2,
-  release_lease: 2,
+  complete: 6,
+  fail: 4,
+  release_lease: 4,
   retry_task: 3,
   fetch_task_result: 5,
   archive_task_result: 5,
-  mark_inbox: 3,
-  record_schedule: 4,
+  mark_inbox: 8,
+  record_schedule: 10,
   send_email: 3,
   add_upstream: 3,
   accept_upstream_tool: 3,
-  fetch_task_email: 3,
-  report_stale_schedule: 4,
+  fetch_task_email: 8,
+  report_stale_schedule: 10,
+  ask: 16,
+  approve: 8,
+  deny: 4,
+  answer_question: 6,
+  cancel_task: 3,
+  report_cancel: 8,
+  put_policy: 4,
+  get_policy: 6,
+  list_policies: 3,
+  put_redaction_pattern: 4,
+  remove_redaction_pattern: 4,
+  get_session: 4,
+  set_session: 8,
+  get_task_type: 3,
 }
 
 export const actions: fc.Arbitrary<Action> = fc.oneof(

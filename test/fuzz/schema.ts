@@ -4,8 +4,10 @@ import type { Json } from '../../src/core/json.ts'
 
 /** The parts of JSON Schema that the catalogue's input schemas use. Anything else in one is refused, not ignored. */
 export interface Schema {
-  readonly type?: 'object' | 'array' | 'string' | 'integer' | 'number' | 'boolean' | undefined
+  readonly type?: 'object' | 'array' | 'string' | 'integer' | 'number' | 'boolean' | 'null' | undefined
+  readonly anyOf?: readonly Schema[] | undefined
   readonly enum?: readonly string[] | undefined
+  readonly const?: boolean | string | number | undefined
   readonly minimum?: number | undefined
   readonly maximum?: number | undefined
   readonly minLength?: number | undefined
@@ -20,8 +22,10 @@ export interface Schema {
 
 const schema: z.ZodType<Schema> = z.lazy(() =>
   z.strictObject({
-    type: z.enum(['object', 'array', 'string', 'integer', 'number', 'boolean']).optional(),
+    type: z.enum(['object', 'array', 'string', 'integer', 'number', 'boolean', 'null']).optional(),
+    anyOf: z.array(schema).min(1).optional(),
     enum: z.array(z.string()).optional(),
+    const: z.union([z.boolean(), z.string(), z.number()]).optional(),
     minimum: z.number().optional(),
     maximum: z.number().optional(),
     minLength: z.number().optional(),
@@ -76,6 +80,8 @@ function fitting(schema: Schema, byName: ByName): fc.Arbitrary<Json> {
     minItems = 0,
     maxItems = 10,
   } = schema
+  if (schema.anyOf !== undefined) return fc.oneof(...schema.anyOf.map((one) => fitting(one, byName)))
+  if (schema.const !== undefined) return fc.constant(schema.const)
   if (schema.enum !== undefined) return fc.constantFrom(...schema.enum)
   switch (schema.type) {
     case 'object':
@@ -103,6 +109,8 @@ function fitting(schema: Schema, byName: ByName): fc.Arbitrary<Json> {
       )
     case 'number':
       return often(fc.double({ min: minimum, max: maximum, noNaN: true }), fc.constantFrom(minimum, maximum))
+    case 'null':
+      return fc.constant(null)
     case 'boolean':
       return fc.boolean()
     default:

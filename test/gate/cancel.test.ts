@@ -2,7 +2,6 @@ import { expect, it } from 'vitest'
 import { admin, agent, caller, describeGates, worker } from '../support/gates.ts'
 import {
   ask,
-  askMany,
   at,
   claim,
   failTask,
@@ -135,104 +134,5 @@ describeGates('cancel', (open) => {
     for (const task_id of [theirs.task_id, '01234567-89ab-7def-8123-456789abcdef', 'nonsense']) {
       expect(await refusal(gate.cancel(admin(), { task_id }))).toMatchObject({ code: 'TASK_NOT_FOUND' })
     }
-  })
-})
-
-describeGates('cancel many', (open) => {
-  it('ends the open tasks that fit a filter', async () => {
-    const { gate } = await open()
-    await askMany(gate, 3, { session_id: 's' })
-    await claim(gate)
-    const other = await ask(gate, { session_id: 't' })
-    const done = await hold(gate, { type: 'done', session_id: 's' }, { accept_types: ['done'] })
-    await finish(gate, done)
-    expect(await gate.cancelMany(agent(), { session_id: 's', reason: 'over' })).toEqual({
-      count: 3,
-      more: false,
-    })
-    expect(await gate.cancelMany(agent(), { session_id: 's' })).toEqual({ count: 0, more: false })
-    expect(await openTasks(gate)).toEqual([other.task_id])
-    expect(await statusOf(gate, done)).toBe('succeeded')
-  })
-
-  it('fits by type, status, creator and labels', async () => {
-    const { gate } = await open()
-    const labelled = await ask(gate, { labels: { team: 'blue', env: 'x' } })
-    const typed = await ask(gate, { type: 'special' })
-    const bobs = await ask(gate, {}, agent('bob'))
-    const offer = await hold(gate, { type: 'held' }, { accept_types: ['held'] })
-    const cancel = (filter: object) => gate.cancelMany(admin(), filter)
-    expect(await cancel({ labels: { team: 'red' } })).toMatchObject({ count: 0 })
-    expect(await cancel({ labels: { team: 'blue' } })).toMatchObject({ count: 1 })
-    expect(await statusOf(gate, labelled)).toBe('canceled')
-    expect(await cancel({ type: 'special' })).toMatchObject({ count: 1 })
-    expect(await statusOf(gate, typed)).toBe('canceled')
-    expect(await cancel({ created_by: 'bob' })).toMatchObject({ count: 1 })
-    expect(await statusOf(gate, bobs)).toBe('canceled')
-    expect(await cancel({ status: 'leased' })).toMatchObject({ count: 1 })
-    expect(await statusOf(gate, offer)).toBe('canceled')
-  })
-
-  it('ends those that are named, once each', async () => {
-    const { gate } = await open()
-    const ids = await askMany(gate, 3)
-    await gate.cancel(agent(), { task_id: ids[0] })
-    const unknown = '01234567-89ab-7def-8123-456789abcdef'
-    expect(await gate.cancelMany(agent(), { task_ids: [...ids, unknown, ...ids] })).toEqual({
-      count: 2,
-      more: false,
-    })
-    for (const task_id of ids) {
-      expect(await receiptTypes(gate, { task_id })).toEqual([
-        'task.assigned',
-        'task.canceled',
-        'task.result_ready',
-      ])
-    }
-  })
-
-  it('ends only the own tasks of an agent', async () => {
-    const { gate } = await open()
-    const mine = await ask(gate, { session_id: 's' })
-    const bobs = await ask(gate, { session_id: 's' }, agent('bob'))
-    expect(await gate.cancelMany(agent('bob'), { task_ids: [mine.task_id] })).toEqual({
-      count: 0,
-      more: false,
-    })
-    expect(await gate.cancelMany(agent(), { session_id: 's' })).toEqual({ count: 1, more: false })
-    expect(await statusOf(gate, mine)).toBe('canceled')
-    expect(await statusOf(gate, bobs)).toBe('queued')
-    expect(await refusal(gate.cancelMany(agent(), { created_by: 'bob' }))).toMatchObject({
-      code: 'FORBIDDEN',
-    })
-    expect(await gate.cancelMany(admin(), { session_id: 's' })).toEqual({ count: 1, more: false })
-  })
-
-  it('says when there may be more, and comes to an end', async () => {
-    const { gate } = await open()
-    await askMany(gate, 1300, { session_id: 's' })
-    expect(await gate.cancelMany(agent(), { session_id: 's' })).toEqual({ count: 1000, more: true })
-    expect(await gate.cancelMany(agent(), { session_id: 's' })).toEqual({ count: 300, more: false })
-    expect(await openTasks(gate)).toEqual([])
-  })
-
-  it('refuses to cancel everything by an empty filter', async () => {
-    const { gate } = await open()
-    const task = await ask(gate)
-    for (const input of [{}, { reason: 'x' }, { labels: {} }, { session_id: undefined }, { task_ids: [] }]) {
-      expect(await refusal(gate.cancelMany(agent(), input))).toMatchObject({ code: 'VALIDATION_ERROR' })
-    }
-    expect(await statusOf(gate, task)).toBe('queued')
-  })
-
-  it('refuses a filter beside ids, of which one would have to be ignored', async () => {
-    const { gate } = await open()
-    const task = await ask(gate)
-    const both = { task_ids: [task.task_id], session_id: 's' }
-    expect(await refusal(gate.cancelMany(agent(), both))).toMatchObject({
-      code: 'VALIDATION_ERROR',
-      details: { path: 'task_ids' },
-    })
-    expect(await statusOf(gate, task)).toBe('queued')
   })
 })

@@ -55,6 +55,8 @@ describeGates('create', (open) => {
       expected_outcome_kind: null,
       expected_artifact_mime: null,
       asyncgate_instance: 'asyncgate-1',
+      question: null,
+      policy: null,
     })
   })
 

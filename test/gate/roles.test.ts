@@ -19,6 +19,8 @@ const WORK: readonly Role[] = ['agent', 'admin', 'system']
 const LEASE: readonly Role[] = ['worker', 'admin']
 const MANAGE: readonly Role[] = ['admin', 'system']
 const ALL: readonly Role[] = ROLES
+/** People, too, whatever their role: see approvals.test.ts. */
+const APPROVE: readonly Role[] = ['admin']
 
 /** Who may call which verb. Typed so that a new verb must be added here. */
 const MATRIX: Record<Verb, readonly Role[]> = {
@@ -37,6 +39,13 @@ const MATRIX: Record<Verb, readonly Role[]> = {
   complete: LEASE,
   completeMany: LEASE,
   fail: LEASE,
+  reportCancel: LEASE,
+  ask: LEASE,
+  approve: APPROVE,
+  deny: APPROVE,
+  answerQuestion: WORK,
+  listApprovals: WORK,
+  getApproval: ALL,
   recordSchedule: LEASE,
   reportStale: LEASE,
   getTask: ALL,
@@ -55,6 +64,7 @@ const MATRIX: Record<Verb, readonly Role[]> = {
   inboxStats: ALL,
   promoteResult: WORK,
   peekTask: ALL,
+  peekTasks: ALL,
   activeTasks: WORK,
   registerTaskType: MANAGE,
   removeTaskType: MANAGE,
@@ -78,6 +88,18 @@ const MATRIX: Record<Verb, readonly Role[]> = {
   addUpstream: MANAGE,
   removeUpstream: MANAGE,
   acceptUpstreamTool: MANAGE,
+  listPolicies: MANAGE,
+  getPolicy: MANAGE,
+  putPolicy: MANAGE,
+  removePolicy: MANAGE,
+  testPolicy: MANAGE,
+  listPatterns: MANAGE,
+  putPattern: MANAGE,
+  removePattern: MANAGE,
+  listSessions: WORK,
+  getSession: WORK,
+  setSession: MANAGE,
+  endSession: WORK,
   getConfig: ALL,
 }
 
@@ -105,6 +127,13 @@ describeGates('roles', (open) => {
       complete: { ...names, result: 1 },
       completeMany: { items: [names] },
       fail: { ...names, error: {} },
+      reportCancel: { ...names, stage: 'stopped' },
+      ask: { ...names, kind: 'input', request: { message: 'What?' } },
+      approve: { task_id: names.task_id },
+      deny: { task_id: names.task_id, reason: 'no' },
+      answerQuestion: { task_id: names.task_id, content: 1 },
+      listApprovals: {},
+      getApproval: { task_id: names.task_id },
       recordSchedule: { ...names, schedule_id: names.task_id, event: 'created' },
       reportStale: { worker_id: 'w1', schedule_id: names.task_id, next_run_at: '2025-01-01T00:00:00Z' },
       getTask: { task_id: names.task_id },
@@ -123,6 +152,7 @@ describeGates('roles', (open) => {
       inboxStats: {},
       promoteResult: { task_id: names.task_id },
       peekTask: { task_id: names.task_id },
+      peekTasks: { task_ids: [names.task_id] },
       activeTasks: {},
       registerTaskType: { type: 'typed' },
       removeTaskType: { type: 'nothing' },
@@ -146,6 +176,18 @@ describeGates('roles', (open) => {
       addUpstream: { name: 'a', transport: { type: 'http', url: 'https://mcp.example/' } },
       removeUpstream: { name: 'none' },
       acceptUpstreamTool: { name: 'none', tool: 'a', hash: '0'.repeat(64) },
+      listPolicies: {},
+      getPolicy: { id: 'none' },
+      putPolicy: { id: 'none', action: 'ALLOW', enabled: false },
+      removePolicy: { id: 'none' },
+      testPolicy: { context: { type: 'job' } },
+      listPatterns: {},
+      putPattern: { name: 'none', pattern: 'x' },
+      removePattern: { name: 'none' },
+      listSessions: {},
+      getSession: { session_id: 'none' },
+      setSession: { session_id: 'none', workers: 1 },
+      endSession: { session_id: 'none' },
       getConfig: {},
     }
     for (const verb of Object.keys(MATRIX) as Verb[]) {

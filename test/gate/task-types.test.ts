@@ -118,6 +118,7 @@ describeGates('the registry of task types', (open, storeName) => {
       [{ tool: { name: 'no dots.' } }, 'tool.name'],
       [{ type: 'no.tool', tool: {} }, 'tool.name'],
       [{ tool: { name: 'asyncgate_job' } }, 'tool.name'],
+      [{ tool: { name: 'files__read' } }, 'tool.name'],
       [{ tool: { name: 'AsyncGate' } }, 'tool.name'],
       [{ tool: { wait_seconds: 51 } }, 'tool.wait_seconds'],
       [{ tool: {}, payload_schema: { type: 'array' } }, 'payload_schema.type'],

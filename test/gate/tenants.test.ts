@@ -78,7 +78,10 @@ describeGates('tenants', (open) => {
     expect(answers.map((answer) => answer.code)).toEqual(strangers.map(([, code]) => code))
     expect((await gate.listReceipts(admin('theirs'), { task_id })).receipts).toEqual([])
     expect((await gate.listLedger(admin('theirs'), { task_id })).receipts).toEqual([])
-    expect(await gate.cancelMany(admin('theirs'), { task_ids: [task_id] })).toEqual({ count: 0, more: false })
+    expect(await gate.cancelMany(admin('theirs'), { task_ids: [task_id] })).toMatchObject({
+      count: 0,
+      more: false,
+    })
     expect(await gate.getTask(ours, { task_id })).toMatchObject({ status: 'leased' })
   })
 

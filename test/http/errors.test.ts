@@ -4,6 +4,7 @@ import type { Settings } from '../../src/core/settings.ts'
 import { MailQueue } from '../../src/mail/queue.ts'
 import { type Store, StoreError } from '../../src/store/store.ts'
 import { MAIL } from '../mail/settings.ts'
+import { FakeSessions } from '../support/fake-sessions.ts'
 import { describeGates } from '../support/gates.ts'
 import { override } from '../support/steps.ts'
 import {
@@ -19,6 +20,7 @@ import {
 import { openUpstreams, WIKI } from './upstream-checks.ts'
 
 const ALICE = { principal_id: 'alice' }
+const person = (id: string) => ({ principal_kind: 'human', principal_id: id })
 const ABSENT = '01976d7a-31c0-7c4e-9f6b-0d5a3f1e2b4c'
 
 interface Case {
@@ -260,6 +262,39 @@ const CASES: readonly Case[] = [
       return post('/v1/upstreams/wiki/accept', { tool: 'none', hash: '0'.repeat(64) })
     },
   },
+  {
+    code: 'ALREADY_DECIDED',
+    async provoke(served) {
+      const { task_id, ...held } = await heldTask(served)
+      const question = { kind: 'approval', request: { title: 'May I?' } }
+      await served.post(`/v1/tasks/${task_id}/ask`, { ...held, ...question })
+      await served.post(`/v1/approvals/${task_id}/approve`, person('anna'))
+      return served.post(`/v1/approvals/${task_id}/deny`, { ...person('ben'), reason: 'No' })
+    },
+    body: { details: expect.objectContaining({ state: 'approved' }) },
+  },
+  {
+    code: 'QUESTION_NOT_FOUND',
+    async provoke(served) {
+      return served.post(`/v1/approvals/${await createTask(served)}/approve`, person('anna'))
+    },
+  },
+  {
+    code: 'POLICY_BLOCKED',
+    async provoke({ post }) {
+      await post('/v1/policies', { id: 'no-jobs', scope: { type: 'job' }, action: 'BLOCK' })
+      return post('/v1/tasks', { ...ALICE, type: 'job' })
+    },
+    body: { details: expect.objectContaining({ rule_id: 'no-jobs' }) },
+  },
+  { code: 'POLICY_NOT_FOUND', provoke: ({ get }) => get('/v1/policies/none') },
+  {
+    code: 'SESSION_NOT_FOUND',
+    async provoke(served) {
+      FakeSessions.at(served.gate, (await served.store.tenant('default')).tenant)
+      return served.get('/v1/sessions/none')
+    },
+  },
   failing('DATABASE_UNAVAILABLE', new StoreError('unavailable', 'connection refused')),
   failing('OUTCOME_UNKNOWN', new StoreError('unknown', 'connection lost')),
   failing('INTERNAL_ERROR', new Error('INSERT INTO secrets failed at /src/store.ts')),
@@ -271,6 +306,7 @@ const OUT_OF_REACH: readonly string[] = [
   'PARENT_REQUIRED',
   'MEMORY_REFUSED',
   'MEMORY_UNAVAILABLE',
+  'SESSION_LIMIT_EXCEEDED',
   'UPSTREAM_REFUSED',
   'UPSTREAM_RESULT_TOO_LARGE',
   'UPSTREAM_TIMEOUT',

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { describeGates } from '../support/gates.ts'
+import { admin, describeGates } from '../support/gates.ts'
 import { expire } from '../support/steps.ts'
 import { createTask, heldTask, type Served, servers } from './support.ts'
 
@@ -55,6 +55,34 @@ describeGates('metrics', (open) => {
       'asyncgate_task_queue_depth{status="queued"}': 2,
       'asyncgate_task_queue_depth{status="leased"}': 0,
     })
+  })
+
+  it('tell tasks that wait for an answer from those that wait for a worker, and count each task once', async () => {
+    const served = await serve()
+    for (const kind of ['approval', 'input', 'approval']) {
+      const held = await heldTask(served)
+      const request = kind === 'approval' ? { title: 'May it?' } : { message: 'Which?' }
+      await served.post(`/v1/tasks/${held.task_id}/ask`, { ...held, kind, request })
+    }
+    const [approval] = (await served.gate.listApprovals(admin())).approvals
+    await served.gate.approve(admin(), { task_id: approval?.task_id })
+    expect(Object.fromEntries(await read(served))).toMatchObject({
+      'asyncgate_tasks_queued_total{type="job"}': 3,
+      'asyncgate_task_queue_depth{status="queued"}': 1,
+      'asyncgate_task_queue_depth{status="leased"}': 0,
+      'asyncgate_task_queue_depth{status="pending_approval"}': 1,
+      'asyncgate_task_queue_depth{status="input_required"}': 1,
+    })
+  })
+
+  it('count a task that a rule holds back, or that is delayed, when it is created and not again', async () => {
+    const served = await serve({ policy: { defaults: { plain: 'REQUIRE_APPROVAL' } } })
+    const task_id = await createTask(served, { delay_seconds: 5 })
+    expect((await read(served)).get('asyncgate_tasks_queued_total{type="job"}')).toBe(1)
+    await served.gate.approve(admin(), { task_id })
+    served.clock.advance(5)
+    await served.gate.sweep()
+    expect((await read(served)).get('asyncgate_tasks_queued_total{type="job"}')).toBe(1)
   })
 
   it('count leases, requests, batches and what waits', async () => {

@@ -2,7 +2,10 @@ import { expect, it } from 'vitest'
 import { OPERATIONS } from '../../src/operations/catalogue.ts'
 import { describeGates } from '../support/gates.ts'
 import { emailChecks, MAILING } from './email-checks.ts'
+import { policyChecks } from './policy-checks.ts'
+import { questionChecks } from './question-checks.ts'
 import { registryChecks } from './registry-checks.ts'
+import { sessionChecks } from './session-checks.ts'
 import { createTask, heldTask, listOf, type Served, servers, textOf } from './support.ts'
 import { openUpstreams, upstreamChecks } from './upstream-checks.ts'
 
@@ -384,6 +387,24 @@ const CHECKS: Readonly<Record<string, Check>> = {
     expect(answer).toMatchObject({ status: 200, body: { ok: true, requeued: true, next_eligible_at: TIME } })
   },
 
+  async report_cancel(served) {
+    const { task_id, ...held } = await heldTask(served)
+    await served.post(`/v1/tasks/${task_id}/cancel`, { ...ALICE, reason: 'enough' })
+    const report = (stage: string) => served.post(`/v1/tasks/${task_id}/cancellation`, { ...held, stage })
+    expect(await report('acknowledged')).toMatchObject({
+      status: 200,
+      body: { ok: true, acknowledged_at: TIME, stopped_at: null },
+    })
+    expect(await report('stopped')).toMatchObject({ body: { acknowledged_at: TIME, stopped_at: TIME } })
+    expect((await served.get(`/v1/tasks/${task_id}`, ALICE)).body.cancellation).toMatchObject({
+      requested_at: TIME,
+      requested_by: { kind: 'agent', id: 'alice' },
+      reason: 'enough',
+      acknowledged_at: TIME,
+      stopped_at: TIME,
+    })
+  },
+
   async release_lease(served) {
     const held = await heldTask(served)
     expect(await served.post('/v1/leases/release', held)).toMatchObject({ status: 200, body: { ok: true } })
@@ -414,8 +435,11 @@ const CHECKS: Readonly<Record<string, Check>> = {
   },
 
   ...emailChecks,
+  ...questionChecks,
   ...registryChecks,
   ...upstreamChecks,
+  ...sessionChecks,
+  ...policyChecks,
 
   async get_config({ get }) {
     const answer = await get('/v1/config')

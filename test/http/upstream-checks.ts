@@ -4,7 +4,11 @@ import type { Store } from '../../src/store/store.ts'
 import { registryOn } from '../gateway/upstreams/support.ts'
 import type { Served } from './support.ts'
 
-export const WIKI = { name: 'wiki', transport: { type: 'http', url: 'https://wiki.example/mcp' }, enabled: false }
+export const WIKI = {
+  name: 'wiki',
+  transport: { type: 'http', url: 'https://wiki.example/mcp' },
+  enabled: false,
+}
 const HASH = 'ab'.repeat(32)
 
 const add = ({ post }: Served) => post('/v1/upstreams', WIKI)

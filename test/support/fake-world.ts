@@ -7,6 +7,7 @@ import type { InboxItem } from '../../src/core/inbox.ts'
 import { canonical } from '../../src/core/json.ts'
 import type { Wanted } from '../../src/core/matching.ts'
 import type { PrincipalKey } from '../../src/core/principal.ts'
+import type { Question } from '../../src/core/question.ts'
 import { seededDraw } from '../../src/core/random.ts'
 import type { Receipt, ReceiptType } from '../../src/core/receipt.ts'
 import { DEFAULT_SETTINGS, type Settings } from '../../src/core/settings.ts'
@@ -16,6 +17,7 @@ import {
   isOpen,
   isReady,
   type Lease,
+  type ParkedTask,
   type QueuedTask,
   type Task,
   type TaskCore,
@@ -55,6 +57,7 @@ const CORE: TaskCore = {
   timeout_seconds: null,
   fence: 0,
   progress_count: 0,
+  question_count: 0,
   updated_at: NOW - 20_000,
 }
 
@@ -65,6 +68,34 @@ export function queuedTask(changes: Partial<QueuedTask> = {}): QueuedTask {
 export function heldTask(changes: Partial<HeldTask> = {}): HeldTask {
   const started_at = changes.status === 'running' ? NOW - 5_000 : null
   return { ...CORE, fence: 1, status: 'leased', lease: LEASE, started_at, ...changes }
+}
+
+/** Waits for an approval that the worker with LEASE asked for, or for input. */
+export function parkedTask(changes: Partial<ParkedTask> = {}): ParkedTask {
+  return { ...CORE, fence: 1, question_count: 1, status: 'pending_approval', expires_at: null, ...changes }
+}
+
+/** The question of parkedTask(), asked in receipt 1 of its task. */
+export function question(changes: Partial<Question> = {}): Question {
+  return {
+    tenant: 1,
+    task_id: TASK_ID,
+    n: 1,
+    kind: 'approval',
+    seq: 1,
+    asked_by: LEASE.holder,
+    asked_at: NOW - 5_000,
+    lease_id: LEASE.lease_id,
+    expires_at: null,
+    not_before: null,
+    request: canonical({ title: 'Delete the folder?' }),
+    state: 'open',
+    decided_by: null,
+    decided_at: null,
+    decided_seq: null,
+    answer: null,
+    ...changes,
+  }
 }
 
 export function doneTask(changes: Partial<DoneTask> = {}): DoneTask {
@@ -95,6 +126,7 @@ interface State {
   readonly now: number
   readonly tenant: Tenant
   readonly tasks: readonly Task[]
+  readonly questions: readonly Question[]
   readonly specs: readonly TaskSpec[]
   readonly owners: readonly Owner[]
   readonly receipts: readonly Receipt[]
@@ -120,6 +152,7 @@ export class FakeWorld implements World {
     const tasks = given.tasks ?? []
     this.state = deepFreeze({
       now: NOW,
+      questions: [],
       specs: [],
       owners: [],
       receipts: [],
@@ -148,6 +181,10 @@ export class FakeWorld implements World {
 
   task(taskId: string): Task | undefined {
     return this.state.tasks.find((task) => task.task_id === taskId)
+  }
+
+  questions(taskId: string): readonly Question[] {
+    return this.state.questions.filter((question) => question.task_id === taskId)
   }
 
   keyed(owner: PrincipalKey, idempotencyKey: string): TaskSpec | undefined {
@@ -226,6 +263,12 @@ export class FakeWorld implements World {
         ...state,
         tasks: rows,
         tenant: { ...tenantOf(rows), clock, seq: state.tenant.seq + decision.receipts.length },
+        questions: [
+          ...state.questions.filter(
+            (before) => !decision.questions.some((after) => isSameQuestion(before, after)),
+          ),
+          ...decision.questions,
+        ].sort((a, b) => a.n - b.n),
         specs: decision.spec === null ? state.specs : [...state.specs, decision.spec],
         owners: [...owners.values()],
         receipts: [...state.receipts, ...decision.receipts],
@@ -244,6 +287,10 @@ export class FakeWorld implements World {
       this.draw,
     )
   }
+}
+
+function isSameQuestion(a: Question, b: Question): boolean {
+  return a.task_id === b.task_id && a.n === b.n
 }
 
 function isSameItem(a: InboxItem, b: InboxItem): boolean {

@@ -2,12 +2,14 @@ import { createHash } from 'node:crypto'
 import { type InboxItem, newItem } from '../../src/core/inbox.ts'
 import { canonical } from '../../src/core/json.ts'
 import type { PrincipalKey } from '../../src/core/principal.ts'
+import type { Question } from '../../src/core/question.ts'
 import type { Receipt } from '../../src/core/receipt.ts'
 import type {
   DoneTask,
   HeldTask,
   Lease,
   Outcome,
+  ParkedTask,
   ProgressEntry,
   QueuedTask,
   TaskCore,
@@ -65,6 +67,8 @@ export const NO_CHANGES: Changes = {
   finished: [],
   repaired: [],
   specs: [],
+  asked: [],
+  decided: [],
   receipts: [],
   opened: [],
   closed: [],
@@ -76,6 +80,7 @@ export const NO_CHANGES: Changes = {
   filed: [],
   marked: [],
   granted: [],
+  answered: [],
   hints: [],
 }
 
@@ -138,6 +143,7 @@ function core(over: Over<TaskCore>): TaskCore {
     timeout_seconds: null,
     fence: 0,
     progress_count: 0,
+    question_count: 0,
     updated_at: NOW,
     ...over,
   }
@@ -165,6 +171,37 @@ export function leased(over: Over<HeldTask>): HeldTask {
 
 export function running(over: Over<HeldTask>): HeldTask {
   return leased({ status: 'running', started_at: NOW + 1, ...over })
+}
+
+/** Waits for an approval, unless it says otherwise. */
+export function parked(over: Over<ParkedTask>): ParkedTask {
+  return {
+    status: 'pending_approval',
+    expires_at: null,
+    ...core({ fence: 1, question_count: 1, ...over }),
+    ...over,
+  }
+}
+
+/** A question of the task with that id; its receipt has the seq. */
+export function question(over: Over<Question>): Question {
+  return {
+    task_id: uuid(over.seq),
+    n: 1,
+    kind: 'approval',
+    asked_by: WORKER,
+    asked_at: NOW,
+    lease_id: uuid(0xabc),
+    expires_at: null,
+    not_before: null,
+    request: canonical({ title: 'May it?' }),
+    state: 'open',
+    decided_by: null,
+    decided_at: null,
+    decided_seq: null,
+    answer: null,
+    ...over,
+  }
 }
 
 export function outcome(over: Partial<Outcome> = {}): Outcome {
@@ -206,6 +243,7 @@ export function spec(over: Over<TaskSpec>): TaskSpec {
     created_at: NOW,
     instance: 'asyncgate-1',
     input: canonical({ type: 'summarize', payload: { page: over.seq } }),
+    policy: null,
     ...over,
   }
 }

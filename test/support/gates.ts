@@ -9,6 +9,7 @@ import { type Gate, openGate } from '../../src/gate/gate.ts'
 import type { Mail } from '../../src/gate/mail.ts'
 import type { Memory } from '../../src/gate/memory.ts'
 import type { ResultStore } from '../../src/gate/results.ts'
+import type { PolicyOptions } from '../../src/gate/stored-policies.ts'
 import type { UpstreamRegistry } from '../../src/gate/upstreams.ts'
 import { openPostgresStore } from '../../src/store/postgres/store.ts'
 import { openSqliteStore } from '../../src/store/sqlite/store.ts'
@@ -41,6 +42,8 @@ export interface OpenOptions {
   readonly mail?: (store: Store, clock: ManualClock) => Mail
   /** The upstreams of the gate. */
   readonly upstreams?: (store: Store) => Promise<UpstreamRegistry>
+  /** The rules that are not in the database. */
+  readonly policy?: PolicyOptions
 }
 
 export interface Bench {
@@ -112,6 +115,7 @@ async function openOn(
     ...(options.settings && { settings: options.settings }),
     ...(options.results && { results: options.results }),
     ...(options.memory && { memory: options.memory }),
+    ...(options.policy && { policy: options.policy }),
     ...(options.draw && { draw: options.draw }),
     ...(options.mail && { mail: options.mail(store, clock) }),
     ...(options.upstreams && { upstreams: await options.upstreams(store) }),

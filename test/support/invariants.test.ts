@@ -1,18 +1,20 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type InboxItem, newItem } from '../../src/core/inbox.ts'
+import type { Question } from '../../src/core/question.ts'
 import type { Receipt } from '../../src/core/receipt.ts'
 import type { Task } from '../../src/core/task.ts'
 import type { Tenant } from '../../src/core/world.ts'
 import { type Gate, openGate } from '../../src/gate/gate.ts'
 import { openSqliteStore } from '../../src/store/sqlite/store.ts'
 import type { Store, TenantRef } from '../../src/store/store.ts'
-import { agent, ManualClock, worker } from './gates.ts'
+import { admin, agent, ManualClock, worker } from './gates.ts'
 import { checkInvariants } from './invariants.ts'
 
 /** What a store that lies would say instead of the truth. */
 interface Lies {
   receipt?(receipt: Receipt): Receipt | undefined
   task?(task: Task): Task
+  question?(question: Question): Question | undefined
   counters?(counters: Tenant): Tenant
   obligation?(receipt: Receipt): Receipt | undefined
   inbox?(items: InboxItem[]): InboxItem[]
@@ -33,7 +35,11 @@ describe('the checker of invariants', () => {
           ...reads,
           receipts: async (...asked) => keep(await reads.receipts(...asked), lies.receipt),
           tasks: async (...asked) =>
-            (await reads.tasks(...asked)).map((row) => ({ ...row, task: lies.task?.(row.task) ?? row.task })),
+            (await reads.tasks(...asked)).map((row) => ({
+              ...row,
+              task: lies.task?.(row.task) ?? row.task,
+              questions: keep([...row.questions], lies.question),
+            })),
           obligations: async (...asked) => keep(await reads.obligations(...asked), lies.obligation),
           inbox: async (...asked) => {
             const items = await reads.inbox(...asked)
@@ -81,6 +87,11 @@ describe('the checker of invariants', () => {
     await gate.acknowledge(agent(), { receipt_id: items[0]?.receipt_id })
     await gate.create(agent(), { type: 't' })
     await gate.start(worker(), await take())
+    await gate.create(agent(), { type: 't', principal_ai: 'bob' })
+    const asking = await take()
+    await gate.ask(worker(), { ...asking, kind: 'approval', request: { title: 'May it?' } })
+    await gate.approve(admin(), { task_id: asking.task_id })
+    await gate.ask(worker(), { ...(await take()), kind: 'input', request: { message: 'Which?' } })
     await gate.create(agent(), { type: 't' })
     await take()
     await gate.create(agent(), { type: 't' })
@@ -194,6 +205,45 @@ describe('the checker of invariants', () => {
     ['a wrong progress_count', { task: (task) => ({ ...task, progress_count: 9 }) }, /has progress_count/],
     ['too many attempts', { task: (task) => ({ ...task, max_attempts: 0 }) }, /of 0 attempts/],
     ['too many expiries', { task: (task) => ({ ...task, max_expiries: 0 }) }, /has expired/],
+    ['a wrong question_count', { task: (task) => ({ ...task, question_count: 9 }) }, /has question_count/],
+    ['a question that is gone', { question: () => undefined }, /question_count 2 and 0 questions/],
+    [
+      'a question that nobody asked',
+      { question: (question) => ({ ...question, seq: 1 }) },
+      /which nobody asked in receipt 1/,
+    ],
+    ['questions in disorder', { question: (question) => ({ ...question, n: 2 }) }, /at place 1/],
+    [
+      'a decision without its receipt',
+      { receipt: only(type('question.answered'), () => undefined) },
+      /which is approved, and 0 decisions/,
+    ],
+    [
+      'a decision of somebody else',
+      { question: (question) => ({ ...question, decided_by: 'human:eve' }) },
+      /decided by human:eve/,
+    ],
+    [
+      'two decisions',
+      {
+        receipt: only(type('question.asked'), (receipt) => ({
+          ...receipt,
+          receipt_type: 'question.answered',
+          parents: [...receipt.parents, receipt.seq],
+        })),
+      },
+      /and 2 decisions/,
+    ],
+    [
+      'a task that waits for nothing',
+      { question: (question) => ({ ...question, state: 'answered' }) },
+      /\(input_required\) waits for nothing/,
+    ],
+    [
+      'a task that goes on without an answer',
+      { task: only(status('input_required'), changed({ status: 'queued' })) },
+      /\(queued\) waits for input_required/,
+    ],
     ['a missing start', { receipt: only(type('task.started'), () => undefined) }, /has no task.started/],
     ['a lease inside another', { receipt: only(type('lease.expired'), () => undefined) }, /was leased again/],
     [

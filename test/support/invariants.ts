@@ -1,8 +1,10 @@
 import { asksForAttention, type InboxItem } from '../../src/core/inbox.ts'
 import type { PrincipalKey } from '../../src/core/principal.ts'
+import { PARKED_BY } from '../../src/core/question.ts'
 import { type Receipt, type ReceiptType, receiptHash, receiptKey } from '../../src/core/receipt.ts'
 import { isOpen, type Task } from '../../src/core/task.ts'
 import { canTerminate, createsObligation, isTerminalType } from '../../src/core/termination.ts'
+import { isParked } from '../../src/core/transitions.ts'
 import type { Tenant } from '../../src/core/world.ts'
 import type { Reads, TaskRecord } from '../../src/store/reads.ts'
 import type { TenantRef } from '../../src/store/store.ts'
@@ -178,14 +180,17 @@ function* checkObligations(ledger: Ledger): Generator<string> {
   }
 }
 
-/** What asks for attention is in the inbox of its addressee, a result also in that of the agent it is for. */
+/** Also in the inbox of the agent that the task is for. */
+const FOR_BOTH: ReadonlySet<ReceiptType> = new Set(['task.result_ready', 'question.asked'])
+
+/** What asks for attention is in the inbox of its addressee. */
 function* checkInboxes({ receipts, records, items }: Ledger): Generator<string> {
   const tasks = new Map(records.map(({ task }) => [task.task_id, task]))
   const expected = new Set<string>()
   for (const { seq, receipt_type, to, task_id, from, parents } of receipts) {
     if (asksForAttention(receipt_type)) expected.add(`${to} ${seq}`)
     const task = tasks.get(task_id ?? '')
-    if (receipt_type === 'task.result_ready' && task !== undefined) {
+    if (FOR_BOTH.has(receipt_type) && task !== undefined) {
       for (const principal of owedTo(task)) expected.add(`${principal} ${seq}`)
     }
     if (receipt_type !== 'receipt.acknowledged') continue
@@ -208,7 +213,8 @@ const TERMINAL_RECEIPT = {
   canceled: 'task.canceled',
 } as const
 
-function* checkTask({ byTask }: Ledger, { task, spec, progress }: TaskRecord): Generator<string> {
+function* checkTask({ byTask }: Ledger, record: TaskRecord): Generator<string> {
+  const { task, spec, progress } = record
   const name = `task ${task.task_id} (${task.status})`
   const receipts = byTask.get(task.task_id) ?? []
   const of = (type: ReceiptType) => receipts.filter((receipt) => receipt.receipt_type === type)
@@ -229,8 +235,43 @@ function* checkTask({ byTask }: Ledger, { task, spec, progress }: TaskRecord): G
   }
   if (task.attempt >= task.max_attempts)
     yield `${name} has used ${task.attempt} of ${task.max_attempts} attempts`
+  yield* count('question_count', task.question_count, 'question.asked')
+  yield* checkQuestions(name, record, receipts)
   yield* checkEnd(name, task, receipts)
   yield* checkLeases(name, task, receipts)
+}
+
+/** Each question has its receipt, one decision at most with its receipt, and parks its task exactly while it is open. */
+function* checkQuestions(
+  name: string,
+  { task, questions }: TaskRecord,
+  receipts: readonly Receipt[],
+): Generator<string> {
+  const answers = receipts.filter((receipt) => receipt.receipt_type === 'question.answered')
+  if (questions.length !== task.question_count) {
+    yield `${name} has question_count ${task.question_count} and ${questions.length} questions`
+  }
+  for (const [i, { n, seq, state, asked_by, decided_by, decided_seq }] of questions.entries()) {
+    const asked = receipts.find((receipt) => receipt.seq === seq)
+    if (n !== i + 1) yield `${name} has question ${n} at place ${i + 1}`
+    if (asked?.receipt_type !== 'question.asked' || asked.from !== asked_by) {
+      yield `${name} has question ${n}, which nobody asked in receipt ${seq}`
+    }
+    const decisions = answers.filter((receipt) => receipt.parents.includes(seq))
+    if (decisions.length !== Number(state !== 'open')) {
+      yield `${name} has question ${n}, which is ${state}, and ${decisions.length} decisions`
+    }
+    const [decision] = decisions
+    if (decision !== undefined && (decision.seq !== decided_seq || decision.from !== decided_by)) {
+      yield `${name} has question ${n}, decided by ${decided_by} in receipt ${decided_seq}, not ${decision.seq}`
+    }
+  }
+  const open = questions.filter(({ state }) => state === 'open')
+  const waitsFor = open.map(({ kind }) => PARKED_BY[kind])
+  const isRight = isParked(task.status)
+    ? waitsFor.length === 1 && waitsFor[0] === task.status && open[0]?.n === task.question_count
+    : waitsFor.length === 0
+  if (!isRight) yield `${name} waits for ${waitsFor.length === 0 ? 'nothing' : waitsFor.join()}`
 }
 
 /** A task has ended exactly if its one terminal receipt says so; a success may have one more, its repair. */
@@ -267,6 +308,7 @@ function* checkEnd(name: string, task: Task, receipts: readonly Receipt[]): Gene
 const ENDS_LEASE: ReadonlySet<ReceiptType> = new Set([
   'lease.expired',
   'lease.released',
+  'question.asked',
   'task.retry_scheduled',
   'task.completed',
   'task.failed',
@@ -305,7 +347,7 @@ function* checkLeases(name: string, task: Task, receipts: readonly Receipt[]): G
 function* checkCounters({ counters, records }: Ledger): Generator<string> {
   const tasks = records.map((record) => record.task)
   const held = tasks.filter((task) => task.status === 'leased' || task.status === 'running').length
-  const open = tasks.filter((task) => task.status === 'queued').length + held
+  const open = tasks.filter(isOpen).length
   const served = Math.max(0, ...tasks.filter((task) => task.fence > 0).map((task) => task.rank))
   if (counters.open_tasks !== open) yield `open_tasks is ${counters.open_tasks} and should be ${open}`
   if (counters.active_leases !== held)

@@ -7,7 +7,7 @@ import type { TenantRef } from '../../store/store.ts'
 import type { Engine } from '../engine.ts'
 import { parse, taskId } from '../input.ts'
 import type { TaskView } from '../shapes.ts'
-import { taskView } from '../view.ts'
+import { viewOf } from '../task-views.ts'
 
 export const getTaskInput = z.strictObject({ task_id: taskId })
 
@@ -16,14 +16,14 @@ export async function getTask(engine: Engine, caller: Caller, input: unknown): P
   const { task_id } = parse(getTaskInput, input)
   const record = await readableTask(engine, caller, task_id)
   engine.fetches.note(record.task, principalKey(caller.principal))
-  return taskView(record)
+  return viewOf(engine, record)
 }
 
 /** The same for who only wants to know how far it is: its result does not count as fetched. */
 export async function peekTask(engine: Engine, caller: Caller, input: unknown): Promise<TaskView> {
   checkRole(caller, 'read')
   const { task_id } = parse(getTaskInput, input)
-  return taskView(await readableTask(engine, caller, task_id))
+  return viewOf(engine, await readableTask(engine, caller, task_id))
 }
 
 /** The task, if it exists and the caller may see it. */

@@ -6,7 +6,7 @@ import { parse, text } from '../input.ts'
 import type { TaskView } from '../shapes.ts'
 import { filterFields, visibleTo } from '../task-filter.ts'
 import { findTasks } from '../task-search.ts'
-import { taskView } from '../view.ts'
+import { viewsOf } from '../task-views.ts'
 import { pageLimit } from './paging.ts'
 
 export const listTasksInput = z.strictObject({
@@ -38,7 +38,7 @@ export async function listTasks(engine: Engine, caller: Caller, input: unknown):
   )
   records.sort((a, b) => b.task.seq - a.task.seq)
   return {
-    tasks: records.map((record) => taskView(record)),
+    tasks: await viewsOf(engine, tenant, records),
     next_cursor: found.next === null ? null : await engine.cursors.write(scope, found.next),
   }
 }

@@ -4,6 +4,9 @@ import type { WorkerState } from '../worker-registry-shape.ts'
 export interface Stats {
   readonly open_tasks: number
   readonly active_leases: number
+  /** Open tasks that wait for an answer. */
+  readonly pending_approval: number
+  readonly input_required: number
   /** When the task that waits longest at the head of its lane was created; null if none is ready. */
   readonly oldest_ready_at: number | null
   readonly waiting_claims: number
@@ -15,12 +18,13 @@ export async function stats(engine: Engine): Promise<Stats> {
   const all = await engine.reading(() =>
     Promise.all(
       engine.knownTenants.map(async ({ tenant }) => {
-        const [counters, head, workers] = await Promise.all([
+        const [counters, head, open, workers] = await Promise.all([
           reads.counters(tenant),
           reads.headOfLine(tenant),
+          reads.openQuestions(tenant),
           engine.workers.count(tenant),
         ])
-        return { ...counters, head, workers }
+        return { ...counters, head, open, workers }
       }),
     ),
   )
@@ -28,6 +32,8 @@ export async function stats(engine: Engine): Promise<Stats> {
   return {
     open_tasks: all.reduce((sum, { open_tasks }) => sum + open_tasks, 0),
     active_leases: all.reduce((sum, { active_leases }) => sum + active_leases, 0),
+    pending_approval: all.reduce((sum, { open }) => sum + open.approval, 0),
+    input_required: all.reduce((sum, { open }) => sum + open.input, 0),
     oldest_ready_at: heads.length === 0 ? null : Math.min(...heads),
     waiting_claims: engine.wakeups.claims.count,
     workers: {

@@ -1,12 +1,13 @@
 import { z } from 'zod'
 import { checkRole } from '../../core/policy.ts'
 import { type Caller, principalKey } from '../../core/principal.ts'
-import { isTerminal } from '../../core/transitions.ts'
+import { isParked, isTerminal, type Status } from '../../core/transitions.ts'
 import type { Engine } from '../engine.ts'
 import { parse, taskId } from '../input.ts'
 import type { TaskView } from '../shapes.ts'
+import { viewOf } from '../task-views.ts'
 import { MAX_WAIT_SECONDS } from '../verbs/claim.ts'
-import { taskView } from '../view.ts'
+import { isAtRest } from '../wakeups.ts'
 import { readableTask } from './get-task.ts'
 
 export const waitForTaskInput = z.strictObject({
@@ -16,7 +17,7 @@ export const waitForTaskInput = z.strictObject({
 
 export type WaitAnswer = TaskView & { readonly done: boolean; readonly next_check_after_seconds: number }
 
-/** The task as soon as it has ended, or as it is when the wait is over. */
+/** The task as soon as it has ended or waits for an answer, or as it is when the wait is over. */
 export async function waitForTask(
   engine: Engine,
   caller: Caller,
@@ -37,18 +38,26 @@ export async function waitForTask(
   const unwatch = engine.wakeups.watch(tenant, task_id, stopWaiting)
   try {
     let record = await readableTask(engine, caller, task_id)
-    if (!isTerminal(record.task.status) && !engine.wakeups.stopped) {
+    if (!isAtRest(record.task.status) && !engine.wakeups.stopped) {
       await over
       // A gate that stops answers with what it knows: its store is closing.
       if (!engine.wakeups.stopped) record = await readableTask(engine, caller, task_id)
     }
-    const done = isTerminal(record.task.status)
-    const task = taskView(record)
+    const { status } = record.task
+    const task = await viewOf(engine, record)
     engine.fetches.note(record.task, principalKey(caller.principal))
-    return { ...task, done, next_check_after_seconds: done ? 0 : 1 }
+    return { ...task, done: isTerminal(status), next_check_after_seconds: pauseAfter(status) }
   } finally {
     unwatch()
     clearTimeout(timer)
     signal?.removeEventListener('abort', stopWaiting)
   }
+}
+
+/** A person who has to answer takes longer than a worker. */
+const PARKED_PAUSE_SECONDS = 10
+
+function pauseAfter(status: Status): number {
+  if (isTerminal(status)) return 0
+  return isParked(status) ? PARKED_PAUSE_SECONDS : 1
 }

@@ -8,6 +8,7 @@ import { ONE_YEAR, parse, seconds, text, workerId } from '../input.ts'
 import { leaseMs } from '../lease-call.ts'
 import { offerView } from '../offer.ts'
 import type { OfferView } from '../shapes.ts'
+import { checkNoSeat } from '../tool-calls.ts'
 import { Waiter } from '../waiters.ts'
 
 export const MAX_WAIT_SECONDS = 50
@@ -37,6 +38,7 @@ export async function claim(
 ): Promise<ClaimAnswer> {
   checkRole(caller, 'lease')
   const asked = parse(claimInput, input)
+  if (asked.capabilities !== undefined) checkNoSeat(asked.capabilities, 'capabilities')
   const tenant = await engine.tenant(caller.tenant)
   const command: Claim = {
     verb: 'claim',

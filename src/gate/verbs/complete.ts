@@ -5,6 +5,7 @@ import type { Caller } from '../../core/principal.ts'
 import type { Engine } from '../engine.ts'
 import { json, jsonObject, leaseFields, parse, text } from '../input.ts'
 import { leaseCall } from '../lease-call.ts'
+import { keptOf, mayRedact } from '../policy-results.ts'
 import { mayLeave, type Report, reportElsewhere } from '../result-placement.ts'
 
 const MAX_METADATA_BYTES = 4 * 1024
@@ -19,6 +20,8 @@ export const completeInput = z.strictObject({
   completion_metadata: jsonObject.optional(),
 })
 
+type CompleteInput = z.output<typeof completeInput>
+
 export interface CompleteAnswer {
   readonly ok: true
   readonly receipt_id: string
@@ -30,9 +33,10 @@ export async function complete(engine: Engine, caller: Caller, input: unknown): 
   const asked = parse(completeInput, input)
   const lease = await leaseCall(engine, caller, asked)
   const { artifacts, delivery_proof } = readEvidence(asked.artifacts, asked.delivery_proof)
-  const summary = asked.result_summary ?? null
+  const kept = mayRedact(engine, lease.tenant) ? await keptReport(engine, caller, asked) : asked
+  const summary = kept.result_summary ?? null
   const completion_metadata = canonicalWithin(
-    asked.completion_metadata ?? {},
+    kept.completion_metadata ?? {},
     'completion_metadata',
     MAX_METADATA_BYTES,
   )
@@ -46,10 +50,25 @@ export async function complete(engine: Engine, caller: Caller, input: unknown): 
       completion_metadata,
       ...lease,
     })
-  const result = canonical(asked.result, 'result')
+  const result = canonical(kept.result, 'result')
   const { seq, obligation_open } = mayLeave(engine, lease.tenant, result)
     ? await reportElsewhere(engine, lease, { result, artifacts, delivery_proof, summary }, submit)
     : await submit({ result: within(result, 'result', engine.settings.max_payload_bytes), artifacts })
   const tenant = await engine.tenant(caller.tenant)
   return { ok: true, receipt_id: engine.receiptId(tenant, seq), obligation_open }
+}
+
+type Reported = Pick<CompleteInput, 'result' | 'result_summary' | 'completion_metadata'>
+
+/** Without what rules take out of results. What is not JSON is refused before anybody looks into it. */
+async function keptReport(engine: Engine, caller: Caller, asked: CompleteInput): Promise<Reported> {
+  const { task_id, result, result_summary, completion_metadata } = asked
+  canonical(result, 'result')
+  canonical(completion_metadata ?? {}, 'completion_metadata')
+  const kept = await keptOf(engine, await engine.tenant(caller.tenant), task_id)
+  return {
+    result: kept.json(result),
+    result_summary: result_summary === undefined ? undefined : kept.text(result_summary),
+    completion_metadata: completion_metadata === undefined ? undefined : kept.object(completion_metadata),
+  }
 }

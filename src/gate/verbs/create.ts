@@ -7,12 +7,22 @@ import { type CanonicalJson, canonical, canonicalWithin } from '../../core/json.
 import { normalCapabilities } from '../../core/matching.ts'
 import { checkRole } from '../../core/policy.ts'
 import { type Caller, principalKey } from '../../core/principal.ts'
+import type { Asked } from '../../core/question.ts'
 import type { Settings } from '../../core/settings.ts'
 import type { Status } from '../../core/transitions.ts'
 import type { TenantRef } from '../../store/store.ts'
 import type { Engine } from '../engine.ts'
 import { json, jsonObject, labels, ONE_YEAR, parse, seconds, text } from '../input.ts'
+import { type Admission, admit, noteBlock } from '../policy-admission.ts'
 import type { TaskTypeRule } from '../task-types-rule.ts'
+import {
+  COMMON_SEAT,
+  checkNoSeat,
+  seatName,
+  TOOL_CALL,
+  TOOL_CALL_DEFAULTS,
+  toolCallRefusal,
+} from '../tool-calls.ts'
 
 export const createInput = z.strictObject({
   type: text(255),
@@ -62,21 +72,72 @@ export async function create(engine: Engine, caller: Caller, input: unknown): Pr
   return createTask(engine, tenant, caller, parse(createInput, input))
 }
 
-/** Creates a task from an input that was checked. */
+/** Creates a task from an input that was checked. `seat` is where a call of an upstream's tool waits for its turn. */
 export async function createTask(
   engine: Engine,
   tenant: TenantRef,
   caller: Caller,
   input: CreateInput,
+  seat = COMMON_SEAT,
 ): Promise<CreateAnswer> {
-  const { taskTypes, settings } = engine
+  const { taskTypes, policies, settings } = engine
   const types = taskTypes.known(tenant.tenant) ?? (await taskTypes.load(tenant.tenant))
   const type = types.rules.get(input.type)
-  const command = createCommand(tenant, caller, input, settings, type)
-  const { task_id, status, is_duplicate, seq } = await engine.submit(command)
+  const call = input.type === TOOL_CALL ? toolCallOf(engine, tenant, input, seat) : undefined
+  const rules = policies.known(tenant.tenant) ?? (await policies.load(tenant.tenant))
+  const text = canonicalInput(input, settings)
+  const refusal = call?.refusal ?? refusalOf(input, settings, type)
+  // Whoever asks again gets the first answer, even if what was asked would not be taken any more.
+  if (refusal !== undefined && input.idempotency_key === undefined) throw refusal
+  const isFree = rules.isOpen && call === undefined
+  const admission = isFree ? undefined : admit(engine, rules, tenant, caller, input)
+  const command = createCommand(tenant, caller, admission?.input ?? input, settings, type, call, {
+    text:
+      admission === undefined || admission.input === input ? text : canonicalInput(admission.input, settings),
+    refusal: refusal ?? admission?.refusal,
+    question: admission?.question ?? null,
+    policy: admission?.policy ?? null,
+  })
+  const submitted = engine.submit(command)
+  // Whoever looks now finds it in the same commit.
+  if (call !== undefined && command.question === null) engine.toolCalls.sessions?.submitted(seat)
+  const isBlocked = admission?.refusal !== undefined
+  const { task_id, status, is_duplicate, seq } = await (isBlocked
+    ? submitted.catch((error) => notedBlock(engine, tenant, admission, error))
+    : submitted)
   const receipt_id = engine.receiptId(tenant, seq)
   if (type === undefined) return { task_id, status, is_duplicate, receipt_id }
   return { task_id, status, is_duplicate, receipt_id, ...type.guidance }
+}
+
+/** What is special about a task that is a call of an upstream's tool. */
+interface CallRule {
+  readonly capabilities: readonly string[]
+  readonly refusal: Fault | undefined
+}
+
+function toolCallOf(engine: Engine, { tenant }: TenantRef, input: CreateInput, seat: number): CallRule {
+  const upstreams = engine.upstreams?.tenant === tenant ? engine.upstreams : undefined
+  return { capabilities: [seatName(seat)], refusal: toolCallRefusal(input, upstreams) }
+}
+
+/** What became of an input on its way to a command. */
+interface Judged {
+  readonly text: CanonicalJson
+  readonly refusal: Fault | undefined
+  readonly question: Asked | null
+  readonly policy: CanonicalJson | null
+}
+
+/** Refused, and not because there was another task under its key: the owner gets a receipt. */
+async function notedBlock(
+  engine: Engine,
+  tenant: TenantRef,
+  admission: Admission,
+  error: unknown,
+): Promise<never> {
+  if (error === admission.refusal) await noteBlock(engine, tenant, admission)
+  throw error
 }
 
 function createCommand(
@@ -85,14 +146,15 @@ function createCommand(
   input: CreateInput,
   settings: Settings,
   type: TaskTypeRule | undefined,
+  call: CallRule | undefined,
+  { text, refusal, question, policy }: Judged,
 ): Create {
-  const capabilities = normalCapabilities(input.requirements?.capabilities ?? [])
+  const asked = input.requirements?.capabilities
+  if (asked !== undefined) checkNoSeat(asked, 'requirements.capabilities')
+  const capabilities = call?.capabilities ?? normalCapabilities(asked ?? [])
+  const standard = call === undefined ? settings : TOOL_CALL_DEFAULTS
   const defaults = type?.view
   const timeout_seconds = input.timeout_seconds ?? defaults?.default_timeout_seconds ?? null
-  const text = canonicalInput(input, settings)
-  const refusal = refusalOf(input, settings, type)
-  // Whoever asks again gets the first answer, even if what was asked would not be taken any more.
-  if (refusal !== undefined && input.idempotency_key === undefined) throw refusal
   return {
     verb: 'create',
     tenant: tenant.tenant,
@@ -101,12 +163,12 @@ function createCommand(
     type: input.type,
     capabilities,
     priority: input.priority ?? defaults?.default_priority ?? settings.default_priority,
-    max_attempts: input.max_attempts ?? defaults?.default_max_attempts ?? settings.default_max_attempts,
+    max_attempts: input.max_attempts ?? defaults?.default_max_attempts ?? standard.default_max_attempts,
     max_expiries: input.max_expiries ?? settings.max_lease_expiries,
     retry_backoff_seconds:
       input.retry_backoff_seconds ??
       defaults?.default_retry_backoff_seconds ??
-      settings.default_retry_backoff_seconds,
+      standard.default_retry_backoff_seconds,
     timeout_seconds,
     delay_ms: (input.delay_seconds ?? 0) * 1000,
     session_id: input.session_id ?? null,
@@ -115,6 +177,8 @@ function createCommand(
     caused_by: causeOf(tenant, input),
     input: text,
     contract: contractOf(input, timeout_seconds),
+    question,
+    policy,
     refusal,
   }
 }
@@ -126,7 +190,7 @@ function refusalOf(
   type: TaskTypeRule | undefined,
 ): Fault | undefined {
   if (type === undefined) {
-    return settings.allow_unknown_task_types
+    return settings.allow_unknown_task_types || input.type === TOOL_CALL
       ? undefined
       : new Fault('TASK_TYPE_UNKNOWN', { type: input.type })
   }

@@ -1,10 +1,11 @@
 import { z } from 'zod'
-import { canonicalWithin } from '../../core/json.ts'
+import { canonical, canonicalWithin } from '../../core/json.ts'
 import type { Caller } from '../../core/principal.ts'
 import { isoTime } from '../../core/time.ts'
 import type { Engine } from '../engine.ts'
 import { jsonObject, leaseFields, ONE_YEAR, parse, seconds } from '../input.ts'
 import { leaseCall } from '../lease-call.ts'
+import { keptOf, mayRedact } from '../policy-results.ts'
 
 const MAX_ERROR_BYTES = 16 * 1024
 
@@ -26,9 +27,14 @@ export interface FailAnswer {
 export async function fail(engine: Engine, caller: Caller, input: unknown): Promise<FailAnswer> {
   const asked = parse(failInput, input)
   const lease = await leaseCall(engine, caller, asked)
+  let error = canonicalWithin(asked.error, 'error', MAX_ERROR_BYTES)
+  if (mayRedact(engine, lease.tenant)) {
+    const kept = await keptOf(engine, await engine.tenant(caller.tenant), lease.task_id)
+    error = canonical(kept.object(asked.error))
+  }
   const { requeued, next_eligible_at, seq } = await engine.submit({
     verb: 'fail',
-    error: canonicalWithin(asked.error, 'error', MAX_ERROR_BYTES),
+    error,
     retryable: asked.retryable ?? false,
     retry_after_ms: asked.retry_after_seconds === undefined ? null : asked.retry_after_seconds * 1000,
     ...lease,

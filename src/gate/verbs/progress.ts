@@ -1,10 +1,11 @@
 import { z } from 'zod'
-import { canonicalWithin } from '../../core/json.ts'
+import { canonical, canonicalWithin } from '../../core/json.ts'
 import type { Caller } from '../../core/principal.ts'
 import { isoTime } from '../../core/time.ts'
 import type { Engine } from '../engine.ts'
 import { jsonObject, leaseFields, ONE_YEAR, parse, seconds } from '../input.ts'
 import { leaseCall, leaseMs } from '../lease-call.ts'
+import { keptOf, mayRedact } from '../policy-results.ts'
 
 const MAX_PROGRESS_BYTES = 16 * 1024
 
@@ -29,9 +30,15 @@ export interface ProgressAnswer {
 export async function progress(engine: Engine, caller: Caller, input: unknown): Promise<ProgressAnswer> {
   const asked = parse(progressInput, input)
   const lease = await leaseCall(engine, caller, asked)
+  let said = canonicalWithin(asked.progress, 'progress', MAX_PROGRESS_BYTES)
+  if (mayRedact(engine, lease.tenant)) {
+    const kept = await keptOf(engine, await engine.tenant(caller.tenant), lease.task_id)
+    const { percent } = asked.progress
+    said = canonical({ ...kept.object(asked.progress), percent })
+  }
   const { expires_at, now } = await engine.submit({
     verb: 'progress',
-    progress: canonicalWithin(asked.progress, 'progress', MAX_PROGRESS_BYTES),
+    progress: said,
     extend_ms: asked.extend_by_seconds === undefined ? null : leaseMs(engine, asked.extend_by_seconds),
     ...lease,
   })

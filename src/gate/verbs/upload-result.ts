@@ -2,9 +2,10 @@ import { z } from 'zod'
 import { Fault, invalid } from '../../core/errors.ts'
 import { checkRole } from '../../core/policy.ts'
 import { type Caller, principalKey } from '../../core/principal.ts'
-import { isOpen, type Task } from '../../core/task.ts'
+import { isHeld, type Task } from '../../core/task.ts'
 import type { Engine } from '../engine.ts'
 import { leaseId, parse, taskId, text, workerId } from '../input.ts'
+import { checkUpload } from '../policy-results.ts'
 import { readTask } from '../reads/get-task.ts'
 import { channelFor } from '../result-placement.ts'
 import { putResult } from '../result-put.ts'
@@ -35,6 +36,7 @@ export async function uploadResult(
   const tenant = await engine.tenant(caller.tenant)
   const record = await readTask(engine, tenant, asked.task_id)
   checkHolder(record.task, caller, asked)
+  await checkUpload(engine, tenant, record)
   const { results } = engine
   const channel = asked.channel ?? (await channelFor(engine, tenant.tenant, record.spec.type, Infinity))
   if (results === undefined || channel === null) {
@@ -59,12 +61,11 @@ function checkHolder(
   { worker_id, lease_id }: { readonly worker_id: string; readonly lease_id?: string | undefined },
 ): void {
   const holder = principalKey(caller.principal)
-  const isHeld =
-    isOpen(task) &&
-    task.status !== 'queued' &&
+  const holds =
+    isHeld(task) &&
     task.lease.holder === holder &&
     task.lease.worker_id === worker_id &&
     (lease_id === undefined || task.lease.lease_id === lease_id)
-  if (isHeld) return
+  if (holds) return
   throw new Fault('LEASE_INVALID_OR_EXPIRED', { task_id: task.task_id, task_status: task.status })
 }

@@ -1,0 +1,23 @@
+import { readApproval, tellApproval } from './approvals.ts'
+import { CLIENT_OPTIONS, clientOf } from './client.ts'
+import { command } from './command.ts'
+
+export const approvalsShow = command({
+  name: 'approvals show',
+  summary: 'Show an approval: who asks, for what, with the whole payload.',
+  takes: ['TASK_ID'],
+  options: {
+    n: { type: 'string', value: 'N', doc: 'which question of the task; the newest if absent' },
+    ...CLIENT_OPTIONS,
+  },
+  async run(input, output) {
+    const approval = await readApproval(clientOf(input), input.word(0), input.whole('n'))
+    output.answer(approval, () => {
+      tellApproval(output, approval)
+      if (approval.state !== 'open') return
+      output.say(`\nasyncgate approvals approve ${approval.task_id}    (--edit to change the payload)`)
+      output.say(`asyncgate approvals deny ${approval.task_id} --reason WHY`)
+    })
+    return undefined
+  },
+})

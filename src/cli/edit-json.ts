@@ -1,0 +1,49 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { CliError, EXIT } from './exit.ts'
+
+/** Lets the person change a value in their editor. What they have typed is never lost: it stays in its file if it is not JSON. */
+export async function editJson(value: unknown, name: string): Promise<unknown> {
+  const folder = mkdtempSync(join(tmpdir(), 'asyncgate-edit-'))
+  const file = join(folder, `${name}.json`)
+  const before = `${JSON.stringify(value, null, 2)}\n`
+  // Others of this machine need not read it.
+  writeFileSync(file, before, { mode: 0o600 })
+  await runEditor(file)
+  const after = readFileSync(file, 'utf8')
+  if (after.trim() === before.trim() || after.trim() === '') {
+    rmSync(folder, { recursive: true, force: true })
+    throw new CliError(
+      EXIT.usage,
+      'Nothing was changed, so nothing was decided.',
+      'Leave out --edit to approve the payload as it is.',
+    )
+  }
+  try {
+    const edited: unknown = JSON.parse(after)
+    rmSync(folder, { recursive: true, force: true })
+    return edited
+  } catch (error) {
+    throw new CliError(
+      EXIT.usage,
+      `What you have written is not JSON: ${error instanceof Error ? error.message : error}.`,
+      `It is kept: put it right in ${file} and use --payload @${file}.`,
+    )
+  }
+}
+
+async function runEditor(file: string): Promise<void> {
+  const editor = process.env.VISUAL || process.env.EDITOR || 'vi'
+  // An editor may come with arguments, as in "code --wait".
+  const child = spawn('sh', ['-c', `${editor} "$1"`, 'sh', file], { stdio: 'inherit' })
+  const [code] = await once(child, 'close')
+  if (code === 0) return
+  throw new CliError(
+    EXIT.failure,
+    `The editor "${editor}" ended with ${code}, so nothing was decided.`,
+    `Set EDITOR to one that works. The payload is in ${file}.`,
+  )
+}

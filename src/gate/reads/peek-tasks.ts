@@ -1,0 +1,36 @@
+import { z } from 'zod'
+import { Fault } from '../../core/errors.ts'
+import { isUuid } from '../../core/ids.ts'
+import { checkReader, checkRole } from '../../core/policy.ts'
+import type { Caller } from '../../core/principal.ts'
+import type { Task } from '../../core/task.ts'
+import type { Engine } from '../engine.ts'
+import { parse } from '../input.ts'
+import type { TaskView } from '../shapes.ts'
+import { viewsOf } from '../task-views.ts'
+
+const peekTasksInput = z.strictObject({ task_ids: z.array(z.string()).max(1000) })
+
+/** Those of the tasks that there are and the caller may see, for who watches them: no result counts as fetched. */
+export async function peekTasks(engine: Engine, caller: Caller, input: unknown): Promise<TaskView[]> {
+  checkRole(caller, 'read')
+  const known = parse(peekTasksInput, input).task_ids.filter(isUuid)
+  if (known.length === 0) return []
+  const { tenant } = await engine.tenant(caller.tenant)
+  const records = await engine.reading(() => engine.store.reads.tasks(tenant, known))
+  return viewsOf(
+    engine,
+    tenant,
+    records.filter(({ task }) => mayRead(task, caller)),
+  )
+}
+
+function mayRead(task: Task, caller: Caller): boolean {
+  try {
+    checkReader(task, caller)
+    return true
+  } catch (error) {
+    if (error instanceof Fault) return false
+    throw error
+  }
+}

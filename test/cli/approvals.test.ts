@@ -1,0 +1,228 @@
+import { rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { cli, folder, type Server, startCli, startServer, testFolder } from './support.ts'
+
+let home: string
+let server: Server
+beforeAll(async () => {
+  home = folder()
+  server = await startServer(['dev'], home)
+})
+afterAll(async () => {
+  await server.stop()
+  rmSync(home, { recursive: true, force: true })
+})
+
+/** What a terminal obeys, and what it does not show. */
+const HIDDEN = /(?!\n)[\p{Cc}\p{Cf}]/u
+
+const ANN = ['--as', 'human:ann']
+const ask = (...args: string[]) => cli(args, { ASYNCGATE_URL: server.url })
+const askJson = async (...args: string[]) => {
+  const { code, stdout, stderr } = await ask(...args, '--json')
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+  return JSON.parse(stdout)
+}
+
+async function post(path: string, body: object): Promise<unknown> {
+  const headers = { 'content-type': 'application/json' }
+  const response = await fetch(server.url + path, { method: 'POST', headers, body: JSON.stringify(body) })
+  expect(response.status).toBe(200)
+  return response.json()
+}
+
+const createdShape = z.object({ task_id: z.string() })
+const offersShape = z.object({
+  tasks: z.array(z.looseObject({ lease_id: z.string(), payload: z.unknown() })),
+})
+
+let types = 0
+
+/** A task of alice's whose worker asks something; resolves with its id, and its type. */
+async function asking(question: object, payload: unknown = { to: 'ann', lines: [1, 2] }) {
+  types += 1
+  const type = `mail-${types}`
+  const task = { type, payload, agent_id: 'alice', session_id: 's1' }
+  const { task_id } = createdShape.parse(await post('/v1/tasks', task))
+  const offer = await take(type)
+  const lease = { worker_id: 'w1', task_id, lease_id: offer?.lease_id }
+  await post(`/v1/tasks/${task_id}/ask`, { ...lease, ...question })
+  return { task_id, type }
+}
+
+async function take(type: string) {
+  const answer = await post('/v1/leases/claim', { worker_id: 'w1', accept_types: [type] })
+  return offersShape.parse(answer).tasks[0]
+}
+
+const approval = (title: string, more = {}) => ({ kind: 'approval', request: { title, ...more } })
+
+describe('approvals', () => {
+  it('are listed, longest waiting first, and shown with all that a person needs', async () => {
+    const { task_id, type } = await asking(
+      approval('Send the mail?', { show: { size: 3 }, reason: 'it is large' }),
+    )
+    const second = await asking(approval('And this one?'))
+    const { approvals } = await askJson('approvals', 'list')
+    expect(approvals.map((each: { task_id: string }) => each.task_id)).toEqual([task_id, second.task_id])
+    const { stdout: list } = await ask('approvals', 'list', '--type', type)
+    expect(list).toMatch(/^TASK +ASKED +STATE +TYPE +FOR +RULE +WHAT$/m)
+    expect(list).toMatch(
+      new RegExp(`^${task_id}  +(?:.* ago|just now) +open +${type} +agent:alice +- +Send the mail\\?$`, 'm'),
+    )
+    expect(list).not.toContain(second.task_id)
+
+    const { stdout } = await ask('approvals', 'show', task_id)
+    for (const part of [
+      'Send the mail?',
+      /^state +waits for a decision$/m,
+      /^asked +.*, by worker:w1$/m,
+      /^for +agent:alice, session s1$/m,
+      /^why +it is large$/m,
+      /^payload\n {2}\{\n {4}"lines": \[\n {6}1,\n {6}2\n {4}\],\n {4}"to": "ann"\n {2}\}$/m,
+      /^shown\n {2}\{\n {4}"size": 3/m,
+      `asyncgate approvals approve ${task_id}`,
+    ]) {
+      expect(stdout).toMatch(part)
+    }
+    expect((await ask('tasks', 'show', task_id)).stdout).toMatch(
+      /^waits for +approval since .*: Send the mail\?/m,
+    )
+  })
+
+  it('are approved, and the task goes on; the first decision counts', async () => {
+    const { task_id, type } = await asking(approval('Go on?'))
+    expect(await ask('approvals', 'approve', task_id, '--comment', 'fine', ...ANN)).toMatchObject({
+      code: 0,
+      stdout: 'Approved: Go on?\nThe task is queued and goes on.\n',
+    })
+    expect(await askJson('approvals', 'show', task_id)).toMatchObject({
+      state: 'approved',
+      decided_by: { kind: 'human', id: 'ann' },
+      answer: { comment: 'fine' },
+    })
+    expect((await ask('approvals', 'show', task_id)).stdout).toMatch(/^decided +\S+Z, by human:ann: fine$/m)
+    expect(await ask('approvals', 'deny', task_id, '--reason', 'no', ...ANN)).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('ALREADY_DECIDED'),
+    })
+    expect(await take(type)).toMatchObject({ payload: { to: 'ann' } })
+  })
+
+  it('are denied with a reason', async () => {
+    const { task_id } = await asking(approval('Delete it all?'))
+    expect(await ask('approvals', 'deny', task_id, ...ANN)).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('--reason'),
+    })
+    expect(await ask('approvals', 'deny', task_id, '--reason', 'never', ...ANN)).toMatchObject({
+      code: 0,
+      stdout: 'Denied: Delete it all?\nThe task is canceled.\n',
+    })
+    expect((await askJson('tasks', 'show', task_id)).result.error).toEqual({
+      code: 'APPROVAL_DENIED',
+      message: 'never',
+    })
+    expect((await askJson('approvals', 'list', '--state', 'denied')).approvals).toMatchObject([{ task_id }])
+  })
+
+  it('cannot be given by who asks for the work', async () => {
+    const { task_id } = await asking(approval('Mine?'))
+    expect(await ask('approvals', 'approve', task_id, '--as', 'agent:alice')).toMatchObject({
+      code: 4,
+      stderr: expect.stringContaining('FORBIDDEN'),
+    })
+  })
+
+  it('take another payload, from the line or a file, and show what was changed', async () => {
+    const { task_id, type } = await asking(approval('Send?'), { to: 'everybody', cc: null })
+    const file = join(testFolder(), 'payload.json')
+    writeFileSync(file, '{"to":"bob","cc":null}')
+    const done = await ask('approvals', 'approve', task_id, '--payload', `@${file}`, ...ANN)
+    expect(done.stdout).toContain('goes on with your payload')
+    expect((await ask('approvals', 'show', task_id)).stdout).toMatch(/\/?to: "everybody" -> "bob"$/m)
+    expect(await take(type)).toMatchObject({ payload: { to: 'bob', cc: null } })
+    expect(await ask('approvals', 'approve', task_id, '--payload', '1', '--edit')).toMatchObject({ code: 2 })
+  })
+
+  it('do not let what is asked speak to the terminal, nor hide anything', async () => {
+    const trick = '\u001b[2Jok\u202e'
+    const { task_id } = await asking(approval(`Pay ${trick} now?`), { note: `a\u202eb\u200bc` })
+    const { stdout } = await ask('approvals', 'show', task_id)
+    expect(stdout).toContain('Pay ok now?')
+    expect(stdout).toContain('"note": "a\\u202eb\\u200bc"')
+    expect(stdout).not.toMatch(HIDDEN)
+    expect((await ask('approvals', 'list')).stdout).not.toMatch(HIDDEN)
+  })
+})
+
+describe('approvals approve --edit', () => {
+  /** Runs the command with an editor that is a script over the text of the file. */
+  async function edit(task_id: string, script: string) {
+    const program = join(testFolder(), 'editor.cjs')
+    writeFileSync(
+      program,
+      `const fs = require('node:fs'), file = process.argv[2]; let text = fs.readFileSync(file, 'utf8'); ${script}; fs.writeFileSync(file, text)`,
+    )
+    const env = { ASYNCGATE_URL: server.url, VISUAL: '', EDITOR: `"${process.execPath}" "${program}"` }
+    return startCli(['approvals', 'approve', task_id, '--edit', ...ANN], home, env).ended
+  }
+
+  it('opens the editor on the payload and uses what comes back', async () => {
+    const { task_id, type } = await asking(approval('Send?'))
+    const { code, stdout } = await edit(task_id, `text = text.replace('"ann"', '"bob"')`)
+    expect({ code, stdout }).toMatchObject({ code: 0, stdout: expect.stringContaining('with your payload') })
+    expect(await take(type)).toMatchObject({ payload: { to: 'bob', lines: [1, 2] } })
+  })
+
+  it('decides nothing if nothing was changed, or the editor failed', async () => {
+    const { task_id } = await asking(approval('Send?'))
+    expect(await edit(task_id, '')).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('Nothing was changed'),
+    })
+    expect(await edit(task_id, 'process.exit(3)')).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('ended with 3'),
+    })
+    expect((await askJson('approvals', 'show', task_id)).state).toBe('open')
+  })
+
+  it('keeps what is not JSON, and says where', async () => {
+    const { task_id } = await asking(approval('Send?'))
+    const { code, stderr } = await edit(task_id, `text = '{"to": oops}'`)
+    expect(code).toBe(2)
+    const [, file = ''] = /--payload @(\S+)\./.exec(stderr) ?? []
+    writeFileSync(file, '{"to":"carol"}')
+    expect((await ask('approvals', 'approve', task_id, '--payload', `@${file}`, ...ANN)).code).toBe(0)
+    rmSync(file)
+  })
+})
+
+describe('tasks answer', () => {
+  it('shows what is asked, and gives the answer', async () => {
+    const schema = { type: 'object', properties: { size: { type: 'integer' } }, required: ['size'] }
+    const { task_id, type } = await asking({ kind: 'input', request: { message: 'How large?', schema } })
+    expect((await ask('tasks', 'answer', task_id)).stdout).toMatch(/^How large\?\n\nThe answer must fit\n\{/)
+    expect(await ask('tasks', 'answer', task_id, '{"size":"big"}')).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('VALIDATION_ERROR'),
+    })
+    expect(await ask('tasks', 'answer', task_id, '{"size":3}')).toMatchObject({
+      code: 0,
+      stdout: 'Answered. The task is queued and goes on.\n',
+    })
+    expect(await take(type)).toMatchObject({ answers: [{ answer: { content: { size: 3 } } }] })
+    expect(await ask('tasks', 'answer', task_id, '1')).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('asks for no input'),
+    })
+  })
+
+  it('leads to approvals where it is not input that is asked', async () => {
+    const { task_id } = await asking(approval('Go on?'))
+    expect((await ask('tasks', 'answer', task_id, '1')).stderr).toContain('asyncgate approvals approve')
+  })
+})

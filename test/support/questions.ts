@@ -1,0 +1,33 @@
+import type { Gate } from '../../src/gate/gate.ts'
+import type { OfferView } from '../../src/gate/shapes.ts'
+import { caller, worker } from './gates.ts'
+import { held, hold } from './steps.ts'
+
+type Fields = Readonly<Record<string, unknown>>
+
+/** A person without further rights, who may decide on approvals. */
+export const person = (id = 'paul', tenant?: string) => caller('human', id, 'agent', tenant)
+
+/** Asks a person, in the name of worker w1. */
+export function askApproval(gate: Gate, offer: OfferView, input: Fields = {}) {
+  const request = { title: 'Delete the folder?' }
+  return gate.ask(worker(), { ...held(offer), kind: 'approval', request, ...input })
+}
+
+/** Asks the agent's side, in the name of worker w1. */
+export function askInput(gate: Gate, offer: OfferView, input: Fields = {}) {
+  const request = { message: 'Which colour?' }
+  return gate.ask(worker(), { ...held(offer), kind: 'input', request, ...input })
+}
+
+/** A task of alice that waits for an approval which worker w1 has asked for. */
+export async function pending(gate: Gate, input: Fields = {}, asking: Fields = {}) {
+  const offer = await hold(gate, input)
+  return { offer, ...(await askApproval(gate, offer, asking)) }
+}
+
+/** A task of alice that waits for input. */
+export async function needy(gate: Gate, input: Fields = {}, asking: Fields = {}) {
+  const offer = await hold(gate, input)
+  return { offer, ...(await askInput(gate, offer, asking)) }
+}
