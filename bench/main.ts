@@ -1,10 +1,16 @@
 import { parseArgs } from 'node:util'
 import { engine } from './engine/index.ts'
+import { gateway } from './gateway/index.ts'
 import { http } from './http/index.ts'
 import { Report } from './report.ts'
 import { workers } from './worker/index.ts'
 
-const SUITES: Record<string, (report: Report) => Promise<void>> = { engine, http, worker: workers }
+const SUITES: Record<string, (report: Report) => Promise<void>> = {
+  engine,
+  http,
+  worker: workers,
+  gateway,
+}
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,

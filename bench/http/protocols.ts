@@ -54,6 +54,8 @@ export const rest = protocol('REST', async (connection, _operation, path, input)
 )
 
 const VERSION = '2026-07-28'
+/** Tells apart the clients that share a key. */
+const CLIENT_INSTANCE = 'io.asyncgate/client_instance'
 const META = {
   'io.modelcontextprotocol/protocolVersion': VERSION,
   'io.modelcontextprotocol/clientCapabilities': {},
@@ -61,15 +63,21 @@ const META = {
 }
 
 export const mcp = protocol('MCP 2026-07-28', async (connection, operation, _path, input) => {
-  const name = `asyncgate.${operation}`
+  const { structuredContent } = await callTool(connection, `asyncgate.${operation}`, input)
+  return structuredContent
+})
+
+/** What a tool answered. `instance` names one of several clients that share a key. */
+export async function callTool(connection: Connection, name: string, input: object, instance?: string) {
+  const _meta = instance === undefined ? META : { ...META, [CLIENT_INSTANCE]: instance }
   const body = JSON.stringify({
     jsonrpc: '2.0',
     id: 1,
     method: 'tools/call',
-    params: { name, arguments: input, _meta: META },
+    params: { name, arguments: input, _meta },
   })
   const headers = `Accept: application/json, text/event-stream\r\nMCP-Protocol-Version: ${VERSION}\r\nMcp-Method: tools/call\r\nMcp-Name: ${name}\r\n`
   const { result } = JSON.parse(await connection.post('/mcp', body, headers))
   if (result.isError) throw new Error(JSON.stringify(result.structuredContent))
-  return result.structuredContent
-})
+  return result
+}

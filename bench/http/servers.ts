@@ -7,6 +7,7 @@ const CLI = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))
 
 export interface ServerProcess {
   readonly port: number
+  readonly pid: number
   stop(): Promise<void>
 }
 
@@ -14,13 +15,14 @@ export function startBare(): Promise<ServerProcess> {
   return start([BARE], {})
 }
 
-/** The built server on loopback without a key, over this database. */
-export function startGate(databaseUrl: string): Promise<ServerProcess> {
+/** The built server on loopback without a key, over this database; `env` are further settings. */
+export function startGate(databaseUrl: string, env: Record<string, string> = {}): Promise<ServerProcess> {
   return start([CLI, 'serve', '--port', '0'], {
     ASYNCGATE_ENV: 'development',
     ASYNCGATE_ALLOW_INSECURE_DEV: 'true',
     ASYNCGATE_DATABASE_URL: databaseUrl,
     ASYNCGATE_LOG_LEVEL: 'ERROR',
+    ...env,
   })
 }
 
@@ -32,6 +34,7 @@ async function start(args: readonly string[], env: Record<string, string>): Prom
   const port = await portOf(child)
   return {
     port,
+    pid: child.pid ?? Number.NaN,
     stop: () =>
       new Promise((resolve) => {
         child.once('exit', () => resolve())

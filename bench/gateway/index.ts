@@ -1,0 +1,182 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { Client } from '@modelcontextprotocol/client'
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
+import { Databases } from '../engine/databases.ts'
+import { Connection } from '../http/connection.ts'
+import { lifecyclesOverHttp } from '../http/load.ts'
+import { callTool, rest } from '../http/protocols.ts'
+import { type ServerProcess, startGate } from '../http/servers.ts'
+import { type Report, spread } from '../report.ts'
+import { median, times } from '../stats.ts'
+
+const UPSTREAM = fileURLToPath(new URL('./upstream.js', import.meta.url))
+const ROUNDS = 3
+const CALLS = 500
+const CONNECTIONS = 64
+const SECONDS = 5
+
+const TOOL = 'bench__echo'
+/** A rule with a condition, so that one is evaluated for every call. */
+const RULES = [
+  {
+    id: 'small-numbers',
+    scope: { upstream: 'bench' },
+    action: 'ALLOW',
+    condition: { '<': [{ var: 'args.n' }, 1_000_000_000] },
+  },
+]
+
+/** A tool of a program, called directly and through the gate on SQLite: durable, ruled on, with receipts. */
+export async function gateway(report: Report): Promise<void> {
+  const databases = await Databases.start()
+  const folder = mkdtempSync(join(tmpdir(), 'asyncgate-bench-'))
+  try {
+    const settings = filesIn(folder)
+    await compareLatency(report, databases, settings)
+    await compareThroughput(report, databases, settings)
+  } finally {
+    rmSync(folder, { recursive: true })
+    await databases.remove()
+  }
+}
+
+function filesIn(folder: string): Record<string, string> {
+  const upstreams = join(folder, 'upstreams.json')
+  const policies = join(folder, 'policies.json')
+  const transport = { type: 'stdio', command: process.execPath, args: [UPSTREAM] }
+  writeFileSync(upstreams, JSON.stringify([{ name: 'bench', transport, concurrency: CONNECTIONS }]))
+  writeFileSync(policies, JSON.stringify(RULES))
+  return {
+    ASYNCGATE_UPSTREAMS_FILE: upstreams,
+    ASYNCGATE_POLICIES_FILE: policies,
+    ASYNCGATE_GATEWAY_WORKERS: String(3 * CONNECTIONS),
+  }
+}
+
+async function compareLatency(
+  report: Report,
+  databases: Databases,
+  settings: Record<string, string>,
+): Promise<void> {
+  const direct: number[] = []
+  const through: number[] = []
+  const client = new Client({ name: 'bench', version: '1' })
+  await client.connect(new StdioClientTransport({ command: process.execPath, args: [UPSTREAM] }))
+  await withGate(databases, settings, async ({ port }) => {
+    const connection = await Connection.open(port)
+    for (let round = 0; round < ROUNDS; round++) {
+      const straight = () => client.callTool({ name: 'echo', arguments: { n: round } })
+      const gated = () => callTool(connection, TOOL, { n: round })
+      await times(CALLS / 5, straight)
+      direct.push(median(await times(CALLS, straight)))
+      await times(CALLS / 5, gated)
+      through.push(median(await times(CALLS, gated)))
+    }
+    connection.close()
+  })
+  await client.close()
+  report.add({ name: 'tool called directly, p50', figure: median(direct), unit: 'ms', note: spread(direct) })
+  report.add({ name: 'through the gate, p50', figure: median(through), unit: 'ms', note: spread(through) })
+  report.add({
+    name: 'added by the gate, p50',
+    figure: median(through) - median(direct),
+    unit: 'ms',
+    target: { atMost: 5 },
+  })
+}
+
+/** Per second of the server's processor time, so that what the upstream and this process use does not count. */
+async function compareThroughput(
+  report: Report,
+  databases: Databases,
+  settings: Record<string, string>,
+): Promise<void> {
+  const lifecycles: number[] = []
+  const calls: number[] = []
+  for (let round = 0; round < ROUNDS; round++) {
+    lifecycles.push(
+      await withGate(databases, {}, (server) =>
+        perCore(server, (seconds) => lifecyclesOverHttp(rest, server.port, CONNECTIONS, 1, seconds)),
+      ),
+    )
+    calls.push(
+      await withGate(databases, settings, (server) =>
+        perCore(server, (seconds) => callsPerSecond(server.port, seconds)),
+      ),
+    )
+  }
+  const row = (name: string, unit: string, rates: number[]) =>
+    report.add({ name, figure: median(rates), unit, note: spread(rates) })
+  row('REST lifecycles per core', 'lifecycles/s', lifecycles)
+  row('calls through the gate per core', 'calls/s', calls)
+  report.add({
+    name: 'calls against REST lifecycles, per core',
+    figure: median(calls) / median(lifecycles),
+    unit: 'x',
+    target: { atLeast: 0.5 },
+  })
+}
+
+/** Each connection is a client instance of its own, with a session of its own. */
+async function callsPerSecond(port: number, seconds: number): Promise<number> {
+  const start = performance.now()
+  const end = start + seconds * 1000
+  const counts = await Promise.all(
+    Array.from({ length: CONNECTIONS }, async (_, i) => {
+      const connection = await Connection.open(port)
+      let count = 0
+      while (performance.now() < end) {
+        await callTool(connection, TOOL, { n: count++ }, `bench-${i}`)
+      }
+      connection.close()
+      return count
+    }),
+  )
+  return counts.reduce((sum, count) => sum + count, 0) / ((performance.now() - start) / 1000)
+}
+
+async function perCore(
+  server: ServerProcess,
+  measure: (seconds: number) => Promise<number>,
+): Promise<number> {
+  await measure(1)
+  const [before, startedAt] = [processorSeconds(server.pid), performance.now()]
+  const rate = await measure(SECONDS)
+  const seconds = (performance.now() - startedAt) / 1000
+  return (rate * seconds) / (processorSeconds(server.pid) - before)
+}
+
+/** What a process has used of all cores so far. Linux counts it in hundredths of a second. */
+function processorSeconds(pid: number): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? []
+  return (Number(fields[11]) + Number(fields[12])) / 100
+}
+
+async function withGate<T>(
+  databases: Databases,
+  settings: Record<string, string>,
+  run: (server: ServerProcess) => Promise<T>,
+): Promise<T> {
+  const database = await databases.create('sqlite')
+  const server = await startGate(`sqlite:${database.address}`, settings)
+  try {
+    if ('ASYNCGATE_UPSTREAMS_FILE' in settings) await offered(server)
+    return await run(server)
+  } finally {
+    await server.stop()
+    await database.drop()
+  }
+}
+
+/** The upstream is connected after the server has begun to listen. */
+async function offered({ port }: ServerProcess): Promise<void> {
+  for (let tries = 0; tries < 100; tries++) {
+    const upstream = await fetch(`http://127.0.0.1:${port}/v1/upstreams/bench`)
+    if (/"state":"ready"/.test(await upstream.text())) return
+    await new Promise((resolve) => setTimeout(resolve, 100))
+  }
+  throw new Error('the upstream is not ready')
+}
