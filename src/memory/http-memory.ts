@@ -1,7 +1,8 @@
 import { Fault } from '../core/errors.ts'
 import { EgressError } from '../egress/error.ts'
 import { type GuardedResponse, guardedFetch } from '../egress/fetch.ts'
-import { DEFAULT_EGRESS, type EgressSettings } from '../egress/settings.ts'
+import { onlyPlace } from '../egress/only-place.ts'
+import type { EgressSettings } from '../egress/settings.ts'
 import type { Memory, MemoryNote } from '../gate/memory.ts'
 
 export interface HttpMemoryOptions {
@@ -20,7 +21,12 @@ const TIMEOUT_MS = 30_000
 
 /** A memory behind a URL: one POST for each result. */
 export function httpMemory({ url, token, egress = {}, onError }: HttpMemoryOptions): Memory {
-  const settings = { ...egress, ...leaveFor(url, egress) }
+  const settings = {
+    ...egress,
+    ...onlyPlace(url, egress),
+    max_bytes: MAX_ANSWER_BYTES,
+    total_timeout_ms: TIMEOUT_MS,
+  }
   const headers = {
     'content-type': 'application/json',
     accept: 'application/json',
@@ -44,22 +50,6 @@ export function httpMemory({ url, token, egress = {}, onError }: HttpMemoryOptio
         throw new Fault(error.retryable ? 'MEMORY_UNAVAILABLE' : 'MEMORY_REFUSED')
       }
     },
-  }
-}
-
-/** The only place that is asked: it may be on this machine, and leads nowhere else. */
-function leaveFor(url: string, { allowed_private }: Partial<EgressSettings>): Partial<EgressSettings> {
-  const { protocol, hostname, port } = new URL(url)
-  return {
-    allow_http: protocol === 'http:',
-    allowed_ports: [Number(port || (protocol === 'https:' ? 443 : 80))],
-    allowed_private: [
-      ...(allowed_private ?? DEFAULT_EGRESS.allowed_private),
-      hostname.replace(/^\[|\]$/g, ''),
-    ],
-    max_redirects: 0,
-    max_bytes: MAX_ANSWER_BYTES,
-    total_timeout_ms: TIMEOUT_MS,
   }
 }
 

@@ -1,5 +1,6 @@
 import { guardedFetch } from '../egress/fetch.ts'
-import { DEFAULT_EGRESS, type EgressSettings } from '../egress/settings.ts'
+import { onlyPlace } from '../egress/only-place.ts'
+import type { EgressSettings } from '../egress/settings.ts'
 import { secretKey, signedHeaders } from './signature.ts'
 
 export interface Receiver {
@@ -24,7 +25,12 @@ const MAX_ANSWER_BYTES = 16 * 1024
 
 export function postTo({ url, secret, egress = {} }: Receiver): Post {
   const key = secretKey(secret)
-  const settings = { ...egress, ...leaveFor(url, egress) }
+  const settings = {
+    ...egress,
+    ...onlyPlace(url, egress),
+    max_bytes: MAX_ANSWER_BYTES,
+    total_timeout_ms: TIMEOUT_MS,
+  }
   return async ({ id, body }, signal) => {
     const signed = signedHeaders(key, { id, at: Date.now(), body })
     const response = await guardedFetch(url, {
@@ -36,21 +42,5 @@ export function postTo({ url, secret, egress = {} }: Receiver): Post {
     })
     response.discard()
     if (response.status < 200 || response.status > 299) throw new Error(`it answered with ${response.status}`)
-  }
-}
-
-/** The only place that is asked: it may be on this machine, and leads nowhere else. */
-function leaveFor(url: string, { allowed_private }: Partial<EgressSettings>): Partial<EgressSettings> {
-  const { protocol, hostname, port } = new URL(url)
-  return {
-    allow_http: protocol === 'http:',
-    allowed_ports: [Number(port || (protocol === 'https:' ? 443 : 80))],
-    allowed_private: [
-      ...(allowed_private ?? DEFAULT_EGRESS.allowed_private),
-      hostname.replace(/^\[|\]$/g, ''),
-    ],
-    max_redirects: 0,
-    max_bytes: MAX_ANSWER_BYTES,
-    total_timeout_ms: TIMEOUT_MS,
   }
 }
