@@ -1,6 +1,6 @@
-import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { type Browser, chromium } from 'playwright-core'
+import { installPackage, skippedLoudly } from './debian-package.ts'
 
 const PROGRAMS = [
   '/usr/bin/chromium',
@@ -8,7 +8,7 @@ const PROGRAMS = [
   '/usr/bin/google-chrome',
   '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
 ]
-const INSTALL = 'apt-get install -y --no-install-recommends chromium'
+const PACKAGE = 'chromium'
 
 /** It runs as root in containers, and talks to nobody but us. */
 const FLAGS = [
@@ -28,11 +28,7 @@ let found: string | false | undefined
 export function chromiumProgram(): string | undefined {
   found ??= findProgram() ?? install() ?? false
   if (found !== false) return found
-  const line = '!'.repeat(100)
-  const complaint = `There is no Chromium, which they need. To install it: ${INSTALL}`
-  console.warn(
-    `\n${line}\n!!  ALL TESTS OF THE CONSOLE IN A BROWSER ARE SKIPPED.\n!!  ${complaint}\n${line}\n`,
-  )
+  skippedLoudly('ALL TESTS OF THE CONSOLE IN A BROWSER', 'There is no Chromium, which they need.', PACKAGE)
   return undefined
 }
 
@@ -45,20 +41,6 @@ function findProgram(): string | undefined {
 }
 
 function install(): string | undefined {
-  if (process.getuid?.() !== 0 || !existsSync('/usr/bin/apt-get')) return undefined
-  const [command = '', ...args] = INSTALL.split(' ')
-  const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' }
-  // Where there is no network, nobody should wait for it.
-  const patience = [
-    '-o',
-    'DPkg::Lock::Timeout=120',
-    '-o',
-    'Acquire::http::Timeout=20',
-    '-o',
-    'Acquire::Retries=0',
-  ]
-  const options = { env, timeout: 300_000 }
-  spawnSync(command, [...patience, 'update', '-qq'], options)
-  spawnSync(command, [...patience, ...args], options)
+  installPackage(PACKAGE)
   return findProgram()
 }

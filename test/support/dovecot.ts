@@ -7,9 +7,10 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { ImapFlow } from 'imapflow'
 import type { ImapSettings } from '../../src/mail/settings.ts'
+import { installPackage, skippedLoudly } from './debian-package.ts'
 
 const PROGRAMS = ['/usr/sbin/dovecot', '/usr/local/sbin/dovecot', '/opt/homebrew/sbin/dovecot']
-const INSTALL = 'apt-get install -y --no-install-recommends dovecot-imapd'
+const PACKAGE = 'dovecot-imapd'
 
 export interface Dovecot {
   /** How the mailbox of a user is reached; users make themselves by logging in. */
@@ -26,9 +27,8 @@ let found: string | false | undefined
 export function dovecotProgram(): string | undefined {
   found ??= findProgram() ?? install() ?? false
   if (found !== false) return found
-  const complaint = `There is no Dovecot 2.3, a mail server that the tests of IMAP need. To install it: ${INSTALL}`
-  const line = '!'.repeat(100)
-  console.warn(`\n${line}\n!!  ALL TESTS OF IMAP ARE SKIPPED.\n!!  ${complaint}\n${line}\n`)
+  const why = 'There is no Dovecot 2.3, a mail server that they need.'
+  skippedLoudly('ALL TESTS OF IMAP', why, PACKAGE)
   return undefined
 }
 
@@ -40,21 +40,7 @@ function findProgram(): string | undefined {
 }
 
 function install(): string | undefined {
-  if (process.getuid?.() !== 0 || !existsSync('/usr/bin/apt-get')) return undefined
-  const [command = '', ...args] = INSTALL.split(' ')
-  const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' }
-  // Another test file may be installing it right now; and where there is no network, nobody should wait for it.
-  const patience = [
-    '-o',
-    'DPkg::Lock::Timeout=120',
-    '-o',
-    'Acquire::http::Timeout=20',
-    '-o',
-    'Acquire::Retries=0',
-  ]
-  const options = { env, timeout: 180_000 }
-  spawnSync(command, [...patience, 'update', '-qq'], options)
-  spawnSync(command, [...patience, ...args], options)
+  installPackage(PACKAGE)
   return findProgram()
 }
 

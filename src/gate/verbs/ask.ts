@@ -67,12 +67,12 @@ async function keptRequest(engine: Engine, caller: Caller, asked: AskInput): Pro
   const tenant = await engine.tenant(caller.tenant)
   if (!mayRedact(engine, tenant.tenant)) return asked.request
   canonical(asked.request, 'request')
-  const { text, json: any } = await keptOf(engine, tenant, asked.task_id)
+  const { text, json: value } = await keptOf(engine, tenant, asked.task_id)
   const { title, show, reason, message } = asked.request
   return {
     ...asked.request,
     ...(title !== undefined && { title: text(title) }),
-    ...(show !== undefined && { show: any(show) }),
+    ...(show !== undefined && { show: value(show) }),
     ...(reason !== undefined && { reason: text(reason) }),
     ...(message !== undefined && { message: text(message) }),
   }
