@@ -1,5 +1,3 @@
-import { readFileSync } from 'node:fs'
-import { parseDocument } from 'yaml'
 import type { ServerValues } from '../config/server.ts'
 import { Fault } from '../core/errors.ts'
 import { type FixedPolicies, NO_POLICIES } from '../gate/policy-copy.ts'
@@ -8,7 +6,7 @@ import type { PolicyOptions } from '../gate/stored-policies.ts'
 import { BUILT_IN_PATTERNS, isBuiltIn } from '../policy/built-in-patterns.ts'
 import type { PatternDraft } from '../policy/pattern.ts'
 import type { RuleDraft } from '../policy/rule.ts'
-import { CliError, EXIT } from './exit.ts'
+import { isFields, OperatorFile } from './operator-file.ts'
 
 type PolicyValues = Pick<ServerValues, 'policies_file' | 'policy_default' | 'upstream_default'>
 
@@ -21,15 +19,15 @@ export async function openPolicy(values: PolicyValues): Promise<PolicyOptions> {
   }
 }
 
-/** The rules and patterns of a file: YAML, of which JSON is a part; a list of rules, or both under their names. */
-export async function readPoliciesFile(file: string): Promise<FixedPolicies> {
-  const document = parseDocument(readText(file))
-  const [error] = document.errors
-  if (error !== undefined) throw wrong(file, `is not YAML or JSON: ${error.message.split('\n')[0]}`)
-  const content: unknown = document.toJS()
+const HINT = 'It is a list of rules, or rules and patterns under these names; see docs/policy.md.'
+
+/** The rules and patterns of a file: a list of rules, or both under their names. */
+export async function readPoliciesFile(path: string): Promise<FixedPolicies> {
+  const file = new OperatorFile(path, HINT)
+  const { content } = file
   const lists = isFields(content) ? content : { rules: content }
   const unknown = Object.keys(lists).find((name) => name !== 'rules' && name !== 'patterns')
-  if (unknown !== undefined) throw wrong(file, `has ${unknown} beside rules and patterns`)
+  if (unknown !== undefined) throw file.wrong(`has ${unknown} beside rules and patterns`)
   const patterns = await patternsOf(file, listOf(file, 'patterns', lists.patterns ?? []))
   const names = new Set([...BUILT_IN_PATTERNS, ...patterns].map(({ name }) => name))
   const rules: RuleDraft[] = []
@@ -37,26 +35,26 @@ export async function readPoliciesFile(file: string): Promise<FixedPolicies> {
     const rule = await checked(file, `rules[${i}]`, item, 'id', async () =>
       readRule(item, (name) => names.has(name)),
     )
-    if (rules.some(({ id }) => id === rule.id)) throw wrong(file, `has rule ${rule.id} twice`)
+    if (rules.some(({ id }) => id === rule.id)) throw file.wrong(`has rule ${rule.id} twice`)
     rules.push(rule)
   }
   return { rules, patterns }
 }
 
-async function patternsOf(file: string, items: readonly unknown[]): Promise<PatternDraft[]> {
+async function patternsOf(file: OperatorFile, items: readonly unknown[]): Promise<PatternDraft[]> {
   const patterns: PatternDraft[] = []
   for (const [i, item] of items.entries()) {
     const pattern = await checked(file, `patterns[${i}]`, item, 'name', () => readPattern(item))
-    if (isBuiltIn(pattern.name)) throw wrong(file, `has pattern ${pattern.name}, which is built in`)
+    if (isBuiltIn(pattern.name)) throw file.wrong(`has pattern ${pattern.name}, which is built in`)
     if (patterns.some(({ name }) => name === pattern.name))
-      throw wrong(file, `has pattern ${pattern.name} twice`)
+      throw file.wrong(`has pattern ${pattern.name} twice`)
     patterns.push(pattern)
   }
   return patterns
 }
 
 async function checked<Draft>(
-  file: string,
+  file: OperatorFile,
   place: string,
   item: unknown,
   key: string,
@@ -67,29 +65,11 @@ async function checked<Draft>(
   } catch (error) {
     if (!(error instanceof Fault)) throw error
     const name = isFields(item) && typeof item[key] === 'string' ? ` (${item[key]})` : ''
-    throw wrong(file, `${place}${name} ${error.message}`)
+    throw file.wrong(`${place}${name} ${error.message}`)
   }
 }
 
-function listOf(file: string, name: string, value: unknown): readonly unknown[] {
-  if (!Array.isArray(value)) throw wrong(file, `has ${name} that are no list`)
+function listOf(file: OperatorFile, name: string, value: unknown): readonly unknown[] {
+  if (!Array.isArray(value)) throw file.wrong(`has ${name} that are no list`)
   return value
-}
-
-function readText(file: string): string {
-  try {
-    return readFileSync(file, 'utf8')
-  } catch (error) {
-    const code = error instanceof Error && 'code' in error ? error.code : undefined
-    throw wrong(file, `cannot be read (${String(code)})`)
-  }
-}
-
-function wrong(file: string, problem: string): CliError {
-  const hint = 'It is a list of rules, or rules and patterns under these names; see docs/policy.md.'
-  return new CliError(EXIT.usage, `${file} ${problem}.`.replace(/\.\.$/, '.'), hint)
-}
-
-function isFields(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
