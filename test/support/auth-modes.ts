@@ -4,6 +4,15 @@ import type { AuthSettings } from '../../src/auth/credential.ts'
 export const AUTH_MODES = ['insecure development', 'shared key', 'shared key and admin keys'] as const
 export type AuthMode = (typeof AUTH_MODES)[number]
 
+/** The mode in which a suite runs that does not choose one: each project of vitest.config.ts sets it. */
+export function suiteAuthMode(): AuthMode {
+  const named = process.env.ASYNCGATE_TEST_AUTH
+  if (named === undefined) return 'insecure development'
+  const mode = AUTH_MODES.find((known) => known === named)
+  if (mode === undefined) throw new Error(`ASYNCGATE_TEST_AUTH is none of ${AUTH_MODES.join(', ')}`)
+  return mode
+}
+
 const SHARED_KEY = 'a-shared-key-for-tests'
 
 /** The people that have keys. */
@@ -32,6 +41,11 @@ export function asCaller(
   const { principal_kind, principal_id, ...rest } = fields
   if (mode === 'shared key' || principal_kind !== 'human') return { headers: bearer(SHARED_KEY), fields }
   return { headers: bearer(keyOf(String(principal_id))), fields: rest }
+}
+
+/** The key of everybody but people; undefined where none is needed. */
+export function sharedKey(mode: AuthMode): string | undefined {
+  return mode === 'insecure development' ? undefined : SHARED_KEY
 }
 
 const bearer = (key: string) => ({ authorization: `Bearer ${key}` })
