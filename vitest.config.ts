@@ -1,13 +1,29 @@
 import { defineConfig } from 'vitest/config'
 
+/** Suites that also run in the authentication modes that they do not choose themselves, on one store. */
+const IN_EVERY_AUTH_MODE = [
+  'test/http/{errors,events,lease-protocol,operations,worker-port}.test.ts',
+  'test/mcp/{old-names,open-call,task-calls,tasks,tools,type-tools}.test.ts',
+  'test/sdk/worker*.test.ts',
+]
+
+function inAuthMode(name: string) {
+  const env = { ASYNCGATE_TEST_AUTH: name, ASYNCGATE_TEST_STORES: 'sqlite' }
+  return { extends: true as const, test: { name, include: IN_EVERY_AUTH_MODE, env } }
+}
+
 export default defineConfig({
   test: {
-    include: ['test/**/*.test.ts'],
     globalSetup: ['test/support/postgres-server.ts'],
     pool: 'forks',
     maxWorkers: 2,
     testTimeout: 30_000,
     hookTimeout: 120_000,
     reporters: ['default'],
+    projects: [
+      { extends: true, test: { name: 'insecure development', include: ['test/**/*.test.ts'] } },
+      inAuthMode('shared key'),
+      inAuthMode('shared key and admin keys'),
+    ],
   },
 })

@@ -4,9 +4,7 @@ import type { Gate } from '../../src/gate/gate.ts'
 import { createMcpEndpoint } from '../../src/mcp/endpoint.ts'
 import type { Operation } from '../../src/operations/operation.ts'
 import { startServer } from '../../src/server.ts'
-import type { JsonFields } from './step.ts'
-
-const KEY = 'a-shared-key-for-tests'
+import { type AuthMode, authSettings, type Fields } from '../support/auth-modes.ts'
 
 export interface Sent {
   readonly method: string
@@ -20,7 +18,7 @@ export interface Received {
   readonly body: unknown
 }
 
-/** A server for both protocols, as it runs in production, and a client that knows its key. */
+/** A server for both protocols, as it runs in production, and a client of it. */
 export interface HttpServer {
   send(sent: Sent): Promise<Received>
   close(): Promise<void>
@@ -28,12 +26,13 @@ export interface HttpServer {
 
 export async function serveHttp(
   gate: Gate,
+  mode: AuthMode,
   onError: (error: unknown) => void,
   maxBodyBytes = 1024 * 1024,
 ): Promise<HttpServer> {
   const shared = {
     gate,
-    authenticator: new Authenticator({ api_key: KEY, allow_insecure_dev: false }),
+    authenticator: new Authenticator(authSettings(mode)),
     guard: { allowed_hosts: [], allowed_origins: [] },
     maxBodyBytes,
   }
@@ -54,7 +53,6 @@ export async function serveHttp(
 async function send(agent: Agent, port: number, sent: Sent): Promise<Received> {
   const { method, path, body = '', headers = {} } = sent
   const all = {
-    authorization: `Bearer ${KEY}`,
     ...(body !== '' && { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) }),
     ...headers,
   }
@@ -70,7 +68,7 @@ async function send(agent: Agent, port: number, sent: Sent): Promise<Received> {
 }
 
 /** The call of an operation as its REST route takes it. */
-export function restRequest({ rest }: Operation, input: JsonFields): Sent {
+export function restRequest({ rest }: Operation, input: Fields): Sent {
   const fields = new Map(Object.entries(input))
   const path = rest.path.replace(/\{(\w+)\}/g, (_, name: string) => {
     const value = fields.get(name)

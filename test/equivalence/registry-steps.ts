@@ -29,7 +29,7 @@ const W9 = { worker_id: 'w9' }
 export const registrySteps: readonly Step[] = [
   ok('register_task_type', DIGEST, { type: 'digest', enabled: true, version: 1 }),
   ok('register_task_type', DIGEST, { version: 1 }),
-  ok('register_task_type', { type: 'other' }, { version: 1, tool: null }),
+  ok('register_task_type', { ...ROOT, type: 'other' }, { version: 1, tool: null }),
   no('register_task_type', { ...DIGEST, ...ALICE, principal_kind: 'agent' }, 'FORBIDDEN'),
   no('register_task_type', { ...DIGEST, payload_schema: { type: 'thing' } }, 'VALIDATION_ERROR'),
   no('register_task_type', { ...DIGEST, payload_schema: { $ref: 'https://x.example/' } }, 'VALIDATION_ERROR'),

@@ -22,8 +22,9 @@ export interface Run {
 export async function runScenario(
   storeName: StoreName,
   connect: (world: World) => Promise<Transport>,
+  servers = 1,
 ): Promise<Run> {
-  const world = await openWorld(storeName, SEED, SETTINGS)
+  const world = await openWorld(storeName, SEED, SETTINGS, servers)
   const transport = await connect(world)
   try {
     const outcomes = await play(world, transport)
@@ -53,7 +54,7 @@ async function play(world: World, transport: Transport): Promise<Run['outcomes']
 async function make(step: Call, transport: Transport, answers: Map<string, Json>): Promise<Outcome> {
   const operation = findOperation(step.operation)
   if (operation === undefined) throw new Error(`${step.operation} is not in the catalogue`)
-  const outcome = await transport.call(operation, resolveFields(step.input, answers))
+  const outcome = await transport.call(operation, resolveFields(step.input, answers), step.oneServer)
   const said = `${step.operation} ${JSON.stringify(step.input).slice(0, 200)} was answered ${JSON.stringify(outcome)}`
   if ('refused' in step.expect) {
     expect(outcome, said).toMatchObject({ error: { code: step.expect.refused } })

@@ -15,6 +15,8 @@ export interface Call {
   readonly expect: Expected
   /** What later steps call the answer. */
   readonly as?: string
+  /** Whether it goes to the first server even if there are several. */
+  readonly oneServer?: boolean
 }
 
 /** Part of the answer, or the code of the error. */

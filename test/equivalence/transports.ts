@@ -7,7 +7,8 @@ import { parseJson } from '../../src/core/json-text.ts'
 import { serveStdioMcp } from '../../src/mcp/stdio.ts'
 import type { Operation } from '../../src/operations/operation.ts'
 import { bareCall, modernCall, type Post } from '../mcp/endpoint.ts'
-import { restRequest, serveHttp } from './http.ts'
+import { AUTH_MODES, type AuthMode, asCaller, type Fields } from '../support/auth-modes.ts'
+import { type Received, restRequest, type Sent, serveHttp } from './http.ts'
 import type { JsonFields } from './step.ts'
 import type { World } from './world.ts'
 
@@ -15,14 +16,17 @@ import type { World } from './world.ts'
 export type Outcome = { readonly answer: unknown } | { readonly error: unknown }
 
 export interface Transport {
-  call(operation: Operation, input: JsonFields): Promise<Outcome>
+  /** `oneServer`: it goes to the first server even if there are several. */
+  call(operation: Operation, input: JsonFields, oneServer?: boolean): Promise<Outcome>
   close(): Promise<void>
 }
 
-export const TRANSPORTS: Readonly<Record<string, (world: World) => Promise<Transport>>> = {
-  REST: overRest,
-  'MCP 2026-07-28': (world) => overMcp(world, (name, input) => modernCall(name, input)),
-  'MCP 2025-11-25': (world) => overMcp(world, olderCall, HANDSHAKE),
+export type Connect = (world: World) => Promise<Transport>
+
+export const TRANSPORTS: Readonly<Record<string, Connect>> = {
+  ...inEachMode('REST', overRest),
+  ...inEachMode('MCP 2026-07-28', (world, mode) => overMcp(world, mode, modernCall)),
+  ...inEachMode('MCP 2025-11-25', (world, mode) => overMcp(world, mode, olderCall, HANDSHAKE)),
   'MCP 2026-07-28 over stdio': (world) => overStdio(world, (name, input) => modernCall(name, input)),
   'MCP 2025-11-25 over stdio': (world) => overStdio(world, (name, input) => bareCall(name, input), HANDSHAKE),
 }
@@ -48,11 +52,12 @@ export async function onTheGate({ gate }: World): Promise<Transport> {
   }
 }
 
-async function overRest({ gate, errors }: World): Promise<Transport> {
-  const server = await serveHttp(gate, (error) => errors.push(error))
+async function overRest(world: World, mode: AuthMode): Promise<Transport> {
+  const server = await serveAll(world, mode)
   return {
-    async call(operation, input) {
-      const { status, body } = await server.send(restRequest(operation, input))
+    async call(operation, input, oneServer) {
+      const { headers, fields } = asCaller(mode, input)
+      const { status, body } = await server.send({ ...restRequest(operation, fields), headers }, oneServer)
       if (status === 200) return { answer: body }
       const { request_id, ...error } = HttpError.parse(body)
       if (status !== ERRORS[error.code].http) throw new Error(`${error.code} came with status ${status}`)
@@ -65,22 +70,62 @@ async function overRest({ gate, errors }: World): Promise<Transport> {
 const codes = z.custom<keyof typeof ERRORS>((code) => typeof code === 'string' && code in ERRORS)
 const HttpError = z.looseObject({ code: codes, request_id: z.string() })
 
-type MakeCall = (name: string, input: JsonFields) => Post
+type MakeCall = (name: string, input: Fields) => Post
+
+interface Servers {
+  send(sent: Sent, oneServer?: boolean): Promise<Received>
+  close(): Promise<void>
+}
+
+/** A server for each gate of the world. Requests go to them in turn. */
+async function serveAll({ gates, errors }: World, mode: AuthMode): Promise<Servers> {
+  const servers = await Promise.all(gates.map((gate) => serveHttp(gate, mode, (error) => errors.push(error))))
+  let turn = 0
+  return {
+    async send(sent, oneServer = false) {
+      const server = servers[oneServer ? 0 : turn++ % servers.length]
+      if (server === undefined) throw new Error('there is no server')
+      return server.send(sent)
+    },
+    async close() {
+      for (const server of servers) await server.close()
+    },
+  }
+}
+
+function inEachMode(
+  protocol: string,
+  connect: (world: World, mode: AuthMode) => Promise<Transport>,
+): Record<string, Connect> {
+  return Object.fromEntries(
+    AUTH_MODES.map((mode) => [`${protocol}, ${mode}`, (world: World) => connect(world, mode)]),
+  )
+}
 
 async function overMcp(
-  { gate, errors }: World,
+  world: World,
+  mode: AuthMode,
   make: MakeCall,
   before: readonly Post[] = [],
 ): Promise<Transport> {
-  const server = await serveHttp(gate, (error) => errors.push(error))
-  const post = async ({ body, headers = {} }: Post) => {
+  const server = await serveAll(world, mode)
+  const post = async ({ body, headers = {} }: Post, oneServer?: boolean) => {
     const sent = { method: 'POST', path: '/mcp', body: JSON.stringify(body), headers }
-    return server.send({ ...sent, headers: { accept: 'application/json, text/event-stream', ...headers } })
+    return server.send(
+      { ...sent, headers: { accept: 'application/json, text/event-stream', ...headers } },
+      oneServer,
+    )
   }
-  for (const message of before) await post(message)
+  const { headers } = asCaller(mode, {})
+  for (const message of before) await post({ ...message, headers: { ...message.headers, ...headers } })
   return {
-    async call(operation, input) {
-      const { status, body } = await post(make(`asyncgate.${operation.name}`, input))
+    async call(operation, input, oneServer) {
+      const { headers, fields } = asCaller(mode, input)
+      const message = make(`asyncgate.${operation.name}`, fields)
+      const { status, body } = await post(
+        { ...message, headers: { ...message.headers, ...headers } },
+        oneServer,
+      )
       if (status !== 200) throw new Error(`the call came back with status ${status}: ${JSON.stringify(body)}`)
       const outcome = toolOutcome(body)
       if ('answer' in outcome) return outcome
@@ -104,7 +149,7 @@ const HANDSHAKE: readonly Post[] = [
   { body: { jsonrpc: '2.0', method: 'notifications/initialized' }, headers: VERSION },
 ]
 
-function olderCall(name: string, input: JsonFields): Post {
+function olderCall(name: string, input: Fields): Post {
   return { ...bareCall(name, input), headers: VERSION }
 }
 

@@ -27,6 +27,8 @@ export function storeNames(): StoreName[] {
 /** A gate over an empty database in which nothing is left to chance: what is the same happens the same way. */
 export interface World {
   readonly gate: Gate
+  /** All gates on the database; the first is `gate`. */
+  readonly gates: readonly Gate[]
   readonly store: Store
   readonly clock: ManualClock
   /** Errors that callers only see as a code. */
@@ -38,30 +40,40 @@ export async function openWorld(
   storeName: StoreName,
   seed: number,
   settings: Partial<Settings>,
+  servers = 1,
 ): Promise<World> {
   const clock = new ManualClock()
   const errors: unknown[] = []
   const draw = drawPerLength(seed)
-  const opened = await openStore(storeName, { now: () => clock.now, draw })
-  const store = wakingInOrder(opened.store)
+  const database = await openDatabase(storeName)
   const { results, folder } = resultsOnDisk()
   const onError = (error: unknown) => errors.push(error)
-  const mail = new MailQueue({
-    entries: store.entries,
-    settings: { ...MAIL, mail_max_bytes: settings.max_payload_bytes ?? MAIL.mail_max_bytes },
-    now: () => clock.now,
-    draw,
-  })
-  const upstreams = await openUpstreams(store, onError)
-  const gate = openGate({ store, settings, results, mail, upstreams, draw, sweeping: false, onError })
-  FakeSessions.at(gate, upstreams.tenant)
+  const opened: { readonly gate: Gate; readonly store: Store; readonly upstreams: Upstreams }[] = []
+  for (let n = 0; n < servers; n++) {
+    const store = wakingInOrder(await database.open({ now: () => clock.now, draw }))
+    const mail = new MailQueue({
+      entries: store.entries,
+      settings: { ...MAIL, mail_max_bytes: settings.max_payload_bytes ?? MAIL.mail_max_bytes },
+      now: () => clock.now,
+      draw,
+    })
+    const upstreams = await openUpstreams(store, onError)
+    const gate = openGate({ store, settings, results, mail, upstreams, draw, sweeping: false, onError })
+    FakeSessions.at(gate, upstreams.tenant)
+    opened.push({ gate, store, upstreams })
+  }
+  const [first] = opened
+  if (first === undefined) throw new Error('a world needs a server')
   const close = async () => {
-    await upstreams.close()
-    await gate.close()
-    await opened.drop()
+    for (const { upstreams, gate } of opened) {
+      await upstreams.close()
+      await gate.close()
+    }
+    await database.drop()
     folder.remove()
   }
-  return { gate, store, clock, errors, close }
+  const gates = opened.map(({ gate }) => gate)
+  return { gate: first.gate, gates, store: first.store, clock, errors, close }
 }
 
 /** With a tool that waits to be accepted. */
@@ -83,12 +95,16 @@ async function openUpstreams(store: Store, onError: (error: unknown) => void): P
 }
 
 /** A database of its own, since cursors and receipts depend on the number of the tenant. */
-async function openStore(storeName: StoreName, options: { now: () => number; draw: Draw }) {
+async function openDatabase(storeName: StoreName) {
+  type Options = { now: () => number; draw: Draw }
   if (storeName === 'sqlite') {
-    return { store: await openSqliteStore({ path: ':memory:', ...options }), drop: async () => {} }
+    return {
+      open: (options: Options) => openSqliteStore({ path: ':memory:', ...options }),
+      drop: async () => {},
+    }
   }
   const { url, drop } = await freshDatabase('equal')
-  return { store: await openPostgresStore({ url, ...options }), drop }
+  return { open: (options: Options) => openPostgresStore({ url, ...options }), drop }
 }
 
 /** A sequence for each length of id: the stores draw their secrets at different moments, but of different lengths. */

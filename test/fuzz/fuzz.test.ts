@@ -3,6 +3,7 @@ import { expect, it, vi } from 'vitest'
 import { OPERATIONS } from '../../src/operations/catalogue.ts'
 import { type HttpServer, serveHttp } from '../equivalence/http.ts'
 import { openWorld, type StoreName, storeNames, type World } from '../equivalence/world.ts'
+import { asCaller } from '../support/auth-modes.ts'
 import { Memory } from './memory.ts'
 import { type Action, actions, type FuzzRequest } from './requests.ts'
 import { judge, type Verdict, wireRequest } from './verdict.ts'
@@ -20,12 +21,20 @@ type Served = World & Pick<HttpServer, 'send'> & { readonly storeName: StoreName
 
 async function serve(storeName: StoreName): Promise<Served> {
   const world = await openWorld(storeName, SEED, SETTINGS)
-  const server = await serveHttp(world.gate, (error) => world.errors.push(error), MAX_BODY_BYTES)
+  const server = await serveHttp(
+    world.gate,
+    'shared key',
+    (error) => world.errors.push(error),
+    MAX_BODY_BYTES,
+  )
+  const { headers } = asCaller('shared key', {})
   const stop = async () => {
     await server.close()
     await world.close()
   }
-  return { ...world, send: server.send, storeName, stop }
+  const send: HttpServer['send'] = (sent) =>
+    server.send({ ...sent, headers: { ...headers, ...sent.headers } })
+  return { ...world, send, storeName, stop }
 }
 
 function* manyActions(): Generator<Action> {

@@ -13,6 +13,7 @@ import {
   heldTask,
   KEY,
   members,
+  ROOT,
   type Served,
   type ServeOptions,
   servers,
@@ -121,11 +122,11 @@ const CASES: readonly Case[] = [
   {
     code: 'TASK_TYPE_DISABLED',
     async provoke({ post }) {
-      await post('/v1/task-types', { type: 'job', enabled: false })
+      await post('/v1/task-types', { ...ROOT, type: 'job', enabled: false })
       return post('/v1/tasks', { ...ALICE, type: 'job' })
     },
   },
-  { code: 'WORKER_NOT_FOUND', provoke: ({ post }) => post('/v1/workers/nobody/drain', {}) },
+  { code: 'WORKER_NOT_FOUND', provoke: ({ post }) => post('/v1/workers/nobody/drain', ROOT) },
   {
     code: 'NOT_CONFIGURED',
     provoke: ({ post }) => post('/v1/emails', NOTE),
@@ -252,14 +253,14 @@ const CASES: readonly Case[] = [
   {
     code: 'UPSTREAM_NOT_FOUND',
     serve: { upstreams: openUpstreams },
-    provoke: ({ get }) => get('/v1/upstreams/none'),
+    provoke: ({ get }) => get('/v1/upstreams/none', ROOT),
   },
   {
     code: 'UPSTREAM_TOOL_NOT_FOUND',
     serve: { upstreams: openUpstreams },
     async provoke({ post }) {
-      await post('/v1/upstreams', WIKI)
-      return post('/v1/upstreams/wiki/accept', { tool: 'none', hash: '0'.repeat(64) })
+      await post('/v1/upstreams', { ...ROOT, ...WIKI })
+      return post('/v1/upstreams/wiki/accept', { ...ROOT, tool: 'none', hash: '0'.repeat(64) })
     },
   },
   {
@@ -268,26 +269,26 @@ const CASES: readonly Case[] = [
       const { task_id, ...held } = await heldTask(served)
       const question = { kind: 'approval', request: { title: 'May I?' } }
       await served.post(`/v1/tasks/${task_id}/ask`, { ...held, ...question })
-      await served.post(`/v1/approvals/${task_id}/approve`, person('anna'))
-      return served.post(`/v1/approvals/${task_id}/deny`, { ...person('ben'), reason: 'No' })
+      await served.post(`/v1/approvals/${task_id}/approve`, person('maria'))
+      return served.post(`/v1/approvals/${task_id}/deny`, { ...person('paul'), reason: 'No' })
     },
     body: { details: expect.objectContaining({ state: 'approved' }) },
   },
   {
     code: 'QUESTION_NOT_FOUND',
     async provoke(served) {
-      return served.post(`/v1/approvals/${await createTask(served)}/approve`, person('anna'))
+      return served.post(`/v1/approvals/${await createTask(served)}/approve`, person('maria'))
     },
   },
   {
     code: 'POLICY_BLOCKED',
     async provoke({ post }) {
-      await post('/v1/policies', { id: 'no-jobs', scope: { type: 'job' }, action: 'BLOCK' })
+      await post('/v1/policies', { ...ROOT, id: 'no-jobs', scope: { type: 'job' }, action: 'BLOCK' })
       return post('/v1/tasks', { ...ALICE, type: 'job' })
     },
     body: { details: expect.objectContaining({ rule_id: 'no-jobs' }) },
   },
-  { code: 'POLICY_NOT_FOUND', provoke: ({ get }) => get('/v1/policies/none') },
+  { code: 'POLICY_NOT_FOUND', provoke: ({ get }) => get('/v1/policies/none', ROOT) },
   {
     code: 'SESSION_NOT_FOUND',
     async provoke(served) {

@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { type ClientRequest, type IncomingMessage, request } from 'node:http'
+import { asCaller, suiteAuthMode } from '../support/auth-modes.ts'
 import { soon } from '../support/steps.ts'
 import { members } from './support.ts'
 
@@ -29,12 +30,16 @@ export class EventStream {
     message.on('error', () => {})
   }
 
-  static async open(port: number, query: string, headers: Record<string, string> = {}): Promise<EventStream> {
+  static async open(port: number, asked: string, headers: Record<string, string> = {}): Promise<EventStream> {
+    const caller = asCaller(suiteAuthMode(), Object.fromEntries(new URLSearchParams(asked)))
+    const query = new URLSearchParams(
+      Object.entries(caller.fields).map(([name, value]): [string, string] => [name, String(value)]),
+    )
     const sent = request({
       port,
       host: '127.0.0.1',
       path: `/v1/events?${query}`,
-      headers,
+      headers: { ...caller.headers, ...headers },
       agent: false,
     }).end()
     const [message] = await soon(once(sent, 'response'))

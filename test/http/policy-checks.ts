@@ -1,11 +1,11 @@
 import { expect } from 'vitest'
-import { listOf, type Served } from './support.ts'
+import { listOf, ROOT, type Served } from './support.ts'
 
 const RULE = { id: 'no:jobs', action: 'BLOCK', scope: { type: 'job' }, priority: 300 }
 const PLATE = { name: 'plate', pattern: '[A-Z]{2}-\\d+' }
 
-const put = ({ post }: Served) => post('/v1/policies', RULE)
-const putPattern = ({ post }: Served) => post('/v1/redaction-patterns', PLATE)
+const put = ({ post }: Served) => post('/v1/policies', { ...ROOT, ...RULE })
+const putPattern = ({ post }: Served) => post('/v1/redaction-patterns', { ...ROOT, ...PLATE })
 
 /** The operations on rules and redaction patterns. */
 export const policyChecks = {
@@ -20,26 +20,29 @@ export const policyChecks = {
 
   async list_policies(served: Served) {
     await put(served)
-    const answer = await served.get('/v1/policies')
+    const answer = await served.get('/v1/policies', ROOT)
     const defaults = { plain: 'ALLOW', upstream: 'BLOCK' }
     expect(answer).toMatchObject({ status: 200, body: { policies: [RULE], defaults } })
   },
 
   async get_policy(served: Served) {
     await put(served)
-    expect(await served.get('/v1/policies/no%3Ajobs')).toMatchObject({ status: 200, body: RULE })
-    expect(await served.get('/v1/policies/test')).toMatchObject({ status: 404 })
+    expect(await served.get('/v1/policies/no%3Ajobs', ROOT)).toMatchObject({ status: 200, body: RULE })
+    expect(await served.get('/v1/policies/test', ROOT)).toMatchObject({ status: 404 })
   },
 
   async remove_policy(served: Served) {
     await put(served)
-    const answer = await served.post('/v1/policies/no%3Ajobs/remove', {})
+    const answer = await served.post('/v1/policies/no%3Ajobs/remove', ROOT)
     expect(answer).toMatchObject({ status: 200, body: { id: 'no:jobs', removed: true } })
   },
 
   async test_policy(served: Served) {
     await put(served)
-    const answer = await served.post('/v1/policies/test', { context: { type: 'job', args: { n: 1 } } })
+    const answer = await served.post('/v1/policies/test', {
+      ...ROOT,
+      context: { type: 'job', args: { n: 1 } },
+    })
     expect(answer).toMatchObject({
       status: 200,
       body: { action: 'BLOCK', rule_id: 'no:jobs', args: { n: 1 }, redacted_fields: [] },
@@ -56,14 +59,14 @@ export const policyChecks = {
 
   async list_redaction_patterns(served: Served) {
     await putPattern(served)
-    const patterns = listOf(await served.get('/v1/redaction-patterns'), 'patterns')
+    const patterns = listOf(await served.get('/v1/redaction-patterns', ROOT), 'patterns')
     expect(patterns).toHaveLength(8)
     expect(patterns.at(-1)).toMatchObject(PLATE)
   },
 
   async remove_redaction_pattern(served: Served) {
     await putPattern(served)
-    const answer = await served.post('/v1/redaction-patterns/plate/remove', {})
+    const answer = await served.post('/v1/redaction-patterns/plate/remove', ROOT)
     expect(answer).toMatchObject({ status: 200, body: { name: 'plate', removed: true } })
   },
 }

@@ -1,10 +1,11 @@
 import { expect } from 'vitest'
-import { listOf, type Served } from './support.ts'
+import { listOf, ROOT, type Served } from './support.ts'
 
 const TIME = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
 const TYPE = { type: 'draw.map', payload_schema: { type: 'object' }, poll_suggestion_seconds: 5 }
 
-const register = ({ post }: Served, input: object = {}) => post('/v1/task-types', { ...TYPE, ...input })
+const register = ({ post }: Served, input: object = {}) =>
+  post('/v1/task-types', { ...ROOT, ...TYPE, ...input })
 const claim = ({ post }: Served) => post('/v1/leases/claim', { worker_id: 'w 1' })
 
 /** The operations on task types and workers. */
@@ -35,7 +36,7 @@ export const registryChecks = {
 
   async remove_task_type(served: Served) {
     await register(served)
-    const answer = await served.post('/v1/task-types/draw.map/remove', {})
+    const answer = await served.post('/v1/task-types/draw.map/remove', ROOT)
     expect(answer).toMatchObject({ status: 200, body: { type: 'draw.map', removed: true } })
   },
 
@@ -76,7 +77,7 @@ export const registryChecks = {
 
   async drain_worker(served: Served) {
     await claim(served)
-    expect(await served.post('/v1/workers/w%201/drain', { drain: true })).toMatchObject({
+    expect(await served.post('/v1/workers/w%201/drain', { ...ROOT, drain: true })).toMatchObject({
       status: 200,
       body: { worker_id: 'w 1', drain: true },
     })

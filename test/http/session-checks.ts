@@ -1,6 +1,6 @@
 import { expect } from 'vitest'
 import { FakeSessions } from '../support/fake-sessions.ts'
-import type { Served } from './support.ts'
+import { ROOT, type Served } from './support.ts'
 
 const BOB = { agent_id: 'bob' }
 
@@ -28,7 +28,7 @@ export const sessionChecks = {
 
   async set_session(served: Served) {
     const { post } = await withSessions(served)
-    const answer = await post('/v1/sessions/bobs', { workers: 5 })
+    const answer = await post('/v1/sessions/bobs', { ...ROOT, workers: 5 })
     expect(answer).toMatchObject({ status: 200, body: { session_id: 'bobs', workers: 5, queue: 100 } })
   },
 

@@ -4,9 +4,13 @@ import type { Gate } from '../../src/gate/gate.ts'
 import type { Logger } from '../../src/http/log.ts'
 import { startServer } from '../../src/server.ts'
 import type { GuardSettings } from '../../src/web/guard.ts'
+import { type AuthMode, asCaller, authSettings, suiteAuthMode } from '../support/auth-modes.ts'
 import type { Bench, Open, OpenOptions } from '../support/gates.ts'
 
 export const KEY = 'a-shared-key-for-tests'
+
+/** An admin, in every authentication mode. */
+export const ROOT = { principal_kind: 'human', principal_id: 'root' } as const
 
 type Members = Readonly<Record<string, unknown>>
 
@@ -46,15 +50,16 @@ export function servers(open: Open) {
 
 /** A server whose clients leave before it closes, when the gate does. */
 export async function serveGate(gate: Gate, options: ServeOptions = {}) {
+  const mode = options.auth === undefined ? suiteAuthMode() : undefined
   const server = await startServer({
     gate,
-    authenticator: new Authenticator(options.auth ?? { api_key: null, allow_insecure_dev: true }),
+    authenticator: new Authenticator(options.auth ?? authSettings(suiteAuthMode())),
     guard: { allowed_hosts: [], allowed_origins: [], ...options.guard },
     maxBodyBytes: options.maxBodyBytes ?? 1024 * 1024,
     drainMs: options.drainMs ?? 0,
     ...(options.logger && { logger: options.logger }),
   })
-  const client = new Client(server.port)
+  const client = new Client(server.port, mode)
   const close = async () => {
     client.leave()
     await server.close()
@@ -80,23 +85,41 @@ class Client {
   readonly #port: number
   readonly #agent = new Agent({ keepAlive: true })
 
-  constructor(port: number) {
+  readonly #mode: AuthMode | undefined
+
+  /** With a mode, each request carries the credential of the caller that it names. */
+  constructor(port: number, mode?: AuthMode) {
     this.#port = port
+    this.#mode = mode
   }
 
   get = (path: string, query: Members = {}, headers: Members = {}): Promise<Answer> => {
-    const pairs = Object.entries(query).map(([name, value]): [string, string] => [name, String(value)])
+    const asked = this.#asCaller(query)
+    const pairs = Object.entries(asked.fields).map(([name, value]): [string, string] => [name, String(value)])
     const search = new URLSearchParams(pairs).toString()
-    return this.send('GET', search === '' ? path : `${path}?${search}`, undefined, headers)
+    return this.send('GET', search === '' ? path : `${path}?${search}`, undefined, {
+      ...asked.headers,
+      ...headers,
+    })
   }
 
-  post = (path: string, body: unknown = {}, headers: Members = {}): Promise<Answer> =>
-    this.send('POST', path, body, headers)
+  post = (path: string, body: unknown = {}, headers: Members = {}): Promise<Answer> => {
+    if (typeof body === 'string') return this.send('POST', path, body, headers)
+    const asked = this.#asCaller(members(body))
+    return this.send('POST', path, asked.fields, { ...asked.headers, ...headers })
+  }
+
+  #asCaller(fields: Members) {
+    return this.#mode === undefined ? { headers: {}, fields } : asCaller(this.#mode, fields)
+  }
 
   /** A text is sent as it is, anything else as JSON. */
   send = async (method: string, path: string, body?: unknown, headers: Members = {}): Promise<Answer> => {
     const text = typeof body === 'string' ? body : body === undefined ? '' : JSON.stringify(body)
-    const sent: Record<string, string> = { ...(text !== '' && { 'content-type': 'application/json' }) }
+    const sent: Record<string, string> = {
+      ...(this.#mode && asCaller(this.#mode, {}).headers),
+      ...(text !== '' && { 'content-type': 'application/json' }),
+    }
     for (const [name, value] of Object.entries(headers)) sent[name] = String(value)
     const message = await new Promise<IncomingMessage>((resolve, reject) => {
       request(

@@ -2,7 +2,7 @@ import { expect } from 'vitest'
 import { pinEntry } from '../../src/gateway/pins.ts'
 import type { Store } from '../../src/store/store.ts'
 import { registryOn } from '../gateway/upstreams/support.ts'
-import type { Served } from './support.ts'
+import { ROOT, type Served } from './support.ts'
 
 export const WIKI = {
   name: 'wiki',
@@ -11,7 +11,7 @@ export const WIKI = {
 }
 const HASH = 'ab'.repeat(32)
 
-const add = ({ post }: Served) => post('/v1/upstreams', WIKI)
+const add = ({ post }: Served) => post('/v1/upstreams', { ...ROOT, ...WIKI })
 
 /** The registry of a served gate, in which a tool waits to be accepted. */
 export async function openUpstreams(store: Store) {
@@ -31,26 +31,26 @@ export const upstreamChecks = {
 
   async list_upstreams(served: Served) {
     await add(served)
-    const answer = await served.get('/v1/upstreams')
+    const answer = await served.get('/v1/upstreams', ROOT)
     expect(answer).toMatchObject({ status: 200, body: { upstreams: [{ name: 'wiki' }] } })
   },
 
   async get_upstream(served: Served) {
     await add(served)
-    const answer = await served.get('/v1/upstreams/wiki')
+    const answer = await served.get('/v1/upstreams/wiki', ROOT)
     const catalogue = [{ tool: 'a/b', status: 'quarantined', hash: HASH }]
     expect(answer).toMatchObject({ status: 200, body: { name: 'wiki', catalogue } })
   },
 
   async accept_upstream_tool(served: Served) {
     await add(served)
-    const answer = await served.post('/v1/upstreams/wiki/accept', { tool: 'a/b', hash: HASH })
+    const answer = await served.post('/v1/upstreams/wiki/accept', { ...ROOT, tool: 'a/b', hash: HASH })
     expect(answer).toMatchObject({ status: 200, body: { tool: 'a/b', accepted_hash: HASH, offered: null } })
   },
 
   async remove_upstream(served: Served) {
     await add(served)
-    const answer = await served.post('/v1/upstreams/wiki/remove', {})
+    const answer = await served.post('/v1/upstreams/wiki/remove', ROOT)
     expect(answer).toMatchObject({ status: 200, body: { name: 'wiki', removed: true } })
   },
 }

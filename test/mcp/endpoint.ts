@@ -9,6 +9,7 @@ import { type Gate, type GateOptions, openGate } from '../../src/gate/gate.ts'
 import { createMcpEndpoint, type McpEndpoint, type McpEndpointOptions } from '../../src/mcp/endpoint.ts'
 import { openSqliteStore } from '../../src/store/sqlite/store.ts'
 import type { Store } from '../../src/store/store.ts'
+import { asCaller, authSettings, suiteAuthMode } from '../support/auth-modes.ts'
 
 export const MODERN = '2026-07-28'
 
@@ -93,6 +94,7 @@ export class McpServer {
       headers: {
         'content-type': 'application/json',
         accept: 'application/json, text/event-stream',
+        ...asCaller(suiteAuthMode(), {}).headers,
         ...headers,
       },
       body: JSON.stringify(body),
@@ -109,10 +111,11 @@ export async function postTo(
   { body, headers = {} }: Post,
   signal?: AbortSignal,
 ): Promise<Answer> {
+  const { caller, sent } = asSuiteCaller(body)
   const response = await fetch(url, {
     method: 'POST',
-    headers: { 'content-type': 'application/json', ...headers },
-    body: typeof body === 'string' ? body : JSON.stringify(body),
+    headers: { 'content-type': 'application/json', ...caller, ...headers },
+    body: typeof sent === 'string' ? sent : JSON.stringify(sent),
     ...(signal && { signal }),
   })
   const text = await response.text()
@@ -121,6 +124,18 @@ export async function postTo(
     headers: response.headers,
     body: text === '' ? undefined : Reply.parse(JSON.parse(text)),
   }
+}
+
+const ToolCall = z.looseObject({
+  params: z.looseObject({ arguments: z.record(z.string(), z.unknown()) }),
+})
+
+/** The request as the caller that its arguments name would send it in the mode of the suite. */
+function asSuiteCaller(body: unknown) {
+  const call = ToolCall.safeParse(body)
+  const { headers, fields } = asCaller(suiteAuthMode(), call.data?.params.arguments ?? {})
+  if (call.data === undefined) return { caller: headers, sent: body }
+  return { caller: headers, sent: { ...call.data, params: { ...call.data.params, arguments: fields } } }
 }
 
 /** A request of the modern era as it should be, unless `headers` say otherwise. */
@@ -192,7 +207,9 @@ function settings({
   allowed,
 }: Options): Omit<McpEndpointOptions, 'gate'> {
   return {
-    authenticator: new Authenticator({ api_key: apiKey ?? null, allow_insecure_dev: apiKey === undefined }),
+    authenticator: new Authenticator(
+      apiKey === undefined ? authSettings(suiteAuthMode()) : { api_key: apiKey, allow_insecure_dev: false },
+    ),
     guard: { allowed_hosts: allowed?.hosts ?? [], allowed_origins: allowed?.origins ?? [] },
     maxBodyBytes: maxBodyBytes ?? 1024 * 1024,
     ...(fastPath !== undefined && { fastPath }),

@@ -7,6 +7,7 @@ import { type Gate, openGate } from '../../src/gate/gate.ts'
 import { type TaskDefinition, type Worker, type WorkerOptions, worker } from '../../src/sdk/worker.ts'
 import { openSqliteStore } from '../../src/store/sqlite/store.ts'
 import { members, type ServeOptions, serveGate } from '../http/support.ts'
+import { sharedKey, suiteAuthMode } from '../support/auth-modes.ts'
 import { admin, agent } from '../support/gates.ts'
 import { look, soon } from '../support/steps.ts'
 
@@ -164,6 +165,7 @@ export function workerBench(): (options?: ServeOptions) => Promise<Bench> {
         logger: false,
         signals: false,
         workerId: 'w1',
+        ...(options?.auth === undefined && { key: sharedKey(suiteAuthMode()) }),
       } as const
       const made = worker({ ...base, ...more })
       workers.push(made)

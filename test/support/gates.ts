@@ -77,8 +77,9 @@ export function describeGates(
   define: (open: Open, storeName: string) => void,
   storeNames: readonly string[] = Object.keys(DATABASES),
 ): void {
+  const only = process.env.ASYNCGATE_TEST_STORES?.split(',')
   for (const [storeName, create] of Object.entries(DATABASES)) {
-    if (!storeNames.includes(storeName)) continue
+    if (!storeNames.includes(storeName) || only?.includes(storeName) === false) continue
     describe.skipIf(storeName === 'postgres' && !postgresUrl())(`${name} on ${storeName}`, () => {
       const closers: (() => Promise<unknown>)[] = []
       afterEach(async () => {

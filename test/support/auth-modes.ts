@@ -1,0 +1,51 @@
+import type { AuthSettings } from '../../src/auth/credential.ts'
+
+/** The ways in which a server can be told who calls. */
+export const AUTH_MODES = ['insecure development', 'shared key', 'shared key and admin keys'] as const
+export type AuthMode = (typeof AUTH_MODES)[number]
+
+/** The mode in which a suite runs that does not choose one: each project of vitest.config.ts sets it. */
+export function suiteAuthMode(): AuthMode {
+  const named = process.env.ASYNCGATE_TEST_AUTH
+  if (named === undefined) return 'insecure development'
+  const mode = AUTH_MODES.find((known) => known === named)
+  if (mode === undefined) throw new Error(`ASYNCGATE_TEST_AUTH is none of ${AUTH_MODES.join(', ')}`)
+  return mode
+}
+
+const SHARED_KEY = 'a-shared-key-for-tests'
+
+/** The people that have keys. */
+const PEOPLE = ['root', 'paul', 'bob', 'maria', 'eve']
+
+const keyOf = (person: string) => `the-admin-key-of-${person}`
+
+export function authSettings(mode: AuthMode): AuthSettings {
+  if (mode === 'insecure development') return { api_key: null, allow_insecure_dev: true }
+  const shared = { api_key: SHARED_KEY, allow_insecure_dev: false }
+  if (mode === 'shared key') return shared
+  return { ...shared, admin_keys: Object.fromEntries(PEOPLE.map((person) => [person, keyOf(person)])) }
+}
+
+export type Fields = Readonly<Record<string, unknown>>
+
+/**
+ * How the caller that these fields name would call: a person with a key of their own, who then does not name
+ * themselves, where people have keys; anybody else with the shared key.
+ */
+export function asCaller(
+  mode: AuthMode,
+  fields: Fields,
+): { readonly headers: Readonly<Record<string, string>>; readonly fields: Fields } {
+  if (mode === 'insecure development') return { headers: {}, fields }
+  const { principal_kind, principal_id, ...rest } = fields
+  if (mode === 'shared key' || principal_kind !== 'human') return { headers: bearer(SHARED_KEY), fields }
+  return { headers: bearer(keyOf(String(principal_id))), fields: rest }
+}
+
+/** The key of everybody but people; undefined where none is needed. */
+export function sharedKey(mode: AuthMode): string | undefined {
+  return mode === 'insecure development' ? undefined : SHARED_KEY
+}
+
+const bearer = (key: string) => ({ authorization: `Bearer ${key}` })
