@@ -3,8 +3,11 @@ import { forbidden } from '../core/policy.ts'
 import {
   type Caller,
   isPrincipalKind,
+  isReserved,
+  OPERATOR,
   type Principal,
   type PrincipalKind,
+  principalKey,
   type Role,
 } from '../core/principal.ts'
 import type { Credential } from './credential.ts'
@@ -39,9 +42,6 @@ const ROLE_OF: Record<Exclude<PrincipalKind, 'system'>, Role> = {
   worker: 'worker',
   human: 'admin',
 }
-
-/** Who holds a shared key and names nobody: the operator. */
-const OPERATOR: Principal = { kind: 'service', id: 'operator' }
 
 /** Who calls, and the input of the operation without the fields that say so. */
 export function callerOf(
@@ -100,6 +100,7 @@ function boundCaller(
   const { shape } = operation.input
   const id = text(fields, 'principal_id') ?? text(fields, 'agent_id')
   if (!('principal_id' in shape) && id !== undefined && id !== principal.id) throw forbidden('admin', role)
+  if (operation.actor === 'worker') namedPrincipal(operation, fields)
   const taken = IDENTITY_FIELDS.filter((name) => !(name in shape))
   return { caller: { tenant, principal, role }, input: without(fields, operation, taken) }
 }
@@ -110,17 +111,26 @@ function namedPrincipal(operation: Called, fields: Fields): { principal: Princip
     if (kind !== 'worker' && kind !== 'service') throw invalid('worker_kind', 'is not worker or service')
     const id = text(fields, 'worker_id') ?? workerOfItems(fields)
     // Its absence is the operation's to complain about.
-    return {
-      principal: withInstance({ kind, id: id ?? 'unnamed' }, fields, 'worker_instance_id'),
-      role: 'worker',
-    }
+    const principal = withInstance({ kind, id: id ?? 'unnamed' }, fields, 'worker_instance_id')
+    return { principal: free(principal), role: 'worker' }
   }
   const id = text(fields, 'principal_id') ?? text(fields, 'agent_id') ?? ownerOf(operation, fields)
   if (id === undefined) return undefined
   const kind = text(fields, 'principal_kind') ?? 'agent'
   if (!isPrincipalKind(kind)) throw invalid('principal_kind', 'is not a kind of principal')
   if (kind === 'system') throw forbidden('system', 'agent')
-  return { principal: withInstance({ kind, id }, fields, 'principal_instance_id'), role: ROLE_OF[kind] }
+  return { principal: free(withInstance({ kind, id }, fields, 'principal_instance_id')), role: ROLE_OF[kind] }
+}
+
+/** The principal, if it is not AsyncGate itself: what that does, nobody else can seem to have done. */
+function free(principal: Principal): Principal {
+  if (!isReserved(principal)) return principal
+  const key = principalKey(principal)
+  throw new Fault(
+    'FORBIDDEN',
+    { principal: key },
+    `${key} is a name of AsyncGate itself. Call under another name.`,
+  )
 }
 
 /** A list of calls is made by the worker that its items name. Items of somebody else hold no lease of his. */

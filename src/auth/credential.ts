@@ -51,13 +51,29 @@ export class Authenticator {
     this.#shared = this.#admins.length === 0 ? shared : { ...shared, no_admin: true }
   }
 
-  /** `token` is for clients that cannot set headers. */
-  authenticate(headers: AuthHeaders, token?: string): Credential {
-    const given = keyOf(headers) ?? token
-    if (given === undefined) {
-      if (this.#insecure) return this.#shared
-      throw new Fault('UNAUTHENTICATED')
-    }
+  /** Whether a request without a key is let in. */
+  get allowsAnonymous(): boolean {
+    return this.#insecure
+  }
+
+  authenticate(headers: AuthHeaders): Credential {
+    return this.ofHeaders(headers) ?? this.ofToken(undefined)
+  }
+
+  /** What the headers prove; undefined if there is no key in them. */
+  ofHeaders(headers: AuthHeaders): Credential | undefined {
+    const given = keyOf(headers)
+    return given === undefined ? undefined : this.#credentialOf(given)
+  }
+
+  /** What a request without a key in its headers proves. The token is for clients that cannot set headers. */
+  ofToken(token: string | undefined): Credential {
+    if (token !== undefined) return this.#credentialOf(token)
+    if (this.#insecure) return this.#shared
+    throw new Fault('UNAUTHENTICATED')
+  }
+
+  #credentialOf(given: string): Credential {
     // Digests are compared, so that every wrong key takes the same time.
     const sent = digest(given)
     const admin = this.#admins.find(({ key }) => timingSafeEqual(sent, key))

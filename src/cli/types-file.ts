@@ -1,5 +1,5 @@
 import { Fault } from '../core/errors.ts'
-import type { Caller } from '../core/principal.ts'
+import { type Caller, OPERATOR as OPERATOR_PRINCIPAL } from '../core/principal.ts'
 import type { Gate } from '../gate/gate.ts'
 import { readTaskType } from '../gate/task-types-shape.ts'
 import { isFields, OperatorFile } from './operator-file.ts'
@@ -9,7 +9,7 @@ type Fields = Readonly<Record<string, unknown>>
 /** Whoever starts a server may say what it takes. */
 const OPERATOR: Caller = {
   tenant: 'default',
-  principal: { kind: 'service', id: 'operator' },
+  principal: OPERATOR_PRINCIPAL,
   role: 'admin',
 }
 

@@ -145,7 +145,7 @@ export class Console {
   }
 
   async #signIn(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const form = await readFields(request, this.#options.maxBodyBytes)
+    const form = await readFields(request, Math.min(this.#options.maxBodyBytes, MAX_SIGN_IN_BYTES))
     const next = ownPath(form.get('next'))
     try {
       const caller = this.#personOf({ 'x-api-key': textIn(form, 'key') ?? '' }, textIn(form, 'name'))
@@ -191,6 +191,9 @@ export class Console {
     send(response, page.status ?? 200, layout(page, { assets: this.#assets.paths }))
   }
 }
+
+/** Anybody can send this form. */
+const MAX_SIGN_IN_BYTES = 64 * 1024
 
 /** A form as browsers send it. */
 async function readFields(request: IncomingMessage, maxBytes: number): Promise<URLSearchParams> {

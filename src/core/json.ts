@@ -13,20 +13,28 @@ export const MAX_DEPTH = 64
  * would treat differently. It is the only way into a stored JSON column.
  */
 export function canonical(value: unknown, path = ''): CanonicalJson {
-  return write(value, path === '' ? [] : [path], 1) as CanonicalJson
+  return write(value, path === '' ? [] : [path], 1, {
+    left: Number.POSITIVE_INFINITY,
+    path,
+    limit: 0,
+  }) as CanonicalJson
 }
 
 /** Canonical text no longer than `limit` bytes. */
 export function canonicalWithin(value: unknown, path: string, limit: number): CanonicalJson {
-  return within(canonical(value, path), path, limit)
+  // A character takes at least one byte, so what is much too large is refused before it is all written.
+  const text = write(value, path === '' ? [] : [path], 1, { left: limit, path, limit }) as CanonicalJson
+  return within(text, path, limit)
 }
 
 /** The text, if it is no longer than `limit` bytes. */
 export function within(text: CanonicalJson, path: string, limit: number): CanonicalJson {
-  if (text.length > limit || Buffer.byteLength(text) > limit) {
-    throw new Fault('PAYLOAD_TOO_LARGE', { path, limit_bytes: limit })
-  }
+  if (text.length > limit || Buffer.byteLength(text) > limit) throw tooLarge(path, limit)
   return text
+}
+
+function tooLarge(path: string, limit: number): Fault {
+  return new Fault('PAYLOAD_TOO_LARGE', { path, limit_bytes: limit })
 }
 
 export function parseCanonical(text: CanonicalJson): Json {
@@ -36,11 +44,24 @@ export function parseCanonical(text: CanonicalJson): Json {
 /** Where a value stands. It becomes a text only when there is something to complain about. */
 type Trail = (string | number)[]
 
+/** How many characters may still be written, and what to say of more. */
+interface Room {
+  left: number
+  readonly path: string
+  readonly limit: number
+}
+
+function spend(room: Room, characters: number): void {
+  room.left -= characters
+  if (room.left < 0) throw tooLarge(room.path, room.limit)
+}
+
 /** `undefined` members are left out, as JSON.stringify does; `undefined` elements of arrays are refused. */
-function write(value: unknown, trail: Trail, depth: number): string {
+function write(value: unknown, trail: Trail, depth: number, room: Room): string {
   switch (typeof value) {
     case 'string':
       if (isUnclean(value)) checkText(value, pathOf(trail))
+      spend(room, value.length)
       return JSON.stringify(value)
     case 'number':
       if (!Number.isSafeInteger(value)) checkNumber(value, pathOf(trail))
@@ -51,23 +72,27 @@ function write(value: unknown, trail: Trail, depth: number): string {
     case 'object':
       if (value === null) return 'null'
       if (depth > MAX_DEPTH) throw invalid(pathOf(trail), `is nested deeper than ${MAX_DEPTH}`)
-      return Array.isArray(value) ? writeArray(value, trail, depth) : writeObject(value, trail, depth)
+      return Array.isArray(value)
+        ? writeArray(value, trail, depth, room)
+        : writeObject(value, trail, depth, room)
     default:
       throw invalid(pathOf(trail), `is not JSON (${typeof value})`)
   }
 }
 
-function writeArray(array: readonly unknown[], trail: Trail, depth: number): string {
+function writeArray(array: readonly unknown[], trail: Trail, depth: number, room: Room): string {
+  // Each item is at least a digit and a comma.
+  spend(room, 2 * array.length)
   let text = '['
   for (let i = 0; i < array.length; i++) {
     trail.push(i)
-    text += (i === 0 ? '' : ',') + write(array[i], trail, depth + 1)
+    text += (i === 0 ? '' : ',') + write(array[i], trail, depth + 1, room)
     trail.pop()
   }
   return `${text}]`
 }
 
-function writeObject(object: object, trail: Trail, depth: number): string {
+function writeObject(object: object, trail: Trail, depth: number, room: Room): string {
   const prototype = Object.getPrototypeOf(object)
   if (prototype !== Object.prototype && prototype !== null) {
     throw invalid(pathOf(trail), 'is not a plain JSON object')
@@ -80,7 +105,8 @@ function writeObject(object: object, trail: Trail, depth: number): string {
     trail.push(key)
     if (key === '__proto__') throw invalid(pathOf(trail), 'is not an allowed key')
     if (isUnclean(key)) checkText(key, pathOf(trail))
-    text += `${text === '{' ? '' : ','}${JSON.stringify(key)}:${write(member, trail, depth + 1)}`
+    spend(room, key.length + 2)
+    text += `${text === '{' ? '' : ','}${JSON.stringify(key)}:${write(member, trail, depth + 1, room)}`
     trail.pop()
   }
   return `${text}}`

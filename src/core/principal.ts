@@ -25,6 +25,44 @@ export interface Caller {
 /** AsyncGate itself, as the author of receipts. */
 export const GATE: PrincipalKey = 'service:asyncgate'
 
+/** Whoever holds a shared key and names nobody. */
+export const OPERATOR: Principal = { kind: 'service', id: 'operator' }
+
+/** Makes the calls of upstream tools. */
+export const GATEWAY: Principal = { kind: 'service', id: 'gateway' }
+
+/** Sends word of approvals. */
+export const APPROVAL_WEBHOOK: Principal = { kind: 'service', id: 'approval-webhook' }
+
+/** Puts mail that arrives into inboxes. */
+export const MAIL_NOTICES: Principal = { kind: 'service', id: 'asyncgate.mail' }
+
+/** The leases of a gateway show which process holds them. */
+export function gatewayWorkerId(instanceId: string): string {
+  return `gateway@${instanceId}`
+}
+
+const RESERVED: ReadonlySet<string> = new Set([
+  GATE,
+  ...[OPERATOR, GATEWAY, APPROVAL_WEBHOOK, MAIL_NOTICES].map(principalKey),
+])
+
+/** Names of workers that only parts of AsyncGate have, whatever their kind. */
+const RESERVED_WORKER = /^(?:asyncgate(?:$|\.)|gateway@)/
+
+/** Whether only AsyncGate itself goes by this name. What merely looks the same to a reader is as good as the same. */
+export function isReserved({ kind, id }: Principal): boolean {
+  if (kind === 'system') return true
+  if (kind !== 'service' && kind !== 'worker') return false
+  const shown = plainName(id)
+  return RESERVED.has(`${kind}:${shown}`) || RESERVED_WORKER.test(shown)
+}
+
+function plainName(id: string): string {
+  const isPlain = /^[!-~]*$/.test(id)
+  return (isPlain ? id : id.normalize('NFKC').replace(/[\p{C}\p{Z}]/gu, '')).toLowerCase()
+}
+
 export function principalKey(principal: Principal): PrincipalKey {
   return `${principal.kind}:${principal.id}`
 }

@@ -46,6 +46,19 @@ export interface Question {
   readonly answer: CanonicalJson | null
 }
 
+/** Whether a rule of the gate asked, and not a worker: whoever asks under a lease ends it. */
+export function isAskedByGate({ lease_id }: Pick<Question, 'lease_id'>): boolean {
+  return lease_id === null
+}
+
+/** Who can ask. */
+export const QUESTION_ORIGINS = ['policy', 'worker'] as const
+export type QuestionOrigin = (typeof QUESTION_ORIGINS)[number]
+
+export function originOf(question: Pick<Question, 'lease_id'>): QuestionOrigin {
+  return isAskedByGate(question) ? 'policy' : 'worker'
+}
+
 /** What is asked, before it has a place in a task. */
 export interface Asked {
   readonly kind: QuestionKind

@@ -22,12 +22,19 @@ export const jsonObject = z
   .custom<JsonObject>(isObject, { error: 'is not an object', abort: true })
   .meta({ type: 'object' })
 
+/** Zod looks at every item before it counts them, so lists that are far too long are refused before. */
+const MAX_ITEMS = 1_000
+
 /** What tasks are found by. Zod passes over `__proto__` in silence, so it is looked for before. */
 export const labels = z
   .custom(
     (value) => !isObject(value) || !Object.hasOwn(value, '__proto__'),
     '__proto__ is not an allowed key',
   )
+  .refine((value) => !isObject(value) || Object.keys(value).length <= MAX_ITEMS, {
+    error: `has more than ${MAX_ITEMS} members`,
+    abort: true,
+  })
   .pipe(z.record(text(128), z.string().max(255)))
   .meta({ type: 'object', description: 'Texts by name' })
 
@@ -58,10 +65,32 @@ export function withoutNulls(input: unknown): unknown {
 
 /** The input in its typed form, or a fault that names the first field that does not fit. */
 export function parse<Schema extends z.ZodType>(schema: Schema, input: unknown): z.output<Schema> {
+  checkLists(schema, input, '')
   const parsed = schema.safeParse(input)
   if (parsed.success) return parsed.data
   const issue = parsed.error.issues[0]
   const path = issue?.path.join('.') ?? ''
   if (issue?.message === NO_SUCH_TASK) throw new Fault('TASK_NOT_FOUND', { path })
   throw invalid(path, issue?.message ?? 'does not fit')
+}
+
+function checkLists(schema: unknown, value: unknown, path: string): void {
+  if (typeof value !== 'object' || value === null) return
+  const inner = unwrapped(schema)
+  if (inner instanceof z.ZodArray && Array.isArray(value) && value.length > MAX_ITEMS) {
+    throw invalid(path, `has more than ${MAX_ITEMS} items`)
+  }
+  if (!(inner instanceof z.ZodObject)) return
+  for (const [name, member] of Object.entries(value)) {
+    const field: unknown = Object.hasOwn(inner.shape, name) ? inner.shape[name] : undefined
+    if (field !== undefined) checkLists(field, member, path === '' ? name : `${path}.${name}`)
+  }
+}
+
+function unwrapped(schema: unknown): unknown {
+  let inner = schema
+  while (inner instanceof z.ZodOptional || inner instanceof z.ZodDefault || inner instanceof z.ZodNullable) {
+    inner = inner.def.innerType
+  }
+  return inner
 }

@@ -1,6 +1,6 @@
 import { type Json, type JsonObject, parseCanonical } from '../core/json.ts'
 import { type PrincipalKey, parsePrincipalKey } from '../core/principal.ts'
-import type { Question } from '../core/question.ts'
+import { originOf, type Question } from '../core/question.ts'
 import type { Task } from '../core/task.ts'
 import { isoTime } from '../core/time.ts'
 import { isParked } from '../core/transitions.ts'
@@ -18,6 +18,7 @@ export function openQuestionView(task: Task, questions: readonly Question[]): Op
     kind,
     request: parseCanonical(request),
     asked_by: parsePrincipalKey(asked_by),
+    origin: originOf(question),
     asked_at: isoTime(asked_at),
     expires_at: expires_at === null ? null : isoTime(expires_at),
   }
@@ -41,6 +42,7 @@ export function answerView(question: Question): AnswerView {
     n: question.n,
     kind: question.kind,
     asked_by: parsePrincipalKey(question.asked_by),
+    origin: originOf(question),
     request: parseCanonical(question.request),
     state: question.state,
     answer: question.answer === null ? null : answer,

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { PRINCIPAL_KINDS } from '../core/principal.ts'
-import { QUESTION_KINDS, QUESTION_STATES } from '../core/question.ts'
+import { QUESTION_KINDS, QUESTION_ORIGINS, QUESTION_STATES } from '../core/question.ts'
 import { RECEIPT_TYPES } from '../core/receipt.ts'
 import { STATUSES, TERMINAL_STATUSES } from '../core/transitions.ts'
 import { json, jsonObject } from './input.ts'
@@ -18,12 +18,17 @@ export const requirementsShape = z.object({
   tags: z.array(z.string()).readonly(),
 })
 
+export const originShape = z
+  .enum(QUESTION_ORIGINS)
+  .meta({ description: 'policy: a rule of the gate asked; worker: whoever does the work' })
+
 /** What a task waits for. */
 export const openQuestionShape = z.object({
   n: z.int().meta({ description: '1, 2, 3, ... within the task' }),
   kind: z.enum(QUESTION_KINDS),
   request: json.meta({ description: 'approval: title, show, reason, rule_id; input: message, schema' }),
   asked_by: principalShape,
+  origin: originShape,
   asked_at: time,
   expires_at: time.nullable().meta({ description: 'Null: it waits for as long as it takes' }),
 })
@@ -33,6 +38,7 @@ export const answerShape = z.object({
   n: z.int(),
   kind: z.enum(QUESTION_KINDS),
   asked_by: principalShape.meta({ description: 'The worker, or the gate itself if a rule asked' }),
+  origin: originShape,
   request: json,
   state: z.enum(QUESTION_STATES),
   answer: json.meta({ description: 'approval: comment, diff; input: content' }),

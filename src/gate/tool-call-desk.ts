@@ -1,6 +1,6 @@
 import type { Claim } from '../core/command.ts'
 import { canonical } from '../core/json.ts'
-import { type Caller, principalKey } from '../core/principal.ts'
+import { type Caller, GATEWAY, gatewayWorkerId, principalKey } from '../core/principal.ts'
 import type { QueuedTask } from '../core/task.ts'
 import { isTerminal } from '../core/transitions.ts'
 import type { Engine } from './engine.ts'
@@ -39,11 +39,11 @@ export class ToolCallDesk {
 
   /** As the gateway names itself to the gate: the holder of its leases. */
   caller(tenant: string): Caller {
-    return { tenant, principal: { kind: 'service', id: 'gateway' }, role: 'worker' }
+    return { tenant, principal: GATEWAY, role: 'worker' }
   }
 
   get workerId(): string {
-    return `gateway@${this.#engine.settings.instance_id}`
+    return gatewayWorkerId(this.#engine.settings.instance_id)
   }
 
   /** Leases the call of these seats whose turn it is. */

@@ -1,11 +1,12 @@
 import { type Called, callerOf, type Fields } from '../auth/caller.ts'
 import type { Authenticator, Credential } from '../auth/credential.ts'
 import { invalid } from '../core/errors.ts'
-import { parseJson } from '../core/json-text.ts'
+import { parseFields } from '../core/json-text.ts'
 import { type Caller, principalKey } from '../core/principal.ts'
 import type { Gate } from '../gate/gate.ts'
 import { checkMediaType, hasBody, readBody } from '../web/body.ts'
 import { checkHostAndOrigin, type GuardSettings } from '../web/guard.ts'
+import { inSteps } from '../web/steps.ts'
 import type { Exchange } from './exchange.ts'
 import type { Held } from './held.ts'
 import type { Metrics } from './metrics.ts'
@@ -30,7 +31,7 @@ export function admit({ guard, authenticator }: Context, { request }: Exchange):
 export async function readFields({ maxBodyBytes }: Context, { request }: Exchange): Promise<Fields> {
   if (!hasBody(request)) return {}
   checkMediaType(request)
-  const body = parseJson(await readBody(request, maxBodyBytes))
+  const body = await inSteps(parseFields(await readBody(request, maxBodyBytes)))
   if (!isObject(body)) throw invalid('', 'is not an object')
   return body
 }

@@ -3,6 +3,7 @@ import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { ERRORS, type Fault } from '../core/errors.ts'
+import { endAnswer, isUnread } from '../web/answer.ts'
 
 /** What the log says of a request besides method, route, status and time. */
 export interface Notes {
@@ -14,9 +15,6 @@ export interface Notes {
 }
 
 const SANE_ID = /^[\w.:+/=-]{1,128}$/
-
-/** A client that still sends gets this long to read the answer before it is cut off. */
-const LINGER_MS = 1000
 
 /** A client that takes nothing of a long body for so long has gone away. */
 const STALLED_MS = 120_000
@@ -54,12 +52,12 @@ export class Exchange {
 
   empty(status: number): void {
     this.response.writeHead(status, { 'X-Request-Id': this.id, 'Cache-Control': 'no-store' })
-    this.#end('')
+    endAnswer(this.response, '')
   }
 
   send(status: number, type: string, text: string, headers: OutgoingHttpHeaders = {}): void {
     this.#head(status, type, Buffer.byteLength(text), headers)
-    this.#end(text)
+    endAnswer(this.response, text)
   }
 
   /**
@@ -89,8 +87,7 @@ export class Exchange {
     const { response } = this
     for (const [name, value] of Object.entries(headers))
       if (value !== undefined) response.setHeader(name, value)
-    // A body that was not read stays on the connection, so nothing more can be asked on it.
-    if (!this.request.complete) response.setHeader('Connection', 'close')
+    if (isUnread(this.request)) response.setHeader('Connection', 'close')
     if (this.request.headers['x-forwarded-proto'] === 'https') {
       response.setHeader('Strict-Transport-Security', 'max-age=31536000; includeSubDomains')
     }
@@ -120,23 +117,6 @@ export class Exchange {
       ...(fault.retryable && { 'Retry-After': again }),
       ...(http === 401 && { 'WWW-Authenticate': 'Bearer' }),
     })
-  }
-
-  /** Closing a socket that holds unread bytes resets it, and the client may lose the answer. */
-  #end(text: string): void {
-    const { request, response } = this
-    if (request.complete) {
-      response.end(text)
-      return
-    }
-    response.write(text)
-    const end = () => {
-      clearTimeout(timer)
-      request.off('end', end).off('close', end)
-      response.end()
-    }
-    const timer = setTimeout(end, LINGER_MS)
-    request.on('end', end).on('close', end).resume()
   }
 }
 

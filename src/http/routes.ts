@@ -37,6 +37,7 @@ export function allRoutes(context: Context, streams: EventStreams, around: Surro
     streams.route(context),
     metricsRoute(context, streams),
     inboundEmailRoute(context, around.inboundMail),
+    rootRoute(context, around),
     ...documentRoutes(context),
     ...mcpRoutes(around),
     ...consoleRoutes(around),
@@ -54,6 +55,31 @@ function metricsRoute(context: Context, streams: EventStreams): Route {
       const credential = admit(context, exchange)
       if (credential.kind === 'bound' && !seesAll(credential.role)) throw forbidden('admin', credential.role)
       exchange.send(200, metrics.contentType, await metrics.text(held.count, streams.count))
+    },
+  }
+}
+
+/** Where to go from here: people to the console, programs to what describes the server. */
+function rootRoute({ guard }: Context, { mcp, console }: Surroundings): Route {
+  const links = {
+    docs: '/docs',
+    openapi: '/openapi.json',
+    health: '/health',
+    ...(mcp && { mcp: '/mcp' }),
+    ...(console && { console: '/console' }),
+  }
+  return {
+    method: 'GET',
+    path: '/',
+    handle(exchange) {
+      const { headers } = exchange.request
+      checkHostAndOrigin(headers, guard)
+      exchange.response.setHeader('Vary', 'Accept')
+      if (console !== undefined && /\btext\/html\b/i.test(headers.accept ?? '')) {
+        exchange.send(302, 'text/plain; charset=utf-8', '', { Location: '/console' })
+        return
+      }
+      exchange.json(200, { name: 'asyncgate', links })
     },
   }
 }

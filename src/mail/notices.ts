@@ -1,6 +1,6 @@
 import { Fault } from '../core/errors.ts'
 import type { JsonObject } from '../core/json.ts'
-import type { Caller } from '../core/principal.ts'
+import { type Caller, MAIL_NOTICES } from '../core/principal.ts'
 import type { Gate } from '../gate/gate.ts'
 import type { Email, EmailContent } from '../gate/mail.ts'
 import type { TenantRef } from '../store/store.ts'
@@ -15,7 +15,7 @@ export const NOTICE_TYPE = 'email.received'
 
 /** Only this service offers it, so that no worker takes a notice for work. */
 const CAPABILITY = 'asyncgate.mail'
-const WORKER = { worker_id: 'asyncgate.mail' }
+const WORKER = { worker_id: MAIL_NOTICES.id }
 
 /** As much of the text as an inbox needs; get_email has the rest. */
 const MAX_EXCERPT = 16 * 1024
@@ -55,7 +55,7 @@ export class Notices {
   async finish(): Promise<void> {
     const caller: Caller = {
       tenant: this.#tenant.name,
-      principal: { kind: 'service', id: WORKER.worker_id },
+      principal: MAIL_NOTICES,
       role: 'worker',
     }
     const claim = {
@@ -114,7 +114,7 @@ export class Notices {
       if (error instanceof Fault && error.code === 'TASK_TYPE_DISABLED') return
       if (!(error instanceof Fault) || error.code !== 'TASK_TYPE_UNKNOWN') throw error
       await this.#gate.registerTaskType(
-        { tenant: this.#tenant.name, principal: { kind: 'service', id: WORKER.worker_id }, role: 'system' },
+        { tenant: this.#tenant.name, principal: MAIL_NOTICES, role: 'system' },
         { type: NOTICE_TYPE, description: 'A mail came in; the result is the mail.' },
       )
       await this.#gate.create(caller, input)

@@ -5,13 +5,25 @@ const TOLERANCE_SECONDS = 5 * 60
 
 /** `t=SECONDS,v1=HEX`: the HMAC-SHA-256 of `SECONDS.BODY`. There may be several v1 while a secret is replaced. */
 export function isSignedBy(header: string, body: Buffer, secret: string, now: number): boolean {
-  const parts = header.split(',').map((part) => part.trim())
-  const time = parts.find((part) => part.startsWith('t='))?.slice(2) ?? ''
+  const { time, macs } = partsOf(header)
   if (!isRecent(time, now)) return false
   const expected = createHmac('sha256', secret).update(`${time}.`).update(body).digest()
-  return parts
-    .filter((part) => /^v1=[0-9a-f]{64}$/i.test(part))
-    .some((part) => timingSafeEqual(expected, Buffer.from(part.slice(3), 'hex')))
+  return macs.some((mac) => timingSafeEqual(expected, mac))
+}
+
+/** Whether it has the form of such a signature and is recent. */
+export function isSignature(header: string, now: number): boolean {
+  const { time, macs } = partsOf(header)
+  return macs.length > 0 && isRecent(time, now)
+}
+
+function partsOf(header: string): { time: string; macs: Buffer[] } {
+  const parts = header.split(',').map((part) => part.trim())
+  const macs = parts.filter((part) => /^v1=[0-9a-f]{64}$/i.test(part))
+  return {
+    time: parts.find((part) => part.startsWith('t='))?.slice(2) ?? '',
+    macs: macs.map((part) => Buffer.from(part.slice(3), 'hex')),
+  }
 }
 
 /** For senders of ours. */
@@ -44,6 +56,6 @@ export function isSecret(given: string, secret: string): boolean {
   return timingSafeEqual(hash('sha256', given, 'buffer'), hash('sha256', secret, 'buffer'))
 }
 
-function isRecent(seconds: string, now: number): boolean {
+export function isRecent(seconds: string, now: number): boolean {
   return /^\d{1,12}$/.test(seconds) && Math.abs(now / 1000 - Number(seconds)) <= TOLERANCE_SECONDS
 }

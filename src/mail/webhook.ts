@@ -10,7 +10,7 @@ import { parseMime } from './mime.ts'
 import { parsePostmark } from './postmark.ts'
 import { parseSendGrid } from './sendgrid.ts'
 import type { MailSettings } from './settings.ts'
-import { isSecret, isSignedBy, isSignedBySendGrid, sendGridKey } from './signature.ts'
+import { isRecent, isSecret, isSignature, isSignedBy, isSignedBySendGrid, sendGridKey } from './signature.ts'
 
 const OWN = 'x-asyncgate-signature'
 const SENDGRID = 'x-twilio-email-event-webhook-signature'
@@ -51,8 +51,7 @@ export class Webhook implements InboundMail {
   }
 
   admit({ headers, query }: Omit<Delivery, 'body'>): void {
-    const signed = headers[OWN] !== undefined || headers[SENDGRID] !== undefined
-    if (!signed && !this.#knowsSecret(headers, query)) throw new Fault('UNAUTHENTICATED')
+    if (!this.#mayBeProven(headers, query)) throw new Fault('UNAUTHENTICATED')
   }
 
   async deliver(delivery: Delivery): Promise<DeliveryAnswer> {
@@ -67,6 +66,15 @@ export class Webhook implements InboundMail {
     })
     if (answer.status === 'refused') this.#onRefused(answer.reason ?? '', mail)
     return answer
+  }
+
+  /** What can be told without the body: a signature has its form, is recent, and somebody knows how to check it. */
+  #mayBeProven(headers: IncomingHttpHeaders, query: URLSearchParams): boolean {
+    const own = textOf(headers, OWN)
+    if (own !== undefined) return this.#settings.mail_webhook_secret !== null && isSignature(own, this.#now())
+    const signature = textOf(headers, SENDGRID)
+    if (signature === undefined) return this.#knowsSecret(headers, query)
+    return this.#sendGridKey !== undefined && isRecent(textOf(headers, SENDGRID_TIME) ?? '', this.#now())
   }
 
   /** A signature that is given must be good, whatever else is. */

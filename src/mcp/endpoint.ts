@@ -7,7 +7,7 @@ import {
   type McpHttpHandler,
   type ServerEventBus,
 } from '@modelcontextprotocol/server'
-import type { Authenticator } from '../auth/credential.ts'
+import type { Authenticator, Credential } from '../auth/credential.ts'
 import { Fault } from '../core/errors.ts'
 import type { Gate } from '../gate/gate.ts'
 import { checkMediaType, readBody } from '../web/body.ts'
@@ -90,6 +90,9 @@ export function createMcpEndpoint({
   }
 }
 
+/** What is read of a request to find its key in it. */
+const MAX_UNPROVEN_BYTES = 64 * 1024
+
 /** MCP over HTTP: guards, credential and body first, then whoever serves the revision that the request is for. */
 export class Endpoint {
   readonly #options: EndpointOptions
@@ -138,13 +141,15 @@ export class Endpoint {
     let message: Message | undefined
     try {
       checkHostAndOrigin(request.headers, this.#options.guard)
+      const { authenticator } = this.#options
+      const proven = authenticator.ofHeaders(request.headers)
       if (request.method === 'POST') {
         checkPost(request)
         if (!acceptsJson(request.headers)) return sendRefusal(response, NOT_ACCEPTABLE)
-        message = readMessage(await readBody(request, this.#options.maxBodyBytes))
+        message = await readMessage(await this.#readBody(request, proven))
         if (message === undefined) return sendRefusal(response, UNPARSABLE)
       }
-      const credential = this.#options.authenticator.authenticate(request.headers, tokenOf(message?.body))
+      const credential = proven ?? authenticator.ofToken(tokenOf(message?.body))
       if (message?.flaw && !isToolCall(message.body)) throw message.flaw
       const { meta, tasks } = toldIn(isObject(message?.body) ? message.body.params : undefined)
       const call = new OpenCall({ credential, requestId, flaw: message?.flaw, meta, tasks }, open)
@@ -153,9 +158,18 @@ export class Endpoint {
       const expected = error instanceof Fault
       if (!expected) this.#options.onError?.(error)
       sendRefusal(response, expected ? refusal(error, requestId) : BROKEN, requestIdOf(message?.body))
-    } finally {
-      // Without the rest of its body the connection could not be used again.
-      if (!request.complete) request.resume()
+    }
+  }
+
+  /** A request that has not proven anything yet may be as long as a call with its key in it needs to be. */
+  async #readBody(request: IncomingMessage, proven: Credential | undefined): Promise<string> {
+    const { authenticator, maxBodyBytes } = this.#options
+    if (proven !== undefined || authenticator.allowsAnonymous) return readBody(request, maxBodyBytes)
+    try {
+      return await readBody(request, Math.min(maxBodyBytes, MAX_UNPROVEN_BYTES))
+    } catch (error) {
+      if (!(error instanceof Fault) || error.code !== 'PAYLOAD_TOO_LARGE') throw error
+      throw new Fault('UNAUTHENTICATED', {}, 'A request over 64 KiB needs its key in a header.')
     }
   }
 

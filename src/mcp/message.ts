@@ -1,5 +1,6 @@
-import { Fault } from '../core/errors.ts'
-import { parseJson } from '../core/json-text.ts'
+import { Fault, invalid } from '../core/errors.ts'
+import { isNotJson, readEnveloped } from '../core/json-text.ts'
+import { inSteps } from '../web/steps.ts'
 import { META_PREFIX } from './identity.ts'
 import { isObject } from './wire.ts'
 
@@ -12,17 +13,20 @@ export interface Message {
 /** The arguments of a tool stand two levels down in the message, and may be as deep as the body of a REST call. */
 const ARGUMENTS_LEVEL = 2
 
+/** Messages in one request of the revisions that know batches. */
+const MAX_BATCH = 100
+
 /** The message in the body of a POST; undefined if it is not JSON. */
-export function readMessage(text: string): Message | undefined {
+export async function readMessage(text: string): Promise<Message | undefined> {
   try {
-    return { body: parseJson(text, ARGUMENTS_LEVEL) }
-  } catch (flaw) {
-    if (!(flaw instanceof Fault)) throw flaw
-    try {
-      return { body: JSON.parse(text), flaw }
-    } catch {
-      return undefined
+    const { value, flaw } = await inSteps(readEnveloped(text, ARGUMENTS_LEVEL))
+    if (Array.isArray(value) && value.length > MAX_BATCH) {
+      throw invalid('', `is a batch of more than ${MAX_BATCH} messages`)
     }
+    return { body: value, ...(flaw && { flaw }) }
+  } catch (error) {
+    if (error instanceof Fault && isNotJson(error)) return undefined
+    throw error
   }
 }
 

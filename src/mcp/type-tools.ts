@@ -1,11 +1,12 @@
 import type { Tool } from '@modelcontextprotocol/server'
-import { callerOf, type Fields, splitIdentity } from '../auth/caller.ts'
+import { callerOf, type Fields } from '../auth/caller.ts'
 import type { Gate } from '../gate/gate.ts'
 import { DEFAULT_TOOL_WAIT_SECONDS, type TaskTypeView, toolName } from '../gate/task-types-shape.ts'
 import { createInput } from '../gate/verbs/create.ts'
 import { withIdentity } from './identity.ts'
 import type { TaskTool, TaskToolSource } from './task-tool.ts'
 import type { Call } from './tool.ts'
+import { type ToolArguments, toolArguments } from './tool-arguments.ts'
 
 /** Calls of these tools are made by whoever could create the task. */
 const CREATE = { actor: 'agent', input: createInput } as const
@@ -27,12 +28,12 @@ export function typeTools(gate: Gate, waitTool: string): TaskToolSource {
 }
 
 function typeTool(gate: Gate, type: TaskTypeView, waitTool: string): TaskTool {
-  const own = propertiesOf(type)
+  const args = toolArguments(type.payload_schema ?? {})
   return {
-    definition: definition(type, waitTool),
+    definition: definition(type, args, waitTool),
     waitSeconds: waitOf(type),
-    async create(args: Fields, call: Call) {
-      const { identity, rest } = splitIdentity(args, (name) => name in own)
+    async create(given: Fields, call: Call) {
+      const { identity, rest } = args.split(given)
       const { caller } = callerOf(call.credential, CREATE, withIdentity(identity, call))
       return { caller, created: await gate.create(caller, { type: type.type, payload: rest }) }
     },
@@ -43,26 +44,14 @@ function waitOf({ tool }: TaskTypeView): number {
   return tool?.wait_seconds ?? DEFAULT_TOOL_WAIT_SECONDS
 }
 
-function propertiesOf({ payload_schema }: TaskTypeView): object {
-  const properties = payload_schema?.properties
-  return typeof properties === 'object' && properties !== null ? properties : {}
-}
-
-function definition(type: TaskTypeView, waitTool: string): Tool {
-  const { tool, payload_schema } = type
+function definition(type: TaskTypeView, { schema }: ToolArguments, waitTool: string): Tool {
+  const { tool } = type
   const what = tool?.description ?? type.description ?? `Has a worker do a task of type ${type.type}.`
   const later = `If the result is not there within ${waitOf(type)} s, it answers with a task_id for ${waitTool}.`
   return {
     name: toolName(type),
     ...(tool?.title !== undefined && { title: tool.title }),
     description: `${what} ${later}`,
-    inputSchema: {
-      ...payload_schema,
-      type: 'object',
-      // The payload's own field of the same name comes first.
-      properties: { agent_id: AGENT, ...propertiesOf(type) },
-    },
+    inputSchema: { ...schema },
   }
 }
-
-const AGENT = { type: 'string', description: 'Who you are, under a shared key' } as const

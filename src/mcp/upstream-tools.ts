@@ -1,5 +1,5 @@
 import type { Tool } from '@modelcontextprotocol/server'
-import { callerOf, type Fields, splitIdentity } from '../auth/caller.ts'
+import { callerOf, type Fields } from '../auth/caller.ts'
 import type { Json, JsonObject } from '../core/json.ts'
 import type { Gate } from '../gate/gate.ts'
 import type { UpstreamTool } from '../gate/upstreams.ts'
@@ -8,7 +8,7 @@ import { clientOf } from './client-instance.ts'
 import { withIdentity } from './identity.ts'
 import type { TaskTool, TaskToolSource } from './task-tool.ts'
 import type { Call } from './tool.ts'
-import { isObject } from './wire.ts'
+import { type ToolArguments, toolArguments } from './tool-arguments.ts'
 
 export interface UpstreamToolOptions {
   readonly gate: Gate
@@ -47,15 +47,15 @@ function taskTool(
   { gate, waitSeconds, cancelsAtTimeout, waitTool }: UpstreamToolOptions,
   tool: UpstreamTool,
 ): TaskTool {
-  const own = propertiesOf(tool)
+  const args = toolArguments(tool.inputSchema)
   const { upstream, tool: name } = tool
   return {
-    definition: definition(tool, waitSeconds, waitTool),
+    definition: definition(tool, args, waitSeconds, waitTool),
     waitSeconds,
     quickSeconds: QUICK_SECONDS,
     cancelsAtTimeout,
-    async create(args: Fields, call: Call) {
-      const { identity, rest } = splitIdentity(args, (field) => field in own)
+    async create(given: Fields, call: Call) {
+      const { identity, rest } = args.split(given)
       const { caller } = callerOf(call.credential, CREATE, withIdentity(identity, call))
       const created = await gate.callTool(caller, { upstream, tool: name, arguments: rest }, clientOf(call))
       return { caller, created }
@@ -63,31 +63,25 @@ function taskTool(
   }
 }
 
-function propertiesOf({ inputSchema: { properties } }: UpstreamTool): Readonly<Record<string, unknown>> {
-  return isObject(properties) ? properties : {}
-}
-
 /** What the upstream says of its tool, with what the gate adds to it after its words. */
-function definition(tool: UpstreamTool, waitSeconds: number, waitTool: string): Tool {
-  const { name, title, description, inputSchema, outputSchema, annotations } = tool
+function definition(
+  tool: UpstreamTool,
+  { schema }: ToolArguments,
+  waitSeconds: number,
+  waitTool: string,
+): Tool {
+  const { name, title, description, outputSchema, annotations } = tool
   const output = outputSchema && handedOn(outputSchema)
   const later = `If the result is not there within ${waitSeconds} s, it answers with a task_id for ${waitTool}.`
   return {
     name,
     ...(title !== undefined && { title }),
     description: description === '' ? later : `${description}\n\n${later}`,
-    inputSchema: {
-      ...inputSchema,
-      type: 'object',
-      // The tool's own field of the same name comes first.
-      properties: { agent_id: AGENT, ...propertiesOf(tool) },
-    },
+    inputSchema: { ...schema },
     ...(output && { outputSchema: output }),
     ...(annotations && { annotations }),
   }
 }
-
-const AGENT = { type: 'string', description: 'Who you are, under a shared key' } as const
 
 /** What is answered instead of a result: that the work goes on, or why there is none. */
 const INSTEAD = [

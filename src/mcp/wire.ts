@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import { INTERNAL_ERROR, INVALID_REQUEST, PARSE_ERROR } from '@modelcontextprotocol/server'
 import { ERRORS, type Fault } from '../core/errors.ts'
+import { endAnswer, isUnread } from '../web/answer.ts'
 import { errorBody } from './tool.ts'
 
 export type RequestId = string | number
@@ -56,11 +57,12 @@ export function sendJson(
   if (response.headersSent || response.destroyed) return
   response.writeHead(status, {
     ...headers,
+    ...(isUnread(response.req) && { connection: 'close' }),
     'content-type': 'application/json',
     'content-length': Buffer.byteLength(text),
     'cache-control': 'no-store',
   })
-  response.end(text)
+  endAnswer(response, text)
 }
 
 export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {

@@ -90,6 +90,8 @@ export interface Task {
     /** approval: title, show, reason, rule_id; input: message, schema */
     readonly request: unknown
     readonly asked_by: Principal
+    /** policy: a rule of the gate asked; worker: whoever does the work */
+    readonly origin: 'policy' | 'worker'
     readonly asked_at: string
     /** When the lease ends, on the clock of the server */
     readonly expires_at: string | null
@@ -197,6 +199,8 @@ export interface Offer {
     readonly kind: 'approval' | 'input'
     /** The worker, or the gate itself if a rule asked */
     readonly asked_by: Principal
+    /** policy: a rule of the gate asked; worker: whoever does the work */
+    readonly origin: 'policy' | 'worker'
     readonly request: unknown
     readonly state: 'open' | 'approved' | 'denied' | 'answered' | 'expired' | 'withdrawn'
     /** approval: comment, diff; input: content */
@@ -646,6 +650,8 @@ export interface ListApprovalsAnswer {
     /** title, show, reason, rule_id */
     readonly request: unknown
     readonly asked_by: Principal
+    /** policy: a rule of the gate asked; worker: whoever does the work */
+    readonly origin: 'policy' | 'worker'
     readonly asked_at: string
     /** When the lease ends, on the clock of the server */
     readonly expires_at: string | null
@@ -690,6 +696,8 @@ export interface GetApprovalAnswer {
   /** title, show, reason, rule_id */
   readonly request: unknown
   readonly asked_by: Principal
+  /** policy: a rule of the gate asked; worker: whoever does the work */
+  readonly origin: 'policy' | 'worker'
   readonly asked_at: string
   /** When the lease ends, on the clock of the server */
   readonly expires_at: string | null

@@ -1,5 +1,5 @@
 import type { OpenServer } from '../cli/open-server.ts'
-import type { Caller } from '../core/principal.ts'
+import { type Caller, OPERATOR as OPERATOR_PRINCIPAL } from '../core/principal.ts'
 import { isParked, isTerminal } from '../core/transitions.ts'
 import type { Gate } from '../gate/gate.ts'
 import { Client, type Status, type SubmitOptions, type Task } from '../sdk/client.ts'
@@ -12,7 +12,7 @@ import { OpenTasks } from './open-tasks.ts'
 /** Sees and may do everything. */
 export const OPERATOR: Caller = {
   tenant: 'default',
-  principal: { kind: 'service', id: 'operator' },
+  principal: OPERATOR_PRINCIPAL,
   role: 'admin',
 }
 

@@ -1,5 +1,5 @@
 import { Fault } from '../core/errors.ts'
-import type { Caller } from '../core/principal.ts'
+import { APPROVAL_WEBHOOK, type Caller } from '../core/principal.ts'
 import { isoTime } from '../core/time.ts'
 import type { Gate } from '../gate/gate.ts'
 import type { ApprovalView } from '../gate/reads/approvals.ts'
@@ -147,7 +147,7 @@ export class ApprovalWebhook {
   get #observer(): Caller {
     return {
       tenant: this.#options.tenant.name,
-      principal: { kind: 'service', id: 'approval-webhook' },
+      principal: APPROVAL_WEBHOOK,
       role: 'admin',
     }
   }

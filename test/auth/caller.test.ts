@@ -83,6 +83,46 @@ describe('under a shared key', () => {
     expect(refusal(() => callerOf(SHARED, byAgent, fields)).code).toBe(code)
   })
 
+  it.each([
+    ['service', 'asyncgate'],
+    ['service', 'gateway'],
+    ['service', 'gateway@host'],
+    ['service', 'approval-webhook'],
+    ['service', 'operator'],
+    ['service', 'asyncgate.mail'],
+    ['service', 'AsyncGate'],
+    ['service', ' operator '],
+    ['service', 'async\u200bgate'],
+    ['service', '\uff47ateway'],
+    ['worker', 'asyncgate'],
+    ['worker', 'gateway@host-1'],
+    ['worker', 'asyncgate.mail'],
+  ])('the name %s:%s belongs to the gate, for agents and workers', (kind, id) => {
+    const refused = { code: 'FORBIDDEN', details: { principal: `${kind}:${id}` } }
+    const asAgent = { principal_kind: kind, principal_id: id }
+    const asWorker = { worker_kind: kind, worker_id: id }
+    expect(refusal(() => callerOf(SHARED, byAgent, asAgent))).toMatchObject(refused)
+    expect(refusal(() => callerOf(SHARED, byAnyone, asAgent))).toMatchObject(refused)
+    expect(refusal(() => callerOf(SHARED, byWorker, asWorker))).toMatchObject(refused)
+    const items = [{ worker_id: id }]
+    expect(refusal(() => callerOf(SHARED, byWorkerOfMany, { items, worker_kind: kind }))).toMatchObject(
+      refused,
+    )
+    expect(refusal(() => callerOf(BOUND, byWorker, asWorker))).toMatchObject(refused)
+  })
+
+  it.each([
+    ['agent', 'operator'],
+    ['agent', 'asyncgate'],
+    ['service', 'gateway-2'],
+    ['service', 'my.gateway'],
+    ['human', 'operator'],
+    ['worker', 'operator'],
+  ])('the name %s:%s is free', (principal_kind, principal_id) => {
+    const { caller } = callerOf(SHARED, byAgent, { principal_kind, principal_id })
+    expect(caller.principal).toEqual({ kind: principal_kind, id: principal_id })
+  })
+
   it('a worker is a worker or a service', () => {
     const fields = { worker_id: 'w', worker_kind: 'human' }
     expect(refusal(() => callerOf(SHARED, byWorker, fields)).code).toBe('VALIDATION_ERROR')

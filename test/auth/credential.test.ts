@@ -37,9 +37,11 @@ it.each([
 })
 
 it('a token stands in for a header that cannot be set', () => {
-  expect(withKey.authenticate({}, KEY)).toEqual(SHARED)
-  expect(() => withKey.authenticate({}, 'wrong')).toThrow()
-  expect(() => withKey.authenticate({ 'x-api-key': 'wrong' }, KEY)).toThrow()
+  expect(withKey.ofHeaders({})).toBeUndefined()
+  expect(withKey.ofToken(KEY)).toEqual(SHARED)
+  expect(() => withKey.ofToken('wrong')).toThrow()
+  expect(() => withKey.ofToken(undefined)).toThrow()
+  expect(() => withKey.ofHeaders({ 'x-api-key': 'wrong' })).toThrow()
 })
 
 it('in insecure development no key is needed, but a wrong one is wrong', () => {

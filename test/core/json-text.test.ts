@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { Fault } from '../../src/core/errors.ts'
-import { parseJson } from '../../src/core/json-text.ts'
+import { parseFields, parseJson, readEnveloped } from '../../src/core/json-text.ts'
 import { nestedArrays, nestedObjects, plainJson } from './arbitraries.ts'
 import { refusal, refusedPath } from './refusal.ts'
 
@@ -138,6 +138,60 @@ describe('JSON text is taken', () => {
   })
 })
 
+describe('an object with too many members is refused', () => {
+  const wide = (n: number) => `{${Array.from({ length: n }, (_, i) => `"k${i}":0`).join(',')}}`
+  const fields = (text: string) => finish(parseFields(text))
+
+  test('at 65,537 members, wherever it stands', () => {
+    expect(Object.keys(Object(parseJson(wide(65_536))))).toHaveLength(65_536)
+    expect(refusal(() => parseJson(wide(65_537))).message).toContain('more than 65536 members')
+    expect(refusal(() => parseJson(`[[${wide(65_537)}]]`)).message).toContain('more than 65536 members')
+  })
+
+  test('at 1,001 if its members are the fields of a request', () => {
+    expect(Object.keys(Object(fields(wide(1_000))))).toHaveLength(1_000)
+    expect(refusal(() => fields(wide(1_001))).message).toContain('more than 1000 members')
+    expect(fields(`{"payload":${wide(1_001)}}`)).toEqual({ payload: JSON.parse(wide(1_001)) })
+  })
+
+  test('at 1,001 in each level of an envelope', () => {
+    const enveloped = (text: string) => finish(readEnveloped(text, 2)).value
+    for (const around of [
+      ['', ''],
+      ['{"params":', '}'],
+      ['{"params":{"arguments":', '}}'],
+    ]) {
+      const text = around.join(wide(1_001))
+      expect(refusal(() => enveloped(text)).message).toContain('more than 1000 members')
+    }
+    const payload = `{"params":{"arguments":{"payload":${wide(1_001)}}}}`
+    expect(enveloped(payload)).toEqual(JSON.parse(payload))
+  })
+})
+
+describe('an envelope with a flaw is told apart from text that is not JSON', () => {
+  test.each([
+    ['a key twice', '{"id":1,"method":"m","params":{"a":1,"a":2}}', { id: 1, method: 'm', params: { a: 2 } }],
+    ['a large integer', '{"id":1,"params":{"n":9007199254740993}}', { id: 1, params: { n: 2 ** 53 } }],
+    ['the key __proto__', '{"id":1,"params":{"__proto__":{"x":1}}}', { id: 1, params: {} }],
+  ])('%s', (_, text, value) => {
+    expect(finish(readEnveloped(text, 2))).toMatchObject({ value, flaw: { code: 'VALIDATION_ERROR' } })
+  })
+
+  test('what is nested too deep is left out of the value', () => {
+    const { value, flaw } = finish(
+      readEnveloped(`{"id":7,"params":${JSON.stringify(nestedArrays(1_000))}}`, 2),
+    )
+    expect(value).toMatchObject({ id: 7 })
+    expect(flaw?.message).toContain('deeper than 64')
+    expect(JSON.stringify(value).length).toBeLessThan(1_000)
+  })
+
+  test('absurd nesting is refused without reading on', () => {
+    expect(refusal(() => finish(readEnveloped('['.repeat(200_000), 2))).message).toContain('deeper than 64')
+  })
+})
+
 describe('any text at all', () => {
   const fragment = fc.constantFrom(
     ...[
@@ -187,13 +241,41 @@ describe('any text at all', () => {
     )
   })
 
+  test('is read in the same way when it is long, and with pauses', () => {
+    const blank = ' '.repeat(200_000)
+    fc.assert(
+      fc.property(noise, (text) => {
+        const outcome = (read: () => unknown) => {
+          try {
+            return { value: read() }
+          } catch (error) {
+            if (error instanceof Fault) return { problem: error.message }
+            throw error
+          }
+        }
+        expect(outcome(() => parseJson(blank + text))).toEqual(outcome(() => parseJson(text)))
+      }),
+      { numRuns: 150 },
+    )
+    let pauses = 0
+    for (const _ of readEnveloped(`[${'0,'.repeat(100_000)}0]`, 2)) pauses++
+    expect(pauses).toBeGreaterThan(10)
+  })
+
   test('is read in time that grows with its length only', { timeout: 10_000 }, () => {
     const long = 200_000
-    const members = Array.from({ length: long }, (_, i) => `"k${i}":0`)
+    const members = Array.from({ length: 65_536 }, (_, i) => `"k${i}":0`)
     expect(parseJson(`"${'\\\\'.repeat(long)}"`)).toHaveLength(long)
     expect(parseJson(`[${'0,'.repeat(long)}0]`)).toHaveLength(long + 1)
-    expect(Object.keys(Object(parseJson(`{${members.join(',')}}`)))).toHaveLength(long)
+    expect(Object.keys(Object(parseJson(`{${members.join(',')}}`)))).toHaveLength(65_536)
     expect(refusal(() => parseJson('1'.repeat(long))).code).toBe('VALIDATION_ERROR')
     expect(refusal(() => parseJson(' '.repeat(long))).code).toBe('VALIDATION_ERROR')
   })
 })
+
+function finish<T>(reading: Generator<void, T>): T {
+  for (;;) {
+    const step = reading.next()
+    if (step.done) return step.value
+  }
+}

@@ -2,6 +2,7 @@ import { Agent, type IncomingHttpHeaders, type IncomingMessage, request } from '
 import { Authenticator, type AuthSettings } from '../../src/auth/credential.ts'
 import type { Gate } from '../../src/gate/gate.ts'
 import type { Logger } from '../../src/http/log.ts'
+import { createMcpEndpoint } from '../../src/mcp/endpoint.ts'
 import { startServer } from '../../src/server.ts'
 import type { GuardSettings } from '../../src/web/guard.ts'
 import { type AuthMode, asCaller, authSettings, suiteAuthMode } from '../support/auth-modes.ts'
@@ -51,17 +52,23 @@ export function servers(open: Open) {
 /** A server whose clients leave before it closes, when the gate does. */
 export async function serveGate(gate: Gate, options: ServeOptions = {}) {
   const mode = options.auth === undefined ? suiteAuthMode() : undefined
-  const server = await startServer({
+  const shared = {
     gate,
     authenticator: new Authenticator(options.auth ?? authSettings(suiteAuthMode())),
     guard: { allowed_hosts: [], allowed_origins: [], ...options.guard },
     maxBodyBytes: options.maxBodyBytes ?? 1024 * 1024,
+  }
+  const mcp = createMcpEndpoint(shared)
+  const server = await startServer({
+    ...shared,
+    mcp: mcp.handle,
     drainMs: options.drainMs ?? 0,
     ...(options.logger && { logger: options.logger }),
   })
   const client = new Client(server.port, mode)
   const close = async () => {
     client.leave()
+    await mcp.close()
     await server.close()
   }
   const closeGate = gate.close
@@ -76,7 +83,10 @@ export async function serveGate(gate: Gate, options: ServeOptions = {}) {
     post: client.post,
     send: client.send,
     /** While its clients stay. */
-    stop: () => server.close(),
+    stop: async () => {
+      await mcp.close()
+      await server.close()
+    },
     close,
   }
 }

@@ -320,6 +320,20 @@ describeGates(
       }
     })
 
+    it('is refused before the mail is read if the signature has no form, is old, or cannot be checked', async () => {
+      const { bring, clock } = await openInboundBench(open)
+      // More than is ever read: whoever is let in hears of the size instead.
+      const body = 'x'.repeat(3 * 1024 * 1024)
+      const hopeless = [
+        { 'x-asyncgate-signature': 'anything' },
+        { 'x-asyncgate-signature': signatureOf(Buffer.from(body), SECRET, clock.now - 301_000) },
+        { 'x-twilio-email-event-webhook-signature': 'AA==' },
+      ]
+      for (const headers of hopeless) expect((await bring(JSON_TYPE, body, headers)).status).toBe(401)
+      const signed = { 'x-asyncgate-signature': signatureOf(Buffer.from(body), SECRET, clock.now) }
+      expect((await bring(JSON_TYPE, body, signed)).status).toBe(413)
+    })
+
     it('may be SendGrid, by its own signature', async () => {
       const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'prime256v1' })
       const mail_sendgrid_public_key = publicKey.export({ format: 'der', type: 'spki' }).toString('base64')

@@ -200,15 +200,31 @@ describe.each([
   })
 })
 
-it('a field of the payload that is called like one of ours is the payload’s', async () => {
-  const server = await startMcp()
-  const properties = { agent_id: { type: 'integer' } }
-  await register(server.gate, { payload_schema: { type: 'object', properties } })
-  expect(typeTools(await server.modern('tools/list'))).toMatchObject([{ inputSchema: { properties } }])
+it('a field of the payload that is called like one of ours is listed and sent under another name', async () => {
+  const key = 'a-key-that-is-long-enough'
+  const server = await startMcp({ apiKey: key })
+  const properties = { agent_id: { type: 'integer' }, auth_token: { type: 'string' } }
+  await register(server.gate, { payload_schema: { type: 'object', properties, required: ['agent_id'] } })
+  const listed = await server.modern('tools/list', {}, { authorization: `Bearer ${key}` })
+  expect(typeTools(listed)).toMatchObject([
+    {
+      inputSchema: {
+        properties: { arg_agent_id: { type: 'integer' }, arg_auth_token: { type: 'string' } },
+        required: ['arg_agent_id'],
+      },
+    },
+  ])
   const working = work(server.gate, (held, payload) => complete(server.gate, { payload })(held))
-  const answer = await server.call('summarise', { agent_id: 7, principal_id: 'alice', trace_id: 't' })
+  const args = {
+    arg_agent_id: 7,
+    arg_auth_token: 'theirs',
+    agent_id: 'alice',
+    auth_token: key,
+    trace_id: 't',
+  }
+  const answer = await server.call('summarise', args)
   await working
-  expect(contentOf(answer)).toEqual({ payload: { agent_id: 7 } })
+  expect(contentOf(answer)).toEqual({ payload: { agent_id: 7, auth_token: 'theirs' } })
   expect((await server.gate.listTasks(agent('alice'))).tasks).toHaveLength(1)
 })
 

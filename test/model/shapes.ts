@@ -85,6 +85,7 @@ function expectedQuestion(task: ModelTask) {
     kind,
     request,
     asked_by: { kind: by_kind, id },
+    origin: 'worker',
     asked_at: iso(askedAt),
     expires_at: expiresAt === null ? null : iso(expiresAt),
   }

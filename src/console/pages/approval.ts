@@ -44,7 +44,7 @@ ${attempt && complaintOf(attempt)}
 ${facts([
   { name: 'Owner', value: principal(task.owner) },
   task.principal_ai !== task.owner.id && { name: 'On behalf of', value: line(task.principal_ai) },
-  approval.asked_by.id !== 'asyncgate' && { name: 'Asked by', value: principal(approval.asked_by) },
+  approval.origin === 'worker' && { name: 'Asked by', value: principal(approval.asked_by) },
   {
     name: 'Waiting since',
     value: html`${time(approval.asked_at, now)} <span class="exact">${exact(approval.asked_at)}</span>`,

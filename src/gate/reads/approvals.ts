@@ -2,13 +2,13 @@ import { z } from 'zod'
 import { parseCanonical } from '../../core/json.ts'
 import { checkReader, checkRole, may } from '../../core/policy.ts'
 import { type Caller, parsePrincipalKey, principalKey } from '../../core/principal.ts'
-import { QUESTION_KINDS, QUESTION_STATES, type Question } from '../../core/question.ts'
+import { originOf, QUESTION_KINDS, QUESTION_STATES, type Question } from '../../core/question.ts'
 import { isoTime } from '../../core/time.ts'
 import type { TaskRecord } from '../../store/reads.ts'
 import type { Engine } from '../engine.ts'
 import { json, parse, taskId, text } from '../input.ts'
 import { partsOf, payloadOf, principalOrNull } from '../question-view.ts'
-import { principalShape, statusShape } from '../shapes.ts'
+import { originShape, principalShape, statusShape } from '../shapes.ts'
 import { questionOf } from '../verbs/answer.ts'
 import { inputOf, isoOrNull } from '../view.ts'
 import { readTask } from './get-task.ts'
@@ -39,6 +39,7 @@ export const approvalShape = z.object({
   state: z.enum(QUESTION_STATES),
   request: json.meta({ description: 'title, show, reason, rule_id' }),
   asked_by: principalShape,
+  origin: originShape,
   asked_at: time,
   expires_at: time.nullable(),
   decided_by: principalShape.nullable(),
@@ -139,6 +140,7 @@ function approvalView({ task, spec, questions }: TaskRecord, question: Question)
     state: question.state,
     request: parseCanonical(question.request),
     asked_by: parsePrincipalKey(question.asked_by),
+    origin: originOf(question),
     asked_at: isoTime(question.asked_at),
     expires_at: isoOrNull(question.expires_at),
     decided_by: principalOrNull(question.decided_by),

@@ -4,8 +4,8 @@ import { diffOf } from '../../core/diff.ts'
 import { Fault, invalid } from '../../core/errors.ts'
 import { type CanonicalJson, canonical, canonicalWithin, type Json } from '../../core/json.ts'
 import { checkApprover, checkRole } from '../../core/policy.ts'
-import { type Caller, GATE, type Principal, parsePrincipalKey, principalKey } from '../../core/principal.ts'
-import type { DecidedState, Question } from '../../core/question.ts'
+import { type Caller, type Principal, parsePrincipalKey, principalKey } from '../../core/principal.ts'
+import { type DecidedState, isAskedByGate, type Question } from '../../core/question.ts'
 import { isoTime } from '../../core/time.ts'
 import type { Status } from '../../core/transitions.ts'
 import type { TaskRecord } from '../../store/reads.ts'
@@ -64,7 +64,7 @@ export async function approve(engine: Engine, caller: Caller, input: unknown): P
   const until = remember_until === undefined ? undefined : futureTime(remember_until)
   const { tenant, record, question } = await find(engine, caller, task_id, n)
   checkApprover(record.task, question, principalKey(caller.principal))
-  if (until !== undefined && question.asked_by !== GATE) {
+  if (until !== undefined && !isAskedByGate(question)) {
     throw invalid('remember_until', 'is for what a rule asks about; this was asked by a worker')
   }
   const edit = payload === undefined ? {} : await editOf(engine, tenant, record, question, payload)
