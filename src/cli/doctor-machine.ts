@@ -1,6 +1,6 @@
 import { createServer } from 'node:net'
-import { z } from 'zod'
 import type { Finding } from './finding.ts'
+import { reachable, versionAt } from './server-file.ts'
 
 const OLDEST_NODE = [20, 19] as const
 
@@ -12,18 +12,11 @@ export function checkNode(version = process.versions.node): Finding {
   return { check: 'node', ok, detail: version, ...(!ok && { fix }) }
 }
 
-const healthShape = z.object({ status: z.string(), version: z.string() })
-
 /** The version of the AsyncGate that listens there; undefined if none does. */
 export async function healthyServer(host: string, port: number): Promise<string | undefined> {
-  if (port === 0) return undefined
-  const name = /^(0\.0\.0\.0|::)$/.test(host) ? '127.0.0.1' : host.includes(':') ? `[${host}]` : host
-  try {
-    const response = await fetch(`http://${name}:${port}/health/live`, { signal: AbortSignal.timeout(2000) })
-    return healthShape.parse(await response.json()).version
-  } catch {
-    return undefined
-  }
+  return port === 0
+    ? undefined
+    : versionAt(reachable(`http://${host.includes(':') ? `[${host}]` : host}:${port}`))
 }
 
 export async function checkPort(host: string, port: number, running: string | undefined): Promise<Finding> {
