@@ -32,6 +32,10 @@ export const mcp = command({
     const upstreams = await openUpstreams(server, store, logger)
     const gate = openGate({
       store,
+      address: () =>
+        server.public_url === null
+          ? undefined
+          : { url: server.public_url.replace(/\/+$/, ''), console: server.console },
       settings,
       environment: server.env,
       onError,

@@ -60,7 +60,7 @@ export function refusals(
 
 /** What is safe, but probably not what was meant. */
 export function warnings(values: ServerValues): string[] {
-  const { host, api_key, allow_insecure_dev, allowed_hosts } = values
+  const { host, api_key, allow_insecure_dev, allowed_hosts, public_url } = values
   const found: string[] = []
   if (api_key === null && !allow_insecure_dev) {
     found.push(
@@ -68,10 +68,10 @@ export function warnings(values: ServerValues): string[] {
         'or, to try it out on this machine, run "asyncgate dev".',
     )
   }
-  if (/^(0\.0\.0\.0|\[?::\]?)$/.test(host) && allowed_hosts.length === 0) {
+  if (/^(0\.0\.0\.0|\[?::\]?)$/.test(host) && allowed_hosts.length === 0 && public_url === null) {
     found.push(
       'Requests are answered only if they are addressed to this machine as localhost. ' +
-        'Set ASYNCGATE_ALLOWED_HOSTS to the names by which clients know it.',
+        'Set ASYNCGATE_PUBLIC_URL or ASYNCGATE_ALLOWED_HOSTS to the names by which clients know it.',
     )
   }
   return found
