@@ -22,7 +22,7 @@ import { openPolicy } from './policies-file.ts'
 import { reachable } from './server-file.ts'
 import { openSessions } from './sessions-service.ts'
 import { readTypesFile, registerTypes } from './types-file.ts'
-import { openUpstreams } from './upstreams-service.ts'
+import { openUpstreams, readUpstreams } from './upstreams-service.ts'
 
 export interface OpenServer {
   readonly url: string
@@ -47,7 +47,7 @@ export interface OpenOptions extends Pick<ServerOptions, 'drainMs' | 'graceMs'> 
 export async function openServer(
   config: Config,
   logger: Logger,
-  { store, upstreams: more, rules, ...closing }: OpenOptions = {},
+  { store, upstreams: more = [], rules, ...closing }: OpenOptions = {},
 ): Promise<OpenServer> {
   const { host, port, max_body_bytes, mcp_fast_path, mcp_tool_names, legacy_tools, public_url } =
     config.server
@@ -55,10 +55,11 @@ export async function openServer(
   const file = config.server.task_types_file
   const types = file === null ? [] : await readTypesFile(file)
   const policy = await openPolicy(config.server)
+  const fixed = [...readUpstreams(config.server), ...more]
   const opened = store ?? (await openStore(config.database))
   const mail =
     config.mail && (await (await import('./email-service.ts')).openMail(config.mail, opened, logger))
-  const upstreams = await openUpstreams(config.server, opened, logger, more)
+  const upstreams = await openUpstreams(config.server, opened, logger, fixed)
   const allRules = await withRules(policy, upstreams, rules).catch(async (error: unknown) => {
     await upstreams.close()
     await opened.close()
