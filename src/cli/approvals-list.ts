@@ -21,7 +21,8 @@ export const approvalsList = command({
     ...CLIENT_OPTIONS,
   },
   async run(input, output) {
-    const page = await clientOf(input).get(
+    const client = clientOf(input)
+    const page = await client.get(
       '/v1/approvals',
       {
         state: input.text('state'),
@@ -31,6 +32,7 @@ export const approvalsList = command({
       },
       pageShape,
     )
+    const { option } = await client.target()
     output.answer(page, () => {
       const { approvals, next_cursor } = page
       if (approvals.length === 0) return output.say('Nothing waits for a decision.')
@@ -47,7 +49,7 @@ export const approvalsList = command({
         ]),
       )
       if (next_cursor !== null) warn(`There are more: --cursor ${next_cursor}`)
-      output.say('\nLook at one with "asyncgate approvals show TASK", then approve or deny it.')
+      output.say(`\nLook at one with "asyncgate approvals show TASK${option}", then approve or deny it.`)
     })
     return undefined
   },

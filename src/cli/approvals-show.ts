@@ -11,12 +11,16 @@ export const approvalsShow = command({
     ...CLIENT_OPTIONS,
   },
   async run(input, output) {
-    const approval = await readApproval(clientOf(input), input.word(0), input.whole('n'))
+    const client = clientOf(input)
+    const approval = await readApproval(client, input.word(0), input.whole('n'))
+    const { option } = await client.target()
     output.answer(approval, () => {
       tellApproval(output, approval)
       if (approval.state !== 'open') return
-      output.say(`\nasyncgate approvals approve ${approval.task_id}    (--edit to change the payload)`)
-      output.say(`asyncgate approvals deny ${approval.task_id} --reason WHY`)
+      output.say(
+        `\nasyncgate approvals approve ${approval.task_id}${option}    (--edit to change the payload)`,
+      )
+      output.say(`asyncgate approvals deny ${approval.task_id} --reason WHY${option}`)
     })
     return undefined
   },

@@ -1,6 +1,6 @@
 import { createServer } from 'node:net'
-import { z } from 'zod'
 import type { Finding } from './finding.ts'
+import { reachable, type ServerRecord, versionAt } from './server-file.ts'
 
 const OLDEST_NODE = [20, 19] as const
 
@@ -12,24 +12,12 @@ export function checkNode(version = process.versions.node): Finding {
   return { check: 'node', ok, detail: version, ...(!ok && { fix }) }
 }
 
-const healthShape = z.object({ status: z.string(), version: z.string() })
-
-/** The version of the AsyncGate that listens there; undefined if none does. */
-export async function healthyServer(host: string, port: number): Promise<string | undefined> {
-  if (port === 0) return undefined
-  const name = /^(0\.0\.0\.0|::)$/.test(host) ? '127.0.0.1' : host.includes(':') ? `[${host}]` : host
-  try {
-    const response = await fetch(`http://${name}:${port}/health/live`, { signal: AbortSignal.timeout(2000) })
-    return healthShape.parse(await response.json()).version
-  } catch {
-    return undefined
-  }
-}
-
-export async function checkPort(host: string, port: number, running: string | undefined): Promise<Finding> {
+/** `own` is the server that runs on this database. */
+export async function checkPort(host: string, port: number, own: ServerRecord | undefined): Promise<Finding> {
   const check = 'port'
-  if (running !== undefined) {
-    return { check, ok: true, detail: `AsyncGate ${running} answers on ${host}:${port} already` }
+  const url = reachable(`http://${host.includes(':') ? `[${host}]` : host}:${port}`)
+  if (own !== undefined && own.url === url) {
+    return { check, ok: true, detail: `the server of this database listens on ${url} (process ${own.pid})` }
   }
   const problem = await new Promise<string | undefined>((resolve) => {
     const server = createServer()
@@ -37,11 +25,15 @@ export async function checkPort(host: string, port: number, running: string | un
     server.listen(port, host, () => server.close(() => resolve(undefined)))
   })
   if (problem === undefined) return { check, ok: true, detail: `${host}:${port} is free` }
+  if (problem === 'EADDRINUSE') {
+    const version = await versionAt(url)
+    const by = version === undefined ? 'another program' : `another AsyncGate (${version})`
+    const fix = 'Stop the program that has it, or set ASYNCGATE_PORT to another; 0 picks a free one.'
+    return { check, ok: false, detail: `${host}:${port} is in use by ${by}`, fix }
+  }
   const fix =
-    problem === 'EADDRINUSE'
-      ? 'Stop the program that has it, or set ASYNCGATE_PORT to another; 0 picks a free one.'
-      : problem === 'EACCES'
-        ? 'Set ASYNCGATE_PORT to one above 1023.'
-        : 'Set ASYNCGATE_HOST to an address of this machine.'
+    problem === 'EACCES'
+      ? 'Set ASYNCGATE_PORT to one above 1023.'
+      : 'Set ASYNCGATE_HOST to an address of this machine.'
   return { check, ok: false, detail: `${host}:${port} cannot be used (${problem})`, fix }
 }

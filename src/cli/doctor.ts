@@ -1,13 +1,15 @@
-import { type Config, reportConfig } from '../config.ts'
+import { type Config, ConfigError, reportConfig } from '../config.ts'
 import { command } from './command.ts'
 import { checkClock, checkDatabase, checkDriver } from './doctor-database.ts'
-import { checkNode, checkPort, healthyServer } from './doctor-machine.ts'
+import { checkNode, checkPort } from './doctor-machine.ts'
 import { CliError, EXIT } from './exit.ts'
 import type { Finding } from './finding.ts'
 import { type Output, ProgressLine, paint } from './output.ts'
 import { readPoliciesFile } from './policies-file.ts'
+import { dataFolder, runningServers } from './server-file.ts'
 import { LISTEN_OPTIONS, listenFlags, SETTINGS_OPTIONS, settingsFlags } from './settings-options.ts'
 import { readTypesFile } from './types-file.ts'
+import { readUpstreams } from './upstreams-service.ts'
 
 export const doctor = command({
   name: 'doctor',
@@ -25,27 +27,38 @@ export const doctor = command({
       ...(report.config === undefined ? [] : await checkSurroundings(report.config)),
     ]
     const ok = findings.every((finding) => finding.ok)
-    output.answer({ ok, checks: findings, notices: report.notices }, () => {
+    const notices = [...report.notices, ...(report.config?.warnings ?? [])]
+    output.answer({ ok, checks: findings, notices }, () => {
       for (const finding of findings) tell(output, finding)
-      for (const notice of report.notices) output.say(`note      ${notice}`)
+      for (const notice of notices) output.say(`note      ${notice}`)
       output.say(ok ? '\nAll is well.' : '\nSomething is wrong.')
     })
     return ok ? EXIT.ok : EXIT.failure
   },
 })
 
+const CORRECT = 'Correct it; "asyncgate config" shows where each setting comes from.'
+
 function checkSettings(problems: readonly string[], config: Config | undefined): Finding[] {
   const wrong = [...problems, ...(config?.refusals ?? [])]
   if (wrong.length === 0) return [{ check: 'settings', ok: true, detail: 'valid' }]
-  const fix = 'Correct it; "asyncgate config" shows where each setting comes from.'
-  return wrong.map((detail) => ({ check: 'settings', ok: false, detail, fix }))
+  return wrong.map((detail) => ({ check: 'settings', ok: false, detail, fix: CORRECT }))
 }
 
+/** The files that a server reads when it starts, with the same readers. */
 async function checkFiles({ server }: Config): Promise<Finding[]> {
-  const { task_types_file: types, policies_file: policies } = server
+  const {
+    task_types_file: types,
+    policies_file: policies,
+    upstreams_file: upstreams,
+    upstream_private,
+  } = server
   return [
     ...(types === null ? [] : [await checkFile('types', types, readTypesFile)]),
     ...(policies === null ? [] : [await checkFile('policies', policies, rulesOf)]),
+    ...(upstreams === null && upstream_private.length === 0
+      ? []
+      : [await checkFile('upstreams', upstreams ?? 'no file', async () => readUpstreams(server))]),
   ]
 }
 
@@ -62,6 +75,7 @@ async function checkFile(
   try {
     return { check, ok: true, detail: `${(await read(file)).length} in ${file}` }
   } catch (error) {
+    if (error instanceof ConfigError) return { check, ok: false, detail: error.message, fix: CORRECT }
     if (!(error instanceof CliError)) throw error
     return { check, ok: false, detail: error.message, ...(error.hint !== undefined && { fix: error.hint }) }
   }
@@ -71,15 +85,13 @@ async function checkSurroundings({ database, server }: Config): Promise<Finding[
   const progress = new ProgressLine()
   progress.show('looking at the database and the port')
   try {
-    const running = await healthyServer(server.host, server.port)
+    const [own] = await runningServers(dataFolder(database))
     const driver = database.kind === 'sqlite' ? [await checkDriver()] : []
-    const looked = driver.every(({ ok }) => ok)
-      ? await checkDatabase(database, running !== undefined)
-      : undefined
+    const looked = driver.every(({ ok }) => ok) ? await checkDatabase(database, own !== undefined) : undefined
     return [
       ...driver,
       ...(looked === undefined ? [] : [looked.finding]),
-      await checkPort(server.host, server.port, running),
+      await checkPort(server.host, server.port, own),
       checkClock(database, looked?.time),
     ]
   } finally {

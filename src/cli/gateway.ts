@@ -1,3 +1,4 @@
+import { dirname } from 'node:path'
 import { DEFAULT_TENANT } from '../auth/credential.ts'
 import { type Config, loadConfig } from '../config.ts'
 import { readRule } from '../gate/policy-shape.ts'
@@ -36,7 +37,7 @@ export const gateway = command({
       type: 'string',
       value: 'VARIABLE',
       multiple: true,
-      doc: 'let it have this variable of yours; repeatable',
+      doc: 'let it have this variable of yours',
     },
     stdio: { type: 'boolean', doc: 'serve MCP on stdin and stdout, for a client that starts its servers' },
     ...LISTEN_OPTIONS,
@@ -83,7 +84,11 @@ export const gateway = command({
       if (!isStdio) return introduce(output, config, server, record.name, allow)
       return serveStdio(server, config)
     }
-    await serveUntilStopped(config, output, whenReady, { ...options, isQuiet: isStdio })
+    await serveUntilStopped(config, output, whenReady, {
+      ...options,
+      isStdio,
+      ownKeyFolder: dirname(OWN_KEY_FILE),
+    })
     return undefined
   },
 })

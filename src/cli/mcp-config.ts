@@ -1,6 +1,7 @@
-import { loadConfig } from '../config.ts'
+import { CLIENT_OPTIONS } from './client.ts'
 import { command } from './command.ts'
 import { warn } from './output.ts'
+import { findTarget } from './target.ts'
 
 const NAME = 'asyncgate'
 const VARIABLE = 'ASYNCGATE_API_KEY'
@@ -78,16 +79,16 @@ export const mcpConfig = command({
   summary: 'Print the settings with which an MCP client finds the server, with its timeout.',
   options: {
     client: { type: 'string', value: 'NAME', doc: names.join(', ') },
-    url: { type: 'string', value: 'URL', doc: 'the server (ASYNCGATE_URL; default http://127.0.0.1:8080)' },
+    url: CLIENT_OPTIONS.url,
     'with-key': { type: 'boolean', doc: `for a server that needs a key; default if ${VARIABLE} is set` },
   },
   async run(input, output) {
     const name = input.text('client') ?? ''
     const client = Object.hasOwn(CLIENTS, name) ? CLIENTS[name] : undefined
     if (client === undefined) throw input.wrong(`--client takes one of ${names.join(', ')}.`)
-    const { server } = loadConfig({ env: process.env, flags: { url: input.text('url') } })
-    const url = `${server.url.replace(/\/$/, '')}/mcp`
-    const withKey = input.flag('with-key') || server.api_key !== null
+    const target = await findTarget({ url: input.text('url'), key: undefined })
+    const url = `${target.url}/mcp`
+    const withKey = input.flag('with-key') || target.key !== null
     const settings = client.settings(url, withKey)
     output.answer({ client: name, file: client.file, note: client.note, settings }, () => {
       output.say(settings)

@@ -10,7 +10,7 @@ import { openSessions } from './sessions-service.ts'
 import { configOf, SETTINGS_OPTIONS } from './settings-options.ts'
 import { stopRequested } from './signals.ts'
 import { readTypesFile, registerTypes } from './types-file.ts'
-import { openUpstreams } from './upstreams-service.ts'
+import { openUpstreams, readUpstreams } from './upstreams-service.ts'
 
 export const mcp = command({
   name: 'mcp',
@@ -26,12 +26,17 @@ export const mcp = command({
     const onError = logErrors(logger)
     const types = server.task_types_file === null ? [] : await readTypesFile(server.task_types_file)
     const policy = await openPolicy(server)
+    const fixed = readUpstreams(server)
     const store = await openStore(database)
     const mail =
       mailConfig && (await (await import('./email-service.ts')).openMail(mailConfig, store, logger))
-    const upstreams = await openUpstreams(server, store, logger)
+    const upstreams = await openUpstreams(server, store, logger, fixed)
     const gate = openGate({
       store,
+      address: () =>
+        server.public_url === null
+          ? undefined
+          : { url: server.public_url.replace(/\/+$/, ''), console: server.console },
       settings,
       environment: server.env,
       onError,

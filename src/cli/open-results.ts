@@ -1,4 +1,4 @@
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { DEFAULT_TENANT } from '../auth/credential.ts'
 import type { Channel } from '../channels/channel.ts'
 import { openChannels } from '../channels/registry.ts'
@@ -8,6 +8,7 @@ import type { Mail } from '../gate/mail.ts'
 import type { ResultStore } from '../gate/results.ts'
 import type { Store } from '../store/store.ts'
 import { egressOf } from './egress.ts'
+import { dataFolder } from './server-file.ts'
 
 /** The result channels of the settings, and the mail if there is any. Nothing is opened before it is used. */
 export async function openResults(
@@ -18,7 +19,7 @@ export async function openResults(
   const { results, settings, server } = config
   const { results_channel, results_file_folder, results_s3_bucket, results_http_put_url } = results
   const channels = openChannels({
-    blob: { folder: results.results_blob_folder ?? blobFolder(config) },
+    blob: { folder: results.results_blob_folder ?? join(dataFolder(config.database), 'blobs') },
     file: results_file_folder === null ? undefined : { folder: results_file_folder },
     s3:
       results_s3_bucket === null
@@ -48,10 +49,4 @@ async function mailChannel(mail: Mail, store: Pick<Store, 'tenant'>): Promise<Ch
   const { emailChannel } = await import('../channels/email.ts')
   const { tenant } = await store.tenant(DEFAULT_TENANT)
   return emailChannel({ mail, tenant })
-}
-
-/** Beside the database: what is mounted for the one is there for the other. */
-function blobFolder({ database }: Config): string {
-  const isFile = database.kind === 'sqlite' && !database.path.startsWith(':')
-  return join(isFile ? dirname(database.path) : '.asyncgate', 'blobs')
 }

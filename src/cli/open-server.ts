@@ -1,6 +1,7 @@
 import { Authenticator } from '../auth/credential.ts'
 import type { Config } from '../config.ts'
 import { type Gate, openGate } from '../gate/gate.ts'
+import type { Address } from '../gate/links.ts'
 import { NO_POLICIES } from '../gate/policy-copy.ts'
 import type { PolicyOptions } from '../gate/stored-policies.ts'
 import type { UpstreamRecord } from '../gate/upstreams-shape.ts'
@@ -18,9 +19,10 @@ import { openResults } from './open-results.ts'
 import { openStore } from './open-store.ts'
 import { openWebhook } from './open-webhook.ts'
 import { openPolicy } from './policies-file.ts'
+import { reachable } from './server-file.ts'
 import { openSessions } from './sessions-service.ts'
 import { readTypesFile, registerTypes } from './types-file.ts'
-import { openUpstreams } from './upstreams-service.ts'
+import { openUpstreams, readUpstreams } from './upstreams-service.ts'
 
 export interface OpenServer {
   readonly url: string
@@ -45,24 +47,28 @@ export interface OpenOptions extends Pick<ServerOptions, 'drainMs' | 'graceMs'> 
 export async function openServer(
   config: Config,
   logger: Logger,
-  { store, upstreams: more, rules, ...closing }: OpenOptions = {},
+  { store, upstreams: more = [], rules, ...closing }: OpenOptions = {},
 ): Promise<OpenServer> {
-  const { host, port, max_body_bytes, mcp_fast_path, mcp_tool_names, legacy_tools } = config.server
+  const { host, port, max_body_bytes, mcp_fast_path, mcp_tool_names, legacy_tools, public_url } =
+    config.server
   const onError = logErrors(logger)
   const file = config.server.task_types_file
   const types = file === null ? [] : await readTypesFile(file)
   const policy = await openPolicy(config.server)
+  const fixed = [...readUpstreams(config.server), ...more]
   const opened = store ?? (await openStore(config.database))
   const mail =
     config.mail && (await (await import('./email-service.ts')).openMail(config.mail, opened, logger))
-  const upstreams = await openUpstreams(config.server, opened, logger, more)
+  const upstreams = await openUpstreams(config.server, opened, logger, fixed)
   const allRules = await withRules(policy, upstreams, rules).catch(async (error: unknown) => {
     await upstreams.close()
     await opened.close()
     throw error
   })
+  let address: Address | undefined
   const gate = openGate({
     store: opened,
+    address: () => address,
     settings: config.settings,
     environment: config.server.env,
     onError,
@@ -76,7 +82,7 @@ export async function openServer(
     gate,
     authenticator: new Authenticator(config.server),
     guard: {
-      allowed_hosts: [...config.server.allowed_hosts, asHostHeader(host)],
+      allowed_hosts: [...config.server.allowed_hosts, asHostHeader(host), ...hostOf(public_url)],
       allowed_origins: config.server.allowed_origins,
     },
     maxBodyBytes: max_body_bytes,
@@ -109,6 +115,7 @@ export async function openServer(
       inboundMail,
       ...(pages && { console: pages.handle.bind(pages) }),
     })
+    address = { url: publicUrl(config.server, server.url), console: pages !== undefined }
     return {
       url: server.url,
       gate,
@@ -143,6 +150,15 @@ async function withRules(
   await upstreams.settled()
   const { fixed = NO_POLICIES } = policy
   return { ...policy, fixed: { ...fixed, rules: [...fixed.rules, ...rules(upstreams)] } }
+}
+
+/** Where people reach the server. */
+function publicUrl({ public_url }: Config['server'], listening: string): string {
+  return (public_url ?? reachable(listening)).replace(/\/+$/, '')
+}
+
+function hostOf(url: string | null): string[] {
+  return url === null ? [] : [new URL(url).hostname]
 }
 
 /** As it stands in the Host header of a request. */

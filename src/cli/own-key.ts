@@ -6,8 +6,6 @@ import { dirname } from 'node:path'
 /** In the folder where the server keeps its database. Only its owner can read it. */
 export const OWN_KEY_FILE = '.asyncgate/own-key'
 
-const LOOPBACK = /^https?:\/\/(localhost|127\.0\.0\.1|\[::1\])(:|\/|$)/
-
 /**
  * The key of whoever starts a gateway here, made when there is none. With it the person who approves is another than
  * the agents, who have no key.
@@ -17,12 +15,7 @@ export function ownKey(): { readonly name: string; readonly key: string } {
   return { name, key: readOwnKey() ?? writeOwnKey() }
 }
 
-/** The key for a server of this machine that was started in this folder. */
-export function ownKeyFor(url: string): string | null {
-  return LOOPBACK.test(url) ? (readOwnKey() ?? null) : null
-}
-
-function readOwnKey(): string | undefined {
+export function readOwnKey(): string | undefined {
   try {
     return readFileSync(OWN_KEY_FILE, 'utf8').trim() || undefined
   } catch {

@@ -24,9 +24,9 @@ export const policiesSet = command({
       type: 'string',
       multiple: true,
       value: 'PATH',
-      doc: 'what to take out, as in $.card; may be repeated',
+      doc: 'what to take out, as in $.card',
     },
-    pattern: { type: 'string', multiple: true, value: 'NAME', doc: 'a redaction pattern; may be repeated' },
+    pattern: { type: 'string', multiple: true, value: 'NAME', doc: 'a redaction pattern' },
     'approval-expires': { type: 'string', value: 'SECONDS', doc: 'for REQUIRE_APPROVAL: how long it waits' },
     approves: {
       type: 'string',

@@ -8,6 +8,7 @@ import { CliError, EXIT } from './exit.ts'
 import { warn } from './output.ts'
 import { SETTINGS_OPTIONS } from './settings-options.ts'
 import { stopRequested } from './signals.ts'
+import { findTarget } from './target.ts'
 
 /** Whoever stops us waits ten seconds. A run that is cut off is fired again by the next start. */
 const STOP_WITHIN_MS = 9_500
@@ -42,19 +43,22 @@ export const scheduler = command({
       env: process.env,
       file: input.text('config'),
       flags: {
-        url: input.text('url'),
-        api_key: input.text('key'),
         scheduler_db: input.text('db'),
         log_level: input.text('log-level'),
       },
     })
     for (const notice of config.notices) warn(notice)
-    const { url, api_key, scheduler_db } = config.server
+    const { scheduler_db } = config.server
+    const { url, key } = await findTarget({
+      url: input.text('url'),
+      key: input.text('key'),
+      file: input.text('config'),
+    })
     const logger = createLogger(config.logLevel)
     const opened = await open(scheduler_db, () =>
       openScheduler({
         url,
-        ...(api_key !== null && { key: api_key }),
+        ...(key !== null && { key }),
         path: scheduler_db,
         workerId: input.text('worker-id'),
         logger,

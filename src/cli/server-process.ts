@@ -1,9 +1,11 @@
+import { join } from 'node:path'
 import { withoutPassword } from '../config/database.ts'
 import type { Config } from '../config.ts'
-import { createLogger } from '../http/log.ts'
+import { createLogger, type Logger } from '../http/log.ts'
 import { CliError, EXIT } from './exit.ts'
 import { type OpenOptions, type OpenServer, openServer } from './open-server.ts'
 import { type Output, warn } from './output.ts'
+import { dataFolder, serverFileName, writeServerFile } from './server-file.ts'
 import { stopRequested } from './signals.ts'
 
 /** Whoever stops us waits ten seconds; what has not ended by then is cut off. */
@@ -14,12 +16,19 @@ export interface Companion {
   stop(): Promise<void>
 }
 
+export interface ProcessOptions extends OpenOptions {
+  /** It serves a client on stdin and stdout, which belong to that client. */
+  readonly isStdio?: boolean
+  /** Where its own key is kept, which commands in the same folder may use. */
+  readonly ownKeyFolder?: string
+}
+
 /** Runs a server until the process is told to stop, then lets it finish what it has begun. */
 export async function serveUntilStopped(
   config: Config,
   output: Output,
   whenReady: (server: OpenServer) => Companion | undefined = () => undefined,
-  { isQuiet = false, ...options }: OpenOptions & { readonly isQuiet?: boolean } = {},
+  { isStdio = false, ownKeyFolder, ...options }: ProcessOptions = {},
 ): Promise<void> {
   if (config.refusals.length > 0) throw new CliError(EXIT.failure, config.refusals.join('\n'))
   for (const warning of config.warnings) warn(warning)
@@ -35,14 +44,16 @@ export async function serveUntilStopped(
     },
     'listening',
   )
-  // Standard output may belong to a client that speaks another language.
-  if (!isQuiet) {
+  const remove = await announce(config, server.url, isStdio, ownKeyFolder, logger)
+  process.once('exit', remove)
+  if (!isStdio) {
     output.event({ event: 'listening', url: server.url })
     output.say(`AsyncGate listening on ${server.url}`)
   }
   const companion = whenReady(server)
 
   const signal = await stopping
+  remove()
   logger.info({ signal }, 'stopping')
   const late = setTimeout(() => {
     warn(`Not everything has ended within ${STOP_WITHIN_MS / 1000} s; it is cut off.`)
@@ -53,4 +64,25 @@ export async function serveUntilStopped(
   clearTimeout(late)
   logger.info('stopped')
   logger.flush()
+}
+
+/** Tells commands of this machine where the server is. It serves without that, too. */
+async function announce(
+  { database }: Config,
+  url: string,
+  isStdio: boolean,
+  ownKeyFolder: string | undefined,
+  logger: Logger,
+): Promise<() => void> {
+  const path = join(ownKeyFolder ?? dataFolder(database), serverFileName(database, isStdio))
+  try {
+    return await writeServerFile(path, { url, own_key: ownKeyFolder !== undefined })
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
+    logger.info(
+      { path, reason },
+      'commands have to be told the URL of this server: its file cannot be written',
+    )
+    return () => {}
+  }
 }

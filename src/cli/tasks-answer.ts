@@ -38,10 +38,11 @@ export const tasksAnswer = command({
     }
     if (given === undefined) {
       const { message = '', schema } = question.request
+      const { option } = await client.target()
       output.answer(question, () => {
         output.say(cleanText(message, 4000))
         if (schema !== undefined) output.say(`\nThe answer must fit\n${JSON.stringify(schema, null, 2)}`)
-        output.say(`\nasyncgate tasks answer ${input.word(0)} JSON`)
+        output.say(`\nasyncgate tasks answer ${input.word(0)} JSON${option}`)
       })
       return undefined
     }

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { CLIENT_OPTIONS, clientOf } from './client.ts'
 import { command } from './command.ts'
 import { usageError } from './exit.ts'
+import { warn } from './output.ts'
 import { createdShape } from './tasks.ts'
 import { waitFor } from './tasks-wait.ts'
 
@@ -45,10 +46,12 @@ export const tasksCreate = command({
       },
       createdShape,
     )
+    if (input.flag('wait') && !output.json && created.hint !== undefined) warn(created.hint)
     if (input.flag('wait')) return waitFor(client, created.task_id, undefined, output)
     output.answer(created, () => {
       const known = created.is_duplicate ? ' (it was there already)' : ''
       output.say(`${created.task_id} is ${created.status}${known}`)
+      if (created.hint !== undefined) warn(created.hint)
     })
     return undefined
   },

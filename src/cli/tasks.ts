@@ -17,6 +17,7 @@ export const taskShape = z.looseObject({
   max_attempts: z.number(),
   priority: z.number(),
   payload: z.unknown(),
+  console_url: z.string().optional(),
   labels: z.record(z.string(), z.string()),
   progress: z.looseObject({}).optional(),
   lease: z.looseObject({ worker_id: z.string(), expires_at: z.string() }).optional(),
@@ -54,6 +55,7 @@ export const createdShape = z.looseObject({
   task_id: z.string(),
   status: z.string(),
   is_duplicate: z.boolean(),
+  hint: z.string().optional(),
 })
 
 export function tellTask(output: Output, task: Task): void {
@@ -79,6 +81,7 @@ export function tellTask(output: Output, task: Task): void {
     ['result', json(task.result?.result)],
     ['error', json(task.result?.error)],
     ['artifacts', json(task.result?.artifacts)],
+    ['console', task.console_url ?? ''],
   ]
   for (const [name, value] of lines) if (value !== '') output.say(`${name.padEnd(12)} ${value}`)
 }

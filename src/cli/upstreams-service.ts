@@ -8,30 +8,34 @@ import type { Logger } from '../http/log.ts'
 import type { Store } from '../store/store.ts'
 import { readUpstreamsFile } from './upstreams-file.ts'
 
-type UpstreamValues = Pick<
-  ServerValues,
-  'upstreams_file' | 'upstream_private' | 'upstream_credentials' | 'egress_allow_http'
->
+type UpstreamValues = Pick<ServerValues, 'upstream_private' | 'upstream_credentials' | 'egress_allow_http'>
 
-/** The upstreams of a server. They do nothing until they are started. `more` are upstreams besides those of the file. */
+/** The upstreams of a server. They do nothing until they are started. `fixed` are those that nobody can change by API. */
 export async function openUpstreams(
   values: UpstreamValues,
   store: Store,
   logger: Logger,
-  more: readonly UpstreamRecord[] = [],
+  fixed: readonly UpstreamRecord[],
 ): Promise<Upstreams> {
-  const { upstreams_file, upstream_private, upstream_credentials, egress_allow_http } = values
-  checkPlaces(upstream_private)
-  const fixed = upstreams_file === null ? [] : readUpstreamsFile(upstreams_file)
+  const { upstream_private, upstream_credentials, egress_allow_http } = values
   const { tenant } = await store.tenant(DEFAULT_TENANT)
   return new Upstreams({
     storage: { entries: store.entries, tenant, shared: store.shared },
-    fixed: [...fixed, ...more],
+    fixed,
     // Admins and the operator name these addresses, not agents: any port will do.
     egress: { allow_http: egress_allow_http, allowed_ports: 'any', allowed_private: upstream_private },
     credentials: upstream_credentials,
     logger,
   })
+}
+
+/** The upstreams of the file, once the settings about them are known to be right. */
+export function readUpstreams({
+  upstreams_file,
+  upstream_private,
+}: Pick<ServerValues, 'upstreams_file' | 'upstream_private'>): readonly UpstreamRecord[] {
+  checkPlaces(upstream_private)
+  return upstreams_file === null ? [] : readUpstreamsFile(upstreams_file)
 }
 
 function checkPlaces(places: readonly string[]): void {

@@ -17,6 +17,7 @@ import { CliError, EXIT, usageError } from './exit.ts'
 import type { Input, Options } from './input.ts'
 import { warn } from './output.ts'
 import { SETTINGS_OPTIONS } from './settings-options.ts'
+import { findTarget } from './target.ts'
 
 const OPTIONS = {
   tasks: { type: 'string', value: 'NAMES', doc: 'which of them to do, separated by commas; default all' },
@@ -69,6 +70,11 @@ export const worker = command({
   async run(input, output) {
     const config = settingsOf(input)
     const { server } = config
+    const { url, key } = await findTarget({
+      url: input.text('url'),
+      key: input.text('key'),
+      file: input.text('config'),
+    })
     const allowed = await allowListOf({ ...server.commands, ...input.pairs('allow') })
     const names = namesOf(input, allowed)
     const tasks = await referenceTasks(names, {
@@ -77,8 +83,8 @@ export const worker = command({
     })
     const made = make(() =>
       sdkWorker({
-        url: server.url,
-        ...(server.api_key !== null && { key: server.api_key }),
+        url,
+        ...(key !== null && { key }),
         tasks,
         concurrency: input.whole('concurrency') ?? 4,
         workerId: input.text('worker-id') ?? `worker.${hostname()}-${process.pid}`,
@@ -86,10 +92,10 @@ export const worker = command({
         logger: loggerOf(config.logLevel),
       }),
     )
-    output.event({ event: 'working', worker_id: made.id, tasks: names, url: server.url })
-    output.say(`Worker ${made.id} does ${names.join(', ')} for ${server.url}`)
+    output.event({ event: 'working', worker_id: made.id, tasks: names, url })
+    output.say(`Worker ${made.id} does ${names.join(', ')} for ${url}`)
     await made.run().catch((error: unknown) => {
-      throw refusal(error, server.url)
+      throw refusal(error, url)
     })
     output.say('The worker has stopped.')
     return undefined

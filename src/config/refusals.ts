@@ -10,6 +10,9 @@ export function isLoopback(host: string): boolean {
 const SHARED_ID = /^(asyncgate-1|localhost|127\.0\.0\.1)(?![0-9a-z])/i
 
 const MIN_SECRET = 16
+/** Fewer different characters are a placeholder, such as xxxxxxxxxxxxxxxx. */
+const MIN_DISTINCT = 5
+const MAKE_ONE = 'Make one with: openssl rand -hex 32'
 
 /** Why a server with these settings would not be safe, each with the way out. */
 export function refusals(
@@ -36,6 +39,7 @@ export function refusals(
   } else if (api_key === null && !allow_insecure_dev && !isLoopback(host)) {
     found.push(`Listening on ${host} needs a key. Set ASYNCGATE_API_KEY, or ASYNCGATE_HOST=127.0.0.1.`)
   }
+  if (env !== 'development') found.push(...weakKeys(values))
   if (api_key !== null && Object.values(values.admin_keys ?? {}).includes(api_key)) {
     found.push(
       'A key of ASYNCGATE_ADMIN_KEYS is also ASYNCGATE_API_KEY, so every agent would be that person. ' +
@@ -58,9 +62,25 @@ export function refusals(
   return found
 }
 
+/** Keys that could be guessed. */
+function weakKeys({ api_key, admin_keys }: ServerValues): string[] {
+  const named = [
+    ...(api_key === null ? [] : [['ASYNCGATE_API_KEY', api_key] as const]),
+    ...Object.entries(admin_keys ?? {}).map(
+      ([name, key]) => [`ASYNCGATE_ADMIN_KEYS: that of ${name}`, key] as const,
+    ),
+  ]
+  return named.flatMap(([name, key]) => {
+    const isShort = key.length < MIN_SECRET
+    if (!isShort && new Set(key).size >= MIN_DISTINCT) return []
+    const flaw = isShort ? `has fewer than ${MIN_SECRET} characters` : 'is a placeholder'
+    return [`${name} ${flaw} and could be guessed. ${MAKE_ONE}`]
+  })
+}
+
 /** What is safe, but probably not what was meant. */
 export function warnings(values: ServerValues): string[] {
-  const { host, api_key, allow_insecure_dev, allowed_hosts } = values
+  const { env, host, api_key, admin_keys, allow_insecure_dev, allowed_hosts, public_url } = values
   const found: string[] = []
   if (api_key === null && !allow_insecure_dev) {
     found.push(
@@ -68,10 +88,17 @@ export function warnings(values: ServerValues): string[] {
         'or, to try it out on this machine, run "asyncgate dev".',
     )
   }
-  if (/^(0\.0\.0\.0|\[?::\]?)$/.test(host) && allowed_hosts.length === 0) {
+  if (env === 'development') found.push(...weakKeys(values))
+  else if (api_key !== null && admin_keys === null) {
+    found.push(
+      'Whoever has ASYNCGATE_API_KEY can also approve tasks and change policies, by saying that they are a person. ' +
+        'Set ASYNCGATE_ADMIN_KEYS to give people keys of their own.',
+    )
+  }
+  if (/^(0\.0\.0\.0|\[?::\]?)$/.test(host) && allowed_hosts.length === 0 && public_url === null) {
     found.push(
       'Requests are answered only if they are addressed to this machine as localhost. ' +
-        'Set ASYNCGATE_ALLOWED_HOSTS to the names by which clients know it.',
+        'Set ASYNCGATE_PUBLIC_URL or ASYNCGATE_ALLOWED_HOSTS to the names by which clients know it.',
     )
   }
   return found

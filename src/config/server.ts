@@ -74,6 +74,11 @@ export const serverTable = z.object({
     NONE,
     'Origins of web pages that may call, as https://app.example; loopback always may.',
   ),
+  public_url: setting<string | null>(
+    httpUrl,
+    null,
+    'The URL under which people and agents reach this server, for the links in its answers. If unset: where it listens.',
+  ),
   console: setting(truth, true, 'Whether there are pages for people at /console; see docs/console.md.'),
   max_body_bytes: setting(whole(1024, 256 * MIB), 8 * MIB, 'Largest body of a request.'),
   log_level: setting(logLevel, 'info', 'Least severe messages to log.'),

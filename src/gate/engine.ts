@@ -11,6 +11,7 @@ import { Cursors } from './cursor.ts'
 import { Directory } from './directory.ts'
 import { Events, taskEvent } from './events.ts'
 import { Fetches } from './inbox-fetches.ts'
+import { type Address, Links } from './links.ts'
 import type { Mail } from './mail.ts'
 import type { Memory } from './memory.ts'
 import type { ResultStore } from './results.ts'
@@ -30,6 +31,8 @@ export interface EngineOptions {
   readonly results?: ResultStore | undefined
   /** Where this runs, as clients are told: development, staging, production. */
   readonly environment?: string
+  /** Where people reach the server of this gate, for the links in its answers; undefined until that is known. */
+  readonly address?: () => Address | undefined
   readonly draw?: Draw
   /** Without it the operations about mail are refused. */
   readonly mail?: Mail
@@ -64,6 +67,7 @@ export class Engine {
   readonly upstreams: UpstreamRegistry | undefined
   readonly policies: StoredPolicies
   readonly toolCalls: ToolCallDesk
+  readonly links: Links
   readonly startedAt = Date.now()
   readonly #draw: Draw
   readonly #report: (error: unknown) => void
@@ -78,6 +82,7 @@ export class Engine {
     this.mail = options.mail
     this.memory = options.memory
     this.upstreams = options.upstreams
+    this.links = new Links(options.address)
     this.#draw = options.draw ?? cryptoDraw()
     this.#report = options.onError ?? (() => {})
     this.events = new Events(this.#report)

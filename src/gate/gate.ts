@@ -204,6 +204,8 @@ export function openGate(options: GateOptions) {
     getConfig: verb(getConfig),
     health: () => health(engine),
     settings: engine.settings,
+    /** Where people look at tasks and decide about them. */
+    links: engine.links,
     /** Task changes of this process as they commit. Returns the way to stop listening. */
     onTask: (listener: TaskListener) => engine.events.onTask(listener),
     /** Batches of this process as they commit. Returns the way to stop listening. */

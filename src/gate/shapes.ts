@@ -108,6 +108,8 @@ export const taskShape = z.object({
     })
     .optional()
     .meta({ description: 'Present when the task was canceled while a worker held it' }),
+  console_url: z.string().optional().meta({ description: 'The page of the task, for people' }),
+  hint: z.string().optional().meta({ description: 'What the task waits for, and who can help' }),
 })
 
 export const receiptShape = z.object({

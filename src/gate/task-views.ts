@@ -4,12 +4,17 @@ import type { Engine } from './engine.ts'
 import type { TaskView } from './shapes.ts'
 import { taskView } from './view.ts'
 
-/** The public shape of a task, with what is kept beside it. */
+/** The public shape of a task, with what is kept beside it and where people find it. */
 export async function viewOf(engine: Engine, record: TaskRecord): Promise<TaskView> {
-  if (!isInterrupted(record.task)) return taskView(record)
-  const { tenant, task_id } = record.task
-  const cancellations = await engine.cancellations.shownFor(tenant, [record])
-  return taskView(record, cancellations.get(task_id))
+  const { tenant, task_id, status } = record.task
+  const cancellations = isInterrupted(record.task)
+    ? await engine.cancellations.shownFor(tenant, [record])
+    : undefined
+  return {
+    ...taskView(record, cancellations?.get(task_id)),
+    ...engine.links.console(task_id, status),
+    ...(status === 'pending_approval' && { hint: engine.links.approval(task_id) }),
+  }
 }
 
 export async function viewsOf(

@@ -38,6 +38,11 @@ export class Sighting {
     this.last_seen_at = now
   }
 
+  /** Undefined: it did not say. Null: any. */
+  get accept_types(): Profile['accept_types'] {
+    return this.#profile.accept_types
+  }
+
   describe(profile: Profile): void {
     const { capabilities, accept_types, worker_type, config } = profile
     const before = this.#profile

@@ -6,6 +6,7 @@ import type { Holder } from '../store/reads.ts'
 import type { Engine } from './engine.ts'
 import { writing } from './entry-write.ts'
 import type { TaskEvent } from './events.ts'
+import { LiveWorkers } from './live-workers.ts'
 import { Drains } from './worker-registry-drains.ts'
 import {
   stateOf,
@@ -31,6 +32,7 @@ interface WorkerCall {
  */
 export class WorkerRegistry {
   readonly drains: Drains
+  readonly live: LiveWorkers
   readonly #engine: Engine
   readonly #sightings = new Sightings()
   readonly #writer: RegistryWriter
@@ -38,6 +40,7 @@ export class WorkerRegistry {
   constructor(engine: Engine) {
     this.#engine = engine
     this.drains = new Drains(engine)
+    this.live = new LiveWorkers(engine, this.#sightings)
     this.#writer = new RegistryWriter(engine, this.#sightings, (tenant, worker_id) =>
       this.#remove(tenant, worker_id),
     )
@@ -46,8 +49,10 @@ export class WorkerRegistry {
 
   /** A worker is there. */
   saw(call: WorkerCall, profile?: Profile): void {
+    const before = this.#sightings.find(call.tenant, call.worker_id)?.changes
     const sighting = this.#sightings.note(call.tenant, call.worker_id, call.holder)
     if (profile !== undefined) sighting?.describe(profile)
+    if (sighting?.changes !== before) this.live.changed()
     this.#writer.start()
   }
 
@@ -118,8 +123,9 @@ export class WorkerRegistry {
   }
 
   /** Writes what the store does not know yet. */
-  stop(): Promise<void> {
-    return this.#writer.stop()
+  async stop(): Promise<void> {
+    await this.live.stop()
+    await this.#writer.stop()
   }
 
   get #offlineMs(): number {
@@ -170,6 +176,7 @@ export class WorkerRegistry {
       this.#sightings.remove(tenant, worker_id)
       return this.#engine.store.entries.remove(tenant, WORKER_KIND, worker_id)
     })
+    await this.live.removed(tenant)
     await this.drains.set(tenant, worker_id, false)
   }
 }

@@ -2,6 +2,7 @@ import { type CallToolResult, ProtocolError } from '@modelcontextprotocol/server
 import type { Fields } from '../auth/caller.ts'
 import { isParked } from '../core/transitions.ts'
 import type { Gate } from '../gate/gate.ts'
+import type { Links } from '../gate/links.ts'
 import type { WaitAnswer } from '../gate/reads/wait-for-task.ts'
 import type { CreateAnswer } from '../gate/verbs/create.ts'
 import { META_PREFIX } from './identity.ts'
@@ -67,7 +68,7 @@ export class TaskCalls {
     if (seen?.done) return ended(seen)
     const goesOn = isParked(seen?.status ?? task.created.status) || !tool.cancelsAtTimeout
     if (!goesOn && (await this.#canceled(task))) return canceledResult(task.created)
-    return underWay(task.created, seen, this.#options.waitTool)
+    return underWay(task.created, seen, this.#options)
   }
 
   async #handle({ caller, created }: CreatedTask): Promise<TaskHandle> {
@@ -109,7 +110,11 @@ function canceledResult({ task_id }: CreateAnswer): CallToolResult {
   return { ...answered({ task_id, status: 'canceled', hint }), isError: true }
 }
 
-function underWay(created: CreateAnswer, task: WaitAnswer | undefined, waitTool: string): CallToolResult {
+function underWay(
+  created: CreateAnswer,
+  task: WaitAnswer | undefined,
+  { waitTool, gate }: TaskCallOptions,
+): CallToolResult {
   const { task_id, estimated_runtime_seconds, poll_suggestion_seconds } = created
   const status = task?.status ?? created.status
   return answered({
@@ -120,18 +125,19 @@ function underWay(created: CreateAnswer, task: WaitAnswer | undefined, waitTool:
     ...(task?.question && { question: task.question }),
     ...(estimated_runtime_seconds !== undefined && { estimated_runtime_seconds }),
     ...(poll_suggestion_seconds !== undefined && { poll_suggestion_seconds }),
-    hint: `${hintOf(task ?? { task_id, status })} Call ${waitTool} with this task_id for the result, and do not ask for the same again.`,
+    ...gate.links.console(task_id, status),
+    hint: `${hintOf(task ?? { task_id, status }, gate.links)} Call ${waitTool} with this task_id for the result, and do not ask for the same again.`,
   })
 }
 
 /** What the task waits for. */
-function hintOf(task: Pick<WaitAnswer, 'task_id' | 'status'> & Partial<WaitAnswer>): string {
+function hintOf(task: Pick<WaitAnswer, 'task_id' | 'status'> & Partial<WaitAnswer>, links: Links): string {
   switch (task.status) {
     case 'pending_approval':
-      return approvalWords(task)
+      return approvalWords(task, links)
     case 'input_required':
       return inputWords(task)
     default:
-      return 'The work goes on.'
+      return task.hint ?? 'The work goes on.'
   }
 }

@@ -26,7 +26,7 @@ export interface TaskFace {
 }
 
 export function taskFace({ gate, waitTool, onError }: TaskFaceOptions): TaskFace {
-  const states = new TaskStates()
+  const states = new TaskStates(gate.links)
   const modern = new Tasks({ gate, states, onError })
   return {
     gate,

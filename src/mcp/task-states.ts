@@ -2,6 +2,7 @@ import type { CallToolResult } from '@modelcontextprotocol/server'
 import { taskTime } from '../core/ids.ts'
 import { isoTime } from '../core/time.ts'
 import { isTerminal } from '../core/transitions.ts'
+import type { Links } from '../gate/links.ts'
 import type { TaskView } from '../gate/shapes.ts'
 import { PollMeter, pollInterval } from './task-pace.ts'
 import { elicitation, questionOf } from './task-questions.ts'
@@ -51,9 +52,11 @@ export interface RpcError {
 /** Tasks in the words of MCP. */
 export class TaskStates {
   readonly #meter = new PollMeter()
+  readonly #links: Links
   readonly #now: () => number
 
-  constructor(now: () => number = Date.now) {
+  constructor(links: Links, now: () => number = Date.now) {
+    this.#links = links
     this.#now = now
   }
 
@@ -66,7 +69,7 @@ export class TaskStates {
     return {
       taskId: task.task_id,
       status: mcpStatus(task),
-      statusMessage: statusMessage(task),
+      statusMessage: statusMessage(task, this.#links),
       createdAt: task.created_at,
       lastUpdatedAt: task.updated_at,
       ttlMs: null,
@@ -85,7 +88,7 @@ export class TaskStates {
     return {
       taskId: task.task_id,
       status: isUnasked ? 'working' : status,
-      statusMessage: isUnasked ? inputWords(task) : statusMessage(task),
+      statusMessage: isUnasked ? inputWords(task) : statusMessage(task, this.#links),
       createdAt: task.created_at,
       lastUpdatedAt: task.updated_at,
       ttlMs: null,
@@ -103,7 +106,7 @@ export class TaskStates {
     return {
       taskId: task_id,
       status: 'working',
-      statusMessage: isPending ? approvalWords({ task_id }) : 'Waits for a worker.',
+      statusMessage: isPending ? approvalWords({ task_id }, this.#links) : 'Waits for a worker.',
       createdAt,
       lastUpdatedAt: createdAt,
       ttlMs: null,

@@ -1,17 +1,20 @@
 import type { JsonObject } from '../core/json.ts'
+import type { Links } from '../gate/links.ts'
 import type { TaskView } from '../gate/shapes.ts'
 import { questionOf } from './task-questions.ts'
 
 /** A status is a line, not a document. */
 const MAX_LENGTH = 500
+/** What is asked leaves room for how to approve it. */
+const MAX_TITLE = 150
 
 /** How a task stands, in words for whoever asked for it. */
-export function statusMessage(task: TaskView): string | undefined {
-  const words = wordsOf(task)
-  return words === undefined || words.length <= MAX_LENGTH ? words : `${words.slice(0, MAX_LENGTH - 1)}…`
+export function statusMessage(task: TaskView, links: Links): string | undefined {
+  const words = wordsOf(task, links)
+  return words === undefined ? undefined : cut(words, MAX_LENGTH)
 }
 
-function wordsOf(task: TaskView): string | undefined {
+function wordsOf(task: TaskView, links: Links): string | undefined {
   switch (task.status) {
     case 'queued':
       return queuedWords(task)
@@ -20,7 +23,7 @@ function wordsOf(task: TaskView): string | undefined {
     case 'running':
       return progressWords(task.progress) ?? 'Running.'
     case 'pending_approval':
-      return approvalWords(task)
+      return approvalWords(task, links)
     case 'input_required':
       return questionOf(task)?.message
     case 'succeeded':
@@ -48,13 +51,11 @@ export function inputWords(task: Waiting): string {
 }
 
 /** Who can approve, and how. */
-export function approvalWords(task: Waiting): string {
+export function approvalWords(task: Waiting, links: Links): string {
   const request = task.question?.request
-  const what = isObject(request) && typeof request.title === 'string' ? `: ${request.title}` : ''
-  return (
-    `Waits for approval${what}. A person or an admin, other than the one who asked, can approve it: ` +
-    `"asyncgate approvals approve ${task.task_id}", or deny it in the same way.`
-  )
+  const what =
+    isObject(request) && typeof request.title === 'string' ? `: ${cut(request.title, MAX_TITLE)}` : ''
+  return `Waits for approval${what}. ${links.approval(task.task_id)}`
 }
 
 /** Progress is whatever the worker says; these are the members that people and MCP use. */
@@ -77,6 +78,10 @@ function errorWords({ result }: TaskView): string {
   const { message, reason, code } = error
   const words = [message, reason, code].find((word) => typeof word === 'string' && word !== '')
   return typeof words === 'string' ? words : JSON.stringify(error)
+}
+
+function cut(text: string, length: number): string {
+  return text.length <= length ? text : `${text.slice(0, length - 1)}…`
 }
 
 function isObject(value: unknown): value is Readonly<Record<string, unknown>> {

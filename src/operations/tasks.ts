@@ -12,13 +12,21 @@ import { createManyInput } from '../gate/verbs/create-many.ts'
 import { retryInput } from '../gate/verbs/retry.ts'
 import { ENDS, type Operation, READS, WRITES } from './operation.ts'
 
+const liveWorkers = z.int().optional().meta({ description: 'Workers heard of lately that take this type' })
+
 const created = z.object({
   task_id: z.string(),
   status: statusShape,
   is_duplicate: z.boolean().meta({ description: 'True if the idempotency_key was known: this is that task' }),
   receipt_id: z.string().meta({ description: 'The task.assigned receipt: the obligation towards you' }),
   estimated_runtime_seconds: z.int().optional().meta({ description: 'What tasks of this type usually take' }),
-  poll_suggestion_seconds: z.int().optional().meta({ description: 'When it is worth to look' }),
+  poll_suggestion_seconds: z
+    .int()
+    .optional()
+    .meta({ description: 'Suggested delay before the first look, in seconds' }),
+  live_workers: liveWorkers,
+  console_url: taskShape.shape.console_url,
+  hint: taskShape.shape.hint,
 })
 
 /** The body of an error, as an item of a list of outcomes. */
@@ -89,7 +97,11 @@ export const taskOperations: readonly Operation[] = [
       'Waits up to wait_seconds (at most 50) for the task to end, and answers with the task. If done is false it is still under way: call again after next_check_after_seconds, or do something else meanwhile. ' +
       'It answers early when the task is pending_approval or input_required: question says what it waits for. Tell your people, or give the input with answer_question.',
     input: waitForTaskInput,
-    output: taskShape.extend({ done: z.boolean(), next_check_after_seconds: z.number() }),
+    output: taskShape.extend({
+      done: z.boolean(),
+      next_check_after_seconds: z.number(),
+      live_workers: liveWorkers,
+    }),
     actor: 'anyone',
     rest: { method: 'GET', path: '/v1/tasks/{task_id}/wait' },
     effect: READS,

@@ -134,6 +134,10 @@ export interface Task {
     /** When the worker said that the work had stopped */
     readonly stopped_at: string | null
   }
+  /** The page of the task, for people */
+  readonly console_url?: string
+  /** What the task waits for, and who can help */
+  readonly hint?: string
 }
 
 export interface Receipt {
@@ -319,8 +323,14 @@ export interface CreateTaskAnswer {
   readonly receipt_id: string
   /** What tasks of this type usually take */
   readonly estimated_runtime_seconds?: number
-  /** When it is worth to look */
+  /** Suggested delay before the first look, in seconds */
   readonly poll_suggestion_seconds?: number
+  /** Workers heard of lately that take this type */
+  readonly live_workers?: number
+  /** The page of the task, for people */
+  readonly console_url?: string
+  /** What the task waits for, and who can help */
+  readonly hint?: string
 }
 
 export interface CreateTasksInput {
@@ -363,6 +373,8 @@ export interface WaitForTaskAnswer extends Task {
   readonly done: boolean
   /** When to ask again; 0 if it is done */
   readonly next_check_after_seconds: number
+  /** Workers heard of lately that take this type */
+  readonly live_workers?: number
 }
 
 export interface ListTasksInput {

@@ -59,6 +59,22 @@ async function take(type: string) {
 
 const approval = (title: string, more = {}) => ({ kind: 'approval', request: { title, ...more } })
 
+describe('the answers of a server', () => {
+  it('say where a task can be seen, and how it can be approved at this very server', async () => {
+    const { stdout, stderr } = await ask('tasks', 'create', 'lonely')
+    expect(stdout).toMatch(/ is queued\n$/)
+    expect(stderr).toBe(
+      'No worker has served type lonely in the last 2 minutes. The task waits until one does.\n',
+    )
+    const { task_id } = await asking(approval('Really?'))
+    const shown = await askJson('tasks', 'show', task_id)
+    expect(shown.console_url).toBe(`${server.url}/console/approvals/${task_id}`)
+    expect(shown.hint).toContain(`"asyncgate approvals approve ${task_id} --url ${server.url}"`)
+    expect((await ask('tasks', 'cancel', task_id)).code).toBe(0)
+    expect((await ask('tasks', 'show', task_id)).stdout).toContain(`${server.url}/console/tasks/${task_id}`)
+  })
+})
+
 describe('approvals', () => {
   it('are listed, longest waiting first, and shown with all that a person needs', async () => {
     const { task_id, type } = await asking(

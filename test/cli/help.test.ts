@@ -13,6 +13,14 @@ describe('help', () => {
     await expect(`${pages.join('\n\n---\n\n')}\n`).toMatchFileSnapshot('../pins/cli-help.txt')
   })
 
+  it('says once that an option may be repeated', async () => {
+    for (const entry of COMMANDS) {
+      for (const { doc, multiple } of Object.values((await entry.load()).options)) {
+        if (multiple) expect(doc).not.toMatch(/repeat/)
+      }
+    }
+  })
+
   it('of a command is the one that its name asks for', async () => {
     for (const entry of COMMANDS) {
       const command = await entry.load()

@@ -7,7 +7,7 @@ import { checkClock } from '../../src/cli/doctor-database.ts'
 import { checkNode } from '../../src/cli/doctor-machine.ts'
 import { openDatabase } from '../../src/store/sqlite/database.ts'
 import { freshDatabase, postgresUrl } from '../support/postgres.ts'
-import { cli, testFolder } from './support.ts'
+import { cli, startServer, testFolder } from './support.ts'
 
 const json = async (...args: string[]) => {
   const { code, stdout } = await cli([...args, '--json'])
@@ -90,6 +90,58 @@ describe('asyncgate doctor', () => {
     })
     expect(await findings('--port', '0', '--database-url', 'postgres://127.0.0.1:9/none')).toMatchObject({
       wrong: [{ check: 'database', fix: expect.stringContaining('Check that PostgreSQL runs') }],
+    })
+  })
+
+  it('reads every file that a server reads, and says what is wrong with it as serve does', async () => {
+    const home = testFolder()
+    const file = join(home, 'broken.yaml')
+    writeFileSync(file, '- name: files\n  transport: { type: studio }\n')
+    const options = ['--port', '0', '--database-url', `sqlite:${join(home, 'a.db')}`]
+    for (const [variable, check] of [
+      ['ASYNCGATE_UPSTREAMS_FILE', 'upstreams'],
+      ['ASYNCGATE_POLICIES_FILE', 'policies'],
+      ['ASYNCGATE_TASK_TYPES_FILE', 'types'],
+    ] as const) {
+      const env = { [variable]: file }
+      const { code, stdout } = await cli(['doctor', ...options, '--json'], env)
+      const { checks } = JSON.parse(stdout)
+      const [wrong, ...others] = checks.filter(({ ok }: { ok: boolean }) => !ok)
+      expect({ code, others }).toEqual({ code: 1, others: [] })
+      expect(wrong).toMatchObject({ check, detail: expect.stringContaining(file) })
+      const served = await cli(['serve', ...options], { ...env, ASYNCGATE_API_KEY: 'a-key-of-the-tests' })
+      expect(served.code).not.toBe(0)
+      expect(served.stderr).toContain(wrong.detail)
+    }
+    const good = join(home, 'good.yaml')
+    writeFileSync(good, '- name: files\n  transport: { type: stdio, command: cat }\n')
+    const { code, stdout } = await cli(['doctor', ...options], { ASYNCGATE_UPSTREAMS_FILE: good })
+    expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining(`1 in ${good}`) })
+  })
+
+  it('tells its own server from another one that has the port', async () => {
+    const [home, elsewhere] = [testFolder(), testFolder()]
+    const server = await startServer(['serve'], home, { ASYNCGATE_API_KEY: 'a-key-of-the-tests' })
+    const { port } = new URL(server.url)
+    const db = (folder: string) => ['--database-url', `sqlite:${join(folder, '.asyncgate', 'asyncgate.db')}`]
+    expect(await findings('--port', port, ...db(home))).toMatchObject({ code: 0, wrong: [] })
+    expect(await findings('--port', port, ...db(elsewhere))).toMatchObject({
+      code: 1,
+      wrong: [{ check: 'port', detail: expect.stringContaining('is in use by another AsyncGate') }],
+    })
+    await server.stop()
+  })
+
+  it('passes on what the settings give reason to say', async () => {
+    const env = { ASYNCGATE_ENV: 'production', ASYNCGATE_API_KEY: 'a-key-of-the-tests' }
+    const options = ['--port', '0', '--database-url', `sqlite:${join(testFolder(), 'a.db')}`]
+    expect(await cli(['doctor', ...options], env)).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('can also approve tasks'),
+    })
+    expect(await cli(['doctor', ...options], { ...env, ASYNCGATE_API_KEY: '...' })).toMatchObject({
+      code: 1,
+      stdout: expect.stringContaining('openssl rand -hex 32'),
     })
   })
 

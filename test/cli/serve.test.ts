@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
+import { request } from 'node:http'
 import { connect, createServer } from 'node:net'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
@@ -67,6 +68,19 @@ describe('asyncgate serve', () => {
     expect(stderr).not.toContain('    at ')
   })
 
+  it('links to the URL that people know it by, and answers to that name', async () => {
+    const server = await startServer(['serve'], testFolder(), {
+      ASYNCGATE_API_KEY: KEY,
+      ASYNCGATE_PUBLIC_URL: 'https://gate.example/tools/',
+    })
+    const { status, text } = await asHost(server.url, 'gate.example')
+    expect(status).toBe(200)
+    const { task_id, console_url } = JSON.parse(text)
+    expect(console_url).toBe(`https://gate.example/tools/console/tasks/${task_id}`)
+    expect((await asHost(server.url, 'other.example')).status).toBe(403)
+    await server.stop()
+  })
+
   it('says which port is taken, and leaves the database free', async () => {
     const taken = createServer().listen(0, '127.0.0.1')
     await once(taken, 'listening')
@@ -82,6 +96,19 @@ describe('asyncgate serve', () => {
     }
   })
 })
+
+/** Creates a task with a request that is addressed to this host. fetch would not send that header. */
+async function asHost(url: string, host: string): Promise<{ status: number | undefined; text: string }> {
+  const sent = request(`${url}/v1/tasks`, {
+    method: 'POST',
+    headers: { host, authorization: `Bearer ${KEY}`, 'content-type': 'application/json' },
+  })
+  sent.end(JSON.stringify({ type: 'echo' }))
+  const [response] = await once(sent, 'response')
+  let body = ''
+  for await (const chunk of response) body += String(chunk)
+  return { status: response.statusCode, text: body }
+}
 
 async function untilRefused(url: string): Promise<void> {
   for (;;) {

@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { loadConfig } from '../../src/config.ts'
 
+const KEY = 'a-good-key-of-some-length'
+
 const of = (env: Record<string, string>) => {
   const prefixed = Object.entries(env).map(([name, value]) => [`ASYNCGATE_${name}`, value])
   return loadConfig({ env: Object.fromEntries(prefixed), file: '/dev/null' })
@@ -8,17 +10,27 @@ const of = (env: Record<string, string>) => {
 
 describe('a server that would not be safe is refused', () => {
   it.each([
-    [{ ALLOW_INSECURE_DEV: 'true', ENV: 'staging', API_KEY: 'k' }, 'only for development'],
+    [{ ALLOW_INSECURE_DEV: 'true', ENV: 'staging', API_KEY: KEY }, 'only for development'],
     [{ ALLOW_INSECURE_DEV: 'true', HOST: '0.0.0.0' }, 'could use this server'],
-    [{ ALLOW_INSECURE_DEV: 'true', HOST: '192.168.0.7', API_KEY: 'k' }, 'could use this server'],
+    [{ ALLOW_INSECURE_DEV: 'true', HOST: '192.168.0.7', API_KEY: KEY }, 'could use this server'],
     [{ ENV: 'production' }, 'there is no key. Set ASYNCGATE_API_KEY'],
     [{ ENV: 'staging' }, 'there is no key. Set ASYNCGATE_API_KEY'],
     [{ HOST: '0.0.0.0' }, 'needs a key. Set ASYNCGATE_API_KEY, or ASYNCGATE_HOST=127.0.0.1'],
     [{ HOST: '::' }, 'needs a key'],
     [{ HOST: 'gate.internal' }, 'needs a key'],
-    [{ API_KEY: 'k'.repeat(20), ADMIN_KEYS: `anna=${'k'.repeat(20)}` }, 'every agent would be that person'],
-    [{ ENV: 'production', API_KEY: 'k', INSTANCE_ID: 'asyncgate-1' }, 'Give each its own name'],
-    [{ ENV: 'production', API_KEY: 'k', INSTANCE_ID: 'localhost:8080' }, 'Give each its own name'],
+    [{ API_KEY: KEY, ADMIN_KEYS: `anna=${KEY}` }, 'every agent would be that person'],
+    [{ ENV: 'production', API_KEY: KEY, INSTANCE_ID: 'asyncgate-1' }, 'Give each its own name'],
+    [{ ENV: 'production', API_KEY: KEY, INSTANCE_ID: 'localhost:8080' }, 'Give each its own name'],
+    [
+      { ENV: 'production', API_KEY: 'short' },
+      'fewer than 16 characters and could be guessed. Make one with: openssl',
+    ],
+    [{ ENV: 'staging', API_KEY: '...' }, 'ASYNCGATE_API_KEY has fewer than 16 characters'],
+    [{ ENV: 'production', API_KEY: 'x'.repeat(32) }, 'is a placeholder and could be guessed'],
+    [
+      { ENV: 'production', API_KEY: KEY, ADMIN_KEYS: `anna=${'.'.repeat(20)}` },
+      'ASYNCGATE_ADMIN_KEYS: that of anna is a placeholder',
+    ],
   ])('%j', (env, complaint) => {
     const { refusals } = of(env)
     expect(refusals).toHaveLength(1)
@@ -31,9 +43,9 @@ describe('a server that would not be safe is refused', () => {
     [{ ALLOW_INSECURE_DEV: 'true' }],
     [{ ALLOW_INSECURE_DEV: 'true', HOST: 'localhost' }],
     [{ ALLOW_INSECURE_DEV: 'true', HOST: '::1' }],
-    [{ HOST: '0.0.0.0', API_KEY: 'k' }],
-    [{ ENV: 'production', API_KEY: 'k', HOST: '0.0.0.0' }],
-    [{ ENV: 'production', API_KEY: 'k', INSTANCE_ID: 'asyncgate-10' }],
+    [{ HOST: '0.0.0.0', API_KEY: KEY }],
+    [{ ENV: 'production', API_KEY: KEY, HOST: '0.0.0.0' }],
+    [{ ENV: 'production', API_KEY: KEY, INSTANCE_ID: 'asyncgate-10' }],
   ])('but not %j', (env) => {
     expect(of(env).refusals).toEqual([])
   })
@@ -45,9 +57,22 @@ describe('what is safe, but probably not meant, is said', () => {
     expect(of({ ALLOW_INSECURE_DEV: 'true' }).warnings).toEqual([])
   })
 
+  it('the key could be guessed, in development', () => {
+    const warning = expect.stringContaining('ASYNCGATE_API_KEY has fewer than 16 characters')
+    expect(of({ API_KEY: 'short' })).toMatchObject({ refusals: [], warnings: [warning] })
+  })
+
+  it('whoever has the shared key can approve, outside of development', () => {
+    const warning = expect.stringMatching(/can also approve tasks.*Set ASYNCGATE_ADMIN_KEYS/)
+    expect(of({ ENV: 'production', API_KEY: KEY }).warnings).toEqual([warning])
+    expect(
+      of({ ENV: 'production', API_KEY: KEY, ADMIN_KEYS: 'anna=another-key-of-some-length' }).warnings,
+    ).toEqual([])
+  })
+
   it('nobody could address it', () => {
     const warning = expect.stringContaining('ASYNCGATE_ALLOWED_HOSTS')
-    expect(of({ HOST: '0.0.0.0', API_KEY: 'k' }).warnings).toEqual([warning])
-    expect(of({ HOST: '0.0.0.0', API_KEY: 'k', ALLOWED_HOSTS: 'gate.example' }).warnings).toEqual([])
+    expect(of({ HOST: '0.0.0.0', API_KEY: KEY }).warnings).toEqual([warning])
+    expect(of({ HOST: '0.0.0.0', API_KEY: KEY, ALLOWED_HOSTS: 'gate.example' }).warnings).toEqual([])
   })
 })

@@ -22,6 +22,8 @@ describeGates('create', (open) => {
       status: 'queued',
       is_duplicate: false,
       receipt_id: expect.stringMatching(/^[0-9a-f-]{36}$/),
+      live_workers: 0,
+      hint: expect.stringContaining('No worker has served type job'),
     })
     const now = new Date(clock.now).toISOString()
     expect(await gate.getTask(agent('alice'), { task_id: answer.task_id })).toEqual({

@@ -237,10 +237,12 @@ describeGates('a task of a registered type', (open) => {
       is_duplicate: false,
       estimated_runtime_seconds: 3600,
       poll_suggestion_seconds: 600,
+      live_workers: 0,
+      hint: expect.any(String),
     })
     const { results } = await gate.createMany(agent(), { tasks: [{ type: 'quick' }, { type: 'other' }] })
     expect(results[0]).toMatchObject({ poll_suggestion_seconds: 1 })
-    expect(results.map((result) => Object.keys(result).length)).toEqual([5, 4])
+    expect(results.map((result) => Object.keys(result).length)).toEqual([7, 6])
   })
 
   it('has a payload that fits the schema, or is refused with the path', async () => {

@@ -6,6 +6,7 @@ import type { Draw } from '../../src/core/ids.ts'
 import type { Caller, PrincipalKind, Role } from '../../src/core/principal.ts'
 import type { Settings } from '../../src/core/settings.ts'
 import { type Gate, openGate } from '../../src/gate/gate.ts'
+import type { Address } from '../../src/gate/links.ts'
 import type { Mail } from '../../src/gate/mail.ts'
 import type { Memory } from '../../src/gate/memory.ts'
 import type { ResultStore } from '../../src/gate/results.ts'
@@ -44,6 +45,8 @@ export interface OpenOptions {
   readonly upstreams?: (store: Store) => Promise<UpstreamRegistry>
   /** The rules that are not in the database. */
   readonly policy?: PolicyOptions
+  /** Where people reach the server of the gate. */
+  readonly address?: () => Address | undefined
 }
 
 export interface Bench {
@@ -117,6 +120,7 @@ async function openOn(
     ...(options.results && { results: options.results }),
     ...(options.memory && { memory: options.memory }),
     ...(options.policy && { policy: options.policy }),
+    ...(options.address && { address: options.address }),
     ...(options.draw && { draw: options.draw }),
     ...(options.mail && { mail: options.mail(store, clock) }),
     ...(options.upstreams && { upstreams: await options.upstreams(store) }),

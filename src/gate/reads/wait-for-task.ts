@@ -4,6 +4,7 @@ import { type Caller, principalKey } from '../../core/principal.ts'
 import { isParked, isTerminal, type Status } from '../../core/transitions.ts'
 import type { Engine } from '../engine.ts'
 import { parse, taskId } from '../input.ts'
+import { outlook } from '../outlook.ts'
 import type { TaskView } from '../shapes.ts'
 import { viewOf } from '../task-views.ts'
 import { MAX_WAIT_SECONDS } from '../verbs/claim.ts'
@@ -15,7 +16,12 @@ export const waitForTaskInput = z.strictObject({
   wait_seconds: z.number().min(0).max(MAX_WAIT_SECONDS).default(25),
 })
 
-export type WaitAnswer = TaskView & { readonly done: boolean; readonly next_check_after_seconds: number }
+export type WaitAnswer = TaskView & {
+  readonly done: boolean
+  readonly next_check_after_seconds: number
+  /** Workers heard of lately that take the type. */
+  readonly live_workers?: number
+}
 
 /** The task as soon as it has ended or waits for an answer, or as it is when the wait is over. */
 export async function waitForTask(
@@ -46,7 +52,12 @@ export async function waitForTask(
     const { status } = record.task
     const task = await viewOf(engine, record)
     engine.fetches.note(record.task, principalKey(caller.principal))
-    return { ...task, done: isTerminal(status), next_check_after_seconds: pauseAfter(status) }
+    return {
+      ...task,
+      ...(await outlook(engine, tenant, record.spec.type, task_id, status)),
+      done: isTerminal(status),
+      next_check_after_seconds: pauseAfter(status),
+    }
   } finally {
     unwatch()
     clearTimeout(timer)

@@ -13,6 +13,7 @@ import type { Status } from '../../core/transitions.ts'
 import type { TenantRef } from '../../store/store.ts'
 import type { Engine } from '../engine.ts'
 import { json, jsonObject, labels, ONE_YEAR, parse, seconds, text } from '../input.ts'
+import { outlook } from '../outlook.ts'
 import { type Admission, admit, noteBlock } from '../policy-admission.ts'
 import type { TaskTypeRule } from '../task-types-rule.ts'
 import {
@@ -64,6 +65,12 @@ export interface CreateAnswer {
   /** What the registry of types says about tasks like this one. */
   readonly estimated_runtime_seconds?: number
   readonly poll_suggestion_seconds?: number
+  /** Workers heard of lately that take the type. */
+  readonly live_workers?: number
+  /** The page of the task, for people. */
+  readonly console_url?: string
+  /** What the task waits for, if that is not just a free worker. */
+  readonly hint?: string
 }
 
 export async function create(engine: Engine, caller: Caller, input: unknown): Promise<CreateAnswer> {
@@ -106,8 +113,15 @@ export async function createTask(
     ? submitted.catch((error) => notedBlock(engine, tenant, admission, error))
     : submitted)
   const receipt_id = engine.receiptId(tenant, seq)
-  if (type === undefined) return { task_id, status, is_duplicate, receipt_id }
-  return { task_id, status, is_duplicate, receipt_id, ...type.guidance }
+  return {
+    task_id,
+    status,
+    is_duplicate,
+    receipt_id,
+    ...type?.guidance,
+    ...engine.links.console(task_id, status),
+    ...(await outlook(engine, tenant.tenant, input.type, task_id, status)),
+  }
 }
 
 /** What is special about a task that is a call of an upstream's tool. */

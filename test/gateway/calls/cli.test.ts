@@ -43,11 +43,18 @@ async function startGateway(options: readonly string[] = []) {
 const call = (client: Client, tool: string, args: object) =>
   client.callTool({ name: `filesystem__${tool}`, arguments: { ...args } })
 
-const waiting = z.looseObject({ task_id: z.string(), status: z.literal('pending_approval') })
+const waiting = z.looseObject({
+  task_id: z.string(),
+  status: z.literal('pending_approval'),
+  hint: z.string(),
+  console_url: z.string(),
+})
 
-/** As the person who started the gateway, in its folder. */
-const approve = (cwd: string, url: string, task_id: string) =>
-  startCli(['approvals', 'approve', task_id, '--url', url], cwd).ended
+/** The command of the hint that agents get, run by the person who started the gateway, in its folder. */
+const approveAs = (cwd: string, hint: string) => {
+  const [, command = ''] = /"asyncgate ([^"]+)"/.exec(hint) ?? []
+  return startCli(command.split(' '), cwd).ended
+}
 
 describe('asyncgate gateway', () => {
   it('puts a server behind a gate: it reads at once, and writes when somebody has approved', async () => {
@@ -58,9 +65,11 @@ describe('asyncgate gateway', () => {
     expect(read).toMatchObject({ content: [{ text: 'hello' }] })
     const path = join(notes, 'b.txt')
     const write = await call(client, 'write_file', { path, content: 'approved' })
-    const { task_id } = waiting.parse(write.structuredContent)
+    const { task_id, hint, console_url } = waiting.parse(write.structuredContent)
     expect(existsSync(path)).toBe(false)
-    expect(await approve(cwd, url, task_id)).toMatchObject({ code: 0 })
+    expect(console_url).toBe(`${url}/console/approvals/${task_id}`)
+    expect(hint).toContain(console_url)
+    expect(await approveAs(cwd, hint)).toMatchObject({ code: 0 })
     const result = await client.callTool({ name: 'asyncgate.wait_for_task', arguments: { task_id } })
     expect(result).toMatchObject({ structuredContent: { status: 'succeeded' } })
     expect(readFileSync(path, 'utf8')).toBe('approved')
@@ -124,9 +133,11 @@ describe('asyncgate gateway', () => {
     const read = await call(client, 'read_text_file', { path: join(cwd, 'a.txt') })
     expect(read).toMatchObject({ content: [{ text: 'hello' }] })
     const write = await call(client, 'write_file', { path: join(cwd, 'b.txt'), content: 'x' })
-    const { task_id } = waiting.parse(write.structuredContent)
+    const { task_id, hint, console_url } = waiting.parse(write.structuredContent)
     const [, url = ''] = /--url (http:[^\s"]+)/.exec(errors) ?? []
-    expect(await approve(cwd, url, task_id)).toMatchObject({ code: 0 })
+    expect(console_url).toBe(`${url}/console/approvals/${task_id}`)
+    expect(hint).toContain(`--url ${url}`)
+    expect(await approveAs(cwd, hint)).toMatchObject({ code: 0 })
     await until(() => existsSync(join(cwd, 'b.txt')))
     const { pid } = transport
     await client.close()

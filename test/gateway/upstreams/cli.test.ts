@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { Authenticator } from '../../../src/auth/credential.ts'
 import { readUpstreamsFile } from '../../../src/cli/upstreams-file.ts'
-import { openUpstreams } from '../../../src/cli/upstreams-service.ts'
+import { openUpstreams, readUpstreams } from '../../../src/cli/upstreams-service.ts'
 import { openGate } from '../../../src/gate/gate.ts'
 import { createLogger } from '../../../src/http/log.ts'
 import { startServer } from '../../../src/server.ts'
@@ -12,7 +12,7 @@ import { cli, testFolder } from '../../cli/support.ts'
 import { httpFixture } from './fixture-http.ts'
 import { program, textOf, until } from './support.ts'
 
-const VALUES: Parameters<typeof openUpstreams>[0] = {
+const VALUES: Parameters<typeof openUpstreams>[0] & Parameters<typeof readUpstreams>[0] = {
   upstreams_file: null,
   upstream_private: ['127.0.0.1'],
   upstream_credentials: ['env:HOME'],
@@ -22,7 +22,8 @@ const VALUES: Parameters<typeof openUpstreams>[0] = {
 /** A server with upstreams, and the CLI that talks to it. */
 async function serve(values: Partial<typeof VALUES> = {}) {
   const store = await openSqliteStore({ path: ':memory:' })
-  const upstreams = await openUpstreams({ ...VALUES, ...values }, store, createLogger('silent'))
+  const whole = { ...VALUES, ...values }
+  const upstreams = await openUpstreams(whole, store, createLogger('silent'), readUpstreams(whole))
   const gate = openGate({ store, upstreams })
   const server = await startServer({
     gate,

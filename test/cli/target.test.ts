@@ -1,0 +1,186 @@
+import { once } from 'node:events'
+import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import { join } from 'node:path'
+import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest'
+import { hintFor, refusal } from '../../src/cli/refusal.ts'
+import { runningServers, writeServerFile } from '../../src/cli/server-file.ts'
+import { findTarget } from '../../src/cli/target.ts'
+import { ERRORS } from '../../src/core/errors.ts'
+import { OPERATIONS } from '../../src/operations/catalogue.ts'
+import { cli, startCli, startServer, testFolder } from './support.ts'
+
+const DEFAULT = 'http://127.0.0.1:8080'
+const asked = { url: undefined, key: undefined }
+
+afterEach(() => {
+  vi.unstubAllEnvs()
+})
+
+/** Something that answers like an AsyncGate without a task, and keeps the keys that it was sent. */
+async function listener() {
+  const keys: (string | undefined)[] = []
+  const server = createServer(({ url, headers }, response) => {
+    response.setHeader('content-type', 'application/json')
+    const isHealth = url?.startsWith('/health')
+    if (!isHealth) keys.push(headers.authorization)
+    response.end(isHealth ? '{"status":"healthy","version":"1.0.0"}' : '{"tasks":[],"next_cursor":null}')
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const address = server.address()
+  const port = typeof address === 'object' && address !== null ? address.port : 0
+  return { url: `http://127.0.0.1:${port}`, port, keys }
+}
+
+function record(folder: string, content: object): void {
+  mkdirSync(folder, { recursive: true })
+  const whole = { pid: process.pid, started_at: new Date().toISOString(), ...content }
+  writeFileSync(join(folder, 'server.json'), JSON.stringify(whole))
+}
+
+/** A folder with the data of a server, which the settings name. */
+function dataOf(): string {
+  const data = testFolder()
+  vi.stubEnv('ASYNCGATE_DATABASE_URL', `sqlite:${join(data, 'asyncgate.db')}`)
+  return data
+}
+
+describe('the file of a running server', () => {
+  it('is beside its data for its owner only, leads commands to it, and goes when it stops', async () => {
+    const home = testFolder()
+    const server = await startServer(['dev'], home)
+    const file = join(home, '.asyncgate', 'server.json')
+    expect(JSON.parse(readFileSync(file, 'utf8'))).toMatchObject({
+      url: server.url,
+      pid: server.process.pid,
+      started_at: expect.stringMatching(/Z$/),
+    })
+    expect(statSync(file).mode & 0o777).toBe(0o600)
+    const created = await startCli(['tasks', 'create', 'echo', '--json'], home).ended
+    expect(created).toMatchObject({ code: 0, stderr: '' })
+    await server.stop()
+    expect(existsSync(file)).toBe(false)
+  })
+
+  it('stays that of the first of two servers, and the second one removes only its own', async () => {
+    const folder = testFolder()
+    const first = await listener()
+    record(folder, { url: first.url, pid: process.ppid })
+    const remove = await writeServerFile(join(folder, 'server.json'), { url: DEFAULT, own_key: false })
+    remove()
+    expect(await runningServers(folder)).toMatchObject([{ url: first.url }])
+  })
+
+  it('names an address that can be connected to', async () => {
+    const folder = testFolder()
+    const path = join(folder, 'server.json')
+    await writeServerFile(path, { url: 'http://0.0.0.0:8123', own_key: false })
+    expect(JSON.parse(readFileSync(path, 'utf8')).url).toBe('http://127.0.0.1:8123')
+  })
+})
+
+describe('a command without a URL', () => {
+  it('takes the server that runs in its folder', async () => {
+    const { url } = await listener()
+    record(dataOf(), { url })
+    expect(await findTarget(asked)).toEqual({ url, key: null, option: '' })
+  })
+
+  it.each([
+    ['whose process is gone', { url: 'http://127.0.0.1:9', pid: 2 ** 22 + 1 }],
+    ['where nothing answers', { url: 'http://127.0.0.1:9' }],
+    ['that is damaged', { url: 'nowhere' }],
+  ])('ignores a file %s', async (_, content) => {
+    record(dataOf(), content)
+    expect(await findTarget(asked)).toMatchObject({ url: DEFAULT })
+  })
+
+  it('prefers --url, then ASYNCGATE_URL, then the settings of the server, then what runs', async () => {
+    const { url } = await listener()
+    const data = dataOf()
+    record(data, { url })
+    const file = join(data, 'settings.yaml')
+    writeFileSync(file, 'host: 0.0.0.0\nport: 8123\n')
+    expect(await findTarget({ ...asked, file })).toMatchObject({ url: 'http://127.0.0.1:8123' })
+    vi.stubEnv('ASYNCGATE_URL', 'http://127.0.0.1:8124/')
+    expect(await findTarget({ ...asked, file })).toMatchObject({ url: 'http://127.0.0.1:8124', option: '' })
+    expect(await findTarget({ ...asked, file, url: 'http://localhost:8125' })).toMatchObject({
+      url: 'http://localhost:8125',
+      option: ' --url http://localhost:8125',
+    })
+  })
+
+  it('does not take a port that the server is to choose for its address', async () => {
+    const { url } = await listener()
+    const data = dataOf()
+    record(data, { url })
+    const file = join(data, 'settings.yaml')
+    writeFileSync(file, 'port: 0\n')
+    expect(await findTarget({ ...asked, file })).toMatchObject({ url })
+  })
+
+  it('says what is wrong with a URL', async () => {
+    const { code, stderr } = await cli(['tasks', 'list', '--url', 'elsewhere'])
+    expect({ code, stderr }).toEqual({
+      code: 2,
+      stderr: expect.stringContaining('"elsewhere" is not a URL.'),
+    })
+  })
+})
+
+describe('a key that is kept in the folder', () => {
+  it('of the config file goes to the server of that file and to no other', async () => {
+    const data = dataOf()
+    const file = join(data, 'settings.yaml')
+    const theirs = await listener()
+    writeFileSync(file, `port: 8123\napi_key: a-key-of-the-file\n`)
+    expect(await findTarget({ ...asked, file })).toMatchObject({ key: 'a-key-of-the-file' })
+    const same = await findTarget({ ...asked, file, url: 'http://localhost:8123' })
+    expect(same.key).toBe('a-key-of-the-file')
+    const other = await findTarget({ ...asked, file, url: theirs.url })
+    expect(other).toMatchObject({ key: null, withheld: expect.stringContaining('was not sent') })
+    vi.stubEnv('ASYNCGATE_API_KEY', 'a-key-that-was-given')
+    expect((await findTarget({ ...asked, file, url: theirs.url })).key).toBe('a-key-that-was-given')
+  })
+
+  it('of a gateway goes to that gateway and to no other server of this machine', async () => {
+    const home = testFolder()
+    const ours = await listener()
+    const other = await listener()
+    record(join(home, '.asyncgate'), { url: ours.url, own_key: true })
+    writeFileSync(join(home, '.asyncgate', 'own-key'), 'the-key-of-the-gateway\n')
+    const list = (url: string) => startCli(['tasks', 'list', '--url', url], home).ended
+    expect(await list(other.url)).toMatchObject({ code: 0 })
+    expect(await list(ours.url.replace('127.0.0.1', 'localhost'))).toMatchObject({ code: 0 })
+    expect({ other: other.keys, ours: ours.keys }).toEqual({
+      other: [undefined],
+      ours: ['Bearer the-key-of-the-gateway'],
+    })
+  })
+})
+
+describe('the hint of a refusal', () => {
+  it('names commands and the details that are printed, never an operation or a field of the API', () => {
+    const operations = OPERATIONS.map(({ name }) => name).filter((name) => name.includes('_'))
+    const foreign = Object.entries(ERRORS).filter(([code, { hint }]) => {
+      const shown = hintFor(code) ?? hint
+      return shown.includes('details.') || operations.some((name) => shown.includes(name))
+    })
+    expect(foreign.map(([code]) => code)).toEqual([])
+  })
+
+  it('comes with the details of the server', async () => {
+    const text = JSON.stringify({ code: 'FORBIDDEN', message: 'No.', details: { required_role: 'admin' } })
+    expect(refusal(403, text)).toMatchObject({
+      exitCode: 4,
+      message: 'No. (FORBIDDEN)',
+      hint: expect.stringMatching(
+        /^ {2}required_role: admin\nUse the key of somebody with the required role/,
+      ),
+    })
+  })
+})
