@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import type pg from 'pg'
-import { CLOCK } from './load.ts'
+import { CLOCK } from './time.ts'
 
 interface Migration {
   readonly number: number

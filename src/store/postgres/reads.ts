@@ -15,6 +15,7 @@ import { parameters } from './columns.ts'
 import { pipelined, run, type Statement, settled, type Value } from './database.ts'
 import { PARENT_KEY, queries } from './queries.ts'
 import { SEQ_KEY, TASK_KEY } from './shapes.ts'
+import { CATCH_UP } from './time.ts'
 
 type Query = keyof typeof queries
 
@@ -85,9 +86,13 @@ export function readsOn(pool: pg.Pool): LedgerReads {
   }
 }
 
-/** Tasks of all tenants whose wake time has come; without `now`, by the database's clock. */
+/** Tasks of all tenants whose wake time has come; without `now`, by the database's time, which then catches up. */
 export function findDue(pool: pg.Pool, limit: number, now: number | null): Promise<TaskRef[]> {
-  return using(pool, SEE_BUSY_TENANTS, [], (client) => ask<TaskRef>(client, 'due', [limit, now]))
+  return using(pool, SEE_BUSY_TENANTS, [], async (client) => {
+    const caughtUp = now === null ? run(client, CATCH_UP) : undefined
+    const [found] = await settled([ask<TaskRef>(client, 'due', [limit, now]), caughtUp ?? Promise.resolve()])
+    return found
+  })
 }
 
 /** A statement on a connection of the pool that sees one tenant. */

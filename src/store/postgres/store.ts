@@ -19,10 +19,10 @@ import { entriesOn } from './entries.ts'
 import { failure } from './failure.ts'
 import { inboxReadsOn } from './inbox.ts'
 import { Listener } from './listen.ts'
-import { CLOCK } from './load.ts'
 import { migrate } from './migrate.ts'
 import { questionReadsOn } from './questions.ts'
 import { findDue, readsOn } from './reads.ts'
+import { CATCH_UP, NOW } from './time.ts'
 import { Writer } from './writer.ts'
 
 export interface PostgresOptions {
@@ -90,7 +90,12 @@ class PostgresStore implements Store {
 
   commit(need: Need, decide: (loaded: Loaded) => Changes | Need): Promise<Committed> {
     const encode = (hints: readonly Hint[]) => this.#listener.encode(hints)
-    return this.#writer.transact((client) => commit(client, need, decide, { now: this.#now, encode }))
+    const catchUp = async () => {
+      await this.#connections.pool.query(CATCH_UP)
+    }
+    return this.#writer.transact((client) =>
+      commit(client, need, decide, { now: this.#now, catchUp, encode }),
+    )
   }
 
   due(limit: number): Promise<TaskRef[]> {
@@ -113,7 +118,7 @@ class PostgresStore implements Store {
 
   async now(): Promise<number> {
     if (this.#now !== undefined) return this.#now()
-    const [row] = await this.#query<{ now: number }>(`SELECT ${CLOCK} AS now`)
+    const [row] = await this.#query<{ now: number }>(`SELECT ${NOW} AS now`)
     if (row === undefined) throw new StoreError('unavailable', 'the clock has no time')
     return row.now
   }

@@ -46,6 +46,8 @@ const NAMES = new Map(
   ),
 )
 
+const AROUND = { now: undefined, catchUp: async () => {}, encode: () => [] }
+
 type Login = (url: string) => string | Promise<string>
 const asSuperuser: Login = (url) => url
 
@@ -82,10 +84,7 @@ async function live({ ref, writer }: Connections, seqs: readonly number[]): Prom
   const { tenant } = ref
   const run = async (need: Partial<Need>, changes: Partial<Changes>) => {
     const decide = () => ({ ...NO_CHANGES, tenants: [counters(ref, { open_tasks: 1 })], ...changes })
-    await commit(writer, { ...NO_NEED, tenants: [tenant], ...need }, decide, {
-      now: undefined,
-      encode: () => [],
-    })
+    await commit(writer, { ...NO_NEED, tenants: [tenant], ...need }, decide, AROUND)
   }
   const tasks = seqs.map((seq) => ({ tenant, task_id: uuid(seq) }))
   const receipts = (step: number) =>
@@ -234,7 +233,7 @@ async function store({ ref, writer }: Connections, seqs: readonly number[]): Pro
     filed: seqs.map((seq) => item(tenant, seq)),
     asked: seqs.map((seq) => question({ tenant, seq, task_id: uuid(seq), ...VERDICT })),
   }
-  await commit(writer, { ...NO_NEED, tenants: [tenant] }, () => changes, { now: undefined, encode: () => [] })
+  await commit(writer, { ...NO_NEED, tenants: [tenant] }, () => changes, AROUND)
 }
 
 async function makeLanes({ ref, writer }: Connections): Promise<void> {
@@ -247,7 +246,7 @@ async function makeLanes({ ref, writer }: Connections): Promise<void> {
     priority: 0,
   }))
   const changes = { ...NO_CHANGES, lanes, marks: lanes.map(({ lane }) => ({ tenant, lane, set: 0 })) }
-  await commit(writer, { ...NO_NEED, tenants: [tenant] }, () => changes, { now: undefined, encode: () => [] })
+  await commit(writer, { ...NO_NEED, tenants: [tenant] }, () => changes, AROUND)
 }
 
 function range(from: number, to: number): number[] {
