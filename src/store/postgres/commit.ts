@@ -14,7 +14,7 @@ import {
 } from '../store.ts'
 import { bareArray, textArray } from './arrays.ts'
 import { parameters } from './columns.ts'
-import { ignore, pipelined, run, settled } from './database.ts'
+import { ignore, isLost, pipelined, run, settled } from './database.ts'
 import { commitFailure, failure } from './failure.ts'
 import { loadDone, loads, loadsOf } from './load.ts'
 import { SEQ_KEY, TASK_KEY } from './shapes.ts'
@@ -137,6 +137,8 @@ async function write(
   { encode }: Surroundings,
 ): Promise<Committed> {
   const { calls, payloads } = prepare(changes, loaded, encode)
+  // Once COMMIT was sent on it, nobody would know what became of it.
+  if (isLost(client)) throw new StoreError('unavailable', 'the connection was lost before COMMIT was sent')
   // Where nothing changes, a rollback is as good and spares the wait for the disk.
   const ending = calls.length > 0 ? 'COMMIT' : 'ROLLBACK'
   const sent = pipelined(client, () => {

@@ -13,10 +13,10 @@ import {
   type TaskRef,
   type TenantRef,
 } from '../store.ts'
+import { repeatable } from './borrow.ts'
 import { commit } from './commit.ts'
-import { type Connections, connectTo, end } from './database.ts'
+import { type Connections, connectTo, end, run } from './database.ts'
 import { entriesOn } from './entries.ts'
-import { failure } from './failure.ts'
 import { inboxReadsOn } from './inbox.ts'
 import { Listener } from './listen.ts'
 import { migrate } from './migrate.ts'
@@ -74,9 +74,8 @@ class PostgresStore implements Store {
     this.#draw = draw ?? cryptoDraw()
     this.#writer = new Writer(connections)
     this.#listener = new Listener(connections)
-    const { pool } = connections
-    this.reads = { ...readsOn(pool), ...inboxReadsOn(pool), ...questionReadsOn(pool) }
-    this.entries = entriesOn(connections.pool)
+    this.reads = { ...readsOn(connections), ...inboxReadsOn(connections), ...questionReadsOn(connections) }
+    this.entries = entriesOn(connections)
   }
 
   tenant(name: string): Promise<TenantRef> {
@@ -91,7 +90,7 @@ class PostgresStore implements Store {
   commit(need: Need, decide: (loaded: Loaded) => Changes | Need): Promise<Committed> {
     const encode = (hints: readonly Hint[]) => this.#listener.encode(hints)
     const catchUp = async () => {
-      await this.#connections.pool.query(CATCH_UP)
+      await repeatable(this.#connections, (client) => run(client, CATCH_UP))
     }
     return this.#writer.transact((client) =>
       commit(client, need, decide, { now: this.#now, catchUp, encode }),
@@ -99,7 +98,7 @@ class PostgresStore implements Store {
   }
 
   due(limit: number): Promise<TaskRef[]> {
-    return findDue(this.#connections.pool, limit, this.#now?.() ?? null)
+    return findDue(this.#connections, limit, this.#now?.() ?? null)
   }
 
   listen(onHint: (hint: Hint) => void): void {
@@ -147,12 +146,11 @@ class PostgresStore implements Store {
     return made
   }
 
-  async #query<Row extends object>(text: string, values: readonly (string | Buffer)[] = []): Promise<Row[]> {
-    try {
-      const { rows } = await this.#connections.pool.query<Row>(text, [...values])
+  /** For statements that may be run twice. */
+  #query<Row extends object>(text: string, values: readonly (string | Buffer)[] = []): Promise<Row[]> {
+    return repeatable(this.#connections, async (client) => {
+      const { rows } = await client.query<Row>(text, [...values])
       return rows
-    } catch (error) {
-      throw failure(error)
-    }
+    })
   }
 }

@@ -61,7 +61,7 @@ async function openConnections(url: string) {
   const store = await openPostgresStore({ url })
   const ref = await store.tenant('test')
   await store.close()
-  const { client: connect, pool } = connectTo(url)
+  const { client: connect, pool, liveness } = connectTo(url)
   const writer = await connect()
   const costs: Cost[] = []
   const watch = (client: pg.ClientBase) =>
@@ -74,7 +74,7 @@ async function openConnections(url: string) {
   const close = async () => {
     await Promise.all([end(writer), pool.end()])
   }
-  return { ref, writer, pool, costs, close }
+  return { ref, writer, pooled: { pool, liveness }, costs, close }
 }
 
 type Connections = Awaited<ReturnType<typeof openConnections>>
@@ -177,11 +177,11 @@ async function live({ ref, writer }: Connections, seqs: readonly number[]): Prom
 }
 
 /** Every kind of read, of some rows each. */
-async function readAll({ ref: { tenant }, pool }: Connections, seqs: readonly number[]): Promise<void> {
-  const reads = { ...readsOn(pool), ...inboxReadsOn(pool), ...questionReadsOn(pool) }
+async function readAll({ ref: { tenant }, pooled }: Connections, seqs: readonly number[]): Promise<void> {
+  const reads = { ...readsOn(pooled), ...inboxReadsOn(pooled), ...questionReadsOn(pooled) }
   const newest = Number.MAX_SAFE_INTEGER
   const ids = seqs.map(uuid)
-  await findDue(pool, BATCH, null)
+  await findDue(pooled, BATCH, null)
   await reads.tasks(tenant, ids)
   await reads.statuses(tenant, ids)
   await reads.progress(tenant, uuid(seqs[0] ?? 0), BATCH)
