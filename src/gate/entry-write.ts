@@ -11,6 +11,7 @@ export async function writing<T>(engine: Engine, write: (entries: Entries) => Pr
     if (!(error instanceof StoreError)) throw error
     engine.report(error)
     // Over a connection the write may have happened before it broke.
-    throw new Fault(engine.store.shared ? 'OUTCOME_UNKNOWN' : 'DATABASE_UNAVAILABLE')
+    const isUnknown = engine.store.shared || error.reason === 'unknown'
+    throw new Fault(isUnknown ? 'OUTCOME_UNKNOWN' : 'DATABASE_UNAVAILABLE')
   }
 }

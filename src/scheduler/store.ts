@@ -1,7 +1,6 @@
-import { mkdirSync } from 'node:fs'
-import { dirname } from 'node:path'
 import type { PrincipalKey } from '../core/principal.ts'
 import { type Database, openWriter, rollBack } from '../store/sqlite/database.ts'
+import { makeFolder } from '../store/sqlite/private-file.ts'
 import type { MisfirePolicy, Schedule, Timing } from './schedule.ts'
 
 const VERSION = 1
@@ -67,7 +66,7 @@ export interface ScheduleStore {
 }
 
 export async function openScheduleStore(path: string): Promise<ScheduleStore> {
-  if (path !== ':memory:') mkdirSync(dirname(path), { recursive: true })
+  if (path !== ':memory:') makeFolder(path)
   const database = await openWriter(path)
   try {
     migrate(database)

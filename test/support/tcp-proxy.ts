@@ -10,9 +10,9 @@ export interface TcpProxy {
    * client gets no answer to it.
    */
   cutAt(text: string, reaching: 'server' | 'nobody'): void
-  /** From now on nothing passes, and nobody is told. */
+  /** From now on nothing passes, and nobody is told: neither on connections that are open nor on new ones. */
   freeze(): void
-  /** New connections pass again; frozen ones stay so. */
+  /** New connections pass again; those that were open while it was frozen are dead, without a word. */
   thaw(): void
   close(): Promise<void>
 }
@@ -21,6 +21,7 @@ export async function startTcpProxy(serverUrl: string): Promise<TcpProxy> {
   const target = new URL(serverUrl)
   const sockets = new Set<Socket>()
   let cut: { readonly text: string; readonly reaching: 'server' | 'nobody' } | undefined
+  const freezers = new Set<() => void>()
   let frozen = false
 
   const keep = (socket: Socket) => {
@@ -34,10 +35,12 @@ export async function startTcpProxy(serverUrl: string): Promise<TcpProxy> {
     keep(upstream)
     let isCut = false
     let isFrozen = frozen
-    const passes = () => {
-      isFrozen ||= frozen
-      return !isFrozen && !isCut
+    const freeze = () => {
+      isFrozen = true
     }
+    freezers.add(freeze)
+    client.on('close', () => freezers.delete(freeze))
+    const passes = () => !isFrozen && !isCut
     client.on('data', (bytes) => {
       if (!passes()) return
       if (cut === undefined || !bytes.includes(cut.text)) {
@@ -68,6 +71,7 @@ export async function startTcpProxy(serverUrl: string): Promise<TcpProxy> {
     },
     freeze() {
       frozen = true
+      for (const freeze of freezers) freeze()
     },
     thaw() {
       frozen = false

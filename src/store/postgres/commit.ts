@@ -14,15 +14,18 @@ import {
 } from '../store.ts'
 import { bareArray, textArray } from './arrays.ts'
 import { parameters } from './columns.ts'
-import { ignore, pipelined, run, settled } from './database.ts'
+import { ignore, isLost, pipelined, run, settled } from './database.ts'
 import { commitFailure, failure } from './failure.ts'
-import { CLOCK, loadDone, loads, loadsOf } from './load.ts'
+import { loadDone, loads, loadsOf } from './load.ts'
 import { SEQ_KEY, TASK_KEY } from './shapes.ts'
+import { NOW } from './time.ts'
 import { writes, writesOf } from './write.ts'
 
 export interface Surroundings {
   /** Instead of the database's clock. */
   readonly now: (() => number) | undefined
+  /** Raises the database's time to the last commit, in a transaction of its own. */
+  readonly catchUp: () => Promise<void>
   /** Hints as the payloads of notifications. */
   readonly encode: (hints: readonly Hint[]) => string[]
 }
@@ -37,7 +40,7 @@ const LOCK_TENANTS = {
   text: `SELECT tenant, salt, seq, clock, open_tasks, active_leases, lanes, committed_at FROM tenants
          WHERE tenant = ANY ($1::int[]) ORDER BY tenant FOR UPDATE`,
 }
-const READ_CLOCK = { name: 'read_clock', text: `SELECT ${CLOCK} AS now` }
+const READ_TIME = { name: 'read_time', text: `SELECT ${NOW} AS now` }
 const NOTIFY = {
   name: 'notify',
   text: `SELECT pg_notify('asyncgate', payload) FROM unnest($1::text[]) payload`,
@@ -65,29 +68,42 @@ async function look(
   client: pg.Client,
   need: Need,
   loaded: Loaded,
-  { now }: Surroundings,
+  { now, catchUp }: Surroundings,
   first: boolean,
 ): Promise<void> {
   const locked = loaded.tenants.map(({ tenant }) => tenant)
   const fresh = need.tenants.filter((tenant) => !locked.includes(tenant))
   const calls = loadsOf(need, loaded, now?.() ?? null)
+  const times = { read: loaded.now, committed: 0 }
   try {
     await settled(
       pipelined(client, () => [
         ...(first ? [client.query(BEGIN)] : []),
-        ...(first || fresh.length > 0 ? lock(client, locked, fresh, loaded, now === undefined) : []),
+        ...(first || fresh.length > 0 ? lock(client, locked, fresh, loaded, times) : []),
         ...calls.map((call) => call(client)),
       ]),
     )
-    if (now !== undefined) loaded.now = now()
+    if (now === undefined && times.committed > times.read) {
+      await catchUp()
+      await readTime(client, times)
+    }
+    // Never behind the last commit of a tenant, whichever server made it.
+    loaded.now = now?.() ?? Math.max(loaded.now, times.read, times.committed)
     await loadDone(client, need, loaded)
   } catch (error) {
     throw failure(error)
   }
 }
 
+interface Times {
+  /** What the database's time was. */
+  read: number
+  /** The last commit of the tenants that were locked. */
+  committed: number
+}
+
 /**
- * Locking, reading the clock and loading are statements of their own: what a statement reads besides the rows that
+ * Locking, reading the time and loading are statements of their own: what a statement reads besides the rows that
  * it waits for is as old as its start.
  */
 function lock(
@@ -95,25 +111,23 @@ function lock(
   locked: readonly number[],
   fresh: readonly number[],
   loaded: Loaded,
-  readsClock: boolean,
+  times: Times,
 ): Promise<unknown>[] {
-  // Never behind the last commit of a tenant, whichever server made it.
-  const advance = (time: number) => {
-    loaded.now = Math.max(loaded.now, time)
-  }
-  const answers: Promise<unknown>[] = [
+  return [
     run(client, SEE_TENANTS, [bareArray([...locked, ...fresh])]),
     run<Tenant & { committed_at: number }>(client, LOCK_TENANTS, [bareArray(fresh)]).then((rows) => {
       for (const { committed_at, ...tenant } of rows) {
         loaded.tenants.push(tenant)
-        advance(committed_at)
+        times.committed = Math.max(times.committed, committed_at)
       }
     }),
+    readTime(client, times),
   ]
-  if (readsClock) {
-    answers.push(run<{ now: number }>(client, READ_CLOCK).then(([row]) => advance(row?.now ?? 0)))
-  }
-  return answers
+}
+
+async function readTime(client: pg.Client, times: Times): Promise<void> {
+  const [row] = await run<{ now: number }>(client, READ_TIME)
+  times.read = row?.now ?? 0
 }
 
 async function write(
@@ -123,6 +137,8 @@ async function write(
   { encode }: Surroundings,
 ): Promise<Committed> {
   const { calls, payloads } = prepare(changes, loaded, encode)
+  // Once COMMIT was sent on it, nobody would know what became of it.
+  if (isLost(client)) throw new StoreError('unavailable', 'the connection was lost before COMMIT was sent')
   // Where nothing changes, a rollback is as good and spares the wait for the disk.
   const ending = calls.length > 0 ? 'COMMIT' : 'ROLLBACK'
   const sent = pipelined(client, () => {

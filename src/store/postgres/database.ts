@@ -1,4 +1,5 @@
 import pg from 'pg'
+import { Liveness } from './liveness.ts'
 
 export interface Statement {
   /** Prepared under this name once per connection. */
@@ -8,16 +9,27 @@ export interface Statement {
 
 export type Value = string | number | null
 
-export interface Connections {
+export interface Connections extends Pooled {
   /** A connection for transactions of its own. */
   client(): Promise<pg.Client>
-  /** Short reads share these. */
+}
+
+/** What short reads share. */
+export interface Pooled {
   readonly pool: pg.Pool
+  readonly liveness: Liveness
 }
 
 const CONNECT_MS = 5_000
-const STATEMENT_MS = 10_000
+const STATEMENT_MS = 8_000
 const POOL_SIZE = 4
+
+/**
+ * How long a server that stands still in the middle of a transaction can hold up the others. The first is for one that
+ * the database waits for, the second for one that does not take what the database sends.
+ */
+const IDLE_IN_TRANSACTION_MS = 1_000
+const UNREAD_MS = 5_000
 
 /**
  * Sent once per connection, not as startup options: those of the URL would replace them, and connection poolers
@@ -27,7 +39,11 @@ const POOL_SIZE = 4
 const SETTINGS = `
   SET statement_timeout = ${STATEMENT_MS};
   SET lock_timeout = 5000;
-  SET idle_in_transaction_session_timeout = 10000;
+  SET idle_in_transaction_session_timeout = ${IDLE_IN_TRANSACTION_MS};
+  SET tcp_user_timeout = ${UNREAD_MS};
+  SET tcp_keepalives_idle = 5;
+  SET tcp_keepalives_interval = 1;
+  SET tcp_keepalives_count = 5;
   SET jit = off;
   SET plan_cache_mode = force_generic_plan;
   SET enable_seqscan = off;
@@ -54,10 +70,17 @@ export function connectTo(url: string): Connections {
     connectionString: url,
     application_name: 'asyncgate',
     keepAlive: true,
-    keepAliveInitialDelayMillis: 10_000,
+    keepAliveInitialDelayMillis: 5_000,
     connectionTimeoutMillis: CONNECT_MS,
     pipeline: true,
     types: parsers(),
+  }
+  const liveness = new Liveness()
+  /** A connection that breaks while it is in use also fails the query, which is where it is dealt with. */
+  const prepare = async (client: pg.ClientBase) => {
+    client.on('error', ignore)
+    await client.query(SETTINGS)
+    liveness.heard(client)
   }
   const pool = new pg.Pool({
     ...config,
@@ -70,13 +93,14 @@ export function connectTo(url: string): Connections {
   pool.on('error', ignore)
   return {
     pool,
+    liveness,
     async client() {
       const client = new pg.Client(config)
       client.on('error', ignore)
       const timer = setTimeout(() => destroy(client), CONNECT_MS)
       try {
         await client.connect()
-        await client.query(SETTINGS)
+        await prepare(client)
         return client
       } catch (error) {
         destroy(client)
@@ -86,12 +110,6 @@ export function connectTo(url: string): Connections {
       }
     },
   }
-}
-
-/** A connection that breaks while it is in use also fails the query, which is where it is dealt with. */
-async function prepare(client: pg.ClientBase): Promise<void> {
-  client.on('error', ignore)
-  await client.query(SETTINGS)
 }
 
 /** Issues queries as one write, without waiting in between: one round trip for all of them. */
@@ -132,6 +150,10 @@ export async function end(client: pg.Client): Promise<void> {
 /** Fails whatever waits on the connection. */
 export function destroy(client: pg.Client): void {
   client.connection.stream.destroy()
+}
+
+export function isLost(client: pg.Client): boolean {
+  return client.connection.stream.destroyed
 }
 
 export function ignore(): void {}

@@ -1,7 +1,7 @@
 import type pg from 'pg'
 import type { Entries, Entry } from '../entries.ts'
-import { run, type Value } from './database.ts'
-import { usingTenant } from './reads.ts'
+import { readTenant, writeTenant } from './borrow.ts'
+import { type Pooled, run, type Value } from './database.ts'
 
 const COLUMNS = 'tenant, kind, name, version, value, due_at'
 const INSERT = `INSERT INTO entries AS e (tenant, kind, name, value, due_at, version) VALUES ($1, $2, $3, $4, $5, 1)`
@@ -25,15 +25,15 @@ interface Written {
   readonly version: number
 }
 
-export function entriesOn(pool: pg.Pool): Entries {
-  const ask = <Row extends pg.QueryResultRow>(
-    name: keyof typeof STATEMENTS,
-    tenant: number,
-    ...values: Value[]
-  ) =>
-    usingTenant(pool, tenant, (client) =>
-      run<Row>(client, { name, text: STATEMENTS[name] }, [tenant, ...values]),
-    )
+export function entriesOn(pooled: Pooled): Entries {
+  const sending =
+    (using: typeof readTenant) =>
+    <Row extends pg.QueryResultRow>(name: keyof typeof STATEMENTS, tenant: number, ...values: Value[]) =>
+      using(pooled, tenant, (client) =>
+        run<Row>(client, { name, text: STATEMENTS[name] }, [tenant, ...values]),
+      )
+  const ask = sending(readTenant)
+  const change = sending(writeTenant)
   return {
     get: async (tenant, kind, name) => (await ask<Entry>('entry', tenant, kind, name))[0],
     several: (tenant, kind, names) => ask<Entry>('several_entries', tenant, kind, JSON.stringify(names)),
@@ -43,12 +43,13 @@ export function entriesOn(pool: pg.Pool): Entries {
       const values = [kind, name, value, due_at]
       const written =
         expected === undefined
-          ? await ask<Written>('upsert_entry', tenant, ...values)
+          ? await change<Written>('upsert_entry', tenant, ...values)
           : expected === 0
-            ? await ask<Written>('insert_entry', tenant, ...values)
-            : await ask<Written>('update_entry', tenant, ...values, expected)
+            ? await change<Written>('insert_entry', tenant, ...values)
+            : await change<Written>('update_entry', tenant, ...values, expected)
       return written[0]?.version
     },
-    remove: async (tenant, kind, name) => (await ask<Written>('remove_entry', tenant, kind, name)).length > 0,
+    remove: async (tenant, kind, name) =>
+      (await change<Written>('remove_entry', tenant, kind, name)).length > 0,
   }
 }

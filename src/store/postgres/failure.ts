@@ -7,6 +7,8 @@ import { StoreError } from '../store.ts'
  */
 const UNAVAILABLE = ['08', '25', '26', '40', '53', '55P03', '57', '58']
 
+const IDLE_IN_TRANSACTION = '25P03'
+
 /** For what failed before COMMIT was sent, or was answered by the server. */
 export function failure(error: unknown): StoreError {
   if (error instanceof StoreError) return error
@@ -21,6 +23,15 @@ export function commitFailure(errors: readonly unknown[]): StoreError {
   const isLast = first === errors.length - 1
   if (!isAnswer(error) || (isLast && error.severity !== 'ERROR')) return new StoreError('unknown', error)
   return failure(error)
+}
+
+/**
+ * For what failed before COMMIT was sent: whether a new connection may do better. Either there was no answer, or the
+ * database ended a transaction because this process stood still in the middle of it.
+ */
+export function isWorthRepeating(error: unknown): boolean {
+  if (!(error instanceof StoreError) || error.reason !== 'unavailable') return false
+  return !isAnswer(error.cause) || error.cause.code === IDLE_IN_TRANSACTION
 }
 
 function isRefusal(error: unknown): boolean {

@@ -3,10 +3,10 @@ import { isUuid } from '../../core/ids.ts'
 import type { InboxItem } from '../../core/inbox.ts'
 import type { InboxCounts, InboxReads, TaskItem } from '../reads.ts'
 import { textArray } from './arrays.ts'
+import { readTenant } from './borrow.ts'
 import { list, parameters, rowsOf } from './columns.ts'
-import { run, type Value } from './database.ts'
+import { type Pooled, run, type Value } from './database.ts'
 import { loads } from './load.ts'
-import { usingTenant } from './reads.ts'
 import { ITEM, ITEM_KEY, TASK_KEY } from './shapes.ts'
 
 const UNREAD = 'AND read_at IS NULL AND archived_at IS NULL'
@@ -64,12 +64,12 @@ function itemsBefore(condition: string): string {
     WHERE tenant = $1 AND principal = $2 AND seq < $3 ${condition} ORDER BY seq DESC LIMIT $4`
 }
 
-export function inboxReadsOn(pool: pg.Pool): InboxReads {
+export function inboxReadsOn(pooled: Pooled): InboxReads {
   const read = <Row extends pg.QueryResultRow>(
     tenant: number,
     name: keyof typeof inboxQueries,
     values: readonly Value[],
-  ) => usingTenant(pool, tenant, (client) => run<Row>(client, { name, text: inboxQueries[name] }, values))
+  ) => readTenant(pooled, tenant, (client) => run<Row>(client, { name, text: inboxQueries[name] }, values))
   return {
     items: async (tenant, refs) => {
       const rows = refs.map(({ principal, seq }) => ({ tenant, principal, seq }))

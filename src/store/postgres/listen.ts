@@ -21,6 +21,9 @@ export class Listener {
 
   constructor(connections: Connections) {
     this.#connections = connections
+    connections.liveness.onSilence(() => {
+      if (this.#client !== undefined) check(this.#client)
+    })
   }
 
   listen(onHint: (hint: Hint) => void): void {

@@ -25,6 +25,7 @@ import {
   SPEC,
   TASK_KEY,
 } from './shapes.ts'
+import { NOW } from './time.ts'
 
 const KEY = { tenant: 'int', owner: 'text', idempotency_key: 'text' } as const
 const OWNER_KEY = { tenant: 'int', owner: 'text' } as const
@@ -34,8 +35,6 @@ const DUE = { tenant: 'int', limit: 'int' } as const
 const CHILD = { tenant: 'int', parent: 'bigint', receipt_type: 'text' } as const
 const ACKNOWLEDGEMENT = { tenant: 'int', seq: 'bigint', by: 'text' } as const
 const RELATIONSHIP_KEY = { tenant: 'int', principal: 'text' } as const
-
-export const CLOCK = 'floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint'
 
 export const PARENTS = `ARRAY(
   SELECT p.parent FROM receipt_parents p WHERE p.tenant = r.tenant AND p.child = r.seq ORDER BY p.parent
@@ -70,12 +69,12 @@ export const loads = {
     SELECT ${list(LANE, 'l.')} FROM ${rowsOf(LANES_AFTER)} JOIN lanes l ON l.tenant = x.tenant AND l.lane > x.after
     ORDER BY l.tenant, l.lane`,
 
-  // The clock stands in a subselect because an index cannot be searched for a volatile value.
+  // The time stands in a subselect because an index cannot be searched for a volatile value.
   due: `
     SELECT t.* FROM ${rowsOf(DUE)}
     CROSS JOIN LATERAL (
       SELECT ${list(OPEN)} FROM tasks
-      WHERE tenant = x.tenant AND wake_at <= (SELECT coalesce($3::bigint, ${CLOCK}))
+      WHERE tenant = x.tenant AND wake_at <= (SELECT coalesce($3::bigint, ${NOW}))
       ORDER BY wake_at LIMIT x."limit"
     ) t`,
 
@@ -129,7 +128,7 @@ type HeadRow = { readonly n: number; readonly mark: number | null } & (OpenRow |
 /** A statement that is ready to be sent; its answer goes to where it belongs. */
 type Load = (client: pg.Client) => Promise<void>
 
-/** The statements for what the need asks. Without `now`, the database's clock says what is due. */
+/** The statements for what the need asks. Without `now`, the database's time says what is due. */
 export function loadsOf(need: Need, loaded: Loaded, now: number | null): Load[] {
   const found: Load[] = []
   const add = <Row extends pg.QueryResultRow, S extends Shape>(

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import type pg from 'pg'
-import { CLOCK } from './load.ts'
+import { CLOCK } from './time.ts'
 
 interface Migration {
   readonly number: number
@@ -22,6 +22,7 @@ export async function migrate(client: pg.Client): Promise<void> {
   await client.query('BEGIN')
   await client.query('SET LOCAL lock_timeout = 60000')
   await client.query('SET LOCAL statement_timeout = 0')
+  await client.query('SET LOCAL idle_in_transaction_session_timeout = 60000')
   await client.query('SELECT pg_advisory_xact_lock($1)', [LOCK])
   await client.query(
     'CREATE TABLE IF NOT EXISTS migrations (number int PRIMARY KEY, name text NOT NULL, applied_at bigint NOT NULL)',

@@ -1,6 +1,7 @@
 import { list, rowsOf, type Shape } from './columns.ts'
-import { CLOCK, loads, PARENTS } from './load.ts'
+import { loads, PARENTS } from './load.ts'
 import { DONE, OPEN, PROGRESS, RECEIPT, RELATIONSHIP, TASK_KEY } from './shapes.ts'
+import { NOW } from './time.ts'
 
 export const PARENT_KEY = { tenant: 'int', parent: 'bigint' } as const
 
@@ -85,7 +86,7 @@ export const queries = {
     SELECT t.tenant, t.task_id FROM tenants n
     CROSS JOIN LATERAL (
       SELECT tenant, task_id FROM tasks
-      WHERE tenant = n.tenant AND wake_at <= (SELECT coalesce($2::bigint, ${CLOCK}))
+      WHERE tenant = n.tenant AND wake_at <= (SELECT coalesce($2::bigint, ${NOW}))
       ORDER BY wake_at LIMIT $1
     ) t
     WHERE n.open_tasks > 0`,

@@ -1,9 +1,8 @@
-import type pg from 'pg'
 import type { Question, QuestionKind } from '../../core/question.ts'
 import type { QuestionReads } from '../reads.ts'
+import { readTenant } from './borrow.ts'
 import { list } from './columns.ts'
-import { run } from './database.ts'
-import { usingTenant } from './reads.ts'
+import { type Pooled, run } from './database.ts'
 import { QUESTION } from './shapes.ts'
 
 const OPEN = `state = 'open'`
@@ -33,11 +32,11 @@ function questionsBefore(condition: string): string {
     WHERE tenant = $1 AND kind = $2 AND seq < $3 AND ${condition} ORDER BY seq DESC LIMIT $4`
 }
 
-export function questionReadsOn(pool: pg.Pool): QuestionReads {
+export function questionReadsOn(pooled: Pooled): QuestionReads {
   return {
     openQuestions: async (tenant) => {
       const statement = { name: 'count_open_questions', text: questionQueries.count_open_questions }
-      const [counts] = await usingTenant(pool, tenant, (client) =>
+      const [counts] = await readTenant(pooled, tenant, (client) =>
         run<Record<QuestionKind, number>>(client, statement, [tenant]),
       )
       if (counts === undefined) throw new Error('a count has no row')
@@ -46,7 +45,7 @@ export function questionReadsOn(pool: pg.Pool): QuestionReads {
     questions: (tenant, kind, which, from, order, limit) => {
       const name = `${which}_questions_${order}` as const
       const statement = { name, text: questionQueries[name] }
-      return usingTenant(pool, tenant, (client) =>
+      return readTenant(pooled, tenant, (client) =>
         run<Question>(client, statement, [tenant, kind, from, limit]),
       )
     },

@@ -10,16 +10,16 @@ import type { Tenant } from '../../core/world.ts'
 import type { Child, Holder, LedgerReads, ReceiptPath, ScanPath, TaskLine, TaskRecord } from '../reads.ts'
 import { type DoneRow, doneTask, type OpenRow, openTask } from '../rows.ts'
 import { StoreError, type TaskRef } from '../store.ts'
-import { bareArray, textArray } from './arrays.ts'
+import { textArray } from './arrays.ts'
+import { readAs, readTenant } from './borrow.ts'
 import { parameters } from './columns.ts'
-import { pipelined, run, type Statement, settled, type Value } from './database.ts'
+import { type Pooled, run, settled, type Value } from './database.ts'
 import { PARENT_KEY, queries } from './queries.ts'
 import { SEQ_KEY, TASK_KEY } from './shapes.ts'
+import { CATCH_UP } from './time.ts'
 
 type Query = keyof typeof queries
 
-/** Sent right before a read on the same connection, so that what earlier reads could see is over. */
-const SEE_TENANT = { name: 'see_tenant', text: `SELECT set_config('asyncgate.tenants', $1, false)` }
 const SEE_BUSY_TENANTS = {
   name: 'see_busy_tenants',
   text: `SELECT set_config('asyncgate.tenants', array_agg(tenant)::text, false) FROM tenants WHERE open_tasks > 0`,
@@ -37,13 +37,13 @@ type ProgressColumns =
       readonly progress: CanonicalJson
     }
 
-export function readsOn(pool: pg.Pool): LedgerReads {
+export function readsOn(pooled: Pooled): LedgerReads {
   const read = <Row extends pg.QueryResultRow>(tenant: number, query: Query, ...values: Value[]) =>
-    usingTenant(pool, tenant, (client) => ask<Row>(client, query, values))
+    readTenant(pooled, tenant, (client) => ask<Row>(client, query, values))
   const find = async <Row extends pg.QueryResultRow>(tenant: number, query: Query, ...values: Value[]) =>
     (await read<Row>(tenant, query, ...values))[0]
   const tasks = (tenant: number, taskIds: readonly string[]) =>
-    usingTenant(pool, tenant, (client) => findRecords(client, tenant, taskIds))
+    readTenant(pooled, tenant, (client) => findRecords(client, tenant, taskIds))
 
   return {
     task: async (tenant, taskId) => (await tasks(tenant, [taskId]))[0],
@@ -85,38 +85,13 @@ export function readsOn(pool: pg.Pool): LedgerReads {
   }
 }
 
-/** Tasks of all tenants whose wake time has come; without `now`, by the database's clock. */
-export function findDue(pool: pg.Pool, limit: number, now: number | null): Promise<TaskRef[]> {
-  return using(pool, SEE_BUSY_TENANTS, [], (client) => ask<TaskRef>(client, 'due', [limit, now]))
-}
-
-/** A statement on a connection of the pool that sees one tenant. */
-export function usingTenant<T>(
-  pool: pg.Pool,
-  tenant: number,
-  read: (client: pg.PoolClient) => Promise<T>,
-): Promise<T> {
-  return using(pool, SEE_TENANT, [bareArray([tenant])], read)
-}
-
-/** A read on a connection of the pool; `see` says which tenants it may see, and travels with it. */
-async function using<T>(
-  pool: pg.Pool,
-  see: Statement,
-  seen: readonly Value[],
-  read: (client: pg.PoolClient) => Promise<T>,
-): Promise<T> {
-  let client: pg.PoolClient | undefined
-  try {
-    const taken = await pool.connect()
-    client = taken
-    const [, result] = await pipelined(taken, () => settled([run(taken, see, seen), read(taken)]))
-    client.release()
-    return result
-  } catch (error) {
-    client?.release(true)
-    throw new StoreError('unavailable', error)
-  }
+/** Tasks of all tenants whose wake time has come; without `now`, by the database's time, which then catches up. */
+export function findDue(pooled: Pooled, limit: number, now: number | null): Promise<TaskRef[]> {
+  return readAs(pooled, SEE_BUSY_TENANTS, [], async (client) => {
+    const caughtUp = now === null ? run(client, CATCH_UP) : undefined
+    const [found] = await settled([ask<TaskRef>(client, 'due', [limit, now]), caughtUp ?? Promise.resolve()])
+    return found
+  })
 }
 
 function ask<Row extends pg.QueryResultRow>(

@@ -13,16 +13,16 @@ import {
   type TaskRef,
   type TenantRef,
 } from '../store.ts'
+import { repeatable } from './borrow.ts'
 import { commit } from './commit.ts'
-import { type Connections, connectTo, end } from './database.ts'
+import { type Connections, connectTo, end, run } from './database.ts'
 import { entriesOn } from './entries.ts'
-import { failure } from './failure.ts'
 import { inboxReadsOn } from './inbox.ts'
 import { Listener } from './listen.ts'
-import { CLOCK } from './load.ts'
 import { migrate } from './migrate.ts'
 import { questionReadsOn } from './questions.ts'
 import { findDue, readsOn } from './reads.ts'
+import { CATCH_UP, NOW } from './time.ts'
 import { Writer } from './writer.ts'
 
 export interface PostgresOptions {
@@ -74,9 +74,8 @@ class PostgresStore implements Store {
     this.#draw = draw ?? cryptoDraw()
     this.#writer = new Writer(connections)
     this.#listener = new Listener(connections)
-    const { pool } = connections
-    this.reads = { ...readsOn(pool), ...inboxReadsOn(pool), ...questionReadsOn(pool) }
-    this.entries = entriesOn(connections.pool)
+    this.reads = { ...readsOn(connections), ...inboxReadsOn(connections), ...questionReadsOn(connections) }
+    this.entries = entriesOn(connections)
   }
 
   tenant(name: string): Promise<TenantRef> {
@@ -90,11 +89,16 @@ class PostgresStore implements Store {
 
   commit(need: Need, decide: (loaded: Loaded) => Changes | Need): Promise<Committed> {
     const encode = (hints: readonly Hint[]) => this.#listener.encode(hints)
-    return this.#writer.transact((client) => commit(client, need, decide, { now: this.#now, encode }))
+    const catchUp = async () => {
+      await repeatable(this.#connections, (client) => run(client, CATCH_UP))
+    }
+    return this.#writer.transact((client) =>
+      commit(client, need, decide, { now: this.#now, catchUp, encode }),
+    )
   }
 
   due(limit: number): Promise<TaskRef[]> {
-    return findDue(this.#connections.pool, limit, this.#now?.() ?? null)
+    return findDue(this.#connections, limit, this.#now?.() ?? null)
   }
 
   listen(onHint: (hint: Hint) => void): void {
@@ -113,7 +117,7 @@ class PostgresStore implements Store {
 
   async now(): Promise<number> {
     if (this.#now !== undefined) return this.#now()
-    const [row] = await this.#query<{ now: number }>(`SELECT ${CLOCK} AS now`)
+    const [row] = await this.#query<{ now: number }>(`SELECT ${NOW} AS now`)
     if (row === undefined) throw new StoreError('unavailable', 'the clock has no time')
     return row.now
   }
@@ -142,12 +146,11 @@ class PostgresStore implements Store {
     return made
   }
 
-  async #query<Row extends object>(text: string, values: readonly (string | Buffer)[] = []): Promise<Row[]> {
-    try {
-      const { rows } = await this.#connections.pool.query<Row>(text, [...values])
+  /** For statements that may be run twice. */
+  #query<Row extends object>(text: string, values: readonly (string | Buffer)[] = []): Promise<Row[]> {
+    return repeatable(this.#connections, async (client) => {
+      const { rows } = await client.query<Row>(text, [...values])
       return rows
-    } catch (error) {
-      throw failure(error)
-    }
+    })
   }
 }

@@ -1,9 +1,10 @@
 import type pg from 'pg'
 import { StoreError } from '../store.ts'
 import { type Connections, destroy, end, ignore } from './database.ts'
+import { isWorthRepeating } from './failure.ts'
 
 /** A commit that has no answer by then is given up. */
-const DEADLINE_MS = 10_000
+const DEADLINE_MS = 8_000
 
 /** The one connection that writes. It is replaced when it is lost, at the next use. */
 export class Writer {
@@ -16,9 +17,12 @@ export class Writer {
     this.#connections = connections
   }
 
-  /** Runs one transaction after the other. `work` leaves nothing unanswered behind, also when it fails. */
+  /**
+   * Runs one transaction after the other. `work` leaves nothing unanswered behind, also when it fails. It is called once
+   * more, on a new connection, if the connection is lost before it has sent COMMIT.
+   */
   transact<T>(work: (client: pg.Client) => Promise<T>): Promise<T> {
-    const deadline = Date.now() + DEADLINE_MS
+    const deadline = performance.now() + DEADLINE_MS
     const result = this.#last.then(() => this.#transact(work, deadline))
     this.#last = result.catch(ignore)
     return result
@@ -32,9 +36,24 @@ export class Writer {
 
   async #transact<T>(work: (client: pg.Client) => Promise<T>, deadline: number): Promise<T> {
     if (this.#closed) throw new StoreError('unavailable', 'the store is closed')
-    if (Date.now() >= deadline) throw new StoreError('unavailable', 'the commits before it took too long')
+    if (performance.now() >= deadline)
+      throw new StoreError('unavailable', 'the commits before it took too long')
     const client = await this.#connected()
-    const timer = setTimeout(() => destroy(client), deadline - Date.now())
+    try {
+      return await this.#attempt(client, work, deadline)
+    } catch (error) {
+      if (!isWorthRepeating(error) || performance.now() >= deadline) throw error
+    }
+    return this.#attempt(await this.#connected(), work, deadline)
+  }
+
+  async #attempt<T>(
+    client: pg.Client,
+    work: (client: pg.Client) => Promise<T>,
+    deadline: number,
+  ): Promise<T> {
+    const timer = setTimeout(() => destroy(client), deadline - performance.now())
+    const stop = this.#connections.liveness.watch(client)
     try {
       return await work(client)
     } catch (error) {
@@ -43,11 +62,15 @@ export class Writer {
       else await client.query('ROLLBACK').catch(() => this.#drop(client))
       throw error
     } finally {
+      stop()
       clearTimeout(timer)
     }
   }
 
   async #connected(): Promise<pg.Client> {
+    if (this.#client !== undefined && this.#connections.liveness.isSuspect(this.#client)) {
+      this.#drop(this.#client)
+    }
     if (this.#client !== undefined) return this.#client
     try {
       const client = await this.#connections.client()

@@ -1,12 +1,28 @@
+import { SLOWER_BY } from '../time.ts'
+
 /** Milliseconds since the epoch. */
 export type Clock = () => number
 
+export interface TimeSources {
+  /** Milliseconds since the epoch. Somebody may set it. */
+  wall(): number
+  /** Milliseconds since some moment. It never goes back, and may stand still while the machine is suspended. */
+  monotonic(): number
+}
+
+const SYSTEM: TimeSources = { wall: () => Date.now(), monotonic: () => performance.now() }
+
 /**
- * The wall clock as it was at the start, plus the monotonic time since: a wall clock that is set neither ends nor
- * prolongs a lease. It starts no earlier than `floor`, the last time that was stored.
+ * The wall clock, and after that was set back the monotonic one, slowed down until the wall clock has caught up. It
+ * starts no earlier than `floor`, the last time that was stored.
  */
-export function startClock(floor: number): Clock {
-  const offset = Math.max(Date.now(), floor) - performance.now()
-  // Rounding up keeps the first reading from falling below the floor.
-  return () => Math.ceil(offset + performance.now())
+export function startClock(floor: number, { wall, monotonic }: TimeSources = SYSTEM): Clock {
+  let time = floor
+  let read = monotonic()
+  return () => {
+    const passed = monotonic() - read
+    read += passed
+    time = Math.max(wall(), time + passed * (1 - 1 / SLOWER_BY))
+    return Math.floor(time)
+  }
 }

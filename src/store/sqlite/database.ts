@@ -1,3 +1,5 @@
+import { makePrivate } from './private-file.ts'
+
 /** What can be bound. Truth values are 0 and 1. */
 export type Value = null | number | string | Uint8Array
 
@@ -17,7 +19,7 @@ export interface Database {
   close(): unknown
 }
 
-type Driver = (path: string) => Database
+export type Driver = (path: string) => Database
 
 const WRITER_CACHE_KB = 64 * 1024
 const READER_CACHE_KB = 16 * 1024
@@ -27,15 +29,32 @@ const BUSY_MS = 2_000
 
 let driver: Promise<Driver> | undefined
 
-export async function openDatabase(path: string): Promise<Database> {
+/** What opens databases with the SQLite that Node has, or else with better-sqlite3. */
+export function sqliteDriver(): Promise<Driver> {
   driver ??= loadDriver()
-  const connect = await driver
-  return connect(path)
+  return driver
+}
+
+export async function openDatabase(path: string): Promise<Database> {
+  return connect(path, await sqliteDriver())
+}
+
+export async function openWriter(path: string): Promise<Database> {
+  return connectWriter(path, await sqliteDriver())
+}
+
+export async function openReader(path: string): Promise<Database> {
+  return connectReader(path, await sqliteDriver())
+}
+
+function connect(path: string, driver: Driver): Database {
+  if (path !== ':memory:') makePrivate(path)
+  return driver(path)
 }
 
 /** The connection that commits: a commit has reached the disk when it returns. */
-export async function openWriter(path: string): Promise<Database> {
-  const database = await openDatabase(path)
+export function connectWriter(path: string, driver: Driver): Database {
+  const database = connect(path, driver)
   try {
     database.exec(`PRAGMA busy_timeout = ${BUSY_MS}`)
     const { journal_mode } = database.prepare('PRAGMA journal_mode = WAL').get() as { journal_mode: string }
@@ -54,8 +73,8 @@ export async function openWriter(path: string): Promise<Database> {
   }
 }
 
-export async function openReader(path: string): Promise<Database> {
-  const database = await openDatabase(path)
+export function connectReader(path: string, driver: Driver): Database {
+  const database = connect(path, driver)
   try {
     database.exec(`PRAGMA busy_timeout = ${BUSY_MS}`)
     database.exec(`PRAGMA cache_size = -${READER_CACHE_KB}`)

@@ -1,11 +1,12 @@
 import type { Entries, Entry, EntryDraft } from '../entries.ts'
 import type { Database, Statement, Value } from './database.ts'
-import { attempt, attemptAvailable } from './failure.ts'
+import { attemptAvailable } from './failure.ts'
+import type { Change } from './session.ts'
 
 const COLUMNS = 'tenant, kind, name, version, value, due_at'
 const INSERT = 'INSERT INTO entries (tenant, kind, name, value, due_at, version) VALUES (?, ?, ?, ?, ?, 1)'
 
-export function prepareEntries(reader: Database, writer: Database): Entries {
+export function prepareEntries(reader: Database, writer: Database, change: Change): Entries {
   const get = reader.prepare(`SELECT ${COLUMNS} FROM entries WHERE tenant = ? AND kind = ? AND name = ?`)
   const several = reader.prepare(
     `SELECT ${COLUMNS} FROM entries WHERE tenant = ? AND kind = ? AND name IN (SELECT value FROM json_each(?))`,
@@ -40,7 +41,7 @@ export function prepareEntries(reader: Database, writer: Database): Entries {
     list: (...values) => read(list, ...values),
     due: (...values) => read(due, ...values),
     put: async (draft, expected) =>
-      attempt(() => (write(draft, expected) as { readonly version: number } | undefined)?.version),
-    remove: async (...key) => attempt(() => remove.run(...key).changes > 0),
+      change(() => (write(draft, expected) as { readonly version: number } | undefined)?.version),
+    remove: async (...key) => change(() => remove.run(...key).changes > 0),
   }
 }

@@ -11,6 +11,9 @@ const REFUSALS: Codes = {
   SQLITE_RANGE: 25,
 }
 
+const DISK_FAULTS: Codes = { SQLITE_IOERR: 10 }
+const NOT_COMMITTED: Codes = { SQLITE_BUSY: 5, SQLITE_FULL: 13 }
+
 /** Runs statements; what they throw becomes a StoreError. */
 export function attempt<T>(work: () => T): T {
   try {
@@ -20,7 +23,31 @@ export function attempt<T>(work: () => T): T {
   }
 }
 
-/** Runs what cannot be at fault itself: BEGIN, COMMIT and reads. */
+/** Runs a write that is a transaction of its own. */
+export function attemptChange<T>(work: () => T): T {
+  try {
+    return attempt(work)
+  } catch (error) {
+    if (error instanceof StoreError && hasCode(error.cause, DISK_FAULTS)) {
+      throw new StoreError('unknown', error.cause)
+    }
+    throw error
+  }
+}
+
+/**
+ * Runs COMMIT. If it fails, what it has written may be found when the file is opened again, unless it could not begin to
+ * write or had no room for the end.
+ */
+export function attemptCommit(work: () => unknown): void {
+  try {
+    work()
+  } catch (error) {
+    throw new StoreError(hasCode(error, NOT_COMMITTED) ? 'unavailable' : 'unknown', error)
+  }
+}
+
+/** Runs what cannot be at fault itself: BEGIN and reads. */
 export function attemptAvailable<T>(work: () => T): T {
   try {
     return work()

@@ -1,9 +1,5 @@
-import { mkdirSync } from 'node:fs'
-import { dirname } from 'node:path'
 import { type Draw, tenantSalt } from '../../core/ids.ts'
-import type { Question } from '../../core/question.ts'
 import { cryptoDraw } from '../../core/random.ts'
-import type { TaskSpec } from '../../core/task.ts'
 import type { Entries } from '../entries.ts'
 import type { Reads } from '../reads.ts'
 import {
@@ -19,17 +15,11 @@ import {
   type TenantRef,
 } from '../store.ts'
 import { type Clock, startClock } from './clock.ts'
-import { type Database, openReader, openWriter, rollBack, type Statement } from './database.ts'
-import { prepareEntries } from './entries.ts'
-import { attempt, attemptAvailable } from './failure.ts'
-import { prepareInboxReads } from './inbox.ts'
-import { DUE_REFS, prepareLoad } from './load.ts'
-import { lockFile } from './lock.ts'
-import { prepareSpecLookup } from './lookup.ts'
-import { migrate } from './migrate.ts'
-import { prepareQuestionLookup, prepareQuestionReads } from './questions.ts'
-import { prepareReads } from './reads.ts'
-import { prepareWrite } from './write.ts'
+import { type Database, type Driver, rollBack, sqliteDriver } from './database.ts'
+import { attempt, attemptAvailable, attemptChange, attemptCommit } from './failure.ts'
+import { type Lock, lockFile } from './lock.ts'
+import { makeFolder } from './private-file.ts'
+import { type Change, openSession, type Session } from './session.ts'
 
 export interface SqliteOptions {
   /** A file, made if it is new together with its folder; or `:memory:`. */
@@ -37,6 +27,8 @@ export interface SqliteOptions {
   /** Instead of the store's own clock, and used as it is. */
   readonly now?: () => number
   readonly draw?: Draw
+  /** Instead of the SQLite that Node has, or better-sqlite3. */
+  readonly driver?: Driver
 }
 
 /** More commands would block the process for too long at a time. */
@@ -46,23 +38,15 @@ const MAX_LOOKS = 10
 
 export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
   const { path } = options
-  const opened: Closable[] = []
-  const keep = <T extends Closable>(resource: T): T => {
-    opened.unshift(resource)
-    return resource
-  }
+  let lock: Lock | undefined
   try {
-    const isFile = path !== ':memory:'
-    if (isFile) {
-      mkdirSync(dirname(path), { recursive: true })
-      keep(await lockFile(path))
+    if (path !== ':memory:') {
+      makeFolder(path)
+      lock = await lockFile(path)
     }
-    const writer = keep(await openWriter(path))
-    migrate(writer, (options.now ?? Date.now)())
-    const reader = isFile ? keep(await openReader(path)) : writer
-    return new SqliteStore(writer, reader, opened, options)
+    return new SqliteStore(options, options.driver ?? (await sqliteDriver()), lock)
   } catch (error) {
-    for (const resource of opened) resource.close()
+    lock?.close()
     const reason = error instanceof Error ? error.message : String(error)
     throw new StoreError(
       'unavailable',
@@ -71,57 +55,46 @@ export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
   }
 }
 
-interface Closable {
-  close(): unknown
-}
-
 class SqliteStore implements Store {
   readonly batchSize = BATCH_SIZE
   readonly shared = false
   readonly reads: Reads
   readonly entries: Entries
-  readonly #writer: Database
-  readonly #opened: Closable[]
+  readonly #path: string
+  readonly #driver: Driver
+  readonly #lock: Lock | undefined
   readonly #now: Clock
   readonly #draw: Draw
   readonly #secret: Buffer
-  readonly #load: (need: Need, loaded: Loaded) => void
-  readonly #write: (changes: Changes, loaded: Loaded) => void
-  readonly #findSpec: (tenant: number, seq: number) => TaskSpec | undefined
-  readonly #findQuestions: (tenant: number, taskId: string) => Question[]
-  readonly #findTenant: Statement
-  readonly #insertTenant: Statement
-  readonly #busyTenants: Statement
-  readonly #due: Statement
-  readonly #ping: Statement
+  /** Undefined after a write of which nobody knows whether it reached the disk, until the database is opened again. */
+  #session: Session | undefined
+  #isClosed = false
 
-  constructor(writer: Database, reader: Database, opened: Closable[], options: SqliteOptions) {
-    this.#writer = writer
-    this.#opened = opened
+  constructor(options: SqliteOptions, driver: Driver, lock: Lock | undefined) {
+    this.#path = options.path
+    this.#driver = driver
+    this.#lock = lock
     this.#draw = options.draw ?? cryptoDraw()
-    this.#now = options.now ?? startClock(lastTime(reader))
-    this.#secret = findSecret(writer, this.#draw)
-    this.reads = { ...prepareReads(reader), ...prepareInboxReads(reader), ...prepareQuestionReads(reader) }
-    this.entries = prepareEntries(reader, writer)
-    this.#load = prepareLoad(writer)
-    this.#write = prepareWrite(writer)
-    this.#findSpec = prepareSpecLookup(writer)
-    this.#findQuestions = prepareQuestionLookup(writer)
-    this.#findTenant = reader.prepare('SELECT tenant, name, salt FROM tenants WHERE name = ?')
-    this.#insertTenant = writer.prepare(
-      'INSERT INTO tenants (name, salt) VALUES (?, ?) ON CONFLICT (name) DO NOTHING',
-    )
-    this.#busyTenants = reader.prepare('SELECT tenant FROM tenants WHERE open_tasks > 0')
-    this.#due = reader.prepare(DUE_REFS)
-    this.#ping = reader.prepare('SELECT tenant FROM tenants LIMIT 1')
+    const session = openSession(this.#path, driver, (options.now ?? Date.now)(), this.#change)
+    this.#session = session
+    try {
+      this.#now = options.now ?? startClock(lastTime(session.reader))
+      this.#secret = findSecret(session.writer, this.#draw)
+    } catch (error) {
+      session.close()
+      throw error
+    }
+    this.reads = following(session.reads, () => this.#open().reads)
+    this.entries = following(session.entries, () => this.#open().entries)
   }
 
   async tenant(name: string): Promise<TenantRef> {
-    const find = () => this.#findTenant.get(name) as TenantRef | undefined
-    return attempt(() => {
+    const { findTenant, insertTenant } = this.#open()
+    const find = () => findTenant.get(name) as TenantRef | undefined
+    return this.#change(() => {
       let found = find()
       if (found === undefined) {
-        this.#insertTenant.run(name, tenantSalt(this.#draw))
+        insertTenant.run(name, tenantSalt(this.#draw))
         found = find()
       }
       if (found === undefined) throw new Error(`the tenant ${name} was not stored`)
@@ -131,30 +104,33 @@ class SqliteStore implements Store {
 
   /** Nothing here waits between BEGIN and COMMIT, so no two commits overlap. */
   async commit(need: Need, decide: (loaded: Loaded) => Changes | Need): Promise<Committed> {
+    const session = this.#open()
     try {
-      attemptAvailable(() => this.#writer.exec('BEGIN IMMEDIATE'))
+      attemptAvailable(() => session.writer.exec('BEGIN IMMEDIATE'))
       const loaded = emptyLoaded(this.#now())
-      const changes = this.#decide(need, loaded, decide)
+      const changes = decideOn(session, need, loaded, decide)
       const committed = attempt(() => {
-        this.#write(changes, loaded)
+        session.write(changes, loaded)
         return {
-          specs: changes.granted.flatMap(({ tenant, seq }) => this.#findSpec(tenant, seq) ?? []),
-          questions: changes.answered.flatMap((ref) => this.#findQuestions(ref.tenant, ref.task_id)),
+          specs: changes.granted.flatMap(({ tenant, seq }) => session.findSpec(tenant, seq) ?? []),
+          questions: changes.answered.flatMap((ref) => session.findQuestions(ref.tenant, ref.task_id)),
         }
       })
-      attemptAvailable(() => this.#writer.exec('COMMIT'))
+      attemptCommit(() => session.writer.exec('COMMIT'))
       return committed
     } catch (error) {
-      rollBack(this.#writer)
+      rollBack(session.writer)
+      this.#doubt(error)
       throw error
     }
   }
 
   async due(limit: number): Promise<TaskRef[]> {
+    const { busyTenants, due } = this.#open()
     return attemptAvailable(() => {
       const now = this.#now()
-      const tenants = this.#busyTenants.all() as { readonly tenant: number }[]
-      return tenants.flatMap(({ tenant }) => this.#due.all(tenant, now, limit) as TaskRef[])
+      const tenants = busyTenants.all() as { readonly tenant: number }[]
+      return tenants.flatMap(({ tenant }) => due.all(tenant, now, limit) as TaskRef[])
     })
   }
 
@@ -170,23 +146,76 @@ class SqliteStore implements Store {
   }
 
   async ping(): Promise<void> {
-    attemptAvailable(() => this.#ping.get())
+    const { ping } = this.#open()
+    attemptAvailable(() => ping.get())
   }
 
   async close(): Promise<void> {
-    for (const resource of this.#opened.splice(0)) resource.close()
+    if (this.#isClosed) return
+    this.#isClosed = true
+    this.#session?.close()
+    this.#lock?.close()
   }
 
-  #decide(need: Need, loaded: Loaded, decide: (loaded: Loaded) => Changes | Need): Changes {
-    let wanted = need
-    for (let look = 0; look < MAX_LOOKS; look++) {
-      attempt(() => this.#load(wanted, loaded))
-      const decided = decide(loaded)
-      if (!isNeed(decided)) return decided
-      wanted = decided
-    }
-    throw new Error(`a batch asked for more ${MAX_LOOKS} times`)
+  /** The database as it is on the disk. */
+  #open(): Session {
+    if (this.#isClosed) throw new StoreError('unavailable', 'the store is closed')
+    this.#session ??= attemptAvailable(() => openSession(this.#path, this.#driver, this.#now(), this.#change))
+    return this.#session
   }
+
+  readonly #change: Change = (write) => {
+    try {
+      return attemptChange(write)
+    } catch (error) {
+      this.#doubt(error)
+      throw error
+    }
+  }
+
+  /**
+   * After a write that may or may not have reached the disk, what this connection believes may differ from what another
+   * would find. So it is closed, and what the next one finds is what holds.
+   */
+  #doubt(error: unknown): void {
+    if (!(error instanceof StoreError) || error.reason !== 'unknown' || this.#path === ':memory:') return
+    const session = this.#session
+    this.#session = undefined
+    try {
+      session?.close()
+    } catch {
+      return
+    }
+  }
+}
+
+/** The methods of whatever is current when they are called. */
+function following<T extends object>(first: T, current: () => T): T {
+  return new Proxy(first, {
+    get(_, name) {
+      try {
+        return Reflect.get(current(), name)
+      } catch (error) {
+        return () => Promise.reject(error)
+      }
+    },
+  })
+}
+
+function decideOn(
+  { load }: Session,
+  need: Need,
+  loaded: Loaded,
+  decide: (loaded: Loaded) => Changes | Need,
+): Changes {
+  let wanted = need
+  for (let look = 0; look < MAX_LOOKS; look++) {
+    attempt(() => load(wanted, loaded))
+    const decided = decide(loaded)
+    if (!isNeed(decided)) return decided
+    wanted = decided
+  }
+  throw new Error(`a batch asked for more ${MAX_LOOKS} times`)
 }
 
 function lastTime(database: Database): number {

@@ -78,11 +78,34 @@ describe.skipIf(!postgresUrl())('when a connection breaks', () => {
     },
   )
 
-  it('before COMMIT, nothing was written', async () => {
-    proxy.cutAt('BEGIN', 'nobody')
-    expect(await outcome(raise(store, tenant))).toBe('unavailable')
-    expect(await outcome(raise(store, tenant))).toBe('done')
-    expect(await storedSeq()).toBe(2)
+  it.each(['server', 'nobody'] as const)(
+    'before COMMIT, the transaction is run once more on a new one, if %s got its beginning',
+    async (reaching) => {
+      proxy.cutAt('BEGIN', reaching)
+      const decided = vi.fn()
+      expect(await outcome(raise(store, tenant, decided))).toBe('done')
+      expect(decided).toHaveBeenCalledTimes(1)
+      expect(await storedSeq()).toBe(2)
+    },
+  )
+
+  it('without a word, and all is well again, calls go on with new ones', async () => {
+    await Promise.all([store.ping(), store.reads.counters(tenant), store.due(1)])
+    proxy.freeze()
+    proxy.thaw()
+    const started = Date.now()
+    const entry = { tenant, kind: 'x', name: 'x', value: '{}', due_at: null }
+    const calls = [
+      raise(store, tenant),
+      store.ping(),
+      store.reads.counters(tenant),
+      store.due(1),
+      store.entries.put(entry, 0).then((version) => expect(version).toBe(1)),
+      raise(store, tenant),
+    ]
+    expect(await Promise.all(calls.map(outcome))).toEqual(calls.map(() => 'done'))
+    expect(Date.now() - started).toBeLessThan(5_000)
+    expect(await storedSeq()).toBe(3)
   })
 
   it('because the server ends a session that waits, nothing was written', async () => {

@@ -46,6 +46,8 @@ const NAMES = new Map(
   ),
 )
 
+const AROUND = { now: undefined, catchUp: async () => {}, encode: () => [] }
+
 type Login = (url: string) => string | Promise<string>
 const asSuperuser: Login = (url) => url
 
@@ -59,7 +61,7 @@ async function openConnections(url: string) {
   const store = await openPostgresStore({ url })
   const ref = await store.tenant('test')
   await store.close()
-  const { client: connect, pool } = connectTo(url)
+  const { client: connect, pool, liveness } = connectTo(url)
   const writer = await connect()
   const costs: Cost[] = []
   const watch = (client: pg.ClientBase) =>
@@ -72,7 +74,7 @@ async function openConnections(url: string) {
   const close = async () => {
     await Promise.all([end(writer), pool.end()])
   }
-  return { ref, writer, pool, costs, close }
+  return { ref, writer, pooled: { pool, liveness }, costs, close }
 }
 
 type Connections = Awaited<ReturnType<typeof openConnections>>
@@ -82,10 +84,7 @@ async function live({ ref, writer }: Connections, seqs: readonly number[]): Prom
   const { tenant } = ref
   const run = async (need: Partial<Need>, changes: Partial<Changes>) => {
     const decide = () => ({ ...NO_CHANGES, tenants: [counters(ref, { open_tasks: 1 })], ...changes })
-    await commit(writer, { ...NO_NEED, tenants: [tenant], ...need }, decide, {
-      now: undefined,
-      encode: () => [],
-    })
+    await commit(writer, { ...NO_NEED, tenants: [tenant], ...need }, decide, AROUND)
   }
   const tasks = seqs.map((seq) => ({ tenant, task_id: uuid(seq) }))
   const receipts = (step: number) =>
@@ -178,11 +177,11 @@ async function live({ ref, writer }: Connections, seqs: readonly number[]): Prom
 }
 
 /** Every kind of read, of some rows each. */
-async function readAll({ ref: { tenant }, pool }: Connections, seqs: readonly number[]): Promise<void> {
-  const reads = { ...readsOn(pool), ...inboxReadsOn(pool), ...questionReadsOn(pool) }
+async function readAll({ ref: { tenant }, pooled }: Connections, seqs: readonly number[]): Promise<void> {
+  const reads = { ...readsOn(pooled), ...inboxReadsOn(pooled), ...questionReadsOn(pooled) }
   const newest = Number.MAX_SAFE_INTEGER
   const ids = seqs.map(uuid)
-  await findDue(pool, BATCH, null)
+  await findDue(pooled, BATCH, null)
   await reads.tasks(tenant, ids)
   await reads.statuses(tenant, ids)
   await reads.progress(tenant, uuid(seqs[0] ?? 0), BATCH)
@@ -234,7 +233,7 @@ async function store({ ref, writer }: Connections, seqs: readonly number[]): Pro
     filed: seqs.map((seq) => item(tenant, seq)),
     asked: seqs.map((seq) => question({ tenant, seq, task_id: uuid(seq), ...VERDICT })),
   }
-  await commit(writer, { ...NO_NEED, tenants: [tenant] }, () => changes, { now: undefined, encode: () => [] })
+  await commit(writer, { ...NO_NEED, tenants: [tenant] }, () => changes, AROUND)
 }
 
 async function makeLanes({ ref, writer }: Connections): Promise<void> {
@@ -247,7 +246,7 @@ async function makeLanes({ ref, writer }: Connections): Promise<void> {
     priority: 0,
   }))
   const changes = { ...NO_CHANGES, lanes, marks: lanes.map(({ lane }) => ({ tenant, lane, set: 0 })) }
-  await commit(writer, { ...NO_NEED, tenants: [tenant] }, () => changes, { now: undefined, encode: () => [] })
+  await commit(writer, { ...NO_NEED, tenants: [tenant] }, () => changes, AROUND)
 }
 
 function range(from: number, to: number): number[] {

@@ -1,0 +1,1 @@
+-- The clock needs no table here: there is one process, and it keeps its own time.

@@ -1,0 +1,71 @@
+import type { Question } from '../../core/question.ts'
+import type { TaskSpec } from '../../core/task.ts'
+import type { Entries } from '../entries.ts'
+import type { Reads } from '../reads.ts'
+import type { Changes, Loaded, Need } from '../store.ts'
+import { connectReader, connectWriter, type Database, type Driver, type Statement } from './database.ts'
+import { prepareEntries } from './entries.ts'
+import { prepareInboxReads } from './inbox.ts'
+import { DUE_REFS, prepareLoad } from './load.ts'
+import { prepareSpecLookup } from './lookup.ts'
+import { migrate } from './migrate.ts'
+import { prepareQuestionLookup, prepareQuestionReads } from './questions.ts'
+import { prepareReads } from './reads.ts'
+import { prepareWrite } from './write.ts'
+
+/** An open database, and all that is prepared on it. */
+export interface Session {
+  readonly writer: Database
+  readonly reader: Database
+  readonly reads: Reads
+  readonly entries: Entries
+  readonly load: (need: Need, loaded: Loaded) => void
+  readonly write: (changes: Changes, loaded: Loaded) => void
+  readonly findSpec: (tenant: number, seq: number) => TaskSpec | undefined
+  readonly findQuestions: (tenant: number, taskId: string) => Question[]
+  readonly findTenant: Statement
+  readonly insertTenant: Statement
+  readonly busyTenants: Statement
+  readonly due: Statement
+  readonly ping: Statement
+  close(): void
+}
+
+/** Runs a write that is a transaction of its own. */
+export type Change = <T>(write: () => T) => T
+
+export function openSession(path: string, driver: Driver, now: number, change: Change): Session {
+  const opened: Database[] = []
+  const close = () => {
+    for (const database of opened.splice(0).reverse()) database.close()
+  }
+  try {
+    const writer = connectWriter(path, driver)
+    opened.push(writer)
+    migrate(writer, now)
+    const isFile = path !== ':memory:'
+    const reader = isFile ? connectReader(path, driver) : writer
+    if (isFile) opened.push(reader)
+    return {
+      writer,
+      reader,
+      reads: { ...prepareReads(reader), ...prepareInboxReads(reader), ...prepareQuestionReads(reader) },
+      entries: prepareEntries(reader, writer, change),
+      load: prepareLoad(writer),
+      write: prepareWrite(writer),
+      findSpec: prepareSpecLookup(writer),
+      findQuestions: prepareQuestionLookup(writer),
+      findTenant: reader.prepare('SELECT tenant, name, salt FROM tenants WHERE name = ?'),
+      insertTenant: writer.prepare(
+        'INSERT INTO tenants (name, salt) VALUES (?, ?) ON CONFLICT (name) DO NOTHING',
+      ),
+      busyTenants: reader.prepare('SELECT tenant FROM tenants WHERE open_tasks > 0'),
+      due: reader.prepare(DUE_REFS),
+      ping: reader.prepare('SELECT tenant FROM tenants LIMIT 1'),
+      close,
+    }
+  } catch (error) {
+    close()
+    throw error
+  }
+}

@@ -1,0 +1,57 @@
+import { chmodSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { openScheduleStore } from '../../src/scheduler/store.ts'
+import { openSqliteStore } from '../../src/store/sqlite/store.ts'
+
+const modeOf = (path: string) => (statSync(path).mode & 0o777).toString(8)
+
+describe.skipIf(process.platform === 'win32')('files of a SQLite database', () => {
+  let folder: string
+  let umask: number
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'asyncgate-modes-'))
+    umask = process.umask(0o022)
+  })
+  afterEach(() => {
+    process.umask(umask)
+    rmSync(folder, { recursive: true, force: true })
+  })
+
+  const modes = (where: string) =>
+    Object.fromEntries(readdirSync(where).map((name) => [name, modeOf(join(where, name))]))
+
+  it('are for their owner alone, as is the folder that is made for them', async () => {
+    const made = join(folder, 'a', 'b')
+    const store = await openSqliteStore({ path: join(made, 'gate.db') })
+    await store.tenant('test')
+    expect(Object.keys(modes(made))).toEqual(
+      expect.arrayContaining(['gate.db', 'gate.db-wal', 'gate.db-shm', 'gate.db-lock']),
+    )
+    expect(new Set(Object.values(modes(made)))).toEqual(new Set(['600']))
+    expect([modeOf(made), modeOf(join(folder, 'a'))]).toEqual(['700', '700'])
+    await store.close()
+  })
+
+  it('of the scheduler are so too', async () => {
+    const made = join(folder, 'made')
+    const store = await openScheduleStore(join(made, 'scheduler.db'))
+    expect(modes(made)['scheduler.db']).toBe('600')
+    expect(new Set(Object.values(modes(made)))).toEqual(new Set(['600']))
+    expect(modeOf(made)).toBe('700')
+    store.close()
+  })
+
+  it('that others could read are closed to them, and a folder that was there stays as it is', async () => {
+    const path = join(folder, 'gate.db')
+    chmodSync(folder, 0o755)
+    await (await openSqliteStore({ path })).close()
+    for (const name of readdirSync(folder)) chmodSync(join(folder, name), 0o644)
+    const store = await openSqliteStore({ path })
+    await store.tenant('test')
+    expect(new Set(Object.values(modes(folder)))).toEqual(new Set(['600']))
+    expect(modeOf(folder)).toBe('755')
+    await store.close()
+  })
+})
