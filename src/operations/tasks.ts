@@ -12,7 +12,7 @@ import { createManyInput } from '../gate/verbs/create-many.ts'
 import { retryInput } from '../gate/verbs/retry.ts'
 import { ENDS, type Operation, READS, WRITES } from './operation.ts'
 
-const created = z.object({
+export const created = z.object({
   task_id: z.string(),
   status: statusShape,
   is_duplicate: z.boolean().meta({ description: 'True if the idempotency_key was known: this is that task' }),

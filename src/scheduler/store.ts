@@ -1,8 +1,9 @@
 import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { PrincipalKey } from '../core/principal.ts'
+import type { MisfirePolicy, Timing } from '../schedule/plan.ts'
 import { type Database, openWriter, rollBack } from '../store/sqlite/database.ts'
-import type { MisfirePolicy, Schedule, Timing } from './schedule.ts'
+import type { Schedule } from './schedule.ts'
 
 const VERSION = 1
 
