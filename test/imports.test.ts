@@ -17,7 +17,8 @@ const facade: Rule = { imports: ['core', 'gate', 'operations', 'auth', 'web'] }
 const rules: Readonly<Record<string, Rule>> = {
   core: { imports: [], modules: (specifier) => specifier === 'node:crypto' },
   store: { imports: ['core'] },
-  gate: { imports: ['core', 'policy', port] },
+  schedule: { imports: ['core'] },
+  gate: { imports: ['core', 'policy', 'schedule', port] },
   policy: { imports: ['core'] },
   operations: { imports: ['core', 'gate'] },
   http: facade,
@@ -32,7 +33,7 @@ const rules: Readonly<Record<string, Rule>> = {
   memory: { imports: ['core', 'gate', 'egress'] },
   webhook: { imports: ['core', 'gate', port, 'egress', 'mail/repeater.ts'] },
   gateway: { imports: ['core', 'gate', 'operations', port, 'egress'] },
-  scheduler: { imports: ['core', 'sdk', 'store/sqlite/database.ts'] },
+  scheduler: { imports: ['core', 'schedule', 'sdk', 'store/sqlite/database.ts'] },
   workers: { imports: ['core', 'sdk', 'egress'] },
   sdk: { imports: [], modules: () => false },
   cli: { imports: everything },
@@ -183,7 +184,7 @@ describe('the check of imports', () => {
 
   it('names the file, the import and the rule', () => {
     expect(violations('gate/create.ts', `import { open } from '../store/sqlite/open.ts'`)).toEqual([
-      "src/gate/create.ts imports '../store/sqlite/open.ts': gate may import only itself, core, policy, store/*",
+      "src/gate/create.ts imports '../store/sqlite/open.ts': gate may import only itself, core, policy, schedule, store/*",
     ])
   })
 })

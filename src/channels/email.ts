@@ -38,8 +38,8 @@ export function emailChannel({ mail, tenant, now = Date.now }: EmailOptions): Ch
   }
   const find = (pointer: string) => kept(mail.byMessageId(tenant, dataOf(pointer, name)))
 
-  const recipient = (about: TaskAbout): string => {
-    const address = mail.addressOf(about.principal_ai)
+  const recipient = async (about: TaskAbout): Promise<string> => {
+    const address = await kept(mail.addressOf(tenant, about.principal_ai))
     if (mail.missing.length === 0 && address !== undefined) return address
     throw new Fault('CHANNEL_NOT_CONFIGURED', {
       channel: name,
@@ -53,7 +53,7 @@ export function emailChannel({ mail, tenant, now = Date.now }: EmailOptions): Ch
       checkTaskId(taskId)
       const { about } = options
       if (about === undefined) throw invalid('about', 'is needed: it says whom to write to')
-      const to = recipient(about)
+      const to = await recipient(about)
       const { content, media_type } = sourceOf(payload, options)
       const meter = new Meter(limit)
       const bytes = await collect(meter.measure(content))
@@ -77,7 +77,8 @@ export function emailChannel({ mail, tenant, now = Date.now }: EmailOptions): Ch
           by: GATE,
           idempotency_key: null,
           archive_copy: true,
-          limited: false,
+          // Apart from what the owner sends itself: workers must not use that up.
+          limited_by: `results of ${about.owner}`,
           hold_ms: HOLD_MS,
         }),
       )

@@ -40,15 +40,18 @@ export function httpChannel(options: HttpOptions = {}): Channel {
       channelOf(pointer) === name && !pointer.startsWith('http://') ? dataOf(pointer, name) : pointer
     if (!URL.canParse(url)) throw notFound(pointer)
     const { href } = new URL(url)
-    const isOthers = taskId !== undefined && !href.startsWith(`${base}${checkTaskId(taskId)}/`)
-    const isBelow = base !== undefined && href.startsWith(base)
-    if (isBelow ? isOthers : !(options.anywhere ?? true)) throw notFound(pointer)
+    if (base === undefined || !href.startsWith(base)) {
+      if (!(options.anywhere ?? true)) throw notFound(pointer)
+      return href
+    }
+    // What `put` has written, letter for letter: servers differ in what they make of escapes and dots.
+    if (url !== href || !isOwnUrl(base, href, taskId)) throw notFound(pointer)
     return href
   }
 
   /** The place that the operator named may be private, and gets the headers. Nobody else gets them. */
   const request = (href: string, more: GuardedRequest = {}): Promise<GuardedResponse> => {
-    const isOurs = base !== undefined && href.startsWith(base)
+    const isOurs = base !== undefined && isOwnUrl(base, href, undefined)
     if (!isOurs) return guardedFetch(href, { ...more, settings: limits })
     const headers = { ...options.headers, ...more.headers }
     return guardedFetch(href, { ...more, headers, settings: { ...limits, ...leaveFor(base, limits) } })
@@ -106,7 +109,7 @@ export function httpChannel(options: HttpOptions = {}): Channel {
     },
     async ack(pointer, { taskId } = {}) {
       const url = urlOf(pointer, taskId)
-      if (base === undefined || !url.startsWith(base)) return
+      if (base === undefined || !isOwnUrl(base, url, taskId)) return
       try {
         const response = await request(url, { method: 'DELETE' })
         response.discard()
@@ -129,6 +132,15 @@ export function httpChannel(options: HttpOptions = {}): Channel {
 function baseOf(putUrl: string): string {
   const { origin, pathname } = new URL(putUrl)
   return `${origin}${pathname.replace(/\/*$/, '/')}`
+}
+
+const UUID = '[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}'
+const BELOW_BASE = new RegExp(`^([A-Za-z0-9][A-Za-z0-9_-]*)/${UUID}$`)
+
+/** Whether a URL is one that `put` writes: BASE/TASK_ID/UUID, of the task if there is one. */
+function isOwnUrl(base: string, href: string, taskId: string | undefined): boolean {
+  const found = href.startsWith(base) ? BELOW_BASE.exec(href.slice(base.length)) : null
+  return found !== null && (taskId === undefined || found[1] === checkTaskId(taskId))
 }
 
 function leaveFor(base: string, limits: Partial<EgressSettings>): Partial<EgressSettings> {

@@ -37,7 +37,7 @@ export const mailTable = z.object({
   mail_agents: setting(
     names,
     NONE,
-    'Agents that have an address. If unset: every agent whose name is of lower-case letters, digits, dots, hyphens and underscores.',
+    'Agents that have an address. If unset: every agent whose name is of letters, digits, dots, hyphens and underscores.',
   ),
   mail_recipients: setting(
     correspondents,
@@ -73,7 +73,7 @@ export const mailTable = z.object({
   mail_max_per_hour: setting(
     whole(0),
     100,
-    'Mails that one sender may send with send_email in an hour; 0 is no limit.',
+    'Mails that one sender may send with send_email in an hour, and results of one owner that go out by mail in an hour; 0 is no limit.',
   ),
   mail_retention_days: setting(whole(0, 3650), 30, 'How long mails are kept; 0 is for ever.'),
   mail_webhook_secret: setting<string | null>(

@@ -11,6 +11,9 @@ export interface Artifact {
   readonly media_type: string | null
 }
 
+/** Begins a pointer to what a task itself carries. */
+export const CARRIED = 'inline://task/'
+
 /** The artifacts that have a pointer, in their order. */
 export function pointersIn(artifacts: Json): Artifact[] {
   const list = isList(artifacts) ? artifacts : [artifacts]

@@ -76,8 +76,17 @@ export interface Progress extends TenantCommand, LeaseClaim {
   readonly extend_ms: number | null
 }
 
+/** A result that is not in the channel where it should be. */
+export interface Displaced {
+  readonly channel: string
+  /** The code of the error that the channel met. */
+  readonly reason: string
+  readonly kept_in: string
+}
+
 export interface Complete extends TenantCommand, LeaseClaim, Evidence {
   readonly verb: 'complete'
+  readonly displaced?: Displaced | undefined
   readonly result: CanonicalJson
   readonly result_summary: string | null
   readonly completion_metadata: CanonicalJson

@@ -15,6 +15,7 @@ import { type Address, Links } from './links.ts'
 import type { Mail } from './mail.ts'
 import type { Memory } from './memory.ts'
 import type { ResultStore } from './results.ts'
+import { ScheduleWatch } from './schedule-watch.ts'
 import { type PolicyOptions, StoredPolicies } from './stored-policies.ts'
 import { Sweeps } from './sweeps.ts'
 import { TaskTypes } from './task-types.ts'
@@ -57,6 +58,7 @@ export class Engine {
   readonly wakeups: Wakeups
   readonly sweeps: Sweeps
   readonly uploads: Uploads
+  readonly scheduleWatch: ScheduleWatch
   readonly cursors: Cursors
   readonly taskTypes: TaskTypes
   readonly workers: WorkerRegistry
@@ -90,6 +92,7 @@ export class Engine {
     this.wakeups = new Wakeups(this)
     this.sweeps = new Sweeps(this)
     this.uploads = new Uploads(this)
+    this.scheduleWatch = new ScheduleWatch(this)
     this.taskTypes = new TaskTypes(this)
     this.policies = new StoredPolicies(this, options.policy)
     this.workers = new WorkerRegistry(this)
@@ -164,6 +167,7 @@ export class Engine {
   async stop(): Promise<void> {
     await this.sweeps.stop()
     await this.uploads.stop()
+    await this.scheduleWatch.stop()
     this.wakeups.stop()
     await Promise.all([this.taskTypes.stop(), this.policies.stop(), this.workers.drains.stop()])
     // Calls that waited for one of these go on now, and submit their commands.

@@ -76,6 +76,7 @@ import { renew } from './verbs/renew.ts'
 import { renewMany } from './verbs/renew-many.ts'
 import { reportCancel } from './verbs/report-cancel.ts'
 import { retry } from './verbs/retry.ts'
+import { runSchedule } from './verbs/run-schedule.ts'
 import { start } from './verbs/start.ts'
 import { uploadResult } from './verbs/upload-result.ts'
 
@@ -95,6 +96,7 @@ export function openGate(options: GateOptions) {
   if (options.sweeping ?? true) {
     engine.sweeps.start()
     engine.uploads.start()
+    engine.scheduleWatch.start()
   }
   const verb =
     <Answer>(run: Verb<Answer>) =>
@@ -134,6 +136,9 @@ export function openGate(options: GateOptions) {
     sweepUploads: (now?: number) => engine.uploads.sweep(now),
     recordSchedule: verb(recordSchedule),
     reportStale: verb(reportStale),
+    runSchedule: verb(runSchedule),
+    /** Tells owners of overdue schedules now; resolves with how many there are. */
+    sweepSchedules: () => engine.scheduleWatch.sweep(),
     getTask: verb(getTask),
     getProgress: verb(getProgress),
     listTasks: verb(listTasks),

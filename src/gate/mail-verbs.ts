@@ -29,9 +29,9 @@ export async function sendEmail(engine: Engine, caller: Caller, input: unknown) 
   if (!mail.mayReach(asked.to)) throw new Fault('RECIPIENT_NOT_ALLOWED', { to: asked.to })
   if (asked.task_id !== undefined) await readableTask(engine, caller, asked.task_id)
   const { kind, id } = caller.principal
-  const email = await keeping(engine, () =>
+  const email = await keeping(engine, async () =>
     mail.queue(tenant, {
-      from: (kind === 'agent' ? mail.addressOf(id) : undefined) ?? mail.from,
+      from: (kind === 'agent' ? await mail.addressOf(tenant, id) : undefined) ?? mail.from,
       to: asked.to,
       subject: asked.subject,
       content: contentOf(asked, mail.maxBytes),
@@ -39,7 +39,7 @@ export async function sendEmail(engine: Engine, caller: Caller, input: unknown) 
       by: principalKey(caller.principal),
       idempotency_key: asked.idempotency_key ?? null,
       archive_copy: asked.archive_copy ?? true,
-      limited: true,
+      limited_by: principalKey(caller.principal),
     }),
   )
   return { email_id: email.email_id, message_id: email.message_id, status: email.status }

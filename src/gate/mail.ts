@@ -71,8 +71,8 @@ export interface EmailDraft {
   /** The same key of the same sender is the same mail, however often it is queued. */
   readonly idempotency_key: string | null
   readonly archive_copy: boolean
-  /** Whether it counts towards what the sender may send in an hour. */
-  readonly limited: boolean
+  /** Under which name it counts towards the mails of an hour; null: it does not count. */
+  readonly limited_by: string | null
   /** How long it is held back, so that it can still be taken back. */
   readonly hold_ms?: number
 }
@@ -88,9 +88,9 @@ export interface Mail {
   /** Who mails come from that nobody in particular sends. */
   readonly from: string
   /** Undefined if the agent has no address. */
-  addressOf(agent: string): string | undefined
+  addressOf(tenant: number, agent: string): Promise<string | undefined>
   /** The agent of an address; undefined if it is none of ours. */
-  agentOf(address: string): string | undefined
+  agentOf(tenant: number, address: string): Promise<string | undefined>
   /** Whether mail may go there. */
   mayReach(address: string): boolean
   /** Resolves when the mail is safe in the queue. */

@@ -1,12 +1,12 @@
 import { hash } from 'node:crypto'
-import { isPointer, pointersIn } from '../core/artifact.ts'
-import type { LeaseClaim } from '../core/command.ts'
+import { CARRIED, isPointer, pointersIn } from '../core/artifact.ts'
+import type { Displaced, LeaseClaim } from '../core/command.ts'
 import { Fault } from '../core/errors.ts'
 import { type CanonicalJson, canonical, type Json, parseCanonical } from '../core/json.ts'
 import { matches, staleLease } from '../core/lease.ts'
 import { isHeld, type Outcome } from '../core/task.ts'
 import type { Engine } from './engine.ts'
-import { putResult } from './result-put.ts'
+import { type Place, type PlacedResult, placeResult } from './result-fallback.ts'
 import { inlineLimit, type StoredArtifact } from './results.ts'
 import type { TypeTable } from './task-types.ts'
 
@@ -14,6 +14,8 @@ import type { TypeTable } from './task-types.ts'
 export interface Report {
   readonly result: CanonicalJson
   readonly artifacts: CanonicalJson | null
+  /** Why the result is not in the channel where it should be. */
+  readonly displaced?: Displaced | undefined
 }
 
 type Holder = LeaseClaim & { readonly tenant: number }
@@ -42,7 +44,6 @@ export async function reportElsewhere<Answer>(
   report: Report & { readonly delivery_proof: CanonicalJson | null; readonly summary: string | null },
   submit: (report: Report) => Promise<Answer>,
 ): Promise<Answer> {
-  const { results, settings } = engine
   // The worker has put it away itself.
   if (isPointer(report.result, report.artifacts)) return submit(report)
   const bytes = Buffer.from(report.result)
@@ -56,44 +57,66 @@ export async function reportElsewhere<Answer>(
     }
     if (!isHeld(task) || !matches(task.lease, holder)) throw staleLease(task)
 
-    const channel = await channelFor(engine, holder.tenant, spec.type, bytes.length)
-    if (results === undefined || channel === null) {
-      checkSize(bytes.length, settings.max_payload_bytes)
-      return submit(report)
-    }
-    checkSize(bytes.length, settings.result_max_bytes)
-    const { artifact, takeBack } = await putResult(engine, results, record, bytes, {
-      channel,
-      media_type: 'application/json',
-      summary: report.summary,
-    })
+    const places = await placesFor(engine, holder.tenant, spec.type, bytes.length)
+    const placed = await placeResult(engine, record, bytes, places, report.summary)
     try {
-      return await submit(withArtifact(report, artifact))
+      return await submit(placedReport(report, task.task_id, checksum, placed))
     } catch (error) {
       if (!(error instanceof Fault) || UNCERTAIN.includes(error.code)) throw error
-      await takeBack()
+      await placed.takeBack()
       // The same completion may have been under way twice, and the other one was first.
       if (error.code !== 'RESULT_CONFLICT' || !again) throw error
     }
   }
 }
 
-/** Where a result goes; null if it stays with its task. */
-export async function channelFor(
-  engine: Engine,
-  tenant: number,
-  type: string,
-  size: number,
-): Promise<string | null> {
-  const { results, settings, taskTypes } = engine
-  if (results === undefined) return null
-  const types = taskTypes.known(tenant) ?? (await taskTypes.load(tenant))
-  const named = channelsIn(types).get(type)
-  if (named !== undefined) {
-    if (results.has(named)) return named
-    engine.report(new Error(`Results of type ${type} are to go to ${named}, which is not configured.`))
+/**
+ * Where a result can go, in the order in which it is tried. A channel that fails must not make a finished task impossible to
+ * complete, so whatever else can take the result comes after it.
+ */
+async function placesFor(engine: Engine, tenant: number, type: string, size: number): Promise<Place[]> {
+  const { results, settings } = engine
+  const named = await typeChannel(engine, tenant, type)
+  const standard = results?.channel ?? null
+  const fits = size <= inlineLimit(settings)
+  const others = standard === null || standard === named ? [] : [standard]
+  const places: Place[] = [...(named === undefined ? [] : [named]), ...(fits ? [null] : []), ...others]
+  const hasChannel = places.some((place) => place !== null)
+  checkSize(size, hasChannel ? settings.result_max_bytes : settings.max_payload_bytes)
+  return fits || size > settings.max_payload_bytes ? places : [...places, null]
+}
+
+/** Where an upload goes; null if there is no channel for it. */
+export async function channelFor(engine: Engine, tenant: number, type: string): Promise<string | null> {
+  const named = await typeChannel(engine, tenant, type)
+  if (named !== undefined && engine.results?.has(named)) return named
+  return engine.results?.channel ?? null
+}
+
+async function typeChannel({ taskTypes }: Engine, tenant: number, type: string): Promise<string | undefined> {
+  return channelsIn(taskTypes.known(tenant) ?? (await taskTypes.load(tenant))).get(type)
+}
+
+/** The report with where the result is, and what went wrong on the way there. */
+function placedReport(
+  report: Report & { readonly delivery_proof: CanonicalJson | null },
+  task_id: string,
+  checksum: string,
+  { artifact, failure }: PlacedResult,
+): Report {
+  const displaced = failure && { ...failure, kept_in: artifact?.channel ?? 'inline' }
+  if (artifact !== undefined) return { ...withArtifact(report, artifact), displaced }
+  // A worker relies on the channel to say where the result is. The gate says it instead.
+  const isLocated = displaced === undefined || report.artifacts !== null || report.delivery_proof !== null
+  const { result } = report
+  if (isLocated) return { result, artifacts: report.artifacts, displaced }
+  const own = {
+    channel: 'inline',
+    checksum,
+    pointer: `${CARRIED}${task_id}`,
+    size: Buffer.byteLength(result),
   }
-  return size > inlineLimit(settings) ? results.channel : null
+  return { result, artifacts: canonical([own]), displaced }
 }
 
 function withArtifact({ artifacts }: Report, artifact: StoredArtifact): Report {

@@ -57,7 +57,8 @@ export class Inbox {
 
   /** Its recipients; or, of an answer that came to the gate itself, whose mail it answers. */
   async #agentsOf(mail: IncomingMail): Promise<string[]> {
-    const agents = unique(mail.recipients.map((address) => this.#queue.agentOf(address)))
+    const found = mail.recipients.map((address) => this.#queue.agentOf(this.#tenant, address))
+    const agents = unique(await Promise.all(found))
     const own = foldAddress(this.#queue.settings.mail_from)
     if (agents.length > 0 || !mail.recipients.some((address) => foldAddress(address) === own)) return agents
     for (const id of mail.answers.slice(0, MAX_ANSWERED)) {

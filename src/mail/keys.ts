@@ -1,6 +1,5 @@
 import { hash } from 'node:crypto'
 import { Fault } from '../core/errors.ts'
-import type { PrincipalKey } from '../core/principal.ts'
 import type { Entries } from '../store/entries.ts'
 import { KIND } from './records.ts'
 
@@ -38,7 +37,7 @@ const HOUR_MS = 3600 * 1000
 export async function countMail(
   entries: Entries,
   tenant: number,
-  by: PrincipalKey,
+  by: string,
   limit: number,
   now: number,
 ): Promise<void> {

@@ -5,6 +5,7 @@ import { cryptoDraw } from '../core/random.ts'
 import type { Attachment, AttachmentInfo, Email, EmailContent, EmailDraft, Mail } from '../gate/mail.ts'
 import type { Entries } from '../store/entries.ts'
 import { Addresses } from './addresses.ts'
+import { AgentNames } from './agent-names.ts'
 import type { Mailbox } from './imap.ts'
 import { countMail, digestOf, reserve } from './keys.ts'
 import { hashOf } from './message-id.ts'
@@ -36,6 +37,7 @@ export class MailQueue implements Mail {
   readonly addresses: Addresses
   readonly settings: MailSettings
   readonly now: () => number
+  readonly #names: AgentNames
   readonly #draw: Draw
   readonly #entries: Entries
   readonly #mailbox: QueueOptions['mailbox']
@@ -47,6 +49,7 @@ export class MailQueue implements Mail {
     this.settings = settings
     this.records = new Records(entries, new Retention(settings.mail_retention_days))
     this.addresses = new Addresses(settings)
+    this.#names = new AgentNames(entries, this.addresses)
     this.now = now
     this.#draw = draw
   }
@@ -67,16 +70,16 @@ export class MailQueue implements Mail {
     return this.settings.mail_from
   }
 
-  addressOf(agent: string): string | undefined {
-    return this.addresses.of(agent)
+  addressOf(tenant: number, agent: string): Promise<string | undefined> {
+    return this.#names.addressOf(tenant, agent)
   }
 
-  agentOf(address: string): string | undefined {
-    return this.addresses.agent(address)
+  agentOf(tenant: number, address: string): Promise<string | undefined> {
+    return this.#names.agentOf(tenant, address)
   }
 
   mayReach(address: string): boolean {
-    return this.agentOf(address) !== undefined || isListed(this.settings.mail_recipients, address)
+    return this.addresses.agent(address) !== undefined || isListed(this.settings.mail_recipients, address)
   }
 
   /** Told of every mail that this process queues. */
@@ -97,10 +100,10 @@ export class MailQueue implements Mail {
     const email_id = await this.#idFor(tenant, draft)
     const known = await this.get(tenant, email_id)
     if (known !== undefined) return known
-    if (draft.limited && this.settings.mail_max_per_hour > 0) {
-      await countMail(this.#entries, tenant, draft.by, this.settings.mail_max_per_hour, this.now())
+    if (draft.limited_by !== null && this.settings.mail_max_per_hour > 0) {
+      await countMail(this.#entries, tenant, draft.limited_by, this.settings.mail_max_per_hour, this.now())
     }
-    const email = this.#pending(email_id, draft)
+    const email = this.#pending(email_id, draft, await this.agentOf(tenant, draft.to))
     // The mail itself comes last: from then on it is sent, and all of it must be there.
     await this.records.writeContent(tenant, email, draft.content)
     await this.records.attachToTask(tenant, email)
@@ -203,9 +206,8 @@ export class MailQueue implements Mail {
     return holder.email_id
   }
 
-  #pending(email_id: string, draft: EmailDraft): Email {
+  #pending(email_id: string, draft: EmailDraft, agent: string | undefined): Email {
     const { from, to, subject, task_id, by, archive_copy, content } = draft
-    const agent = this.agentOf(to)
     const now = this.now()
     return {
       email_id,

@@ -17,6 +17,8 @@ export const KIND = {
   messageId: 'inbound_key',
   /** What a sender has sent in the current hour. */
   rate: 'email_rate',
+  /** The agent that a name in an address belongs to. */
+  agentName: 'email_agent',
 } as const
 
 const DAY_MS = 24 * 3600 * 1000

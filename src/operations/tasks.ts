@@ -14,7 +14,7 @@ import { ENDS, type Operation, READS, WRITES } from './operation.ts'
 
 const liveWorkers = z.int().optional().meta({ description: 'Workers heard of lately that take this type' })
 
-const created = z.object({
+export const created = z.object({
   task_id: z.string(),
   status: statusShape,
   is_duplicate: z.boolean().meta({ description: 'True if the idempotency_key was known: this is that task' }),

@@ -1,12 +1,13 @@
 import type { PrincipalKey } from '../core/principal.ts'
+import type { Plan } from '../schedule/plan.ts'
+import { timetableOf } from '../schedule/timetable.ts'
 import { GateError } from '../sdk/transport.ts'
 import { Permanent, type TaskContext, type TaskDefinition, task } from '../sdk/worker.ts'
 import { createPayload, listPayload, schedulePayload } from './control-input.ts'
 import type { Lease, ScheduleGate } from './gate.ts'
-import type { Plan, Schedule } from './schedule.ts'
+import type { Schedule } from './schedule.ts'
 import type { ScheduleStore } from './store.ts'
 import { upcoming } from './ticker.ts'
-import { timetableOf } from './timetable.ts'
 import { isoOrNull, scheduleFacts, scheduleView } from './view.ts'
 
 /** Schedules that one owner may have. */
@@ -69,6 +70,7 @@ export function controlTasks({ store, gate, onChange, now = Date.now }: ControlO
     // What would have run meanwhile was not missed. A clock that was set back brings nothing again.
     store.resume(scheduleId, upcoming(schedule, timetable, Math.max(now(), schedule.settled_until)))
     onChange()
+    await forGood(gate.record(leaseOf(ctx), 'resumed', scheduleId, scheduleFacts(schedule)))
     return { ok: true, next_run_at: isoOrNull(store.get(scheduleId)?.next_run_at ?? null) }
   }
 
@@ -101,8 +103,9 @@ export function controlTasks({ store, gate, onChange, now = Date.now }: ControlO
     task('schedule.pause', {
       input: schedulePayload,
       async run({ schedule_id }, ctx) {
-        await owned(ctx, schedule_id)
+        const schedule = await owned(ctx, schedule_id)
         store.pause(schedule_id)
+        await forGood(gate.record(leaseOf(ctx), 'paused', schedule_id, scheduleFacts(schedule)))
         return { ok: true }
       },
     }),

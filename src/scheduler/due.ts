@@ -1,12 +1,9 @@
 import { hash } from 'node:crypto'
+import { runsBetween, type Timetable } from '../schedule/timetable.ts'
 import type { Schedule } from './schedule.ts'
-import { runsBetween, type Timetable } from './timetable.ts'
 
 /** Runs that catch_up_all makes up for at one time. Of a longer absence, older ones are left out. */
 export const MAX_CATCH_UP = 1000
-
-/** For a last run, after which nothing tells how long is long. */
-const ONE_DAY = 24 * 3600 * 1000
 
 export type Jittered = Pick<Schedule, 'schedule_id' | 'jitter_seconds'>
 
@@ -58,10 +55,4 @@ function madeUp(policy: Schedule['misfire_policy'], missed: readonly number[]): 
     case 'catch_up_all':
       return missed.slice(-MAX_CATCH_UP)
   }
-}
-
-/** Whether the run of `runAt` is overdue by more than two intervals. */
-export function isStale(timetable: Timetable, runAt: number, now: number): boolean {
-  const interval = (timetable.next(runAt) ?? runAt + ONE_DAY) - runAt
-  return now > runAt + 2 * interval
 }

@@ -4,7 +4,6 @@ import { isoTime } from '../core/time.ts'
 import type { Client } from '../sdk/client.ts'
 import { GateError } from '../sdk/transport.ts'
 import type { Schedule } from './schedule.ts'
-import { render } from './template.ts'
 
 /** Who asked for something, and when, by the gate's clock. */
 export interface Asked {
@@ -22,13 +21,13 @@ export interface Lease {
 /** What a scheduler asks of the gate. */
 export interface ScheduleGate {
   /** Creates the task of a run. A run whose task is there already is a duplicate, whoever created it. */
-  fire(schedule: Schedule, runAt: number, now: number): Promise<'created' | 'duplicate'>
+  fire(schedule: Schedule, runAt: number): Promise<'created' | 'duplicate'>
   reportStale(schedule: Schedule, runAt: number): Promise<void>
   asked(taskId: string): Promise<Asked>
   /** Resolves with the id of the receipt. */
   record(
     lease: Lease,
-    event: 'created' | 'deleted',
+    event: 'created' | 'deleted' | 'paused' | 'resumed',
     scheduleId: string,
     schedule: JsonObject,
   ): Promise<string>
@@ -41,27 +40,22 @@ const ONCE = { timeoutMs: TIMEOUT_MS, retry: false } as const
 
 export function scheduleGate(client: Client, workerId: string): ScheduleGate {
   return {
-    async fire(schedule, runAt, now) {
-      try {
-        const { is_duplicate } = await client.createTask(taskOf(schedule, runAt, now), ONCE)
-        return is_duplicate ? 'duplicate' : 'created'
-      } catch (error) {
-        // Who fired it before may have rendered another `now`.
-        if (error instanceof GateError && error.code === 'IDEMPOTENCY_CONFLICT') return 'duplicate'
-        throw error
-      }
+    async fire({ schedule_id }, runAt) {
+      const input = { worker_id: workerId, schedule_id, run_at: isoTime(runAt) }
+      const { is_duplicate } = await client.runSchedule(input, ONCE)
+      return is_duplicate ? 'duplicate' : 'created'
     },
     async reportStale({ schedule_id, last_status }, runAt) {
       const input = {
         worker_id: workerId,
         schedule_id,
         next_run_at: isoTime(runAt),
-        reason: last_status ?? 'the scheduler did not run',
+        reason: staleReason(last_status),
       }
       await client.reportStaleSchedule(input, ONCE)
     },
     async asked(taskId) {
-      const { created_by, principal_ai, created_at } = await client.getTask({ task_id: taskId })
+      const { created_by, principal_ai, created_at } = await readHeld(client, workerId, taskId)
       if (!isPrincipalKind(created_by.kind)) throw new Error(`${created_by.kind} is not a kind of principal`)
       return {
         owner: `${created_by.kind}:${created_by.id}`,
@@ -76,22 +70,19 @@ export function scheduleGate(client: Client, workerId: string): ScheduleGate {
   }
 }
 
-/** The input of create_task. It belongs to who asked for the schedule, and so do its receipts. */
-export function taskOf(schedule: Schedule, runAt: number, now: number) {
-  const { schedule_id, owner, principal_ai, receipt_id, task_template } = schedule
-  const { payload_template, labels, ...template } = task_template
-  const colon = owner.indexOf(':')
-  return {
-    ...template,
-    ...(payload_template !== undefined && {
-      payload: render(payload_template, { schedule_id, run_at: runAt, now }),
-    }),
-    labels: { ...labels, schedule_id },
-    principal_kind: owner.slice(0, colon),
-    principal_id: owner.slice(colon + 1),
-    principal_ai,
-    parent_task_id: schedule_id,
-    caused_by_receipt_id: receipt_id,
-    idempotency_key: `schedule:${schedule_id}:${isoTime(runAt)}`,
+/** A task that this scheduler holds, read as its holder. A key that is bound to a principal says itself who calls. */
+async function readHeld(client: Client, workerId: string, task_id: string) {
+  const asHolder = { task_id, principal_kind: 'worker', principal_id: workerId }
+  try {
+    return await client.getTask(asHolder)
+  } catch (error) {
+    if (!(error instanceof GateError) || error.code !== 'FORBIDDEN') throw error
+    return client.getTask({ task_id })
   }
+}
+
+/** Why a run hangs: what the last attempt met. If the last attempt succeeded, there was none since. */
+function staleReason(lastStatus: string | null): string {
+  const isFailure = lastStatus !== null && lastStatus !== 'created' && lastStatus !== 'duplicate'
+  return isFailure ? lastStatus : 'the scheduler did not run'
 }

@@ -1,7 +1,8 @@
 import type { PrincipalKey } from '../core/principal.ts'
+import type { MisfirePolicy, Timing } from '../schedule/plan.ts'
 import { type Database, openWriter, rollBack } from '../store/sqlite/database.ts'
 import { makeFolder } from '../store/sqlite/private-file.ts'
-import type { MisfirePolicy, Schedule, Timing } from './schedule.ts'
+import type { Schedule } from './schedule.ts'
 
 const VERSION = 1
 

@@ -1,9 +1,10 @@
+import { staleAfter } from '../schedule/run.ts'
+import { type Timetable, timetableOf } from '../schedule/timetable.ts'
 import { backoff, GateError } from '../sdk/transport.ts'
-import { dueAt, dueRuns, isStale } from './due.ts'
+import { dueAt, dueRuns } from './due.ts'
 import type { ScheduleGate } from './gate.ts'
 import type { Schedule } from './schedule.ts'
 import type { ScheduleStore } from './store.ts'
-import { type Timetable, timetableOf } from './timetable.ts'
 
 /** How often to look at the clock at least: it may be set, and the machine may sleep. */
 const LOOK_MS = 1000
@@ -141,7 +142,7 @@ export class Ticker {
     if (left > 0) this.#log.warn({ schedule_id: id, runs: left }, 'missed runs are left out')
     for (const runAt of fire) {
       if (this.#isStopped() || this.#isWithdrawn(id)) return
-      const last_status = await this.#gate.fire(schedule, runAt, now)
+      const last_status = await this.#gate.fire(schedule, runAt)
       this.#store.settle(id, { ...upcoming(schedule, timetable, runAt), last_run_at: runAt, last_status })
       this.#log.info({ schedule_id: id, run_at: new Date(runAt).toISOString(), last_status }, 'fired')
     }
@@ -158,7 +159,7 @@ export class Ticker {
 
   /** Tells the owner once of each run that hangs. A refusal is final; if nobody answers, so will the next try. */
   async #tellStale(schedule: Schedule, runAt: number, timetable: Timetable, now: number): Promise<void> {
-    if (schedule.stale_run_at === runAt || !isStale(timetable, runAt, now)) return
+    if (schedule.stale_run_at === runAt || now <= staleAfter(timetable, runAt)) return
     try {
       await this.#gate.reportStale(schedule, runAt)
     } catch (error) {

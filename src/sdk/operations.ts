@@ -1132,12 +1132,23 @@ export interface RecordScheduleInput {
   /** The schedule: the id of the task that asked for it */
   schedule_id: string
   /** What became of the schedule: `created`, or `deleted` under the lease of the task that asked for that */
-  event: 'created' | 'deleted'
+  event: 'created' | 'deleted' | 'paused' | 'resumed'
   /** What the schedule is, for whoever reads the receipt; at most 16 KiB */
   schedule?: object | undefined
 }
 
 export type RecordScheduleAnswer = AckReceiptAnswer
+
+export interface RunScheduleInput {
+  /** The name of the worker; under a shared key also who calls */
+  worker_id: string
+  /** The schedule: the id of the task that asked for it */
+  schedule_id: string
+  /** When the run is planned */
+  run_at: string
+}
+
+export type RunScheduleAnswer = CreateTaskAnswer
 
 export interface ReportStaleScheduleInput {
   /** The name of the worker; under a shared key also who calls */
@@ -2261,6 +2272,7 @@ export const ROUTES = {
     actor: 'worker',
     repeatable: true,
   },
+  runSchedule: { method: 'POST', path: '/v1/schedules/{schedule_id}/run', actor: 'worker', repeatable: true },
   reportStaleSchedule: {
     method: 'POST',
     path: '/v1/schedules/{schedule_id}/stale',
@@ -2523,9 +2535,14 @@ export abstract class Operations {
     return this.call(ROUTES.inboxStats, input, options)
   }
 
-  /** Record a schedule. For schedulers: under the lease of a task that asked for it, says that a schedule was created (its schedule_id is that task_id) or deleted. The owner of the task gets a receipt; what was created stays owed until it is deleted. Recording twice is the same as once. */
+  /** Record a schedule. For schedulers: under the lease of a task that asked for it, says that a schedule was created (its schedule_id is that task_id), deleted, paused or resumed. For created and deleted the owner of the task gets a receipt; what was created stays owed until it is deleted. Paused and resumed answer with the receipt of the creation. Recording twice is the same as once. */
   recordSchedule(input: RecordScheduleInput, options?: CallOptions): Promise<RecordScheduleAnswer> {
     return this.call(ROUTES.recordSchedule, input, options)
+  }
+
+  /** Create the task of a scheduled run. For schedulers: creates the task of the run of run_at, on behalf of the owner of the schedule and as the owner asked for it. Only the worker that recorded the schedule can do so. Calling it again answers with the same task. */
+  runSchedule(input: RunScheduleInput, options?: CallOptions): Promise<RunScheduleAnswer> {
+    return this.call(ROUTES.runSchedule, input, options)
   }
 
   /** Report an overdue schedule. For schedulers: tells the owner of a schedule that the run of next_run_at is long overdue, and why. Each run is told once. */

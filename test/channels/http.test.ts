@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { gzipSync } from 'node:zlib'
@@ -10,6 +11,8 @@ import { refusal } from '../support/steps.ts'
 import { OTHER_TASK, TASK } from './conformance.ts'
 
 type Answer = (request: IncomingMessage, response: ServerResponse) => void
+
+const NAME = randomUUID()
 
 const asked: string[] = []
 const answers: Record<string, Answer> = {
@@ -114,13 +117,35 @@ describe('a key for the address of the operator', () => {
   it('is sent there and nowhere else', async () => {
     const channel = open({ putUrl: `${base}/results/`, headers: { authorization: 'Bearer secret' } })
     asked.length = 0
-    await refusal(read(channel, `${base}/results/${TASK}/x`, TASK))
+    await refusal(read(channel, `${base}/results/${TASK}/${NAME}`, TASK))
     await read(channel, `${base}/plain`, TASK)
-    expect(asked).toEqual([`GET /results/${TASK}/x Bearer secret`, 'GET /plain -'])
+    expect(asked).toEqual([`GET /results/${TASK}/${NAME} Bearer secret`, 'GET /plain -'])
+  })
+
+  it.each([
+    `/results/${OTHER_TASK}/${NAME}`,
+    `/results/${TASK}/../${OTHER_TASK}/${NAME}`,
+    `/results/${TASK}/..%2f${OTHER_TASK}%2f${NAME}`,
+    `/results/${TASK}/..%2f..%2finternal%2fsecret`,
+    `/results/${TASK}/%2e%2e/${OTHER_TASK}/${NAME}`,
+    `/results/${TASK}/${NAME}?versions`,
+    `/results/${TASK}/${NAME}#part`,
+    `/results/${TASK}/${NAME}/`,
+    `/results/${TASK}/${NAME}/..;/secret`,
+    `/results/${TASK}/sub/${NAME}`,
+    `/results/${TASK}/..\\secret`,
+    `/results/${TASK}/x`,
+    `/results/${TASK}/`,
+    `/results/${NAME}`,
+  ])('leaves the place of a task by no spelling: %s', async (path) => {
+    const channel = open({ putUrl: `${base}/results/`, headers: { authorization: 'Bearer secret' } })
     asked.length = 0
-    for (const other of [`${base}/results/${OTHER_TASK}/x`, `${base}/results/${TASK}/../${OTHER_TASK}/x`]) {
-      expect(await refusal(read(channel, other, TASK))).toMatchObject({ code: 'RESULT_NOT_FOUND' })
-    }
+    expect(await refusal(read(channel, `http:${base}${path}`, TASK))).toMatchObject({
+      code: 'RESULT_NOT_FOUND',
+    })
+    expect(await refusal(channel.ack(`http:${base}${path}`, { taskId: TASK }))).toMatchObject({
+      code: 'RESULT_NOT_FOUND',
+    })
     expect(asked).toEqual([])
   })
 })

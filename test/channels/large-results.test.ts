@@ -5,6 +5,7 @@ import { afterEach, beforeEach, expect, it } from 'vitest'
 import { openChannels } from '../../src/channels/registry.ts'
 import { resultStore } from '../../src/channels/store.ts'
 import { canonical } from '../../src/core/json.ts'
+import type { Gate } from '../../src/gate/gate.ts'
 import type { ResultStore } from '../../src/gate/results.ts'
 import { StoreError } from '../../src/store/store.ts'
 import { admin, agent, describeGates, worker } from '../support/gates.ts'
@@ -44,6 +45,15 @@ const ARTIFACT = {
   media_type: 'application/json',
   pointer: `blob:main/${CHECKSUM}`,
   size: Buffer.byteLength(canonical(LARGE)),
+}
+
+/** What the owner is told about results that are not where they should be. */
+async function displacements(gate: Gate, offer: { readonly task_id: string }) {
+  const receipts = await receiptsOf(gate, offer)
+  return receipts.flatMap(({ body }) => {
+    const { kind, details } = body as { kind?: string; details?: object }
+    return kind === 'result_displaced' ? [details] : []
+  })
 }
 
 describeGates('a result that is too large for its task', (open) => {
@@ -220,17 +230,39 @@ describeGates('a result that is too large for its task', (open) => {
     expect((await look(gate, offer)).result?.result).toEqual(ARTIFACT)
   })
 
-  it('waits with the worker while the channel is away', async () => {
+  it('waits with the worker while the channel is away and the task has no room for it', async () => {
     writeFileSync(join(folder.path, 'blobs'), '')
-    const { gate, errors } = await open({ results, settings: SETTINGS })
+    const settings = { ...SETTINGS, max_payload_bytes: 10 * KB }
+    const { gate, errors } = await open({ results, settings })
     const offer = await hold(gate)
     expect(await refusal(finish(gate, offer, { result: LARGE }))).toMatchObject({
       code: 'CHANNEL_UNAVAILABLE',
       retryable: true,
     })
     expect(await statusOf(gate, offer)).toBe('leased')
-    // The operator hears what the caller does not.
-    expect(errors).toMatchObject([{ code: 'ENOTDIR' }])
+    // The operator hears what the caller does not, of each attempt.
+    expect(errors).toMatchObject([{ code: 'ENOTDIR' }, { code: 'ENOTDIR' }, { code: 'ENOTDIR' }])
+  })
+
+  it('stays with its task while the channel is away, if the task has room for it', async () => {
+    writeFileSync(join(folder.path, 'blobs'), '')
+    const { gate } = await open({ results, settings: { ...SETTINGS, locatability: 'strict' } })
+    const offer = await hold(gate)
+    const answer = await finish(gate, offer, { result: LARGE, artifacts: undefined })
+    expect(answer).toMatchObject({ ok: true, obligation_open: false })
+    expect(await finish(gate, offer, { result: LARGE, artifacts: undefined })).toEqual(answer)
+    expect((await look(gate, offer)).result).toMatchObject({ result: LARGE })
+    expect(await gate.fetchResult(agent(), { task_id: offer.task_id })).toMatchObject({
+      channel: 'inline',
+      content: LARGE,
+    })
+    expect(await displacements(gate, offer)).toEqual([
+      { channel: 'blob', reason: 'CHANNEL_UNAVAILABLE', kept_in: 'inline' },
+    ])
+    const evident = await hold(gate)
+    const first = await finish(gate, evident, { result: LARGE })
+    expect(await finish(gate, evident, { result: LARGE })).toEqual(first)
+    expect((await look(gate, evident)).result?.artifacts).toEqual(ARTIFACTS)
   })
 
   it('is kept when nobody knows whether the commit happened', async () => {

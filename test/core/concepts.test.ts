@@ -41,6 +41,7 @@ function everyReceipt(): Decision<unknown>[] {
     held.decide(command.release()),
     held.decide(command.complete()),
     held.decide(command.complete({ artifacts: null })),
+    held.decide(command.complete({ displaced: { channel: 's3', reason: 'X', kept_in: 'inline' } })),
     held.decide(command.fail()),
     held.decide(command.fail({ retryable: false })),
     held.decide(command.cancel()),
@@ -137,6 +138,7 @@ describe('docs/concepts.md, the table of receipts', () => {
       repeated_lease_expiry: true,
       excessive_renewals: true,
       locatability_missing: true,
+      result_displaced: true,
       stale_schedule: true,
     }
     const explained = markdownTable(concepts, 'Anomaly').flatMap((row) => codeWords(row.Anomaly ?? ''))

@@ -5,22 +5,36 @@ const S1 = { worker_id: 'scheduler' }
 const CLAIM = { ...S1, max_tasks: 5 }
 const ID = '$plan.tasks.0.task_id'
 const PLAN = { ...S1, task_id: ID, lease_id: '$plan.tasks.0.lease_id', schedule_id: ID }
-const END = { ...S1, task_id: '$end.tasks.0.task_id', lease_id: '$end.tasks.0.lease_id', schedule_id: ID }
-const THEIRS = { ...S1, task_id: '$end.tasks.1.task_id', lease_id: '$end.tasks.1.lease_id', schedule_id: ID }
+// Alice has had more turns by then, so the first of the two tasks is Bob's.
+const END = { ...S1, task_id: '$end.tasks.1.task_id', lease_id: '$end.tasks.1.lease_id', schedule_id: ID }
+const THEIRS = { ...S1, task_id: '$end.tasks.0.task_id', lease_id: '$end.tasks.0.lease_id', schedule_id: ID }
 const CREATED = { event: 'created', schedule: { name: 'nightly', mode: 'interval', interval_seconds: 60 } }
 const STALE = { ...S1, schedule_id: ID, next_run_at: '2025-12-31T23:00:00.000Z' }
 
+const RUN = { ...S1, schedule_id: ID, run_at: '$first.next_eligible_at' }
+const EVERY_SECOND = { name: 'x', mode: 'interval', interval_seconds: 1, task_template: { type: 'tick' } }
+
 /** A scheduler takes on a schedule, cannot keep it, and ends it. */
 export const scheduleSteps: readonly Step[] = [
-  ok('create_task', { ...ALICE, type: 'schedule.create' }),
+  ok('create_task', { ...ALICE, type: 'schedule.create', payload: EVERY_SECOND }),
+  // What is delayed by a second has the time of the first run.
+  ok('create_task', { ...ALICE, type: 'delayed', delay_seconds: 1 }, {}, 'delayed'),
+  ok('get_task', { ...ALICE, task_id: '$delayed.task_id' }, {}, 'first'),
   ok('lease_next', { ...CLAIM, accept_types: ['schedule.create'] }, { tasks: [{}] }, 'plan'),
   no('report_stale_schedule', STALE, 'SCHEDULE_NOT_FOUND'),
   ok('record_schedule', { ...PLAN, ...CREATED }, { ok: true }, 'planned'),
   ok('record_schedule', { ...PLAN, ...CREATED }, { receipt_id: '$planned.receipt_id' }),
+  ok('run_schedule', RUN, { status: 'queued', is_duplicate: false }, 'run'),
+  ok('run_schedule', RUN, { task_id: '$run.task_id', is_duplicate: true }),
+  no('run_schedule', { ...RUN, worker_id: 'w1' }, 'FORBIDDEN'),
+  no('run_schedule', { ...RUN, run_at: '2999-01-01T00:00:00.001Z' }, 'VALIDATION_ERROR'),
+  no('run_schedule', { ...RUN, schedule_id: NOWHERE }, 'SCHEDULE_NOT_FOUND'),
+  ok('record_schedule', { ...PLAN, event: 'paused' }, { receipt_id: '$planned.receipt_id' }),
+  ok('record_schedule', { ...PLAN, event: 'resumed' }, { receipt_id: '$planned.receipt_id' }),
   no('record_schedule', { ...PLAN, ...CREATED, schedule_id: NOWHERE }, 'VALIDATION_ERROR'),
   no('record_schedule', { ...PLAN, ...CREATED, lease_id: NOWHERE }, 'LEASE_INVALID_OR_EXPIRED'),
   no('record_schedule', { ...PLAN, ...CREATED, task_id: NOWHERE }, 'TASK_NOT_FOUND'),
-  no('record_schedule', { ...PLAN, event: 'paused' }, 'VALIDATION_ERROR'),
+  no('record_schedule', { ...PLAN, event: 'stopped' }, 'VALIDATION_ERROR'),
   no(
     'record_schedule',
     { ...PLAN, event: 'created', schedule: { x: 'x'.repeat(17_000) } },
@@ -56,4 +70,6 @@ export const scheduleSteps: readonly Step[] = [
     { has_terminator: true, terminator: { receipt_id: '$ended.receipt_id' } },
   ),
   ok('cancel_tasks', { ...ROOT, type: 'schedule.delete' }, { count: 2 }),
+  ok('cancel_tasks', { ...ROOT, type: 'delayed' }, { count: 1 }),
+  ok('cancel_tasks', { ...ROOT, type: 'tick' }, { count: 1 }),
 ]

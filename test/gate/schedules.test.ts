@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest'
+import { isoTime } from '../../src/core/time.ts'
 import type { Gate } from '../../src/gate/gate.ts'
 import { agent, type Bench, describeGates, worker } from '../support/gates.ts'
 import { checkInvariants } from '../support/invariants.ts'
@@ -29,6 +30,29 @@ async function plan(gate: Gate, principal_ai = 'alice') {
   })
   await finish(gate, offer)
   return { schedule_id, receipt_id, offer }
+}
+
+const HOUR = 3600_000
+
+/** A schedule of the form that the gate can run. */
+async function planHourly(gate: Gate) {
+  const payload = {
+    name: 'hourly',
+    mode: 'interval',
+    interval_seconds: 3600,
+    task_template: { type: 'tick' },
+  }
+  await ask(gate, { type: 'schedule.create', payload })
+  const offer = await lease(gate, { accept_types: ['schedule.create'] })
+  const schedule_id = offer.task_id
+  const { receipt_id } = await gate.recordSchedule(worker(), {
+    ...held(offer),
+    schedule_id,
+    event: 'created',
+  })
+  await finish(gate, offer)
+  const { created_at } = await gate.getTask(agent(), { task_id: schedule_id })
+  return { schedule_id, receipt_id, offer, first: Date.parse(created_at) + HOUR }
 }
 
 async function drop(gate: Gate, schedule_id: string, by = agent()) {
@@ -135,6 +159,77 @@ describeGates('a schedule', (open) => {
     const { attention } = await gate.bootstrap(agent())
     expect(attention.anomalies.map((receipt) => receipt.schedule_id)).toEqual([schedule_id, schedule_id])
     await expectInOrder(bench)
+  })
+
+  it('that nobody runs is reported by the gate, with the reason, once for each run', async () => {
+    const bench = await open()
+    const { gate, clock } = bench
+    const { schedule_id, offer, first } = await planHourly(gate)
+    const note = async () => {
+      const { receipts } = await gate.listReceipts(agent(), { receipt_type: 'system.anomaly' })
+      return receipts.map(({ body }) => (body as { details: object }).details)
+    }
+    clock.advance(3 * 3600)
+    expect(await gate.sweepSchedules()).toBe(0)
+    clock.advance(1)
+    expect(await gate.sweepSchedules()).toBe(1)
+    const next_run_at = isoTime(first)
+    const reason = 'the scheduler did not run'
+    expect(await note()).toEqual([{ next_run_at, reason, schedule_id }])
+    // The scheduler says the same when it is back; neither of them says it again.
+    await gate.reportStale(worker(), { worker_id: 'w1', schedule_id, next_run_at, reason: 'x' })
+    expect(await gate.sweepSchedules()).toBe(0)
+    expect(await anomalies(gate, offer)).toEqual(['stale_schedule'])
+
+    const run = (n: number) =>
+      gate.runSchedule(worker(), { worker_id: 'w1', schedule_id, run_at: isoTime(first + n * HOUR) })
+    expect(await run(2)).toMatchObject({ is_duplicate: false })
+    clock.advance(2 * 3600)
+    expect(await gate.sweepSchedules()).toBe(0)
+    clock.advance(3600)
+    expect(await gate.sweepSchedules()).toBe(1)
+    expect(await note()).toContainEqual({ next_run_at: isoTime(first + 3 * HOUR), reason, schedule_id })
+    expect(await note()).toHaveLength(2)
+    await expectInOrder(bench)
+  })
+
+  it('whose runs the gate refuses is overdue for that reason', async () => {
+    const { gate, clock } = await open({ settings: { max_active_tasks: 1 } })
+    const { schedule_id, first } = await planHourly(gate)
+    await ask(gate, { type: 'never done' })
+    clock.advance(4 * 3600)
+    const run = gate.runSchedule(worker(), { worker_id: 'w1', schedule_id, run_at: isoTime(first) })
+    expect(await refusal(run)).toMatchObject({ code: 'QUOTA_EXCEEDED' })
+    await gate.sweepSchedules()
+    const { receipts } = await gate.listReceipts(agent(), { receipt_type: 'system.anomaly' })
+    expect(only(receipts).body).toMatchObject({ details: { reason: 'QUOTA_EXCEEDED' } })
+  })
+
+  it('that is paused or deleted is not overdue', async () => {
+    const { gate, clock } = await open()
+    const paused = await planHourly(gate)
+    const deleted = await planHourly(gate)
+    const change = async (type: string, schedule_id: string, event: string, by = agent()) => {
+      await ask(gate, { type }, by)
+      const offer = await lease(gate, { accept_types: [type] })
+      const answer = await gate.recordSchedule(worker(), { ...held(offer), schedule_id, event })
+      await finish(gate, offer)
+      return answer
+    }
+    const theirs = change('schedule.pause', paused.schedule_id, 'paused', agent('bob'))
+    expect(await refusal(theirs)).toMatchObject({ code: 'FORBIDDEN' })
+    clock.advance(600)
+    await gate.sweep()
+    const answer = await change('schedule.pause', paused.schedule_id, 'paused')
+    expect(answer.receipt_id).toBe(paused.receipt_id)
+    await change('schedule.delete', deleted.schedule_id, 'deleted')
+    clock.advance(24 * 3600)
+    expect(await gate.sweepSchedules()).toBe(0)
+    await change('schedule.resume', paused.schedule_id, 'resumed')
+    clock.advance(2 * 3600)
+    expect(await gate.sweepSchedules()).toBe(0)
+    clock.advance(2 * 3600)
+    expect(await gate.sweepSchedules()).toBe(1)
   })
 
   it('is no open task in bootstrap, and hides none', async () => {

@@ -72,13 +72,18 @@ describe('an agent', () => {
     }
   })
 
-  it.each(['Kee', 'kee!', 'a b', '', '.a', 'a.', 'a..b', '-a', 'é', 'x'.repeat(49), 'a@b', 'a\nb'])(
+  it.each(['kee!', 'a b', '', '.a', 'a.', 'a..b', '-a', 'é', 'x'.repeat(49), 'a@b', 'a\nb'])(
     'that is called %j has none, unless it is listed',
     (agent) => {
       expect(new Addresses(PLUS).of(agent)).toBeUndefined()
       expect(new Addresses(NAME).of(agent)).toBeUndefined()
     },
   )
+
+  it('has an address in lower case, whatever the case of its name', () => {
+    expect(new Addresses(PLUS).of('Kee')).toBe('gate+kee@agents.example')
+    expect(new Addresses(NAME).of('HEXY')).toBe('hexy@agents.example')
+  })
 
   it('that is listed has one under its name without case and odd characters; others then have none', () => {
     const addresses = new Addresses({ ...NAME, mail_agents: ['Hexy', 'Kee 2'] })

@@ -1,11 +1,15 @@
 import { describe, expect, it } from 'vitest'
 import type { Channel } from '../../src/channels/channel.ts'
 import { emailChannel } from '../../src/channels/email.ts'
+import { inlineChannel } from '../../src/channels/inline.ts'
 import { collect } from '../../src/channels/payload.ts'
+import { openChannels } from '../../src/channels/registry.ts'
+import { resultStore } from '../../src/channels/store.ts'
 import { MailQueue } from '../../src/mail/queue.ts'
 import { openSqliteStore } from '../../src/store/sqlite/store.ts'
 import { describeChannel } from '../channels/conformance.ts'
-import { agent, describeGates, type Open } from '../support/gates.ts'
+import { admin, agent, describeGates, type Open } from '../support/gates.ts'
+import { finish, lease, look, receiptsOf } from '../support/steps.ts'
 import { mime } from './mails.ts'
 import { fault, MAIL, openMailBench } from './support.ts'
 
@@ -34,6 +38,12 @@ async function channelBench(open: Open, mailSettings = {}) {
   const content = async (pointer: string, taskId?: string) =>
     (await collect((await channel.get(pointer, { taskId })).read())).toString()
   return { ...bench, channel, task_id, content }
+}
+
+/** Puts by a channel that is only known once the gate is open. */
+async function sendBy({ channel }: { channel?: Channel }, put: Parameters<Channel['put']>) {
+  if (channel === undefined) throw new Error('the channel is not there yet')
+  return channel.put(...put)
 }
 
 describeGates('a result that goes out by mail', (open) => {
@@ -152,6 +162,68 @@ describeGates(
       )
       const large = await channelBench(open, { mail_max_bytes: 100 * 1024 * 1024 })
       expect(large.channel.capabilities().max_size_bytes).toBe(10 * 1024 * 1024)
+    })
+
+    it.each([
+      ['Kee', 'gate+kee@agents.example'],
+      ['Hexy-2', 'gate+hexy-2@agents.example'],
+    ])('writes to %s, whose address is in lower case', async (principal_ai, address) => {
+      const { gate, channel, task_id, queue, tenant } = await channelBench(open)
+      await channel.put(task_id, 1, { about: { ...ABOUT, principal_ai } })
+      expect(await gate.fetchTaskEmail(KEE, { task_id })).toMatchObject({ to: [address] })
+      // The address belongs to the first who used it: nobody gets the mail of another.
+      const other = channel.put(task_id, 1, { about: { ...ABOUT, principal_ai: principal_ai.toLowerCase() } })
+      await expect(other).rejects.toMatchObject(fault('CHANNEL_NOT_CONFIGURED'))
+      expect(await queue.agentOf(tenant.tenant, address.toUpperCase())).toBe(principal_ai)
+    })
+
+    it('sends only so many results of one owner in an hour', async () => {
+      const { clock, channel, task_id } = await channelBench(open, { mail_max_per_hour: 2 })
+      const put = (owner = ABOUT.owner) => channel.put(task_id, 1, { about: { ...ABOUT, owner } })
+      await put()
+      await put()
+      await expect(put()).rejects.toMatchObject({ code: 'RATE_LIMIT_EXCEEDED' })
+      await put('agent:bob')
+      clock.advance(3600)
+      await put()
+    })
+
+    it('that cannot take a result does not keep the task from being completed', async () => {
+      const mail: { channel?: Channel } = {}
+      const results = resultStore(
+        openChannels({ others: [{ ...inlineChannel(), name: 'email', put: (...put) => sendBy(mail, put) }] }),
+        null,
+      )
+      const bench = await openMailBench(open, { results, mailSettings: { mail_max_per_hour: 1 } })
+      mail.channel = emailChannel({
+        mail: bench.queue,
+        tenant: bench.tenant.tenant,
+        now: () => bench.clock.now,
+      })
+      const { gate } = bench
+      await gate.registerTaskType(admin(), { type: 'consult', result_channel: 'email' })
+      const done = async (principal_ai: string) => {
+        await gate.create(agent(), { type: 'consult', principal_ai })
+        const offer = await lease(gate)
+        await finish(gate, offer, { artifacts: undefined })
+        return { offer, task: await look(gate, offer) }
+      }
+      const mailed = await done('Hexy')
+      expect(mailed.task.result?.result).toMatchObject({ channel: 'email' })
+      const { receipts } = await gate.listReceipts(agent(), { receipt_type: 'system.anomaly' })
+      expect(receipts).toEqual([])
+      for (const [agentName, reason] of [
+        ['No Address', 'CHANNEL_NOT_CONFIGURED'],
+        ['kee', 'RATE_LIMIT_EXCEEDED'],
+      ] as const) {
+        const { offer, task } = await done(agentName)
+        expect(task).toMatchObject({ status: 'succeeded', result: { result: { n: 1 } } })
+        const notes = await receiptsOf(gate, offer)
+        expect(notes.at(-1)?.body).toMatchObject({
+          kind: 'result_displaced',
+          details: { channel: 'email', reason, kept_in: 'inline' },
+        })
+      }
     })
 
     it('writes to nobody who has no address, and not without a server', async () => {

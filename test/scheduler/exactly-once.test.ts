@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { Schedule, Timing } from '../../src/scheduler/schedule.ts'
+import type { Timing } from '../../src/schedule/plan.ts'
+import type { Schedule } from '../../src/scheduler/schedule.ts'
 import { openScheduleStore, type ScheduleStore } from '../../src/scheduler/store.ts'
 import { Ticker } from '../../src/scheduler/ticker.ts'
 import {
@@ -89,6 +90,7 @@ const timings = fc.constantFrom<Timing>(
 async function play(asked: Schedule, steps: readonly Step[], files: 1 | 2) {
   const gate = new FakeGate()
   let now = asked.created_at
+  gate.now = () => now
   let latest = now
   const first = await openScheduleStore(':memory:')
   const second = files === 1 ? first : await openScheduleStore(':memory:')

@@ -6,16 +6,18 @@ import { openGate } from '../../src/gate/gate.ts'
 import { type Client, client } from '../../src/sdk/client.ts'
 import { openSqliteStore } from '../../src/store/sqlite/store.ts'
 import { type Child, startCli, testFolder } from '../cli/support.ts'
-import { serveGate } from '../http/support.ts'
+import { KEY, serveGate } from '../http/support.ts'
 import { checkInvariants } from '../support/invariants.ts'
 
 const KILLS = Number(process.env.ASYNCGATE_CRASHES ?? 5)
 const SECOND = 1000
 
+const ADMINS = { api_key: KEY, allow_insecure_dev: false, admin_keys: { ann: 'the-key-of-ann-for-tests' } }
+
 async function serve(folder: string) {
   const store = await openSqliteStore({ path: join(folder, 'gate.db') })
   const gate = openGate({ store })
-  const { url, close } = await serveGate(gate)
+  const { url, close } = await serveGate(gate, { auth: ADMINS })
   onTestFinished(async () => {
     await close()
     await gate.close()
@@ -25,7 +27,7 @@ async function serve(folder: string) {
 
 /** `asyncgate scheduler`, at work. */
 async function startScheduler(url: string, db: string, folder: string): Promise<Child> {
-  const child = startCli(['scheduler', '--url', url, '--db', db, '--log-level', 'warn'], folder)
+  const child = startCli(['scheduler', '--url', url, '--key', KEY, '--db', db, '--log-level', 'warn'], folder)
   onTestFinished(() => void child.process.kill('SIGKILL'))
   await new Promise<void>((resolve, reject) => {
     child.process.stdout?.once('data', () => resolve())
@@ -58,7 +60,7 @@ it.each([
   async (_, first, second) => {
     const folder = testFolder()
     const { store, url } = await serve(folder)
-    const alice = client({ url, agent: 'alice' })
+    const alice = client({ url, key: KEY, agent: 'alice' })
     const planned = await startScheduler(url, first, folder)
     const { schedule_id } = await alice.run<{ schedule_id: string }>('schedule.create', {
       name: 'every second',

@@ -2,6 +2,7 @@ import { copyFileSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it, vi } from 'vitest'
+import type { AuthSettings } from '../../src/auth/credential.ts'
 import type { Settings } from '../../src/core/settings.ts'
 import { isoTime } from '../../src/core/time.ts'
 import { openGate } from '../../src/gate/gate.ts'
@@ -11,7 +12,7 @@ import { openScheduleStore } from '../../src/scheduler/store.ts'
 import type { ScheduleView } from '../../src/scheduler/view.ts'
 import { type Client, client, TaskFailed } from '../../src/sdk/client.ts'
 import { openSqliteStore } from '../../src/store/sqlite/store.ts'
-import { serveGate } from '../http/support.ts'
+import { KEY, serveGate } from '../http/support.ts'
 import { agent, ManualClock } from '../support/gates.ts'
 import { checkInvariants } from '../support/invariants.ts'
 import { only } from '../support/steps.ts'
@@ -22,22 +23,48 @@ afterEach(async () => {
   for (const clean of cleanups.splice(0).reverse()) await clean()
 })
 
+const ADMIN_KEY = 'the-key-of-ann-for-tests'
+
+/** How a server may be protected. The scheduler and agents have the shared key, where there is one. */
+const MODES = {
+  'without keys': { api_key: null, allow_insecure_dev: true },
+  'with a shared key': { api_key: KEY, allow_insecure_dev: false },
+  'with a shared key and keys of admins': {
+    api_key: KEY,
+    allow_insecure_dev: false,
+    admin_keys: { ann: ADMIN_KEY },
+  },
+} as const satisfies Record<string, AuthSettings>
+
+type Mode = keyof typeof MODES
+const modes = Object.keys(MODES) as Mode[]
+
+interface StartOptions {
+  readonly mode?: Mode
+  readonly settings?: Partial<Settings>
+  /** Of the scheduler; the shared one unless said otherwise. */
+  readonly key?: string
+}
+
 /** A server on a clock of our own, and schedulers that go by the same clock. */
-async function start(settings: Partial<Settings> = {}) {
+async function start({ mode = 'without keys', settings = {}, ...options }: StartOptions = {}) {
+  const auth: AuthSettings = MODES[mode]
+  const shared = auth.api_key === null ? {} : { key: auth.api_key }
+  const own = options.key === undefined ? shared : { key: options.key }
   const folder = mkdtempSync(join(tmpdir(), 'asyncgate-scheduler-'))
   cleanups.push(() => rmSync(folder, { recursive: true, force: true }))
   const clock = new ManualClock()
   const now = () => clock.now
   const store = await openSqliteStore({ path: join(folder, 'gate.db'), now })
   const gate = openGate({ store, settings, sweeping: false })
-  const served = await serveGate(gate)
+  const served = await serveGate(gate, { auth })
   cleanups.push(async () => {
     await served.close()
     await gate.close()
   })
   const schedule = async (file = 'scheduler.db', fetch?: typeof globalThis.fetch) => {
     const path = join(folder, file)
-    const scheduler = await openScheduler({ url: served.url, path, logger: silent, now, fetch })
+    const scheduler = await openScheduler({ url: served.url, ...own, path, logger: silent, now, fetch })
     const stopping = new AbortController()
     const ended = scheduler.run({ signal: stopping.signal })
     const stop = async () => {
@@ -47,8 +74,9 @@ async function start(settings: Partial<Settings> = {}) {
     cleanups.push(stop)
     return stop
   }
-  const as = (name: string) => client({ url: served.url, agent: name })
-  return { folder, clock, store, gate, schedule, as, alice: as('alice') }
+  const as = (name: string) => client({ url: served.url, ...shared, agent: name })
+  const ann = client({ url: served.url, key: ADMIN_KEY })
+  return { folder, clock, store, gate, served, schedule, as, alice: as('alice'), ann }
 }
 
 const PLAN = {
@@ -93,8 +121,11 @@ async function expectRuns(by: Client, schedule_id: string, count: number) {
 }
 
 describe('a scheduler', () => {
-  it('keeps a schedule from its creation to its deletion', async () => {
-    const { clock, store, gate, schedule, alice } = await start()
+  /** The mode that takes the least for granted. */
+  const mode = 'with a shared key and keys of admins'
+
+  it.each(modes)('keeps a schedule from its creation to its deletion, %s', async (mode) => {
+    const { clock, store, gate, schedule, alice } = await start({ mode })
     await schedule()
     const { schedule_id, next_run_at } = await plan(alice)
     expect(next_run_at).toBe(isoTime(clock.now + 3600_000))
@@ -157,7 +188,7 @@ describe('a scheduler', () => {
   })
 
   it('lists the schedules of who asks, and lets nobody else near them', async () => {
-    const { clock, schedule, as, alice } = await start()
+    const { clock, schedule, as, alice } = await start({ mode })
     await schedule()
     const bob = as('bob')
     const first = await plan(alice)
@@ -190,7 +221,7 @@ describe('a scheduler', () => {
   })
 
   it('refuses what makes no sense, with the place, once and for all', async () => {
-    const { schedule, alice } = await start()
+    const { schedule, alice } = await start({ mode })
     await schedule()
     const bad = { mode: 'cron', cron_expr: '61 * * * *', interval_seconds: undefined }
     expect(await failureOf(plan(alice, bad))).toMatchObject({
@@ -207,7 +238,7 @@ describe('a scheduler', () => {
   })
 
   it('keeps only so many schedules for one owner', { timeout: 30_000 }, async () => {
-    const { folder, schedule, as, alice } = await start()
+    const { folder, schedule, as, alice } = await start({ mode })
     const store = await openScheduleStore(join(folder, 'scheduler.db'))
     for (let n = 0; n < MAX_SCHEDULES; n++)
       store.add(someSchedule({ schedule_id: `s${n}`, status: 'paused' }))
@@ -221,7 +252,7 @@ describe('a scheduler', () => {
   })
 
   it('takes tasks that require the capability, as the specification has them', async () => {
-    const { schedule, alice } = await start()
+    const { schedule, alice } = await start({ mode })
     await schedule()
     const requirements = { capabilities: ['scheduler'] }
     expect(await alice.run('schedule.list', {}, { requirements })).toEqual({
@@ -231,7 +262,7 @@ describe('a scheduler', () => {
   })
 
   it('creates tasks for whom the schedule was asked for', async () => {
-    const { clock, gate, schedule, as } = await start()
+    const { clock, gate, schedule, as } = await start({ mode })
     await schedule()
     const planner = as('planner')
     const { schedule_id } = await planner.run<Created>('schedule.create', PLAN, { principal_ai: 'eve' })
@@ -248,7 +279,7 @@ describe('a scheduler', () => {
   })
 
   it('that lost its file can still end what is owed', async () => {
-    const { gate, schedule, alice } = await start()
+    const { gate, schedule, alice } = await start({ mode })
     const stop = await schedule('lost.db')
     const { schedule_id } = await plan(alice)
     await stop()
@@ -262,7 +293,7 @@ describe('a scheduler', () => {
     'that dies before it can say so has still made only one schedule, redone with %s',
     { timeout: 30_000 },
     async (file) => {
-      const { clock, gate, schedule, alice } = await start()
+      const { clock, gate, schedule, alice } = await start({ mode })
       // Nothing that ends the lease gets through any more.
       const stop = await schedule('scheduler.db', (input, init) =>
         /complete|release/.test(String(input))
@@ -287,7 +318,7 @@ describe('a scheduler', () => {
   )
 
   it('goes on after a restart, and makes up for what it missed', async () => {
-    const { clock, schedule, alice } = await start()
+    const { clock, schedule, alice } = await start({ mode })
     const stop = await schedule()
     const { schedule_id } = await plan(alice, { misfire_policy: 'catch_up_all' })
     clock.advance(3600)
@@ -297,10 +328,15 @@ describe('a scheduler', () => {
     await schedule()
     const runs = await expectRuns(alice, schedule_id, 5)
     expect(new Set(runs.map((task) => task.idempotency_key)).size).toBe(5)
+    const { receipts } = await alice.listReceipts({ receipt_type: 'system.anomaly' })
+    expect(only(receipts).body).toMatchObject({
+      kind: 'stale_schedule',
+      details: { schedule_id, reason: 'the scheduler did not run' },
+    })
   })
 
   it('tells the owner when the gate has not taken a run for two intervals', async () => {
-    const { clock, gate, schedule, alice } = await start({ max_active_tasks: 1 })
+    const { clock, gate, schedule, alice } = await start({ mode, settings: { max_active_tasks: 1 } })
     await schedule()
     const { schedule_id, next_run_at } = await plan(alice)
     const blocker = await alice.createTask({ type: 'never done' })
@@ -326,6 +362,62 @@ describe('a scheduler', () => {
     clock.advance(60)
     await expectRuns(alice, schedule_id, 1)
     expect((await note()).receipts).toHaveLength(1)
+  })
+})
+
+describe('a scheduler where people have keys of their own', () => {
+  const mode = 'with a shared key and keys of admins'
+  const HUMAN = { principal_kind: 'human', principal_id: 'ann' }
+  const headers = { authorization: `Bearer ${KEY}` }
+
+  it.each([
+    ['the shared key', KEY],
+    ['the key of a person', ADMIN_KEY],
+  ])('runs the schedules of people and of agents with %s', async (_, key) => {
+    const { clock, schedule, alice, ann } = await start({ mode, key })
+    await schedule()
+    const hers = await plan(ann)
+    const theirs = await plan(alice)
+    clock.advance(3600)
+    expect(only(await expectRuns(ann, hers.schedule_id, 1))).toMatchObject({
+      created_by: { kind: 'human', id: 'ann' },
+      principal_ai: 'ann',
+      payload: { at: hers.next_run_at },
+    })
+    expect(only(await expectRuns(alice, theirs.schedule_id, 1))).toMatchObject({
+      created_by: { kind: 'agent', id: 'alice' },
+    })
+    await ann.run('schedule.delete', { schedule_id: hers.schedule_id })
+  })
+
+  it('gives nobody else a task in the name of a person', async () => {
+    const { clock, schedule, served, alice, ann } = await start({ mode })
+    await schedule()
+    const { schedule_id, next_run_at } = await plan(ann)
+    const { task_id } = await alice.createTask({ type: 'report', payload: PLAN })
+    clock.advance(2 * 3600)
+    await expectRuns(ann, schedule_id, 2)
+    const run = async (id: string, run_at: string, more: object = {}) => {
+      const body = { worker_id: 'scheduler', run_at, ...more }
+      return (await served.post(`/v1/schedules/${id}/run`, body, headers)).body
+    }
+    expect(await run(schedule_id, next_run_at)).toMatchObject({ is_duplicate: true })
+    expect(await run(schedule_id, next_run_at, { worker_id: 'w1' })).toMatchObject({ code: 'FORBIDDEN' })
+    // Neither another time nor another task than the plan has.
+    const odd = isoTime(Date.parse(next_run_at) + 1)
+    expect(await run(schedule_id, odd)).toMatchObject({ code: 'VALIDATION_ERROR' })
+    const future = isoTime(Date.parse(next_run_at) + 24 * 3600_000)
+    expect(await run(schedule_id, future)).toMatchObject({ code: 'VALIDATION_ERROR' })
+    expect(await run(schedule_id, next_run_at, { type: 'payment' })).toMatchObject({
+      code: 'VALIDATION_ERROR',
+    })
+    // A task that no scheduler has recorded is no schedule.
+    expect(await run(task_id, next_run_at)).toMatchObject({ code: 'SCHEDULE_NOT_FOUND' })
+    const direct = await served.post('/v1/tasks', { ...HUMAN, type: 'payment' }, headers)
+    expect(direct.body).toMatchObject({ code: 'FORBIDDEN' })
+    expect(await runsOf(ann, schedule_id)).toHaveLength(2)
+    await ann.run('schedule.delete', { schedule_id })
+    expect(await run(schedule_id, next_run_at)).toMatchObject({ code: 'SCHEDULE_NOT_FOUND' })
   })
 })
 

@@ -1,9 +1,10 @@
 import { isoTime } from '../../src/core/time.ts'
+import { runTask } from '../../src/schedule/run.ts'
+import { timetableOf } from '../../src/schedule/timetable.ts'
 import { dueAt } from '../../src/scheduler/due.ts'
-import { type ScheduleGate, taskOf } from '../../src/scheduler/gate.ts'
+import type { ScheduleGate } from '../../src/scheduler/gate.ts'
 import type { Schedule } from '../../src/scheduler/schedule.ts'
 import { upcoming } from '../../src/scheduler/ticker.ts'
-import { timetableOf } from '../../src/scheduler/timetable.ts'
 import { GateError } from '../../src/sdk/transport.ts'
 
 export const START = Date.UTC(2026, 0, 1)
@@ -39,7 +40,7 @@ export function schedule(changes: Partial<Schedule> = {}): Schedule {
 
 export interface Fired {
   readonly key: string
-  readonly input: ReturnType<typeof taskOf>
+  readonly input: ReturnType<typeof runTask>
   readonly at: number
 }
 
@@ -50,20 +51,22 @@ export class FakeGate implements ScheduleGate {
   /** What the next fires run into: nothing, an answer that gets lost after the task was taken, or a refusal. */
   readonly trouble: ('lost' | GateError)[] = []
   refusing: GateError | undefined
+  /** The time of the clock that the tests turn. */
+  now: () => number = () => START
   /** Fires, and reports that nobody answered. */
   calls = 0
   /** Passed by every fire, so that a test can look at what is under way. */
   passing: () => Promise<void> = async () => {}
 
-  async fire(asked: Schedule, runAt: number, now: number): Promise<'created' | 'duplicate'> {
+  async fire(asked: Schedule, runAt: number): Promise<'created' | 'duplicate'> {
     this.calls++
     await this.passing()
     const trouble = this.refusing ?? this.trouble.shift()
     if (trouble instanceof GateError) throw trouble
-    const input = taskOf(asked, runAt, now)
-    const key = `${input.principal_kind}:${input.principal_id} ${input.idempotency_key}`
+    const input = runTask(asked, { ...asked, run_at: runAt, now: this.now() })
+    const key = `${asked.owner} ${input.idempotency_key}`
     const known = this.tasks.has(key)
-    if (!known) this.tasks.set(key, { key, input, at: now })
+    if (!known) this.tasks.set(key, { key, input, at: this.now() })
     if (trouble === 'lost') throw unreachable()
     return known ? 'duplicate' : 'created'
   }

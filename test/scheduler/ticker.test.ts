@@ -13,6 +13,7 @@ let ticker: Ticker
 beforeEach(async () => {
   store = await openScheduleStore(':memory:')
   gate = new FakeGate()
+  gate.now = () => now
   now = START
   ticker = new Ticker({ store, gate, log: silent, now: () => now })
 })
@@ -44,6 +45,7 @@ describe('a tick', () => {
       }),
     )
     await tickAt(1.5)
+    expect([...gate.tasks.keys()]).toEqual(['service:planner schedule:s1:2026-01-01T00:01:00.000Z'])
     expect([...gate.tasks.values()].map(({ input }) => input)).toEqual([
       {
         type: 'report',
@@ -51,8 +53,6 @@ describe('a tick', () => {
         priority: 7,
         requirements: { capabilities: ['sql'] },
         labels: { team: 'ops', schedule_id: 's1' },
-        principal_kind: 'service',
-        principal_id: 'planner',
         principal_ai: 'eve',
         parent_task_id: 's1',
         caused_by_receipt_id: 'r1',
@@ -231,6 +231,7 @@ describe('a run that is not taken', () => {
 describe('by itself', () => {
   beforeEach(() => {
     vi.useFakeTimers({ now: START })
+    gate.now = Date.now
     ticker = new Ticker({ store, gate, log: silent })
   })
   const pass = (ms: number) => vi.advanceTimersByTimeAsync(ms)

@@ -30,6 +30,7 @@ export function complete(draft: Draft, command: Complete): Decision<Answers['com
     dead_letter: false,
   })
   if (!locatable) anomaly(draft, task, 'locatability_missing', { worker_id: command.worker_id }, seq)
+  if (command.displaced !== undefined) anomaly(draft, task, 'result_displaced', { ...command.displaced }, seq)
   return draft.done({ seq, obligation_open: !locatable })
 }
 

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { z } from 'zod'
-import { type Artifact, isPointer, pointersIn } from '../../core/artifact.ts'
+import { type Artifact, CARRIED, isPointer, pointersIn } from '../../core/artifact.ts'
 import { Fault, invalid } from '../../core/errors.ts'
 import { parseCanonical } from '../../core/json.ts'
 import { checkRole } from '../../core/policy.ts'
@@ -60,7 +60,8 @@ export async function openResult(engine: Engine, caller: Caller, input: unknown)
 
 function chosen(engine: Engine, task: DoneTask, nth: number | undefined): Artifact | undefined {
   const { artifacts, result } = task.outcome
-  const all = artifacts === null ? [] : pointersIn(parseCanonical(artifacts))
+  const pointers = artifacts === null ? [] : pointersIn(parseCanonical(artifacts))
+  const all = pointers.filter(({ pointer }) => !pointer.startsWith(CARRIED))
   if (nth !== undefined) {
     const artifact = all[nth]
     if (artifact === undefined)

@@ -1,4 +1,4 @@
-import { pointersIn } from '../../core/artifact.ts'
+import { CARRIED, pointersIn } from '../../core/artifact.ts'
 import { Fault } from '../../core/errors.ts'
 import { parseCanonical } from '../../core/json.ts'
 import { checkRole } from '../../core/policy.ts'
@@ -25,7 +25,9 @@ export async function archiveResult(engine: Engine, caller: Caller, input: unkno
   }
   const { artifacts } = task.outcome
   const pointers = artifacts === null ? [] : pointersIn(parseCanonical(artifacts))
-  const ours = pointers.filter(({ channel }) => engine.results?.has(channel))
+  const ours = pointers.filter(
+    ({ channel, pointer }) => !pointer.startsWith(CARRIED) && engine.results?.has(channel),
+  )
   for (const { pointer } of ours) {
     await reporting(engine, async () => engine.results?.ack(task_id, pointer)).catch(unlessGone)
   }

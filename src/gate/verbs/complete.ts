@@ -48,6 +48,7 @@ export async function complete(engine: Engine, caller: Caller, input: unknown): 
       result: report.result,
       result_summary: summary,
       completion_metadata,
+      displaced: report.displaced,
       ...lease,
     })
   const result = canonical(kept.result, 'result')

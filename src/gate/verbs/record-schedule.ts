@@ -1,24 +1,29 @@
 import { z } from 'zod'
+import type { LeaseClaim } from '../../core/command.ts'
 import { Fault } from '../../core/errors.ts'
-import { isUuid } from '../../core/ids.ts'
 import { canonicalWithin } from '../../core/json.ts'
+import { checkLease } from '../../core/lease.ts'
 import { checkRole } from '../../core/policy.ts'
 import { type Caller, principalKey } from '../../core/principal.ts'
-import type { TenantRef } from '../../store/store.ts'
 import type { Engine } from '../engine.ts'
 import { jsonObject, leaseFields, parse, text, workerId } from '../input.ts'
 import { leaseCall } from '../lease-call.ts'
+import { type RecordedSchedule, recordedSchedule } from '../recorded-schedule.ts'
+import { expectRunAfter, forgetSchedule, setPaused } from '../schedule-watch.ts'
 
 const MAX_SCHEDULE_BYTES = 16 * 1024
 
 export const recordScheduleInput = z.strictObject({
   ...leaseFields,
   schedule_id: text(64),
-  event: z.enum(['created', 'deleted']),
+  event: z.enum(['created', 'deleted', 'paused', 'resumed']),
   schedule: jsonObject.optional(),
 })
 
-/** Writes schedule.created or schedule.deleted. The rules are in core/decide/record-schedule.ts. */
+/**
+ * Writes schedule.created or schedule.deleted; the rules are in core/decide/record-schedule.ts. That a schedule is paused
+ * or resumed is noted without a receipt: a paused one is not overdue.
+ */
 export async function recordSchedule(engine: Engine, caller: Caller, input: unknown) {
   const asked = parse(recordScheduleInput, input)
   const lease = await leaseCall(engine, caller, asked)
@@ -26,17 +31,48 @@ export async function recordSchedule(engine: Engine, caller: Caller, input: unkn
   const { task_id, schedule_id, event } = asked
   const known =
     event === 'created'
-      ? await readSchedule(engine, tenant, task_id, new Fault('TASK_NOT_FOUND', { task_id }))
-      : await readSchedule(engine, tenant, schedule_id)
+      ? await recordedSchedule(engine, tenant.tenant, task_id, new Fault('TASK_NOT_FOUND', { task_id }))
+      : await recordedSchedule(engine, tenant.tenant, schedule_id)
+  if (event === 'paused' || event === 'resumed') {
+    const seq = await notePause(engine, lease, known, event === 'paused')
+    return { ok: true, receipt_id: engine.receiptId(tenant, seq) } as const
+  }
   const { seq } = await engine.submit({
     verb: 'record_schedule',
     event,
     schedule_id,
-    ...known,
+    ...receiptsOf(known),
     schedule: canonicalWithin(asked.schedule ?? {}, 'schedule', MAX_SCHEDULE_BYTES),
     ...lease,
   })
+  if (event === 'created') await expectRunAfter(engine, known.asking, known.asking.spec.created_at)
+  else await forgetSchedule(engine, tenant.tenant, schedule_id)
   return { ok: true, receipt_id: engine.receiptId(tenant, seq) } as const
+}
+
+/** Resolves with the seq of the receipt by which the schedule was created. */
+async function notePause(
+  engine: Engine,
+  lease: LeaseClaim & { readonly tenant: number },
+  { asking, opening }: RecordedSchedule,
+  isPaused: boolean,
+): Promise<number> {
+  const schedule_id = asking.task.task_id
+  const { tenant, task_id } = lease
+  const [record, now] = await engine.reading(() =>
+    Promise.all([engine.store.reads.task(tenant, task_id), engine.store.now()]),
+  )
+  const task = checkLease(record?.task, lease, now)
+  if (opening === undefined) throw new Fault('SCHEDULE_NOT_FOUND', { schedule_id })
+  if (asking.task.owner !== task.owner) {
+    throw new Fault(
+      'FORBIDDEN',
+      { schedule_id },
+      'The schedule belongs to another than who asks to change it.',
+    )
+  }
+  await setPaused(engine, asking, isPaused, now)
+  return opening.seq
 }
 
 export const reportStaleInput = z.strictObject({
@@ -51,7 +87,7 @@ export async function reportStale(engine: Engine, caller: Caller, input: unknown
   checkRole(caller, 'lease')
   const { schedule_id, next_run_at, reason } = parse(reportStaleInput, input)
   const tenant = await engine.tenant(caller.tenant)
-  const { asked, created } = await readSchedule(engine, tenant, schedule_id)
+  const { asked, created } = receiptsOf(await recordedSchedule(engine, tenant.tenant, schedule_id))
   if (created === null) throw new Fault('SCHEDULE_NOT_FOUND', { schedule_id })
   const { seq } = await engine.submit({
     verb: 'report_stale',
@@ -67,17 +103,7 @@ export async function reportStale(engine: Engine, caller: Caller, input: unknown
   return { ok: true, receipt_id: engine.receiptId(tenant, seq) } as const
 }
 
-/** The receipts that a schedule hangs on. Neither ever changes, so they may be read before the batch. */
-async function readSchedule(
-  engine: Engine,
-  { tenant }: TenantRef,
-  schedule_id: string,
-  absent: Fault = new Fault('SCHEDULE_NOT_FOUND', { schedule_id }),
-): Promise<{ asked: number; created: number | null }> {
-  const { reads } = engine.store
-  const record = isUuid(schedule_id) ? await engine.reading(() => reads.task(tenant, schedule_id)) : undefined
-  if (record === undefined) throw absent
-  const asked = record.task.seq
-  const [opening] = await engine.reading(() => reads.children(tenant, [asked], ['schedule.created']))
-  return { asked, created: opening?.seq ?? null }
+/** The receipts that a schedule hangs on. */
+function receiptsOf({ asking, opening }: RecordedSchedule): { asked: number; created: number | null } {
+  return { asked: asking.task.seq, created: opening?.seq ?? null }
 }

@@ -38,7 +38,7 @@ export async function uploadResult(
   checkHolder(record.task, caller, asked)
   await checkUpload(engine, tenant, record)
   const { results } = engine
-  const channel = asked.channel ?? (await channelFor(engine, tenant.tenant, record.spec.type, Infinity))
+  const channel = asked.channel ?? (await channelFor(engine, tenant.tenant, record.spec.type))
   if (results === undefined || channel === null) {
     throw new Fault('CHANNEL_NOT_CONFIGURED', { channel: asked.channel ?? 'results_channel' })
   }

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { Fault } from '../../src/core/errors.ts'
 import type { Json } from '../../src/core/json.ts'
-import { checkTemplate, render } from '../../src/scheduler/template.ts'
+import { checkTemplate, render } from '../../src/schedule/template.ts'
 import { plainJson } from '../core/arbitraries.ts'
 
 const RUN = { schedule_id: 's1', run_at: Date.UTC(2026, 0, 1), now: Date.UTC(2026, 0, 1, 0, 0, 1) }

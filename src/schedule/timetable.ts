@@ -1,5 +1,5 @@
 import { parseCron } from './cron.ts'
-import type { Timing } from './schedule.ts'
+import type { Timing } from './plan.ts'
 
 /** The times at which a schedule runs. The same question always has the same answer. */
 export interface Timetable {

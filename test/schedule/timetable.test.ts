@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { parseCron } from '../../src/scheduler/cron.ts'
-import { runsBetween, type Timetable, timetableOf } from '../../src/scheduler/timetable.ts'
+import { parseCron } from '../../src/schedule/cron.ts'
+import { runsBetween, type Timetable, timetableOf } from '../../src/schedule/timetable.ts'
 
 const at = (iso: string) => Date.parse(iso)
 const HOUR = 3600_000
