@@ -43,7 +43,7 @@ function grant(draft: Draft, task: QueuedTask, command: Claim): Granted {
   const { world } = draft
   checkTransition(task.status, 'claim')
   const lease: Lease = {
-    lease_id: leaseId(world.draw),
+    lease_id: leaseId(task.seq, world.draw),
     holder: command.holder,
     worker_id: command.worker_id,
     acquired_at: world.now,

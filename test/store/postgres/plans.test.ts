@@ -220,6 +220,8 @@ async function readAll({ ref: { tenant }, pool }: Connections, seqs: readonly nu
   await reads.counters(tenant)
   await reads.headOfLine(tenant)
   await reads.holders(tenant)
+  await reads.taskLease(tenant, seqs[0] ?? 0)
+  await reads.hadLease(tenant, uuid(1), uuid(1), BATCH)
 }
 
 /** Ready tasks that nobody claims, and what belongs to them. */
