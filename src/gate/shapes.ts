@@ -63,6 +63,7 @@ export const taskShape = z.object({
   created_at: time,
   updated_at: time,
   started_at: time.nullable(),
+  timeout_seconds: z.int().nullable(),
   timeout_at: time.nullable(),
   parent_task_id: z.string().nullable(),
   caused_by_receipt_id: z.string().nullable(),

@@ -42,6 +42,7 @@ export function taskView(
     created_at: isoTime(spec.created_at),
     updated_at: isoTime(task.updated_at),
     started_at: 'started_at' in task ? isoOrNull(task.started_at) : null,
+    timeout_seconds: task.timeout_seconds,
     timeout_at: isoOrNull(deadline(task)),
     parent_task_id: input.parent_task_id ?? null,
     caused_by_receipt_id: input.caused_by_receipt_id ?? null,

@@ -5,9 +5,6 @@ import type { Exchange } from './exchange.ts'
 import { operationNamed, renamed, withLease } from './lease-calls.ts'
 import type { Params, Route } from './router.ts'
 
-/** What a lease lasts here unless the worker says otherwise. */
-const LEASE_SECONDS = 900
-
 const WORKER_ID = /^[^.\s]+\.\S+$/
 const WORKER_PATTERN = 'must match pattern {type}.{instance}'
 
@@ -33,7 +30,7 @@ async function poll(context: Context, exchange: Exchange): Promise<void> {
   const { worker_id } = body
   if (typeof worker_id !== 'string' || !WORKER_ID.test(worker_id)) throw invalid('worker_id', WORKER_PATTERN)
   const fields = renamed(
-    { lease_ttl_seconds: LEASE_SECONDS, ...body },
+    { lease_ttl_seconds: context.gate.settings.lease_protocol_ttl_seconds, ...body },
     { preferred_kinds: 'preferred_types' },
   )
   const { caller, input } = identify(exchange, credential, claim, fields)
@@ -67,7 +64,7 @@ async function heartbeat(context: Context, exchange: Exchange, { lease_id }: Par
   const { gate } = context
   const credential = admit(context, exchange)
   const body = await readFields(context, exchange)
-  const asked = { extend_by_seconds: LEASE_SECONDS, ...body, lease_id }
+  const asked = { extend_by_seconds: gate.settings.lease_protocol_ttl_seconds, ...body, lease_id }
   const fields = await withLease(context, credential, asked)
   const { caller, input } = identify(exchange, credential, renew, fields)
   const verb = 'progress' in input ? gate.progress : gate.renew

@@ -104,7 +104,7 @@ function leasePaths(): Paths {
     '/lease': {
       post: call('lease protocol', 'poll', 'Take an offer', {
         description:
-          'A lease lasts 900 s unless lease_ttl_seconds says otherwise. preferred_kinds only reorder.',
+          'A lease lasts 900 s unless lease_ttl_seconds or the operator says otherwise. preferred_kinds only reorder.',
         required: ['worker_id'],
         body: {
           worker_id: { ...text, description: '{type}.{instance}' },

@@ -121,6 +121,18 @@ describeGates('the lease protocol', (open) => {
     })
   })
 
+  it('lasts as long as the operator says', async () => {
+    const served = await serve({ settings: { lease_protocol_ttl_seconds: 60 } })
+    await createTask(served)
+    const answer = await served.post('/lease', { worker_id: WORKER })
+    const expires = (seconds: number) => new Date(served.clock.now + seconds * 1000).toISOString()
+    expect(answer.body.lease_expires_at).toBe(expires(60))
+    served.clock.advance(30)
+    expect(await served.post(`/lease/${textOf(answer, 'lease_id')}/heartbeat`)).toMatchObject({
+      body: { lease_expires_at: expires(60) },
+    })
+  })
+
   it('refuses a heartbeat once the lease is void', async () => {
     const served = await serve()
     await createTask(served)

@@ -4,7 +4,7 @@ import type { Decision, Draft } from '../draft.ts'
 import { canonical } from '../json.ts'
 import { timeoutAt } from '../lease.ts'
 import { GATE } from '../principal.ts'
-import { EXPIRY_JITTER_MS } from '../retry.ts'
+import { backoffMs, graceEnd, requeueAt } from '../retry.ts'
 import { type HeldTask, isHeld, isOpen, wakeAt } from '../task.ts'
 import { anomaly } from './anomaly.ts'
 import { escalate } from './escalate.ts'
@@ -42,7 +42,11 @@ function timeOut(draft: Draft, task: HeldTask) {
     code: 'EXECUTION_TIMEOUT',
     message: `The work did not end within ${task.timeout_seconds} s.`,
   })
-  const { requeued } = failed(draft, task, { from: GATE, error, retryable: true, retry_after_ms: null })
+  const { now, settings } = draft.world
+  const grace = graceEnd(now, task.lease.expires_at, settings) - now
+  const backoff = backoffMs(task.retry_backoff_seconds, task.attempt + 1, settings)
+  const retry_after_ms = grace > backoff ? grace : null
+  const { requeued } = failed(draft, task, { from: GATE, error, retryable: true, retry_after_ms })
   return requeued ? 'queued' : 'failed'
 }
 
@@ -73,7 +77,8 @@ function expire(draft: Draft, task: HeldTask) {
     exhaust(draft, { ...task, expiry_count })
     return 'failed'
   }
-  const next_eligible_at = draft.world.now + Math.floor(draft.world.draw.unit() * EXPIRY_JITTER_MS)
+  const { now, settings, draw } = draft.world
+  const next_eligible_at = requeueAt(now, task.lease.expires_at, settings, draw.unit())
   requeue(draft, task, 'expire', { expiry_count, next_eligible_at })
   return 'queued'
 }

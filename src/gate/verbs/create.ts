@@ -154,7 +154,7 @@ function createCommand(
   const capabilities = call?.capabilities ?? normalCapabilities(asked ?? [])
   const standard = call === undefined ? settings : TOOL_CALL_DEFAULTS
   const defaults = type?.view
-  const timeout_seconds = input.timeout_seconds ?? defaults?.default_timeout_seconds ?? null
+  const timeout_seconds = timeoutOf(input, defaults?.default_timeout_seconds, settings)
   return {
     verb: 'create',
     tenant: tenant.tenant,
@@ -181,6 +181,16 @@ function createCommand(
     policy,
     refusal,
   }
+}
+
+/** The limit of one attempt, from the task, its type or the settings; null if there is none. */
+function timeoutOf(
+  input: CreateInput,
+  ofType: number | null | undefined,
+  { default_timeout_seconds }: Settings,
+): number | null {
+  const standard = default_timeout_seconds === 0 ? null : default_timeout_seconds
+  return input.timeout_seconds ?? ofType ?? standard
 }
 
 /** What the registry of types has against it. A payload that is elsewhere is not looked at. */
