@@ -5,7 +5,7 @@ import { type CanonicalJson, type Json, type JsonObject, parseCanonical } from '
 import { timeoutAt } from '../core/lease.ts'
 import { parsePrincipalKey } from '../core/principal.ts'
 import type { Receipt } from '../core/receipt.ts'
-import type { Task } from '../core/task.ts'
+import type { Lease, Task } from '../core/task.ts'
 import { isoTime } from '../core/time.ts'
 import type { TaskRecord } from '../store/reads.ts'
 import type { TenantRef } from '../store/store.ts'
@@ -67,7 +67,7 @@ function endingView(task: Task): Pick<TaskView, 'lease' | 'dead_letter' | 'resul
       return {}
     case 'leased':
     case 'running':
-      return { lease: { worker_id: task.lease.worker_id, expires_at: isoTime(task.lease.expires_at) } }
+      return { lease: leaseView(task.lease) }
     default: {
       const { outcome } = task
       return {
@@ -84,6 +84,14 @@ function endingView(task: Task): Pick<TaskView, 'lease' | 'dead_letter' | 'resul
         },
       }
     }
+  }
+}
+
+function leaseView({ worker_id, instance_id, expires_at }: Lease): NonNullable<TaskView['lease']> {
+  return {
+    worker_id,
+    ...(instance_id !== null && { worker_instance_id: instance_id }),
+    expires_at: isoTime(expires_at),
   }
 }
 

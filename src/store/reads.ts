@@ -44,6 +44,14 @@ export interface LedgerReads {
   taskLease(tenant: number, seq: number): Promise<TaskLease | undefined>
   /** Whether one of the newest `limit` receipts of the task names this lease. */
   hadLease(tenant: number, taskId: string, leaseId: string, limit: number): Promise<boolean>
+  /** The leases of a worker that another process of it holds than `instanceId`. It looks at each lease. */
+  leasesOf(
+    tenant: number,
+    holder: PrincipalKey,
+    workerId: string,
+    instanceId: string,
+    limit: number,
+  ): Promise<HeldLease[]>
   /** Who holds leases, in no particular order. It looks at each lease. */
   holders(tenant: number): Promise<Holder[]>
 }
@@ -55,6 +63,12 @@ export interface TaskLease {
   readonly lease_id: string | null
   readonly holder: PrincipalKey | null
   readonly worker_id: string | null
+}
+
+export interface HeldLease {
+  readonly task_id: string
+  readonly lease_id: string
+  readonly lane: number
 }
 
 /** The leases of one worker. */

@@ -20,6 +20,7 @@ import {
   CHILDREN,
   HAD_LEASE,
   HOLDERS,
+  LEASES_OF,
   OBLIGATIONS,
   RECEIPTS,
   SCANS,
@@ -124,6 +125,12 @@ describe('query plans', () => {
     const plan = planOf(HAD_LEASE)
     expect(plan).toMatch(/INDEX receipts_task \(tenant=\? AND task_id=\?\)/)
     expect(plan).not.toMatch(/TEMP B-TREE|AUTOMATIC/)
+  })
+
+  it('leases of a worker: by index, each lease once', () => {
+    const plan = planOf(LEASES_OF)
+    expect(plan).toMatch(/INDEX tasks_status \(tenant=\? AND status=\?\)/)
+    expect(plan).not.toMatch(/SCAN|AUTOMATIC/)
   })
 
   it('holders of leases: by index, each lease once', () => {

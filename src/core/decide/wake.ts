@@ -6,15 +6,11 @@ import { timeoutAt } from '../lease.ts'
 import { GATE } from '../principal.ts'
 import { backoffMs, graceEnd, requeueAt } from '../retry.ts'
 import { type HeldTask, isHeld, isOpen, wakeAt } from '../task.ts'
-import { anomaly } from './anomaly.ts'
+import { countExpiry } from './count-expiry.ts'
 import { escalate } from './escalate.ts'
 import { expireQuestion } from './expire-question.ts'
 import { failed } from './fail.ts'
-import { finish, NO_EVIDENCE } from './finish.ts'
 import { requeue } from './requeue.ts'
-
-/** An expiry too many to be chance: the owner is told once. */
-const SUSPICIOUS_EXPIRIES = 4
 
 /** Idempotent: a task whose time has not come, or that others have moved on, is left alone. */
 export function wake(draft: Draft, command: Wake): Decision<Answers['wake']> {
@@ -70,41 +66,9 @@ function expire(draft: Draft, task: HeldTask) {
     }),
   })
   escalate(draft, task, 'lease_expired')
-  if (expiry_count === SUSPICIOUS_EXPIRIES) {
-    anomaly(draft, task, 'repeated_lease_expiry', { expiry_count, worker_id: task.lease.worker_id })
-  }
-  if (exhausted) {
-    exhaust(draft, { ...task, expiry_count })
-    return 'failed'
-  }
+  if (countExpiry(draft, task).exhausted) return 'failed'
   const { now, settings, draw } = draft.world
   const next_eligible_at = requeueAt(now, task.lease.expires_at, settings, draw.unit())
   requeue(draft, task, 'expire', { expiry_count, next_eligible_at })
   return 'queued'
-}
-
-function exhaust(draft: Draft, task: HeldTask): void {
-  const error = canonical({
-    code: 'LEASE_EXPIRY_LIMIT',
-    message: `The lease expired ${task.expiry_count} times.`,
-  })
-  const seq = draft.receipt({
-    type: 'task.failed',
-    from: GATE,
-    to: task.owner,
-    task_id: task.task_id,
-    lease_id: task.lease.lease_id,
-    parents: [task.seq],
-    body: body({ error, retry_after_seconds: null, retry_recommended: canonical(false) }),
-  })
-  finish(draft, task, {
-    ...NO_EVIDENCE,
-    status: 'failed',
-    cause: 'fail',
-    result: null,
-    error,
-    receipt_seq: seq,
-    obligation_open: false,
-    dead_letter: true,
-  })
 }

@@ -176,7 +176,7 @@ function createCommand(
     idempotency_key: input.idempotency_key ?? null,
     caused_by: causeOf(tenant, input),
     input: text,
-    contract: contractOf(input, timeout_seconds),
+    contract: contractOf(input, timeout_seconds, caller.principal.instance_id),
     question,
     policy,
     refusal,
@@ -239,8 +239,13 @@ function causeOf(tenant: TenantRef, input: CreateInput): number | null {
 }
 
 /** What the gate undertakes towards the owner. */
-function contractOf(input: CreateInput, timeout: number | null): CanonicalJson {
+function contractOf(
+  input: CreateInput,
+  timeout: number | null,
+  instanceId: string | undefined,
+): CanonicalJson {
   return body({
+    created_by_instance_id: canonical(instanceId ?? null),
     instructions: canonical(input.summary ?? `Execute task type: ${input.type}`),
     requirements: canonical(input.requirements ?? {}),
     result_delivery: canonical('return_payload'),

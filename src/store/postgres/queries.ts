@@ -74,6 +74,12 @@ export const queries = {
     ) r
     WHERE r.lease_id = $4 LIMIT 1`,
 
+  leases_of: `
+    SELECT task_id, lease_id, lane FROM tasks
+    WHERE tenant = $1 AND status IN ('leased', 'running') AND seq > 0
+      AND holder = $2 AND worker_id = $3 AND instance_id IS DISTINCT FROM $4
+    LIMIT $5`,
+
   holders: `
     SELECT worker_id, (count(*) FILTER (WHERE status = 'leased'))::int AS leased,
       (count(*) FILTER (WHERE status = 'running'))::int AS running, min(wake_at) AS next_expires_at

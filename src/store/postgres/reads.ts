@@ -9,6 +9,7 @@ import { isTerminal, type Status } from '../../core/transitions.ts'
 import type { Tenant } from '../../core/world.ts'
 import type {
   Child,
+  HeldLease,
   Holder,
   LedgerReads,
   ReceiptPath,
@@ -95,6 +96,8 @@ export function readsOn(pool: pg.Pool): LedgerReads {
       if (!isUuid(taskId) || !isUuid(leaseId)) return false
       return (await find(tenant, 'had_lease', tenant, taskId, limit, leaseId)) !== undefined
     },
+    leasesOf: (tenant, holder, workerId, instanceId, limit) =>
+      read<HeldLease>(tenant, 'leases_of', tenant, holder, workerId, instanceId, limit),
     holders: (tenant) => read<Holder>(tenant, 'holders', tenant),
   }
 }

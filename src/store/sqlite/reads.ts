@@ -4,6 +4,7 @@ import { isTerminal } from '../../core/transitions.ts'
 import type { Tenant } from '../../core/world.ts'
 import type {
   Child,
+  HeldLease,
   Holder,
   LedgerReads,
   ReceiptPath,
@@ -93,6 +94,10 @@ export const HAD_LEASE = `SELECT 1 FROM (
     WHERE tenant = ? AND task_id = ? ORDER BY seq DESC LIMIT ?
   ) WHERE lease_id = ? LIMIT 1`
 
+export const LEASES_OF = `SELECT task_id, lease_id, lane FROM tasks INDEXED BY tasks_status
+  WHERE tenant = ? AND status IN ('leased', 'running') AND holder = ? AND worker_id = ? AND instance_id IS NOT ?
+  LIMIT ?`
+
 export const HOLDERS = `SELECT worker_id, sum(status = 'leased') AS leased, sum(status = 'running') AS running,
     min(wake_at) AS next_expires_at
   FROM tasks INDEXED BY tasks_status WHERE tenant = ? AND status IN ('leased', 'running') GROUP BY worker_id`
@@ -123,6 +128,7 @@ export function prepareReads(database: Database): LedgerReads {
   const headOfLine = database.prepare(HEAD_OF_LINE)
   const holders = database.prepare(HOLDERS)
   const taskLease = database.prepare(TASK_LEASE)
+  const leasesOf = database.prepare(LEASES_OF)
   const hadLease = database.prepare(HAD_LEASE)
 
   const findRecord = (tenant: number, taskId: string): TaskRecord | undefined => {
@@ -174,6 +180,8 @@ export function prepareReads(database: Database): LedgerReads {
       attemptAvailable(() => taskLease.get(tenant, seq) as TaskLease | undefined),
     hadLease: async (tenant, taskId, leaseId, limit) =>
       attemptAvailable(() => hadLease.get(tenant, taskId, limit, leaseId) !== undefined),
+    leasesOf: async (tenant, holder, workerId, instanceId, limit) =>
+      attemptAvailable(() => leasesOf.all(tenant, holder, workerId, instanceId, limit) as HeldLease[]),
     holders: async (tenant) => attemptAvailable(() => holders.all(tenant) as Holder[]),
   }
 }

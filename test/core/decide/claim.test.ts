@@ -20,6 +20,7 @@ describe('claim', () => {
     expect(task.lease).toEqual({
       lease_id: expect.stringMatching(/^[0-9a-f]{8}-[0-9a-f]{4}-8/),
       holder: 'worker:w9',
+      instance_id: null,
       worker_id: 'nine',
       acquired_at: NOW,
       expires_at: NOW + 30_000,

@@ -220,6 +220,7 @@ async function readAll({ ref: { tenant }, pool }: Connections, seqs: readonly nu
   await reads.counters(tenant)
   await reads.headOfLine(tenant)
   await reads.holders(tenant)
+  await reads.leasesOf(tenant, 'worker:w1', 'w1', 'i2', BATCH)
   await reads.taskLease(tenant, seqs[0] ?? 0)
   await reads.hadLease(tenant, uuid(1), uuid(1), BATCH)
 }
