@@ -102,7 +102,9 @@ function boundCaller(
   if (!('principal_id' in shape) && id !== undefined && id !== principal.id) throw forbidden('admin', role)
   if (operation.actor === 'worker') namedPrincipal(operation, fields)
   const taken = IDENTITY_FIELDS.filter((name) => !(name in shape))
-  return { caller: { tenant, principal, role }, input: without(fields, operation, taken) }
+  const instance = operation.actor === 'worker' ? 'worker_instance_id' : 'principal_instance_id'
+  const caller = { tenant, principal: withInstance(principal, fields, instance), role }
+  return { caller, input: without(fields, operation, taken) }
 }
 
 function namedPrincipal(operation: Called, fields: Fields): { principal: Principal; role: Role } | undefined {

@@ -49,6 +49,26 @@ export const engineTable = z.object({
     DEFAULTS.max_lease_expiries,
     'Lapsed leases after which a task fails, unless the task says otherwise.',
   ),
+  lease_grace_seconds: setting(
+    seconds(),
+    DEFAULTS.lease_grace_seconds,
+    'Pause between the end of a lapsed or timed-out lease and the next claim, for a worker that is late to notice.',
+  ),
+  lease_requeue_delay_seconds: setting(
+    seconds(),
+    DEFAULTS.lease_requeue_delay_seconds,
+    'A further pause before a task whose lease has lapsed can be claimed, besides 0 to 5 s at random.',
+  ),
+  lease_protocol_ttl_seconds: setting(
+    seconds(1),
+    DEFAULTS.lease_protocol_ttl_seconds,
+    'Length of a lease and of a heartbeat at POST /lease when the worker asks for none.',
+  ),
+  default_timeout_seconds: setting(
+    seconds(),
+    DEFAULTS.default_timeout_seconds,
+    'Longest time of one attempt when neither the task nor its type says; 0: no limit but MAX_LEASE_LIFETIME_SECONDS.',
+  ),
   default_max_attempts: setting(
     whole(1, 1000),
     DEFAULTS.default_max_attempts,

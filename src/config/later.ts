@@ -12,7 +12,6 @@ const SINGLES: Readonly<Record<string, string>> = {
   redis_url: 'rate limits',
   receipt_retention_days: 'retention',
   task_retention_days: 'retention',
-  lease_grace_seconds: 'a grace period of leases',
   default_list_limit: 'other page sizes than 50',
   max_list_limit: 'other page sizes than 200',
   default_bootstrap_max_items: 'other page sizes than 50',

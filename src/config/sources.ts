@@ -78,7 +78,8 @@ function read(
     const later = laterFeature(name)
     if (values.has(name)) problems.push(`${spell(name)} is there twice.`)
     else if (known.includes(name)) values.set(name, value)
-    else if (later !== undefined) notices.push(`${spell(name)} has no effect: this version has no ${later}.`)
+    else if (later !== undefined)
+      notices.push(`${spell(name)} has no effect: this version does not support ${later}.`)
     else problems.push(`${spell(written)} is not a setting.${didYouMean(name, known, spell)}`)
   }
   return { source: { layer, values, spell }, problems, notices }

@@ -53,7 +53,17 @@ export interface Claim extends TenantCommand, Wanted {
   readonly verb: 'claim'
   readonly holder: PrincipalKey
   readonly worker_id: string
+  /** Which process of the worker claims; null if it does not say. */
+  readonly instance_id: string | null
   readonly max_tasks: number
+  readonly ttl_ms: number
+}
+
+/** A new process of the worker takes over a lease that an earlier one left behind. */
+export interface Reclaim extends TenantCommand, LeaseClaim {
+  readonly verb: 'reclaim'
+  readonly instance_id: string
+  readonly capabilities: readonly string[]
   readonly ttl_ms: number
 }
 
@@ -209,6 +219,7 @@ export interface Record extends TenantCommand {
 export type Command =
   | Create
   | Claim
+  | Reclaim
   | Start
   | Renew
   | Release
@@ -245,6 +256,7 @@ export interface Relationship {
 export interface Answers {
   create: { task_id: string; status: Status; is_duplicate: boolean; seq: number }
   claim: { granted: readonly Granted[]; now: number }
+  reclaim: { granted: readonly Granted[]; now: number }
   start: { status: 'running'; started_at: number }
   renew: { expires_at: number; renewals_left: number; now: number }
   release: { status: 'queued' }

@@ -127,6 +127,12 @@ export const ERRORS = {
     message: 'There is no such rule or redaction pattern.',
     hint: 'Check the id; list_policies and list_redaction_patterns show those that there are.',
   },
+  LEASE_NOT_FOUND: {
+    http: 404,
+    retryable: false,
+    message: 'There is no such lease.',
+    hint: 'Send the lease_id (or run_id) exactly as the claim returned it.',
+  },
   LEASE_INVALID_OR_EXPIRED: {
     http: 409,
     retryable: false,

@@ -18,10 +18,21 @@ export function taskTime(id: string): number {
   return Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16)
 }
 
-/** 128 random bits less the version marks: a lease id cannot be guessed. */
-export function leaseId(draw: Draw): string {
-  const hex = draw.hex(16)
-  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-${variant(hex[16])}${hex.slice(17, 20)}-${hex.slice(20)}`
+/**
+ * A UUID (version 8) made of the seq of the task and 74 random bits. The seq leads from a lease to its task without an
+ * index; the random bits are the secret of the holder.
+ */
+export function leaseId(seq: number, draw: Draw): string {
+  const task = seq.toString(16).padStart(12, '0')
+  const tail = draw.hex(10)
+  return `${task.slice(0, 8)}-${task.slice(8)}-8${tail.slice(0, 3)}-${variant(tail[3])}${tail.slice(4, 7)}-${tail.slice(7, 19)}`
+}
+
+/** The seq of the task that a lease id names; undefined for anything that is not a lease id. */
+export function leaseSeq(id: string): number | undefined {
+  if (!isUuid(id) || id[14] !== '8') return undefined
+  const seq = Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16)
+  return seq >= 1 ? seq : undefined
 }
 
 /** The random half of every receipt id of a tenant: two groups of a UUID, drawn when the tenant is made. */

@@ -12,4 +12,15 @@ export function backoffMs(baseSeconds: number, attempt: number, settings: Settin
 }
 
 /** Leases that lapse together must not come back together. */
-export const EXPIRY_JITTER_MS = 5000
+const EXPIRY_JITTER_MS = 5000
+
+/** When a task whose lease has lapsed can be claimed again. `unit` is random, from 0 to 1. */
+export function requeueAt(now: number, expiresAt: number, settings: Settings, unit: number): number {
+  const jitter = Math.floor(unit * EXPIRY_JITTER_MS)
+  return graceEnd(now, expiresAt, settings) + settings.lease_requeue_delay_seconds * 1000 + jitter
+}
+
+/** Before this nobody else gets a task whose lease ended at `expiresAt`; never in the past. */
+export function graceEnd(now: number, expiresAt: number, settings: Settings): number {
+  return Math.max(now, expiresAt + settings.lease_grace_seconds * 1000)
+}

@@ -10,6 +10,14 @@ export interface Settings {
   readonly max_lease_renewals: number
   readonly max_lease_lifetime_seconds: number
   readonly max_lease_expiries: number
+  /** How long nobody else gets a task after its lease has ended on its own. */
+  readonly lease_grace_seconds: number
+  /** A further pause before a task whose lease has lapsed can be claimed again. */
+  readonly lease_requeue_delay_seconds: number
+  /** Length of a lease or heartbeat of the lease protocol when the worker asks for none. */
+  readonly lease_protocol_ttl_seconds: number
+  /** How long one attempt may take if neither the task nor its type says; 0 is no limit. */
+  readonly default_timeout_seconds: number
   readonly default_max_attempts: number
   readonly default_retry_backoff_seconds: number
   readonly max_retry_backoff_seconds: number
@@ -47,6 +55,10 @@ export const DEFAULT_SETTINGS: Settings = {
   max_lease_renewals: 10,
   max_lease_lifetime_seconds: 7200,
   max_lease_expiries: 10,
+  lease_grace_seconds: 0,
+  lease_requeue_delay_seconds: 0,
+  lease_protocol_ttl_seconds: 900,
+  default_timeout_seconds: 0,
   default_max_attempts: 2,
   default_retry_backoff_seconds: 15,
   max_retry_backoff_seconds: 900,

@@ -68,6 +68,8 @@ export interface EndedLease {
 }
 
 export interface Lease extends EndedLease {
+  /** Which process of the worker took it, where it says so. */
+  readonly instance_id: string | null
   readonly acquired_at: number
   /** Never past the execution timeout or the lease's absolute lifetime. At this instant the lease is void. */
   readonly expires_at: number

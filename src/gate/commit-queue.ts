@@ -1,4 +1,4 @@
-import type { Answers, AnswerTo, Claim, Command, Granted } from '../core/command.ts'
+import type { Answers, AnswerTo, Claim, Command, Granted, Reclaim } from '../core/command.ts'
 import type { AnyAnswer } from '../core/decide/index.ts'
 import { Fault } from '../core/errors.ts'
 import type { Question } from '../core/question.ts'
@@ -11,7 +11,7 @@ import { Pending } from './pending.ts'
 export type Handout = Granted & { readonly spec: TaskSpec; readonly questions: readonly Question[] }
 
 /** A claim is answered with the tasks' specs, which only the commit brings. */
-export type QueueAnswer<C extends Command> = C extends Claim
+export type QueueAnswer<C extends Command> = C extends Claim | Reclaim
   ? { readonly granted: readonly Handout[]; readonly now: number }
   : AnswerTo<C>
 

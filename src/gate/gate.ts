@@ -16,6 +16,7 @@ import { activeTasks } from './reads/active-tasks.ts'
 import { getApproval, listApprovals } from './reads/approvals.ts'
 import { bootstrap } from './reads/bootstrap.ts'
 import { fetchResult } from './reads/fetch-result.ts'
+import { findLease } from './reads/find-lease.ts'
 import { type ChangeListener, follow } from './reads/follow.ts'
 import { getInboxItem } from './reads/get-inbox-item.ts'
 import { getProgress } from './reads/get-progress.ts'
@@ -168,6 +169,8 @@ export function openGate(options: GateOptions) {
     workerHeartbeat: verb(workerHeartbeat),
     unregisterWorker: verb(unregisterWorker),
     listWorkers: verb(listWorkers),
+    /** The task and the holder of a lease. */
+    findLease: (tenant: string, leaseId: string) => findLease(engine, tenant, leaseId),
     drainWorker: verb(drainWorker),
     /** The types of a tenant that are tools of their own. The same list as long as they are the same. */
     toolTypes: (tenant: string) => toolTypes(engine, tenant),

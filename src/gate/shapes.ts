@@ -69,6 +69,7 @@ export const taskShape = z.object({
   created_at: time,
   updated_at: time,
   started_at: time.nullable(),
+  timeout_seconds: z.int().nullable(),
   timeout_at: time.nullable(),
   parent_task_id: z.string().nullable(),
   caused_by_receipt_id: z.string().nullable(),
@@ -82,7 +83,7 @@ export const taskShape = z.object({
     .meta({ description: 'What it waits for while it is pending_approval or input_required' }),
   policy: json.meta({ description: 'What a rule said about it: action, rule_id, reason, redacted_fields' }),
   progress: jsonObject.optional().meta({ description: 'The latest progress, with updated_at' }),
-  lease: z.object({ worker_id: id, expires_at: time }).optional(),
+  lease: z.object({ worker_id: id, worker_instance_id: z.string().optional(), expires_at: time }).optional(),
   dead_letter: z.boolean().optional().meta({ description: 'True when retries or expiries ran out' }),
   result: z
     .object({

@@ -57,6 +57,7 @@ export class ToolCallDesk {
       tenant,
       holder: principalKey(this.caller('').principal),
       worker_id: this.workerId,
+      instance_id: null,
       capabilities: seats().map(seatName),
       accept_types: [TOOL_CALL],
       max_tasks: 1,

@@ -5,7 +5,7 @@ import { type CanonicalJson, type Json, type JsonObject, parseCanonical } from '
 import { timeoutAt } from '../core/lease.ts'
 import { parsePrincipalKey } from '../core/principal.ts'
 import type { Receipt } from '../core/receipt.ts'
-import type { Task } from '../core/task.ts'
+import type { Lease, Task } from '../core/task.ts'
 import { isoTime } from '../core/time.ts'
 import type { TaskRecord } from '../store/reads.ts'
 import type { TenantRef } from '../store/store.ts'
@@ -42,6 +42,7 @@ export function taskView(
     created_at: isoTime(spec.created_at),
     updated_at: isoTime(task.updated_at),
     started_at: 'started_at' in task ? isoOrNull(task.started_at) : null,
+    timeout_seconds: task.timeout_seconds,
     timeout_at: isoOrNull(deadline(task)),
     parent_task_id: input.parent_task_id ?? null,
     caused_by_receipt_id: input.caused_by_receipt_id ?? null,
@@ -66,7 +67,7 @@ function endingView(task: Task): Pick<TaskView, 'lease' | 'dead_letter' | 'resul
       return {}
     case 'leased':
     case 'running':
-      return { lease: { worker_id: task.lease.worker_id, expires_at: isoTime(task.lease.expires_at) } }
+      return { lease: leaseView(task.lease) }
     default: {
       const { outcome } = task
       return {
@@ -83,6 +84,14 @@ function endingView(task: Task): Pick<TaskView, 'lease' | 'dead_letter' | 'resul
         },
       }
     }
+  }
+}
+
+function leaseView({ worker_id, instance_id, expires_at }: Lease): NonNullable<TaskView['lease']> {
+  return {
+    worker_id,
+    ...(instance_id !== null && { worker_instance_id: instance_id }),
+    expires_at: isoTime(expires_at),
   }
 }
 

@@ -17,6 +17,8 @@ export interface WorkerRecord {
   /** Null: of any type. */
   readonly accept_types: readonly string[] | null
   readonly config: JsonObject | null
+  /** The process that called last, where it says so. */
+  readonly instance_id: string | null
   readonly first_seen_at: number
   readonly last_seen_at: number
   readonly claimed: number
@@ -32,6 +34,10 @@ export const workerShape = z.object({
   drain: z.boolean().meta({ description: 'It is told to stop, and gets no more tasks' }),
   principal: principalShape,
   worker_type: z.string().nullable(),
+  instance_id: z
+    .string()
+    .nullable()
+    .meta({ description: 'Its process that was heard of last, if it says so' }),
   capabilities: z.array(z.string()).readonly(),
   accept_types: z.array(z.string()).readonly().nullable().meta({ description: 'null: any' }),
   leased: z.int().meta({ description: 'Leases on tasks that it has not started' }),

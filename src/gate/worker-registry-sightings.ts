@@ -11,6 +11,8 @@ export interface Profile {
   readonly accept_types?: readonly string[] | null | undefined
   readonly worker_type?: string | undefined
   readonly config?: JsonObject | undefined
+  /** The process that called last. */
+  readonly instance_id?: string | undefined
 }
 
 /** What this process knows of a worker and the store does not know yet. */
@@ -44,12 +46,13 @@ export class Sighting {
   }
 
   describe(profile: Profile): void {
-    const { capabilities, accept_types, worker_type, config } = profile
+    const { capabilities, accept_types, worker_type, config, instance_id } = profile
     const before = this.#profile
     const isSame =
       (capabilities === undefined || isSameList(capabilities, before.capabilities)) &&
       (accept_types === undefined || isSameList(accept_types, before.accept_types)) &&
       (worker_type === undefined || worker_type === before.worker_type) &&
+      (instance_id === undefined || instance_id === before.instance_id) &&
       config === undefined
     if (isSame) return
     this.#profile = {
@@ -57,19 +60,21 @@ export class Sighting {
       accept_types: accept_types === undefined ? before.accept_types : accept_types,
       worker_type: worker_type ?? before.worker_type,
       config: config ?? before.config,
+      instance_id: instance_id ?? before.instance_id,
     }
     this.changes++
   }
 
   /** What there is to know, together with what the store has. */
   over(stored: WorkerRecord | undefined): WorkerRecord {
-    const { capabilities, accept_types, worker_type, config } = this.#profile
+    const { capabilities, accept_types, worker_type, config, instance_id } = this.#profile
     return {
       holder: this.holder,
       worker_type: worker_type ?? stored?.worker_type ?? null,
       capabilities: capabilities ?? stored?.capabilities ?? [],
       accept_types: accept_types === undefined ? (stored?.accept_types ?? null) : accept_types,
       config: config ?? stored?.config ?? null,
+      instance_id: instance_id ?? stored?.instance_id ?? null,
       first_seen_at: Math.min(this.first_seen_at, stored?.first_seen_at ?? this.first_seen_at),
       last_seen_at: Math.max(this.last_seen_at, stored?.last_seen_at ?? 0),
       claimed: this.claimed + (stored?.claimed ?? 0),

@@ -128,6 +128,7 @@ export class RegistryWriter {
   }
 }
 
+/** A record of an earlier version has no instance_id. */
 export function recordOf(value: string): WorkerRecord {
-  return JSON.parse(value)
+  return { instance_id: null, ...JSON.parse(value) }
 }

@@ -1,14 +1,9 @@
-import type { Fields } from '../auth/caller.ts'
 import { type Fault, invalid } from '../core/errors.ts'
 import type { OfferView } from '../gate/shapes.ts'
 import { admit, type Context, identify, note, readFields } from './context.ts'
 import type { Exchange } from './exchange.ts'
-import type { Grants } from './grants.ts'
-import { operationNamed, renamed, withWorker } from './lease-calls.ts'
+import { operationNamed, renamed, withLease } from './lease-calls.ts'
 import type { Params, Route } from './router.ts'
-
-/** What a lease lasts here unless the worker says otherwise. */
-const LEASE_SECONDS = 900
 
 const WORKER_ID = /^[^.\s]+\.\S+$/
 const WORKER_PATTERN = 'must match pattern {type}.{instance}'
@@ -17,30 +12,29 @@ const claim = operationNamed('lease_next')
 const renew = operationNamed('renew_lease')
 
 /** The AsyncGate lease protocol 1.0: workers poll for an offer, and keep it alive. */
-export function leaseProtocol(context: Context, grants: Grants): Route[] {
+export function leaseProtocol(context: Context): Route[] {
   return [
-    { method: 'POST', path: '/lease', describe, handle: (exchange) => poll(context, grants, exchange) },
+    { method: 'POST', path: '/lease', describe, handle: (exchange) => poll(context, exchange) },
     {
       method: 'POST',
       path: '/lease/{lease_id}/heartbeat',
       describe,
-      handle: (exchange, params) => heartbeat(context, grants, exchange, params),
+      handle: (exchange, params) => heartbeat(context, exchange, params),
     },
   ]
 }
 
-async function poll(context: Context, grants: Grants, exchange: Exchange): Promise<void> {
+async function poll(context: Context, exchange: Exchange): Promise<void> {
   const credential = admit(context, exchange)
   const body = await readFields(context, exchange)
   const { worker_id } = body
   if (typeof worker_id !== 'string' || !WORKER_ID.test(worker_id)) throw invalid('worker_id', WORKER_PATTERN)
   const fields = renamed(
-    { lease_ttl_seconds: LEASE_SECONDS, ...body },
+    { lease_ttl_seconds: context.gate.settings.lease_protocol_ttl_seconds, ...body },
     { preferred_kinds: 'preferred_types' },
   )
   const { caller, input } = identify(exchange, credential, claim, fields)
   const { tasks } = await context.gate.claim(caller, input, context.held.signal(exchange.response))
-  for (const task of tasks) grants.add(task, worker_id, body.worker_kind)
   const [first, ...others] = tasks.map(offer)
   if (first === undefined) return exchange.empty(204)
   note(exchange, { task_id: first.task.task_id, lease_id: first.lease_id })
@@ -66,21 +60,12 @@ function offer(offered: OfferView) {
   }
 }
 
-async function heartbeat(
-  context: Context,
-  grants: Grants,
-  exchange: Exchange,
-  { lease_id }: Params,
-): Promise<void> {
+async function heartbeat(context: Context, exchange: Exchange, { lease_id }: Params): Promise<void> {
   const { gate } = context
   const credential = admit(context, exchange)
   const body = await readFields(context, exchange)
-  const task_id = body.task_id ?? grants.find(lease_id)?.task_id
-  if (task_id === undefined) {
-    throw invalid('task_id', 'is required: this server did not hand out the lease, and finds it by its task')
-  }
-  const asked: Fields = { extend_by_seconds: LEASE_SECONDS, ...body, task_id, lease_id }
-  const fields = await withWorker(context, grants, credential, asked)
+  const asked = { extend_by_seconds: gate.settings.lease_protocol_ttl_seconds, ...body, lease_id }
+  const fields = await withLease(context, credential, asked)
   const { caller, input } = identify(exchange, credential, renew, fields)
   const verb = 'progress' in input ? gate.progress : gate.renew
   const { expires_at, drain } = await verb(caller, input)

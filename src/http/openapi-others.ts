@@ -13,14 +13,25 @@ const seconds = { type: 'integer', minimum: 1 }
 const time = { type: 'string', format: 'date-time' }
 const drain = { drain: { const: true, description: 'You are to stop: finish what you hold' } }
 
+const runAnswer = object({
+  task_id: text,
+  run_id: text,
+  task_type: text,
+  params: {},
+  priority: { type: 'integer', minimum: 1, maximum: 10 },
+  lease_expires_at: time,
+  metadata: { type: 'object' },
+})
+const noTask = object({ task_id: { type: 'null' }, message: text })
+
 /** What is answered besides the operations of the catalogue. */
 export function otherPaths(): Paths {
   return {
     ...serverPaths(),
     ...resultPaths(),
     ...leasePaths(),
-    ...workerPaths('/worker', 'lease'),
-    ...workerPaths('/workers', 'lease_task'),
+    ...workerPaths('/worker', 'lease', { answer: runAnswer, nothing: 'No tasks available' }),
+    ...workerPaths('/workers', 'lease_task', { answer: { oneOf: [runAnswer, noTask] } }),
     ...mailPaths(),
   }
 }
@@ -93,7 +104,7 @@ function leasePaths(): Paths {
     '/lease': {
       post: call('lease protocol', 'poll', 'Take an offer', {
         description:
-          'A lease lasts 900 s unless lease_ttl_seconds says otherwise. preferred_kinds only reorder.',
+          'A lease lasts 900 s unless lease_ttl_seconds or the operator says otherwise. preferred_kinds only reorder.',
         required: ['worker_id'],
         body: {
           worker_id: { ...text, description: '{type}.{instance}' },
@@ -110,7 +121,7 @@ function leasePaths(): Paths {
     '/lease/{lease_id}/heartbeat': {
       post: call('lease protocol', 'lease_heartbeat', 'Keep an offer', {
         parameters: [{ name: 'lease_id', in: 'path', required: true, schema: text }],
-        description: 'task_id and worker_id may be left out with the server that handed out the lease.',
+        description: 'task_id and worker_id may be left out: the lease is found by its id.',
         body: { task_id: text, worker_id: text, progress: { type: 'object' }, extend_by_seconds: seconds },
         answer: object({ status: { const: 'ok' }, lease_id: text, lease_expires_at: time }, drain),
       }),
@@ -118,25 +129,17 @@ function leasePaths(): Paths {
   }
 }
 
-function workerPaths(prefix: string, lease: string): Paths {
+/** The spellings differ in how they say that there is no task. */
+function workerPaths(prefix: string, lease: string, taken: Pick<Call, 'answer' | 'nothing'>): Paths {
   const id = prefix.slice(1)
   const run = { task_id: text, run_id: text, worker_id: text }
-  const required = ['task_id', 'run_id']
+  const required = ['run_id']
   return {
     [`${prefix}/${lease}`]: {
       post: call('worker port', `${id}_lease`, 'Take a task', {
         required: ['worker_id'],
         body: { worker_id: text, task_types: { type: 'array', items: text }, lease_seconds: seconds },
-        answer: object({
-          task_id: text,
-          run_id: text,
-          task_type: text,
-          params: {},
-          priority: { type: 'integer' },
-          lease_expires_at: time,
-          metadata: { type: 'object' },
-        }),
-        nothing: 'No tasks available',
+        ...taken,
       }),
     },
     [`${prefix}/heartbeat`]: {
@@ -173,7 +176,12 @@ function workerPaths(prefix: string, lease: string): Paths {
     [`${prefix}/fail`]: {
       post: call('worker port', `${id}_fail`, 'Report a failure', {
         required: [...required, 'error_message'],
-        body: { ...run, error_message: text, retryable: { type: 'boolean' }, metadata: { type: 'object' } },
+        body: {
+          ...run,
+          error_message: text,
+          retryable: { type: 'boolean', default: true },
+          metadata: { type: 'object' },
+        },
         answer: object(
           { status: { enum: ['failed', 'dead_letter'] }, will_retry: { type: 'boolean' } },
           { retry_scheduled_at: { type: ['string', 'null'] }, notification_sent: { const: true } },

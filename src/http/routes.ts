@@ -6,7 +6,6 @@ import { checkHostAndOrigin } from '../web/guard.ts'
 import { admit, type Context } from './context.ts'
 import { docsPage } from './docs-page.ts'
 import type { EventStreams } from './events.ts'
-import { Grants } from './grants.ts'
 import { healthRoutes } from './health.ts'
 import { inboundEmailRoute } from './inbound-email.ts'
 import { leaseProtocol } from './lease-protocol.ts'
@@ -27,12 +26,11 @@ export function allRoutes(context: Context, streams: EventStreams, around: Surro
   const health = healthRoutes(context.gate, around.isStopping)
   const taken = new Set(health.map((route) => route.path))
   const operations = OPERATIONS.filter((operation) => !taken.has(operation.rest.path))
-  const grants = new Grants()
   return [
     ...operations.map((operation) => restRoute(context, operation)),
     ...health,
-    ...leaseProtocol(context, grants),
-    ...workerPort(context, grants),
+    ...leaseProtocol(context),
+    ...workerPort(context),
     ...resultRoutes(context),
     streams.route(context),
     metricsRoute(context, streams),

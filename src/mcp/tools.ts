@@ -9,7 +9,6 @@ import { mayTakeTime } from '../operations/waits.ts'
 import { withIdentity } from './identity.ts'
 import { OLD_TOOLS } from './old-names/index.ts'
 import type { AnyOldTool, OldNames } from './old-names/old-tool.ts'
-import { Runs } from './old-names/runs.ts'
 import type { TaskTool, TaskToolSource } from './task-tool.ts'
 import {
   answered,
@@ -61,7 +60,7 @@ export function gateTools({
     for (const spelling of ['dot', 'underscore'] as const) found.set(toolName(operation, spelling), tool)
   }
   const old = oldNames ? OLD_TOOLS : []
-  const context = { gate, runs: new Runs() }
+  const context = { gate }
   for (const tool of old) found.set(tool.name, (args, call) => runOldTool(context, tool, args, call, onError))
   const own = [
     ...OPERATIONS.map((operation) => definition(toolName(operation, toolNames), operation)),

@@ -2,11 +2,15 @@ import { invalid } from '../core/errors.ts'
 import type { Caller } from '../core/principal.ts'
 import type { Gate } from '../gate/gate.ts'
 import type { OfferView } from '../gate/shapes.ts'
+import { asOldPriority } from './old-priority.ts'
 
 // The worker port, as it is spoken over HTTP and by tools of the old names: run_id is the lease, params the payload.
 // Inputs come in the names of the gate, with what only the port knows beside them.
 
 type Fields = Readonly<Record<string, unknown>>
+
+/** What a lease call answers when there is nothing to do. */
+export const NO_TASK = { task_id: null, message: 'No tasks available' } as const
 
 export function runView(offer: OfferView) {
   return {
@@ -14,7 +18,7 @@ export function runView(offer: OfferView) {
     run_id: offer.lease_id,
     task_type: offer.type,
     params: offer.payload,
-    priority: offer.priority,
+    priority: asOldPriority(offer.priority),
     lease_expires_at: offer.expires_at,
     metadata: {
       attempt: offer.attempt,
@@ -28,6 +32,21 @@ export function runView(offer: OfferView) {
       session_id: offer.session_id,
     },
   }
+}
+
+/**
+ * A call about a lease with the task and the worker that it leaves out, as the store has them. What it does name stays,
+ * and the gate checks it.
+ */
+export async function withHolder<Call extends Fields & { readonly lease_id: string }>(
+  gate: Gate,
+  tenant: string,
+  call: Call,
+) {
+  const { task_id, worker_id, worker_kind } = await gate.findLease(tenant, call.lease_id)
+  // A lease of a person's own key can be named only with that key, which says who calls.
+  const named = worker_kind === 'worker' || worker_kind === 'service' ? { worker_kind } : {}
+  return { task_id, worker_id, ...named, ...call }
 }
 
 /** Extends the lease; with percent or message it is also a report of progress. */
@@ -61,14 +80,15 @@ export async function completeRun(gate: Gate, caller: Caller, input: Fields) {
   return { status: 'completed', notification_sent: true, notification_id: receipt_id } as const
 }
 
+/** The work is tried again unless the worker says that this is of no use. */
 export async function failRun(gate: Gate, caller: Caller, input: Fields) {
-  const { error_message, metadata, ...call } = input
+  const { error_message, metadata, retryable = true, ...call } = input
   if (typeof error_message !== 'string') throw invalid('error_message', 'is required')
   const error = { message: error_message, ...(metadata !== undefined && { metadata }) }
-  const { requeued, next_eligible_at } = await gate.fail(caller, { ...call, error })
+  const { requeued, next_eligible_at } = await gate.fail(caller, { ...call, error, retryable })
   if (requeued) {
     return { status: 'failed', will_retry: true, retry_scheduled_at: next_eligible_at ?? null } as const
   }
-  const status = call.retryable === true ? 'dead_letter' : 'failed'
+  const status = retryable === true ? 'dead_letter' : 'failed'
   return { status, will_retry: false, notification_sent: true } as const
 }

@@ -72,6 +72,7 @@ export interface Task {
   readonly created_at: string
   readonly updated_at: string
   readonly started_at: string | null
+  readonly timeout_seconds: number | null
   /** When this try has taken too long */
   readonly timeout_at: string | null
   readonly parent_task_id: string | null
@@ -103,6 +104,7 @@ export interface Task {
   /** Under whose lease it is */
   readonly lease?: {
     readonly worker_id: string
+    readonly worker_instance_id?: string
     /** When the lease ends, on the clock of the server */
     readonly expires_at: string
   }
@@ -470,6 +472,8 @@ export interface LeaseNextInput {
   max_tasks?: number | undefined
   /** How long the lease is to last; cut to the maximum of the server */
   lease_ttl_seconds?: number | undefined
+  /** Take over the live leases of an earlier process of this worker first; needs worker_instance_id */
+  reclaim?: boolean | undefined
   /** How long to wait */
   wait_seconds?: number | undefined
 }
@@ -1318,6 +1322,8 @@ export interface ListWorkersAnswer {
     readonly drain: boolean
     readonly principal: Principal
     readonly worker_type: string | null
+    /** Its process that was heard of last, if it says so */
+    readonly instance_id: string | null
     readonly capabilities: readonly string[]
     /** null: any */
     readonly accept_types: readonly string[] | null

@@ -40,8 +40,35 @@ export interface LedgerReads {
   counters(tenant: number): Promise<Tenant>
   /** When the oldest of the tasks that stand first in their lanes was created; null if none is ready. */
   headOfLine(tenant: number): Promise<number | null>
+  /** The task of this seq with its present lease, or the lease under which it ended. */
+  taskLease(tenant: number, seq: number): Promise<TaskLease | undefined>
+  /** Whether one of the newest `limit` receipts of the task names this lease. */
+  hadLease(tenant: number, taskId: string, leaseId: string, limit: number): Promise<boolean>
+  /** The leases of a worker that another process of it holds than `instanceId`. It looks at each lease. */
+  leasesOf(
+    tenant: number,
+    holder: PrincipalKey,
+    workerId: string,
+    instanceId: string,
+    limit: number,
+  ): Promise<HeldLease[]>
   /** Who holds leases, in no particular order. It looks at each lease. */
   holders(tenant: number): Promise<Holder[]>
+}
+
+/** The lease fields are null if the task has no lease and did not end under one. */
+export interface TaskLease {
+  readonly task_id: string
+  readonly status: Status
+  readonly lease_id: string | null
+  readonly holder: PrincipalKey | null
+  readonly worker_id: string | null
+}
+
+export interface HeldLease {
+  readonly task_id: string
+  readonly lease_id: string
+  readonly lane: number
 }
 
 /** The leases of one worker. */

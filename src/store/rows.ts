@@ -21,6 +21,7 @@ export interface OpenRow extends TaskCore {
   readonly lease_id: string | null
   readonly holder: PrincipalKey | null
   readonly worker_id: string | null
+  readonly instance_id: string | null
   readonly acquired_at: number | null
   readonly renewals: number | null
   readonly started_at: number | null
@@ -71,6 +72,7 @@ export const OPEN_COLUMNS = [
   'lease_id',
   'holder',
   'worker_id',
+  'instance_id',
   'acquired_at',
   'renewals',
   'started_at',
@@ -89,6 +91,7 @@ export const CHANGING_COLUMNS = [
   'lease_id',
   'holder',
   'worker_id',
+  'instance_id',
   'acquired_at',
   'renewals',
   'started_at',
@@ -140,6 +143,7 @@ export function openRow(task: OpenTask): OpenRow {
     lease_id: lease?.lease_id ?? null,
     holder: lease?.holder ?? null,
     worker_id: lease?.worker_id ?? null,
+    instance_id: lease?.instance_id ?? null,
     acquired_at: lease?.acquired_at ?? null,
     renewals: lease?.renewals ?? null,
     started_at: held === null ? null : held.started_at,
@@ -152,7 +156,7 @@ export function openTask(row: OpenRow): OpenTask {
     const { question_count, updated_at, status, wake_at } = row
     return asParked(row, { question_count, updated_at, status, expires_at: wake_at })
   }
-  const { lease_id, holder, worker_id, acquired_at, renewals, wake_at } = row
+  const { lease_id, holder, worker_id, instance_id, acquired_at, renewals, wake_at } = row
   if (
     lease_id === null ||
     holder === null ||
@@ -167,7 +171,7 @@ export function openTask(row: OpenRow): OpenTask {
     fence: row.fence,
     updated_at: row.updated_at,
     status: row.status,
-    lease: { lease_id, holder, worker_id, acquired_at, expires_at: wake_at, renewals },
+    lease: { lease_id, holder, worker_id, instance_id, acquired_at, expires_at: wake_at, renewals },
     started_at: row.started_at,
   })
 }

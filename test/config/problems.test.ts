@@ -105,7 +105,9 @@ describe('an unknown name', () => {
     })
     expect(problems).toEqual([])
     expect(config).toBeDefined()
-    expect(notices).toContain('ASYNCGATE_RATE_LIMIT_ENABLED has no effect: this version has no rate limits.')
+    expect(notices).toContain(
+      'ASYNCGATE_RATE_LIMIT_ENABLED has no effect: this version does not support rate limits.',
+    )
     expect(notices).toHaveLength(3)
     expect(inFile('JWT_ALGORITHM: RS256').notices[0]).toContain(`jwt_algorithm in ${file} has no effect`)
   })

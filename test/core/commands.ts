@@ -12,6 +12,7 @@ import type {
   Greet,
   MarkInbox,
   Progress,
+  Reclaim,
   Record as RecordCommand,
   RecordSchedule,
   Release,
@@ -60,6 +61,7 @@ export const create = (changes: Partial<Create> = {}): Create => ({
   question: null,
   policy: null,
   contract: body({
+    created_by_instance_id: null,
     instructions: canonical('Execute task type: render'),
     requirements: canonical({}),
     result_delivery: canonical('return_payload'),
@@ -74,8 +76,18 @@ export const claim = (changes: Partial<Claim> = {}): Claim => ({
   tenant: 1,
   holder: LEASE.holder,
   worker_id: LEASE.worker_id,
+  instance_id: null,
   capabilities: [],
   max_tasks: 1,
+  ttl_ms: 120_000,
+  ...changes,
+})
+
+export const reclaim = (changes: Partial<Reclaim> = {}): Reclaim => ({
+  verb: 'reclaim',
+  ...HOLDS,
+  instance_id: 'i2',
+  capabilities: [],
   ttl_ms: 120_000,
   ...changes,
 })

@@ -39,6 +39,7 @@ function everyReceipt(): Decision<unknown>[] {
     empty.decide(command.upstreamChanged()),
     held.decide(command.progress()),
     held.decide(command.release()),
+    held.decide(command.reclaim()),
     held.decide(command.complete()),
     held.decide(command.complete({ artifacts: null })),
     held.decide(command.complete({ displaced: { channel: 's3', reason: 'X', kept_in: 'inline' } })),

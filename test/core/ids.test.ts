@@ -1,6 +1,15 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { type Draw, isUuid, leaseId, receiptId, receiptSeq, taskId, tenantSalt } from '../../src/core/ids.ts'
+import {
+  type Draw,
+  isUuid,
+  leaseId,
+  leaseSeq,
+  receiptId,
+  receiptSeq,
+  taskId,
+  tenantSalt,
+} from '../../src/core/ids.ts'
 import { cryptoDraw, seededDraw } from '../../src/core/random.ts'
 
 const seq = fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER })
@@ -53,20 +62,32 @@ describe('a task id', () => {
 })
 
 describe('a lease id', () => {
-  test('is a UUID of version 4', () => {
+  test('is a UUID of version 8 from which the seq of its task is read back', () => {
     const draw = cryptoDraw()
-    for (let i = 0; i < 1000; i++) {
-      expect(leaseId(draw)).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
+    for (const seq of [1, 15, 4096, 2 ** 32, 2 ** 48 - 1]) {
+      const id = leaseId(seq, draw)
+      expect(id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
+      expect(leaseSeq(id)).toBe(seq)
     }
   })
 
-  test('has all the 122 random bits that a UUID has room for', () => {
-    expect(randomBits(leaseId, 16)).toBe(122)
+  test('has 74 random bits', () => {
+    expect(randomBits((draw) => leaseId(1, draw), 10)).toBe(74)
+  })
+
+  test.each([
+    '',
+    'x',
+    leaseId(1, cryptoDraw()).toUpperCase(),
+    '00000000-0000-8000-8000-000000000000',
+    '2f1e0d0c-0b0a-4908-8706-050403020100',
+  ])('is not %j', (text) => {
+    expect(leaseSeq(text)).toBeUndefined()
   })
 
   test('does not come twice in a hundred thousand', () => {
     const draw = cryptoDraw()
-    expect(new Set(Array.from({ length: 100_000 }, () => leaseId(draw))).size).toBe(100_000)
+    expect(new Set(Array.from({ length: 100_000 }, () => leaseId(7, draw))).size).toBe(100_000)
   })
 })
 

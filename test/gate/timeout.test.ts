@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { describeGates } from '../support/gates.ts'
-import { at, failTask, hold, lease, look, openTasks, receiptsOf } from '../support/steps.ts'
+import { ask, at, failTask, hold, lease, look, openTasks, receiptsOf } from '../support/steps.ts'
 
 describeGates('work that takes longer than its task allows', (open) => {
   it('holds no lease beyond that, and is tried again like a failure', async () => {
@@ -43,6 +43,26 @@ describeGates('work that takes longer than its task allows', (open) => {
     clock.advance(90)
     await failTask(gate, first, { retryable: true, retry_after_seconds: 0 })
     expect(await lease(gate)).toMatchObject({ expires_in_ms: 100_000 })
+  })
+
+  it('has the configured limit if neither the task nor its type says', async () => {
+    const { gate, clock } = await open({ settings: { default_timeout_seconds: 300 } })
+    const own = await ask(gate, { timeout_seconds: 60 })
+    expect(await look(gate, own)).toMatchObject({ timeout_seconds: 60, timeout_at: null })
+    expect(await lease(gate)).toMatchObject({ timeout_seconds: 60 })
+    const offer = await hold(gate, {}, { lease_ttl_seconds: 1200 })
+    expect(offer).toMatchObject({ expires_in_ms: 300_000, timeout_seconds: 300 })
+    expect(await look(gate, offer)).toMatchObject({ timeout_seconds: 300, timeout_at: offer.expires_at })
+    clock.advance(300)
+    await gate.sweep()
+    expect(await look(gate, offer)).toMatchObject({ status: 'queued', attempt: 1 })
+  })
+
+  it('has no limit by default', async () => {
+    const { gate } = await open()
+    const offer = await hold(gate, {}, { lease_ttl_seconds: 1200 })
+    expect(offer).toMatchObject({ expires_in_ms: 1_200_000, timeout_seconds: null })
+    expect(await look(gate, offer)).toMatchObject({ timeout_seconds: null, timeout_at: null })
   })
 
   it('is told from a lease that lapsed earlier, however late that is noticed', async () => {

@@ -54,6 +54,7 @@ describeGates('the registry of workers', (open, storeName) => {
       drain: false,
       principal: { kind: 'worker', id: 'w1' },
       worker_type: null,
+      instance_id: null,
       capabilities: ['gpu'],
       accept_types: ['job'],
       leased: 2,

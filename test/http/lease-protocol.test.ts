@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import { StoreError } from '../../src/store/store.ts'
 import { describeGates } from '../support/gates.ts'
 import { override, soon } from '../support/steps.ts'
-import { createTask, listOf, members, serveGate, servers, textOf } from './support.ts'
+import { createTask, listOf, members, servers, textOf } from './support.ts'
 
 const WORKER = 'worker.codegen-aws-i-1234567'
 const ID = expect.stringMatching(/^[0-9a-f-]{36}$/)
@@ -121,16 +121,16 @@ describeGates('the lease protocol', (open) => {
     })
   })
 
-  it('takes a heartbeat for a lease that another server handed out, if it names the task', async () => {
-    const served = await serve()
-    const task_id = await createTask(served)
-    const lease_id = textOf(await served.post('/lease', { worker_id: WORKER }), 'lease_id')
-    const other = await serveGate(served.gate)
-    expect(await other.post(`/lease/${lease_id}/heartbeat`)).toMatchObject({
-      status: 400,
-      body: { error: 'validation_error', details: { path: 'task_id' } },
+  it('lasts as long as the operator says', async () => {
+    const served = await serve({ settings: { lease_protocol_ttl_seconds: 60 } })
+    await createTask(served)
+    const answer = await served.post('/lease', { worker_id: WORKER })
+    const expires = (seconds: number) => new Date(served.clock.now + seconds * 1000).toISOString()
+    expect(answer.body.lease_expires_at).toBe(expires(60))
+    served.clock.advance(30)
+    expect(await served.post(`/lease/${textOf(answer, 'lease_id')}/heartbeat`)).toMatchObject({
+      body: { lease_expires_at: expires(60) },
     })
-    expect((await other.post(`/lease/${lease_id}/heartbeat`, { task_id })).status).toBe(200)
   })
 
   it('refuses a heartbeat once the lease is void', async () => {

@@ -1,10 +1,12 @@
 import { expect, it } from 'vitest'
 import { describeGates } from '../support/gates.ts'
-import { createTask, type Served, serveGate, servers, textOf } from './support.ts'
+import { createTask, type Served, servers, textOf } from './support.ts'
+
+const NO_TASK = { task_id: null, message: 'No tasks available' }
 
 const SPELLINGS = [
-  { lease: '/worker/lease', base: '/worker' },
-  { lease: '/workers/lease_task', base: '/workers' },
+  { lease: '/worker/lease', base: '/worker', none: { status: 204, text: '' } },
+  { lease: '/workers/lease_task', base: '/workers', none: { status: 200, body: NO_TASK } },
 ]
 
 const WORKER = 'openrouter-001'
@@ -33,15 +35,15 @@ describeGates('the worker port', (open) => {
     expect(await served.post('/worker/lease', { worker_id: WORKER })).toMatchObject({ status: 204 })
   })
 
-  it.each(SPELLINGS)('leads through a life at $base', async ({ lease, base }) => {
+  it.each(SPELLINGS)('leads through a life at $base', async ({ lease, base, none }) => {
     const served = await serve()
     const { post, clock } = served
     const ask = { worker_id: WORKER, task_types: ['model_consultation', 'embeddings'], lease_seconds: 300 }
-    expect(await post(lease, ask)).toMatchObject({ status: 204, text: '' })
+    expect(await post(lease, ask)).toMatchObject(none)
 
     const payload = { prompt: '...', models: ['gpt-4o', 'claude-opus-4'] }
     await createTask(served, { type: 'another' })
-    const task_id = await createTask(served, { type: 'model_consultation', payload, priority: 8 })
+    const task_id = await createTask(served, { type: 'model_consultation', payload, priority: 3 })
     const envelope = await post(lease, ask)
     expect(envelope).toMatchObject({
       status: 200,
@@ -122,7 +124,7 @@ describeGates('the worker port', (open) => {
   it('says of a failure that is final from the start that it failed', async () => {
     const served = await serve()
     const task_id = await createTask(served)
-    const failed = { ...(await run(served)), error_message: 'no', metadata: { why: 'x' } }
+    const failed = { ...(await run(served)), error_message: 'no', retryable: false, metadata: { why: 'x' } }
     expect((await served.post('/worker/fail', failed)).body).toEqual({
       status: 'failed',
       will_retry: false,
@@ -131,6 +133,30 @@ describeGates('the worker port', (open) => {
     expect((await served.get(`/v1/tasks/${task_id}`)).body.result).toMatchObject({
       error: { message: 'no', metadata: { why: 'x' } },
     })
+  })
+
+  it('tries a failure again that does not say whether it is of use', async () => {
+    const served = await serve()
+    await createTask(served, { max_attempts: 2 })
+    expect((await served.post('/worker/fail', { ...(await run(served)), error_message: 'x' })).body).toEqual({
+      status: 'failed',
+      will_retry: true,
+      retry_scheduled_at: new Date(served.clock.now + 15_000).toISOString(),
+    })
+  })
+
+  it('shows priorities on the old scale, from 1 to 10', async () => {
+    const served = await serve()
+    for (const [priority, shown] of [
+      [4, 9],
+      [0, 5],
+      [1000, 10],
+      [-1000, 1],
+    ]) {
+      await createTask(served, { priority })
+      const { body } = await served.post('/worker/lease', { worker_id: WORKER })
+      expect(body.priority).toBe(shown)
+    }
   })
 
   it('refuses calls of a run that is over with 409 lease_expired', async () => {
@@ -163,22 +189,6 @@ describeGates('the worker port', (open) => {
     expect(await served.post('/worker/fail', call)).toMatchObject({
       status: 400,
       body: { details: { path: 'error_message' } },
-    })
-  })
-
-  it('knows the worker of a run that another server handed out', async () => {
-    const served = await serve()
-    await createTask(served)
-    const call = await run(served)
-    const other = await serveGate(served.gate)
-    expect((await other.post('/worker/heartbeat', call)).status).toBe(200)
-    expect((await other.post('/worker/complete', { ...call, result_pointer: 'p' })).status).toBe(200)
-    expect(await other.post('/worker/heartbeat', call)).toMatchObject({
-      status: 409,
-      body: { error: 'lease_expired' },
-    })
-    expect(await other.post('/worker/heartbeat', { ...call, run_id: 'x', worker_id: 'y' })).toMatchObject({
-      status: 409,
     })
   })
 })

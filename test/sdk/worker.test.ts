@@ -12,6 +12,7 @@ import {
   task,
   worker,
 } from '../../src/sdk/worker.ts'
+import { worker as workerCaller } from '../support/gates.ts'
 import { askMany, look, only, receiptsOf } from '../support/steps.ts'
 import { becomes, CLAIM, COMPLETE, FAIL, itemsOf, type Network, Turn, workerBench } from './worker-support.ts'
 
@@ -280,6 +281,7 @@ describe('a worker', () => {
     gate.start([double], { capabilities: ['gpu'], leaseSeconds: 45, pollSeconds: 7, workerId: 'w7' })
     expect(only(await gate.network.until(CLAIM, 1)).body).toEqual({
       worker_id: 'w7',
+      worker_instance_id: expect.any(String),
       accept_types: ['double'],
       capabilities: ['gpu'],
       lease_ttl_seconds: 45,
@@ -288,6 +290,22 @@ describe('a worker', () => {
     })
     const task_id = await gate.ask('double', { n: 1 }, { requirements: { capabilities: ['gpu'] } })
     expect((await gate.end(task_id)).status).toBe('succeeded')
+  })
+
+  it('begins with what an earlier process of its name held, if it is told to', async () => {
+    const gate = await start()
+    const ids = await askMany(gate.gate, 3, { type: 'double', payload: { n: 2 } })
+    const before = workerCaller('w7')
+    await gate.gate.claim(before, { worker_id: 'w7', max_tasks: 3 })
+    gate.start([double], { workerId: 'w7', reclaim: true, concurrency: 2, pollSeconds: 1 })
+    for (const id of ids) expect(await gate.end(id)).toMatchObject({ status: 'succeeded', attempt: 0 })
+    const claims = await gate.network.until(CLAIM, 3)
+    expect(claims[0]?.body.reclaim).toBe(true)
+    await becomes(() => gate.network.to(CLAIM).at(-1)?.body.reclaim === undefined)
+  })
+
+  it('needs a name to take over what was held under it', () => {
+    expect(() => worker({ url: 'http://localhost', tasks: [double], reclaim: true })).toThrow(/workerId/)
   })
 
   it('ends at once when the server refuses it from the start', async () => {

@@ -16,7 +16,17 @@ import {
   PAGES as QUESTIONS,
   OF_TASK as QUESTIONS_OF_TASK,
 } from '../../src/store/sqlite/questions.ts'
-import { CHILDREN, HOLDERS, OBLIGATIONS, RECEIPTS, SCANS, STATUS } from '../../src/store/sqlite/reads.ts'
+import {
+  CHILDREN,
+  HAD_LEASE,
+  HOLDERS,
+  LEASES_OF,
+  OBLIGATIONS,
+  RECEIPTS,
+  SCANS,
+  STATUS,
+  TASK_LEASE,
+} from '../../src/store/sqlite/reads.ts'
 
 let database: Database
 
@@ -94,6 +104,11 @@ const QUERIES: readonly [string, string, RegExp][] = [
     /INDEX questions_open \(tenant=\? AND kind=\? AND seq<\?\)/,
   ],
   ['count of open questions', OPEN_QUESTIONS, /INDEX questions_open \(tenant=\?\)/],
+  [
+    'the lease of a task',
+    TASK_LEASE,
+    /SEARCH s USING PRIMARY KEY \(tenant=\? AND seq=\?\)\n.*SEARCH t USING PRIMARY KEY \(task_id=\? AND tenant=\?\)/,
+  ],
   ['statuses', STATUS, /SEARCH tasks USING PRIMARY KEY \(task_id=\? AND tenant=\?\)/],
 ]
 
@@ -104,6 +119,18 @@ describe('query plans', () => {
     expect(plan).not.toMatch(/TEMP B-TREE/)
     expect(plan).not.toMatch(/^SCAN/m)
     expect(plan).not.toMatch(/AUTOMATIC/)
+  })
+
+  it('a lease that a task had: by index, the newest receipts of the task', () => {
+    const plan = planOf(HAD_LEASE)
+    expect(plan).toMatch(/INDEX receipts_task \(tenant=\? AND task_id=\?\)/)
+    expect(plan).not.toMatch(/TEMP B-TREE|AUTOMATIC/)
+  })
+
+  it('leases of a worker: by index, each lease once', () => {
+    const plan = planOf(LEASES_OF)
+    expect(plan).toMatch(/INDEX tasks_status \(tenant=\? AND status=\?\)/)
+    expect(plan).not.toMatch(/SCAN|AUTOMATIC/)
   })
 
   it('holders of leases: by index, each lease once', () => {

@@ -35,6 +35,7 @@ export const LEASE: Lease = {
   lease_id: '2f1e0d0c-0b0a-4908-8706-050403020100',
   holder: 'worker:w1',
   worker_id: 'label-1',
+  instance_id: null,
   acquired_at: NOW - 10_000,
   expires_at: NOW + 50_000,
   renewals: 0,

@@ -158,6 +158,7 @@ export function lease(over: Partial<Lease> = {}): Lease {
     lease_id: uuid(0xabc),
     holder: WORKER,
     worker_id: 'w1',
+    instance_id: null,
     acquired_at: NOW,
     expires_at: NOW + 60_000,
     renewals: 0,

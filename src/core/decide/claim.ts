@@ -1,8 +1,8 @@
 import { body } from '../bodies.ts'
-import type { Answers, Claim, Granted } from '../command.ts'
+import type { Answers, Claim, Granted, Reclaim } from '../command.ts'
 import type { Decision, Draft } from '../draft.ts'
 import { leaseId } from '../ids.ts'
-import { canonical } from '../json.ts'
+import { type CanonicalJson, canonical } from '../json.ts'
 import { leaseEnd } from '../lease.ts'
 import { asHeld, type Lease, type QueuedTask } from '../task.ts'
 import { checkTransition } from '../transitions.ts'
@@ -12,21 +12,9 @@ export function claim(draft: Draft, command: Claim): Decision<Answers['claim']> 
   const wanted = Math.min(command.max_tasks, freeLeases(draft))
   const granted: Granted[] = []
   if (wanted > 0) {
-    const accepted = body({
-      expected_duration: null,
-      worker_capabilities: canonical(command.capabilities),
-    })
+    const accepted = acceptance(command)
     for (const task of world.ready(command)) {
-      granted.push(grant(draft, task, command))
-      draft.receipt({
-        type: 'task.accepted',
-        from: command.holder,
-        to: task.owner,
-        task_id: task.task_id,
-        lease_id: granted.at(-1)?.lease.lease_id ?? null,
-        parents: [task.seq],
-        body: accepted,
-      })
+      granted.push(grant(draft, task, command, accepted))
       if (granted.length === wanted) break
     }
   }
@@ -39,18 +27,43 @@ function freeLeases({ world }: Draft): number {
   return limit < 0 ? Number.MAX_SAFE_INTEGER : Math.max(0, limit - world.tenant.active_leases)
 }
 
-function grant(draft: Draft, task: QueuedTask, command: Claim): Granted {
+/** Body of the task.accepted receipts of a claim. */
+export function acceptance({ capabilities, instance_id }: Claim | Reclaim): CanonicalJson {
+  return body({
+    expected_duration: null,
+    worker_capabilities: canonical(capabilities),
+    worker_instance_id: canonical(instance_id),
+  })
+}
+
+/** Leases the task, with the receipt that says so. */
+export function grant(
+  draft: Draft,
+  task: QueuedTask,
+  command: Claim | Reclaim,
+  accepted: CanonicalJson,
+): Granted {
   const { world } = draft
   checkTransition(task.status, 'claim')
   const lease: Lease = {
-    lease_id: leaseId(world.draw),
+    lease_id: leaseId(task.seq, world.draw),
     holder: command.holder,
     worker_id: command.worker_id,
+    instance_id: command.instance_id,
     acquired_at: world.now,
     expires_at: Math.min(world.now + command.ttl_ms, leaseEnd(task, world.now, world.settings)),
     renewals: 0,
   }
   const fence = task.fence + 1
   draft.task(asHeld(task, { fence, updated_at: world.now, status: 'leased', lease, started_at: null }))
+  draft.receipt({
+    type: 'task.accepted',
+    from: command.holder,
+    to: task.owner,
+    task_id: task.task_id,
+    lease_id: lease.lease_id,
+    parents: [task.seq],
+    body: accepted,
+  })
   return { task, lease, fence }
 }

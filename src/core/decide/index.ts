@@ -13,6 +13,7 @@ import { fail } from './fail.ts'
 import { greet } from './greet.ts'
 import { mark } from './mark.ts'
 import { progress } from './progress.ts'
+import { reclaim } from './reclaim.ts'
 import { record } from './record.ts'
 import { recordSchedule } from './record-schedule.ts'
 import { release } from './release.ts'
@@ -42,6 +43,8 @@ function dispatch(draft: Draft, command: Command): Decision<AnyAnswer> {
       return create(draft, command)
     case 'claim':
       return claim(draft, command)
+    case 'reclaim':
+      return reclaim(draft, command)
     case 'start':
       return start(draft, command)
     case 'renew':

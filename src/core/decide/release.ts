@@ -15,7 +15,11 @@ export function release(draft: Draft, command: Release): Decision<Answers['relea
     task_id: task.task_id,
     lease_id: command.lease_id,
     parents: [task.seq],
-    body: body({ attempt: canonical(task.attempt), worker_id: canonical(command.worker_id) }),
+    body: body({
+      attempt: canonical(task.attempt),
+      reclaimed_by_instance_id: null,
+      worker_id: canonical(command.worker_id),
+    }),
   })
   requeue(draft, task, 'release', {})
   return draft.done({ status: 'queued' })

@@ -4,17 +4,13 @@ import type { Decision, Draft } from '../draft.ts'
 import { canonical } from '../json.ts'
 import { timeoutAt } from '../lease.ts'
 import { GATE } from '../principal.ts'
-import { EXPIRY_JITTER_MS } from '../retry.ts'
+import { backoffMs, graceEnd, requeueAt } from '../retry.ts'
 import { type HeldTask, isHeld, isOpen, wakeAt } from '../task.ts'
-import { anomaly } from './anomaly.ts'
+import { countExpiry } from './count-expiry.ts'
 import { escalate } from './escalate.ts'
 import { expireQuestion } from './expire-question.ts'
 import { failed } from './fail.ts'
-import { finish, NO_EVIDENCE } from './finish.ts'
 import { requeue } from './requeue.ts'
-
-/** An expiry too many to be chance: the owner is told once. */
-const SUSPICIOUS_EXPIRIES = 4
 
 /** Idempotent: a task whose time has not come, or that others have moved on, is left alone. */
 export function wake(draft: Draft, command: Wake): Decision<Answers['wake']> {
@@ -42,7 +38,11 @@ function timeOut(draft: Draft, task: HeldTask) {
     code: 'EXECUTION_TIMEOUT',
     message: `The work did not end within ${task.timeout_seconds} s.`,
   })
-  const { requeued } = failed(draft, task, { from: GATE, error, retryable: true, retry_after_ms: null })
+  const { now, settings } = draft.world
+  const grace = graceEnd(now, task.lease.expires_at, settings) - now
+  const backoff = backoffMs(task.retry_backoff_seconds, task.attempt + 1, settings)
+  const retry_after_ms = grace > backoff ? grace : null
+  const { requeued } = failed(draft, task, { from: GATE, error, retryable: true, retry_after_ms })
   return requeued ? 'queued' : 'failed'
 }
 
@@ -66,40 +66,9 @@ function expire(draft: Draft, task: HeldTask) {
     }),
   })
   escalate(draft, task, 'lease_expired')
-  if (expiry_count === SUSPICIOUS_EXPIRIES) {
-    anomaly(draft, task, 'repeated_lease_expiry', { expiry_count, worker_id: task.lease.worker_id })
-  }
-  if (exhausted) {
-    exhaust(draft, { ...task, expiry_count })
-    return 'failed'
-  }
-  const next_eligible_at = draft.world.now + Math.floor(draft.world.draw.unit() * EXPIRY_JITTER_MS)
+  if (countExpiry(draft, task).exhausted) return 'failed'
+  const { now, settings, draw } = draft.world
+  const next_eligible_at = requeueAt(now, task.lease.expires_at, settings, draw.unit())
   requeue(draft, task, 'expire', { expiry_count, next_eligible_at })
   return 'queued'
-}
-
-function exhaust(draft: Draft, task: HeldTask): void {
-  const error = canonical({
-    code: 'LEASE_EXPIRY_LIMIT',
-    message: `The lease expired ${task.expiry_count} times.`,
-  })
-  const seq = draft.receipt({
-    type: 'task.failed',
-    from: GATE,
-    to: task.owner,
-    task_id: task.task_id,
-    lease_id: task.lease.lease_id,
-    parents: [task.seq],
-    body: body({ error, retry_after_seconds: null, retry_recommended: canonical(false) }),
-  })
-  finish(draft, task, {
-    ...NO_EVIDENCE,
-    status: 'failed',
-    cause: 'fail',
-    result: null,
-    error,
-    receipt_seq: seq,
-    obligation_open: false,
-    dead_letter: true,
-  })
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { Claim } from '../../core/command.ts'
+import { invalid } from '../../core/errors.ts'
 import { checkRole } from '../../core/policy.ts'
 import { type Caller, principalKey } from '../../core/principal.ts'
 import type { Handout } from '../commit-queue.ts'
@@ -7,6 +8,7 @@ import type { Engine } from '../engine.ts'
 import { ONE_YEAR, parse, seconds, text, workerId } from '../input.ts'
 import { leaseMs } from '../lease-call.ts'
 import { offerView } from '../offer.ts'
+import { reclaim } from '../reclaim.ts'
 import type { OfferView } from '../shapes.ts'
 import { checkNoSeat } from '../tool-calls.ts'
 import { Waiter } from '../waiters.ts'
@@ -20,6 +22,10 @@ export const claimInput = z.strictObject({
   preferred_types: z.array(text(255)).max(200).optional(),
   max_tasks: z.int().min(1).max(100).optional(),
   lease_ttl_seconds: seconds(ONE_YEAR, 1).optional(),
+  reclaim: z.boolean().optional().meta({
+    description:
+      'Take over the live leases of an earlier process of this worker first; needs worker_instance_id',
+  }),
   wait_seconds: z.number().min(0).max(MAX_WAIT_SECONDS).optional(),
 })
 
@@ -39,12 +45,16 @@ export async function claim(
   checkRole(caller, 'lease')
   const asked = parse(claimInput, input)
   if (asked.capabilities !== undefined) checkNoSeat(asked.capabilities, 'capabilities')
+  if (asked.reclaim === true && caller.principal.instance_id === undefined) {
+    throw invalid('worker_instance_id', 'is required with reclaim: it tells this process from earlier ones')
+  }
   const tenant = await engine.tenant(caller.tenant)
   const command: Claim = {
     verb: 'claim',
     tenant: tenant.tenant,
     holder: principalKey(caller.principal),
     worker_id: asked.worker_id,
+    instance_id: caller.principal.instance_id ?? null,
     capabilities: asked.capabilities ?? [],
     accept_types: asked.accept_types,
     preferred_types: asked.preferred_types,
@@ -56,10 +66,15 @@ export async function claim(
   engine.workers.saw(command, {
     capabilities: command.capabilities,
     accept_types: command.accept_types ?? null,
+    instance_id: command.instance_id ?? undefined,
   })
   if (drains.has(command.tenant, command.worker_id)) return { tasks: [], drain: true }
   // A lease for a caller that has gone would only have to expire.
   if (signal?.aborted) return { tasks: [] }
+  if (asked.reclaim === true) {
+    const regained = await reclaim(engine, command)
+    if (regained.granted.length > 0) return offers(engine, command, regained)
+  }
   const waitMs = (asked.wait_seconds ?? 0) * 1000
   if (waitMs === 0 || engine.wakeups.stopped) return offers(engine, command, await engine.submit(command))
   const answer = await claimOrWait(engine, command, waitMs, signal)

@@ -168,7 +168,7 @@ function createCommand(
   const capabilities = call?.capabilities ?? normalCapabilities(asked ?? [])
   const standard = call === undefined ? settings : TOOL_CALL_DEFAULTS
   const defaults = type?.view
-  const timeout_seconds = input.timeout_seconds ?? defaults?.default_timeout_seconds ?? null
+  const timeout_seconds = timeoutOf(input, defaults?.default_timeout_seconds, settings)
   return {
     verb: 'create',
     tenant: tenant.tenant,
@@ -190,11 +190,21 @@ function createCommand(
     idempotency_key: input.idempotency_key ?? null,
     caused_by: causeOf(tenant, input),
     input: text,
-    contract: contractOf(input, timeout_seconds),
+    contract: contractOf(input, timeout_seconds, caller.principal.instance_id),
     question,
     policy,
     refusal,
   }
+}
+
+/** The limit of one attempt, from the task, its type or the settings; null if there is none. */
+function timeoutOf(
+  input: CreateInput,
+  ofType: number | null | undefined,
+  { default_timeout_seconds }: Settings,
+): number | null {
+  const standard = default_timeout_seconds === 0 ? null : default_timeout_seconds
+  return input.timeout_seconds ?? ofType ?? standard
 }
 
 /** What the registry of types has against it. A payload that is elsewhere is not looked at. */
@@ -243,8 +253,13 @@ function causeOf(tenant: TenantRef, input: CreateInput): number | null {
 }
 
 /** What the gate undertakes towards the owner. */
-function contractOf(input: CreateInput, timeout: number | null): CanonicalJson {
+function contractOf(
+  input: CreateInput,
+  timeout: number | null,
+  instanceId: string | undefined,
+): CanonicalJson {
   return body({
+    created_by_instance_id: canonical(instanceId ?? null),
     instructions: canonical(input.summary ?? `Execute task type: ${input.type}`),
     requirements: canonical(input.requirements ?? {}),
     result_delivery: canonical('return_payload'),

@@ -33,7 +33,8 @@ export async function registerWorker(
   if (config !== undefined) canonicalWithin(config, 'config', MAX_CONFIG_BYTES)
   const { tenant } = await engine.tenant(caller.tenant)
   const call = { tenant, worker_id, holder: principalKey(caller.principal) }
-  await engine.workers.register(call, { ...profile, config })
+  const { instance_id } = caller.principal
+  await engine.workers.register(call, { ...profile, config, instance_id })
   return answer(engine, tenant, worker_id)
 }
 
@@ -48,7 +49,8 @@ export async function workerHeartbeat(
   checkRole(caller, 'lease')
   const { worker_id } = parse(workerInput, input)
   const { tenant } = await engine.tenant(caller.tenant)
-  engine.workers.saw({ tenant, worker_id, holder: principalKey(caller.principal) })
+  const { instance_id } = caller.principal
+  engine.workers.saw({ tenant, worker_id, holder: principalKey(caller.principal) }, { instance_id })
   return answer(engine, tenant, worker_id)
 }
 

@@ -4,16 +4,10 @@ import type { Caller } from '../../core/principal.ts'
 import type { Gate } from '../../gate/gate.ts'
 import { text } from '../../gate/input.ts'
 import { serverShape } from '../../gate/shapes.ts'
+import { asOldPriority } from '../../operations/old-priority.ts'
 import { WRITES, WRITES_ONCE } from '../../operations/operation.ts'
 import { type AnyOldTool, oldTool } from './old-tool.ts'
-import {
-  asOldPriority,
-  type Notification,
-  notificationOf,
-  notificationShape,
-  OLD_STATUSES,
-  oldStatus,
-} from './words.ts'
+import { type Notification, notificationOf, notificationShape, OLD_STATUSES, oldStatus } from './words.ts'
 
 /** How many a session is shown when it begins. */
 const SHOWN = 10

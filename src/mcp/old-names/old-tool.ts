@@ -5,11 +5,9 @@ import type { Gate } from '../../gate/gate.ts'
 import { parse } from '../../gate/input.ts'
 import type { Operation } from '../../operations/operation.ts'
 import type { Call } from '../tool.ts'
-import type { Runs } from './runs.ts'
 
 export interface OldNames {
   readonly gate: Gate
-  readonly runs: Runs
 }
 
 /** A tool under the name, with the arguments and with the answer that it had before. */
@@ -21,7 +19,12 @@ export interface OldTool<Input extends z.ZodObject = z.ZodObject>
   readonly input: Input
   /** What the input says about who calls, where the call names nobody. */
   identity?(input: z.output<Input>, context: OldNames, call: Call): Fields | Promise<Fields>
-  run(context: OldNames, caller: Caller, input: z.output<Input>, call: Call): Promise<object>
+  run(context: OldNames, caller: Caller, input: z.output<Input>, call: OldCall): Promise<object>
+}
+
+export interface OldCall extends Call {
+  /** What `identity` found. */
+  readonly implied: Fields
 }
 
 /** Tools of different inputs in one list: each checks its own. */
@@ -40,7 +43,7 @@ export function oldTool<Input extends z.ZodObject>(tool: OldTool<Input>): AnyOld
       const implied = (await identity?.(input, context, call)) ?? {}
       const called = { actor: tool.actor, input: { shape: {} } }
       const { caller } = callerOf(call.credential, called, { ...implied, ...named })
-      return run(context, caller, input, call)
+      return run(context, caller, input, { ...call, implied })
     },
   }
 }

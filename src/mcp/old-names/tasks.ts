@@ -1,9 +1,10 @@
 import { z } from 'zod'
 import { json, jsonObject, taskId, text } from '../../gate/input.ts'
 import type { TaskView } from '../../gate/shapes.ts'
+import { asOldPriority, newPriority, oldPriority } from '../../operations/old-priority.ts'
 import { ENDS, READS, WRITES } from '../../operations/operation.ts'
 import { type AnyOldTool, oldTool } from './old-tool.ts'
-import { asOldPriority, newPriority, OLD_STATUSES, oldPriority, oldStatus, progressOf } from './words.ts'
+import { OLD_STATUSES, oldStatus, progressOf } from './words.ts'
 
 const status = z.enum(OLD_STATUSES)
 const time = z.iso.datetime()

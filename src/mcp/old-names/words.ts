@@ -23,20 +23,6 @@ export function oldStatus({ status, dead_letter }: Pick<TaskView, 'status' | 'de
   return dead_letter ? 'dead_letter' : STATUSES[status]
 }
 
-/** From 1 to 10, where 5 is what is now 0. */
-export const oldPriority = z.int().min(1).max(10)
-
-const MIDDLE = 5
-
-export function newPriority(priority: number): number {
-  return priority - MIDDLE
-}
-
-/** Priorities may lie outside of what could be said before. */
-export function asOldPriority(priority: number): number {
-  return Math.min(10, Math.max(1, priority + MIDDLE))
-}
-
 const time = z.iso.datetime().nullable()
 
 export const notificationShape = z.object({

@@ -1,18 +1,28 @@
 import { z } from 'zod'
-import { callerOf, type Fields } from '../../auth/caller.ts'
-import { Fault } from '../../core/errors.ts'
+import type { Fields } from '../../auth/caller.ts'
 import { json, jsonObject, leaseId, taskId, text, workerId } from '../../gate/input.ts'
 import { ENDS, WRITES, WRITES_ONCE } from '../../operations/operation.ts'
-import { completeRun, failRun, heartbeatRun, runView } from '../../operations/worker-port.ts'
+import {
+  completeRun,
+  failRun,
+  heartbeatRun,
+  NO_TASK,
+  runView,
+  withHolder,
+} from '../../operations/worker-port.ts'
 import type { Call } from '../tool.ts'
 import { type AnyOldTool, type OldNames, oldTool } from './old-tool.ts'
 
 const time = z.iso.datetime()
 
-/** A run is a lease. Its worker can be left out: it is known from the lease. */
-const run = { task_id: taskId, run_id: leaseId, worker_id: workerId.optional() }
+/** A run is a lease. Its task and its worker can be left out: they are known from the lease. */
+const run = { task_id: taskId.optional(), run_id: leaseId, worker_id: workerId.optional() }
 
-type RunInput = { readonly task_id: string; readonly run_id: string; readonly worker_id?: string | undefined }
+interface RunInput {
+  readonly task_id?: string | undefined
+  readonly run_id: string
+  readonly worker_id?: string | undefined
+}
 
 export const workerTools: readonly AnyOldTool[] = [
   oldTool({
@@ -41,7 +51,7 @@ export const workerTools: readonly AnyOldTool[] = [
     actor: 'worker',
     effect: WRITES,
     identity: ({ worker_id }) => ({ worker_id }),
-    async run({ gate, runs }, caller, { worker_id, task_types, lease_seconds }, { signal }) {
+    async run({ gate }, caller, { worker_id, task_types, lease_seconds }, { signal }) {
       const asked = {
         worker_id,
         accept_types: task_types,
@@ -50,8 +60,7 @@ export const workerTools: readonly AnyOldTool[] = [
       }
       const { tasks } = await gate.claim(caller, asked, signal)
       const [offer] = tasks
-      if (offer === undefined) return { task_id: null, message: 'No tasks available' }
-      runs.add(offer.lease_id, { worker_id, worker_kind: caller.principal.kind })
+      if (offer === undefined) return NO_TASK
       return runView(offer)
     },
   }),
@@ -70,10 +79,10 @@ export const workerTools: readonly AnyOldTool[] = [
     actor: 'worker',
     effect: WRITES,
     identity: identityOf,
-    async run(context, caller, input, call) {
+    async run({ gate }, caller, input, { implied }) {
       const { progress_percent, progress_message, extend_lease_seconds } = input
-      return heartbeatRun(context.gate, caller, {
-        ...(await leaseOf(input, context, call)),
+      return heartbeatRun(gate, caller, {
+        ...leaseOf(implied),
         ...(progress_percent !== undefined && { percent: progress_percent }),
         ...(progress_message !== undefined && { message: progress_message }),
         ...(extend_lease_seconds !== undefined && { extend_by_seconds: extend_lease_seconds }),
@@ -102,10 +111,10 @@ export const workerTools: readonly AnyOldTool[] = [
     actor: 'worker',
     effect: WRITES_ONCE,
     identity: identityOf,
-    async run(context, caller, input, call) {
+    async run({ gate }, caller, input, { implied }) {
       const { result_channel, result_pointer, result_checksum, summary, result, metadata } = input
-      return completeRun(context.gate, caller, {
-        ...(await leaseOf(input, context, call)),
+      return completeRun(gate, caller, {
+        ...leaseOf(implied),
         result_pointer,
         ...(result_channel !== undefined && { result_channel }),
         ...(result_checksum !== undefined && { result_checksum }),
@@ -124,7 +133,7 @@ export const workerTools: readonly AnyOldTool[] = [
     input: z.strictObject({
       ...run,
       error_message: text(8000),
-      retryable: z.boolean().default(true),
+      retryable: z.boolean().optional(),
       metadata: jsonObject.optional(),
     }),
     output: z.object({
@@ -136,41 +145,31 @@ export const workerTools: readonly AnyOldTool[] = [
     actor: 'worker',
     effect: ENDS,
     identity: identityOf,
-    async run(context, caller, input, call) {
+    async run({ gate }, caller, input, { implied }) {
       const { error_message, retryable, metadata } = input
-      return failRun(context.gate, caller, {
-        ...(await leaseOf(input, context, call)),
+      return failRun(gate, caller, {
+        ...leaseOf(implied),
         error_message,
-        retryable,
+        ...(retryable !== undefined && { retryable }),
         ...(metadata !== undefined && { metadata }),
       })
     },
   }),
 ]
 
-async function leaseOf(input: RunInput, context: OldNames, call: Call) {
-  const { task_id, run_id } = input
-  const { worker_id } = await workerOf(input, context, call)
-  return { task_id, lease_id: run_id, worker_id }
-}
-
-function identityOf(input: RunInput, context: OldNames, call: Call): Promise<Fields> {
-  return workerOf(input, context, call)
-}
-
-const ANYBODY = { actor: 'anyone', input: { shape: {} } } as const
-
-/** As the call says, as the run was handed out, or as the task shows it. */
-async function workerOf(
-  { task_id, run_id, worker_id }: RunInput,
-  { gate, runs }: OldNames,
+/** Whoever calls names the run, and may name its task and its worker. */
+function identityOf(
+  { run_id, task_id, worker_id }: RunInput,
+  { gate }: OldNames,
   { credential }: Call,
-): Promise<{ worker_id: string; worker_kind?: string }> {
-  if (worker_id !== undefined) return { worker_id }
-  const run = runs.find(run_id)
-  if (run !== undefined) return { ...run }
-  const { caller } = callerOf(credential, ANYBODY, {})
-  const { status, lease } = await gate.peekTask(caller, { task_id })
-  if (lease === undefined) throw new Fault('LEASE_INVALID_OR_EXPIRED', { task_id, task_status: status })
-  return { worker_id: lease.worker_id }
+): Promise<Fields> {
+  return withHolder(gate, credential.tenant, {
+    lease_id: run_id,
+    ...(task_id !== undefined && { task_id }),
+    ...(worker_id !== undefined && { worker_id }),
+  })
+}
+
+function leaseOf({ task_id, lease_id, worker_id }: Fields): Fields {
+  return { task_id, lease_id, worker_id }
 }

@@ -33,7 +33,10 @@ export interface Failure {
   readonly retry_after_seconds?: number
 }
 
-type ClaimInput = Omit<LeaseNextInput, 'worker_id'>
+type ClaimInput = Omit<LeaseNextInput, 'worker_id'> & {
+  /** Tells this process from others under the same worker_id. */
+  readonly worker_instance_id?: string | undefined
+}
 
 /** A request that gets no answer is given up after this, so that there is time for another. */
 const TIMEOUT_MS = 15_000

@@ -33,11 +33,14 @@ export class Claimer {
   readonly #leaving = new AbortController()
   #timer: ReturnType<typeof setTimeout> | undefined
   #isKnown = false
+  /** Until all that an earlier process held has been taken over. */
+  #reclaims: boolean
   #failures = 0
   #earlies = 0
 
   constructor(settings: Settings, parts: { calls: Calls; work: Work; log: WorkerLog; metrics: Metrics }) {
     this.#settings = settings
+    this.#reclaims = settings.reclaim
     this.#calls = parts.calls
     this.#work = parts.work
     this.#log = parts.log
@@ -92,7 +95,7 @@ export class Claimer {
 
   /** False if there was nothing, and the server did not even wait. */
   async #claim(max_tasks: number): Promise<boolean> {
-    const { types, capabilities, leaseSeconds, pollSeconds } = this.#settings
+    const { types, capabilities, leaseSeconds, pollSeconds, instanceId } = this.#settings
     const sentAt = now()
     const { tasks } = await this.#calls.claim(
       {
@@ -101,10 +104,14 @@ export class Claimer {
         max_tasks,
         lease_ttl_seconds: leaseSeconds,
         wait_seconds: pollSeconds,
+        worker_instance_id: instanceId,
+        reclaim: this.#reclaims ? true : undefined,
       },
       this.#leaving.signal,
     )
     this.#isKnown = true
+    // Fewer than there was room for: nothing is left to be taken over.
+    if (tasks.length < max_tasks) this.#reclaims = false
     this.#failures = 0
     this.#metrics.claimAnswered(tasks.length)
     const grantedAt = Math.max(sentAt, this.#pulse.absentAt)

@@ -10,6 +10,11 @@ export interface WorkerOptions extends GateAddress {
   readonly concurrency?: number
   /** The name of the worker; a new one for each process by default. */
   readonly workerId?: string
+  /**
+   * Whether it first takes over the leases that an earlier process with its `workerId` left behind. Only for a
+   * `workerId` that one process at a time has; false by default.
+   */
+  readonly reclaim?: boolean
   /** What it offers besides its types, for tasks that require it. */
   readonly capabilities?: readonly string[]
   /** How long a lease is, and so how soon a worker that died is replaced; the server's default if absent. */
@@ -36,6 +41,9 @@ export interface Settings {
   readonly workerId: string
   /** Whether the name was given, and may be used again. */
   readonly isNamed: boolean
+  /** Tells this process from others of its name; undefined if there can be none. */
+  readonly instanceId: string | undefined
+  readonly reclaim: boolean
   readonly capabilities: readonly string[] | undefined
   /** Of a claim: the shortest that any of the tasks asks for. */
   readonly leaseSeconds: number | undefined
@@ -62,6 +70,9 @@ export function settingsOf(options: WorkerOptions): Settings {
   checkTime('killSeconds', killSeconds)
   const workerId = options.workerId ?? newWorkerId()
   if (workerId === '' || workerId.length > 255) mistake('workerId', 'a text of 1 to 255 characters')
+  if (options.reclaim === true && options.workerId === undefined) {
+    mistake('workerId', 'given with reclaim: a random one has left no leases behind')
+  }
   const homeless = tasks.find((task) => task.channel !== undefined)
   if (homeless !== undefined && results === undefined) {
     mistake('results', `given, since task "${homeless.name}" has a channel`)
@@ -72,6 +83,8 @@ export function settingsOf(options: WorkerOptions): Settings {
     concurrency,
     workerId,
     isNamed: options.workerId !== undefined,
+    instanceId: options.workerId === undefined ? undefined : crypto.randomUUID(),
+    reclaim: options.reclaim ?? false,
     capabilities: options.capabilities,
     leaseSeconds: shortest(tasks, leaseSeconds),
     pollSeconds,

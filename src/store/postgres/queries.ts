@@ -62,6 +62,25 @@ export const queries = {
   counters: `
     SELECT tenant, salt, seq, clock, open_tasks, active_leases, lanes FROM tenants WHERE tenant = $1`,
 
+  task_lease: `
+    SELECT s.task_id, coalesce(t.status, d.status) AS status, coalesce(t.lease_id, d.lease_id) AS lease_id,
+      coalesce(t.holder, d.holder) AS holder, coalesce(t.worker_id, d.worker_id) AS worker_id
+    FROM (SELECT tenant, task_id FROM task_specs WHERE tenant = $1 AND seq = $2 LIMIT 1) s
+    LEFT JOIN tasks t USING (task_id, tenant)
+    LEFT JOIN tasks_done d USING (task_id, tenant)`,
+
+  had_lease: `
+    SELECT 1 AS found FROM (
+      SELECT lease_id FROM receipts WHERE tenant = $1 AND task_id = $2 ORDER BY seq DESC LIMIT $3
+    ) r
+    WHERE r.lease_id = $4 LIMIT 1`,
+
+  leases_of: `
+    SELECT task_id, lease_id, lane FROM tasks
+    WHERE tenant = $1 AND status IN ('leased', 'running') AND seq > 0
+      AND holder = $2 AND worker_id = $3 AND instance_id IS DISTINCT FROM $4
+    LIMIT $5`,
+
   holders: `
     SELECT worker_id, (count(*) FILTER (WHERE status = 'leased'))::int AS leased,
       (count(*) FILTER (WHERE status = 'running'))::int AS running, min(wake_at) AS next_expires_at

@@ -7,7 +7,17 @@ import type { Receipt } from '../../core/receipt.ts'
 import type { ProgressEntry, Task, TaskSpec } from '../../core/task.ts'
 import { isTerminal, type Status } from '../../core/transitions.ts'
 import type { Tenant } from '../../core/world.ts'
-import type { Child, Holder, LedgerReads, ReceiptPath, ScanPath, TaskLine, TaskRecord } from '../reads.ts'
+import type {
+  Child,
+  HeldLease,
+  Holder,
+  LedgerReads,
+  ReceiptPath,
+  ScanPath,
+  TaskLease,
+  TaskLine,
+  TaskRecord,
+} from '../reads.ts'
 import { type DoneRow, doneTask, type OpenRow, openTask } from '../rows.ts'
 import { StoreError, type TaskRef } from '../store.ts'
 import { textArray } from './arrays.ts'
@@ -81,6 +91,13 @@ export function readsOn(pooled: Pooled): LedgerReads {
       const heads = await read<{ created_at: number }>(tenant, 'head_of_line', tenant)
       return heads.length === 0 ? null : Math.min(...heads.map((head) => head.created_at))
     },
+    taskLease: (tenant, seq) => find<TaskLease>(tenant, 'task_lease', tenant, seq),
+    hadLease: async (tenant, taskId, leaseId, limit) => {
+      if (!isUuid(taskId) || !isUuid(leaseId)) return false
+      return (await find(tenant, 'had_lease', tenant, taskId, limit, leaseId)) !== undefined
+    },
+    leasesOf: (tenant, holder, workerId, instanceId, limit) =>
+      read<HeldLease>(tenant, 'leases_of', tenant, holder, workerId, instanceId, limit),
     holders: (tenant) => read<Holder>(tenant, 'holders', tenant),
   }
 }

@@ -2,7 +2,17 @@ import type { Relationship } from '../../core/command.ts'
 import type { ProgressEntry } from '../../core/task.ts'
 import { isTerminal } from '../../core/transitions.ts'
 import type { Tenant } from '../../core/world.ts'
-import type { Child, Holder, LedgerReads, ReceiptPath, ScanPath, TaskLine, TaskRecord } from '../reads.ts'
+import type {
+  Child,
+  HeldLease,
+  Holder,
+  LedgerReads,
+  ReceiptPath,
+  ScanPath,
+  TaskLease,
+  TaskLine,
+  TaskRecord,
+} from '../reads.ts'
 import type { Database, Statement, Value } from './database.ts'
 import { attemptAvailable } from './failure.ts'
 import {
@@ -71,6 +81,23 @@ export const HEAD_OF_LINE = `SELECT min(s.created_at) AS created_at FROM lanes l
     ORDER BY t.rank, t.seq LIMIT 1)
   WHERE l.tenant = ? AND l.type IS NULL AND l.mark IS NOT NULL`
 
+export const TASK_LEASE = `SELECT s.task_id, coalesce(t.status, d.status) AS status,
+    coalesce(t.lease_id, d.lease_id) AS lease_id, coalesce(t.holder, d.holder) AS holder,
+    coalesce(t.worker_id, d.worker_id) AS worker_id
+  FROM task_specs s
+  LEFT JOIN tasks t ON t.task_id = s.task_id AND t.tenant = s.tenant
+  LEFT JOIN tasks_done d ON d.task_id = s.task_id AND d.tenant = s.tenant
+  WHERE s.tenant = ? AND s.seq = ?`
+
+export const HAD_LEASE = `SELECT 1 FROM (
+    SELECT lease_id FROM receipts INDEXED BY receipts_task
+    WHERE tenant = ? AND task_id = ? ORDER BY seq DESC LIMIT ?
+  ) WHERE lease_id = ? LIMIT 1`
+
+export const LEASES_OF = `SELECT task_id, lease_id, lane FROM tasks INDEXED BY tasks_status
+  WHERE tenant = ? AND status IN ('leased', 'running') AND holder = ? AND worker_id = ? AND instance_id IS NOT ?
+  LIMIT ?`
+
 export const HOLDERS = `SELECT worker_id, sum(status = 'leased') AS leased, sum(status = 'running') AS running,
     min(wake_at) AS next_expires_at
   FROM tasks INDEXED BY tasks_status WHERE tenant = ? AND status IN ('leased', 'running') GROUP BY worker_id`
@@ -100,6 +127,9 @@ export function prepareReads(database: Database): LedgerReads {
 
   const headOfLine = database.prepare(HEAD_OF_LINE)
   const holders = database.prepare(HOLDERS)
+  const taskLease = database.prepare(TASK_LEASE)
+  const leasesOf = database.prepare(LEASES_OF)
+  const hadLease = database.prepare(HAD_LEASE)
 
   const findRecord = (tenant: number, taskId: string): TaskRecord | undefined => {
     const task = findTask(tenant, taskId)
@@ -146,6 +176,12 @@ export function prepareReads(database: Database): LedgerReads {
       }),
     headOfLine: async (tenant) =>
       attemptAvailable(() => (headOfLine.get(tenant) as { created_at: number | null }).created_at),
+    taskLease: async (tenant, seq) =>
+      attemptAvailable(() => taskLease.get(tenant, seq) as TaskLease | undefined),
+    hadLease: async (tenant, taskId, leaseId, limit) =>
+      attemptAvailable(() => hadLease.get(tenant, taskId, limit, leaseId) !== undefined),
+    leasesOf: async (tenant, holder, workerId, instanceId, limit) =>
+      attemptAvailable(() => leasesOf.all(tenant, holder, workerId, instanceId, limit) as HeldLease[]),
     holders: async (tenant) => attemptAvailable(() => holders.all(tenant) as Holder[]),
   }
 }

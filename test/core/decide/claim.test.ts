@@ -18,8 +18,9 @@ describe('claim', () => {
     const task = onlyTask(decision) as HeldTask
     expect(task).toMatchObject({ status: 'leased', fence: 7, started_at: null, updated_at: NOW })
     expect(task.lease).toEqual({
-      lease_id: expect.stringMatching(/^[0-9a-f]{8}-[0-9a-f]{4}-4/),
+      lease_id: expect.stringMatching(/^[0-9a-f]{8}-[0-9a-f]{4}-8/),
       holder: 'worker:w9',
+      instance_id: null,
       worker_id: 'nine',
       acquired_at: NOW,
       expires_at: NOW + 30_000,

@@ -1,5 +1,16 @@
 import { describe, expect, it } from 'vitest'
-import { done, lease, leased, NOW, put, queued, running } from '../../support/fixtures.ts'
+import {
+  done,
+  lease,
+  leased,
+  NOW,
+  put,
+  queued,
+  receipt,
+  running,
+  spec,
+  uuid,
+} from '../../support/fixtures.ts'
 import type { Subject } from '../conformance.ts'
 
 export function describeHolders(subject: Subject): void {
@@ -25,6 +36,52 @@ export function describeHolders(subject: Subject): void {
         { worker_id: 'w2', leased: 0, running: 1, next_expires_at: NOW + 10 },
       ])
       expect(await store.reads.holders((await store.tenant('nobody')).tenant)).toEqual([])
+    })
+  })
+
+  describe('the lease of a task', () => {
+    it('is the one it has or ended under, and none if it waits', async () => {
+      const { store, tenant } = subject
+      const held = lease({ lease_id: uuid(1), holder: 'service:s', worker_id: 's' })
+      await put(store, tenant, {
+        specs: [1, 2, 3].map((seq) => spec({ tenant, seq })),
+        inserted: [queued({ tenant, seq: 1 }), leased({ tenant, seq: 2, lease: held })],
+        finished: [done({ tenant, seq: 3 })],
+      })
+      const none = { lease_id: null, holder: null, worker_id: null }
+      expect(await store.reads.taskLease(tenant, 1)).toEqual({ task_id: uuid(1), status: 'queued', ...none })
+      const service = { lease_id: uuid(1), holder: 'service:s', worker_id: 's' }
+      expect(await store.reads.taskLease(tenant, 2)).toEqual({
+        task_id: uuid(2),
+        status: 'leased',
+        ...service,
+      })
+      const ended = { lease_id: lease().lease_id, holder: 'worker:w1', worker_id: 'w1' }
+      expect(await store.reads.taskLease(tenant, 3)).toEqual({
+        task_id: uuid(3),
+        status: 'succeeded',
+        ...ended,
+      })
+      expect(await store.reads.taskLease(tenant, 4)).toBeUndefined()
+      expect(await store.reads.taskLease((await store.tenant('other')).tenant, 2)).toBeUndefined()
+    })
+
+    it('is remembered by the newest receipts of the task', async () => {
+      const { store, tenant } = subject
+      const task_id = uuid(1)
+      await put(store, tenant, {
+        receipts: [
+          receipt({ tenant, seq: 1, task_id, lease_id: uuid(11) }),
+          receipt({ tenant, seq: 2, task_id, lease_id: uuid(12) }),
+          receipt({ tenant, seq: 3, task_id: uuid(2), lease_id: uuid(13) }),
+        ],
+      })
+      const had = (leaseId: string, limit: number) => store.reads.hadLease(tenant, task_id, leaseId, limit)
+      expect(await had(uuid(11), 2)).toBe(true)
+      expect(await had(uuid(11), 1)).toBe(false)
+      expect(await had(uuid(12), 1)).toBe(true)
+      expect(await had(uuid(13), 10)).toBe(false)
+      expect(await had('x', 10)).toBe(false)
     })
   })
 }

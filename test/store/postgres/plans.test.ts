@@ -219,6 +219,9 @@ async function readAll({ ref: { tenant }, pooled }: Connections, seqs: readonly 
   await reads.counters(tenant)
   await reads.headOfLine(tenant)
   await reads.holders(tenant)
+  await reads.leasesOf(tenant, 'worker:w1', 'w1', 'i2', BATCH)
+  await reads.taskLease(tenant, seqs[0] ?? 0)
+  await reads.hadLease(tenant, uuid(1), uuid(1), BATCH)
 }
 
 /** Ready tasks that nobody claims, and what belongs to them. */
