@@ -14,6 +14,7 @@ import { Fetches } from './inbox-fetches.ts'
 import type { Mail } from './mail.ts'
 import type { Memory } from './memory.ts'
 import type { ResultStore } from './results.ts'
+import { Schemas } from './schemas.ts'
 import { type PolicyOptions, StoredPolicies } from './stored-policies.ts'
 import { Sweeps } from './sweeps.ts'
 import { TaskTypes } from './task-types.ts'
@@ -55,6 +56,7 @@ export class Engine {
   readonly sweeps: Sweeps
   readonly uploads: Uploads
   readonly cursors: Cursors
+  readonly schemas = new Schemas()
   readonly taskTypes: TaskTypes
   readonly workers: WorkerRegistry
   readonly fetches: Fetches
@@ -160,7 +162,12 @@ export class Engine {
     await this.sweeps.stop()
     await this.uploads.stop()
     this.wakeups.stop()
-    await Promise.all([this.taskTypes.stop(), this.policies.stop(), this.workers.drains.stop()])
+    await Promise.all([
+      this.taskTypes.stop(),
+      this.policies.stop(),
+      this.workers.drains.stop(),
+      this.schemas.close(),
+    ])
     // Calls that waited for one of these go on now, and submit their commands.
     await new Promise((resolve) => setImmediate(resolve))
     await this.fetches.settled()
