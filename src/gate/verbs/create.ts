@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { assemble, body } from '../../core/bodies.ts'
-import type { Create } from '../../core/command.ts'
+import type { Block, Create } from '../../core/command.ts'
 import { Fault, invalid } from '../../core/errors.ts'
 import { receiptSeq } from '../../core/ids.ts'
 import { type CanonicalJson, canonical, canonicalWithin, type JsonObject } from '../../core/json.ts'
@@ -13,7 +13,7 @@ import type { Status } from '../../core/transitions.ts'
 import type { TenantRef } from '../../store/store.ts'
 import type { Engine } from '../engine.ts'
 import { json, jsonObject, labels, ONE_YEAR, parse, seconds, text } from '../input.ts'
-import { type Admission, admit, noteBlock } from '../policy-admission.ts'
+import { admit } from '../policy-admission.ts'
 import type { GivenPayload, TaskTypeRule } from '../task-types-rule.ts'
 import {
   COMMON_SEAT,
@@ -118,17 +118,17 @@ export async function createTask(
       admission === undefined || admission.input === input
         ? text
         : assemble(canonicalMembers(admission.input, settings)),
-    refusal: refusal ?? admission?.refusal,
+    refusal,
+    block: admission?.block,
     question: admission?.question ?? null,
     policy: admission?.policy ?? null,
   })
   const submitted = engine.submit(command)
   // Whoever looks now finds it in the same commit.
-  if (call !== undefined && command.question === null) engine.toolCalls.sessions?.submitted(seat)
-  const isBlocked = admission?.refusal !== undefined
-  const { task_id, status, is_duplicate, seq } = await (isBlocked
-    ? submitted.catch((error) => notedBlock(engine, tenant, admission, error))
-    : submitted)
+  if (call !== undefined && command.question === null && command.block === undefined) {
+    engine.toolCalls.sessions?.submitted(seat)
+  }
+  const { task_id, status, is_duplicate, seq } = await submitted
   const receipt_id = engine.receiptId(tenant, seq)
   if (type === undefined) return { task_id, status, is_duplicate, receipt_id }
   return { task_id, status, is_duplicate, receipt_id, ...type.guidance }
@@ -149,19 +149,9 @@ function toolCallOf(engine: Engine, { tenant }: TenantRef, input: CreateInput, s
 interface Judged {
   readonly text: CanonicalJson
   readonly refusal: Fault | undefined
+  readonly block: Block | undefined
   readonly question: Asked | null
   readonly policy: CanonicalJson | null
-}
-
-/** Refused, and not because there was another task under its key: the owner gets a receipt. */
-async function notedBlock(
-  engine: Engine,
-  tenant: TenantRef,
-  admission: Admission,
-  error: unknown,
-): Promise<never> {
-  if (error === admission.refusal) await noteBlock(engine, tenant, admission)
-  throw error
 }
 
 function createCommand(
@@ -171,7 +161,7 @@ function createCommand(
   settings: Settings,
   type: TaskTypeRule | undefined,
   call: CallRule | undefined,
-  { text, refusal, question, policy }: Judged,
+  { text, refusal, block, question, policy }: Judged,
 ): Create {
   const asked = input.requirements?.capabilities
   if (asked !== undefined) checkNoSeat(asked, 'requirements.capabilities')
@@ -204,6 +194,7 @@ function createCommand(
     question,
     policy,
     refusal,
+    block,
   }
 }
 
