@@ -1,6 +1,7 @@
 import { Fault } from '../core/errors.ts'
 import { type Caller, OPERATOR as OPERATOR_PRINCIPAL } from '../core/principal.ts'
 import type { Gate } from '../gate/gate.ts'
+import { Schemas } from '../gate/schemas.ts'
 import { readTaskType } from '../gate/task-types-shape.ts'
 import { isFields, OperatorFile } from './operator-file.ts'
 
@@ -20,8 +21,13 @@ export async function readTypesFile(path: string): Promise<readonly Fields[]> {
   const file = new OperatorFile(path, HINT)
   if (!Array.isArray(file.content)) throw file.wrong('is not a list of task types')
   const types: Fields[] = []
-  for (const [i, item] of file.content.entries()) types.push(await checked(file, i, item, types))
-  return types
+  const schemas = new Schemas()
+  try {
+    for (const [i, item] of file.content.entries()) types.push(await checked(schemas, file, i, item, types))
+    return types
+  } finally {
+    await schemas.close()
+  }
 }
 
 /** Registers types that were read from a file. */
@@ -30,6 +36,7 @@ export async function registerTypes(gate: Gate, types: readonly Fields[]): Promi
 }
 
 async function checked(
+  schemas: Schemas,
   file: OperatorFile,
   i: number,
   item: unknown,
@@ -39,7 +46,7 @@ async function checked(
   const named = typeof item.type === 'string' ? `[${i}] (${item.type})` : `[${i}]`
   if (before.some(({ type }) => type === item.type)) throw file.wrong(`${named} is there twice`)
   try {
-    await readTaskType(item)
+    await readTaskType(schemas, item)
   } catch (error) {
     if (error instanceof Fault) throw file.wrong(`${named} ${error.message}`)
     throw error

@@ -47,6 +47,15 @@ export interface Create extends TenantCommand {
   readonly policy: CanonicalJson | null
   /** Why no task is made of it, unless there is one under its key already. */
   readonly refusal?: Fault | undefined
+  /** A rule forbids it: its task has failed from the beginning. */
+  readonly block?: Block | undefined
+}
+
+export interface Block {
+  readonly rule_id: string | null
+  readonly reason: string
+  /** Body of its policy.blocked receipt. */
+  readonly body: CanonicalJson
 }
 
 export interface Claim extends TenantCommand, Wanted {
@@ -201,13 +210,9 @@ export interface MarkInbox extends TenantCommand {
 }
 
 /** What is noted beside the tasks. */
-export const RECORDED_TYPES = [
-  'policy.changed',
-  'policy.blocked',
-  'upstream.changed',
-] as const satisfies readonly ReceiptType[]
+export const RECORDED_TYPES = ['policy.changed', 'upstream.changed'] as const satisfies readonly ReceiptType[]
 
-/** Somebody changed what the gate does, or a rule kept a task from being made. */
+/** Somebody changed what the gate does. */
 export interface Record extends TenantCommand {
   readonly verb: 'record'
   readonly type: (typeof RECORDED_TYPES)[number]

@@ -1,18 +1,17 @@
 import { z } from 'zod'
-import { invalid } from '../core/errors.ts'
-import { type Json, parseCanonical } from '../core/json.ts'
+import { canonical, type Json, parseCanonical } from '../core/json.ts'
 import type { Question } from '../core/question.ts'
 import { jsonObject } from './input.ts'
-import { schemaCompiler } from './task-types-schema.ts'
+import type { Schemas } from './schemas.ts'
 
 const request = z.object({ schema: jsonObject.optional() })
 
 /** Refuses content that does not fit the schema of the request, which was checked when it came in. */
-export async function checkContent(question: Question, content: Json): Promise<void> {
+export async function checkContent(schemas: Schemas, question: Question, content: Json): Promise<void> {
   if (question.kind !== 'input') return
   const { schema } = request.parse(parseCanonical(question.request))
   if (schema === undefined) return
-  const compile = await schemaCompiler()
-  const problem = compile(schema)(content, 'content')
-  if (problem !== undefined) throw invalid(problem.path, problem.problem)
+  const answer = { value: content, text: canonical(content), name: 'content' }
+  const fault = await schemas.answerFault(canonical(schema), answer)
+  if (fault !== undefined) throw fault
 }

@@ -22,7 +22,7 @@ export async function editedPayload(
   if (spec.type === TOOL_CALL) checkSameTool(before, payload)
   const { taskTypes, policies } = engine
   const types = taskTypes.known(tenant.tenant) ?? (await taskTypes.load(tenant.tenant))
-  const refusal = types.rules.get(spec.type)?.refusal(payload, () => Buffer.byteLength(text))
+  const refusal = await types.rules.get(spec.type)?.refusal(engine.schemas, { value: payload, text })
   if (refusal !== undefined) throw refusal
 
   const rules = policies.known(tenant.tenant) ?? (await policies.load(tenant.tenant))

@@ -16,6 +16,7 @@ import type { Mail } from './mail.ts'
 import type { Memory } from './memory.ts'
 import type { ResultStore } from './results.ts'
 import { ScheduleWatch } from './schedule-watch.ts'
+import { Schemas } from './schemas.ts'
 import { type PolicyOptions, StoredPolicies } from './stored-policies.ts'
 import { Sweeps } from './sweeps.ts'
 import { TaskTypes } from './task-types.ts'
@@ -60,6 +61,7 @@ export class Engine {
   readonly uploads: Uploads
   readonly scheduleWatch: ScheduleWatch
   readonly cursors: Cursors
+  readonly schemas = new Schemas()
   readonly taskTypes: TaskTypes
   readonly workers: WorkerRegistry
   readonly fetches: Fetches
@@ -169,7 +171,12 @@ export class Engine {
     await this.uploads.stop()
     await this.scheduleWatch.stop()
     this.wakeups.stop()
-    await Promise.all([this.taskTypes.stop(), this.policies.stop(), this.workers.drains.stop()])
+    await Promise.all([
+      this.taskTypes.stop(),
+      this.policies.stop(),
+      this.workers.drains.stop(),
+      this.schemas.close(),
+    ])
     // Calls that waited for one of these go on now, and submit their commands.
     await new Promise((resolve) => setImmediate(resolve))
     await this.fetches.settled()

@@ -127,6 +127,7 @@ export function ledgerStatus(type: ReceiptType): LedgerStatus {
     case 'task.completed':
       return 'success'
     case 'task.failed':
+    case 'policy.blocked':
       return 'failure'
     case 'task.canceled':
       return 'canceled'
@@ -191,6 +192,8 @@ function outcomeOf(receipt: Receipt, body: JsonObject): OutcomeFields {
         outcome_kind: 'response_text',
         outcome_text: textOf(asObject(body.error).message ?? body.error),
       }
+    case 'policy.blocked':
+      return { ...NO_OUTCOME, outcome_kind: 'response_text', outcome_text: textOf(body.reason) }
     case 'task.canceled':
       return { ...NO_OUTCOME, outcome_kind: 'none', outcome_text: textOf(body.reason) }
     default:

@@ -1,8 +1,9 @@
 import { hash } from 'node:crypto'
 import { body } from '../core/bodies.ts'
+import type { Block } from '../core/command.ts'
 import { Fault } from '../core/errors.ts'
 import { type CanonicalJson, canonical, type Json } from '../core/json.ts'
-import { type Caller, GATE, principalKey } from '../core/principal.ts'
+import { type Caller, principalKey } from '../core/principal.ts'
 import type { Asked } from '../core/question.ts'
 import type { TenantRef } from '../store/store.ts'
 import type { Engine } from './engine.ts'
@@ -22,7 +23,7 @@ export interface Admission {
   readonly question: Asked | null
   /** What the task shows of it; null if no rule had anything to say. */
   readonly policy: CanonicalJson | null
-  readonly refusal: Fault | undefined
+  readonly block: Block | undefined
 }
 
 /** Rules on a task before anything of it is stored. The input is valid JSON. */
@@ -49,7 +50,7 @@ export function admit(
     input: kept,
     question: ruling.action === 'REQUIRE_APPROVAL' ? approvalOf(engine, context, ruling) : null,
     policy: policyOf(ruling, fields),
-    refusal: blockOf(ruling),
+    block: ruling.action === 'BLOCK' ? blockedBy(context, ruling) : undefined,
   }
 }
 
@@ -58,26 +59,22 @@ export function blockOf({ action, rule_id, reason }: Ruling): Fault | undefined 
   return action === 'BLOCK' ? new Fault('POLICY_BLOCKED', { rule_id, reason }, reason) : undefined
 }
 
-/** Tells the owner, in a receipt, that no task was made. Of the arguments it has only the hash. */
-export async function noteBlock(engine: Engine, tenant: TenantRef, admission: Admission): Promise<void> {
-  const { context, ruling } = admission
-  const { type, upstream, tool, principal, session } = context
-  await engine.submit({
-    verb: 'record',
-    tenant: tenant.tenant,
-    type: 'policy.blocked',
-    from: GATE,
-    to: principal,
+/** Of the arguments the receipt has only the hash. */
+function blockedBy(context: PolicyContext, { rule_id, reason }: Ruling): Block {
+  const { type, upstream, tool, session } = context
+  return {
+    rule_id,
+    reason,
     body: body({
       type: canonical(type),
       upstream: canonical(upstream),
       tool: canonical(tool),
       session_id: canonical(session),
-      rule_id: canonical(ruling.rule_id),
-      reason: canonical(ruling.reason),
+      rule_id: canonical(rule_id),
+      reason: canonical(reason),
       args_hash: canonical(`sha256:${hash('sha256', canonical(context.args))}`),
     }),
-  })
+  }
 }
 
 /** A payload without what the rules take out of it, and where that was, from the payload on. */

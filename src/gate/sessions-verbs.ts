@@ -43,7 +43,7 @@ export async function callTool(
     session_id: admission.session_id,
   }
   try {
-    const created = await createTask(engine, tenant, caller, input, admission.seat)
+    const created = await createTask(engine, tenant, caller, input, { seat: admission.seat })
     admission.created(created.task_id)
     return created
   } catch (error) {

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { invalid } from '../core/errors.ts'
 import { jsonObject, ONE_YEAR, parse, seconds, text, withoutNulls } from './input.ts'
-import { checkSchema } from './task-types-schema.ts'
+import type { Schemas } from './schemas.ts'
 import { MAX_WAIT_SECONDS } from './verbs/claim.ts'
 
 const TOOL_NAME = /^[A-Za-z0-9_-]{1,64}$/
@@ -71,7 +71,7 @@ export type TaskTypeView = z.output<typeof taskTypeShape>
 export type TaskTypeDraft = Omit<TaskTypeView, 'version' | 'created_at' | 'updated_at'>
 
 /** A type that can be registered, or why it cannot. */
-export async function readTaskType(input: unknown): Promise<TaskTypeDraft> {
+export async function readTaskType(schemas: Schemas, input: unknown): Promise<TaskTypeDraft> {
   const asked = parse(registerTaskTypeInput, withoutNulls(input))
   const draft: TaskTypeDraft = {
     type: asked.type,
@@ -89,7 +89,7 @@ export async function readTaskType(input: unknown): Promise<TaskTypeDraft> {
     enabled: asked.enabled ?? true,
     tool: asked.tool ?? null,
   }
-  if (draft.payload_schema !== null) await checkSchema(draft.payload_schema)
+  if (draft.payload_schema !== null) await schemas.checkSchema(draft.payload_schema, 'payload_schema')
   if (draft.tool !== null) checkTool(draft)
   return draft
 }

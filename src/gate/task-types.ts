@@ -4,7 +4,6 @@ import type { Entry } from '../store/entries.ts'
 import type { Engine } from './engine.ts'
 import { writing } from './entry-write.ts'
 import { TaskTypeRule } from './task-types-rule.ts'
-import { schemaCompiler } from './task-types-schema.ts'
 import { type TaskTypeDraft, type TaskTypeView, toolName } from './task-types-shape.ts'
 import { TenantCopies } from './tenant-copies.ts'
 
@@ -123,22 +122,17 @@ export class TaskTypes {
     return this.#tableOf(found, before)
   }
 
-  async #tableOf(entries: readonly Entry[], before: TypeTable | undefined): Promise<TypeTable> {
+  #tableOf(entries: readonly Entry[], before: TypeTable | undefined): TypeTable {
     const rules = new Map<string, TaskTypeRule>()
     for (const entry of entries) {
       const text = `${entry.version} ${entry.value}`
       const known = before?.rules.get(entry.name)
-      rules.set(entry.name, known?.text === text ? known : await ruleOf(text, entry))
+      rules.set(entry.name, known?.text === text ? known : new TaskTypeRule(text, viewOf(entry)))
     }
     const tools = [...rules.values()].map((rule) => rule.view).filter(isTool)
     const isOld = before !== undefined && isSameList(tools, before.tools)
     return { rules, tools: isOld ? before.tools : tools }
   }
-}
-
-async function ruleOf(text: string, entry: Entry): Promise<TaskTypeRule> {
-  const view = viewOf(entry)
-  return new TaskTypeRule(text, view, view.payload_schema === null ? undefined : await schemaCompiler())
 }
 
 function viewOf({ value, version }: Entry): TaskTypeView {

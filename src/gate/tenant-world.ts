@@ -293,7 +293,7 @@ export class TenantWorld implements World {
     this.#tasks.set(task.task_id, task)
     this.#changed.add(task.task_id)
     this.#count(before, task)
-    if (before === undefined) this.#taken(task)
+    if (before === undefined && isOpen(task)) this.#taken(task)
     if (before !== undefined && isReady(before)) {
       this.#queues.get(before.lane)?.remove(before)
       this.#queues.get(before.pool)?.remove(before)

@@ -106,7 +106,7 @@ describeGates('a result that is too large for its task', (open) => {
     for (const evidence of [
       { artifacts: ARTIFACTS },
       { artifacts: undefined },
-      { artifacts: undefined, delivery_proof: { mode: 'mail' } },
+      { artifacts: undefined, delivery_proof: { mode: 'mail', target: 'a@b.example' } },
     ]) {
       const offer = await hold(gate)
       const first = await finish(gate, offer, { result: LARGE, ...evidence })

@@ -202,20 +202,23 @@ export const record = (changes: Partial<RecordCommand> = {}): RecordCommand => (
   ...changes,
 })
 
-export const blocked = (): RecordCommand =>
-  record({
-    type: 'policy.blocked',
-    from: 'service:asyncgate',
-    to: ALICE,
-    body: body({
-      type: canonical('render'),
-      upstream: null,
-      tool: null,
-      session_id: null,
-      rule_id: canonical('r'),
-      reason: canonical('No.'),
-      args_hash: canonical('sha256:0'),
-    }),
+export const blocked = (changes: Partial<Create> = {}): Create =>
+  create({
+    policy: canonical({ action: 'BLOCK', rule_id: 'r', reason: 'No.' }),
+    block: {
+      rule_id: 'r',
+      reason: 'No.',
+      body: body({
+        type: canonical('render'),
+        upstream: null,
+        tool: null,
+        session_id: null,
+        rule_id: canonical('r'),
+        reason: canonical('No.'),
+        args_hash: canonical('sha256:0'),
+      }),
+    },
+    ...changes,
   })
 
 export const upstreamChanged = (): RecordCommand =>

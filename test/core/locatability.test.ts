@@ -4,6 +4,14 @@ import { isLocatable, readEvidence } from '../../src/core/locatability.ts'
 import { MAX_ARTIFACTS, MAX_BODY_BYTES } from '../../src/core/receipt.ts'
 import { refusal, refusedPath } from './refusal.ts'
 
+const PROOF = {
+  mode: 'push',
+  target: { endpoint: 'https://example.com/webhook' },
+  status: 'succeeded',
+  at: '2026-01-05T12:30:00Z',
+  proof: { request_id: 'req_abc123', http_status: 200 },
+}
+
 describe('a success says where its result is', () => {
   test.each<[string, Json | undefined, Json | undefined, boolean]>([
     ['nothing', undefined, undefined, false],
@@ -12,18 +20,28 @@ describe('a success says where its result is', () => {
     ['an empty object', {}, {}, false],
     ['members that are left out', Object({ url: undefined }), undefined, false],
     ['a list of pointers', [{ url: 's3://b/k' }], undefined, true],
-    ['a list with an empty object', [{}], undefined, true],
+    ['a list with an empty object', [{}], undefined, false],
+    ['a list with an empty text', ['', ' '], undefined, false],
+    ['a description without a place', [{ type: 's3', size: 5 }], undefined, false],
+    ['a pointer that is empty', { url: '', file_id: null }, undefined, false],
+    ['a place in a table', [{ type: 'db', table: 'reports', row_id: 12345 }], undefined, true],
+    ['a place within a place', [{ type: 's3', location: { bucket: 'b', key: 'k' } }], undefined, true],
+    ['one pointer among others that are empty', ['', {}, 's3://b/k'], undefined, true],
     ['one pointer', { url: 's3://b/k' }, undefined, true],
-    ['a delivery proof', undefined, { mode: 'email', status: 'sent' }, true],
-    ['a proof beside an empty list', [], { at: 'x' }, true],
+    ['a whole delivery proof', undefined, PROOF, true],
+    ['a short delivery proof', undefined, { mode: 'email', target: 'a@b.example' }, true],
+    ['a proof beside an empty list', [], PROOF, true],
+    ['a proof with other members only', undefined, { x: 1 }, false],
+    ['a proof without a target', undefined, { mode: 'push', target: {} }, false],
+    ['a proof of a failure', undefined, { ...PROOF, status: 'failed' }, false],
   ])('%s: artifacts %j, delivery_proof %j: %s', (_, artifacts, deliveryProof, locatable) => {
     expect(isLocatable(readEvidence(artifacts, deliveryProof))).toBe(locatable)
   })
 
   test('in canonical text, so that the same evidence compares equal', () => {
-    expect(readEvidence([{ b: 1, a: 2 }], { z: 1, y: 2 })).toEqual({
+    expect(readEvidence([{ b: 1, a: 2 }], { target: 'a', mode: 'email' })).toEqual({
       artifacts: '[{"a":2,"b":1}]',
-      delivery_proof: '{"y":2,"z":1}',
+      delivery_proof: '{"mode":"email","target":"a"}',
     })
     expect(readEvidence([], {})).toEqual({ artifacts: null, delivery_proof: null })
   })
@@ -33,7 +51,16 @@ describe('a success says where its result is', () => {
     ['artifacts', 7, undefined],
     ['artifacts', false, undefined],
     ['artifacts', '', undefined],
-    ['delivery_proof', [1], 'sent'],
+    ['artifacts[0]', [null], undefined],
+    ['artifacts[1]', [{ url: 's3://b/k' }, 7], undefined],
+    ['artifacts[0]', [['s3://b/k']], undefined],
+    ['delivery_proof', ['a'], 'sent'],
+    ['delivery_proof', undefined, [1]],
+    ['delivery_proof.mode', undefined, { ...PROOF, mode: 1 }],
+    ['delivery_proof.target', undefined, { ...PROOF, target: ['a'] }],
+    ['delivery_proof.status', undefined, { ...PROOF, status: true }],
+    ['delivery_proof.at', undefined, { ...PROOF, at: 'yesterday' }],
+    ['delivery_proof.proof', undefined, { ...PROOF, proof: 7 }],
     ['artifacts[0].at', [{ at: Number.NaN }], undefined],
   ])('and what is no evidence names %s', (path, artifacts, deliveryProof) => {
     expect(refusedPath(() => readEvidence(artifacts, deliveryProof))).toBe(path)

@@ -65,11 +65,12 @@ describe('the state machine', () => {
     expect(inOrder(drawn().edges)).toEqual(inOrder(table))
   })
 
-  test('docs/concepts.md draws both beginnings, and an end for every terminal status', () => {
+  test('docs/concepts.md draws all beginnings, and an end for every terminal status', () => {
     const { begins, ends } = drawn()
     expect(begins).toEqual([
       { from: '[*]', cause: 'create', to: 'queued' },
       { from: '[*]', cause: 'create', to: 'pending_approval' },
+      { from: '[*]', cause: 'create', to: 'failed' },
     ])
     expect(ends.sort()).toEqual([...TERMINAL_STATUSES].sort())
   })

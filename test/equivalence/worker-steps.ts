@@ -71,7 +71,13 @@ export const workerSteps: readonly Step[] = [
   no('fail', { ...FIRST, error: 'no luck' }, 'VALIDATION_ERROR'),
   ok(
     'complete_many',
-    { items: [{ ...FIRST, result: null, delivery_proof: { sent: true } }, { ...SECOND, result: 1 }, []] },
+    {
+      items: [
+        { ...FIRST, result: null, delivery_proof: { mode: 'push', target: 'a' } },
+        { ...SECOND, result: 1 },
+        [],
+      ],
+    },
     {
       results: [
         { obligation_open: false },

@@ -36,7 +36,7 @@ describeGates('acknowledge', (open) => {
     expect(new Set(answers.map((answer) => answer.receipt_id)).size).toBe(1)
   })
 
-  it('is for the one to whom the receipt is addressed', async () => {
+  it('is for the one to whom the receipt is addressed, if it is in no inbox', async () => {
     const { gate } = await open()
     const offer = await hold(gate, { principal_ai: 'bob' })
     const { receipt_id } = await failTask(gate, offer)
@@ -48,6 +48,29 @@ describeGates('acknowledge', (open) => {
     }
     expect(await receiptsOf(gate, offer)).toHaveLength(4)
     expect(await gate.acknowledge(agent(), { receipt_id })).toMatchObject({ ok: true })
+  })
+
+  it('is also for the agent for whom the task is done, of what is in its inbox', async () => {
+    const { gate } = await open()
+    const offer = await hold(gate, { principal_ai: 'bob' })
+    await finish(gate, offer)
+    const { receipt_id } = at((await gate.listInbox(agent('bob'))).items, 0)
+    const marked = await gate.markInbox(agent('bob'), { as: 'read', receipt_ids: [receipt_id] })
+    expect(marked.items).toMatchObject([{ receipt_id }])
+    const answer = await gate.acknowledge(agent('bob'), { receipt_id })
+    expect(await gate.acknowledge(agent('bob'), { receipt_id })).toEqual(answer)
+    expect((await gate.listInbox(agent('bob'))).items).toEqual([])
+    // The owner has an inbox of his own.
+    expect((await gate.listInbox(agent())).items).toMatchObject([{ receipt_id }])
+    expect(await refusal(gate.acknowledge(agent('carol'), { receipt_id }))).toMatchObject({
+      code: 'FORBIDDEN',
+    })
+    const acknowledged = (await receiptsOf(gate, offer)).filter(
+      (each) => each.receipt_type === 'receipt.acknowledged',
+    )
+    expect(acknowledged).toMatchObject([
+      { receipt_id: answer.receipt_id, from: { kind: 'agent', id: 'bob' } },
+    ])
   })
 
   it('knows no receipt that is not there, cannot be there, or is of another tenant', async () => {

@@ -83,7 +83,7 @@ describeGates('the ledger view', (open) => {
       [{ result: { n: 1 }, artifacts: ARTIFACTS }, 'mixed', '{"n":1}'],
       [{ result: null, artifacts: { pointer: 'depot://x' } }, 'artifact_pointer', 'NA'],
       [{ result: null, artifacts: ['file:///results/x'] }, 'artifact_pointer', 'NA'],
-      [{ result: 1, artifacts: [[1]] }, 'mixed', '1'],
+      [{ result: 1, artifacts: [{ row: 1 }] }, 'mixed', '1'],
       [{ result: 'text', artifacts: undefined, delivery_proof }, 'response_text', 'text'],
       [{ result: null, artifacts: undefined, delivery_proof }, 'none', 'NA'],
     ] as const

@@ -104,6 +104,8 @@ describeGates('a success that does not say where its result is', (open) => {
       { artifacts: {} },
       { artifacts: null },
       { artifacts: [], delivery_proof: {} },
+      { artifacts: [{}, ''] },
+      { artifacts: null, delivery_proof: { x: 1 } },
     ]
     for (const evidence of none) {
       const offer = await hold(gate)
@@ -111,10 +113,27 @@ describeGates('a success that does not say where its result is', (open) => {
     }
   })
 
+  it('is refused when its evidence is malformed, and the lease stays', async () => {
+    const { gate } = await open()
+    const offer = await hold(gate)
+    const wrong: [JsonObject, string][] = [
+      [{ artifacts: [null] }, 'artifacts[0]'],
+      [{ artifacts: 'x' }, 'artifacts'],
+      [{ delivery_proof: [1] }, 'delivery_proof'],
+      [{ delivery_proof: { mode: 'push', target: 'a', at: 'today' } }, 'delivery_proof.at'],
+    ]
+    for (const [evidence, path] of wrong) {
+      const answer = await refusal(finish(gate, offer, evidence))
+      expect(answer).toMatchObject({ code: 'VALIDATION_ERROR', details: { path } })
+    }
+    expect(await statusOf(gate, offer)).toBe('leased')
+    expect(await finish(gate, offer)).toMatchObject({ obligation_open: false })
+  })
+
   it('is refused where the operator is strict, and the lease stays', async () => {
     const { gate } = await open({ settings: { locatability: 'strict' } })
     const offer = await hold(gate)
-    for (const evidence of [bare, { artifacts: [] }, { artifacts: {} }]) {
+    for (const evidence of [bare, { artifacts: [] }, { artifacts: {} }, { artifacts: [{}] }]) {
       expect(await refusal(finish(gate, offer, evidence))).toMatchObject({ code: 'LOCATABILITY_REQUIRED' })
     }
     expect(await statusOf(gate, offer)).toBe('leased')

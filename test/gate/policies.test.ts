@@ -3,7 +3,8 @@ import type { Gate } from '../../src/gate/gate.ts'
 import { rule } from '../policy/support.ts'
 import { offering } from '../policy/upstreams.ts'
 import { admin, agent, caller, describeGates } from '../support/gates.ts'
-import { ask, held, hold, lease, look, only, refusal } from '../support/steps.ts'
+import { checkInvariants } from '../support/invariants.ts'
+import { ask, claim, held, hold, lease, look, only, receiptsOf, refusal } from '../support/steps.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
@@ -29,8 +30,8 @@ describeGates('rules on what is created', (open, storeName) => {
     expect(await look(gate, { task_id })).toMatchObject({ status: 'queued', policy: null })
   })
 
-  it('block a task: none is made, and the owner has a receipt without the arguments', async () => {
-    const { gate } = await open()
+  it('block a task: it has failed, and the owner has a receipt without the arguments', async () => {
+    const { gate, store } = await open()
     await put(gate, 'no-jobs', { action: 'BLOCK', scope: { type: 'job' }, description: 'Jobs are over.' })
     const reason = 'Rule no-jobs (Jobs are over) blocks this.'
     expect(await refusal(ask(gate, { payload: { secret: 'x' } }))).toMatchObject({
@@ -39,12 +40,23 @@ describeGates('rules on what is created', (open, storeName) => {
       retryable: false,
       details: { rule_id: 'no-jobs', reason },
     })
-    expect((await gate.listTasks(admin())).tasks).toEqual([])
+    const task = only((await gate.listTasks(admin(), { status: 'failed' })).tasks)
+    expect(task).toMatchObject({
+      status: 'failed',
+      created_by: { kind: 'agent', id: 'alice' },
+      policy: { action: 'BLOCK', rule_id: 'no-jobs', reason },
+      result: { outcome: 'failed', error: { code: 'POLICY_BLOCKED', message: reason } },
+    })
+    const types = (await receiptsOf(gate, task)).map((each) => each.receipt_type)
+    expect(types).toEqual(['task.assigned', 'policy.blocked', 'task.failed', 'task.result_ready'])
+    expect((await gate.listObligations(agent())).open_obligations).toEqual([])
+    expect(await claim(gate)).toEqual([])
+    expect(await checkInvariants(store, await store.tenant('default'))).toEqual([])
     const receipt = only(await receipts(gate, 'policy.blocked'))
     expect(receipt).toMatchObject({
       from: { kind: 'service', id: 'asyncgate' },
       to: { kind: 'agent', id: 'alice' },
-      task_id: null,
+      task_id: task.task_id,
       body: {
         type: 'job',
         rule_id: 'no-jobs',
@@ -75,6 +87,53 @@ describeGates('rules on what is created', (open, storeName) => {
     expect(await receipts(gate, 'policy.blocked')).toEqual([])
     expect(await refusal(ask(gate, { idempotency_key: 'other' }))).toMatchObject({ code: 'POLICY_BLOCKED' })
     expect(await receipts(gate, 'policy.blocked')).toHaveLength(1)
+  })
+
+  it('answer the same again under a key with the same block, though it would be allowed now', async () => {
+    const { gate } = await open()
+    await put(gate, 'no-jobs', { action: 'BLOCK', scope: { type: 'job' } })
+    const asked = { idempotency_key: 'k', payload: { n: 1 } }
+    const first = await refusal(ask(gate, asked))
+    const again = await Promise.all([refusal(ask(gate, asked)), refusal(ask(gate, asked))])
+    expect(again).toEqual([first, first])
+    expect(await refusal(ask(gate, { ...asked, payload: { n: 2 } }))).toMatchObject({
+      code: 'IDEMPOTENCY_CONFLICT',
+    })
+    await gate.removePolicy(admin(), { id: 'no-jobs' })
+    expect(await refusal(ask(gate, asked))).toEqual(first)
+    const { task_id } = only((await gate.listTasks(agent())).tasks)
+    expect(first).toMatchObject({ code: 'POLICY_BLOCKED', details: { task_id } })
+    expect(await receipts(gate, 'policy.blocked')).toHaveLength(1)
+    expect(await gate.retry(agent(), { task_id })).toMatchObject({ status: 'queued' })
+  })
+
+  it('show an admin what was blocked, whoever asked for it', async () => {
+    const { gate } = await open()
+    await put(gate, 'no-jobs', { action: 'BLOCK', scope: { type: 'job' } })
+    for (const id of ['alice', 'bob']) await refusal(ask(gate, {}, agent(id)))
+    const asked = { receipt_type: 'policy.blocked' }
+    const listed = await gate.listReceipts(admin(), asked)
+    expect(listed.receipts.map(({ to }) => to.id)).toEqual(['alice', 'bob'])
+    expect((await gate.listReceipts(agent('bob'), asked)).receipts).toHaveLength(1)
+    const ledger = await gate.listLedger(admin(), asked)
+    const reason = 'Rule no-jobs blocks this.'
+    const row = { phase: 'complete', status: 'failure', outcome_text: reason, task_type: 'job' }
+    expect(ledger.receipts).toMatchObject([row, row])
+    // The failure of the task stands for it in the ledger as a whole.
+    const failures = await gate.listLedger(admin(), { status: 'failure' })
+    expect(failures.receipts.map(({ metadata }) => metadata.receipt_type)).toEqual([
+      'task.failed',
+      'task.failed',
+    ])
+  })
+
+  it('cost an owner no turn when they block', async () => {
+    const { gate } = await open()
+    await put(gate, 'no-jobs', { action: 'BLOCK', scope: { type: 'job' } })
+    for (let i = 0; i < 3; i++) await refusal(ask(gate, {}, agent('alice')))
+    for (const id of ['bob', 'bob', 'alice']) await ask(gate, { type: 'other' }, agent(id))
+    const turns = (await claim(gate, { max_tasks: 3 })).map(({ principal_ai }) => principal_ai)
+    expect(turns).toEqual(['bob', 'alice', 'bob'])
   })
 
   it('make a task wait for approval, with a word on why', async () => {

@@ -17,6 +17,7 @@ import {
 } from '../support/steps.ts'
 
 const KB = 1024
+const PROOF = { mode: 'push', target: 'https://example.com/webhook' }
 
 describeGates('a large result', (open) => {
   it('completes; the task keeps it whole and the receipts say how to get it', async () => {
@@ -89,7 +90,10 @@ describeGates('evidence', (open) => {
     const offer = await hold(gate)
     const tooLarge = [
       { artifacts: [{ note: 'x'.repeat(70 * KB) }] },
-      { artifacts: [{ note: 'x'.repeat(40 * KB) }], delivery_proof: { note: 'x'.repeat(40 * KB) } },
+      {
+        artifacts: [{ note: 'x'.repeat(40 * KB) }],
+        delivery_proof: { ...PROOF, proof: 'x'.repeat(40 * KB) },
+      },
     ]
     for (const evidence of tooLarge) {
       const { code } = await refusal(finish(gate, offer, evidence))

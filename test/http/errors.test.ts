@@ -213,7 +213,8 @@ const CASES: readonly Case[] = [
     async provoke(served) {
       const { task_id, ...held } = await heldTask(served)
       const large = { note: 'x'.repeat(40_000) }
-      const evidence = { artifacts: [large], delivery_proof: large }
+      const delivery_proof = { mode: 'push', target: 'https://example.com/webhook', proof: large }
+      const evidence = { artifacts: [large], delivery_proof }
       return served.post(`/v1/tasks/${task_id}/complete`, { ...held, result: 1, ...evidence })
     },
   },

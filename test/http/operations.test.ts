@@ -350,7 +350,7 @@ const CHECKS: Readonly<Record<string, Check>> = {
       ...held,
       result: { n: 1 },
       artifacts: ARTIFACTS,
-      delivery_proof: { message_id: 'm1' },
+      delivery_proof: { mode: 'email', target: 'a@b.example', proof: { message_id: 'm1' } },
       result_summary: 'done',
       completion_metadata: { tokens: 5 },
     }

@@ -118,7 +118,11 @@ const evidence = fc.constantFrom<{ sent: JsonObject; counts: Evidence }>(
   { sent: { artifacts: ['a'] }, counts: { artifacts: ['a'], proof: null } },
   { sent: { artifacts: ['a'] }, counts: { artifacts: ['a'], proof: null } },
   { sent: { artifacts: ['b'] }, counts: { artifacts: ['b'], proof: null } },
-  { sent: { delivery_proof: { mode: 'push' } }, counts: { artifacts: null, proof: { mode: 'push' } } },
+  {
+    sent: { delivery_proof: { mode: 'push', target: 't' } },
+    counts: { artifacts: null, proof: { mode: 'push', target: 't' } },
+  },
+  { sent: { artifacts: [{}], delivery_proof: { mode: 'push' } }, counts: { artifacts: null, proof: null } },
 )
 
 function command<Args>(

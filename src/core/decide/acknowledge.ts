@@ -8,13 +8,18 @@ import { canonical } from '../json.ts'
 import { forbidden, seesAll } from '../policy.ts'
 import { GATE } from '../principal.ts'
 
-/** Only who a receipt is addressed to can acknowledge it, and once is enough. It then leaves the inbox of that one. */
+/**
+ * Who a receipt is addressed to can acknowledge it, and who has it in the inbox: the agent for whom a task is done. Once
+ * is enough. It then leaves the inbox of that one.
+ */
 export function acknowledge(draft: Draft, command: Acknowledge): Decision<Answers['acknowledge']> {
   const { world } = draft
   const receipt = world.receipt(command.seq)
   const receipt_id = receiptId(world.tenant.salt, command.seq)
   if (receipt === undefined) throw new Fault('RECEIPT_NOT_FOUND', { receipt_id })
-  if (receipt.to !== command.by && !seesAll(command.role)) throw forbidden('admin', command.role)
+  const item = world.item(command.by, command.seq)
+  const isAddressed = receipt.to === command.by || item !== undefined
+  if (!isAddressed && !seesAll(command.role)) throw forbidden('admin', command.role)
   const before = world.acknowledgement(command.seq, command.by)
   if (before !== undefined) return draft.done({ seq: before })
   const seq = draft.receipt({
@@ -25,7 +30,6 @@ export function acknowledge(draft: Draft, command: Acknowledge): Decision<Answer
     parents: [command.seq],
     body: body({ acknowledged_receipt_id: canonical(receipt_id) }),
   })
-  const item = world.item(command.by, command.seq)
   if (item !== undefined) draft.mark(marked(marked(item, 'read', world.now), 'archived', world.now))
   return draft.done({ seq })
 }

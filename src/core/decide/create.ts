@@ -1,12 +1,15 @@
-import type { Answers, Create } from '../command.ts'
+import { body } from '../bodies.ts'
+import type { Answers, Block, Create } from '../command.ts'
 import type { Decision, Draft } from '../draft.ts'
 import { Fault } from '../errors.ts'
 import { EVERYONE, nextRank } from '../fairness.ts'
 import { receiptId, taskId } from '../ids.ts'
+import { canonical, parseCanonical } from '../json.ts'
 import { GATE } from '../principal.ts'
 import { type Asked, PARKED_BY } from '../question.ts'
 import { asParked, type ParkedTask, type QueuedTask, type TaskSpec } from '../task.ts'
 import type { World } from '../world.ts'
+import { end, NO_EVIDENCE } from './finish.ts'
 import { ask, expiryOf } from './question.ts'
 
 export function create(draft: Draft, command: Create): Decision<Answers['create']> {
@@ -16,7 +19,8 @@ export function create(draft: Draft, command: Create): Decision<Answers['create'
     if (prior !== undefined) return draft.done(replay(world, command, prior))
   }
   if (command.refusal !== undefined) throw command.refusal
-  checkQuota(world)
+  // A task that is blocked is never open.
+  if (command.block === undefined) checkQuota(world)
   if (command.caused_by !== null && command.caused_by > world.tenant.seq) {
     const caused_by_receipt_id = receiptId(world.tenant.salt, command.caused_by)
     throw new Fault('PARENT_NOT_FOUND', { caused_by_receipt_id })
@@ -26,7 +30,7 @@ export function create(draft: Draft, command: Create): Decision<Answers['create'
   const { question } = command
   const parked = question === null ? null : parkedBy(world, made, question)
   const task = parked ?? made
-  draft.task(task)
+  if (command.block === undefined) draft.task(task)
   draft.spec({
     tenant: task.tenant,
     task_id: task.task_id,
@@ -51,10 +55,49 @@ export function create(draft: Draft, command: Create): Decision<Answers['create'
     body: command.contract,
   })
   draft.open(task)
+  if (command.block !== undefined) return blocked(draft, made, command.block)
   if (question !== null && parked !== null) {
     ask(draft, parked, question, { by: GATE, lease_id: null, not_before: made.next_eligible_at })
   }
   return draft.done({ task_id: task.task_id, status: task.status, is_duplicate: false, seq })
+}
+
+/** The task has failed before anybody could work on it; its creator is told so. */
+function blocked(draft: Draft, task: QueuedTask, block: Block): Decision<Answers['create']> {
+  const { owner, task_id } = task
+  const fault = blockFault(block, task_id)
+  const { code, message } = fault
+  const error = canonical({ code, message, rule_id: block.rule_id })
+  const about = { from: GATE, to: owner, task_id, parents: [task.seq] }
+  draft.receipt({ ...about, type: 'policy.blocked', body: block.body })
+  const seq = draft.receipt({
+    ...about,
+    type: 'task.failed',
+    body: body({ error, retry_after_seconds: null, retry_recommended: canonical(false) }),
+  })
+  end(draft, task, {
+    ...NO_EVIDENCE,
+    status: 'failed',
+    result: null,
+    error,
+    receipt_seq: seq,
+    obligation_open: false,
+    dead_letter: false,
+  })
+  return draft.refuse(fault)
+}
+
+function blockFault({ rule_id, reason }: Pick<Block, 'rule_id' | 'reason'>, task_id: string): Fault {
+  return new Fault('POLICY_BLOCKED', { rule_id, reason, task_id }, reason)
+}
+
+/** What the rules said about a task that they blocked. */
+function blockOf({ policy }: TaskSpec): Pick<Block, 'rule_id' | 'reason'> | undefined {
+  const ruling = policy === null ? null : parseCanonical(policy)
+  if (typeof ruling !== 'object' || ruling === null || !('action' in ruling)) return undefined
+  if (ruling.action !== 'BLOCK') return undefined
+  const { rule_id, reason } = ruling
+  return { rule_id: typeof rule_id === 'string' ? rule_id : null, reason: String(reason) }
 }
 
 /** The same input under the same key is the same task; another input is a mistake of the caller. */
@@ -65,6 +108,8 @@ function replay(world: World, command: Create, prior: TaskSpec): Answers['create
       task_id: prior.task_id,
     })
   }
+  const block = blockOf(prior)
+  if (block !== undefined) throw blockFault(block, prior.task_id)
   const task = world.task(prior.task_id)
   if (task === undefined) throw new Error(`task ${prior.task_id} has a spec but no row`)
   return { task_id: prior.task_id, status: task.status, is_duplicate: true, seq: prior.seq }

@@ -11,7 +11,6 @@ export const NO_EVIDENCE: Evidence = { artifacts: null, delivery_proof: null }
 
 type Ending = Evidence & {
   readonly status: TerminalStatus
-  readonly cause: Cause
   readonly result: CanonicalJson | null
   readonly error: CanonicalJson | null
   /** The seq of the terminal receipt. */
@@ -20,12 +19,21 @@ type Ending = Evidence & {
   readonly dead_letter: boolean
 }
 
+/** Ends a task for good. */
+export function finish(
+  draft: Draft,
+  task: OpenTask,
+  { cause, ...ending }: Ending & { readonly cause: Cause },
+): void {
+  checkTransition(task.status, cause)
+  end(draft, task, ending)
+}
+
 /**
- * Ends a task for good: its last row, the word to its owner and to the agent for whom it was done, and its obligation
+ * The end of a task: its last row, the word to its owner and to the agent for whom it was done, and its obligation
  * closed unless it stays open.
  */
-export function finish(draft: Draft, task: OpenTask, ending: Ending): void {
-  checkTransition(task.status, ending.cause)
+export function end(draft: Draft, task: OpenTask, ending: Ending): void {
   const { now } = draft.world
   const outcome: Outcome = {
     completed_at: now,

@@ -47,12 +47,15 @@ export async function listLedger(engine: Engine, caller: Caller, input: unknown)
   const tenant = await engine.tenant(caller.tenant)
   const self = principalKey(caller.principal)
   const all = seesAll(caller.role)
+  // What a rule blocked has a terminal receipt besides, so it is only shown to who asks for it.
+  const isNamed = (receipt: Receipt) =>
+    receipt_type === 'policy.blocked' && receipt.receipt_type === receipt_type
   const found = await findReceipts(engine, tenant, {
     path: pathFor(task_id, all, self),
     after: sinceSeq(engine, tenant, asked.since_receipt_id),
     limit: asked.limit,
     fits: (receipt) =>
-      LEDGER_TYPES.includes(receipt.receipt_type) &&
+      (LEDGER_TYPES.includes(receipt.receipt_type) || isNamed(receipt)) &&
       (all || receipt.to === self) &&
       (lease_id === undefined || receipt.lease_id === lease_id) &&
       (status === undefined || ledgerStatus(receipt.receipt_type) === status) &&

@@ -31,7 +31,7 @@ export interface ReceiptPage {
   readonly next_cursor: string | null
 }
 
-/** Receipts addressed to the caller, oldest first. Admins may name another recipient, or none with a task. */
+/** Receipts addressed to the caller, oldest first. Admins may name another recipient, or none with a task or a type. */
 export async function listReceipts(engine: Engine, caller: Caller, input: unknown): Promise<ReceiptPage> {
   checkRole(caller, 'receipts')
   const asked = parse(listReceiptsInput, input)
@@ -41,7 +41,9 @@ export async function listReceipts(engine: Engine, caller: Caller, input: unknow
     path:
       asked.task_id !== undefined
         ? { by: 'task', task_id: asked.task_id }
-        : { by: 'to', to: to ?? principalKey(caller.principal) },
+        : to === undefined
+          ? { by: 'all' }
+          : { by: 'to', to },
     after: sinceSeq(engine, tenant, asked.since_receipt_id),
     limit: asked.limit,
     fits: (receipt) =>
@@ -110,11 +112,13 @@ function recipientOf(
     to_kind?: (typeof PRINCIPAL_KINDS)[number] | undefined
     to_id?: string | undefined
     task_id?: string | undefined
+    receipt_type?: string | undefined
   },
 ): PrincipalKey | undefined {
   if (asked.to_id === undefined) {
     if (asked.to_kind !== undefined) throw invalid('to_id', 'is required with to_kind')
-    return seesAll(caller.role) && asked.task_id !== undefined ? undefined : principalKey(caller.principal)
+    const isNarrow = asked.task_id !== undefined || asked.receipt_type !== undefined
+    return seesAll(caller.role) && isNarrow ? undefined : principalKey(caller.principal)
   }
   const to: PrincipalKey = `${asked.to_kind ?? 'agent'}:${asked.to_id}`
   checkSelf(caller, to)

@@ -98,7 +98,7 @@ export async function answerQuestion(
   const { task_id, n, content } = parse(answerInput, input)
   const answer = canonicalWithin({ content }, 'content', MAX_CONTENT_BYTES)
   const { tenant, question } = await find(engine, caller, task_id, n)
-  await checkContent(question, content)
+  await checkContent(engine.schemas, question, content)
   return submit(engine, caller, tenant, question, { decision: 'answer', reason: null, answer })
 }
 

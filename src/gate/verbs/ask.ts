@@ -8,7 +8,7 @@ import type { Engine } from '../engine.ts'
 import { json, jsonObject, leaseFields, ONE_YEAR, parse, seconds, text } from '../input.ts'
 import { leaseCall } from '../lease-call.ts'
 import { keptOf, mayRedact } from '../policy-results.ts'
-import { checkSchema } from '../task-types-schema.ts'
+import type { Schemas } from '../schemas.ts'
 import { isoOrNull } from '../view.ts'
 
 const MAX_REQUEST_BYTES = 64 * 1024
@@ -48,7 +48,7 @@ export async function ask(engine: Engine, caller: Caller, input: unknown): Promi
   const question = {
     kind: asked.kind,
     expires_in_ms: expires_in_seconds === undefined ? null : expires_in_seconds * 1000,
-    request: await checkedRequest(asked.kind, await keptRequest(engine, caller, asked)),
+    request: await checkedRequest(engine.schemas, asked.kind, await keptRequest(engine, caller, asked)),
   }
   const { n, status, expires_at, seq } = await engine.submit({ verb: 'ask', question, ...lease })
   const tenant = await engine.tenant(caller.tenant)
@@ -83,7 +83,11 @@ const FIELDS = {
   input: ['message', 'schema'],
 } as const satisfies Record<QuestionKind, readonly (keyof z.output<typeof request>)[]>
 
-async function checkedRequest(kind: QuestionKind, asked: z.output<typeof request>): Promise<CanonicalJson> {
+async function checkedRequest(
+  schemas: Schemas,
+  kind: QuestionKind,
+  asked: z.output<typeof request>,
+): Promise<CanonicalJson> {
   const allowed: readonly string[] = FIELDS[kind]
   const [needed] = FIELDS[kind]
   for (const [name, value] of Object.entries(asked)) {
@@ -91,6 +95,6 @@ async function checkedRequest(kind: QuestionKind, asked: z.output<typeof request
     throw invalid(`request.${name}`, `is not part of a request for ${kind}`)
   }
   if (asked[needed] === undefined) throw invalid(`request.${needed}`, 'is required')
-  if (asked.schema !== undefined) await checkSchema(asked.schema, 'request.schema')
+  if (asked.schema !== undefined) await schemas.checkSchema(asked.schema, 'request.schema')
   return canonicalWithin(asked, 'request', MAX_REQUEST_BYTES)
 }

@@ -20,5 +20,5 @@ export async function completeMany(
 ): Promise<{ results: ItemOutcome<CompleteAnswer>[] }> {
   checkRole(caller, 'lease')
   const { items } = parse(completeManyInput, input)
-  return { results: await outcomesOf(items, (item) => complete(engine, caller, item)) }
+  return { results: await outcomesOf(items, (item) => complete(engine, caller, item), engine) }
 }

@@ -13,9 +13,13 @@ const MAX_METADATA_BYTES = 4 * 1024
 export const completeInput = z.strictObject({
   ...leaseFields,
   result: json,
-  /** Where the result is: a list of pointers, or one object. */
-  artifacts: json.optional(),
-  delivery_proof: json.optional(),
+  artifacts: json.optional().meta({
+    description:
+      'Where the result is: a list of pointers (texts, or objects with a url, pointer or the like), or one',
+  }),
+  delivery_proof: json.optional().meta({
+    description: 'How the result was delivered: {mode, target, status?, at?, proof?}',
+  }),
   result_summary: text(2000).optional(),
   completion_metadata: jsonObject.optional(),
 })

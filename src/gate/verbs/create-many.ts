@@ -4,7 +4,7 @@ import type { Caller } from '../../core/principal.ts'
 import type { Engine } from '../engine.ts'
 import { parse } from '../input.ts'
 import { type ItemOutcome, MAX_ITEMS, outcomesOf } from '../many.ts'
-import { type CreateAnswer, create } from './create.ts'
+import { type CreateAnswer, createWithin } from './create.ts'
 
 export const createManyInput = z.strictObject({
   tasks: z
@@ -21,5 +21,7 @@ export async function createMany(
 ): Promise<{ results: ItemOutcome<CreateAnswer>[] }> {
   checkRole(caller, 'create')
   const { tasks } = parse(createManyInput, input)
-  return { results: await outcomesOf(tasks, (task) => create(engine, caller, task)) }
+  const circumstances = { request: tasks }
+  const run = (task: unknown) => createWithin(engine, caller, task, circumstances)
+  return { results: await outcomesOf(tasks, run, engine) }
 }

@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { assemble, body } from '../../core/bodies.ts'
-import type { Create } from '../../core/command.ts'
+import type { Block, Create } from '../../core/command.ts'
 import { Fault, invalid } from '../../core/errors.ts'
 import { receiptSeq } from '../../core/ids.ts'
-import { type CanonicalJson, canonical, canonicalWithin } from '../../core/json.ts'
+import { type CanonicalJson, canonical, canonicalWithin, type JsonObject } from '../../core/json.ts'
 import { normalCapabilities } from '../../core/matching.ts'
 import { checkRole } from '../../core/policy.ts'
 import { type Caller, principalKey } from '../../core/principal.ts'
@@ -14,8 +14,8 @@ import type { TenantRef } from '../../store/store.ts'
 import type { Engine } from '../engine.ts'
 import { json, jsonObject, labels, ONE_YEAR, parse, seconds, text } from '../input.ts'
 import { outlook } from '../outlook.ts'
-import { type Admission, admit, noteBlock } from '../policy-admission.ts'
-import type { TaskTypeRule } from '../task-types-rule.ts'
+import { admit } from '../policy-admission.ts'
+import type { GivenPayload, TaskTypeRule } from '../task-types-rule.ts'
 import {
   COMMON_SEAT,
   checkNoSeat,
@@ -73,45 +73,69 @@ export interface CreateAnswer {
   readonly hint?: string
 }
 
-export async function create(engine: Engine, caller: Caller, input: unknown): Promise<CreateAnswer> {
-  checkRole(caller, 'create')
-  const tenant = await engine.tenant(caller.tenant)
-  return createTask(engine, tenant, caller, parse(createInput, input))
+export function create(engine: Engine, caller: Caller, input: unknown): Promise<CreateAnswer> {
+  return createWithin(engine, caller, input, {})
 }
 
-/** Creates a task from an input that was checked. `seat` is where a call of an upstream's tool waits for its turn. */
+/** How a task comes to be created. */
+interface Circumstances {
+  /** Where a call of an upstream's tool waits for its turn. */
+  readonly seat?: number
+  /** The request that creates it, if that creates many. */
+  readonly request?: object
+}
+
+export async function createWithin(
+  engine: Engine,
+  caller: Caller,
+  input: unknown,
+  circumstances: Circumstances,
+): Promise<CreateAnswer> {
+  checkRole(caller, 'create')
+  const tenant = await engine.tenant(caller.tenant)
+  return createTask(engine, tenant, caller, parse(createInput, input), circumstances)
+}
+
+/** Creates a task from an input that was checked. */
 export async function createTask(
   engine: Engine,
   tenant: TenantRef,
   caller: Caller,
   input: CreateInput,
-  seat = COMMON_SEAT,
+  { seat = COMMON_SEAT, request }: Circumstances = {},
 ): Promise<CreateAnswer> {
   const { taskTypes, policies, settings } = engine
   const types = taskTypes.known(tenant.tenant) ?? (await taskTypes.load(tenant.tenant))
   const type = types.rules.get(input.type)
   const call = input.type === TOOL_CALL ? toolCallOf(engine, tenant, input, seat) : undefined
   const rules = policies.known(tenant.tenant) ?? (await policies.load(tenant.tenant))
-  const text = canonicalInput(input, settings)
-  const refusal = call?.refusal ?? refusalOf(input, settings, type)
+  const members = canonicalMembers(input, settings)
+  const text = assemble(members)
+  const refusal =
+    call?.refusal ??
+    (type === undefined
+      ? unknownType(input.type, settings)
+      : await type.refusal(engine.schemas, givenPayload(input, members.payload, request)))
   // Whoever asks again gets the first answer, even if what was asked would not be taken any more.
   if (refusal !== undefined && input.idempotency_key === undefined) throw refusal
   const isFree = rules.isOpen && call === undefined
   const admission = isFree ? undefined : admit(engine, rules, tenant, caller, input)
   const command = createCommand(tenant, caller, admission?.input ?? input, settings, type, call, {
     text:
-      admission === undefined || admission.input === input ? text : canonicalInput(admission.input, settings),
-    refusal: refusal ?? admission?.refusal,
+      admission === undefined || admission.input === input
+        ? text
+        : assemble(canonicalMembers(admission.input, settings)),
+    refusal,
+    block: admission?.block,
     question: admission?.question ?? null,
     policy: admission?.policy ?? null,
   })
   const submitted = engine.submit(command)
   // Whoever looks now finds it in the same commit.
-  if (call !== undefined && command.question === null) engine.toolCalls.sessions?.submitted(seat)
-  const isBlocked = admission?.refusal !== undefined
-  const { task_id, status, is_duplicate, seq } = await (isBlocked
-    ? submitted.catch((error) => notedBlock(engine, tenant, admission, error))
-    : submitted)
+  if (call !== undefined && command.question === null && command.block === undefined) {
+    engine.toolCalls.sessions?.submitted(seat)
+  }
+  const { task_id, status, is_duplicate, seq } = await submitted
   const receipt_id = engine.receiptId(tenant, seq)
   return {
     task_id,
@@ -139,19 +163,9 @@ function toolCallOf(engine: Engine, { tenant }: TenantRef, input: CreateInput, s
 interface Judged {
   readonly text: CanonicalJson
   readonly refusal: Fault | undefined
+  readonly block: Block | undefined
   readonly question: Asked | null
   readonly policy: CanonicalJson | null
-}
-
-/** Refused, and not because there was another task under its key: the owner gets a receipt. */
-async function notedBlock(
-  engine: Engine,
-  tenant: TenantRef,
-  admission: Admission,
-  error: unknown,
-): Promise<never> {
-  if (error === admission.refusal) await noteBlock(engine, tenant, admission)
-  throw error
 }
 
 function createCommand(
@@ -161,7 +175,7 @@ function createCommand(
   settings: Settings,
   type: TaskTypeRule | undefined,
   call: CallRule | undefined,
-  { text, refusal, question, policy }: Judged,
+  { text, refusal, block, question, policy }: Judged,
 ): Create {
   const asked = input.requirements?.capabilities
   if (asked !== undefined) checkNoSeat(asked, 'requirements.capabilities')
@@ -194,6 +208,7 @@ function createCommand(
     question,
     policy,
     refusal,
+    block,
   }
 }
 
@@ -207,30 +222,34 @@ function timeoutOf(
   return input.timeout_seconds ?? ofType ?? standard
 }
 
-/** What the registry of types has against it. A payload that is elsewhere is not looked at. */
-function refusalOf(
-  input: CreateInput,
-  settings: Settings,
-  type: TaskTypeRule | undefined,
-): Fault | undefined {
-  if (type === undefined) {
-    return settings.allow_unknown_task_types || input.type === TOOL_CALL
-      ? undefined
-      : new Fault('TASK_TYPE_UNKNOWN', { type: input.type })
-  }
-  const payload = input.payload ?? (input.payload_pointer === undefined ? {} : undefined)
-  return type.refusal(payload, () => (payload === undefined ? 0 : Buffer.byteLength(canonical(payload))))
+function unknownType(type: string, settings: Settings): Fault | undefined {
+  if (settings.allow_unknown_task_types || type === TOOL_CALL) return undefined
+  return new Fault('TASK_TYPE_UNKNOWN', { type })
 }
 
-/** The text that decides whether two creates with one key are the same: what was asked, before defaults. */
-function canonicalInput(asked: CreateInput, settings: Settings): CanonicalJson {
+const EMPTY: JsonObject = {}
+const EMPTY_TEXT = canonical(EMPTY)
+
+/** What its type looks at: nothing of a payload that is elsewhere, and an empty object if there is none. */
+function givenPayload(
+  { payload, payload_pointer }: CreateInput,
+  text: CanonicalJson | undefined,
+  request: object | undefined,
+): GivenPayload | undefined {
+  if (payload !== undefined && payload !== null && text !== undefined)
+    return { value: payload, text, request }
+  return payload_pointer === undefined ? { value: EMPTY, text: EMPTY_TEXT, request } : undefined
+}
+
+/** Texts that decide whether two creates with one key are the same: what was asked, before defaults. */
+function canonicalMembers(asked: CreateInput, settings: Settings): Readonly<Record<string, CanonicalJson>> {
   const members: Record<string, CanonicalJson> = {}
   for (const [name, value] of Object.entries(asked)) {
     if (value === undefined || name === 'idempotency_key') continue
     const limit = name === 'payload' ? settings.max_payload_bytes : MAX_MEMBER_BYTES
     members[name] = canonicalWithin(value, name, limit)
   }
-  return assemble(members)
+  return members
 }
 
 const MAX_MEMBER_BYTES = 128 * 1024

@@ -9,7 +9,7 @@ export async function registerTaskType(
   input: unknown,
 ): Promise<TaskTypeView> {
   checkRole(caller, 'manage')
-  const draft = await readTaskType(input)
+  const draft = await readTaskType(engine.schemas, input)
   const { tenant } = await engine.tenant(caller.tenant)
   return engine.taskTypes.register(tenant, draft)
 }

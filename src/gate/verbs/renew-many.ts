@@ -20,5 +20,5 @@ export async function renewMany(
 ): Promise<{ results: ItemOutcome<RenewAnswer>[] }> {
   checkRole(caller, 'lease')
   const { items } = parse(renewManyInput, input)
-  return { results: await outcomesOf(items, (item) => renew(engine, caller, item)) }
+  return { results: await outcomesOf(items, (item) => renew(engine, caller, item), engine) }
 }

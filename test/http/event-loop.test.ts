@@ -1,0 +1,130 @@
+import { createServer } from 'node:http'
+import { expect, it, vi } from 'vitest'
+import { type ServedProcess, serveInProcess, whileProbing } from '../support/event-loop.ts'
+import { members } from './support.ts'
+
+// Each test starts a server, and a hostile request may run three times.
+vi.setConfig({ testTimeout: 120_000 })
+
+async function post({ url }: ServedProcess, path: string, input: object) {
+  const headers = { 'content-type': 'application/json' }
+  const response = await fetch(`${url}${path}`, { method: 'POST', headers, body: JSON.stringify(input) })
+  return { status: response.status, body: members(await response.json()) }
+}
+
+/** A task of alice in the hands of w1. */
+async function held(server: ServedProcess) {
+  await post(server, '/v1/tasks', { type: 'job', principal_id: 'alice' })
+  const { body } = await post(server, '/v1/leases/claim', { worker_id: 'w1' })
+  const [offer] = Array.isArray(body.tasks) ? body.tasks : []
+  return { worker_id: 'w1', task_id: String(offer.task_id), lease_id: String(offer.lease_id) }
+}
+
+/** The worker asks alice for input that fits the schema. */
+async function askFor(server: ServedProcess, schema: object) {
+  const lease = await held(server)
+  const request = { message: 'What?', schema }
+  const { status } = await post(server, `/v1/tasks/${lease.task_id}/ask`, {
+    ...lease,
+    kind: 'input',
+    request,
+  })
+  return { status, task_id: lease.task_id }
+}
+
+it('an ordinary request delays no other', async () => {
+  const server = await serveInProcess()
+  const { status } = await whileProbing(server, () =>
+    post(server, '/v1/tasks', { type: 'job', principal_id: 'alice' }),
+  )
+  expect(status).toBe(200)
+})
+
+it('a schema with the name of the meta-schema is refused, and breaks no other schema', async () => {
+  const server = await serveInProcess()
+  const payload_schema = { type: 'object', required: ['a'], properties: { a: { type: 'integer' } } }
+  expect(await post(server, '/v1/task-types', { type: 'typed', payload_schema })).toMatchObject({
+    status: 200,
+  })
+  const { status } = await whileProbing(server, () =>
+    askFor(server, { $id: 'https://json-schema.org/draft/2020-12/schema', type: 'object' }),
+  )
+  expect(status).toBe(400)
+  const task = { type: 'typed', principal_id: 'alice', payload: { a: 1 } }
+  expect(await post(server, '/v1/tasks', task)).toMatchObject({ status: 200 })
+  expect(await post(server, '/v1/task-types', { type: 'other', payload_schema })).toMatchObject({
+    status: 200,
+  })
+})
+
+it('a schema that refers to a large part many times blocks nobody', async () => {
+  const server = await serveInProcess()
+  const n = 300
+  const properties = Object.fromEntries(Array.from({ length: n }, (_, i) => [`p${i}`, { type: 'string' }]))
+  const allOf = Array.from({ length: n }, () => ({ $ref: '#/$defs/a' }))
+  const schema = { $defs: { a: { properties } }, allOf }
+  const { status, task_id } = await whileProbing(server, () => askFor(server, schema))
+  expect(status).toBe(200)
+  const answer = { principal_id: 'alice', content: { p0: 7 } }
+  const refused = await whileProbing(server, () => post(server, `/v1/tasks/${task_id}/answer`, answer))
+  expect(refused).toMatchObject({ status: 400, body: { details: { path: 'content.p0' } } })
+})
+
+it('an answer that takes long to check is refused, and blocks nobody', async () => {
+  const server = await serveInProcess()
+  const anyOf = [...Array.from({ length: 1500 }, (_, i) => ({ const: i + 2 })), { type: 'integer' }]
+  const { status, task_id } = await askFor(server, { items: { anyOf } })
+  expect(status).toBe(200)
+  const content = Array.from({ length: 30_000 }, () => 1)
+  const { body } = await whileProbing(server, () =>
+    post(server, `/v1/tasks/${task_id}/answer`, { principal_id: 'alice', content }),
+  )
+  expect(body).toMatchObject({ code: 'VALIDATION_ERROR', details: { path: 'content' } })
+  const short = { principal_id: 'alice', content: [1] }
+  expect(await post(server, `/v1/tasks/${task_id}/answer`, short)).toMatchObject({ status: 200 })
+})
+
+it('a batch whose payloads take long to check blocks nobody', async () => {
+  const server = await serveInProcess()
+  await post(server, '/v1/task-types', { type: 'set', payload_schema: { type: 'array', uniqueItems: true } })
+  const payload = Array.from({ length: 3000 }, (_, i) => ({ i }))
+  const tasks = [...Array.from({ length: 8 }, () => ({ type: 'set', payload })), { type: 'job' }]
+  const { status, body } = await whileProbing(server, () =>
+    post(server, '/v1/tasks/batch', { principal_id: 'alice', tasks }),
+  )
+  expect(status).toBe(200)
+  expect(Array.isArray(body.results) && body.results.at(-1)).toMatchObject({ status: 'queued' })
+})
+
+it('a batch of large texts that rules redact blocks nobody', async () => {
+  const server = await serveInProcess()
+  const patterns = ['email', 'phone', 'ssn', 'card', 'api_key', 'bearer', 'ipv4']
+  const rule = { id: 'red', action: 'REDACT', redact: { targets: 'args', patterns } }
+  expect(await post(server, '/v1/policies', rule)).toMatchObject({ status: 200 })
+  const text = 'call 555-123-4567 or write to someone@example.com about 10.1.2.3; '.repeat(600)
+  const tasks = Array.from({ length: 20 }, (_, i) => ({ type: 'job', payload: { text, i } }))
+  const { status, body } = await whileProbing(server, () =>
+    post(server, '/v1/tasks/batch', { principal_id: 'alice', tasks }),
+  )
+  expect(status).toBe(200)
+  expect(body.results).toEqual(
+    Array.from({ length: 20 }, () => expect.objectContaining({ status: 'queued' })),
+  )
+})
+
+it('a server that does not answer for longer than the limit is noticed', async () => {
+  let isSlow = false
+  const server = createServer((_, response) => {
+    setTimeout(() => response.end(), isSlow ? 400 : 0)
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const address = server.address()
+  if (address === null || typeof address === 'string') throw new Error('the server has no port')
+  const hostile = async () => {
+    isSlow = true
+    await new Promise((resolve) => setTimeout(resolve, 100))
+    isSlow = false
+  }
+  await expect(whileProbing({ url: `http://127.0.0.1:${address.port}` }, hostile)).rejects.toThrow(/slowest/)
+  server.close()
+})
