@@ -1,6 +1,6 @@
 import { list, rowsOf, type Shape } from './columns.ts'
 import { CLOCK, loads, PARENTS } from './load.ts'
-import { DONE, OPEN, PROGRESS, RECEIPT, RELATIONSHIP, TASK_KEY } from './shapes.ts'
+import { DONE, LANE, OPEN, PROGRESS, RECEIPT, RELATIONSHIP, TASK_KEY } from './shapes.ts'
 
 export const PARENT_KEY = { tenant: 'int', parent: 'bigint' } as const
 
@@ -59,12 +59,15 @@ export const queries = {
     SELECT ${list(RELATIONSHIP)} FROM relationships WHERE tenant = $1 AND principal = $2`,
 
   counters: `
-    SELECT tenant, salt, seq, clock, open_tasks, active_leases, lanes FROM tenants WHERE tenant = $1`,
+    SELECT tenant, salt, seq, clock, open_tasks, active_leases, lanes, lanes_version FROM tenants WHERE tenant = $1`,
 
   holders: `
     SELECT worker_id, (count(*) FILTER (WHERE status = 'leased'))::int AS leased,
       (count(*) FILTER (WHERE status = 'running'))::int AS running, min(wake_at) AS next_expires_at
     FROM tasks WHERE tenant = $1 AND status IN ('leased', 'running') AND seq > 0 GROUP BY worker_id`,
+
+  changed_lanes: `
+    SELECT ${list(LANE)} FROM lanes WHERE tenant = $1 AND version > $2 ORDER BY lane`,
 
   head_of_line: `
     SELECT s.created_at FROM lanes l
@@ -89,6 +92,10 @@ export const queries = {
       ORDER BY wake_at LIMIT $1
     ) t
     WHERE n.open_tasks > 0`,
+
+  next_wake: `
+    SELECT wake_at - coalesce($2::bigint, ${CLOCK}) AS ms FROM tasks
+    WHERE tenant = $1 AND wake_at IS NOT NULL ORDER BY wake_at LIMIT 1`,
 } as const satisfies Readonly<Record<string, string>>
 
 function recordsOf(table: string, shape: Shape): string {

@@ -13,6 +13,7 @@ import { StoreError, type TaskRef } from '../store.ts'
 import { bareArray, textArray } from './arrays.ts'
 import { parameters } from './columns.ts'
 import { pipelined, run, type Statement, settled, type Value } from './database.ts'
+import { laneOf, type StoredLane } from './load.ts'
 import { PARENT_KEY, queries } from './queries.ts'
 import { SEQ_KEY, TASK_KEY } from './shapes.ts'
 
@@ -77,6 +78,8 @@ export function readsOn(pool: pg.Pool): LedgerReads {
       if (row === undefined) throw new StoreError('unavailable', `there is no tenant ${tenant}`)
       return row
     },
+    lanes: async (tenant, after) =>
+      (await read<StoredLane>(tenant, 'changed_lanes', tenant, after)).map(laneOf),
     headOfLine: async (tenant) => {
       const heads = await read<{ created_at: number }>(tenant, 'head_of_line', tenant)
       return heads.length === 0 ? null : Math.min(...heads.map((head) => head.created_at))
@@ -88,6 +91,18 @@ export function readsOn(pool: pg.Pool): LedgerReads {
 /** Tasks of all tenants whose wake time has come; without `now`, by the database's clock. */
 export function findDue(pool: pg.Pool, limit: number, now: number | null): Promise<TaskRef[]> {
   return using(pool, SEE_BUSY_TENANTS, [], (client) => ask<TaskRef>(client, 'due', [limit, now]))
+}
+
+/** In how many ms the next task of the tenant is to be woken; without `now`, by the database's clock. */
+export async function findNextWake(
+  pool: pg.Pool,
+  tenant: number,
+  now: number | null,
+): Promise<number | null> {
+  const [row] = await usingTenant(pool, tenant, (client) =>
+    ask<{ ms: number }>(client, 'next_wake', [tenant, now]),
+  )
+  return row?.ms ?? null
 }
 
 /** A statement on a connection of the pool that sees one tenant. */

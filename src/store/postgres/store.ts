@@ -22,7 +22,7 @@ import { Listener } from './listen.ts'
 import { CLOCK } from './load.ts'
 import { migrate } from './migrate.ts'
 import { questionReadsOn } from './questions.ts'
-import { findDue, readsOn } from './reads.ts'
+import { findDue, findNextWake, readsOn } from './reads.ts'
 import { Writer } from './writer.ts'
 
 export interface PostgresOptions {
@@ -95,6 +95,10 @@ class PostgresStore implements Store {
 
   due(limit: number): Promise<TaskRef[]> {
     return findDue(this.#connections.pool, limit, this.#now?.() ?? null)
+  }
+
+  nextWake(tenant: number): Promise<number | null> {
+    return findNextWake(this.#connections.pool, tenant, this.#now?.() ?? null)
   }
 
   listen(onHint: (hint: Hint) => void): void {

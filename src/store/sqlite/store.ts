@@ -23,7 +23,7 @@ import { type Database, openReader, openWriter, rollBack, type Statement } from 
 import { prepareEntries } from './entries.ts'
 import { attempt, attemptAvailable } from './failure.ts'
 import { prepareInboxReads } from './inbox.ts'
-import { DUE_REFS, prepareLoad } from './load.ts'
+import { DUE_REFS, NEXT_WAKE, prepareLoad } from './load.ts'
 import { lockFile } from './lock.ts'
 import { prepareSpecLookup } from './lookup.ts'
 import { migrate } from './migrate.ts'
@@ -93,6 +93,7 @@ class SqliteStore implements Store {
   readonly #insertTenant: Statement
   readonly #busyTenants: Statement
   readonly #due: Statement
+  readonly #nextWake: Statement
   readonly #ping: Statement
 
   constructor(writer: Database, reader: Database, opened: Closable[], options: SqliteOptions) {
@@ -113,6 +114,7 @@ class SqliteStore implements Store {
     )
     this.#busyTenants = reader.prepare('SELECT tenant FROM tenants WHERE open_tasks > 0')
     this.#due = reader.prepare(DUE_REFS)
+    this.#nextWake = reader.prepare(NEXT_WAKE)
     this.#ping = reader.prepare('SELECT tenant FROM tenants LIMIT 1')
   }
 
@@ -155,6 +157,13 @@ class SqliteStore implements Store {
       const now = this.#now()
       const tenants = this.#busyTenants.all() as { readonly tenant: number }[]
       return tenants.flatMap(({ tenant }) => this.#due.all(tenant, now, limit) as TaskRef[])
+    })
+  }
+
+  async nextWake(tenant: number): Promise<number | null> {
+    return attemptAvailable(() => {
+      const { wake_at } = this.#nextWake.get(tenant) as { readonly wake_at: number | null }
+      return wake_at === null ? null : wake_at - this.#now()
     })
   }
 
