@@ -25,6 +25,8 @@ interface Surroundings {
   readonly settings: Settings
   readonly draw: Draw
   readonly directory: Directory
+  /** Whether claims deal with what is due on the way. */
+  readonly wakes: boolean
   /** Told of bugs, which callers only see as INTERNAL_ERROR. */
   report(error: unknown): void
 }
@@ -51,10 +53,10 @@ export class Batch {
   readonly #versions: ReadonlyMap<number, number>
 
   constructor(commands: readonly Command[], around: Surroundings) {
-    const { directory, settings } = around
+    const { directory, settings, wakes } = around
     this.commands = commands
     this.#around = around
-    this.need = needOf(commands, directory, settings)
+    this.need = needOf(commands, directory, settings, wakes)
     this.#versions = new Map(this.need.tenants.map((tenant) => [tenant, directory.of(tenant).version]))
   }
 

@@ -18,7 +18,12 @@ const DUE_PER_BATCH = 100
 type Mutable<T> = { -readonly [K in keyof T]: T[K] extends readonly (infer Item)[] ? Item[] : T[K] }
 
 /** What these commands will look at. */
-export function needOf(commands: readonly Command[], directory: Directory, settings: Settings): Need {
+export function needOf(
+  commands: readonly Command[],
+  directory: Directory,
+  settings: Settings,
+  wakes: boolean,
+): Need {
   const need: Mutable<Need> = {
     tenants: [...new Set(commands.map((command) => command.tenant))].sort((a, b) => a - b),
     tasks: [],
@@ -91,10 +96,8 @@ export function needOf(commands: readonly Command[], directory: Directory, setti
   need.lanes = need.tenants
     .filter((tenant) => directory.of(tenant).isContended)
     .map((tenant) => ({ tenant, after: directory.of(tenant).version }))
-  need.due = [...new Set(claims.map((claim) => claim.tenant))].map((tenant) => ({
-    tenant,
-    limit: DUE_PER_BATCH,
-  }))
+  const claiming = wakes ? new Set(claims.map((claim) => claim.tenant)) : []
+  need.due = [...claiming].map((tenant) => ({ tenant, limit: DUE_PER_BATCH }))
   return need
 }
 
