@@ -210,14 +210,80 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'capabilities are not checked',
     file: 'src/core/matching.ts',
-    find: 'return lane.capabilities.every((capability) => wanted.capabilities.includes(capability))',
-    replace: 'return lane.capabilities.length < 100 || wanted.capabilities.length > 0',
+    find: 'return lane.capabilities.every((capability) => has.has(capability))',
+    replace: 'return lane.capabilities.length < 100 || has.size > 0',
   },
   {
     name: 'low priorities go first',
-    file: 'src/gate/ready.ts',
-    find: 'return a.queue.lane.priority > b.queue.lane.priority',
-    replace: 'return a.queue.lane.priority < b.queue.lane.priority',
+    file: 'src/gate/ready-lanes.ts',
+    find: 'first > priority)) priority = first',
+    replace: 'first < priority)) priority = first',
+  },
+  {
+    name: 'a lane that gets its first task in a batch goes after all others',
+    file: 'src/gate/ready-lanes.ts',
+    find: 'return b.priority - a.priority',
+    replace: 'return -1',
+  },
+  {
+    name: 'a claim does not see lanes that got their first task in its batch',
+    file: 'src/gate/batch-lanes.ts',
+    find: '    this.#fresh.add(row)\n',
+    replace: '',
+  },
+  {
+    name: 'a claim goes past lanes that are not loaded',
+    file: 'src/gate/batch-lanes.ts',
+    find: 'if (queue === undefined) return true',
+    replace: 'if (queue === undefined) continue',
+  },
+  {
+    name: 'a finished task still occupies its lane',
+    file: 'src/gate/batch-lanes.ts',
+    find: '    row.tasks += difference\n',
+    replace: '    row.tasks += Math.max(0, difference)\n',
+  },
+  {
+    name: 'a finished task still occupies its pool',
+    file: 'src/gate/batch-lanes.ts',
+    find: 'this.#change(pool).tasks += difference',
+    replace: 'this.#change(pool).tasks += Math.max(0, difference)',
+  },
+  {
+    name: 'a lane counts towards its owner for as long as anybody uses it',
+    file: 'src/gate/batch-lanes.ts',
+    find: '    if (row.owned > 0) return\n',
+    replace: '    if (row.owned > 0 || row.tasks > 0) return\n',
+  },
+  {
+    name: 'a batch gives the number of a lane to another that it has just filled',
+    file: 'src/gate/batch-lanes.ts',
+    find: 'if (!this.#rows.has(next.value)) return next.value',
+    replace: 'return next.value',
+  },
+  {
+    name: 'the limit of lanes counts only what is committed',
+    file: 'src/gate/batch-lanes.ts',
+    find: ' + (this.#occupied.get(owner) ?? 0) < limit',
+    replace: ' < limit',
+  },
+  {
+    name: 'an empty lane can be filled beyond the limit',
+    file: 'src/gate/batch-lanes.ts',
+    find: 'known === undefined || known.tasks === 0',
+    replace: 'known === undefined',
+  },
+  {
+    name: 'a lane is found under the name that it had before',
+    file: 'src/gate/directory.ts',
+    find: 'if (old !== undefined && this.#byName.get(old) === row.lane) this.#byName.delete(old)',
+    replace: 'if (old === undefined) this.#byName.delete(nameOf(row))',
+  },
+  {
+    name: 'lanes that another process has changed are not loaded',
+    file: 'src/gate/batch.ts',
+    find: 'if (lanes.version < lanes_version) missing',
+    replace: 'if (lanes.version === 0 && lanes_version > 0) missing',
   },
   {
     name: 'the newest of a turn goes first',
@@ -228,14 +294,14 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'the mark of a lane goes past its first task',
     file: 'src/gate/ready.ts',
-    find: 'const first = this.#tasks[0]',
-    replace: 'const first = this.#tasks.at(-1)',
+    find: 'return this.#tasks[0]?.rank ?? (',
+    replace: 'return this.#tasks.at(-1)?.rank ?? (',
   },
   {
     name: 'a lane counts as empty when all that was loaded is gone',
     file: 'src/gate/ready.ts',
-    find: 'first?.rank ?? (this.truncated ? this.#lastLoaded : null)',
-    replace: 'first?.rank ?? null',
+    find: '?? (this.truncated ? this.#lastLoaded : null)',
+    replace: '?? null',
   },
   {
     name: 'a task that becomes ready overtakes those that are not loaded',
@@ -246,7 +312,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'a claim goes past tasks that are not loaded',
     file: 'src/gate/ready.ts',
-    find: '      if (task === undefined && cursor.queue.truncated) return\n',
+    find: '      if (task === undefined && cursor.queue.truncated) return true\n',
     replace: '',
   },
   {

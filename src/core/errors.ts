@@ -269,7 +269,7 @@ export const ERRORS = {
     http: 429,
     retryable: true,
     message: 'A quota of the tenant is used up.',
-    hint: 'Wait until open tasks have finished, or ask the operator for a larger quota.',
+    hint: 'Wait until open tasks have finished, or cancel some; details.quota says which quota it is. Only the operator can raise max_active_tasks.',
   },
   SESSION_LIMIT_EXCEEDED: {
     http: 429,

@@ -1,3 +1,5 @@
+import type { PrincipalKey } from './principal.ts'
+
 /** What tasks of a lane have in common. A lane without a type is a pool: it serves workers that take any type. */
 export interface Lane {
   readonly tenant: number
@@ -8,6 +10,20 @@ export interface Lane {
   readonly priority: number
 }
 
+/** A lane and its state. */
+export interface LaneRow extends Lane {
+  /** No ready task of the lane has a lower rank; null: none is ready. */
+  readonly mark: number | null
+  /** Its open tasks, ready or not. The number of a lane without any may be given to another lane. */
+  readonly tasks: number
+  /** Whose limit the lane counts towards: an owner with open tasks in it. Null: nobody's, as for all pools. */
+  readonly owner: PrincipalKey | null
+  /** How many tasks must leave until it no longer counts towards that owner's limit. */
+  readonly owned: number
+  /** The `lanes_version` of the tenant when the lane last changed. */
+  readonly version: number
+}
+
 export interface Wanted {
   readonly capabilities: readonly string[]
   /** Absent: any type. */
@@ -16,11 +32,15 @@ export interface Wanted {
   readonly preferred_types?: readonly string[] | undefined
 }
 
-export const MAX_LANES = 20_000
-export const MAX_POOLS = 1_000
+/** Lanes that the open tasks of one owner may occupy. */
+export const MAX_LANES_PER_OWNER = 1_000
 
-export function normalCapabilities(capabilities: readonly string[]): string[] {
-  return [...new Set(capabilities)].sort()
+/** Up to so many lanes of a tenant keep their names while they are empty, because the same work tends to come again. */
+export const LANES_KEPT = 1_000
+
+/** The same for the same set, in whatever order and however often its members are named. */
+export function sortedSet(names: readonly string[]): string[] {
+  return [...new Set(names)].sort()
 }
 
 export function laneName(type: string | null, capabilities: readonly string[], priority: number): string {
@@ -28,17 +48,6 @@ export function laneName(type: string | null, capabilities: readonly string[], p
 }
 
 /** Every capability that the lane's tasks need is one that the worker has. */
-export function servable(lane: Lane, wanted: Wanted): boolean {
-  return lane.capabilities.every((capability) => wanted.capabilities.includes(capability))
-}
-
-/**
- * Which lanes a claim looks at. A worker that names its types looks at their lanes; one that takes any looks at
- * the few pools, and at the lanes of the types it prefers.
- */
-export function looksAt(lane: Lane, wanted: Wanted): boolean {
-  if (!servable(lane, wanted)) return false
-  if (lane.type === null) return wanted.accept_types === undefined
-  if (wanted.accept_types !== undefined) return wanted.accept_types.includes(lane.type)
-  return wanted.preferred_types?.includes(lane.type) ?? false
+export function servable(lane: Lane, has: ReadonlySet<string>): boolean {
+  return lane.capabilities.every((capability) => has.has(capability))
 }

@@ -22,6 +22,8 @@ export interface Tenant {
   readonly active_leases: number
   /** Lanes are numbered 1 to this. */
   readonly lanes: number
+  /** Counts the batches that changed lanes. */
+  readonly lanes_version: number
 }
 
 /** What a decision may look at: one tenant as the commands before this one left it. Looking changes nothing. */
@@ -35,8 +37,13 @@ export interface World {
   questions(taskId: string): readonly Question[]
   keyed(owner: PrincipalKey, idempotencyKey: string): TaskSpec | undefined
   owner(owner: string): Owner
-  /** Numbers a lane that is new; lanes are only ever added. */
-  lane(type: string, capabilities: readonly string[], priority: number): { lane: number; pool: number }
+  /** The lane and the pool of a new task. Throws if the owner's open tasks occupy as many lanes as they may. */
+  lane(
+    type: string,
+    capabilities: readonly string[],
+    priority: number,
+    owner: PrincipalKey,
+  ): { lane: number; pool: number }
   /** The ready tasks that fit, in the order in which they are to be handed out. */
   ready(wanted: Wanted): Iterable<QueuedTask>
   receipt(seq: number): Receipt | undefined

@@ -7,6 +7,7 @@ import type { Receipt } from '../core/receipt.ts'
 import type { Settings } from '../core/settings.ts'
 import type { Task, TaskSpec } from '../core/task.ts'
 import { isParked } from '../core/transitions.ts'
+import type { Tenant } from '../core/world.ts'
 import {
   type Changes,
   type Committed,
@@ -17,13 +18,15 @@ import {
 } from '../store/store.ts'
 import type { Directory } from './directory.ts'
 import { type TaskEvent, taskEvent } from './events.ts'
-import { headsFor, needOf } from './needs.ts'
+import { FIRST_LANES, headsFor, needOf } from './needs.ts'
 import { TenantWorld } from './tenant-world.ts'
 
 interface Surroundings {
   readonly settings: Settings
   readonly draw: Draw
   readonly directory: Directory
+  /** Whether claims deal with what is due on the way. */
+  readonly wakes: boolean
   /** Told of bugs, which callers only see as INTERNAL_ERROR. */
   report(error: unknown): void
 }
@@ -45,11 +48,16 @@ export class Batch {
   readonly #around: Surroundings
   #changed: Task[] = []
   #worlds = new Map<number, TenantWorld>()
+  #room = FIRST_LANES
+  /** The versions of the lanes that were known when the batch was put together. */
+  readonly #versions: ReadonlyMap<number, number>
 
   constructor(commands: readonly Command[], around: Surroundings) {
+    const { directory, settings, wakes } = around
     this.commands = commands
     this.#around = around
-    this.need = needOf(commands, around.directory, around.settings)
+    this.need = needOf(commands, directory, settings, wakes)
+    this.#versions = new Map(this.need.tenants.map((tenant) => [tenant, directory.of(tenant).version]))
   }
 
   decide(loaded: Loaded): Changes | Need {
@@ -70,10 +78,12 @@ export class Batch {
   /** To be called once the batch is committed; returns what happened, in order. */
   committed(specOf: SpecLookup): TaskEvent[] {
     const { directory } = this.#around
-    for (const [tenant, world] of this.#worlds) directory.of(tenant).add(world.newLanes)
+    for (const [tenant, world] of this.#worlds) directory.of(tenant).put(world.changedLanes)
     return this.#changed.map((task) => {
-      const type = directory.of(task.tenant).get(task.lane)?.type ?? ''
-      return taskEvent(task, type, specOf(task.tenant, task.seq), this.now)
+      const spec = specOf(task.tenant, task.seq)
+      // The lane of a task that was done before may have another type by now; then its spec is here.
+      const type = spec?.type ?? directory.of(task.tenant).get(task.lane)?.type ?? ''
+      return taskEvent(task, type, spec, this.now)
     })
   }
 
@@ -92,6 +102,11 @@ export class Batch {
     if (questions.length === 0) return () => NO_QUESTIONS
     return ({ tenant, task_id }) =>
       questions.filter((question) => question.task_id === task_id && question.tenant === tenant)
+  }
+
+  /** The tenants as the batch leaves them. */
+  *tenants(): Generator<Tenant> {
+    for (const world of this.#worlds.values()) yield world.tenant
   }
 
   /** Lanes in which tasks became ready, with their number. */
@@ -128,19 +143,12 @@ export class Batch {
   /** What only the first look has shown to be needed. */
   #missing(loaded: Loaded): Need | undefined {
     const { directory } = this.#around
-    for (const { tenant, lanes } of loaded.tenants) {
-      // More than the database has: it was restored to an earlier time, and what we know is of another.
-      if (directory.of(tenant).count > lanes) directory.forget(tenant)
-    }
-    for (const lane of loaded.lanes) directory.of(lane.tenant).add([lane])
-    const lanes = loaded.tenants
-      .filter((tenant) => directory.of(tenant.tenant).count < tenant.lanes)
-      .map(({ tenant }) => ({ tenant, after: directory.of(tenant).count }))
+    const lanes = this.#missingLanes(loaded)
     if (lanes.length > 0) return { ...NO_NEED, lanes }
 
-    const seen = new Set(loaded.heads.map((head) => `${head.tenant} ${head.lane}`))
     const claims = this.commands.filter((command) => command.verb === 'claim')
-    const heads = headsFor(claims, directory).filter((head) => !seen.has(`${head.tenant} ${head.lane}`))
+    this.#room *= 4
+    const heads = headsFor(claims, directory, this.#room, loaded.heads)
     const known = new Set(loaded.tasks.map((task) => `${task.tenant} ${task.task_id}`))
     const tasks = loaded.specs.filter((spec) => !known.has(`${spec.tenant} ${spec.task_id}`))
     const questions = missingQuestions(loaded)
@@ -148,15 +156,32 @@ export class Batch {
     return count === 0 ? undefined : { ...NO_NEED, heads, tasks, questions }
   }
 
+  /** Brings the directory up to date with what was loaded; returns what it lacks. */
+  #missingLanes(loaded: Loaded): Need['lanes'] {
+    const { directory } = this.#around
+    const missing: { tenant: number; after: number }[] = []
+    for (const { tenant, lanes_version } of loaded.tenants) {
+      // More than the database has: it was restored to an earlier time, and what we know is of another.
+      if (directory.of(tenant).version > lanes_version) directory.forget(tenant)
+      const lanes = directory.of(tenant)
+      lanes.put(loaded.lanes.filter((lane) => lane.tenant === tenant))
+      if (lanes.version < lanes_version) missing.push({ tenant, after: lanes.version })
+      const before = this.#versions.get(tenant) ?? 0
+      lanes.isContended = before > 0 && before < lanes_version
+    }
+    return missing
+  }
+
   #changes(): Changes {
     const worlds = [...this.#worlds.values()]
     const parts = worlds.map((world) => world.changes())
+    const repaired = parts.flatMap((part) => part.repaired)
     return {
       tenants: worlds.map((world) => world.tenant),
       inserted: parts.flatMap((part) => part.inserted),
       updated: parts.flatMap((part) => part.updated),
       finished: parts.flatMap((part) => part.finished),
-      repaired: parts.flatMap((part) => part.repaired),
+      repaired,
       specs: worlds.flatMap((world) => [...world.newSpecs.values()]),
       asked: parts.flatMap((part) => part.asked),
       decided: parts.flatMap((part) => part.decided),
@@ -164,13 +189,13 @@ export class Batch {
       opened: parts.flatMap((part) => part.opened),
       closed: parts.flatMap((part) => part.closed),
       owners: worlds.flatMap((world) => [...world.newOwners.values()]),
-      lanes: worlds.flatMap((world) => world.newLanes),
-      marks: parts.flatMap((part) => part.marks),
+      lanes: parts.flatMap((part) => part.lanes),
+      counted: parts.flatMap((part) => part.counted),
       progress: worlds.flatMap((world) => world.newProgress),
       relationships: worlds.flatMap((world) => [...world.newRelationships.values()]),
       filed: worlds.flatMap((world) => world.filed),
       marked: parts.flatMap((part) => part.marked),
-      granted: this.#granted(),
+      granted: [...this.#granted(), ...repaired],
       answered: this.#answered(),
       hints: worlds.map((world, i) => ({
         tenant: world.tenant.tenant,

@@ -26,7 +26,8 @@ interface Entry {
 interface Hooks {
   readonly store: Store
   readonly limits: { readonly commands: number; readonly bytes: number }
-  batch(commands: readonly Command[]): Batch
+  /** With `wakes`, claims deal with what is due on the way. */
+  batch(commands: readonly Command[], wakes: boolean): Batch
   committed(batch: Batch, events: readonly TaskEvent[], ms: number): void
   /** Told of commands that were refused, before their callers are. */
   refused(command: Command, fault: Fault): void
@@ -87,14 +88,17 @@ export class CommitQueue {
     else for (const resolve of this.#idle.splice(0)) resolve()
   }
 
-  async #commit(entries: readonly Entry[]): Promise<void> {
-    const batch = this.#hooks.batch(entries.map((entry) => entry.command))
+  async #commit(entries: readonly Entry[], wakes = true): Promise<void> {
+    const batch = this.#hooks.batch(
+      entries.map((entry) => entry.command),
+      wakes,
+    )
     const started = performance.now()
     let committed: Committed
     try {
       committed = await this.#hooks.store.commit(batch.need, (loaded) => batch.decide(loaded))
     } catch (error) {
-      return this.#failed(entries, error)
+      return this.#failed(entries, error, batch.need.due.length > 0)
     }
     const ms = performance.now() - started
     const spec = batch.specs(committed)
@@ -135,8 +139,11 @@ export class CommitQueue {
     else entry.reject(new Fault('INTERNAL_ERROR'))
   }
 
-  /** One command that the database refuses must not fail its neighbours: halves are tried until it stands alone. */
-  async #failed(entries: readonly Entry[], error: unknown): Promise<void> {
+  /**
+   * One command that the database refuses must not fail its neighbours: halves are tried until it stands alone. Nor may
+   * a wake that a claim makes on the way fail the claim.
+   */
+  async #failed(entries: readonly Entry[], error: unknown, woke: boolean): Promise<void> {
     const reason = error instanceof StoreError ? error.reason : 'refused'
     if (reason === 'refused' && entries.length > 1) {
       const middle = entries.length >> 1
@@ -144,6 +151,7 @@ export class CommitQueue {
       return this.#commit(entries.slice(middle))
     }
     this.#hooks.report(error)
+    if (reason === 'refused' && woke) return this.#commit(entries, false)
     const fault = new Fault(FAULTS[reason])
     for (const entry of entries) entry.reject(fault)
   }

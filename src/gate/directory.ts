@@ -1,8 +1,10 @@
-import { type Lane, laneName, looksAt, type Wanted } from '../core/matching.ts'
+import { type LaneRow, laneName } from '../core/matching.ts'
+import type { PrincipalKey } from '../core/principal.ts'
+import { ReadyLanes } from './ready-lanes.ts'
 
 /**
- * The lanes of the tenants, in memory. Lanes are only ever added, and numbered 1, 2, 3, ... within a tenant, so
- * knowing how many there are is knowing whether this copy is complete.
+ * The lanes of the tenants, in memory. Every change of a lane takes the next `lanes_version` of its tenant, so that a
+ * process finds out under the tenant's lock whether its copy is current, and loads only what others have changed.
  */
 export class Directory {
   #tenants = new Map<number, TenantLanes>()
@@ -22,36 +24,82 @@ export class Directory {
 }
 
 export class TenantLanes {
-  #lanes: Lane[] = []
-  #byName = new Map<string, Lane>()
+  /** All changes up to this version are in this copy. */
+  version = 0
+  /** Whether another process has changed lanes of late: then the changes are best loaded ahead. */
+  isContended = false
+  readonly ready = new ReadyLanes()
+  readonly #rows = new Map<number, LaneRow>()
+  readonly #byName = new Map<string, number>()
+  readonly #occupied = new Map<PrincipalKey, number>()
+  /** Lanes and pools without tasks, in the order in which they became empty. */
+  readonly #empty = { lanes: new Set<number>(), pools: new Set<number>() }
 
-  /** How many of the lanes are pools. */
-  pools = 0
-
-  get count(): number {
-    return this.#lanes.length
-  }
-
-  /** Adds lanes in the order of their numbers; those it knows are skipped. */
-  add(lanes: readonly Lane[]): void {
-    for (const lane of lanes) {
-      if (lane.lane !== this.count + 1) continue
-      this.#lanes.push(lane)
-      if (lane.type === null) this.pools++
-      this.#byName.set(laneName(lane.type, lane.capabilities, lane.priority), lane)
+  /** Takes over committed rows, unless it has newer ones. */
+  put(rows: readonly LaneRow[]): void {
+    for (const row of rows) {
+      const before = this.#rows.get(row.lane)
+      if (before !== undefined && before.version >= row.version) continue
+      if (before === undefined || !isNamesake(before, row)) this.#rename(before, row)
+      if (before !== undefined) this.#remove(before)
+      this.#add(row)
+      if (row.version > this.version) this.version = row.version
     }
   }
 
-  get(lane: number): Lane | undefined {
-    return this.#lanes[lane - 1]
+  get(lane: number): LaneRow | undefined {
+    return this.#rows.get(lane)
   }
 
-  find(name: string): Lane | undefined {
-    return this.#byName.get(name)
+  find(name: string): LaneRow | undefined {
+    const lane = this.#byName.get(name)
+    return lane === undefined ? undefined : this.#rows.get(lane)
   }
 
-  /** The lanes that a claim looks at. */
-  matching(wanted: Wanted): Lane[] {
-    return this.#lanes.filter((lane) => looksAt(lane, wanted))
+  /** How many lanes count towards the limit of this owner. */
+  occupiedBy(owner: PrincipalKey): number {
+    return this.#occupied.get(owner) ?? 0
   }
+
+  /** Numbers that may be given to another lane, or pool. */
+  empty(kind: 'lanes' | 'pools'): Iterator<number> {
+    return this.#empty[kind].values()
+  }
+
+  #rename(before: LaneRow | undefined, row: LaneRow): void {
+    const old = before === undefined ? undefined : nameOf(before)
+    // Its old name may by now be that of another lane.
+    if (old !== undefined && this.#byName.get(old) === row.lane) this.#byName.delete(old)
+    this.#byName.set(nameOf(row), row.lane)
+  }
+
+  #add(row: LaneRow): void {
+    this.#rows.set(row.lane, row)
+    if (row.mark !== null) this.ready.add(row)
+    if (row.owner !== null) this.#occupied.set(row.owner, this.occupiedBy(row.owner) + 1)
+    if (row.tasks === 0) this.#empty[kindOf(row)].add(row.lane)
+  }
+
+  #remove(row: LaneRow): void {
+    if (row.mark !== null) this.ready.delete(row)
+    if (row.owner !== null) {
+      const left = this.occupiedBy(row.owner) - 1
+      if (left > 0) this.#occupied.set(row.owner, left)
+      else this.#occupied.delete(row.owner)
+    }
+    this.#empty[kindOf(row)].delete(row.lane)
+  }
+}
+
+function nameOf({ type, capabilities, priority }: LaneRow): string {
+  return laneName(type, capabilities, priority)
+}
+
+function isNamesake(a: LaneRow, b: LaneRow): boolean {
+  // The capabilities of a row that was only counted anew are the same array.
+  return a.type === b.type && a.priority === b.priority && a.capabilities === b.capabilities
+}
+
+function kindOf({ type }: LaneRow): 'lanes' | 'pools' {
+  return type === null ? 'pools' : 'lanes'
 }

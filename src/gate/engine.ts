@@ -104,7 +104,7 @@ export class Engine {
     this.#queue = new CommitQueue({
       store: this.store,
       limits: { commands: this.settings.max_pending_commands, bytes: this.settings.max_pending_bytes },
-      batch: (commands) => this.#batch(commands),
+      batch: (commands, wakes) => this.#batch(commands, wakes),
       committed: (batch, events, ms) => {
         this.wakeups.committed(batch, events)
         this.events.emit(events)
@@ -185,8 +185,9 @@ export class Engine {
     await this.workers.stop()
   }
 
-  #batch(commands: readonly Command[]): Batch {
+  #batch(commands: readonly Command[], wakes: boolean): Batch {
     return new Batch(commands, {
+      wakes,
       settings: this.settings,
       draw: this.#draw,
       directory: this.directory,

@@ -2,11 +2,15 @@ import type { Claim, Command, RecordSchedule, ReportStale } from '../core/comman
 import { EVERYONE } from '../core/fairness.ts'
 import type { InboxMark } from '../core/inbox.ts'
 import type { Settings } from '../core/settings.ts'
-import type { ChildRef, HeadRef, Need } from '../store/store.ts'
+import type { ChildRef, Head, HeadRef, Need } from '../store/store.ts'
 import type { Directory } from './directory.ts'
+import { isTruncated } from './ready.ts'
 
 /** Ready tasks loaded per lane and batch at most. Claims that find the rest used up wait for the next batch. */
 const MAX_HEADS = 512
+
+/** Lanes that a claim looks into at first. Where they do not have enough, it looks into four times as many, and so on. */
+export const FIRST_LANES = 16
 
 /** Lapsed leases and due delays that a batch with a claim deals with on the way. */
 const DUE_PER_BATCH = 100
@@ -14,7 +18,12 @@ const DUE_PER_BATCH = 100
 type Mutable<T> = { -readonly [K in keyof T]: T[K] extends readonly (infer Item)[] ? Item[] : T[K] }
 
 /** What these commands will look at. */
-export function needOf(commands: readonly Command[], directory: Directory, settings: Settings): Need {
+export function needOf(
+  commands: readonly Command[],
+  directory: Directory,
+  settings: Settings,
+  wakes: boolean,
+): Need {
   const need: Mutable<Need> = {
     tenants: [...new Set(commands.map((command) => command.tenant))].sort((a, b) => a - b),
     tasks: [],
@@ -82,11 +91,13 @@ export function needOf(commands: readonly Command[], directory: Directory, setti
   need.questions = unique(need.questions, (ref) => `${ref.tenant} ${ref.task_id}`)
   need.items = unique(need.items, (ref) => `${ref.tenant} ${ref.seq} ${ref.principal}`)
   need.owners = unique(need.owners, (ref) => `${ref.tenant} ${ref.owner}`)
-  need.heads = headsFor(claims, directory)
-  need.due = [...new Set(claims.map((claim) => claim.tenant))].map((tenant) => ({
-    tenant,
-    limit: DUE_PER_BATCH,
-  }))
+  need.heads = headsFor(claims, directory, FIRST_LANES)
+  // Where other processes write too, what they have changed is loaded along with the rest.
+  need.lanes = need.tenants
+    .filter((tenant) => directory.of(tenant).isContended)
+    .map((tenant) => ({ tenant, after: directory.of(tenant).version }))
+  const claiming = wakes ? new Set(claims.map((claim) => claim.tenant)) : []
+  need.due = [...claiming].map((tenant) => ({ tenant, limit: DUE_PER_BATCH }))
   return need
 }
 
@@ -101,17 +112,41 @@ function childrenOf({ tenant, asked, created }: RecordSchedule | ReportStale): C
   ]
 }
 
-/** As many of each lane as all the claims together could take. */
-export function headsFor(claims: readonly Claim[], directory: Directory): HeadRef[] {
+/**
+ * What the claims still have to see, with as many tasks of each lane as all of them together could take. A claim goes
+ * down the levels until the tasks on them are enough for everybody, and is given whole levels with about `room` lanes.
+ */
+export function headsFor(
+  claims: readonly Claim[],
+  directory: Directory,
+  room: number,
+  loaded: readonly Head[] = [],
+): HeadRef[] {
+  const known = new Map(loaded.map((head) => [headName(head), head]))
+  const demand = new Map<number, number>()
+  for (const { tenant, max_tasks } of claims) demand.set(tenant, (demand.get(tenant) ?? 0) + max_tasks)
   const heads = new Map<string, HeadRef>()
   for (const claim of claims) {
-    for (const { tenant, lane, type } of directory.of(claim.tenant).matching(claim)) {
-      const name = `${tenant} ${lane}`
-      const limit = Math.min(MAX_HEADS, (heads.get(name)?.limit ?? 0) + claim.max_tasks)
-      heads.set(name, { tenant, lane, pool: type === null, limit })
+    let tasks = 0
+    let lanes = 0
+    for (const level of directory.of(claim.tenant).ready.levels(claim)) {
+      if (tasks >= Math.min(MAX_HEADS, demand.get(claim.tenant) ?? 0) || lanes >= room) break
+      for (const { tenant, lane, type } of level.lanes) {
+        const name = headName({ tenant, lane })
+        const head = known.get(name)
+        if (head === undefined) {
+          const limit = Math.min(MAX_HEADS, (heads.get(name)?.limit ?? 0) + claim.max_tasks)
+          heads.set(name, { tenant, lane, pool: type === null, limit })
+          lanes++
+        } else tasks += isTruncated(head) ? MAX_HEADS : head.tasks.length
+      }
     }
   }
   return [...heads.values()]
+}
+
+function headName({ tenant, lane }: { readonly tenant: number; readonly lane: number }): string {
+  return `${tenant} ${lane}`
 }
 
 function isNamed(mark: InboxMark): boolean {

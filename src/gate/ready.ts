@@ -1,22 +1,18 @@
-import type { Lane, Wanted } from '../core/matching.ts'
 import type { QueuedTask } from '../core/task.ts'
 import type { Head } from '../store/store.ts'
 
 /** The ready tasks of one lane, as far as they were loaded, in claim order. */
 export class ReadyQueue {
-  readonly lane: Lane
   /** Whether the store may have more behind what was loaded. */
   readonly truncated: boolean
-  readonly #mark: number | null
   readonly #lastLoaded: number
   #tasks: QueuedTask[]
 
-  constructor(lane: Lane, head: Head) {
-    this.lane = lane
-    this.truncated = head.tasks.length === head.limit
-    this.#mark = head.mark
-    this.#lastLoaded = head.tasks.at(-1)?.rank ?? 0
-    this.#tasks = [...head.tasks]
+  /** Without a head, of a lane that had no ready task. */
+  constructor(head?: Head) {
+    this.truncated = head !== undefined && isTruncated(head)
+    this.#lastLoaded = head?.tasks.at(-1)?.rank ?? 0
+    this.#tasks = [...(head?.tasks ?? [])]
   }
 
   get tasks(): readonly QueuedTask[] {
@@ -42,12 +38,15 @@ export class ReadyQueue {
     if (index >= 0) this.#tasks.splice(index, 1)
   }
 
-  /** The mark to store, if it is another than before. */
-  newMark(): { set: number | null } | undefined {
-    const first = this.#tasks[0]
-    const set = first?.rank ?? (this.truncated ? this.#lastLoaded : null)
-    return set === this.#mark ? undefined : { set }
+  /** The mark of the lane as it is now. */
+  get mark(): number | null {
+    return this.#tasks[0]?.rank ?? (this.truncated ? this.#lastLoaded : null)
   }
+}
+
+/** Whether the store may have more tasks of the lane than were loaded. */
+export function isTruncated(head: Head): boolean {
+  return head.tasks.length === head.limit
 }
 
 function isBefore(a: QueuedTask, b: QueuedTask): boolean {
@@ -55,36 +54,26 @@ function isBefore(a: QueuedTask, b: QueuedTask): boolean {
 }
 
 /**
- * Merges the queues: preferred types first, then priority, then rank, then age. It looks only, so the caller may
- * stop anywhere; a task that stands in two queues comes once. It ends where a queue does that may go on behind what
- * was loaded: the next task might be one of those.
+ * Merges the queues of one level by rank, then age. It looks only, so the caller may stop anywhere; what has been seen
+ * is left out. It ends where a queue does that may go on behind what was loaded, because the next task might be one of
+ * those, and returns whether that is so.
  */
-export function* merge(queues: readonly ReadyQueue[], wanted: Wanted): Generator<QueuedTask> {
-  const cursors = queues.map((queue) => ({
-    queue,
-    next: 0,
-    preferred: queue.lane.type !== null && (wanted.preferred_types?.includes(queue.lane.type) ?? false),
-  }))
-  type Cursor = (typeof cursors)[number]
-  const seen = new Set<string>()
+export function* merge(
+  queues: readonly ReadyQueue[],
+  seen: Set<string>,
+): Generator<QueuedTask, boolean, undefined> {
+  const cursors = queues.map((queue) => ({ queue, next: 0 }))
   for (;;) {
-    let best: { cursor: Cursor; task: QueuedTask } | undefined
+    let best: { cursor: (typeof cursors)[number]; task: QueuedTask } | undefined
     for (const cursor of cursors) {
       const task = cursor.queue.tasks[cursor.next]
-      if (task === undefined && cursor.queue.truncated) return
-      if (task === undefined) continue
-      if (best === undefined || goesFirst(cursor, task, best.cursor, best.task)) best = { cursor, task }
+      if (task === undefined && cursor.queue.truncated) return true
+      if (task !== undefined && (best === undefined || isBefore(task, best.task))) best = { cursor, task }
     }
-    if (best === undefined) return
+    if (best === undefined) return false
     best.cursor.next++
     if (seen.has(best.task.task_id)) continue
     seen.add(best.task.task_id)
     yield best.task
-  }
-
-  function goesFirst(a: Cursor, task: QueuedTask, b: Cursor, other: QueuedTask): boolean {
-    if (a.preferred !== b.preferred) return a.preferred
-    if (a.queue.lane.priority !== b.queue.lane.priority) return a.queue.lane.priority > b.queue.lane.priority
-    return isBefore(task, other)
   }
 }

@@ -1,3 +1,4 @@
+import { Fault } from '../core/errors.ts'
 import type { TaskRef } from '../store/store.ts'
 import type { Engine } from './engine.ts'
 
@@ -52,26 +53,46 @@ export class Sweeps {
   }
 
   async #sweepAll(): Promise<number> {
+    // Wakes that can never be made. They stay due, and stand in front of what became due after them.
+    const broken = new Map<string, unknown>()
     let count = 0
     for (;;) {
-      const due = await this.#engine.store.due(PER_TENANT)
-      const errors: unknown[] = []
+      const found = await this.#engine.store.due(PER_TENANT + broken.size)
+      const due = found.filter((task) => !broken.has(nameOf(task)))
+      const failures: Failure[] = []
       for (let i = 0; i < due.length && !this.#stopped; i += GROUP) {
         if (i > 0) await new Promise((resolve) => setTimeout(resolve, PAUSE_MS))
-        errors.push(...(await this.#wake(due.slice(i, i + GROUP))))
+        failures.push(...(await this.#wake(due.slice(i, i + GROUP))))
       }
-      // What failed is still due, and left to the next sweep.
-      if (errors.length > 0) throw errors[0]
-      count += due.length
-      if (due.length < PER_TENANT || this.#stopped) return count
+      for (const { task, error } of failures) {
+        // An outage or an overload passes: what it kept from being woken is left to the next sweep.
+        if (!(error instanceof Fault) || error.code !== 'INTERNAL_ERROR') throw error
+        broken.set(nameOf(task), error)
+      }
+      count += due.length - failures.length
+      if (due.length >= PER_TENANT && !this.#stopped) continue
+      if (broken.size > 0) throw broken.values().next().value
+      return count
     }
   }
 
   /** What went wrong. One wake that fails keeps none of the others from being made. */
-  async #wake(tasks: readonly TaskRef[]): Promise<unknown[]> {
+  async #wake(tasks: readonly TaskRef[]): Promise<Failure[]> {
     const outcomes = await Promise.allSettled(
       tasks.map((task) => this.#engine.submit({ verb: 'wake', ...task })),
     )
-    return outcomes.flatMap((outcome) => (outcome.status === 'rejected' ? [outcome.reason] : []))
+    return tasks.flatMap((task, i) => {
+      const outcome = outcomes[i]
+      return outcome?.status === 'rejected' ? [{ task, error: outcome.reason }] : []
+    })
   }
+}
+
+interface Failure {
+  readonly task: TaskRef
+  readonly error: unknown
+}
+
+function nameOf({ tenant, task_id }: TaskRef): string {
+  return `${tenant} ${task_id}`
 }

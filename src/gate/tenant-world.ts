@@ -1,10 +1,9 @@
 import type { Relationship } from '../core/command.ts'
 import type { Decision, Obligation } from '../core/draft.ts'
-import { Fault } from '../core/errors.ts'
 import { EVERYONE, type Owner } from '../core/fairness.ts'
 import type { Draw } from '../core/ids.ts'
 import type { InboxItem } from '../core/inbox.ts'
-import { type Lane, laneName, MAX_LANES, MAX_POOLS, type Wanted } from '../core/matching.ts'
+import type { LaneRow, Wanted } from '../core/matching.ts'
 import type { PrincipalKey } from '../core/principal.ts'
 import type { Question } from '../core/question.ts'
 import type { Receipt, ReceiptType } from '../core/receipt.ts'
@@ -22,9 +21,9 @@ import {
 } from '../core/task.ts'
 import { isParked } from '../core/transitions.ts'
 import type { Tenant, World } from '../core/world.ts'
-import type { Loaded, Mark } from '../store/store.ts'
+import type { Loaded } from '../store/store.ts'
+import { BatchLanes } from './batch-lanes.ts'
 import type { TenantLanes } from './directory.ts'
-import { merge, ReadyQueue } from './ready.ts'
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] }
 
@@ -41,12 +40,11 @@ export class TenantWorld implements World {
   readonly now: number
   readonly tenant: Mutable<Tenant>
 
-  readonly #lanes: TenantLanes
+  readonly #lanes: BatchLanes
   readonly #tasks = new Map<string, Task>()
   readonly #questions = new Map<string, Question[]>()
   readonly #keyed = new Map<string, TaskSpec>()
   readonly #owners = new Map<string, Owner>()
-  readonly #queues = new Map<number, ReadyQueue>()
   readonly #receipts = new Map<number, Receipt>()
   readonly #children = new Map<string, Receipt>()
   readonly #acknowledgements = new Map<string, number>()
@@ -55,9 +53,6 @@ export class TenantWorld implements World {
 
   readonly #stored = new Set<string>()
   readonly #changed = new Set<string>()
-  readonly #newLanes = new Map<string, Lane>()
-  #newPools = 0
-  readonly #lowered = new Map<number, number>()
   readonly #opened = new Map<string, Obligation>()
   readonly #closed: Obligation[] = []
   readonly newSpecs = new Map<number, TaskSpec>()
@@ -69,15 +64,13 @@ export class TenantWorld implements World {
   readonly #changedQuestions = new Map<string, Question>()
   readonly #marked = new Map<string, InboxItem>()
   readonly filed: InboxItem[] = []
-  /** How many tasks became ready, by lane. */
-  readonly becameReady = new Map<number, number>()
 
   constructor({ settings, draw, lanes }: Setting, tenant: Tenant, loaded: Loaded) {
     this.settings = settings
     this.draw = draw
     this.now = loaded.now
     this.tenant = { ...tenant }
-    this.#lanes = lanes
+    this.#lanes = new BatchLanes(lanes, this.tenant, loaded.heads)
     const mine = (row: { readonly tenant: number }) => row.tenant === tenant.tenant
     for (const task of loaded.tasks) if (mine(task)) this.#know(task)
     for (const task of loaded.due) if (mine(task)) this.#know(task)
@@ -85,10 +78,7 @@ export class TenantWorld implements World {
     for (const spec of loaded.specs) if (mine(spec)) this.#key(spec)
     for (const owner of loaded.owners) if (mine(owner)) this.#owners.set(owner.owner, owner)
     for (const head of loaded.heads) {
-      const lane = lanes.get(head.lane)
-      if (!mine(head) || lane === undefined) continue
-      for (const task of head.tasks) this.#know(task)
-      this.#queues.set(head.lane, new ReadyQueue(lane, head))
+      if (mine(head)) for (const task of head.tasks) this.#know(task)
     }
     for (const receipt of loaded.receipts) if (mine(receipt)) this.#receipts.set(receipt.seq, receipt)
     for (const receipt of loaded.children) if (mine(receipt)) this.#follow(receipt)
@@ -116,22 +106,25 @@ export class TenantWorld implements World {
     return known ?? { tenant: this.tenant.tenant, owner, last_rank: 0, weight: 1 }
   }
 
-  lane(type: string, capabilities: readonly string[], priority: number): { lane: number; pool: number } {
-    return {
-      pool: this.#number(null, capabilities, priority),
-      lane: this.#number(type, capabilities, priority),
-    }
+  lane(
+    type: string,
+    capabilities: readonly string[],
+    priority: number,
+    owner: PrincipalKey,
+  ): { lane: number; pool: number } {
+    return this.#lanes.place(type, capabilities, priority, owner)
   }
 
   ready(wanted: Wanted): Iterable<QueuedTask> {
-    return merge(this.#queuesFor(wanted), wanted)
+    return this.#lanes.ready(wanted)
   }
 
-  /** Whether a claim that finds nothing more here might find something behind what was loaded. */
+  /** Whether a claim that found nothing here might find something behind what was loaded. */
   couldGrantMore(wanted: Wanted): boolean {
     const limit = this.settings.max_concurrent_leases
     if (limit >= 0 && this.tenant.active_leases >= limit) return false
-    return this.#queuesFor(wanted).some((queue) => queue.truncated)
+    const first = this.#lanes.ready(wanted).next()
+    return first.done === true && first.value
   }
 
   receipt(seq: number): Receipt | undefined {
@@ -187,8 +180,14 @@ export class TenantWorld implements World {
     for (const item of decision.marked) this.#marked.set(itemKey(item.principal, item.seq), item)
   }
 
-  get newLanes(): Lane[] {
-    return [...this.#newLanes.values()]
+  /** Lanes that the batch has changed, once `changes` has been called. */
+  get changedLanes(): readonly LaneRow[] {
+    return this.#lanes.changed
+  }
+
+  /** How many tasks became ready, by lane. */
+  get becameReady(): ReadonlyMap<number, number> {
+    return this.#lanes.becameReady
   }
 
   changes() {
@@ -215,7 +214,7 @@ export class TenantWorld implements World {
       closed: this.#closed,
       asked: this.#changedRows((name) => !this.#storedQuestions.has(name)),
       decided: this.#changedRows((name) => this.#storedQuestions.has(name)),
-      marks: this.#marks(),
+      ...this.#lanes.changes(),
       marked: [...this.#marked.values()],
     }
   }
@@ -258,53 +257,24 @@ export class TenantWorld implements World {
     if (spec.idempotency_key !== null) this.#keyed.set(keyOf(spec.owner, spec.idempotency_key), spec)
   }
 
-  #number(type: string | null, capabilities: readonly string[], priority: number): number {
-    const name = laneName(type, capabilities, priority)
-    const known = this.#lanes.find(name) ?? this.#newLanes.get(name)
-    if (known !== undefined) return known.lane
-    this.#checkLaneLimits(type === null)
-    const lane = { tenant: this.tenant.tenant, lane: this.tenant.lanes + 1, type, capabilities, priority }
-    this.tenant.lanes = lane.lane
-    this.#newLanes.set(name, lane)
-    if (type === null) this.#newPools++
-    return lane.lane
-  }
-
-  /** Types may be many; capability sets must be few, because a worker that takes any type looks into each. */
-  #checkLaneLimits(isPool: boolean): void {
-    if (this.tenant.lanes >= MAX_LANES)
-      throw new Fault('QUOTA_EXCEEDED', { quota: 'lanes', limit: MAX_LANES })
-    if (isPool && this.#lanes.pools + this.#newPools >= MAX_POOLS) {
-      throw new Fault('QUOTA_EXCEEDED', { quota: 'capability sets', limit: MAX_POOLS })
-    }
-  }
-
-  #queuesFor(wanted: Wanted): ReadyQueue[] {
-    const queues: ReadyQueue[] = []
-    for (const lane of this.#lanes.matching(wanted)) {
-      const queue = this.#queues.get(lane.lane)
-      if (queue !== undefined) queues.push(queue)
-    }
-    return queues
-  }
-
   #change(task: Task): void {
     const before = this.#tasks.get(task.task_id)
     this.#tasks.set(task.task_id, task)
     this.#changed.add(task.task_id)
     this.#count(before, task)
     if (before === undefined && isOpen(task)) this.#taken(task)
-    if (before !== undefined && isReady(before)) {
-      this.#queues.get(before.lane)?.remove(before)
-      this.#queues.get(before.pool)?.remove(before)
-    }
-    if (isReady(task)) this.#enter(task)
+    if (before !== undefined && isReady(before)) this.#lanes.leave(before)
+    if (isReady(task)) this.#lanes.enter(task)
   }
 
   #count(before: Task | undefined, after: Task): void {
     const { tenant } = this
     const wasOpen = before !== undefined && isOpen(before)
-    tenant.open_tasks += Number(isOpen(after)) - Number(wasOpen)
+    if (isOpen(after) !== wasOpen) {
+      const difference = wasOpen ? -1 : 1
+      tenant.open_tasks += difference
+      this.#lanes.count(after, difference)
+    }
     const wasHeld = before !== undefined && isHeld(before)
     tenant.active_leases += Number(isHeld(after)) - Number(wasHeld)
     if (isHeld(after) && !wasHeld) tenant.clock = Math.max(tenant.clock, after.rank)
@@ -314,26 +284,6 @@ export class TenantWorld implements World {
   #taken(task: Task): void {
     const queue = this.owner(this.settings.claim_order === 'fifo' ? EVERYONE : task.owner)
     this.newOwners.set(queue.owner, { ...queue, last_rank: task.rank })
-  }
-
-  #enter(task: QueuedTask): void {
-    this.becameReady.set(task.lane, (this.becameReady.get(task.lane) ?? 0) + 1)
-    for (const lane of [task.lane, task.pool]) {
-      const queue = this.#queues.get(lane)
-      if (queue !== undefined) queue.add(task)
-      else this.#lowered.set(lane, Math.min(this.#lowered.get(lane) ?? task.rank, task.rank))
-    }
-  }
-
-  #marks(): Mark[] {
-    const { tenant } = this.tenant
-    const marks: Mark[] = []
-    for (const [lane, queue] of this.#queues) {
-      const mark = queue.newMark()
-      if (mark !== undefined) marks.push({ tenant, lane, ...mark })
-    }
-    for (const [lane, lower] of this.#lowered) marks.push({ tenant, lane, lower })
-    return marks
   }
 }
 

@@ -29,7 +29,6 @@ export interface ReadyCall {
 /** Where the gateway gets the calls that it makes. It is not open to callers of the gate. */
 export class ToolCallDesk {
   readonly #engine: Engine
-  #known: { readonly lanes: number; readonly seats: readonly number[] } = { lanes: 0, seats: [] }
   /** Who makes the calls, if anybody does. */
   sessions: Sessions | undefined
 
@@ -52,23 +51,24 @@ export class ToolCallDesk {
     seats: () => readonly number[],
     ttlMs: number,
   ): Promise<GrantedCall | undefined> {
+    const looked = seats()
     const command: Claim = {
       verb: 'claim',
       tenant,
       holder: principalKey(this.caller('').principal),
       worker_id: this.workerId,
       instance_id: null,
-      capabilities: seats().map(seatName),
+      capabilities: looked.map(seatName),
       accept_types: [TOOL_CALL],
       max_tasks: 1,
       ttl_ms: ttlMs,
     }
-    const lanes = this.#lanes(tenant)
     const { granted, now } = await this.#engine.submit(command)
     const [handout] = granted
     if (handout === undefined) {
-      // A claim does not see into lanes that came about beside it, or that were not known before.
-      return lanes === this.#lanes(tenant) ? undefined : this.claim(tenant, seats, ttlMs)
+      // The claim itself may have brought to light at which seats calls wait.
+      const known = new Set(looked)
+      return seats().every((seat) => known.has(seat)) ? undefined : this.claim(tenant, seats, ttlMs)
     }
     this.#engine.workers.saw(command, { capabilities: [], accept_types: [TOOL_CALL] })
     this.#engine.workers.took(command, 1)
@@ -125,22 +125,14 @@ export class ToolCallDesk {
     return count
   }
 
-  /** The seats at which calls have ever waited, as far as is known. */
+  /** The seats at which calls are ready, as far as is known. */
   seats(tenant: number): readonly number[] {
-    const lanes = this.#engine.directory.of(tenant)
-    if (this.#known.lanes !== lanes.count) {
-      const seats = new Set<number>()
-      for (let lane = 1; lane <= lanes.count; lane++) {
-        const seat = seatOf(lanes.get(lane)?.capabilities ?? [])
-        if (seat !== undefined) seats.add(seat)
-      }
-      this.#known = { lanes: lanes.count, seats: [...seats] }
+    const seats = new Set<number>()
+    for (const { capabilities } of this.#engine.directory.of(tenant).ready.lanesOf(TOOL_CALL)) {
+      const seat = seatOf(capabilities)
+      if (seat !== undefined) seats.add(seat)
     }
-    return this.#known.seats
-  }
-
-  #lanes(tenant: number): number {
-    return this.#engine.directory.of(tenant).count
+    return [...seats]
   }
 
   #seatAt(tenant: number, lane: number): number | undefined {

@@ -1,4 +1,4 @@
-import { type Lane, servable, type Wanted } from '../core/matching.ts'
+import { type Lane, servable, sortedSet, type Wanted } from '../core/matching.ts'
 
 /** Why a waiting claim tries again: work came for it, or it is time to look. */
 export type Wakeup = 'ready' | 'look' | 'timeout'
@@ -6,7 +6,8 @@ export type Wakeup = 'ready' | 'look' | 'timeout'
 /** A claim that waits for work. It is known before it claims, so that no work can slip in between. */
 export class Waiter {
   readonly tenant: number
-  readonly wanted: Wanted
+  readonly #types: ReadonlySet<string> | undefined
+  readonly #capabilities: ReadonlySet<string>
   /** Waiters with the same profile could take the same tasks. */
   readonly profile: string
   /** The lane whose work it was woken for, until it has looked. */
@@ -16,8 +17,15 @@ export class Waiter {
 
   constructor(tenant: number, wanted: Wanted) {
     this.tenant = tenant
-    this.wanted = wanted
-    this.profile = JSON.stringify([wanted.accept_types ?? null, wanted.capabilities])
+    const { accept_types, capabilities } = wanted
+    this.#types = accept_types && new Set(accept_types)
+    this.#capabilities = new Set(capabilities)
+    this.profile = JSON.stringify([accept_types ? sortedSet(accept_types) : null, sortedSet(capabilities)])
+  }
+
+  takes(lane: Lane): boolean {
+    if (!servable(lane, this.#capabilities)) return false
+    return this.#types === undefined || (lane.type !== null && this.#types.has(lane.type))
   }
 
   get isAwake(): boolean {
@@ -71,23 +79,32 @@ export class Waiters {
     return [...this.#tenants.values()].reduce((sum, waiters) => sum + waiters.size, 0)
   }
 
+  has(tenant: number): boolean {
+    return this.#tenants.has(tenant)
+  }
+
   tenants(): number[] {
     return [...this.#tenants.keys()]
   }
 
   /** As many tasks became ready in a lane: as many waiters that could take them are woken, not all. */
   ready(lane: Lane, count: number): void {
-    this.#wake(lane.tenant, 'ready', count, (waiter) => takes(waiter.wanted, lane), lane)
+    this.#wake(lane.tenant, 'ready', count, (waiter) => waiter.takes(lane), lane)
   }
 
   /** One waiter of each profile looks; if it finds something it sends the next one of its profile. */
-  look(tenant: number): void {
+  look(tenant: number, fits: (waiter: Waiter) => boolean = () => true): void {
     const seen = new Set<string>()
     for (const waiter of this.#tenants.get(tenant) ?? []) {
-      if (seen.has(waiter.profile)) continue
+      if (seen.has(waiter.profile) || !fits(waiter)) continue
       if (waiter.isAsleep) seen.add(waiter.profile)
       waiter.wake('look')
     }
+  }
+
+  /** Of each profile that could take tasks of the lane, one waiter looks. */
+  lookInto(lane: Lane): void {
+    this.look(lane.tenant, (waiter) => waiter.takes(lane))
   }
 
   /** The next waiter like this one looks too. */
@@ -113,9 +130,4 @@ export class Waiters {
       waiter.wake(wakeup)
     }
   }
-}
-
-function takes(wanted: Wanted, lane: Lane): boolean {
-  if (!servable(lane, wanted)) return false
-  return wanted.accept_types === undefined || (lane.type !== null && wanted.accept_types.includes(lane.type))
 }

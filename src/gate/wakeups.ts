@@ -1,16 +1,14 @@
 import { isParked, isTerminal, type Status } from '../core/transitions.ts'
 import type { Hint } from '../store/store.ts'
+import { Alarms } from './alarms.ts'
 import type { Batch } from './batch.ts'
 import type { Engine } from './engine.ts'
 import type { TaskEvent } from './events.ts'
-import { Waiters } from './waiters.ts'
+import { type Waiter, Waiters } from './waiters.ts'
 import { Watchers } from './watchers.ts'
 
-/** Behind every event and hint stands a look at the store, at least this often while somebody waits. */
+/** In a shared database a hint of another process may be lost, so this often it is asked whether anything changed. */
 const LOOK_EVERY_MS = 1000
-
-/** Delays that end further ahead are left to the regular look. */
-const MAX_TIMER_MS = 60_000
 
 /** Wakes waiting claims when there is work for them, and waits for a task when it ends or itself has to wait. */
 export class Wakeups {
@@ -18,29 +16,42 @@ export class Wakeups {
   stopped = false
   readonly #engine: Engine
   readonly #watchers = new Watchers()
-  readonly #timers = new Set<NodeJS.Timeout>()
+  readonly #alarms: Alarms
+  /** Tenants that had as many leases as they may have. */
+  readonly #full = new Set<number>()
+  /** The newest receipt of a tenant when it was last looked at. */
+  readonly #looked = new Map<number, number>()
   #look: NodeJS.Timeout | undefined
 
   constructor(engine: Engine) {
     this.#engine = engine
+    this.#alarms = new Alarms({
+      nextWake: (tenant) => engine.store.nextWake(tenant),
+      sweep: () => engine.sweeps.sweep(),
+      isAwaited: (tenant) => this.claims.has(tenant),
+      report: (error) => engine.report(error),
+    })
   }
 
-  /** Starts the regular look; it ends by itself when nobody waits any more. */
-  keepLooking(): void {
-    this.#look ??= setInterval(() => this.#lookNow(), LOOK_EVERY_MS)
+  /** A claim waits, until it is removed from `claims`. */
+  wait(waiter: Waiter): void {
+    this.claims.add(waiter)
+    this.#alarms.plan(waiter.tenant)
+    this.#keepLooking()
   }
 
-  /** Calls back when the task has ended, or waits for an answer. Returns the way to stop watching. */
+  /** Calls back when the task has ended, or waits for an answer. Returns the function that unsubscribes. */
   watch(tenant: number, taskId: string, onRest: () => void): () => void {
-    this.keepLooking()
+    this.#keepLooking()
     return this.#watchers.add(tenant, taskId, onRest)
   }
 
   committed(batch: Batch, events: readonly TaskEvent[]): void {
     for (const event of events) {
       if (isAtRest(event.status)) this.#watchers.rests(event.tenant, event.task_id)
-      if (event.wake_at !== null) this.#lookAt(event.tenant, event.wake_at - event.at)
+      if (event.wake_at !== null) this.#alarms.set(event.tenant, event.wake_at - event.at)
     }
+    for (const { tenant, active_leases } of batch.tenants()) this.#count(tenant, active_leases)
     if (this.claims.isEmpty) return
     for (const { tenant, lane, count } of batch.ready()) {
       const row = this.#engine.directory.of(tenant).get(lane)
@@ -48,9 +59,9 @@ export class Wakeups {
     }
   }
 
-  /** Another process committed. How many tasks are left is unknown, so one of each kind of waiter looks. */
+  /** Another process committed. */
   heard(hint: Hint): void {
-    if (hint.lanes.length > 0) this.claims.look(hint.tenant)
+    if (hint.lanes.length > 0 && this.claims.has(hint.tenant)) void this.#catchUp(hint.tenant)
     for (const taskId of hint.tasks) this.#watchers.rests(hint.tenant, taskId)
   }
 
@@ -58,29 +69,62 @@ export class Wakeups {
     this.stopped = true
     clearInterval(this.#look)
     this.#look = undefined
-    for (const timer of this.#timers) clearTimeout(timer)
+    this.#alarms.stop()
     this.claims.release()
     this.#watchers.release()
   }
 
-  /** A delay ends in this many ms: whoever waits then looks. */
-  #lookAt(tenant: number, delay: number): void {
-    if (this.claims.isEmpty || delay > MAX_TIMER_MS) return
-    const timer = setTimeout(() => {
-      this.#timers.delete(timer)
-      this.claims.look(tenant)
-    }, delay + 1)
-    this.#timers.add(timer)
+  /** A lease that becomes free under the quota is work for claims that found the quota used up. */
+  #count(tenant: number, leases: number): void {
+    const limit = this.#engine.settings.max_concurrent_leases
+    if (limit < 0) return
+    if (leases >= limit) this.#full.add(tenant)
+    else if (this.#full.delete(tenant)) this.claims.look(tenant)
   }
 
-  #lookNow(): void {
+  /** It ends by itself when nobody waits any more. Without other processes there is nothing to look for. */
+  #keepLooking(): void {
+    if (this.#engine.store.shared) this.#look ??= setInterval(() => void this.#lookNow(), LOOK_EVERY_MS)
+  }
+
+  async #lookNow(): Promise<void> {
     if (this.claims.isEmpty && this.#watchers.isEmpty) {
       clearInterval(this.#look)
       this.#look = undefined
+      this.#looked.clear()
       return
     }
-    for (const tenant of this.claims.tenants()) this.claims.look(tenant)
-    if (this.#engine.store.shared) void this.#checkWatched()
+    await Promise.all([...this.claims.tenants().map((tenant) => this.#lookAt(tenant)), this.#checkWatched()])
+  }
+
+  /** One row says whether anything happened that this process has not seen. */
+  async #lookAt(tenant: number): Promise<void> {
+    try {
+      const { seq, active_leases, lanes_version } = await this.#engine.store.reads.counters(tenant)
+      this.#count(tenant, active_leases)
+      if (lanes_version !== this.#engine.directory.of(tenant).version) await this.#catchUp(tenant)
+      if (seq === this.#looked.get(tenant)) return
+      this.#looked.set(tenant, seq)
+      await this.#alarms.check(tenant)
+    } catch (error) {
+      this.#engine.report(error)
+    }
+  }
+
+  /**
+   * Learns which lanes other processes have changed. A claim waits only if its lanes had nothing ready, so what came for
+   * it is in lanes that have a mark since. How many tasks are left is unknown, so one of each kind of waiter looks.
+   */
+  async #catchUp(tenant: number): Promise<void> {
+    const { directory, store } = this.#engine
+    const lanes = directory.of(tenant)
+    try {
+      const rows = await store.reads.lanes(tenant, lanes.version)
+      if (directory.of(tenant) === lanes) lanes.put(rows)
+      for (const row of rows) if (row.mark !== null) this.claims.lookInto(row)
+    } catch (error) {
+      this.#engine.report(error)
+    }
   }
 
   /** In a shared database a task may have come to rest in another process, and its hint been lost. */

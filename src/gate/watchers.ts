@@ -8,17 +8,20 @@ export class Watchers {
     return this.#tenants.size === 0
   }
 
-  /** Returns the way to stop watching. */
+  /** Returns the function that unsubscribes; calling it again does nothing. */
   add(tenant: number, taskId: string, onRest: Callback): () => void {
     const tasks = this.#tenants.get(tenant) ?? new Map<string, Set<Callback>>()
     this.#tenants.set(tenant, tasks)
     const callbacks = tasks.get(taskId) ?? new Set<Callback>()
     tasks.set(taskId, callbacks)
-    callbacks.add(onRest)
+    // A subscription of its own: the same callback may be added twice, and each is removed by its own unsubscribe.
+    const subscription = () => onRest()
+    callbacks.add(subscription)
     return () => {
-      callbacks.delete(onRest)
-      if (callbacks.size === 0) tasks.delete(taskId)
-      if (tasks.size === 0) this.#tenants.delete(tenant)
+      // Once these are empty and removed, others may have been put in their place, which are not ours to remove.
+      if (!callbacks.delete(subscription) || callbacks.size > 0) return
+      if (tasks.get(taskId) === callbacks) tasks.delete(taskId)
+      if (tasks.size === 0 && this.#tenants.get(tenant) === tasks) this.#tenants.delete(tenant)
     }
   }
 

@@ -1,6 +1,7 @@
 import type { ItemRef, Relationship } from '../core/command.ts'
 import type { InboxItem, InboxState } from '../core/inbox.ts'
 import type { CanonicalJson } from '../core/json.ts'
+import type { LaneRow } from '../core/matching.ts'
 import type { PrincipalKey } from '../core/principal.ts'
 import type { Question, QuestionKind } from '../core/question.ts'
 import type { Receipt, ReceiptType } from '../core/receipt.ts'
@@ -38,6 +39,8 @@ export interface LedgerReads {
   obligations(tenant: number, principal: PrincipalKey, after: number, limit: number): Promise<Receipt[]>
   relationship(tenant: number, principal: PrincipalKey): Promise<Relationship | undefined>
   counters(tenant: number): Promise<Tenant>
+  /** The lanes that changed after this version. */
+  lanes(tenant: number, after: number): Promise<LaneRow[]>
   /** When the oldest of the tasks that stand first in their lanes was created; null if none is ready. */
   headOfLine(tenant: number): Promise<number | null>
   /** The task of this seq with its present lease, or the lease under which it ended. */

@@ -2,7 +2,7 @@ import type { ItemRef, Relationship } from '../core/command.ts'
 import type { Obligation } from '../core/draft.ts'
 import type { Owner } from '../core/fairness.ts'
 import type { InboxItem } from '../core/inbox.ts'
-import type { Lane } from '../core/matching.ts'
+import type { LaneRow } from '../core/matching.ts'
 import type { PrincipalKey } from '../core/principal.ts'
 import type { Question } from '../core/question.ts'
 import type { Receipt, ReceiptType } from '../core/receipt.ts'
@@ -32,6 +32,8 @@ export interface Store {
   commit(need: Need, decide: (loaded: Loaded) => Changes | Need): Promise<Committed>
   /** Tasks whose wake time has come, over all tenants, at most `limit` of each. */
   due(limit: number): Promise<TaskRef[]>
+  /** In how many milliseconds the next task of the tenant is to be woken, or less than 0; null if none is. */
+  nextWake(tenant: number): Promise<number | null>
   /** Hints of what other processes committed. A hint may be lost. */
   listen(onHint: (hint: Hint) => void): void
   /** Random bytes that every process of this database shares; they sign cursors. */
@@ -65,7 +67,7 @@ export interface Need {
   readonly owners: readonly { readonly tenant: number; readonly owner: string }[]
   /** First ready tasks of these lanes. */
   readonly heads: readonly HeadRef[]
-  /** Lanes numbered above `after`. */
+  /** Lanes that changed after this version. */
   readonly lanes: readonly { readonly tenant: number; readonly after: number }[]
   /** Tasks whose wake time has come. */
   readonly due: readonly { readonly tenant: number; readonly limit: number }[]
@@ -115,7 +117,7 @@ export interface Loaded {
   specs: TaskSpec[]
   owners: Owner[]
   heads: Head[]
-  lanes: Lane[]
+  lanes: LaneRow[]
   due: OpenTask[]
   receipts: Receipt[]
   children: Receipt[]
@@ -124,9 +126,11 @@ export interface Loaded {
   items: InboxItem[]
 }
 
+/**
+ * Tasks of a lane from its low-water mark on: no ready task has a lower rank, and without a mark there is none. The mark
+ * spares a claim the walk over index entries of tasks that are gone.
+ */
 export interface Head extends HeadRef {
-  /** The lane's low-water mark as stored. */
-  readonly mark: number | null
   /** In claim order: rank, then seq. */
   readonly tasks: readonly QueuedTask[]
 }
@@ -148,29 +152,22 @@ export interface Changes {
   readonly opened: readonly Obligation[]
   readonly closed: readonly Obligation[]
   readonly owners: readonly Owner[]
-  readonly lanes: readonly Lane[]
-  readonly marks: readonly Mark[]
+  /** Lanes that are new, or take over the number of another. */
+  readonly lanes: readonly LaneRow[]
+  /** Lanes of which only the state has changed. */
+  readonly counted: readonly LaneRow[]
   readonly progress: readonly ProgressEntry[]
   readonly relationships: readonly Relationship[]
   /** Receipts that come into inboxes, as they are before any mark. */
   readonly filed: readonly InboxItem[]
   /** Items whose marks have changed, also of those just filed. */
   readonly marked: readonly InboxItem[]
-  /** Tasks whose specs the answers need, by their seq. */
+  /** Tasks whose specs are needed after the commit, by their seq. */
   readonly granted: readonly { readonly tenant: number; readonly seq: number }[]
   /** Tasks whose questions the answers need. */
   readonly answered: readonly TaskRef[]
   readonly hints: readonly Hint[]
 }
-
-/**
- * The low-water mark of a lane: no ready task of it has a lower rank, and null means that it has none at all. It
- * spares a claim the walk over index entries of tasks that are gone, and the look into empty lanes.
- */
-export type Mark = { readonly tenant: number; readonly lane: number } & (
-  | { readonly set: number | null }
-  | { readonly lower: number }
-)
 
 export interface Committed {
   readonly specs: readonly TaskSpec[]

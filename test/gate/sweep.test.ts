@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest'
 import { seededDraw } from '../../src/core/random.ts'
+import { isNeed, StoreError } from '../../src/store/store.ts'
 import { agent, describeGates, worker } from '../support/gates.ts'
 import {
   anomalies,
@@ -32,6 +33,30 @@ describeGates('a sweep', (open) => {
     await expect(gate.sweep()).rejects.toMatchObject({ code: 'DATABASE_UNAVAILABLE' })
     expect(await statusOf(gate, offer)).toBe('queued')
     expect(errors).toHaveLength(1)
+  })
+
+  it('gets past tasks that can never be woken, and so does a claim', async () => {
+    const broken = new Set<string>()
+    const { gate, clock } = await open({
+      wrap: (store) =>
+        override(store, {
+          commit: (need, decide) =>
+            store.commit(need, (loaded) => {
+              const decided = decide(loaded)
+              if (isNeed(decided) || !decided.updated.some((task) => broken.has(task.task_id))) return decided
+              throw new StoreError('refused', 'a row that the database refuses')
+            }),
+        }),
+    })
+    // More than a sweep or a claim takes on in one go.
+    for (const id of await askMany(gate, 110, { delay_seconds: 10 })) broken.add(id)
+    const ids = await askMany(gate, 3, { type: 'other', delay_seconds: 20 })
+    await ask(gate, { type: 'third' })
+    clock.advance(20)
+    expect(await lease(gate, { accept_types: ['third'] })).toMatchObject({ type: 'third' })
+    await expect(gate.sweep()).rejects.toMatchObject({ code: 'INTERNAL_ERROR' })
+    const offers = await claim(gate, { max_tasks: 5 })
+    expect(offers.map((offer) => offer.task_id)).toEqual(ids)
   })
 
   it('puts a task back whose lease has lapsed, with jitter and without spending an attempt', async () => {

@@ -75,6 +75,10 @@ export class FaultyStore implements Store {
     return this.#inner.due(limit)
   }
 
+  nextWake(tenant: number): Promise<number | null> {
+    return this.#inner.nextWake(tenant)
+  }
+
   tenant(name: string): Promise<TenantRef> {
     return this.#inner.tenant(name)
   }

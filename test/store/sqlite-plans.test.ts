@@ -7,9 +7,11 @@ import {
   CHILD,
   DUE,
   DUE_REFS,
+  NEXT_WAKE,
   READY_IN_LANE,
   READY_IN_POOL,
 } from '../../src/store/sqlite/load.ts'
+import { CHANGED_LANES } from '../../src/store/sqlite/lookup.ts'
 import { migrate } from '../../src/store/sqlite/migrate.ts'
 import {
   OPEN as OPEN_QUESTIONS,
@@ -52,6 +54,8 @@ const QUERIES: readonly [string, string, RegExp][] = [
   ['heads of a pool', READY_IN_POOL, /INDEX tasks_ready_any \(tenant=\? AND pool=\? AND rank>\?\)/],
   ['due tasks', DUE, /INDEX tasks_wake \(tenant=\? AND wake_at<\?\)/],
   ['references to due tasks', DUE_REFS, /INDEX tasks_wake \(tenant=\? AND wake_at<\?\)/],
+  ['the next wake time', NEXT_WAKE, /INDEX tasks_wake \(tenant=\? AND wake_at>\?\)/],
+  ['changed lanes', CHANGED_LANES, /PRIMARY KEY \(tenant=\?\)/],
   ['idempotency keys', BY_KEY, /INDEX task_specs_key \(tenant=\? AND owner=\? AND idempotency_key=\?\)/],
   ['newest child', CHILD, /INDEX receipt_parents_parent \(tenant=\? AND parent=\?\)/],
   ['acknowledgements', ACKNOWLEDGEMENT, /INDEX receipt_parents_parent \(tenant=\? AND parent=\?\)/],

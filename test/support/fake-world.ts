@@ -307,6 +307,7 @@ function tenantOf(tasks: readonly Task[]): Tenant {
     open_tasks: tasks.filter(isOpen).length,
     active_leases: tasks.filter((task) => task.status === 'leased' || task.status === 'running').length,
     lanes: 2,
+    lanes_version: 1,
   }
 }
 

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { type InboxItem, newItem } from '../../src/core/inbox.ts'
 import { canonical } from '../../src/core/json.ts'
+import type { LaneRow } from '../../src/core/matching.ts'
 import type { PrincipalKey } from '../../src/core/principal.ts'
 import type { Question } from '../../src/core/question.ts'
 import type { Receipt } from '../../src/core/receipt.ts'
@@ -74,7 +75,7 @@ export const NO_CHANGES: Changes = {
   closed: [],
   owners: [],
   lanes: [],
-  marks: [],
+  counted: [],
   progress: [],
   relationships: [],
   filed: [],
@@ -116,7 +117,23 @@ export function uuid(n: number): string {
 }
 
 export function counters({ tenant, salt }: TenantRef, over: Partial<Tenant> = {}): Tenant {
-  return { tenant, salt, seq: 0, clock: 0, open_tasks: 0, active_leases: 0, lanes: 0, ...over }
+  return {
+    tenant,
+    salt,
+    seq: 0,
+    clock: 0,
+    open_tasks: 0,
+    active_leases: 0,
+    lanes: 0,
+    lanes_version: 0,
+    ...over,
+  }
+}
+
+/** An empty lane of the type `type-N`. */
+export function lane(tenant: number, number: number, over: Partial<LaneRow> = {}): LaneRow {
+  const state = { mark: null, tasks: 0, owner: null, owned: 0, version: 1 }
+  return { tenant, lane: number, type: `type-${number}`, capabilities: [], priority: 0, ...state, ...over }
 }
 
 /** An item of Alice's inbox, filed at the time NOW. */

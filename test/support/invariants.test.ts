@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type InboxItem, newItem } from '../../src/core/inbox.ts'
+import type { LaneRow } from '../../src/core/matching.ts'
 import type { Question } from '../../src/core/question.ts'
 import type { Receipt } from '../../src/core/receipt.ts'
 import type { Task } from '../../src/core/task.ts'
@@ -16,6 +17,7 @@ interface Lies {
   task?(task: Task): Task
   question?(question: Question): Question | undefined
   counters?(counters: Tenant): Tenant
+  lane?(lane: LaneRow): LaneRow
   obligation?(receipt: Receipt): Receipt | undefined
   inbox?(items: InboxItem[]): InboxItem[]
 }
@@ -45,6 +47,7 @@ describe('the checker of invariants', () => {
             const items = await reads.inbox(...asked)
             return lies.inbox?.(items) ?? items
           },
+          lanes: async (...asked) => keep(await reads.lanes(...asked), lies.lane),
           counters: async (id) => {
             const counters = await reads.counters(id)
             return lies.counters?.(counters) ?? counters
@@ -258,6 +261,38 @@ describe('the checker of invariants', () => {
     ],
     ['a wrong count of leases', { counters: (row) => ({ ...row, active_leases: 0 }) }, /active_leases is/],
     ['a clock that stands still', { counters: (row) => ({ ...row, clock: 0 }) }, /clock is/],
+    [
+      'a lane that counts wrong',
+      { lane: (row) => ({ ...row, tasks: row.tasks + 1 }) },
+      /counts \d+ tasks and has/,
+    ],
+    ['a lane of another type', { lane: (row) => ({ ...row, type: 'other' }) }, /is in lane \d+ \(other/],
+    [
+      'a lane without a mark',
+      { lane: (row) => ({ ...row, mark: null }) },
+      /has the mark null and ready tasks/,
+    ],
+    [
+      'a mark that is too high',
+      { lane: (row) => ({ ...row, mark: 2 ** 50 }) },
+      /has the mark \d+ and ready tasks/,
+    ],
+    [
+      'a lane that counts towards nobody',
+      { lane: (row) => ({ ...row, owner: null }) },
+      /counts \d+ tasks of null/,
+    ],
+    [
+      'a lane that counts towards a stranger',
+      { lane: (row) => ({ ...row, owner: 'agent:eve' }) },
+      /who has 0 in it/,
+    ],
+    ['two lanes of one name', { lane: (row) => ({ ...row, type: 't' }) }, /lanes have \d+ names/],
+    [
+      'a stale version of the lanes',
+      { counters: (row) => ({ ...row, lanes_version: 1 }) },
+      /lanes_version is 1/,
+    ],
     ['a wrong seq', { counters: (row) => ({ ...row, seq: row.seq + 1 }) }, /has given out seq/],
   ])('notices %s', async (_, lies, complaint) => {
     expect((await lying(lies)).join('\n')).toMatch(complaint)

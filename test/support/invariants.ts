@@ -1,8 +1,9 @@
 import { asksForAttention, type InboxItem } from '../../src/core/inbox.ts'
+import { type LaneRow, laneName } from '../../src/core/matching.ts'
 import type { PrincipalKey } from '../../src/core/principal.ts'
 import { PARKED_BY } from '../../src/core/question.ts'
 import { type Receipt, type ReceiptType, receiptHash, receiptKey } from '../../src/core/receipt.ts'
-import { isOpen, type Task } from '../../src/core/task.ts'
+import { isOpen, isReady, type Task } from '../../src/core/task.ts'
 import { canTerminate, createsObligation, isTerminalType } from '../../src/core/termination.ts'
 import { isParked } from '../../src/core/transitions.ts'
 import type { Tenant } from '../../src/core/world.ts'
@@ -18,6 +19,7 @@ interface Ledger {
   readonly byTask: ReadonlyMap<string, readonly Receipt[]>
   readonly records: readonly TaskRecord[]
   readonly counters: Tenant
+  readonly lanes: readonly LaneRow[]
   /** `principal seq` of every row of the open obligations. */
   readonly obligations: ReadonlySet<string>
   /** By `principal seq`. */
@@ -39,6 +41,7 @@ export async function checkInvariants(
     ...checkInboxes(ledger),
     ...ledger.records.flatMap((record) => [...checkTask(ledger, record)]),
     ...checkCounters(ledger),
+    ...checkLanes(ledger),
   ]
 }
 
@@ -86,6 +89,7 @@ async function readLedger(reads: Reads, tenant: TenantRef): Promise<Ledger> {
     byTask: groupByTask(receipts),
     records,
     counters: await reads.counters(id),
+    lanes: await reads.lanes(id, 0),
     obligations,
     items,
   }
@@ -353,4 +357,39 @@ function* checkCounters({ counters, records }: Ledger): Generator<string> {
   if (counters.active_leases !== held)
     yield `active_leases is ${counters.active_leases} and should be ${held}`
   if (counters.clock !== served) yield `clock is ${counters.clock} and the highest claimed rank ${served}`
+}
+
+/** Each lane counts its open tasks, is of their type and priority, and has no mark above one that is ready. */
+function* checkLanes({ counters, lanes, records }: Ledger): Generator<string> {
+  const open = records.filter(({ task }) => isOpen(task))
+  const names = new Set(lanes.map((lane) => laneName(lane.type, lane.capabilities, lane.priority)))
+  if (names.size !== lanes.length) yield `${lanes.length} lanes have ${names.size} names`
+  const versions = Math.max(0, ...lanes.map((lane) => lane.version))
+  if (versions !== counters.lanes_version)
+    yield `lanes_version is ${counters.lanes_version} and the newest lane has ${versions}`
+  for (const { task, spec } of open) {
+    const lane = lanes.find((each) => each.lane === task.lane)
+    const pool = lanes.find((each) => each.lane === task.pool)
+    if (lane?.type !== spec.type || lane.priority !== spec.priority)
+      yield `task ${task.task_id} (${spec.type}, ${spec.priority}) is in lane ${task.lane} (${lane?.type}, ${lane?.priority})`
+    if (pool?.type !== null || pool.priority !== spec.priority || !isSameSet(pool, lane))
+      yield `task ${task.task_id} is in the wrong pool ${task.pool}`
+  }
+  for (const lane of lanes) {
+    const tasks = open.map(({ task }) => task).filter((task) => [task.lane, task.pool].includes(lane.lane))
+    const name = `lane ${lane.lane}`
+    if (lane.lane > counters.lanes) yield `${name} has a higher number than ${counters.lanes}`
+    if (lane.tasks !== tasks.length) yield `${name} counts ${lane.tasks} tasks and has ${tasks.length}`
+    const ranks = tasks.filter(isReady).map((task) => task.rank)
+    if (ranks.some((rank) => lane.mark === null || rank < lane.mark))
+      yield `${name} has the mark ${lane.mark} and ready tasks of the ranks ${ranks}`
+    const owned = tasks.filter((task) => task.owner === lane.owner).length
+    if (lane.owned > owned || (lane.owner === null) !== (lane.owned === 0))
+      yield `${name} counts ${lane.owned} tasks of ${lane.owner}, who has ${owned} in it`
+    if (lane.type === null && lane.owner !== null) yield `${name} is a pool and counts towards ${lane.owner}`
+  }
+}
+
+function isSameSet(pool: LaneRow, lane: LaneRow | undefined): boolean {
+  return JSON.stringify(pool.capabilities) === JSON.stringify(lane?.capabilities)
 }

@@ -132,7 +132,7 @@ function parkedBy(world: World, task: QueuedTask, question: Asked): ParkedTask {
 
 function newTask(draft: Draft, command: Create): QueuedTask {
   const { world } = draft
-  const { lane, pool } = world.lane(command.type, command.capabilities, command.priority)
+  const { lane, pool } = world.lane(command.type, command.capabilities, command.priority, command.owner)
   const queue = world.owner(world.settings.claim_order === 'fifo' ? EVERYONE : command.owner)
   return {
     tenant: world.tenant.tenant,

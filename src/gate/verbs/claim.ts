@@ -99,8 +99,7 @@ async function claimOrWait(engine: Engine, command: Claim, waitMs: number, signa
   const timer = setTimeout(giveUp, waitMs)
   signal?.addEventListener('abort', giveUp)
   const stopWaiting = engine.workers.drains.wait(command.tenant, command.worker_id, giveUp)
-  claims.add(waiter)
-  engine.wakeups.keepLooking()
+  engine.wakeups.wait(waiter)
   let taken: readonly number[] = []
   try {
     let wakeup: Awaited<ReturnType<Waiter['sleep']>> = 'look'

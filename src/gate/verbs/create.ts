@@ -4,7 +4,7 @@ import type { Block, Create } from '../../core/command.ts'
 import { Fault, invalid } from '../../core/errors.ts'
 import { receiptSeq } from '../../core/ids.ts'
 import { type CanonicalJson, canonical, canonicalWithin, type JsonObject } from '../../core/json.ts'
-import { normalCapabilities } from '../../core/matching.ts'
+import { sortedSet } from '../../core/matching.ts'
 import { checkRole } from '../../core/policy.ts'
 import { type Caller, principalKey } from '../../core/principal.ts'
 import type { Asked } from '../../core/question.ts'
@@ -179,7 +179,7 @@ function createCommand(
 ): Create {
   const asked = input.requirements?.capabilities
   if (asked !== undefined) checkNoSeat(asked, 'requirements.capabilities')
-  const capabilities = call?.capabilities ?? normalCapabilities(asked ?? [])
+  const capabilities = call?.capabilities ?? sortedSet(asked ?? [])
   const standard = call === undefined ? settings : TOOL_CALL_DEFAULTS
   const defaults = type?.view
   const timeout_seconds = timeoutOf(input, defaults?.default_timeout_seconds, settings)

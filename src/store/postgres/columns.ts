@@ -22,10 +22,10 @@ export function rowsOf(shape: Shape): string {
   return `unnest(${parameters.join(', ')}) AS x (${list(shape)})`
 }
 
-/** The assignments that give the row its values of `x`. */
-export function assignments(shape: Shape): string {
+/** The assignments that give the row its values of `x`, or of another table. */
+export function assignments(shape: Shape, from = 'x.'): string {
   return Object.keys(shape)
-    .map((column) => `${quoted(column)} = x.${quoted(column)}`)
+    .map((column) => `${quoted(column)} = ${from}${quoted(column)}`)
     .join(', ')
 }
 

@@ -3,7 +3,7 @@ import type { Relationship } from '../../core/command.ts'
 import type { Owner } from '../../core/fairness.ts'
 import { isUuid } from '../../core/ids.ts'
 import type { InboxItem } from '../../core/inbox.ts'
-import type { Lane } from '../../core/matching.ts'
+import type { LaneRow } from '../../core/matching.ts'
 import type { Question } from '../../core/question.ts'
 import type { Receipt } from '../../core/receipt.ts'
 import type { QueuedTask, TaskSpec } from '../../core/task.ts'
@@ -30,7 +30,7 @@ import { NOW } from './time.ts'
 const KEY = { tenant: 'int', owner: 'text', idempotency_key: 'text' } as const
 const OWNER_KEY = { tenant: 'int', owner: 'text' } as const
 const HEAD = { tenant: 'int', lane: 'int', limit: 'int' } as const
-const LANES_AFTER = { tenant: 'int', after: 'int' } as const
+const LANES_AFTER = { tenant: 'int', after: 'bigint' } as const
 const DUE = { tenant: 'int', limit: 'int' } as const
 const CHILD = { tenant: 'int', parent: 'bigint', receipt_type: 'text' } as const
 const ACKNOWLEDGEMENT = { tenant: 'int', seq: 'bigint', by: 'text' } as const
@@ -66,7 +66,8 @@ export const loads = {
   heads_of_pools: headsBy('pool'),
 
   lanes: `
-    SELECT ${list(LANE, 'l.')} FROM ${rowsOf(LANES_AFTER)} JOIN lanes l ON l.tenant = x.tenant AND l.lane > x.after
+    SELECT ${list(LANE, 'l.')} FROM ${rowsOf(LANES_AFTER)}
+    JOIN lanes l ON l.tenant = x.tenant AND l.version > x.after
     ORDER BY l.tenant, l.lane`,
 
   // The time stands in a subselect because an index cannot be searched for a volatile value.
@@ -109,21 +110,21 @@ export const loads = {
 /** Ready tasks from the mark on: below it there are only the index entries of tasks that are gone. */
 function headsBy(column: 'lane' | 'pool'): string {
   return `
-    SELECT x.n, l.mark, t.*
+    SELECT x.n, t.*
     FROM unnest($1::int[], $2::int[], $3::int[]) WITH ORDINALITY AS x (tenant, lane, "limit", n)
     JOIN lanes l ON l.tenant = x.tenant AND l.lane = x.lane
-    LEFT JOIN LATERAL (
+    CROSS JOIN LATERAL (
       SELECT ${list(OPEN)} FROM tasks
       WHERE tenant = x.tenant AND ${column} = x.lane AND rank >= l.mark
         AND status = 'queued' AND wake_at IS NULL AND ${column} > 0
       ORDER BY rank, seq LIMIT x."limit"
-    ) t ON true
+    ) t
     ORDER BY x.n, t.rank, t.seq`
 }
 
-type LaneRow = Omit<Lane, 'capabilities'> & { readonly capabilities: string }
+export type StoredLane = Omit<LaneRow, 'capabilities'> & { readonly capabilities: string }
 type AcknowledgementRow = Loaded['acknowledgements'][number]
-type HeadRow = { readonly n: number; readonly mark: number | null } & (OpenRow | { readonly task_id: null })
+type HeadRow = OpenRow & { readonly n: number }
 
 /** A statement that is ready to be sent; its answer goes to where it belongs. */
 type Load = (client: pg.Client) => Promise<void>
@@ -146,13 +147,10 @@ export function loadsOf(need: Need, loaded: Loaded, now: number | null): Load[] 
     })
   }
   const addHeads = (name: 'heads_of_lanes' | 'heads_of_pools', refs: readonly HeadRef[]) => {
-    const heads = refs.map((ref): HeadDraft => ({ ...ref, mark: null, tasks: [] }))
+    const heads = refs.map((ref): HeadDraft => ({ ...ref, tasks: [] }))
     loaded.heads.push(...heads)
     add(name, HEAD, refs, (row: HeadRow) => {
-      const head = heads[row.n - 1]
-      if (head === undefined) return
-      head.mark = row.mark
-      if (row.task_id !== null) head.tasks.push(queuedTask(row))
+      heads[row.n - 1]?.tasks.push(queuedTask(row))
     })
   }
   const tasks = need.tasks.filter(isNameable)
@@ -166,7 +164,7 @@ export function loadsOf(need: Need, loaded: Loaded, now: number | null): Load[] 
   add('owners', OWNER_KEY, need.owners, (row: Owner) => loaded.owners.push(row))
   addHeads('heads_of_lanes', inLanes)
   addHeads('heads_of_pools', inPools)
-  add('lanes', LANES_AFTER, need.lanes, (row: LaneRow) => loaded.lanes.push(laneOf(row)))
+  add('lanes', LANES_AFTER, need.lanes, (row: StoredLane) => loaded.lanes.push(laneOf(row)))
   add('due', DUE, need.due, (row: OpenRow) => loaded.due.push(openTask(row)), now)
   add('receipts', SEQ_KEY, need.receipts, (row: Receipt) => loaded.receipts.push(row))
   add('children', CHILD, need.children, (row: Receipt) => loaded.children.push(row))
@@ -190,13 +188,13 @@ export async function loadDone(client: pg.Client, need: Need, loaded: Loaded): P
   loaded.tasks.push(...rows.map(doneTask))
 }
 
-type HeadDraft = HeadRef & { mark: number | null; readonly tasks: QueuedTask[] }
+type HeadDraft = HeadRef & { readonly tasks: QueuedTask[] }
 
 /** What is not a UUID names nothing; the database would refuse to compare it. */
 function isNameable(ref: TaskRef): boolean {
   return isUuid(ref.task_id)
 }
 
-function laneOf(row: LaneRow): Lane {
+export function laneOf(row: StoredLane): LaneRow {
   return { ...row, capabilities: JSON.parse(row.capabilities) }
 }

@@ -1,6 +1,6 @@
 import { list, rowsOf, type Shape } from './columns.ts'
 import { loads, PARENTS } from './load.ts'
-import { DONE, OPEN, PROGRESS, RECEIPT, RELATIONSHIP, TASK_KEY } from './shapes.ts'
+import { DONE, LANE, OPEN, PROGRESS, RECEIPT, RELATIONSHIP, TASK_KEY } from './shapes.ts'
 import { NOW } from './time.ts'
 
 export const PARENT_KEY = { tenant: 'int', parent: 'bigint' } as const
@@ -60,7 +60,7 @@ export const queries = {
     SELECT ${list(RELATIONSHIP)} FROM relationships WHERE tenant = $1 AND principal = $2`,
 
   counters: `
-    SELECT tenant, salt, seq, clock, open_tasks, active_leases, lanes FROM tenants WHERE tenant = $1`,
+    SELECT tenant, salt, seq, clock, open_tasks, active_leases, lanes, lanes_version FROM tenants WHERE tenant = $1`,
 
   task_lease: `
     SELECT s.task_id, coalesce(t.status, d.status) AS status, coalesce(t.lease_id, d.lease_id) AS lease_id,
@@ -86,6 +86,9 @@ export const queries = {
       (count(*) FILTER (WHERE status = 'running'))::int AS running, min(wake_at) AS next_expires_at
     FROM tasks WHERE tenant = $1 AND status IN ('leased', 'running') AND seq > 0 GROUP BY worker_id`,
 
+  changed_lanes: `
+    SELECT ${list(LANE)} FROM lanes WHERE tenant = $1 AND version > $2 ORDER BY lane`,
+
   head_of_line: `
     SELECT s.created_at FROM lanes l
     CROSS JOIN LATERAL (
@@ -109,6 +112,10 @@ export const queries = {
       ORDER BY wake_at LIMIT $1
     ) t
     WHERE n.open_tasks > 0`,
+
+  next_wake: `
+    SELECT wake_at - coalesce($2::bigint, ${NOW}) AS ms FROM tasks
+    WHERE tenant = $1 AND wake_at IS NOT NULL ORDER BY wake_at LIMIT 1`,
 } as const satisfies Readonly<Record<string, string>>
 
 function recordsOf(table: string, shape: Shape): string {

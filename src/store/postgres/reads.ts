@@ -24,6 +24,7 @@ import { textArray } from './arrays.ts'
 import { readAs, readTenant } from './borrow.ts'
 import { parameters } from './columns.ts'
 import { type Pooled, run, settled, type Value } from './database.ts'
+import { laneOf, type StoredLane } from './load.ts'
 import { PARENT_KEY, queries } from './queries.ts'
 import { SEQ_KEY, TASK_KEY } from './shapes.ts'
 import { CATCH_UP } from './time.ts'
@@ -87,6 +88,8 @@ export function readsOn(pooled: Pooled): LedgerReads {
       if (row === undefined) throw new StoreError('unavailable', `there is no tenant ${tenant}`)
       return row
     },
+    lanes: async (tenant, after) =>
+      (await read<StoredLane>(tenant, 'changed_lanes', tenant, after)).map(laneOf),
     headOfLine: async (tenant) => {
       const heads = await read<{ created_at: number }>(tenant, 'head_of_line', tenant)
       return heads.length === 0 ? null : Math.min(...heads.map((head) => head.created_at))
@@ -109,6 +112,18 @@ export function findDue(pooled: Pooled, limit: number, now: number | null): Prom
     const [found] = await settled([ask<TaskRef>(client, 'due', [limit, now]), caughtUp ?? Promise.resolve()])
     return found
   })
+}
+
+/** In how many ms the next task of the tenant is to be woken; without `now`, by the database's time. */
+export async function findNextWake(
+  pooled: Pooled,
+  tenant: number,
+  now: number | null,
+): Promise<number | null> {
+  const [row] = await readTenant(pooled, tenant, (client) =>
+    ask<{ ms: number }>(client, 'next_wake', [tenant, now]),
+  )
+  return row?.ms ?? null
 }
 
 function ask<Row extends pg.QueryResultRow>(

@@ -132,12 +132,23 @@ export const OWNER = {
   weight: 'float8',
 } as const satisfies Shape
 
+export const LANE_KEY = { tenant: 'int', lane: 'int' } as const satisfies Shape
+
+/** What tasks that come and go change. */
+export const LANE_STATE = {
+  mark: 'bigint',
+  tasks: 'int',
+  owner: 'text',
+  owned: 'int',
+  version: 'bigint',
+} as const satisfies Shape
+
 export const LANE = {
-  tenant: 'int',
-  lane: 'int',
+  ...LANE_KEY,
   type: 'text',
   capabilities: 'text',
   priority: 'int',
+  ...LANE_STATE,
 } as const satisfies Shape
 
 export const PROGRESS = {

@@ -21,7 +21,7 @@ import { inboxReadsOn } from './inbox.ts'
 import { Listener } from './listen.ts'
 import { migrate } from './migrate.ts'
 import { questionReadsOn } from './questions.ts'
-import { findDue, readsOn } from './reads.ts'
+import { findDue, findNextWake, readsOn } from './reads.ts'
 import { CATCH_UP, NOW } from './time.ts'
 import { Writer } from './writer.ts'
 
@@ -99,6 +99,10 @@ class PostgresStore implements Store {
 
   due(limit: number): Promise<TaskRef[]> {
     return findDue(this.#connections, limit, this.#now?.() ?? null)
+  }
+
+  nextWake(tenant: number): Promise<number | null> {
+    return findNextWake(this.#connections, tenant, this.#now?.() ?? null)
   }
 
   listen(onHint: (hint: Hint) => void): void {

@@ -1,7 +1,7 @@
 import type { Receipt } from '../../core/receipt.ts'
 import type { Tenant } from '../../core/world.ts'
 import { doneRow, openRow } from '../rows.ts'
-import type { Changes, Loaded, Mark } from '../store.ts'
+import type { Changes, Loaded } from '../store.ts'
 import { assignments, list, parameters, type RowOf, rowsOf, type Shape } from './columns.ts'
 import {
   CHANGING,
@@ -10,6 +10,8 @@ import {
   ITEM_KEY,
   ITEM_MARKS,
   LANE,
+  LANE_KEY,
+  LANE_STATE,
   OBLIGATION,
   OPEN,
   OWNER,
@@ -28,7 +30,7 @@ import {
 
 const UPDATE = { ...TASK_KEY, ...CHANGING } as const
 const REPAIRED = { ...TASK_KEY, ...REPAIR } as const
-const MARK = { tenant: 'int', lane: 'int', value: 'bigint', lower: 'boolean' } as const
+const COUNTED = { ...LANE_KEY, ...LANE_STATE } as const
 const OBLIGATION_KEY = { tenant: 'int', principal: 'text', seq: 'bigint' } as const
 const DECIDED = { ...QUESTION_KEY, ...VERDICT } as const
 const MARKED = { ...ITEM_KEY, ...ITEM_MARKS } as const
@@ -38,10 +40,9 @@ const COUNTERS = {
   open_tasks: 'int',
   active_leases: 'int',
   lanes: 'int',
+  lanes_version: 'bigint',
 } as const
 const TENANT = { tenant: 'int', ...COUNTERS } as const
-
-const NEW_MARK = 'CASE WHEN x.lower THEN least(l.mark, x.value) ELSE x.value END'
 
 /**
  * Every statement takes its rows as arrays, the tenant among them. A bare `tenant = $1` would invite the planner to
@@ -92,13 +93,13 @@ export const writes = {
     INSERT INTO owners (${list(OWNER)}) SELECT * FROM ${rowsOf(OWNER)}
     ON CONFLICT (tenant, owner) DO UPDATE SET last_rank = excluded.last_rank, weight = excluded.weight`,
 
-  insert_lanes: `
-    INSERT INTO lanes (${list(LANE)}) SELECT * FROM ${rowsOf(LANE)}`,
+  upsert_lanes: `
+    INSERT INTO lanes (${list(LANE)}) SELECT * FROM ${rowsOf(LANE)}
+    ON CONFLICT (tenant, lane) DO UPDATE SET ${assignments(LANE, 'excluded.')}`,
 
-  // least() leaves out nulls, so an empty lane takes the value.
-  update_marks: `
-    UPDATE lanes l SET mark = ${NEW_MARK} FROM ${rowsOf(MARK)}
-    WHERE l.tenant = x.tenant AND l.lane = x.lane AND l.mark IS DISTINCT FROM ${NEW_MARK}`,
+  update_lanes: updateAll(`
+    UPDATE lanes l SET ${assignments(LANE_STATE)} FROM ${rowsOf(COUNTED)}
+    WHERE l.tenant = x.tenant AND l.lane = x.lane`),
 
   insert_progress: `
     INSERT INTO task_progress (${list(PROGRESS)}) SELECT * FROM ${rowsOf(PROGRESS)}`,
@@ -117,7 +118,7 @@ export const writes = {
     WHERE i.tenant = x.tenant AND i.principal = x.principal AND i.seq = x.seq`),
 
   update_tenants: updateAll(`
-    UPDATE tenants t SET ${assignments(COUNTERS)}, committed_at = $7::bigint FROM ${rowsOf(TENANT)}
+    UPDATE tenants t SET ${assignments(COUNTERS)}, committed_at = $8::bigint FROM ${rowsOf(TENANT)}
     WHERE t.tenant = x.tenant`),
 
   granted_specs: `
@@ -154,11 +155,11 @@ export function writesOf(changes: Changes, loaded: Loaded): Write[] {
   add('delete_obligations', OBLIGATION_KEY, changes.closed)
   add('upsert_owners', OWNER, changes.owners)
   add(
-    'insert_lanes',
+    'upsert_lanes',
     LANE,
     changes.lanes.map((lane) => ({ ...lane, capabilities: JSON.stringify(lane.capabilities) })),
   )
-  add('update_marks', MARK, changes.marks.map(markRow))
+  add('update_lanes', COUNTED, changes.counted)
   add('insert_progress', PROGRESS, changes.progress)
   add('upsert_relationships', RELATIONSHIP, changes.relationships)
   add('insert_items', FILED, changes.filed)
@@ -178,17 +179,11 @@ function isChanged(tenant: Tenant, loaded: Loaded): boolean {
     before.clock !== tenant.clock ||
     before.open_tasks !== tenant.open_tasks ||
     before.active_leases !== tenant.active_leases ||
-    before.lanes !== tenant.lanes
+    before.lanes !== tenant.lanes ||
+    before.lanes_version !== tenant.lanes_version
   )
 }
 
 function parentsOf({ tenant, seq, parents }: Receipt): RowOf<typeof PARENT>[] {
   return [...new Set(parents)].map((parent) => ({ tenant, child: seq, parent }))
-}
-
-function markRow(mark: Mark): RowOf<typeof MARK> {
-  const { tenant, lane } = mark
-  return 'set' in mark
-    ? { tenant, lane, value: mark.set, lower: false }
-    : { tenant, lane, value: mark.lower, lower: true }
 }

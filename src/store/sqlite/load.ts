@@ -1,27 +1,35 @@
 import type { Relationship } from '../../core/command.ts'
 import type { Owner } from '../../core/fairness.ts'
-import type { Lane } from '../../core/matching.ts'
 import type { OpenTask, TaskSpec } from '../../core/task.ts'
 import type { Tenant } from '../../core/world.ts'
 import { OPEN_COLUMNS, openTask, queuedTask } from '../rows.ts'
 import type { AcknowledgementRef, Head, HeadRef, Loaded, Need } from '../store.ts'
 import type { Database } from './database.ts'
 import { prepareItemLookup } from './inbox.ts'
-import { prepareReceiptLookup, prepareTaskLookup, SPEC_COLUMNS, TENANT_COLUMNS } from './lookup.ts'
+import {
+  prepareLaneLookup,
+  prepareReceiptLookup,
+  prepareTaskLookup,
+  SPEC_COLUMNS,
+  TENANT_COLUMNS,
+} from './lookup.ts'
 import { prepareQuestionLookup } from './questions.ts'
 import { type OpenValues, rowOf } from './task-row.ts'
 
 // The conditions of the partial indexes stand here word for word: otherwise SQLite does not use them.
 export const READY_IN_LANE = `SELECT ${OPEN_COLUMNS} FROM tasks
-  WHERE tenant = ? AND lane = ? AND rank >= ? AND status = 'queued' AND wake_at IS NULL
+  WHERE tenant = ? AND lane = ? AND rank >= (SELECT mark FROM lanes WHERE tenant = ? AND lane = ?)
+    AND status = 'queued' AND wake_at IS NULL
   ORDER BY rank, seq LIMIT ?`
 export const READY_IN_POOL = `SELECT ${OPEN_COLUMNS} FROM tasks
-  WHERE tenant = ? AND pool = ? AND rank >= ? AND status = 'queued' AND wake_at IS NULL
+  WHERE tenant = ? AND pool = ? AND rank >= (SELECT mark FROM lanes WHERE tenant = ? AND lane = ?)
+    AND status = 'queued' AND wake_at IS NULL
   ORDER BY rank, seq LIMIT ?`
 const dueColumns = (columns: readonly string[]) =>
   `SELECT ${columns} FROM tasks WHERE tenant = ? AND wake_at <= ? ORDER BY wake_at LIMIT ?`
 export const DUE = dueColumns(OPEN_COLUMNS)
 export const DUE_REFS = dueColumns(['tenant', 'task_id'])
+export const NEXT_WAKE = 'SELECT min(wake_at) AS wake_at FROM tasks WHERE tenant = ? AND wake_at IS NOT NULL'
 export const BY_KEY = `SELECT ${SPEC_COLUMNS} FROM task_specs
   WHERE tenant = ? AND owner = ? AND idempotency_key = ?`
 export const ACKNOWLEDGEMENT = `SELECT r.seq FROM receipt_parents p
@@ -43,7 +51,7 @@ export function prepareLoad(database: Database): (need: Need, loaded: Loaded) =>
     'SELECT tenant, owner, last_rank, weight FROM owners WHERE tenant = ? AND owner = ?',
   )
   const findHead = prepareHeads(database)
-  const findLanes = prepareLanes(database)
+  const findLanes = prepareLaneLookup(database)
   const findDue = prepareDue(database)
   const findReceipt = prepareReceiptLookup(database)
   const child = database.prepare(CHILD)
@@ -82,26 +90,12 @@ export function prepareLoad(database: Database): (need: Need, loaded: Loaded) =>
 }
 
 function prepareHeads(database: Database): (ref: HeadRef) => Head {
-  const mark = database.prepare('SELECT mark FROM lanes WHERE tenant = ? AND lane = ?')
   const inLane = database.prepareArrays(READY_IN_LANE)
   const inPool = database.prepareArrays(READY_IN_POOL)
   return (ref) => {
     const { tenant, lane, pool, limit } = ref
-    const stored = mark.get(tenant, lane) as { readonly mark: number | null } | undefined
-    const from = stored?.mark ?? null
-    if (from === null) return { ...ref, mark: null, tasks: [] }
-    const rows = (pool ? inPool : inLane).all(tenant, lane, from, limit) as OpenValues[]
-    return { ...ref, mark: from, tasks: rows.map((values) => queuedTask(rowOf(values))) }
-  }
-}
-
-function prepareLanes(database: Database): (tenant: number, after: number) => Lane[] {
-  const select = database.prepare(
-    'SELECT tenant, lane, type, capabilities, priority FROM lanes WHERE tenant = ? AND lane > ? ORDER BY lane',
-  )
-  return (tenant, after) => {
-    const rows = select.all(tenant, after) as (Lane & { readonly capabilities: unknown })[]
-    return rows.map((row) => ({ ...row, capabilities: JSON.parse(String(row.capabilities)) }))
+    const rows = (pool ? inPool : inLane).all(tenant, lane, tenant, lane, limit) as OpenValues[]
+    return { tenant, lane, pool, limit, tasks: rows.map((values) => queuedTask(rowOf(values))) }
   }
 }
 

@@ -1,3 +1,4 @@
+import type { LaneRow } from '../../core/matching.ts'
 import type { Receipt } from '../../core/receipt.ts'
 import type { Task, TaskSpec } from '../../core/task.ts'
 import { DONE_COLUMNS, type DoneRow, doneTask, OPEN_COLUMNS, openTask } from '../rows.ts'
@@ -35,7 +36,22 @@ export const RECEIPT_COLUMNS = [
   'instance',
 ] as const
 
-export const TENANT_COLUMNS = 'tenant, salt, seq, clock, open_tasks, active_leases, lanes'
+export const TENANT_COLUMNS = 'tenant, salt, seq, clock, open_tasks, active_leases, lanes, lanes_version'
+
+export const LANE_COLUMNS = [
+  'tenant',
+  'lane',
+  'type',
+  'capabilities',
+  'priority',
+  'mark',
+  'tasks',
+  'owner',
+  'owned',
+  'version',
+] as const satisfies readonly (keyof LaneRow)[]
+
+export const CHANGED_LANES = `SELECT ${LANE_COLUMNS} FROM lanes WHERE tenant = ? AND version > ? ORDER BY lane`
 
 type StoredDoneRow = Omit<DoneRow, 'obligation_open' | 'dead_letter'> & {
   readonly obligation_open: number
@@ -43,6 +59,15 @@ type StoredDoneRow = Omit<DoneRow, 'obligation_open' | 'dead_letter'> & {
 }
 
 export type ReceiptRow = Omit<Receipt, 'parents'>
+
+/** Finds the lanes of a tenant that changed after a version. */
+export function prepareLaneLookup(database: Database): (tenant: number, after: number) => LaneRow[] {
+  const select = database.prepare(CHANGED_LANES)
+  return (tenant, after) => {
+    const rows = select.all(tenant, after) as (Omit<LaneRow, 'capabilities'> & { capabilities: string })[]
+    return rows.map((row) => ({ ...row, capabilities: JSON.parse(row.capabilities) }))
+  }
+}
 
 /** Finds a task among the open ones, else among the done. */
 export function prepareTaskLookup(database: Database): (tenant: number, taskId: string) => Task | undefined {

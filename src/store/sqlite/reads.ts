@@ -16,6 +16,7 @@ import type {
 import type { Database, Statement, Value } from './database.ts'
 import { attemptAvailable } from './failure.ts'
 import {
+  prepareLaneLookup,
   prepareParents,
   prepareReceiptLookup,
   prepareSpecLookup,
@@ -124,7 +125,7 @@ export function prepareReads(database: Database): LedgerReads {
   const obligations = database.prepare(OBLIGATIONS)
   const relationship = database.prepare('SELECT * FROM relationships WHERE tenant = ? AND principal = ?')
   const counters = database.prepare(`SELECT ${TENANT_COLUMNS} FROM tenants WHERE tenant = ?`)
-
+  const findLanes = prepareLaneLookup(database)
   const headOfLine = database.prepare(HEAD_OF_LINE)
   const holders = database.prepare(HOLDERS)
   const taskLease = database.prepare(TASK_LEASE)
@@ -174,6 +175,7 @@ export function prepareReads(database: Database): LedgerReads {
         if (row === undefined) throw new Error(`there is no tenant ${tenant}`)
         return row
       }),
+    lanes: async (tenant, after) => attemptAvailable(() => findLanes(tenant, after)),
     headOfLine: async (tenant) =>
       attemptAvailable(() => (headOfLine.get(tenant) as { created_at: number | null }).created_at),
     taskLease: async (tenant, seq) =>

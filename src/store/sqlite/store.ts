@@ -134,6 +134,14 @@ class SqliteStore implements Store {
     })
   }
 
+  async nextWake(tenant: number): Promise<number | null> {
+    const { nextWake } = this.#open()
+    return attemptAvailable(() => {
+      const { wake_at } = nextWake.get(tenant) as { readonly wake_at: number | null }
+      return wake_at === null ? null : wake_at - this.#now()
+    })
+  }
+
   /** There are no other processes. */
   listen(): void {}
 

@@ -1,10 +1,10 @@
 import type { DoneTask, OpenTask } from '../../core/task.ts'
 import type { Tenant } from '../../core/world.ts'
 import { CHANGING_COLUMNS, DONE_COLUMNS, doneRow, OPEN_COLUMNS, openRow } from '../rows.ts'
-import type { Changes, Loaded, Mark } from '../store.ts'
+import type { Changes, Loaded } from '../store.ts'
 import type { Database, Statement, Value } from './database.ts'
 import { prepareInboxWrites } from './inbox.ts'
-import { RECEIPT_COLUMNS, SPEC_COLUMNS } from './lookup.ts'
+import { LANE_COLUMNS, RECEIPT_COLUMNS, SPEC_COLUMNS } from './lookup.ts'
 import { prepareQuestionWrites } from './questions.ts'
 
 /** What evidence that comes later can change of a done task. */
@@ -54,18 +54,20 @@ function isSame(a: Tenant, b: Tenant): boolean {
     a.clock === b.clock &&
     a.open_tasks === b.open_tasks &&
     a.active_leases === b.active_leases &&
-    a.lanes === b.lanes
+    a.lanes === b.lanes &&
+    a.lanes_version === b.lanes_version
   )
 }
 
 function prepareTenants(database: Database): (tenants: readonly Tenant[], now: number) => void {
   const update = database.prepare(
-    `UPDATE tenants SET seq = ?, clock = ?, open_tasks = ?, active_leases = ?, lanes = ?, committed_at = ?
+    `UPDATE tenants SET seq = ?, clock = ?, open_tasks = ?, active_leases = ?, lanes = ?, lanes_version = ?,
+       committed_at = ?
      WHERE tenant = ?`,
   )
   return (tenants, now) => {
-    for (const { tenant, seq, clock, open_tasks, active_leases, lanes } of tenants) {
-      runOnce(update, seq, clock, open_tasks, active_leases, lanes, now, tenant)
+    for (const { tenant, seq, clock, open_tasks, active_leases, lanes, lanes_version } of tenants) {
+      runOnce(update, seq, clock, open_tasks, active_leases, lanes, lanes_version, now, tenant)
     }
   }
 }
@@ -141,23 +143,21 @@ function prepareObligations(database: Database): (changes: Changes) => void {
 }
 
 function prepareLanes(database: Database): (changes: Changes) => void {
-  const insert = database.prepare(
-    insertInto('lanes', ['tenant', 'lane', 'type', 'capabilities', 'priority', 'mark']),
+  const put = database.prepare(
+    `${insertInto('lanes', LANE_COLUMNS)}
+     ON CONFLICT DO UPDATE SET ${LANE_COLUMNS.map((column) => `${column} = excluded.${column}`)}`,
   )
-  const set = database.prepare('UPDATE lanes SET mark = ? WHERE tenant = ? AND lane = ?')
-  // min() of a null is null: an empty lane takes the new mark.
-  const lower = database.prepare(
-    'UPDATE lanes SET mark = coalesce(min(mark, ?), ?) WHERE tenant = ? AND lane = ?',
+  const count = database.prepare(
+    `UPDATE lanes SET mark = ?, tasks = ?, owner = ?, owned = ?, version = ? WHERE tenant = ? AND lane = ?`,
   )
-  const writeMark = (mark: Mark) => {
-    if ('set' in mark) runOnce(set, mark.set, mark.tenant, mark.lane)
-    else runOnce(lower, mark.lower, mark.lower, mark.tenant, mark.lane)
-  }
   return (changes) => {
-    for (const { tenant, lane, type, capabilities, priority } of changes.lanes) {
-      insert.run(tenant, lane, type, JSON.stringify(capabilities), priority, null)
+    for (const row of changes.lanes) {
+      const { tenant, lane, type, capabilities, priority, mark, tasks, owner, owned, version } = row
+      put.run(tenant, lane, type, JSON.stringify(capabilities), priority, mark, tasks, owner, owned, version)
     }
-    for (const mark of changes.marks) writeMark(mark)
+    for (const { tenant, lane, mark, tasks, owner, owned, version } of changes.counted) {
+      runOnce(count, mark, tasks, owner, owned, version, tenant, lane)
+    }
   }
 }
 

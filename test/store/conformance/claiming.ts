@@ -1,10 +1,11 @@
 import { describe, expect, it } from 'vitest'
-import type { Lane } from '../../../src/core/matching.ts'
+import type { LaneRow } from '../../../src/core/matching.ts'
 import type { QueuedTask } from '../../../src/core/task.ts'
-import type { Head, Mark } from '../../../src/store/store.ts'
+import type { Head } from '../../../src/store/store.ts'
 import {
   ALICE,
   counters,
+  lane as laneRow,
   lease,
   leased,
   look,
@@ -18,14 +19,8 @@ import {
 import type { Subject } from '../conformance.ts'
 
 export function describeClaiming(subject: Subject): void {
-  const lane = (number: number, over: Partial<Lane> = {}): Lane => ({
-    tenant: subject.tenant,
-    lane: number,
-    type: `type-${number}`,
-    capabilities: [],
-    priority: 0,
-    ...over,
-  })
+  const lane = (number: number, over: Partial<LaneRow> = {}): LaneRow =>
+    laneRow(subject.tenant, number, { mark: 0, ...over })
   const head = async (number: number, { pool = false, limit = 100 } = {}): Promise<Head | undefined> => {
     const { store, tenant } = subject
     return (await look(store, tenant, { heads: [{ tenant, lane: number, pool, limit }] })).heads[0]
@@ -33,11 +28,6 @@ export function describeClaiming(subject: Subject): void {
   const seqs = (found: Head | undefined) => found?.tasks.map((task) => task.seq)
   const ready = (seq: number, over: Partial<QueuedTask> = {}) =>
     queued({ tenant: subject.tenant, seq, ...over })
-  const mark = (number: number, change: { set: number | null } | { lower: number }): Mark => ({
-    tenant: subject.tenant,
-    lane: number,
-    ...change,
-  })
 
   describe('heads of lanes', () => {
     it('come in the order of rank, then of age', async () => {
@@ -49,14 +39,13 @@ export function describeClaiming(subject: Subject): void {
         ready(11, { rank: 10 }),
         ready(3, { rank: 100 }),
       ]
-      await put(store, tenant, { inserted, lanes: [lane(2)], marks: [mark(2, { set: 0 })] })
+      await put(store, tenant, { inserted, lanes: [lane(2)] })
       const found = await head(2)
       expect(found).toEqual({
         tenant,
         lane: 2,
         pool: false,
         limit: 100,
-        mark: 0,
         tasks: [inserted[2], inserted[0], inserted[3], inserted[1], inserted[4]],
       })
       expect(seqs(await head(2, { limit: 3 }))).toEqual([2, 4, 11])
@@ -67,8 +56,7 @@ export function describeClaiming(subject: Subject): void {
       const { tenant: other } = await store.tenant('other')
       await put(store, [tenant, other], {
         inserted: [ready(1), ready(2, { lane: 3 }), queued({ tenant: other, seq: 3 })],
-        lanes: [lane(2), lane(3), lane(2, { tenant: other })],
-        marks: [mark(2, { set: 0 }), mark(3, { set: 0 }), { tenant: other, lane: 2, set: 0 }],
+        lanes: [lane(2), lane(3), laneRow(other, 2, { mark: 0 })],
       })
       expect(seqs(await head(2))).toEqual([1])
       expect(seqs(await head(3))).toEqual([2])
@@ -99,7 +87,6 @@ export function describeClaiming(subject: Subject): void {
           ready(3, { lane: 5, pool: 2, rank: 20 }),
         ],
         lanes: [lane(1, { type: null }), lane(2, { type: null, capabilities: ['gpu'] })],
-        marks: [mark(1, { set: 0 }), mark(2, { set: 0 })],
       })
       expect(seqs(await head(1, { pool: true }))).toEqual([2, 1])
       expect(seqs(await head(2, { pool: true }))).toEqual([3])
@@ -116,7 +103,6 @@ export function describeClaiming(subject: Subject): void {
           ready(4),
         ],
         lanes: [lane(1, { type: null }), lane(2)],
-        marks: [mark(1, { set: 0 }), mark(2, { set: 0 })],
       })
       expect(seqs(await head(2))).toEqual([4])
       expect(seqs(await head(1, { pool: true }))).toEqual([4])
@@ -127,78 +113,65 @@ export function describeClaiming(subject: Subject): void {
     it('are looked for from the mark on', async () => {
       const { store, tenant } = subject
       const inserted = [ready(1, { rank: 10 }), ready(2, { rank: 20 }), ready(3, { rank: 30 })]
-      await put(store, tenant, { inserted, lanes: [lane(2)], marks: [mark(2, { set: 20 })] })
-      expect(await head(2)).toMatchObject({ mark: 20, tasks: [{ seq: 2 }, { seq: 3 }] })
+      await put(store, tenant, { inserted, lanes: [lane(2, { mark: 20 })] })
+      expect(seqs(await head(2))).toEqual([2, 3])
     })
 
-    it('a new lane has no mark, and without a mark it is empty', async () => {
+    it('without a mark there are none', async () => {
       const { store, tenant } = subject
-      await put(store, tenant, { inserted: [ready(1)], lanes: [lane(2)] })
-      expect(await head(2)).toMatchObject({ mark: null, tasks: [] })
+      await put(store, tenant, { inserted: [ready(1)], lanes: [lane(2, { mark: null })] })
+      expect(await head(2)).toMatchObject({ lane: 2, tasks: [] })
     })
 
-    it('a lane that does not exist is empty', async () => {
-      expect(await head(7)).toMatchObject({ lane: 7, mark: null, tasks: [] })
-    })
-  })
-
-  describe('marks', () => {
-    const markAfter = async (...changes: ({ set: number | null } | { lower: number })[]) => {
-      const { store, tenant } = subject
-      await put(store, tenant, { lanes: [lane(2), lane(3)], marks: [mark(3, { set: 77 })] })
-      for (const change of changes) await put(store, tenant, { marks: [mark(2, change)] })
-      expect((await head(3))?.mark).toBe(77)
-      return (await head(2))?.mark
-    }
-
-    it('set replaces what was there', async () => {
-      expect(await markAfter({ set: 50 }, { set: 2 ** 50 })).toBe(2 ** 50)
-    })
-
-    it('set to null empties the lane', async () => {
-      expect(await markAfter({ set: 50 }, { set: null })).toBeNull()
-    })
-
-    it('lower takes a lower mark', async () => {
-      expect(await markAfter({ set: 50 }, { lower: 30 })).toBe(30)
-    })
-
-    it('lower leaves a mark that is lower already', async () => {
-      expect(await markAfter({ set: 50 }, { lower: 70 })).toBe(50)
-    })
-
-    it('lower gives an empty lane its mark', async () => {
-      expect(await markAfter({ lower: 70 })).toBe(70)
-    })
-
-    it('lower gives a lane that became empty a higher mark than it had', async () => {
-      expect(await markAfter({ set: 50 }, { set: null }, { lower: 90 })).toBe(90)
-    })
-
-    it('a lane can be made and marked in one batch', async () => {
-      const { store, tenant } = subject
-      await put(store, tenant, {
-        lanes: [lane(2), lane(3)],
-        marks: [mark(2, { lower: 5 }), mark(3, { set: 6 })],
-      })
-      expect([(await head(2))?.mark, (await head(3))?.mark]).toEqual([5, 6])
+    it('a lane that does not exist has none', async () => {
+      expect(await head(7)).toMatchObject({ lane: 7, tasks: [] })
     })
   })
 
   describe('lanes', () => {
-    it('come back as they were stored, in their order, from above a number', async () => {
+    const changedAfter = async (after: number) => {
+      const { store, tenant } = subject
+      const { lanes } = await look(store, tenant, { lanes: [{ tenant, after }] })
+      expect(await store.reads.lanes(tenant, after)).toEqual(lanes)
+      return lanes
+    }
+
+    it('come back as they were stored, in their order, each tenant its own', async () => {
       const { store, tenant } = subject
       const { tenant: other } = await store.tenant('other')
       const lanes = [
-        lane(1, { type: null, capabilities: ['a', 'b'], priority: -5 }),
-        lane(2, { capabilities: [...WEIRD_TEXTS] }),
+        lane(1, { type: null, capabilities: ['a', 'b'], priority: -5, mark: null }),
+        lane(2, { capabilities: [...WEIRD_TEXTS], mark: 2 ** 50, tasks: 7, owner: ALICE, owned: 3 }),
         ...WEIRD_TEXTS.map((type, n) => lane(n + 3, { type, priority: 100 })),
       ]
-      await put(store, [tenant, other], { lanes: [...lanes, lane(1, { tenant: other })] })
-      const from = async (after: number) => (await look(store, tenant, { lanes: [{ tenant, after }] })).lanes
-      expect(await from(0)).toEqual(lanes)
-      expect(await from(2)).toEqual(lanes.slice(2))
-      expect(await from(lanes.length)).toEqual([])
+      await put(store, [tenant, other], { lanes: [...lanes, laneRow(other, 1)] })
+      expect(await changedAfter(0)).toEqual(lanes)
+    })
+
+    it('are found by the version in which they changed', async () => {
+      const { store, tenant } = subject
+      await put(store, tenant, { lanes: [lane(1), lane(2), lane(3)] })
+      const counted = lane(1, { mark: 5, tasks: 1, owner: ALICE, owned: 1, version: 2 })
+      const emptied = lane(3, { mark: null, version: 2 ** 45 })
+      await put(store, tenant, { counted: [counted] })
+      await put(store, tenant, { counted: [emptied] })
+      expect(await changedAfter(0)).toEqual([counted, lane(2), emptied])
+      expect(await changedAfter(1)).toEqual([counted, emptied])
+      expect(await changedAfter(2)).toEqual([emptied])
+      expect(await changedAfter(2 ** 45)).toEqual([])
+    })
+
+    it('may take over the number of another', async () => {
+      const { store, tenant } = subject
+      await put(store, tenant, { lanes: [lane(1, { capabilities: ['gpu'], tasks: 3 }), lane(2)] })
+      const renamed = lane(1, { type: 'new', priority: 7, tasks: 1, owner: ALICE, owned: 1, version: 2 })
+      await put(store, tenant, { lanes: [renamed] })
+      expect(await changedAfter(0)).toEqual([renamed, lane(2)])
+    })
+
+    it('that do not exist cannot change', async () => {
+      const { store, tenant } = subject
+      await expect(put(store, tenant, { counted: [lane(9)] })).rejects.toThrow()
     })
   })
 

@@ -6,6 +6,7 @@ import {
   counters,
   done,
   item,
+  lane,
   look,
   NO_CHANGES,
   NOW,
@@ -32,8 +33,7 @@ export function describeCommits(subject: Subject): void {
       receipts: [receipt({ tenant, seq, parents: [seq + 1] })],
       opened: [{ tenant, principal: ALICE, seq, task_id: uuid(seq) }],
       owners: [{ tenant, owner: ALICE, last_rank: seq, weight: 1 }],
-      lanes: [{ tenant, lane: seq, type: 'x', capabilities: [], priority: 0 }],
-      marks: [{ tenant, lane: seq, set: 0 }],
+      lanes: [lane(tenant, seq)],
       progress: [
         { tenant, task_id: uuid(seq), n: 1, at: 1, lease_id: uuid(9), progress: spec({ tenant, seq }).input },
       ],
@@ -109,8 +109,7 @@ export function describeCommits(subject: Subject): void {
         specs: tasks.map(({ seq }) => spec({ tenant, seq, idempotency_key: `${seq}` })),
         receipts,
         opened: tasks.map(({ seq, task_id }) => ({ tenant, principal: ALICE, seq, task_id })),
-        lanes: [{ tenant, lane: 2, type: 'summarize', capabilities: [], priority: 0 }],
-        marks: [{ tenant, lane: 2, set: 0 }],
+        lanes: [lane(tenant, 2, { mark: 0 })],
       })
       const loaded = await look(store, tenant, {
         tasks: tasks.map(({ task_id }) => ({ tenant, task_id })),
@@ -157,13 +156,12 @@ export function describeCommits(subject: Subject): void {
       const { store, tenant } = subject
       const tasks = [queued({ tenant, seq: 1 }), queued({ tenant, seq: 2 })]
       const asked = spec({ tenant, seq: 2, idempotency_key: 'k' })
-      const lanes = [1, 2].map((lane) => ({ tenant, lane, type: `t${lane}`, capabilities: [], priority: 0 }))
+      const lanes = [lane(tenant, 1), lane(tenant, 2, { mark: 0, version: 2 })]
       await put(store, tenant, {
         tenants: [counters(subject.ref, { seq: 5, lanes: 2 })],
         inserted: tasks,
         specs: [asked],
         lanes,
-        marks: [{ tenant, lane: 2, set: 0 }],
       })
       const seen: Loaded[] = []
       const needs: Need[] = [

@@ -4,6 +4,7 @@ import {
   counters,
   done,
   item,
+  lane,
   leased,
   look,
   NOW,
@@ -28,7 +29,14 @@ export function describePersistence(subject: Subject): void {
       ]
       const specs = tasks.map(({ seq }) => spec({ tenant, seq }))
       const receipts = [receipt({ tenant, seq: 1 }), receipt({ tenant, seq: 2, parents: [1] })]
-      const lane = { tenant, lane: 2, type: 'summarize', capabilities: ['gpu'], priority: 3 }
+      const gpu = lane(tenant, 2, {
+        capabilities: ['gpu'],
+        priority: 3,
+        mark: 1000,
+        tasks: 2,
+        owner: ALICE,
+        owned: 1,
+      })
       const owner = { tenant, owner: ALICE, last_rank: 2000, weight: 1 }
       const relationship = {
         tenant,
@@ -39,7 +47,8 @@ export function describePersistence(subject: Subject): void {
         sessions_count: 1,
       }
       const delivered = item(tenant, 1, { delivered_at: NOW, delivery_count: 1 })
-      const row = counters(subject.ref, { seq: 3, clock: 2000, open_tasks: 2, active_leases: 1, lanes: 2 })
+      const counts = { seq: 3, clock: 2000, open_tasks: 2, active_leases: 1, lanes: 2, lanes_version: 1 }
+      const row = counters(subject.ref, counts)
       await put(subject.store, tenant, {
         tenants: [row],
         inserted: [open, held],
@@ -48,8 +57,7 @@ export function describePersistence(subject: Subject): void {
         receipts,
         opened: [{ tenant, principal: ALICE, seq: 1, task_id: uuid(1) }],
         owners: [owner],
-        lanes: [lane],
-        marks: [{ tenant, lane: 2, set: 1000 }],
+        lanes: [gpu],
         relationships: [relationship],
         filed: [item(tenant, 1)],
         marked: [delivered],
@@ -66,8 +74,8 @@ export function describePersistence(subject: Subject): void {
       })
       expect(loaded.tenants).toEqual([row])
       expect(loaded.tasks.sort((a, b) => a.seq - b.seq)).toEqual(tasks)
-      expect(loaded.heads[0]).toMatchObject({ mark: 1000, tasks: [open] })
-      expect(loaded.lanes).toEqual([lane])
+      expect(loaded.heads[0]).toMatchObject({ tasks: [open] })
+      expect(loaded.lanes).toEqual([gpu])
       expect(loaded.owners).toEqual([owner])
       expect(await store.reads.receipts(tenant, { by: 'all' }, 0, 'ascending', 10)).toEqual(receipts)
       expect(await store.reads.obligations(tenant, ALICE, 0, 10)).toEqual([receipts[0]])

@@ -5,6 +5,7 @@ import {
   BOB,
   counters,
   done,
+  lane,
   lease,
   leased,
   look,
@@ -153,7 +154,7 @@ export function describeTasks(subject: Subject): void {
 
     it('a finished task is no longer among the open ones', async () => {
       const { store, tenant } = subject
-      const lanes = [1, 2].map((lane) => ({ tenant, lane, type: null, capabilities: [], priority: 0 }))
+      const lanes = [lane(tenant, 1, { type: null, mark: 0 }), lane(tenant, 2, { mark: 0 })]
       const ready = queued({ tenant, seq: 1 })
       const held = leased({ tenant, seq: 2, lease: lease({ expires_at: NOW }) })
       await put(store, tenant, {
@@ -161,7 +162,6 @@ export function describeTasks(subject: Subject): void {
         inserted: [ready, held],
         specs: [spec({ tenant, seq: 1 }), spec({ tenant, seq: 2 })],
         lanes,
-        marks: [1, 2].map((lane) => ({ tenant, lane, set: 0 })),
       })
       const everywhere = {
         ...refs(ready, held),

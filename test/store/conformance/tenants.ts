@@ -41,7 +41,14 @@ export function describeTenants(subject: Subject): void {
       const { store, tenant } = subject
       const otherRef = await store.tenant('other')
       const other = otherRef.tenant
-      const large = { seq: 2 ** 45, clock: 2 ** 50, open_tasks: 3, active_leases: 2, lanes: 4 }
+      const large = {
+        seq: 2 ** 45,
+        clock: 2 ** 50,
+        open_tasks: 3,
+        active_leases: 2,
+        lanes: 4,
+        lanes_version: 2 ** 45,
+      }
       const mine = counters(subject.ref, large)
       const theirs = counters(otherRef, { seq: 7 })
       await put(store, [tenant, other], { tenants: [mine, theirs] })

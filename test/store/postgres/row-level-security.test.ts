@@ -6,6 +6,7 @@ import {
   ALICE,
   done,
   item,
+  lane,
   progress,
   put,
   question,
@@ -57,7 +58,7 @@ describe.skipIf(!postgresUrl())('row-level security', () => {
       receipts: [receipt({ tenant, seq: 2, parents: [1] })],
       opened: [{ tenant, principal: ALICE, seq: 1, task_id: uuid(1) }],
       owners: [{ tenant, owner: ALICE, last_rank: 1, weight: 1 }],
-      lanes: [{ tenant, lane: 2, type: 'x', capabilities: [], priority: 0 }],
+      lanes: [lane(tenant, 2)],
       progress: [progress(tenant, uuid(1), 1)],
       relationships: [
         {
@@ -143,6 +144,7 @@ describe.skipIf(!postgresUrl())('row-level security', () => {
         open_tasks: 2,
         active_leases: 0,
         lanes: 2,
+        lanes_version: 1,
       })),
       inserted: due,
     })

@@ -1,0 +1,67 @@
+interface Needs {
+  /** In how many ms the next task of the tenant is to be woken; null if none is. */
+  nextWake(tenant: number): Promise<number | null>
+  /** Wakes everything that is due. */
+  sweep(): Promise<unknown>
+  /** Whether somebody waits for work of the tenant. */
+  isAwaited(tenant: number): boolean
+  report(error: unknown): void
+}
+
+/** What is further ahead is looked up again by then. */
+const MAX_TIMER_MS = 60_000
+/** The pause between two sweeps that were to wake the same task. */
+const PAUSE_MS = 1000
+
+/**
+ * Sweeps at the instant at which the next task of a tenant is due, while claims wait for its work: a delay that ends or
+ * a lease that lapses must not wait for the next regular sweep. There is one timer per tenant.
+ */
+export class Alarms {
+  readonly #needs: Needs
+  readonly #timers = new Map<number, { readonly timer: NodeJS.Timeout; readonly at: number }>()
+
+  constructor(needs: Needs) {
+    this.#needs = needs
+  }
+
+  /** Looks up when the next task is due, unless an alarm is set already. */
+  plan(tenant: number): void {
+    if (!this.#timers.has(tenant)) void this.check(tenant)
+  }
+
+  /** Looks up when the next task is due. */
+  async check(tenant: number): Promise<void> {
+    try {
+      const ms = await this.#needs.nextWake(tenant)
+      if (ms !== null) this.set(tenant, ms)
+    } catch (error) {
+      this.#needs.report(error)
+    }
+  }
+
+  /** A task of the tenant is due in so many ms. */
+  set(tenant: number, ms: number): void {
+    if (!this.#needs.isAwaited(tenant)) return
+    const at = performance.now() + ms
+    const set = this.#timers.get(tenant)
+    if (set !== undefined && set.at <= at) return
+    clearTimeout(set?.timer)
+    const timer = setTimeout(() => void this.#ring(tenant), Math.min(Math.max(0, ms), MAX_TIMER_MS) + 1)
+    this.#timers.set(tenant, { timer, at })
+  }
+
+  stop(): void {
+    for (const { timer } of this.#timers.values()) clearTimeout(timer)
+    this.#timers.clear()
+  }
+
+  async #ring(tenant: number): Promise<void> {
+    this.#timers.delete(tenant)
+    if (!this.#needs.isAwaited(tenant)) return
+    // Where a wake fails it is reported. What is due even after the sweep could not be woken, and is tried again.
+    await this.#needs.sweep().catch(() => {})
+    const ms = await this.#needs.nextWake(tenant).catch(() => PAUSE_MS)
+    if (ms !== null) this.set(tenant, ms > 0 ? ms : PAUSE_MS)
+  }
+}
