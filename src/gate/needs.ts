@@ -29,6 +29,7 @@ export function needOf(commands: readonly Command[], directory: Directory, setti
     acknowledgements: [],
     relationships: [],
     items: [],
+    sizes: [],
   }
   const claims: Claim[] = []
   for (const command of commands) {

@@ -52,6 +52,7 @@ export class TenantWorld implements World {
   readonly #acknowledgements = new Map<string, number>()
   readonly #relationships = new Map<PrincipalKey, Relationship>()
   readonly #items = new Map<string, InboxItem>()
+  readonly #sizes = new Map<number, number>()
 
   readonly #stored = new Set<string>()
   readonly #changed = new Set<string>()
@@ -96,6 +97,7 @@ export class TenantWorld implements World {
       if (mine(row)) this.#acknowledgements.set(`${row.seq} ${row.by}`, row.acknowledgement)
     }
     for (const row of loaded.relationships) if (mine(row)) this.#relationships.set(row.principal, row)
+    for (const size of loaded.sizes) if (mine(size)) this.#sizes.set(size.seq, size.bytes)
     for (const item of loaded.items) if (mine(item)) this.#items.set(itemKey(item.principal, item.seq), item)
   }
 
@@ -132,6 +134,10 @@ export class TenantWorld implements World {
     const limit = this.settings.max_concurrent_leases
     if (limit >= 0 && this.tenant.active_leases >= limit) return false
     return this.#queuesFor(wanted).some((queue) => queue.truncated)
+  }
+
+  bytes({ seq }: QueuedTask): number | undefined {
+    return this.#sizes.get(seq) ?? this.newSpecs.get(seq)?.input.length
   }
 
   receipt(seq: number): Receipt | undefined {

@@ -44,7 +44,7 @@ async function lease(context: Context, grants: Grants, exchange: Exchange): Prom
   if (offer === undefined) return exchange.empty(204)
   if (typeof body.worker_id === 'string') grants.add(offer, body.worker_id, body.worker_kind)
   note(exchange, { task_id: offer.task_id, lease_id: offer.lease_id })
-  exchange.json(200, runView(offer))
+  await exchange.answer(runView(offer))
 }
 
 async function heartbeat(context: Context, grants: Grants, exchange: Exchange): Promise<void> {

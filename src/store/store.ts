@@ -75,6 +75,8 @@ export interface Need {
   readonly relationships: readonly { readonly tenant: number; readonly principal: PrincipalKey }[]
   /** Items of inboxes. */
   readonly items: readonly (ItemRef & { readonly tenant: number })[]
+  /** Tasks, by their seq, whose inputs may be too long to be handed out together. */
+  readonly sizes: readonly { readonly tenant: number; readonly seq: number }[]
 }
 
 export interface KeyRef {
@@ -122,6 +124,8 @@ export interface Loaded {
   acknowledgements: (AcknowledgementRef & { readonly acknowledgement: number })[]
   relationships: Relationship[]
   items: InboxItem[]
+  /** How long the inputs of tasks are. */
+  sizes: { readonly tenant: number; readonly seq: number; readonly bytes: number }[]
 }
 
 export interface Head extends HeadRef {
@@ -212,6 +216,7 @@ export const NO_NEED: Need = {
   acknowledgements: [],
   relationships: [],
   items: [],
+  sizes: [],
 }
 
 export function isNeed(value: Changes | Need): value is Need {
@@ -234,5 +239,6 @@ export function emptyLoaded(now: number): Loaded {
     acknowledgements: [],
     relationships: [],
     items: [],
+    sizes: [],
   }
 }

@@ -9,14 +9,26 @@ import {
   DUE_REFS,
   READY_IN_LANE,
   READY_IN_POOL,
+  SIZE,
 } from '../../src/store/sqlite/load.ts'
 import { migrate } from '../../src/store/sqlite/migrate.ts'
 import {
   OPEN as OPEN_QUESTIONS,
+  LINES as QUESTION_LINES,
   PAGES as QUESTIONS,
   OF_TASK as QUESTIONS_OF_TASK,
 } from '../../src/store/sqlite/questions.ts'
-import { CHILDREN, HOLDERS, OBLIGATIONS, RECEIPTS, SCANS, STATUS } from '../../src/store/sqlite/reads.ts'
+import {
+  CHILDREN,
+  HOLDERS,
+  LINES,
+  OBLIGATION_LINES,
+  OBLIGATIONS,
+  RECEIPT_LINES,
+  RECEIPTS,
+  SCANS,
+  STATUS,
+} from '../../src/store/sqlite/reads.ts'
 
 let database: Database
 
@@ -68,6 +80,18 @@ const QUERIES: readonly [string, string, RegExp][] = [
     RECEIPTS.to.descending,
     /INDEX receipts_to \(tenant=\? AND to=\? AND seq<\?\)/,
   ],
+  [
+    'narrow rows of receipts to somebody',
+    RECEIPT_LINES.to.ascending,
+    /INDEX receipts_to \(tenant=\? AND to=\? AND seq>\?\)/,
+  ],
+  [
+    'narrow rows of obligations',
+    OBLIGATION_LINES,
+    /SEARCH o USING PRIMARY KEY \(tenant=\? AND principal=\? AND seq>\?\)/,
+  ],
+  ['narrow rows of tasks', LINES, /SEARCH t USING PRIMARY KEY \(task_id=\? AND tenant=\?\)/],
+  ['lengths of inputs', SIZE, /PRIMARY KEY \(tenant=\? AND seq=\?\)/],
   ['children', CHILDREN, /INDEX receipt_parents_parent \(tenant=\? AND parent=\?\)/],
   ['obligations', OBLIGATIONS, /SEARCH o USING PRIMARY KEY \(tenant=\? AND principal=\? AND seq>\?\)/],
   ['an item of an inbox', ITEM, /PRIMARY KEY \(tenant=\? AND principal=\? AND seq=\?\)/],
@@ -92,6 +116,11 @@ const QUERIES: readonly [string, string, RegExp][] = [
     'open questions, newest first',
     QUESTIONS.open.descending,
     /INDEX questions_open \(tenant=\? AND kind=\? AND seq<\?\)/,
+  ],
+  [
+    'narrow rows of open questions',
+    QUESTION_LINES.open.ascending,
+    /INDEX questions_open \(tenant=\? AND kind=\? AND seq>\?\)/,
   ],
   ['count of open questions', OPEN_QUESTIONS, /INDEX questions_open \(tenant=\?\)/],
   ['statuses', STATUS, /SEARCH tasks USING PRIMARY KEY \(task_id=\? AND tenant=\?\)/],

@@ -170,7 +170,17 @@ async function live({ ref, writer }: Connections, seqs: readonly number[]): Prom
     },
     {
       relationships: [
-        { tenant, principal: ALICE, instance_id: null, first_seen_at: 1, last_seen_at: 1, sessions_count: 1 },
+        {
+          tenant,
+          principal: ALICE,
+          instance_id: null,
+          first_seen_at: 1,
+          last_seen_at: 1,
+          sessions_count: 1,
+          agent_version: null,
+          client_capabilities: null,
+          instances: null,
+        },
       ],
       marked: seqs.map((seq) => item(tenant, 3_000_000 + seq, { delivered_at: 1, delivery_count: 1 })),
     },
@@ -185,7 +195,8 @@ async function readAll({ ref: { tenant }, pool }: Connections, seqs: readonly nu
   await findDue(pool, BATCH, null)
   await reads.tasks(tenant, ids)
   await reads.statuses(tenant, ids)
-  await reads.progress(tenant, uuid(seqs[0] ?? 0), BATCH)
+  await reads.lines(tenant, ids)
+  await reads.progress(tenant, uuid(seqs[0] ?? 0), 0, BATCH)
   for (const path of [
     { by: 'all' },
     { by: 'owner', owner: ALICE },
@@ -198,6 +209,8 @@ async function readAll({ ref: { tenant }, pool }: Connections, seqs: readonly nu
   for (const path of [{ by: 'all' }, { by: 'to', to: ALICE }, { by: 'task', task_id: uuid(1) }] as const) {
     await reads.receipts(tenant, path, 0, 'ascending', BATCH)
     await reads.receipts(tenant, path, newest, 'descending', BATCH)
+    await reads.receiptLines(tenant, path, 0, 'ascending', BATCH)
+    await reads.receiptLines(tenant, path, newest, 'descending', BATCH)
   }
   await reads.receipt(tenant, 1)
   await reads.children(tenant, seqs, ['task.assigned'])
@@ -212,10 +225,13 @@ async function readAll({ ref: { tenant }, pool }: Connections, seqs: readonly nu
   for (const which of ['all', 'open'] as const) {
     await reads.questions(tenant, 'approval', which, 0, 'ascending', BATCH)
     await reads.questions(tenant, 'approval', which, newest, 'descending', BATCH)
+    await reads.questionLines(tenant, 'approval', which, 0, 'ascending', BATCH)
+    await reads.questionLines(tenant, 'approval', which, newest, 'descending', BATCH)
   }
   await reads.itemsOfTasks(tenant, null, ids, ['task.assigned'], 1)
   await reads.inboxCounts(tenant, ALICE, 0, BATCH)
   await reads.obligations(tenant, ALICE, 0, BATCH)
+  await reads.obligationLines(tenant, ALICE, 0, BATCH)
   await reads.relationship(tenant, ALICE)
   await reads.counters(tenant)
   await reads.headOfLine(tenant)
