@@ -191,6 +191,8 @@ export interface Greet extends TenantCommand {
   readonly verb: 'greet'
   readonly principal: PrincipalKey
   readonly instance_id: string | null
+  readonly agent_version: string | null
+  readonly client_capabilities: CanonicalJson | null
   readonly delivered: readonly number[]
 }
 
@@ -255,6 +257,11 @@ export interface Relationship {
   readonly first_seen_at: number
   readonly last_seen_at: number
   readonly sessions_count: number
+  /** What the agent said of itself when it last said so. */
+  readonly agent_version: string | null
+  readonly client_capabilities: CanonicalJson | null
+  /** When each of its instances was last seen, as far as that is remembered. */
+  readonly instances: CanonicalJson | null
 }
 
 /** What a command that was carried out answers. Receipts are named by seq. */

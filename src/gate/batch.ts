@@ -1,4 +1,5 @@
 import type { Command } from '../core/command.ts'
+import { FEW } from '../core/decide/claim.ts'
 import { type AnyAnswer, decide } from '../core/decide/index.ts'
 import { Fault } from '../core/errors.ts'
 import type { Draw } from '../core/ids.ts'
@@ -31,6 +32,9 @@ interface Surroundings {
   report(error: unknown): void
 }
 
+/** One is enough unless claims compete: what one of them has to leave may go to another. */
+const MAX_LOOKS_AT_SIZES = 3
+
 export type SpecLookup = (tenant: number, seq: number) => TaskSpec | undefined
 export type QuestionLookup = (task: TaskRef) => readonly Question[]
 
@@ -47,6 +51,7 @@ export class Batch {
   outcomes: Outcome[] = []
   readonly #around: Surroundings
   #changed: Task[] = []
+  #looksAtSizes = 0
   #worlds = new Map<number, TenantWorld>()
   #room = FIRST_LANES
   /** The versions of the lanes that were known when the batch was put together. */
@@ -72,7 +77,7 @@ export class Batch {
     this.#changed = []
     for (const { tenant, task_id } of loaded.due) this.#run({ verb: 'wake', tenant, task_id })
     this.outcomes = this.commands.map((command) => this.#run(command))
-    return this.#changes()
+    return this.#unsized() ?? this.#changes()
   }
 
   /** To be called once the batch is committed; returns what happened, in order. */
@@ -170,6 +175,21 @@ export class Batch {
       lanes.isContended = before > 0 && before < lanes_version
     }
     return missing
+  }
+
+  /** Tasks that one claim is to get many of: how large they are decides whether it gets them together. */
+  #unsized(): Need | undefined {
+    if (this.#looksAtSizes === MAX_LOOKS_AT_SIZES) return undefined
+    const sizes = this.outcomes.flatMap((outcome) => {
+      if (outcome === 'again' || outcome instanceof Fault || !('granted' in outcome)) return []
+      if (outcome.granted.length <= FEW) return []
+      return outcome.granted
+        .filter(({ task }) => this.#worlds.get(task.tenant)?.bytes(task) === undefined)
+        .map(({ task }) => ({ tenant: task.tenant, seq: task.seq }))
+    })
+    if (sizes.length === 0) return undefined
+    this.#looksAtSizes++
+    return { ...NO_NEED, sizes }
   }
 
   #changes(): Changes {

@@ -1,9 +1,12 @@
 import type { InboxItem } from '../core/inbox.ts'
-import { isOpen } from '../core/task.ts'
-import type { TaskRecord } from '../store/reads.ts'
 import type { TenantRef } from '../store/store.ts'
 import type { Engine } from './engine.ts'
-import { type InboxItemView, inboxItemView } from './inbox-view.ts'
+import { type InboxItemView, inboxItemView, type SubjectTask, subjectTask } from './inbox-view.ts'
+import { eachRecord } from './portions.ts'
+import { turn } from './stored-json.ts'
+
+/** Items that are described together: their receipts and tasks are in memory at the same time. */
+const AT_ONCE = 25
 
 /** The items with what they are about: their receipts, the tasks, and how those ended. */
 export async function describeItems(
@@ -11,31 +14,35 @@ export async function describeItems(
   tenant: TenantRef,
   items: readonly InboxItem[],
 ): Promise<InboxItemView[]> {
-  const { reads } = engine.store
-  const seqs = items.map(({ seq }) => seq)
-  const receipts = await engine.reading(() => reads.receiptsAt(tenant.tenant, seqs))
-  const receiptOf = new Map(receipts.map((receipt) => [receipt.seq, receipt]))
-  const ids = new Set(receipts.flatMap(({ task_id }) => task_id ?? []))
-  const records = await engine.reading(() => reads.tasks(tenant.tenant, [...ids]))
-  const recordOf = new Map(records.map((record) => [record.task.task_id, record]))
-  const endings = await engine.reading(() => reads.receiptsAt(tenant.tenant, records.flatMap(endingOf)))
-  const endingAt = new Map(endings.map((receipt) => [receipt.seq, receipt]))
-  return items.flatMap((item) => {
-    const receipt = receiptOf.get(item.seq)
-    if (receipt === undefined) return []
-    const record = receipt.task_id === null ? undefined : recordOf.get(receipt.task_id)
-    const [ending] = record === undefined ? [] : endingOf(record)
-    return [
-      inboxItemView(tenant, item, {
-        receipt,
-        record,
-        ending: ending === undefined ? undefined : endingAt.get(ending),
-      }),
-    ]
-  })
+  const views: InboxItemView[] = []
+  for (let from = 0; from < items.length; from += AT_ONCE) {
+    if (from > 0) await turn()
+    views.push(...(await describeSome(engine, tenant, items.slice(from, from + AT_ONCE))))
+  }
+  return views
 }
 
-/** The seq of the receipt that ended the task. */
-function endingOf({ task }: TaskRecord): number[] {
-  return isOpen(task) ? [] : [task.outcome.receipt_seq]
+async function describeSome(
+  engine: Engine,
+  tenant: TenantRef,
+  items: readonly InboxItem[],
+): Promise<InboxItemView[]> {
+  const readAt = async (seqs: readonly number[]) => {
+    const receipts = await engine.reading(() => engine.store.reads.receiptsAt(tenant.tenant, seqs))
+    return new Map(receipts.map((receipt) => [receipt.seq, receipt]))
+  }
+  const receipts = await readAt(items.map(({ seq }) => seq))
+  const ids = [...receipts.values()].flatMap(({ task_id }) => task_id ?? [])
+  const tasks = new Map<string, SubjectTask>()
+  await eachRecord(engine, tenant.tenant, ids, (record) => {
+    tasks.set(record.task.task_id, subjectTask(record))
+  })
+  const endings = await readAt([...tasks.values()].flatMap(({ ended }) => ended?.receipt_seq ?? []))
+  return items.flatMap((item) => {
+    const receipt = receipts.get(item.seq)
+    if (receipt === undefined) return []
+    const task = tasks.get(receipt.task_id ?? '')
+    const ending = task?.ended && endings.get(task.ended.receipt_seq)
+    return [inboxItemView(tenant, item, { receipt, task, ending })]
+  })
 }

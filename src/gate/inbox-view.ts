@@ -4,12 +4,13 @@ import { INBOX_STATES, INBOX_TYPES, type InboxItem, stateOf } from '../core/inbo
 import { type CanonicalJson, type Json, type JsonObject, parseCanonical } from '../core/json.ts'
 import type { Question } from '../core/question.ts'
 import type { Receipt } from '../core/receipt.ts'
-import { isOpen } from '../core/task.ts'
+import { isOpen, type Outcome } from '../core/task.ts'
 import { isoTime } from '../core/time.ts'
-import { TERMINAL_STATUSES } from '../core/transitions.ts'
+import { TERMINAL_STATUSES, type TerminalStatus } from '../core/transitions.ts'
 import type { TaskRecord } from '../store/reads.ts'
 import type { TenantRef } from '../store/store.ts'
-import { inputOf, isoOrNull } from './view.ts'
+import { storedInput } from './stored-input.ts'
+import { isoOrNull } from './view.ts'
 
 const time = z.iso.datetime()
 
@@ -58,33 +59,54 @@ export function marksView(tenant: TenantRef, item: InboxItem): MarksView {
 /** What an item is about: its receipt, the task, and the receipt that ended the task. */
 export interface Subject {
   readonly receipt: Receipt
-  readonly record: TaskRecord | undefined
+  readonly task: SubjectTask | undefined
   readonly ending: Receipt | undefined
 }
 
+/** As much of a task as an item says. */
+export interface SubjectTask {
+  readonly type: string
+  readonly summary: string | undefined
+  readonly ended: (Pick<Outcome, 'dead_letter' | 'receipt_seq'> & { status: TerminalStatus }) | undefined
+  readonly questions: readonly Pick<Question, 'seq' | 'state'>[]
+}
+
+export function subjectTask({ task, spec, questions }: TaskRecord): SubjectTask {
+  return {
+    type: spec.type,
+    summary: storedInput(spec.input).summary,
+    ended: isOpen(task)
+      ? undefined
+      : {
+          status: task.status,
+          dead_letter: task.outcome.dead_letter,
+          receipt_seq: task.outcome.receipt_seq,
+        },
+    questions: questions.map(({ seq, state }) => ({ seq, state })),
+  }
+}
+
 export function inboxItemView(tenant: TenantRef, item: InboxItem, subject: Subject): InboxItemView {
-  const task = subject.record?.task
-  const ended = task === undefined || isOpen(task) ? undefined : task
+  const { receipt, task } = subject
   return {
     ...marksView(tenant, item),
-    receipt_type: subject.receipt.receipt_type,
-    task_id: subject.receipt.task_id,
-    type: subject.record?.spec.type ?? null,
+    receipt_type: receipt.receipt_type,
+    task_id: receipt.task_id,
+    type: task?.type ?? null,
     summary: summaryOf(subject),
-    status: ended?.status ?? null,
-    dead_letter: ended?.outcome.dead_letter ?? false,
+    status: task?.ended?.status ?? null,
+    dead_letter: task?.ended?.dead_letter ?? false,
   }
 }
 
 const MAX_SUMMARY = 500
 
-function summaryOf({ receipt, record, ending }: Subject): string {
-  const type = record?.spec.type ?? 'The task'
+function summaryOf({ receipt, task, ending }: Subject): string {
+  const type = task?.type ?? 'The task'
   const body = membersOf(receipt.body)
-  const summary = record && inputOf(record.spec.input).summary
   switch (receipt.receipt_type) {
     case 'task.result_ready':
-      return shortened(resultSummary(type, summary, body, ending))
+      return shortened(resultSummary(type, task?.summary, body, ending))
     case 'lease.expired':
       return `${type}: a worker lost its lease`
     case 'task.escalated':
@@ -93,14 +115,18 @@ function summaryOf({ receipt, record, ending }: Subject): string {
       return questionSummary(
         type,
         body,
-        record?.questions.find(({ seq }) => seq === receipt.seq),
+        task?.questions.find(({ seq }) => seq === receipt.seq),
       )
     default:
       return shortened(`${type}: ${textOf(body.recommended_action) ?? 'needs a look'}`)
   }
 }
 
-function questionSummary(type: string, { kind }: JsonObject, question: Question | undefined): string {
+function questionSummary(
+  type: string,
+  { kind }: JsonObject,
+  question: Pick<Question, 'state'> | undefined,
+): string {
   const what = kind === 'input' ? 'your input' : 'an approval'
   if (question === undefined || question.state === 'open') return `${type}: waits for ${what}`
   return `${type}: asked for ${what}, and was ${question.state}`

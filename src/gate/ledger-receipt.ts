@@ -5,8 +5,9 @@ import type { Receipt, ReceiptType } from '../core/receipt.ts'
 import { isoTime } from '../core/time.ts'
 import type { TaskRecord } from '../store/reads.ts'
 import type { TenantRef } from '../store/store.ts'
+import { storedInput } from './stored-input.ts'
+import { jsonText } from './stored-json.ts'
 import type { CreateInput } from './verbs/create.ts'
-import { inputOf } from './view.ts'
 
 const NA = 'NA'
 const MAX_TEXT = 100 * 1024
@@ -69,7 +70,7 @@ export function ledgerReceipt(
   receipt: Receipt,
   record: TaskRecord | undefined,
 ): LedgerReceipt {
-  const input: Partial<CreateInput> = record === undefined ? {} : inputOf(record.spec.input)
+  const input: Partial<CreateInput> = record === undefined ? {} : storedInput(record.spec.input)
   const body = asObject(parseCanonical(receipt.body))
   const phase = phaseOf(receipt.receipt_type)
   const worker = parsePrincipalKey(receipt.from).id
@@ -148,8 +149,7 @@ function forPrincipal(receipt: Receipt, principalAi: string): string {
 }
 
 function taskBody(input: Partial<CreateInput>): string {
-  const text =
-    input.body ?? (input.payload === undefined ? input.payload_pointer : JSON.stringify(input.payload))
+  const text = input.body ?? (input.payload === undefined ? input.payload_pointer : jsonText(input.payload))
   return clip(text ?? NA)
 }
 
@@ -157,7 +157,7 @@ function inputsOf(input: Partial<CreateInput>, record: TaskRecord | undefined): 
   const pointer =
     input.payload_pointer ?? (record === undefined ? NA : `inline://task/${record.task.task_id}`)
   const inputs = { payload_pointer: pointer, payload: input.payload ?? {} }
-  return Buffer.byteLength(JSON.stringify(inputs)) <= MAX_INPUTS ? inputs : { payload_pointer: pointer }
+  return Buffer.byteLength(jsonText(inputs)) <= MAX_INPUTS ? inputs : { payload_pointer: pointer }
 }
 
 type OutcomeFields = Pick<

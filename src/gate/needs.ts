@@ -38,6 +38,7 @@ export function needOf(
     acknowledgements: [],
     relationships: [],
     items: [],
+    sizes: [],
   }
   const claims: Claim[] = []
   for (const command of commands) {

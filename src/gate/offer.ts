@@ -2,11 +2,12 @@ import { isoTime } from '../core/time.ts'
 import type { Handout } from './commit-queue.ts'
 import { answerView, payloadOf } from './question-view.ts'
 import type { OfferView } from './shapes.ts'
-import { inputOf, requirementsOf } from './view.ts'
+import { storedInput } from './stored-input.ts'
+import { requirementsOf } from './view.ts'
 
 /** What a worker gets: the task and the lease under which it may be done. */
 export function offerView({ task, lease, fence, spec, questions }: Handout, now: number): OfferView {
-  const input = inputOf(spec.input)
+  const input = storedInput(spec.input)
   return {
     task_id: task.task_id,
     lease_id: lease.lease_id,

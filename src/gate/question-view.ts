@@ -1,10 +1,11 @@
-import { type Json, type JsonObject, parseCanonical } from '../core/json.ts'
+import type { Json, JsonObject } from '../core/json.ts'
 import { type PrincipalKey, parsePrincipalKey } from '../core/principal.ts'
 import { originOf, type Question } from '../core/question.ts'
 import type { Task } from '../core/task.ts'
 import { isoTime } from '../core/time.ts'
 import { isParked } from '../core/transitions.ts'
 import type { AnswerView, OpenQuestionView } from './shapes.ts'
+import { storedJson, storedMembers } from './stored-json.ts'
 import type { CreateInput } from './verbs/create.ts'
 
 /** What a task waits for; null if it waits for nobody's answer. */
@@ -16,7 +17,7 @@ export function openQuestionView(task: Task, questions: readonly Question[]): Op
   return {
     n,
     kind,
-    request: parseCanonical(request),
+    request: storedJson(request),
     asked_by: parsePrincipalKey(asked_by),
     origin: originOf(question),
     asked_at: isoTime(asked_at),
@@ -43,7 +44,7 @@ export function answerView(question: Question): AnswerView {
     kind: question.kind,
     asked_by: parsePrincipalKey(question.asked_by),
     origin: originOf(question),
-    request: parseCanonical(question.request),
+    request: storedJson(question.request),
     state: question.state,
     answer: question.answer === null ? null : answer,
     decided_by: principalOrNull(question.decided_by),
@@ -57,5 +58,5 @@ export function principalOrNull(key: PrincipalKey | null) {
 
 /** The members of an answer, which is an object if there is one. */
 export function partsOf({ answer }: Question): JsonObject {
-  return answer === null ? {} : JSON.parse(answer)
+  return answer === null ? {} : storedMembers(answer)
 }

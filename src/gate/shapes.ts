@@ -177,7 +177,10 @@ export const relationshipShape = z.object({
   principal_id: z.string(),
   first_seen_at: time.nullable(),
   last_seen_at: time.nullable(),
-  sessions_count: z.int(),
+  sessions_count: z.int().meta({ description: 'How often an instance came, or came back after 30 minutes' }),
+  agent_instance_id: z.string().nullable().meta({ description: 'The instance that reported in last' }),
+  agent_version: z.string().nullable().meta({ description: 'As it last said so' }),
+  client_capabilities: json.meta({ description: 'As it last said so; null if it never did' }),
 })
 
 export type OpenQuestionView = z.output<typeof openQuestionShape>

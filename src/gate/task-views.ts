@@ -2,6 +2,7 @@ import { isInterrupted } from '../core/cancellation.ts'
 import type { TaskRecord } from '../store/reads.ts'
 import type { Engine } from './engine.ts'
 import type { TaskView } from './shapes.ts'
+import { turn } from './stored-json.ts'
 import { taskView } from './view.ts'
 
 /** The public shape of a task, with what is kept beside it and where people find it. */
@@ -23,5 +24,25 @@ export async function viewsOf(
   records: readonly TaskRecord[],
 ): Promise<TaskView[]> {
   const cancellations = await engine.cancellations.shownFor(tenant, records)
-  return records.map((record) => taskView(record, cancellations.get(record.task.task_id)))
+  return inTurns(records, (record) => taskView(record, cancellations.get(record.task.task_id)))
+}
+
+/** Text that is taken apart in one turn of the event loop. */
+const TURN_BYTES = 1024 * 1024
+
+/** A view of each, with turns for others between those of large tasks. */
+export async function inTurns<View>(
+  records: readonly TaskRecord[],
+  view: (record: TaskRecord) => View,
+): Promise<View[]> {
+  const views: View[] = []
+  let length = 0
+  for (const record of records) {
+    views.push(view(record))
+    length += record.spec.input.length
+    if (length < TURN_BYTES) continue
+    await turn()
+    length = 0
+  }
+  return views
 }

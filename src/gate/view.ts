@@ -1,7 +1,7 @@
 import { isPointer } from '../core/artifact.ts'
 import { howToRetrieve } from '../core/bodies.ts'
 import { receiptId } from '../core/ids.ts'
-import { type CanonicalJson, type Json, type JsonObject, parseCanonical } from '../core/json.ts'
+import type { CanonicalJson, Json, JsonObject } from '../core/json.ts'
 import { timeoutAt } from '../core/lease.ts'
 import { parsePrincipalKey } from '../core/principal.ts'
 import type { Receipt } from '../core/receipt.ts'
@@ -11,6 +11,8 @@ import type { TaskRecord } from '../store/reads.ts'
 import type { TenantRef } from '../store/store.ts'
 import { openQuestionView, payloadOf } from './question-view.ts'
 import type { ReceiptView, TaskView } from './shapes.ts'
+import { storedInput } from './stored-input.ts'
+import { storedJson, storedMembers } from './stored-json.ts'
 import type { CreateInput } from './verbs/create.ts'
 
 /** The public shape of a task. The lease id is never in it: it is the worker's secret. */
@@ -18,7 +20,7 @@ export function taskView(
   { task, spec, progress, questions }: TaskRecord,
   cancellation?: TaskView['cancellation'],
 ): TaskView {
-  const input = inputOf(spec.input)
+  const input = storedInput(spec.input)
   return {
     task_id: task.task_id,
     type: spec.type,
@@ -52,7 +54,7 @@ export function taskView(
     expected_artifact_mime: input.expected_artifact_mime ?? null,
     asyncgate_instance: spec.instance,
     question: openQuestionView(task, questions),
-    policy: spec.policy === null ? null : parseCanonical(spec.policy),
+    policy: storedOrNull(spec.policy),
     ...(progress !== null && { progress: progressView(progress) }),
     ...endingView(task),
     ...(cancellation !== undefined && { cancellation }),
@@ -74,9 +76,9 @@ function endingView(task: Task): Pick<TaskView, 'lease' | 'dead_letter' | 'resul
         ...(outcome.dead_letter && { dead_letter: true }),
         result: {
           outcome: task.status,
-          result: parseOrNull(outcome.result),
-          error: parseOrNull(outcome.error),
-          artifacts: parseOrNull(outcome.artifacts),
+          result: storedOrNull(outcome.result),
+          error: storedOrNull(outcome.error),
+          artifacts: storedOrNull(outcome.artifacts),
           completed_at: isoTime(outcome.completed_at),
           ...(isPointer(outcome.result, outcome.artifacts) && {
             how_to_retrieve: howToRetrieve(task.task_id),
@@ -96,9 +98,7 @@ function leaseView({ worker_id, instance_id, expires_at }: Lease): NonNullable<T
 }
 
 export function progressView(entry: { at: number; progress: CanonicalJson }): JsonObject {
-  const progress = parseCanonical(entry.progress)
-  const members = isObject(progress) ? progress : { value: progress }
-  return { ...members, updated_at: isoTime(entry.at) }
+  return { ...storedMembers(entry.progress), updated_at: isoTime(entry.at) }
 }
 
 export function receiptView(
@@ -118,14 +118,14 @@ export function receiptView(
     lease_id: receipt.lease_id,
     schedule_id: receipt.schedule_id,
     parents: receipt.parents.map((seq) => receiptId(tenant.salt, seq)),
-    body: parseCanonical(receipt.body),
+    body: storedJson(receipt.body),
     hash: receipt.hash,
     asyncgate_instance: receipt.instance,
     delivered_at: isoOrNull(deliveredAt),
   }
 }
 
-/** The input of create, which was checked when it came in. */
+/** The input of create, all of it parsed. */
 export function inputOf(input: CanonicalJson): CreateInput {
   return JSON.parse(input)
 }
@@ -142,10 +142,6 @@ export function isoOrNull(time: number | null): string | null {
   return time === null ? null : isoTime(time)
 }
 
-function parseOrNull(text: CanonicalJson | null): Json {
-  return text === null ? null : parseCanonical(text)
-}
-
-function isObject(value: Json): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
+export function storedOrNull(text: CanonicalJson | null): Json {
+  return text === null ? null : storedJson(text)
 }

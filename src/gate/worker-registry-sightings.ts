@@ -28,6 +28,8 @@ export class Sighting {
   failed = 0
   /** Null until it was written. */
   written: { readonly at: number; readonly seen: number; readonly profile: number } | null = null
+  /** Whether nobody has looked yet if the store knows it. */
+  isNew = true
   #profile: Profile = {}
   /** Counts the changes of who it is and what it can do. */
   changes = 1
@@ -81,6 +83,18 @@ export class Sighting {
       completed: this.completed + (stored?.completed ?? 0),
       failed: this.failed + (stored?.failed ?? 0),
     }
+  }
+
+  /** The store has it as the record says, which includes so much of what was counted here. */
+  wrote(
+    record: WorkerRecord,
+    changes: number,
+    counted: Pick<WorkerRecord, 'claimed' | 'completed' | 'failed'>,
+  ): void {
+    this.claimed -= counted.claimed
+    this.completed -= counted.completed
+    this.failed -= counted.failed
+    this.written = { at: Date.now(), seen: record.last_seen_at, profile: changes }
   }
 
   /** Whether it is to be written: at once if it is new, otherwise when it was not for some time. */

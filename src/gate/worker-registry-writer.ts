@@ -1,4 +1,6 @@
+import type { EntryDraft } from '../store/entries.ts'
 import type { Engine } from './engine.ts'
+import { turn } from './stored-json.ts'
 import type { WorkerRecord } from './worker-registry-shape.ts'
 import type { Sighting, Sightings } from './worker-registry-sightings.ts'
 
@@ -13,10 +15,16 @@ const EVERY_MS = { shared: 10_000, alone: 60_000 }
 const PER_TICK = 100
 const AT_STOP = 1000
 
+/** New workers that are written in one transaction. */
+const NEW_AT_ONCE = 1000
+
+/** Workers of a tenant that are kept. Ids are the clients' to choose, so those heard of longest ago have to go. */
+export const MAX_KEPT = 10_000
+
 /** A worker that was not heard of for so long is forgotten. */
 const FORGET_AFTER_MS = 24 * 3600_000
 const FORGET_EVERY_TICKS = 12
-const FORGET_AT_ONCE = 100
+const FORGET_AT_ONCE = 1000
 
 /** Brings what was seen to the store, little by little and beside the work. */
 export class RegistryWriter {
@@ -66,10 +74,34 @@ export class RegistryWriter {
     }
   }
 
-  /** Those whom the store does not know at all. */
-  async writeNew(tenant: number): Promise<void> {
-    for (const sighting of this.#sightings.of(tenant))
-      if (sighting.written === null) await this.write(sighting)
+  /** Writes those whom the store does not know at all, many in one transaction, as far as there is room. */
+  writeNew(tenant: number): Promise<void> {
+    return this.exclusively(async () => {
+      const fresh = [...this.#sightings.of(tenant)].filter((sighting) => sighting.isNew)
+      for (let from = 0; from < fresh.length; from += NEW_AT_ONCE) {
+        if (from > 0) await turn()
+        await this.#insert(tenant, fresh.slice(from, from + NEW_AT_ONCE))
+      }
+    })
+  }
+
+  async #insert(tenant: number, sightings: readonly Sighting[]): Promise<void> {
+    const { entries } = this.#engine.store
+    const drafts = sightings.map((sighting) => ({
+      sighting,
+      changes: sighting.changes,
+      record: sighting.over(undefined),
+    }))
+    const excess = (await entries.count(tenant, WORKER_KIND, 2 * MAX_KEPT)) + drafts.length - MAX_KEPT
+    if (excess > 0) await entries.removeFirstDue(tenant, WORKER_KIND, excess)
+    const written = await entries.insertNew(
+      drafts.map(({ sighting, record }) => entryOf(tenant, sighting.worker_id, record)),
+    )
+    for (const { sighting, record, changes } of drafts) {
+      sighting.isNew = false
+      // The store knows the others from an earlier time: what is new about them is added in its turn.
+      if (written.has(sighting.worker_id)) sighting.wrote(record, changes, record)
+    }
   }
 
   write(sighting: Sighting): Promise<void> {
@@ -91,14 +123,9 @@ export class RegistryWriter {
     const { entries } = this.#engine.store
     const entry = await entries.get(tenant, WORKER_KIND, worker_id)
     const record = sighting.over(entry && recordOf(entry.value))
-    const due_at = record.last_seen_at + FORGET_AFTER_MS
-    const value = JSON.stringify(record)
-    const draft = { tenant, kind: WORKER_KIND, name: worker_id, value, due_at }
-    if ((await entries.put(draft, entry?.version ?? 0)) === undefined) return
-    sighting.claimed -= claimed
-    sighting.completed -= completed
-    sighting.failed -= failed
-    sighting.written = { at: Date.now(), seen: record.last_seen_at, profile: changes }
+    if ((await entries.put(entryOf(tenant, worker_id, record), entry?.version ?? 0)) === undefined) return
+    sighting.isNew = false
+    sighting.wrote(record, changes, { claimed, completed, failed })
   }
 
   async #tick(): Promise<void> {
@@ -106,6 +133,7 @@ export class RegistryWriter {
     const { store, settings } = this.#engine
     const everyMs = store.shared ? EVERY_MS.shared : EVERY_MS.alone
     const offlineSince = now - settings.worker_offline_seconds * 1000
+    for (const { tenant } of this.#engine.knownTenants) await this.writeNew(tenant)
     let left = PER_TICK
     for (const sighting of this.#sightings.all()) {
       if (sighting.isDue(now, everyMs)) {
@@ -126,6 +154,11 @@ export class RegistryWriter {
       }
     }
   }
+}
+
+function entryOf(tenant: number, name: string, record: WorkerRecord): EntryDraft {
+  const due_at = record.last_seen_at + FORGET_AFTER_MS
+  return { tenant, kind: WORKER_KIND, name, value: JSON.stringify(record), due_at }
 }
 
 /** A record of an earlier version has no instance_id. */

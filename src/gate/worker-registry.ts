@@ -7,6 +7,7 @@ import type { Engine } from './engine.ts'
 import { writing } from './entry-write.ts'
 import type { TaskEvent } from './events.ts'
 import { LiveWorkers } from './live-workers.ts'
+import { turn } from './stored-json.ts'
 import { Drains } from './worker-registry-drains.ts'
 import {
   stateOf,
@@ -16,7 +17,7 @@ import {
   workerView,
 } from './worker-registry-shape.ts'
 import { type Profile, Sightings } from './worker-registry-sightings.ts'
-import { RegistryWriter, recordOf, WORKER_KIND } from './worker-registry-writer.ts'
+import { MAX_KEPT, RegistryWriter, recordOf, WORKER_KIND } from './worker-registry-writer.ts'
 
 const PAGE = 1000
 
@@ -107,19 +108,28 @@ export class WorkerRegistry {
     )
   }
 
-  /** How many there are in each state. */
+  /** How many there are in each state. It writes nothing. */
   async count(tenant: number): Promise<Record<WorkerState, number>> {
+    const { store } = this.#engine
     const counts = { idle: 0, busy: 0, offline: 0 }
     const now = Date.now()
-    for (let after = ''; ; ) {
-      const { entries, holders } = await this.#read(tenant, after, PAGE)
-      for (const entry of entries) {
-        const holder = holders.get(entry.name)
-        counts[stateOf(this.#current(entry), { now, offlineMs: this.#offlineMs, holder })]++
-      }
-      if (entries.length < PAGE) return counts
-      after = entries.at(-1)?.name ?? after
+    const holders = await this.#holders(tenant)
+    const add = (name: string, record: WorkerRecord) => {
+      counts[stateOf(record, { now, offlineMs: this.#offlineMs, holder: holders.get(name) })]++
     }
+    const unknown = new Map([...this.#sightings.of(tenant)].map((one) => [one.worker_id, one]))
+    for (let after = '', counted = 0; counted < MAX_KEPT; counted += PAGE) {
+      if (counted > 0) await turn()
+      const page = await this.#engine.reading(() => store.entries.list(tenant, WORKER_KIND, after, PAGE))
+      for (const entry of page) {
+        unknown.delete(entry.name)
+        add(entry.name, this.#current(entry))
+      }
+      if (page.length < PAGE) break
+      after = page.at(-1)?.name ?? after
+    }
+    for (const [name, sighting] of unknown) add(name, sighting.over(undefined))
+    return counts
   }
 
   /** Writes what the store does not know yet. */
@@ -150,10 +160,15 @@ export class WorkerRegistry {
       await this.#writer.writeNew(tenant)
       const [entries, holders] = await Promise.all([
         store.entries.list(tenant, WORKER_KIND, after, limit),
-        store.reads.holders(tenant),
+        this.#holders(tenant),
       ])
-      return { entries, holders: new Map(holders.map((holder) => [holder.worker_id, holder])) }
+      return { entries, holders }
     })
+  }
+
+  async #holders(tenant: number): Promise<ReadonlyMap<string, Holder>> {
+    const holders = await this.#engine.reading(() => this.#engine.store.reads.holders(tenant))
+    return new Map(holders.map((holder) => [holder.worker_id, holder]))
   }
 
   /** What the store has, and what we have seen since. */

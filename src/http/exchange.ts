@@ -3,6 +3,7 @@ import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { ERRORS, type Fault } from '../core/errors.ts'
+import { inTurns, writeJson } from '../gate/stored-json.ts'
 import { endAnswer, isUnread } from '../web/answer.ts'
 
 /** What the log says of a request besides method, route, status and time. */
@@ -48,6 +49,13 @@ export class Exchange {
 
   json(status: number, body: object, headers?: OutgoingHttpHeaders): void {
     this.send(status, 'application/json', JSON.stringify(body), headers)
+  }
+
+  /** The answer of an operation. Large stored values in it are sent as they are stored, a piece at a time. */
+  async answer(body: object): Promise<void> {
+    const written = writeJson(body)
+    if (typeof written === 'string') this.send(200, 'application/json', written)
+    else await this.stream(200, 'application/json', undefined, { content: inTurns(written), headers: {} })
   }
 
   empty(status: number): void {

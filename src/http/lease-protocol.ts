@@ -38,7 +38,7 @@ async function poll(context: Context, exchange: Exchange): Promise<void> {
   const [first, ...others] = tasks.map(offer)
   if (first === undefined) return exchange.empty(204)
   note(exchange, { task_id: first.task.task_id, lease_id: first.lease_id })
-  exchange.json(200, others.length === 0 ? first : { ...first, offers: [first, ...others] })
+  await exchange.answer(others.length === 0 ? first : { ...first, offers: [first, ...others] })
 }
 
 function offer(offered: OfferView) {

@@ -36,7 +36,7 @@ export function restRoute(context: Context, operation: Operation): Route {
     const signal = isHeld ? held.signal(exchange.response) : undefined
     const answer = await operation.run(gate, caller, input, signal)
     note(exchange, onlyTask(answer) ?? answer)
-    exchange.json(200, answer)
+    await exchange.answer(answer)
   }
   return { method, path, handle }
 }

@@ -44,7 +44,7 @@ async function lease(context: Context, exchange: Exchange, sayNone: () => void):
   const [offer] = tasks
   if (offer === undefined) return sayNone()
   note(exchange, { task_id: offer.task_id, lease_id: offer.lease_id })
-  exchange.json(200, runView(offer))
+  await exchange.answer(runView(offer))
 }
 
 async function heartbeat(context: Context, exchange: Exchange): Promise<void> {

@@ -5,6 +5,7 @@ import {
   classifyInboundRequest,
   LOG_LEVEL_META_KEY,
   PROTOCOL_VERSION_META_KEY,
+  SUPPORTED_PROTOCOL_VERSIONS,
 } from '@modelcontextprotocol/server'
 import type { Fields } from '../auth/caller.ts'
 import { headerOf, isObject, type RequestId } from './wire.ts'
@@ -26,6 +27,7 @@ export type PlainRequest =
 const BODY_KEYS = new Set(['jsonrpc', 'id', 'method', 'params'])
 const LIST_KEYS = new Set(['_meta'])
 const CALL_KEYS = new Set(['name', 'arguments', '_meta'])
+const BARE_CALL_KEYS = new Set(['name', 'arguments'])
 const TASK_KEYS = new Set(['taskId', '_meta'])
 const UPDATE_KEYS = new Set(['taskId', 'inputResponses', '_meta'])
 
@@ -58,6 +60,21 @@ export function readPlainRequest(headers: IncomingHttpHeaders, body: unknown): P
     default:
       return undefined
   }
+}
+
+/** The call of a tool in the older revisions, with nothing wrong or unusual about it. */
+export function readPlainCall(
+  headers: IncomingHttpHeaders,
+  body: unknown,
+): Extract<PlainRequest, { method: 'tools/call' }> | undefined {
+  const version = headerOf(headers, 'mcp-protocol-version')
+  if (version !== undefined && !SUPPORTED_PROTOCOL_VERSIONS.includes(version)) return undefined
+  if (!isObject(body) || body.jsonrpc !== '2.0' || !hasOnly(body, BODY_KEYS)) return undefined
+  const { id, method, params } = body
+  if (!isRequestId(id) || method !== 'tools/call' || !isObject(params)) return undefined
+  const { name, arguments: args = {} } = params
+  if (!hasOnly(params, BARE_CALL_KEYS) || typeof name !== 'string' || !isObject(args)) return undefined
+  return { method, id, name, args }
 }
 
 /** A message of the modern era, as far as its envelope goes. */

@@ -1,10 +1,11 @@
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import { ProtocolError, SERVER_INFO_META_KEY, type Tool } from '@modelcontextprotocol/server'
 import type { Fields } from '../auth/caller.ts'
+import { type JsonPieces, writeJson } from '../gate/stored-json.ts'
 import { type PlainRequest, readPlainRequest } from './envelope.ts'
 import { callTool, type Face, LIST_HINT } from './server.ts'
 import type { Call } from './tool.ts'
-import { isObject, type RequestId, sendJson } from './wire.ts'
+import { isObject, sendResult } from './wire.ts'
 
 /**
  * Serves plain requests of the modern era about tools and tasks at a small part of the SDK's cost, and leaves the rest
@@ -37,11 +38,11 @@ export class FastPath {
       throw error
     })
     if (result === undefined) return false
-    sendResult(response, request.id, result)
+    await sendResult(response, request.id, result)
     return true
   }
 
-  async #result(request: PlainRequest, call: Call): Promise<string | undefined> {
+  async #result(request: PlainRequest, call: Call): Promise<string | JsonPieces | undefined> {
     const { tools, tasks } = this.#face
     if (request.method === 'tools/list') return this.#listed(await tools.list(call.credential, 'modern'))
     if (request.method === 'tools/call') {
@@ -61,10 +62,12 @@ export class FastPath {
     }
   }
 
-  #sealed(result: object): string {
+  #sealed(result: object): string | JsonPieces {
     // The result of an upstream may have its own.
-    if ('_meta' in result) return JSON.stringify(this.#signed({ ...result }))
-    return `${inside(result)},${'resultType' in result ? this.#seal.other : this.#seal.complete}`
+    if ('_meta' in result) return writeJson(this.#signed({ ...result }))
+    const written = writeJson(result)
+    if (typeof written !== 'string') return writeJson(this.#signed({ ...result }))
+    return `${written.slice(0, -1)},${'resultType' in result ? this.#seal.other : this.#seal.complete}`
   }
 
   #signed({ _meta, ...result }: Fields): object {
@@ -73,20 +76,11 @@ export class FastPath {
     return { ...('resultType' in result ? {} : { resultType: 'complete' }), ...result, _meta: signed }
   }
 
-  #listed(tools: readonly Tool[]): string {
+  #listed(tools: readonly Tool[]): string | JsonPieces {
     const known = this.#lists.get(tools)
     if (known !== undefined) return known
     const listed = this.#sealed({ tools, ...LIST_HINT })
-    this.#lists.set(tools, listed)
+    if (typeof listed === 'string') this.#lists.set(tools, listed)
     return listed
   }
-}
-
-/** The JSON of an object without its closing brace. */
-function inside(object: object): string {
-  return JSON.stringify(object).slice(0, -1)
-}
-
-function sendResult(response: ServerResponse, id: RequestId, result: string): void {
-  sendJson(response, 200, `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${result}}`)
 }

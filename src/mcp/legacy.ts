@@ -2,11 +2,14 @@ import { once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/server'
 import { Fault } from '../core/errors.ts'
+import { writeJson } from '../gate/stored-json.ts'
 import { type ClientDoor, SESSION_HEADER } from './client-instance.ts'
+import { readPlainCall } from './envelope.ts'
 import { createServer, type Face } from './server.ts'
+import { isTaskTool } from './task-tool.ts'
 import type { Call } from './tool.ts'
 import { serveWeb } from './web-bridge.ts'
-import { isObject } from './wire.ts'
+import { isObject, sendResult } from './wire.ts'
 
 /** Serves what belongs to the revisions before 2026-07-28. `body` is undefined unless it is a POST. */
 export type LegacyLeg = (
@@ -20,7 +23,11 @@ export type LegacyLeg = (
  * Without sessions: each request stands for itself, with or without a handshake before it. Answers are always JSON,
  * which every client of those revisions must take, and which callers that only know JSON-RPC need.
  */
-export function statelessLeg({ capabilities, ...rest }: Face, clients?: ClientDoor): LegacyLeg {
+export function statelessLeg(
+  { capabilities, ...rest }: Face,
+  clients?: ClientDoor,
+  fastPath = true,
+): LegacyLeg {
   // Nobody can be told of a change who cannot be reached.
   const { tools: _, ...others } = capabilities
   const face: Face = { ...rest, capabilities: { ...others, tools: {} } }
@@ -33,6 +40,7 @@ export function statelessLeg({ capabilities, ...rest }: Face, clients?: ClientDo
       return
     }
     if (request.method !== 'POST') throw new Fault('METHOD_NOT_ALLOWED')
+    if (fastPath && (await callPlainly(face, request, response, body, callOf))) return
     const greeting = clients && greetingOf(body, clients)
     if (greeting !== undefined) response.setHeader(SESSION_HEADER, greeting)
     const server = createServer(face, 'legacy', ({ mcpReq }) => callOf(mcpReq.signal))
@@ -49,6 +57,26 @@ export function statelessLeg({ capabilities, ...rest }: Face, clients?: ClientDo
       await server.close()
     }
   }
+}
+
+/**
+ * Serves the plain call of a tool that is no task, without the SDK, which would parse and write the answer once more.
+ * Resolves with false, and has done nothing, if the request is anything else.
+ */
+async function callPlainly(
+  face: Face,
+  { headers }: IncomingMessage,
+  response: ServerResponse,
+  body: unknown,
+  callOf: (signal: AbortSignal) => Call,
+): Promise<boolean> {
+  const request = readPlainCall(headers, body)
+  if (request === undefined) return false
+  const call = callOf(new AbortController().signal)
+  const found = await face.tools.find(request.name, call.credential)
+  if (found === undefined || isTaskTool(found)) return false
+  await sendResult(response, request.id, writeJson(await found(request.args, call)))
+  return true
 }
 
 /** The name under which a client that shakes hands goes from now on. */

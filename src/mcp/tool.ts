@@ -3,6 +3,7 @@ import type { Fields } from '../auth/caller.ts'
 import type { Credential } from '../auth/credential.ts'
 import { Fault } from '../core/errors.ts'
 import type { Client } from '../gate/sessions.ts'
+import { withText, writeJson } from '../gate/stored-json.ts'
 import type { TaskTool } from './task-tool.ts'
 
 /** What is known about a call besides the arguments of the tool. */
@@ -43,7 +44,12 @@ export type FoundTool = RunTool | TaskTool
 
 /** The answer as data and, for models that read text only, as its JSON. */
 export function answered(answer: object): CallToolResult {
-  return { content: [{ type: 'text', text: JSON.stringify(answer) }], structuredContent: { ...answer } }
+  const written = writeJson(answer)
+  const content =
+    typeof written === 'string'
+      ? { type: 'text' as const, text: written }
+      : withText({ type: 'text' as const }, written)
+  return { content: [content], structuredContent: { ...answer } }
 }
 
 /** Models can act on an error only if it is a result of the tool, with the hint in it. */

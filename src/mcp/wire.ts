@@ -1,6 +1,9 @@
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
 import { INTERNAL_ERROR, INVALID_REQUEST, PARSE_ERROR } from '@modelcontextprotocol/server'
 import { ERRORS, type Fault } from '../core/errors.ts'
+import { inTurns, type JsonPieces } from '../gate/stored-json.ts'
 import { endAnswer, isUnread } from '../web/answer.ts'
 import { errorBody } from './tool.ts'
 
@@ -47,6 +50,36 @@ export function sendRefusal(response: ServerResponse, refusal: Refusal, id: Requ
   const body = { jsonrpc: '2.0', id, error: { code, message, ...(data && { data }) } }
   sendJson(response, status, JSON.stringify(body), headers)
 }
+
+/** The answer to a request. Pieces are sent one at a time, as fast as the client takes them. */
+export async function sendResult(
+  response: ServerResponse,
+  id: RequestId,
+  result: string | JsonPieces,
+): Promise<void> {
+  const head = `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":`
+  if (typeof result === 'string') {
+    sendJson(response, 200, `${head}${result}}`)
+    return
+  }
+  if (response.headersSent || response.destroyed) return
+  response.writeHead(200, { 'content-type': 'application/json', 'cache-control': 'no-store' })
+  response.setTimeout(STALLED_MS, () => response.destroy())
+  const content = Readable.from(inTurns(enclosed(head, result, '}')), { objectMode: false })
+  await pipeline(content, response).catch((error: unknown) => {
+    // Who leaves has no complaint.
+    if (!response.destroyed) throw error
+  })
+}
+
+function* enclosed(head: string, pieces: Iterable<string>, tail: string): Generator<string> {
+  yield head
+  yield* pieces
+  yield tail
+}
+
+/** A client that takes nothing of a long answer for so long has gone away. */
+const STALLED_MS = 120_000
 
 export function sendJson(
   response: ServerResponse,

@@ -42,6 +42,9 @@ export const receiptOperations: readonly Operation[] = [
         waiting_results: z.array(taskShape).readonly(),
         running_or_scheduled: z.array(taskShape).readonly(),
         anomalies: z.array(receiptShape).readonly(),
+        more: z.boolean().meta({
+          description: 'True if something was left out for its size: list_inbox and list_tasks have it',
+        }),
       }),
       cursor: z.object({ latest_receipt_id: z.string().nullable() }),
     }),

@@ -82,9 +82,17 @@ export const taskOperations: readonly Operation[] = [
     name: 'get_task_progress',
     title: 'Progress reports of a task',
     description:
-      'Everything that workers reported about a task, oldest first. get_task shows the latest report only.',
+      'Everything that workers reported about a task, oldest first. Go on with next_cursor until it is null. get_task shows the latest report only.',
     input: getProgressInput,
-    output: z.object({ progress: z.array(jsonObject) }),
+    output: z.object({
+      progress: z.array(
+        jsonObject.meta({
+          description:
+            'As reported (percent, message, ...), with updated_at and run_id: the lease it came under',
+        }),
+      ),
+      next_cursor: z.string().nullable(),
+    }),
     actor: 'anyone',
     rest: { method: 'GET', path: '/v1/tasks/{task_id}/progress' },
     effect: READS,

@@ -231,7 +231,14 @@ export interface Relationship {
   readonly first_seen_at: string | null
   /** When it last called */
   readonly last_seen_at: string | null
+  /** How often an instance came, or came back after 30 minutes */
   readonly sessions_count: number
+  /** The instance that reported in last */
+  readonly agent_instance_id: string | null
+  /** As it last said so */
+  readonly agent_version: string | null
+  /** As it last said so; null if it never did */
+  readonly client_capabilities: unknown
 }
 
 export interface ItemError {
@@ -357,10 +364,14 @@ export interface GetTaskProgressInput {
   task_id: string
   /** The most to answer with */
   limit?: number | undefined
+  /** next_cursor of the page before */
+  cursor?: string | undefined
 }
 
 export interface GetTaskProgressAnswer {
   readonly progress: readonly Readonly<Record<string, unknown>>[]
+  /** Where the next page begins; null at the end */
+  readonly next_cursor: string | null
 }
 
 export interface WaitForTaskInput {
@@ -906,7 +917,7 @@ export interface BootstrapInput {
   agent_instance_id?: string | undefined
   /** For the record */
   agent_version?: string | undefined
-  /** For the record */
+  /** What your program can do; at most 16 KiB */
   client_capabilities?: unknown
   /** Only what came after this receipt: the cursor of the page before */
   since_receipt_id?: string | undefined
@@ -927,6 +938,8 @@ export interface BootstrapAnswer {
     /** Those of assigned_tasks that are being done or wait for their time */
     readonly running_or_scheduled: readonly Task[]
     readonly anomalies: readonly Receipt[]
+    /** Whether some are left */
+    readonly more: boolean
   }
   readonly cursor: {
     /** To be sent as since_receipt_id the next time */
@@ -945,6 +958,8 @@ export interface ListReceiptsInput {
   task_id?: string | undefined
   /** Only receipts of this type */
   receipt_type?: ReceiptType | undefined
+  /** newest: since_receipt_id then leads to what is older */
+  order?: 'oldest' | 'newest' | undefined
   /** The most to answer with */
   limit?: number | undefined
 }
@@ -2365,7 +2380,7 @@ export abstract class Operations {
     return this.call(ROUTES.getTask, input, options)
   }
 
-  /** Progress reports of a task. Everything that workers reported about a task, oldest first. get_task shows the latest report only. */
+  /** Progress reports of a task. Everything that workers reported about a task, oldest first. Go on with next_cursor until it is null. get_task shows the latest report only. */
   getTaskProgress(input: GetTaskProgressInput, options?: CallOptions): Promise<GetTaskProgressAnswer> {
     return this.call(ROUTES.getTaskProgress, input, options)
   }

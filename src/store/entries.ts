@@ -1,6 +1,6 @@
 /**
  * Records beside the tasks: what operators register, and what the server keeps for itself. Each is a JSON text under a
- * kind and a name. They change rarely, so each write is a transaction of its own.
+ * kind and a name. They change rarely, so a write is a transaction of its own.
  */
 export interface Entries {
   get(tenant: number, kind: string, name: string): Promise<Entry | undefined>
@@ -15,6 +15,15 @@ export interface Entries {
    * means that there is none yet, undefined that any will do. Otherwise nothing happens, and it resolves with undefined.
    */
   put(entry: EntryDraft, expected?: number): Promise<number | undefined>
+  /**
+   * Writes those that are new, in one transaction, and resolves with their names. All are of one tenant and kind. Nothing
+   * happens to an entry that there is.
+   */
+  insertNew(entries: readonly EntryDraft[]): Promise<ReadonlySet<string>>
+  /** Removes those whose due time is the earliest, in one transaction. */
+  removeFirstDue(tenant: number, kind: string, limit: number): Promise<void>
+  /** How many there are, counted up to `limit`. */
+  count(tenant: number, kind: string, limit: number): Promise<number>
   /** Whether it was there. */
   remove(tenant: number, kind: string, name: string): Promise<boolean>
 }

@@ -18,10 +18,12 @@ export interface LedgerReads {
   tasks(tenant: number, taskIds: readonly string[]): Promise<TaskRecord[]>
   /** What became of these; absent ones are left out. */
   statuses(tenant: number, taskIds: readonly string[]): Promise<{ task_id: string; status: Status }[]>
+  /** The narrow rows of these, in no particular order; absent ones are left out. */
+  lines(tenant: number, taskIds: readonly string[]): Promise<TaskLine[]>
   /** The narrow rows of tasks, newest first, with seq below `before`. */
   scan(tenant: number, path: ScanPath, before: number, limit: number): Promise<TaskLine[]>
-  /** Oldest first. */
-  progress(tenant: number, taskId: string, limit: number): Promise<ProgressEntry[]>
+  /** Reports with a number above `after`, oldest first. */
+  progress(tenant: number, taskId: string, after: number, limit: number): Promise<ProgressEntry[]>
   receipt(tenant: number, seq: number): Promise<Receipt | undefined>
   /** In no particular order; absent ones are left out. */
   receiptsAt(tenant: number, seqs: readonly number[]): Promise<Receipt[]>
@@ -33,10 +35,25 @@ export interface LedgerReads {
     order: 'ascending' | 'descending',
     limit: number,
   ): Promise<Receipt[]>
+  /** Their narrow rows, in the order of their seq, ascending from above `from` or descending from below it. */
+  receiptLines(
+    tenant: number,
+    path: ReceiptPath,
+    from: number,
+    order: 'ascending' | 'descending',
+    limit: number,
+  ): Promise<ReceiptLine[]>
   /** The receipts that name one of these as a parent. */
   children(tenant: number, parents: readonly number[], types: readonly ReceiptType[]): Promise<Child[]>
   /** The receipts that oblige somebody towards `principal`, still open, oldest first. */
   obligations(tenant: number, principal: PrincipalKey, after: number, limit: number): Promise<Receipt[]>
+  /** Their narrow rows. */
+  obligationLines(
+    tenant: number,
+    principal: PrincipalKey,
+    after: number,
+    limit: number,
+  ): Promise<ReceiptLine[]>
   relationship(tenant: number, principal: PrincipalKey): Promise<Relationship | undefined>
   counters(tenant: number): Promise<Tenant>
   /** The lanes that changed after this version. */
@@ -104,15 +121,32 @@ export interface TaskLine {
   readonly task_id: string
   readonly status: Status
   readonly owner: PrincipalKey
+  readonly principal_ai: string
   readonly type: string
   readonly session_id: string | null
   readonly labels: CanonicalJson | null
+  /** About how long the texts of the whole task are. */
+  readonly bytes: number
 }
+
+/** About how long the texts of a question are. It is an estimate: most are far shorter, few are longer. */
+export const QUESTION_BYTES = 16 * 1024
 
 export type ReceiptPath =
   | { readonly by: 'all' }
   | { readonly by: 'to'; readonly to: PrincipalKey }
   | { readonly by: 'task'; readonly task_id: string }
+
+/** A receipt without its body. */
+export interface ReceiptLine {
+  readonly seq: number
+  readonly receipt_type: ReceiptType
+  readonly to: PrincipalKey
+  readonly task_id: string | null
+  readonly lease_id: string | null
+  /** How long the body is. */
+  readonly bytes: number
+}
 
 export interface Child {
   readonly parent: number
@@ -121,7 +155,19 @@ export interface Child {
   readonly from: PrincipalKey
 }
 
+/** A question without its texts. */
+export type QuestionLine = Pick<Question, 'task_id' | 'n' | 'seq' | 'state'>
+
 export interface QuestionReads {
+  /** Narrow rows of those of a kind, as `questions` orders them. */
+  questionLines(
+    tenant: number,
+    kind: QuestionKind,
+    which: 'all' | 'open',
+    from: number,
+    order: 'ascending' | 'descending',
+    limit: number,
+  ): Promise<QuestionLine[]>
   /** Those of a kind, all or the open ones, ascending from above seq `from` or descending from below it. */
   questions(
     tenant: number,

@@ -77,6 +77,8 @@ export interface Need {
   readonly relationships: readonly { readonly tenant: number; readonly principal: PrincipalKey }[]
   /** Items of inboxes. */
   readonly items: readonly (ItemRef & { readonly tenant: number })[]
+  /** Tasks, by their seq, whose inputs may be too long to be handed out together. */
+  readonly sizes: readonly { readonly tenant: number; readonly seq: number }[]
 }
 
 export interface KeyRef {
@@ -124,6 +126,8 @@ export interface Loaded {
   acknowledgements: (AcknowledgementRef & { readonly acknowledgement: number })[]
   relationships: Relationship[]
   items: InboxItem[]
+  /** How long the inputs of tasks are. */
+  sizes: { readonly tenant: number; readonly seq: number; readonly bytes: number }[]
 }
 
 /**
@@ -209,6 +213,7 @@ export const NO_NEED: Need = {
   acknowledgements: [],
   relationships: [],
   items: [],
+  sizes: [],
 }
 
 export function isNeed(value: Changes | Need): value is Need {
@@ -231,5 +236,6 @@ export function emptyLoaded(now: number): Loaded {
     acknowledgements: [],
     relationships: [],
     items: [],
+    sizes: [],
   }
 }

@@ -283,6 +283,8 @@ export const greet = (changes: Partial<Greet> = {}): Greet => ({
   tenant: 1,
   principal: ALICE,
   instance_id: null,
+  agent_version: null,
+  client_capabilities: null,
   delivered: [],
   ...changes,
 })

@@ -40,6 +40,9 @@ describeGates('bootstrap', (open) => {
       first_seen_at: now,
       last_seen_at: now,
       sessions_count: 1,
+      agent_instance_id: null,
+      agent_version: null,
+      client_capabilities: null,
     })
     const { inbox_receipts, assigned_tasks, waiting_results, running_or_scheduled, anomalies } =
       answer.attention
@@ -160,6 +163,28 @@ describeGates('bootstrap', (open) => {
     await failTask(gate, await lease(gate), { retryable: true })
     const { attention } = await gate.bootstrap(agent())
     expect(typesOf(attention.inbox_receipts)).toEqual(['lease.expired', 'task.escalated'])
+  })
+
+  it('keeps and shows what an agent says of itself', async () => {
+    const { gate, another } = await open()
+    const client_capabilities = { streaming: true, tools: ['search'] }
+    const said = { agent_instance_id: 'laptop', agent_version: '1.2.3', client_capabilities }
+    expect((await gate.bootstrap(agent(), said)).relationship).toMatchObject(said)
+    const { gate: other } = await another()
+    expect((await other.bootstrap(agent())).relationship).toMatchObject(said)
+    expect((await other.listObligations(agent())).relationship).toMatchObject(said)
+    expect(
+      await refusal(gate.bootstrap(agent(), { client_capabilities: { text: 'x'.repeat(20_000) } })),
+    ).toMatchObject({ code: 'PAYLOAD_TOO_LARGE' })
+  })
+
+  it('counts instances that take turns once each', async () => {
+    const { gate } = await open()
+    const counts: number[] = []
+    for (const agent_instance_id of ['i1', 'i2', 'i1', 'i2']) {
+      counts.push((await gate.bootstrap(agent(), { agent_instance_id })).relationship.sessions_count)
+    }
+    expect(counts).toEqual([1, 2, 2, 2])
   })
 
   it('counts sessions, not polls', async () => {

@@ -33,6 +33,9 @@ describeGates('open obligations', (open) => {
         first_seen_at: null,
         last_seen_at: null,
         sessions_count: 0,
+        agent_instance_id: null,
+        agent_version: null,
+        client_capabilities: null,
       },
       open_obligations: [
         { receipt_id: task.receipt_id, receipt_type: 'task.assigned', task_id: task.task_id },

@@ -48,11 +48,13 @@ describeGates('progress', (open) => {
       history.push({ ...progress, updated_at: new Date(clock.now).toISOString() })
     }
     expect((await look(gate, offer)).progress).toEqual(history.at(-1))
-    expect(await gate.getProgress(agent(), { task_id: offer.task_id })).toEqual({ progress: history })
+    const run_id = offer.lease_id
+    const whole = { progress: history.map((entry) => ({ ...entry, run_id })), next_cursor: null }
+    expect(await gate.getProgress(agent(), { task_id: offer.task_id })).toEqual(whole)
     expect((await gate.getProgress(agent(), { task_id: offer.task_id, limit: 2 })).progress).toHaveLength(2)
     await finish(gate, offer)
     expect((await look(gate, offer)).progress).toEqual(history.at(-1))
-    expect(await gate.getProgress(agent(), { task_id: offer.task_id })).toEqual({ progress: history })
+    expect(await gate.getProgress(agent(), { task_id: offer.task_id })).toEqual(whole)
   })
 
   it('goes on over the attempts of a task', async () => {
@@ -65,6 +67,34 @@ describeGates('progress', (open) => {
     await gate.progress(worker(), { ...held(second), progress: { percent: 5 } })
     const { progress } = await gate.getProgress(agent(), { task_id: first.task_id })
     expect(progress.map((entry) => entry.percent)).toEqual([50, 5])
+  })
+
+  it('beyond the first page is reached by the cursor, each report with the lease it came under', async () => {
+    const { gate } = await open()
+    const first = await hold(gate)
+    const reports = Array.from({ length: 210 }, (_, n) => n)
+    await Promise.all(
+      reports
+        .slice(0, 205)
+        .map((n) => gate.progress(worker(), { ...held(first), progress: { message: `${n}` } })),
+    )
+    await failTask(gate, first, { retryable: true, retry_after_seconds: 0 })
+    const second = await lease(gate)
+    for (const n of reports.slice(205)) {
+      await gate.progress(worker(), { ...held(second), progress: { message: `${n}` } })
+    }
+    const { task_id } = first
+    const page = await gate.getProgress(agent(), { task_id, limit: 200 })
+    expect(page.progress).toHaveLength(200)
+    const rest = await gate.getProgress(agent(), { task_id, limit: 200, cursor: page.next_cursor })
+    expect(rest.next_cursor).toBeNull()
+    const all = [...page.progress, ...rest.progress]
+    expect(all.map(({ message, run_id }) => [message, run_id])).toEqual(
+      reports.map((n) => [`${n}`, n < 205 ? first.lease_id : second.lease_id]),
+    )
+    expect(await refusal(gate.getProgress(agent(), { task_id, cursor: 'made-up' }))).toMatchObject({
+      code: 'VALIDATION_ERROR',
+    })
   })
 
   it('of several calls in one batch are all kept', async () => {
@@ -118,7 +148,10 @@ describeGates('progress', (open) => {
       await refusal(gate.progress(worker(), { ...held(offer), progress: { message: 'x'.repeat(20_000) } })),
     ).toMatchObject({ code: 'PAYLOAD_TOO_LARGE', details: { path: 'progress' } })
     expect(await look(gate, offer)).toMatchObject({ status: 'leased' })
-    expect(await gate.getProgress(agent(), { task_id: offer.task_id })).toEqual({ progress: [] })
+    expect(await gate.getProgress(agent(), { task_id: offer.task_id })).toEqual({
+      progress: [],
+      next_cursor: null,
+    })
   })
 
   it('is told to the owner with the lease, or not at all where the operator says so', async () => {
@@ -146,6 +179,6 @@ describeGates('progress', (open) => {
     expect(await refusal(gate.getProgress(agent('alice', 'other'), { task_id }))).toMatchObject({
       code: 'TASK_NOT_FOUND',
     })
-    expect(await gate.getProgress(worker(), { task_id })).toEqual({ progress: [] })
+    expect(await gate.getProgress(worker(), { task_id })).toEqual({ progress: [], next_cursor: null })
   })
 })

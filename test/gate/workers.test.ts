@@ -259,6 +259,58 @@ describeGates('the registry of workers', (open, storeName) => {
     expect(put).toHaveBeenCalledTimes(2)
   })
 
+  it('writes many new workers in one transaction, and none of them for a scrape', async () => {
+    const writes: string[] = []
+    const { gate, store } = await open({
+      wrap: (inner) =>
+        override(inner, {
+          entries: {
+            ...inner.entries,
+            put: (...asked) => {
+              writes.push('put')
+              return inner.entries.put(...asked)
+            },
+            insertNew: (drafts) => {
+              writes.push(`insert ${drafts.length}`)
+              return inner.entries.insertNew(drafts)
+            },
+          },
+        }),
+    })
+    for (let n = 0; n < 300; n++) await gate.claim(worker(`made-up-${n}`), { worker_id: `made-up-${n}` })
+    expect((await gate.stats()).workers).toEqual({ idle: 300, busy: 0, offline: 0 })
+    expect(writes).toEqual([])
+    expect(await workers(gate, { limit: 200 })).toHaveLength(200)
+    expect(writes).toEqual(['insert 300'])
+    expect((await gate.stats()).workers).toEqual({ idle: 300, busy: 0, offline: 0 })
+    const { tenant } = await store.tenant('default')
+    expect(await store.entries.count(tenant, 'worker', 1000)).toBe(300)
+  })
+
+  it('keeps a bounded number of workers: those heard of longest ago give way', async () => {
+    const { gate, store } = await open()
+    await gate.claim(worker(), { worker_id: 'w1' })
+    const { tenant } = await store.tenant('default')
+    await workers(gate)
+    const value = (await store.entries.get(tenant, 'worker', 'w1'))?.value ?? ''
+    const made = Array.from({ length: 10_000 }, (_, n) => ({
+      tenant,
+      kind: 'worker',
+      name: `made-up-${String(n).padStart(5, '0')}`,
+      value,
+      due_at: n + 1,
+    }))
+    await store.entries.insertNew(made)
+    await gate.claim(worker('w2'), { worker_id: 'w2' })
+    expect(await workerOf(gate, 'w2').catch(() => undefined)).toBeUndefined()
+    const page = await workers(gate, { limit: 5, cursor: 'w' })
+    expect(page.map(({ worker_id }) => worker_id)).toEqual(['w1', 'w2'])
+    expect(await store.entries.count(tenant, 'worker', 20_000)).toBe(10_000)
+    expect(await store.entries.get(tenant, 'worker', 'made-up-00001')).toBeUndefined()
+    const { idle, offline } = (await gate.stats()).workers
+    expect(idle + offline).toBe(10_000)
+  })
+
   it('forgets who was not heard of for a day, and what was ordered', async () => {
     vi.useFakeTimers({ toFake: ['Date', 'setInterval', 'clearInterval'] })
     const { gate } = await open()

@@ -10,11 +10,13 @@ import {
   NEXT_WAKE,
   READY_IN_LANE,
   READY_IN_POOL,
+  SIZE,
 } from '../../src/store/sqlite/load.ts'
 import { CHANGED_LANES } from '../../src/store/sqlite/lookup.ts'
 import { migrate } from '../../src/store/sqlite/migrate.ts'
 import {
   OPEN as OPEN_QUESTIONS,
+  LINES as QUESTION_LINES,
   PAGES as QUESTIONS,
   OF_TASK as QUESTIONS_OF_TASK,
 } from '../../src/store/sqlite/questions.ts'
@@ -23,7 +25,10 @@ import {
   HAD_LEASE,
   HOLDERS,
   LEASES_OF,
+  LINES,
+  OBLIGATION_LINES,
   OBLIGATIONS,
+  RECEIPT_LINES,
   RECEIPTS,
   SCANS,
   STATUS,
@@ -82,6 +87,18 @@ const QUERIES: readonly [string, string, RegExp][] = [
     RECEIPTS.to.descending,
     /INDEX receipts_to \(tenant=\? AND to=\? AND seq<\?\)/,
   ],
+  [
+    'narrow rows of receipts to somebody',
+    RECEIPT_LINES.to.ascending,
+    /INDEX receipts_to \(tenant=\? AND to=\? AND seq>\?\)/,
+  ],
+  [
+    'narrow rows of obligations',
+    OBLIGATION_LINES,
+    /SEARCH o USING PRIMARY KEY \(tenant=\? AND principal=\? AND seq>\?\)/,
+  ],
+  ['narrow rows of tasks', LINES, /SEARCH t USING PRIMARY KEY \(task_id=\? AND tenant=\?\)/],
+  ['lengths of inputs', SIZE, /PRIMARY KEY \(tenant=\? AND seq=\?\)/],
   ['children', CHILDREN, /INDEX receipt_parents_parent \(tenant=\? AND parent=\?\)/],
   ['obligations', OBLIGATIONS, /SEARCH o USING PRIMARY KEY \(tenant=\? AND principal=\? AND seq>\?\)/],
   ['an item of an inbox', ITEM, /PRIMARY KEY \(tenant=\? AND principal=\? AND seq=\?\)/],
@@ -106,6 +123,11 @@ const QUERIES: readonly [string, string, RegExp][] = [
     'open questions, newest first',
     QUESTIONS.open.descending,
     /INDEX questions_open \(tenant=\? AND kind=\? AND seq<\?\)/,
+  ],
+  [
+    'narrow rows of open questions',
+    QUESTION_LINES.open.ascending,
+    /INDEX questions_open \(tenant=\? AND kind=\? AND seq>\?\)/,
   ],
   ['count of open questions', OPEN_QUESTIONS, /INDEX questions_open \(tenant=\?\)/],
   [

@@ -201,6 +201,10 @@ export class FakeWorld implements World {
     return { lane: 2, pool: 1 }
   }
 
+  bytes({ seq }: QueuedTask): number | undefined {
+    return this.state.specs.find((spec) => spec.seq === seq)?.input.length
+  }
+
   ready(_wanted: Wanted): Iterable<QueuedTask> {
     return this.state.tasks.filter(isReady).sort((a, b) => a.rank - b.rank || a.seq - b.seq)
   }

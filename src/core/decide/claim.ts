@@ -7,13 +7,22 @@ import { leaseEnd } from '../lease.ts'
 import { asHeld, type Lease, type QueuedTask } from '../task.ts'
 import { checkTransition } from '../transitions.ts'
 
+/** Tasks that are handed out together whatever their size. */
+export const FEW = 8
+
+/** Input that is handed out together, unless it is that of one task or of few. */
+const MAX_BYTES = 8 * 1024 * 1024
+
 export function claim(draft: Draft, command: Claim): Decision<Answers['claim']> {
   const { world } = draft
   const wanted = Math.min(command.max_tasks, freeLeases(draft))
   const granted: Granted[] = []
   if (wanted > 0) {
     const accepted = acceptance(command)
+    let bytes = 0
     for (const task of world.ready(command)) {
+      bytes += world.bytes(task) ?? 0
+      if (granted.length > 0 && bytes > MAX_BYTES) break
       granted.push(grant(draft, task, command, accepted))
       if (granted.length === wanted) break
     }

@@ -2,11 +2,15 @@ import { z } from 'zod'
 import { checkRole } from '../../core/policy.ts'
 import { type Caller, PRINCIPAL_KINDS } from '../../core/principal.ts'
 import { isTerminal } from '../../core/transitions.ts'
+import type { TaskLine } from '../../store/reads.ts'
 import type { Engine } from '../engine.ts'
 import { parse, text } from '../input.ts'
+import { readRecords } from '../portions.ts'
 import type { TaskView } from '../shapes.ts'
+import { inTurns } from '../task-views.ts'
 import { taskView } from '../view.ts'
 import { askedPrincipal } from './obligations.ts'
+import { findOwed } from './owed.ts'
 import { pageLimit } from './paging.ts'
 
 export const activeTasksInput = z.strictObject({
@@ -16,41 +20,36 @@ export const activeTasksInput = z.strictObject({
   /** Only those done for this agent. */
   principal_ai: text(255).optional(),
   limit: pageLimit,
+  cursor: text(512).optional().meta({ description: 'next_cursor of the page before' }),
 })
 
-const PAGE = 200
-/** Obligations that one call looks at. */
-const MAX_SCANNED = 2000
+export interface ActivePage {
+  readonly tasks: readonly TaskView[]
+  /** Null at the end. A page may hold fewer than `limit` and still go on. */
+  readonly next_cursor: string | null
+}
 
 /** The tasks that are not over yet and that the principal owns or that are done for it, oldest first. */
-export async function activeTasks(
-  engine: Engine,
-  caller: Caller,
-  input: unknown,
-): Promise<{ tasks: TaskView[] }> {
+export async function activeTasks(engine: Engine, caller: Caller, input: unknown): Promise<ActivePage> {
   checkRole(caller, 'list')
   const asked = parse(activeTasksInput, input)
   const { tenant } = await engine.tenant(caller.tenant)
   const principal = askedPrincipal(caller, asked)
-  const { reads } = engine.store
-  const tasks: TaskView[] = []
-  let after = 0
-  for (let scanned = 0; scanned < MAX_SCANNED && tasks.length < asked.limit; scanned += PAGE) {
-    const owed = await engine.reading(() => reads.obligations(tenant, principal, after, PAGE))
-    const ids = owed.flatMap(({ receipt_type, task_id }) =>
-      receipt_type === 'task.assigned' && task_id !== null ? [task_id] : [],
-    )
-    const records = await engine.reading(() => reads.tasks(tenant, ids))
-    const fitting = records.filter(
-      ({ task, spec }) =>
-        !isTerminal(task.status) &&
-        (asked.type === undefined || spec.type === asked.type) &&
-        (asked.principal_ai === undefined || task.principal_ai === asked.principal_ai),
-    )
-    fitting.sort((a, b) => a.task.seq - b.task.seq)
-    tasks.push(...fitting.map((record) => taskView(record)))
-    if (owed.length < PAGE) break
-    after = owed.at(-1)?.seq ?? after
+  const { type, principal_ai, limit, cursor } = asked
+  const scope = { tenant, query: { list: 'active', principal, type, principal_ai } }
+  const after = cursor === undefined ? 0 : await engine.cursors.read(scope, cursor)
+  const fits = (line: TaskLine) =>
+    !isTerminal(line.status) &&
+    (type === undefined || line.type === type) &&
+    (principal_ai === undefined || line.principal_ai === principal_ai)
+  const found = await findOwed(engine, tenant, principal, { after, limit, fits })
+  const { rows, covered } = await readRecords(engine, tenant, found.lines)
+  const next = covered < found.lines.length ? (found.lines[covered - 1]?.seq ?? null) : found.next
+  return {
+    tasks: await inTurns(
+      rows.filter(({ task }) => !isTerminal(task.status)),
+      (record) => taskView(record),
+    ),
+    next_cursor: next === null ? null : await engine.cursors.write(scope, next),
   }
-  return { tasks: tasks.slice(0, asked.limit) }
 }

@@ -1,16 +1,24 @@
 import { z } from 'zod'
-import { parseCanonical } from '../../core/json.ts'
 import { checkReader, checkRole, may } from '../../core/policy.ts'
 import { type Caller, parsePrincipalKey, principalKey } from '../../core/principal.ts'
-import { originOf, QUESTION_KINDS, QUESTION_STATES, type Question } from '../../core/question.ts'
+import {
+  originOf,
+  QUESTION_KINDS,
+  QUESTION_STATES,
+  type Question,
+  type QuestionState,
+} from '../../core/question.ts'
 import { isoTime } from '../../core/time.ts'
-import type { TaskRecord } from '../../store/reads.ts'
+import type { QuestionLine, TaskLine, TaskRecord } from '../../store/reads.ts'
 import type { Engine } from '../engine.ts'
 import { json, parse, taskId, text } from '../input.ts'
+import { readRecords } from '../portions.ts'
 import { partsOf, payloadOf, principalOrNull } from '../question-view.ts'
 import { originShape, principalShape, statusShape } from '../shapes.ts'
+import { storedInput } from '../stored-input.ts'
+import { storedJson, turn } from '../stored-json.ts'
 import { questionOf } from '../verbs/answer.ts'
-import { inputOf, isoOrNull } from '../view.ts'
+import { isoOrNull, storedOrNull } from '../view.ts'
 import { readTask } from './get-task.ts'
 import { pageLimit } from './paging.ts'
 
@@ -78,35 +86,73 @@ export async function listApprovals(engine: Engine, caller: Caller, input: unkno
   const { limit, cursor, state, type } = parse(listApprovalsInput, input)
   const { tenant } = await engine.tenant(caller.tenant)
   const self = principalKey(caller.principal)
-  const fits = ({ task, spec }: TaskRecord) =>
-    (type === undefined || spec.type === type) &&
+  const fits = (task: TaskLine) =>
+    (type === undefined || task.type === type) &&
     (seesAll || task.owner === self || self === `agent:${task.principal_ai}`)
-  const isOpen = state === 'open'
   const scope = { tenant, query: { list: 'approvals', state, type, self: seesAll ? null : self } }
-  const start = isOpen ? 0 : Number.MAX_SAFE_INTEGER
-  let from = cursor === undefined ? start : await engine.cursors.read(scope, cursor)
-  const approvals: ApprovalView[] = []
-  for (let scanned = 0; scanned < MAX_SCANNED; scanned += PAGE) {
-    const page = await engine.reading(() =>
-      isOpen
-        ? engine.store.reads.questions(tenant, 'approval', 'open', from, 'ascending', PAGE)
-        : engine.store.reads.questions(tenant, 'approval', 'all', from, 'descending', PAGE),
-    )
-    const wanted = page.filter((question) => state === 'all' || question.state === state)
-    const records = await recordsOf(engine, tenant, wanted)
-    for (const question of wanted) {
-      const record = records.get(question.task_id)
-      if (record === undefined || !fits(record)) continue
-      if (approvals.length === limit) {
-        return { approvals, next_cursor: await engine.cursors.write(scope, from) }
-      }
-      approvals.push(approvalView(record, question))
-      from = question.seq
-    }
-    if (page.length < PAGE) return { approvals, next_cursor: null }
-    from = page.at(-1)?.seq ?? from
+  const start = state === 'open' ? 0 : Number.MAX_SAFE_INTEGER
+  const from = cursor === undefined ? start : await engine.cursors.read(scope, cursor)
+  const found = await findQuestions(engine, tenant, { state, from, limit, fits })
+  const { rows, covered } = await readRecords(
+    engine,
+    tenant,
+    found.questions.map(({ task }) => task),
+  )
+  const records = new Map(rows.map((record) => [record.task.task_id, record]))
+  const shown = found.questions.slice(0, covered)
+  const next = covered < found.questions.length ? (shown.at(-1)?.line.seq ?? null) : found.next
+  return {
+    approvals: shown.flatMap(({ line }) => {
+      const record = records.get(line.task_id)
+      const question = record?.questions.find(({ n }) => n === line.n)
+      return record === undefined || question === undefined ? [] : [approvalView(record, question)]
+    }),
+    next_cursor: next === null ? null : await engine.cursors.write(scope, next),
   }
-  return { approvals, next_cursor: await engine.cursors.write(scope, from) }
+}
+
+interface QuestionQuery {
+  readonly state: QuestionState | 'all'
+  readonly from: number
+  readonly limit: number
+  fits(task: TaskLine): boolean
+}
+
+interface FoundQuestions {
+  readonly questions: readonly { readonly line: QuestionLine; readonly task: TaskLine }[]
+  /** Where to go on; null at the end. */
+  readonly next: number | null
+}
+
+/** The first questions about tasks that fit. It looks at a bounded number of narrow rows. */
+async function findQuestions(
+  engine: Engine,
+  tenant: number,
+  { state, from, limit, fits }: QuestionQuery,
+): Promise<FoundQuestions> {
+  const { reads } = engine.store
+  const questions: { line: QuestionLine; task: TaskLine }[] = []
+  let position = from
+  for (let scanned = 0; scanned < MAX_SCANNED; scanned += PAGE) {
+    if (scanned > 0) await turn()
+    const page = await engine.reading(() =>
+      state === 'open'
+        ? reads.questionLines(tenant, 'approval', 'open', position, 'ascending', PAGE)
+        : reads.questionLines(tenant, 'approval', 'all', position, 'descending', PAGE),
+    )
+    const wanted = page.filter((line) => state === 'all' || line.state === state)
+    const tasks = await linesOf(engine, tenant, wanted)
+    for (const line of wanted) {
+      const task = tasks.get(line.task_id)
+      if (task === undefined || !fits(task)) continue
+      if (questions.length === limit) return { questions, next: position }
+      questions.push({ line, task })
+      position = line.seq
+    }
+    if (page.length < PAGE) return { questions, next: null }
+    position = page.at(-1)?.seq ?? position
+  }
+  return { questions, next: position }
 }
 
 /** For who may decide on it, and for who may see its task. */
@@ -119,26 +165,26 @@ export async function getApproval(engine: Engine, caller: Caller, input: unknown
   return approvalView(record, questionOf(record, n))
 }
 
-async function recordsOf(
+async function linesOf(
   engine: Engine,
   tenant: number,
-  questions: readonly Question[],
-): Promise<Map<string, TaskRecord>> {
+  questions: readonly QuestionLine[],
+): Promise<Map<string, TaskLine>> {
   if (questions.length === 0) return new Map()
   const ids = [...new Set(questions.map((question) => question.task_id))]
-  const records = await engine.reading(() => engine.store.reads.tasks(tenant, ids))
-  return new Map(records.map((record) => [record.task.task_id, record]))
+  const lines = await engine.reading(() => engine.store.reads.lines(tenant, ids))
+  return new Map(lines.map((line) => [line.task_id, line]))
 }
 
 function approvalView({ task, spec, questions }: TaskRecord, question: Question): ApprovalView {
-  const input = inputOf(spec.input)
+  const input = storedInput(spec.input)
   const { diff, ...answer } = partsOf(question)
   return {
     task_id: task.task_id,
     n: question.n,
     kind: question.kind,
     state: question.state,
-    request: parseCanonical(question.request),
+    request: storedJson(question.request),
     asked_by: parsePrincipalKey(question.asked_by),
     origin: originOf(question),
     asked_at: isoTime(question.asked_at),
@@ -156,7 +202,7 @@ function approvalView({ task, spec, questions }: TaskRecord, question: Question)
       session_id: spec.session_id,
       created_at: isoTime(spec.created_at),
       status: task.status,
-      policy: spec.policy === null ? null : parseCanonical(spec.policy),
+      policy: storedOrNull(spec.policy),
     },
   }
 }

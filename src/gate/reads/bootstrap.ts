@@ -1,16 +1,21 @@
 import { z } from 'zod'
 import { isInInbox } from '../../core/inbox.ts'
+import { canonicalWithin } from '../../core/json.ts'
 import { checkRole } from '../../core/policy.ts'
 import { type Caller, PRINCIPAL_KINDS, type PrincipalKey } from '../../core/principal.ts'
 import type { Receipt } from '../../core/receipt.ts'
 import { isTerminal } from '../../core/transitions.ts'
+import type { TaskLine } from '../../store/reads.ts'
 import type { TenantRef } from '../../store/store.ts'
 import type { Engine } from '../engine.ts'
 import { findItems } from '../inbox-search.ts'
-import { parse, text } from '../input.ts'
+import { json, parse, text } from '../input.ts'
+import { PAGE_BYTES, readReceipts, readRecords } from '../portions.ts'
 import type { ReceiptView, RelationshipView, ServerView, TaskView } from '../shapes.ts'
+import { inTurns } from '../task-views.ts'
 import { taskView } from '../view.ts'
 import { askedPrincipal, relationshipView, serverView } from './obligations.ts'
+import { findOwed } from './owed.ts'
 import { pageLimit } from './paging.ts'
 import { sinceSeq, withDeliveries } from './receipts.ts'
 
@@ -19,7 +24,7 @@ export const bootstrapInput = z.strictObject({
   principal_id: text(255).optional(),
   agent_instance_id: text(255).optional(),
   agent_version: text(255).optional(),
-  client_capabilities: z.unknown().optional(),
+  client_capabilities: json.optional().meta({ description: 'What your program can do; at most 16 KiB' }),
   since_receipt_id: text(64).optional(),
   max_items: pageLimit,
 })
@@ -33,12 +38,17 @@ export interface BootstrapAnswer {
     readonly waiting_results: readonly TaskView[]
     readonly running_or_scheduled: readonly TaskView[]
     readonly anomalies: readonly ReceiptView[]
+    /** Whether something was left out because the answer would have been too large. */
+    readonly more: boolean
   }
   readonly cursor: { readonly latest_receipt_id: string | null }
 }
 
-/** Pages of obligations that one call looks at, so that its cost is bounded whatever the ledger's size. */
-const SCANNED_PER_ITEM = 20
+/** What an agent says of its program is kept, so it is short. */
+const MAX_CAPABILITIES_BYTES = 16 * 1024
+
+/** Stored text in each part of the answer. */
+const PART_BYTES = PAGE_BYTES / 4
 
 /**
  * Who the principal is here and what needs its attention. Results stay in the inbox until they are acknowledged, put
@@ -47,22 +57,30 @@ const SCANNED_PER_ITEM = 20
 export async function bootstrap(engine: Engine, caller: Caller, input: unknown): Promise<BootstrapAnswer> {
   checkRole(caller, 'receipts')
   const asked = parse(bootstrapInput, input)
+  const client_capabilities =
+    asked.client_capabilities === undefined
+      ? null
+      : canonicalWithin(asked.client_capabilities, 'client_capabilities', MAX_CAPABILITIES_BYTES)
   const tenant = await engine.tenant(caller.tenant)
   const principal = askedPrincipal(caller, asked)
   const since =
     asked.since_receipt_id === undefined ? undefined : sinceSeq(engine, tenant, asked.since_receipt_id)
-  const { inbox, end } = await readInbox(engine, tenant, principal, since, asked.max_items)
-  const assigned = await readTasks(engine, tenant, await readOwed(engine, tenant, principal, asked.max_items))
-  const waiting = await readTasks(
-    engine,
-    tenant,
-    inbox.filter((receipt) => receipt.receipt_type === 'task.result_ready'),
-  )
+  const { inbox, end, isCut } = await readInbox(engine, tenant, principal, since, asked.max_items)
+  const owed = await findOwed(engine, tenant.tenant, principal, {
+    after: 0,
+    limit: asked.max_items,
+    fits: () => true,
+  })
+  const assigned = await readViews(engine, tenant, owed.lines)
+  const ready = inbox.filter((receipt) => receipt.receipt_type === 'task.result_ready')
+  const waiting = await readViews(engine, tenant, await linesOf(engine, tenant, ready))
   const relationship = await engine.submit({
     verb: 'greet',
     tenant: tenant.tenant,
     principal,
     instance_id: asked.agent_instance_id ?? null,
+    agent_version: asked.agent_version ?? null,
+    client_capabilities,
     delivered: inbox.map((receipt) => receipt.seq),
   })
   const views = await withDeliveries(engine, tenant, inbox, principal)
@@ -71,10 +89,11 @@ export async function bootstrap(engine: Engine, caller: Caller, input: unknown):
     relationship: relationshipView(principal, relationship),
     attention: {
       inbox_receipts: views,
-      assigned_tasks: assigned,
-      waiting_results: waiting,
-      running_or_scheduled: assigned.filter(isRunningOrScheduled),
+      assigned_tasks: assigned.views,
+      waiting_results: waiting.views,
+      running_or_scheduled: assigned.views.filter(isRunningOrScheduled),
       anomalies: views.filter((receipt) => receipt.receipt_type === 'system.anomaly'),
+      more: isCut || assigned.isCut || waiting.isCut,
     },
     cursor: {
       latest_receipt_id: end === undefined ? null : engine.receiptId(tenant, end),
@@ -86,6 +105,7 @@ interface Inbox {
   readonly inbox: Receipt[]
   /** Where the next call goes on: the last receipt shown, or looked at if there may be more. */
   readonly end: number | undefined
+  readonly isCut: boolean
 }
 
 /** What waits in the inbox: the first ones after the cursor, or else the newest. */
@@ -104,44 +124,32 @@ async function readInbox(
     limit,
     fits: isInInbox,
   })
-  const seqs = items.map((item) => item.seq)
-  const inbox = await engine.reading(() => engine.store.reads.receiptsAt(tenant.tenant, seqs))
-  inbox.sort((a, b) => a.seq - b.seq)
+  const lines = items.map(({ seq }) => ({ seq, bytes: BODY_BYTES }))
+  const { rows, covered } = await readReceipts(engine, tenant.tenant, lines, PART_BYTES)
+  const isCut = covered < items.length
+  const inbox = rows.toSorted((a, b) => a.seq - b.seq)
   const last = inbox.at(-1)?.seq ?? since
-  return { inbox, end: since === undefined ? last : (next ?? last) }
+  return { inbox, end: since === undefined || isCut ? last : (next ?? last), isCut }
 }
 
-/** The assignments among what is owed. A schedule is owed too, but the task that asked for it is done. */
-async function readOwed(
-  engine: Engine,
-  tenant: TenantRef,
-  principal: PrincipalKey,
-  limit: number,
-): Promise<Receipt[]> {
-  const owed: Receipt[] = []
-  let after = 0
-  for (let looked = 0; looked < SCANNED_PER_ITEM && owed.length < limit; looked++) {
-    const page = await engine.reading(() =>
-      engine.store.reads.obligations(tenant.tenant, principal, after, limit),
-    )
-    owed.push(...page.filter((receipt) => receipt.receipt_type === 'task.assigned'))
-    if (page.length < limit) break
-    after = page.at(-1)?.seq ?? after
-  }
-  return owed.slice(0, limit)
-}
+/** About how long the body of a receipt is. */
+const BODY_BYTES = 8 * 1024
 
 function isRunningOrScheduled({ status, next_eligible_at }: TaskView): boolean {
   return status === 'queued' ? next_eligible_at !== null : !isTerminal(status)
 }
 
-async function readTasks(
+async function linesOf(
   engine: Engine,
-  tenant: TenantRef,
+  { tenant }: TenantRef,
   receipts: readonly Receipt[],
-): Promise<TaskView[]> {
-  const ids = receipts.flatMap((receipt) => (receipt.task_id === null ? [] : [receipt.task_id]))
-  const records = await engine.reading(() => engine.store.reads.tasks(tenant.tenant, [...new Set(ids)]))
-  records.sort((a, b) => a.task.seq - b.task.seq)
-  return records.map((record) => taskView(record))
+): Promise<TaskLine[]> {
+  const ids = new Set(receipts.flatMap(({ task_id }) => task_id ?? []))
+  const lines = await engine.reading(() => engine.store.reads.lines(tenant, [...ids]))
+  return lines.sort((a, b) => a.seq - b.seq)
+}
+
+async function readViews(engine: Engine, { tenant }: TenantRef, lines: readonly TaskLine[]) {
+  const { rows, covered } = await readRecords(engine, tenant, lines, PART_BYTES)
+  return { views: await inTurns(rows, (record) => taskView(record)), isCut: covered < lines.length }
 }

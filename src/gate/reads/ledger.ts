@@ -3,11 +3,13 @@ import { invalid } from '../../core/errors.ts'
 import { checkRole, seesAll } from '../../core/policy.ts'
 import { type Caller, principalKey } from '../../core/principal.ts'
 import { RECEIPT_TYPES, type Receipt, type ReceiptType } from '../../core/receipt.ts'
-import type { ReceiptPath, TaskRecord } from '../../store/reads.ts'
+import type { ReceiptPath } from '../../store/reads.ts'
 import type { TenantRef } from '../../store/store.ts'
 import type { Engine } from '../engine.ts'
 import { parse, taskId, text } from '../input.ts'
 import { type LedgerReceipt, ledgerReceipt, ledgerStatus } from '../ledger-receipt.ts'
+import { eachRecord, PAGE_BYTES } from '../portions.ts'
+import { turn } from '../stored-json.ts'
 import { pageLimit } from './paging.ts'
 import { findReceipts } from './receipt-search.ts'
 import { sinceSeq } from './receipts.ts'
@@ -48,11 +50,12 @@ export async function listLedger(engine: Engine, caller: Caller, input: unknown)
   const self = principalKey(caller.principal)
   const all = seesAll(caller.role)
   // What a rule blocked has a terminal receipt besides, so it is only shown to who asks for it.
-  const isNamed = (receipt: Receipt) =>
+  const isNamed = (receipt: Pick<Receipt, 'receipt_type'>) =>
     receipt_type === 'policy.blocked' && receipt.receipt_type === receipt_type
   const found = await findReceipts(engine, tenant, {
     path: pathFor(task_id, all, self),
-    after: sinceSeq(engine, tenant, asked.since_receipt_id),
+    from: sinceSeq(engine, tenant, asked.since_receipt_id),
+    order: 'ascending',
     limit: asked.limit,
     fits: (receipt) =>
       (LEDGER_TYPES.includes(receipt.receipt_type) || isNamed(receipt)) &&
@@ -61,14 +64,48 @@ export async function listLedger(engine: Engine, caller: Caller, input: unknown)
       (status === undefined || ledgerStatus(receipt.receipt_type) === status) &&
       (receipt_type === undefined || receipt.receipt_type === receipt_type),
   })
-  const tasks = await tasksOf(engine, tenant, found.receipts)
+  const receipts = await inLedger(engine, tenant, found.receipts)
+  const last = receipts.length < found.receipts.length ? found.receipts[receipts.length - 1] : undefined
+  const next = last === undefined ? found.next : last.seq
   return {
-    receipts: found.receipts.map((receipt) =>
-      ledgerReceipt(tenant, receipt, tasks.get(receipt.task_id ?? '')),
-    ),
-    next_cursor: found.next === null ? null : engine.receiptId(tenant, found.next),
+    receipts,
+    next_cursor: next === null ? null : engine.receiptId(tenant, next),
   }
 }
+
+/** As many of the receipts as fit into an answer: each repeats what its task is about, up to a limit of its own. */
+async function inLedger(
+  engine: Engine,
+  tenant: TenantRef,
+  receipts: readonly Receipt[],
+): Promise<LedgerReceipt[]> {
+  const shown: LedgerReceipt[] = []
+  let bytes = 0
+  for (let from = 0; from < receipts.length && bytes < PAGE_BYTES; from += AT_ONCE) {
+    const some = receipts.slice(from, from + AT_ONCE)
+    const receiptsOf = new Map<string, Receipt[]>()
+    for (const receipt of some) {
+      const { task_id } = receipt
+      if (task_id !== null) receiptsOf.set(task_id, [...(receiptsOf.get(task_id) ?? []), receipt])
+    }
+    const made = new Map<Receipt, LedgerReceipt>()
+    await eachRecord(engine, tenant.tenant, receiptsOf.keys(), (record) => {
+      for (const receipt of receiptsOf.get(record.task.task_id) ?? []) {
+        made.set(receipt, ledgerReceipt(tenant, receipt, record))
+      }
+    })
+    for (const receipt of some) {
+      const entry = made.get(receipt) ?? ledgerReceipt(tenant, receipt, undefined)
+      shown.push(entry)
+      bytes += receipt.body.length + entry.task_body.length
+    }
+    await turn()
+  }
+  return shown
+}
+
+/** Receipts whose tasks are looked up together. */
+const AT_ONCE = 25
 
 function pathFor(
   task_id: string | undefined,
@@ -77,14 +114,4 @@ function pathFor(
 ): ReceiptPath {
   if (task_id !== undefined) return { by: 'task', task_id }
   return all ? { by: 'all' } : { by: 'to', to: self }
-}
-
-async function tasksOf(
-  engine: Engine,
-  tenant: TenantRef,
-  receipts: readonly Receipt[],
-): Promise<Map<string, TaskRecord>> {
-  const ids = new Set(receipts.flatMap((receipt) => (receipt.task_id === null ? [] : [receipt.task_id])))
-  const records = await engine.reading(() => engine.store.reads.tasks(tenant.tenant, [...ids]))
-  return new Map(records.map((record) => [record.task.task_id, record]))
 }

@@ -3,6 +3,7 @@ import { checkRole } from '../../core/policy.ts'
 import type { Caller } from '../../core/principal.ts'
 import type { Engine } from '../engine.ts'
 import { parse, text } from '../input.ts'
+import { readRecords } from '../portions.ts'
 import type { TaskView } from '../shapes.ts'
 import { filterFields, visibleTo } from '../task-filter.ts'
 import { findTasks } from '../task-search.ts'
@@ -21,7 +22,7 @@ export interface TaskPage {
   readonly next_cursor: string | null
 }
 
-/** Newest first. Agents see their own tasks, admins those of the tenant. */
+/** Newest first, as many as fit into an answer. Agents see their own tasks, admins those of the tenant. */
 export async function listTasks(engine: Engine, caller: Caller, input: unknown): Promise<TaskPage> {
   checkRole(caller, 'list')
   const { limit, cursor, ...asked } = parse(listTasksInput, input)
@@ -30,15 +31,10 @@ export async function listTasks(engine: Engine, caller: Caller, input: unknown):
   const scope = { tenant, query: { list: 'tasks', ...filter } }
   const before = cursor === undefined ? Number.MAX_SAFE_INTEGER : await engine.cursors.read(scope, cursor)
   const found = await findTasks(engine, tenant, filter, before, limit)
-  const records = await engine.reading(() =>
-    engine.store.reads.tasks(
-      tenant,
-      found.lines.map((line) => line.task_id),
-    ),
-  )
-  records.sort((a, b) => b.task.seq - a.task.seq)
+  const { rows, covered } = await readRecords(engine, tenant, found.lines)
+  const next = covered < found.lines.length ? (found.lines[covered - 1]?.seq ?? null) : found.next
   return {
-    tasks: await viewsOf(engine, tenant, records),
-    next_cursor: found.next === null ? null : await engine.cursors.write(scope, found.next),
+    tasks: await viewsOf(engine, tenant, rows),
+    next_cursor: next === null ? null : await engine.cursors.write(scope, next),
   }
 }

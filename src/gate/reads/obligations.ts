@@ -5,8 +5,9 @@ import { type Caller, PRINCIPAL_KINDS, type PrincipalKey, principalKey } from '.
 import { VERSION } from '../../core/version.ts'
 import type { Engine } from '../engine.ts'
 import { parse, text } from '../input.ts'
+import { readReceipts } from '../portions.ts'
 import type { ReceiptView, RelationshipView, ServerView } from '../shapes.ts'
-import { isoOrNull } from '../view.ts'
+import { isoOrNull, storedOrNull } from '../view.ts'
 import { pageLimit } from './paging.ts'
 import { sinceSeq, withDeliveries } from './receipts.ts'
 
@@ -39,17 +40,17 @@ export async function listObligations(
   const { reads } = engine.store
   const [open, relationship] = await engine.reading(() =>
     Promise.all([
-      reads.obligations(tenant.tenant, principal, after, asked.limit + 1),
+      reads.obligationLines(tenant.tenant, principal, after, asked.limit + 1),
       reads.relationship(tenant.tenant, principal),
     ]),
   )
-  const page = open.slice(0, asked.limit)
-  const last = page.at(-1)
+  const { rows } = await readReceipts(engine, tenant.tenant, open.slice(0, asked.limit))
+  const last = rows.at(-1)
   return {
     server: serverView(engine),
     relationship: relationshipView(principal, relationship),
-    open_obligations: await withDeliveries(engine, tenant, page),
-    cursor: open.length > page.length && last !== undefined ? engine.receiptId(tenant, last.seq) : null,
+    open_obligations: await withDeliveries(engine, tenant, rows),
+    cursor: open.length > rows.length && last !== undefined ? engine.receiptId(tenant, last.seq) : null,
   }
 }
 
@@ -82,5 +83,8 @@ export function relationshipView(key: PrincipalKey, known: Relationship | undefi
     first_seen_at: isoOrNull(known?.first_seen_at ?? null),
     last_seen_at: isoOrNull(known?.last_seen_at ?? null),
     sessions_count: known?.sessions_count ?? 0,
+    agent_instance_id: known?.instance_id ?? null,
+    agent_version: known?.agent_version ?? null,
+    client_capabilities: storedOrNull(known?.client_capabilities ?? null),
   }
 }

@@ -4,8 +4,10 @@ import { isUuid } from '../../core/ids.ts'
 import { checkReader, checkRole } from '../../core/policy.ts'
 import type { Caller } from '../../core/principal.ts'
 import type { Task } from '../../core/task.ts'
+import type { TaskLine } from '../../store/reads.ts'
 import type { Engine } from '../engine.ts'
 import { parse } from '../input.ts'
+import { readRecords } from '../portions.ts'
 import type { TaskView } from '../shapes.ts'
 import { viewsOf } from '../task-views.ts'
 
@@ -17,12 +19,15 @@ export async function peekTasks(engine: Engine, caller: Caller, input: unknown):
   const known = parse(peekTasksInput, input).task_ids.filter(isUuid)
   if (known.length === 0) return []
   const { tenant } = await engine.tenant(caller.tenant)
-  const records = await engine.reading(() => engine.store.reads.tasks(tenant, known))
-  return viewsOf(
-    engine,
-    tenant,
-    records.filter(({ task }) => mayRead(task, caller)),
-  )
+  const views: TaskView[] = []
+  let lines: readonly TaskLine[] = await engine.reading(() => engine.store.reads.lines(tenant, known))
+  while (lines.length > 0) {
+    const { rows, covered } = await readRecords(engine, tenant, lines)
+    const readable = rows.filter(({ task }) => mayRead(task, caller))
+    views.push(...(await viewsOf(engine, tenant, readable)))
+    lines = lines.slice(covered)
+  }
+  return views
 }
 
 function mayRead(task: Task, caller: Caller): boolean {

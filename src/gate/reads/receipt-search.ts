@@ -1,16 +1,23 @@
 import type { Receipt } from '../../core/receipt.ts'
-import type { ReceiptPath } from '../../store/reads.ts'
+import type { ReceiptLine, ReceiptPath } from '../../store/reads.ts'
 import type { TenantRef } from '../../store/store.ts'
 import type { Engine } from '../engine.ts'
+import { readReceipts } from '../portions.ts'
+import { turn } from '../stored-json.ts'
 
+/** Rows that one search looks at before it hands back what it has. A rare match never costs a full scan. */
 const MAX_SCANNED = 10_000
 const PAGE = 500
 
+export type ReceiptOrder = 'ascending' | 'descending'
+
 export interface ReceiptQuery {
   readonly path: ReceiptPath
-  readonly after: number
+  /** A seq: receipts from above it if ascending, else from below it. */
+  readonly from: number
+  readonly order: ReceiptOrder
   readonly limit: number
-  fits(receipt: Receipt): boolean
+  fits(receipt: ReceiptLine): boolean
 }
 
 export interface FoundReceipts {
@@ -19,26 +26,37 @@ export interface FoundReceipts {
   readonly next: number | null
 }
 
-/** The oldest receipts that fit, from above `after`, looking at a bounded number of rows. */
+/** The first receipts that fit. It looks at a bounded number of narrow rows, and reads the bodies of hits only. */
 export async function findReceipts(
   engine: Engine,
-  tenant: TenantRef,
+  { tenant }: TenantRef,
   query: ReceiptQuery,
 ): Promise<FoundReceipts> {
-  const receipts: Receipt[] = []
-  let position = query.after
+  const { lines, next } = await findLines(engine, tenant, query)
+  const { rows, covered } = await readReceipts(engine, tenant, lines)
+  return { receipts: rows, next: covered < lines.length ? (lines[covered - 1]?.seq ?? next) : next }
+}
+
+async function findLines(engine: Engine, tenant: number, query: ReceiptQuery) {
+  const { path, order, limit } = query
+  const lines: ReceiptLine[] = []
+  let position = query.from
+  // Usually the first look is enough.
+  let size = Math.min(limit + 1, PAGE)
   for (let scanned = 0; scanned < MAX_SCANNED; scanned += PAGE) {
+    if (scanned > 0) await turn()
     const page = await engine.reading(() =>
-      engine.store.reads.receipts(tenant.tenant, query.path, position, 'ascending', PAGE),
+      engine.store.reads.receiptLines(tenant, path, position, order, size),
     )
-    for (const receipt of page) {
-      if (!query.fits(receipt)) continue
-      if (receipts.length === query.limit) return { receipts, next: position }
-      receipts.push(receipt)
-      position = receipt.seq
+    for (const line of page) {
+      if (!query.fits(line)) continue
+      if (lines.length === limit) return { lines, next: position }
+      lines.push(line)
+      position = line.seq
     }
-    if (page.length < PAGE) return { receipts, next: null }
+    if (page.length < size) return { lines, next: null }
     position = page.at(-1)?.seq ?? position
+    size = PAGE
   }
-  return { receipts, next: position }
+  return { lines, next: position }
 }

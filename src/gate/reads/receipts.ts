@@ -22,6 +22,10 @@ export const listReceiptsInput = z.strictObject({
   since_receipt_id: receiptId.optional(),
   task_id: taskId.optional(),
   receipt_type: z.enum(RECEIPT_TYPES).optional(),
+  order: z
+    .enum(['oldest', 'newest'])
+    .default('oldest')
+    .meta({ description: 'newest: since_receipt_id then leads to what is older' }),
   limit: pageLimit,
 })
 
@@ -31,7 +35,10 @@ export interface ReceiptPage {
   readonly next_cursor: string | null
 }
 
-/** Receipts addressed to the caller, oldest first. Admins may name another recipient, or none with a task or a type. */
+/**
+ * Receipts addressed to the caller, oldest first unless asked otherwise. Admins may name another recipient, or none with a
+ * task or a type.
+ */
 export async function listReceipts(engine: Engine, caller: Caller, input: unknown): Promise<ReceiptPage> {
   checkRole(caller, 'receipts')
   const asked = parse(listReceiptsInput, input)
@@ -44,7 +51,11 @@ export async function listReceipts(engine: Engine, caller: Caller, input: unknow
         : to === undefined
           ? { by: 'all' }
           : { by: 'to', to },
-    after: sinceSeq(engine, tenant, asked.since_receipt_id),
+    from:
+      asked.order === 'newest' && asked.since_receipt_id === undefined
+        ? Number.MAX_SAFE_INTEGER
+        : sinceSeq(engine, tenant, asked.since_receipt_id),
+    order: asked.order === 'newest' ? 'descending' : 'ascending',
     limit: asked.limit,
     fits: (receipt) =>
       (to === undefined || receipt.to === to) &&

@@ -1,5 +1,6 @@
 import type pg from 'pg'
 import type { Entries, Entry } from '../entries.ts'
+import { bareArray, textArray } from './arrays.ts'
 import { readTenant, writeTenant } from './borrow.ts'
 import { type Pooled, run, type Value } from './database.ts'
 
@@ -18,6 +19,14 @@ const STATEMENTS = {
     DO UPDATE SET value = excluded.value, due_at = excluded.due_at, version = e.version + 1 RETURNING version`,
   update_entry: `UPDATE entries SET value = $4, due_at = $5, version = version + 1
     WHERE tenant = $1 AND kind = $2 AND name = $3 AND version = $6 RETURNING version`,
+  insert_entries: `INSERT INTO entries (tenant, kind, name, value, due_at, version)
+    SELECT $1, $2, x.name, x.value, x.due_at, 1
+    FROM unnest($3::text[], $4::text[], $5::bigint[]) AS x (name, value, due_at)
+    ON CONFLICT DO NOTHING RETURNING name`,
+  remove_first_due: `DELETE FROM entries WHERE tenant = $1 AND kind = $2 AND name IN (
+    SELECT name FROM entries WHERE tenant = $1 AND kind = $2 AND due_at IS NOT NULL ORDER BY due_at LIMIT $3)`,
+  count_entries: `SELECT count(*)::int AS count FROM (
+    SELECT FROM entries WHERE tenant = $1 AND kind = $2 LIMIT $3) e`,
   remove_entry: `DELETE FROM entries WHERE tenant = $1 AND kind = $2 AND name = $3 RETURNING version`,
 } as const
 
@@ -48,6 +57,24 @@ export function entriesOn(pooled: Pooled): Entries {
             ? await change<Written>('insert_entry', tenant, ...values)
             : await change<Written>('update_entry', tenant, ...values, expected)
       return written[0]?.version
+    },
+    async insertNew(drafts) {
+      const [first] = drafts
+      if (first === undefined) return new Set()
+      const columns = [
+        textArray(drafts.map(({ name }) => name)),
+        textArray(drafts.map(({ value }) => value)),
+        bareArray(drafts.map(({ due_at }) => due_at)),
+      ]
+      const rows = await change<{ name: string }>('insert_entries', first.tenant, first.kind, ...columns)
+      return new Set(rows.map(({ name }) => name))
+    },
+    async removeFirstDue(tenant, kind, limit) {
+      await change('remove_first_due', tenant, kind, limit)
+    },
+    async count(tenant, kind, limit) {
+      const [row] = await ask<{ count: number }>('count_entries', tenant, kind, limit)
+      return row?.count ?? 0
     },
     remove: async (tenant, kind, name) =>
       (await change<Written>('remove_entry', tenant, kind, name)).length > 0,

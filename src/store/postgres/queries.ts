@@ -1,9 +1,15 @@
+import { QUESTION_BYTES } from '../reads.ts'
 import { list, rowsOf, type Shape } from './columns.ts'
 import { loads, PARENTS } from './load.ts'
 import { DONE, LANE, OPEN, PROGRESS, RECEIPT, RELATIONSHIP, TASK_KEY } from './shapes.ts'
 import { NOW } from './time.ts'
 
 export const PARENT_KEY = { tenant: 'int', parent: 'bigint' } as const
+
+/** A receipt without its body. The length of a column is known without reading its value. */
+const RECEIPT_LINE = 'r.seq, r.receipt_type, r."to", r.task_id, r.lease_id, octet_length(r.body) AS bytes'
+
+const WHOLE_RECEIPT = `${list(RECEIPT, 'r.')}, ${PARENTS}`
 
 /** As in `loads`, a LIMIT stands before or within every join, so that only what is returned is looked up. */
 export const queries = {
@@ -17,6 +23,9 @@ export const queries = {
     UNION ALL
     SELECT t.task_id, t.status FROM ${rowsOf(TASK_KEY)} JOIN tasks_done t USING (task_id, tenant)`,
 
+  open_lines: linesFrom('tasks'),
+  done_lines: linesFrom('tasks_done'),
+
   scan_all: linesOf('true'),
   scan_owner: linesOf('owner = $4 AND seq > 0'),
   scan_session: linesOf('session_id = $4'),
@@ -24,19 +33,27 @@ export const queries = {
   scan_done: linesByStatus('tasks_done'),
 
   progress: `
-    SELECT ${list(PROGRESS)} FROM task_progress WHERE task_id = $2 AND tenant = $1 ORDER BY n LIMIT $3`,
+    SELECT ${list(PROGRESS)} FROM task_progress WHERE task_id = $2 AND tenant = $1 AND n > $3
+    ORDER BY n LIMIT $4`,
 
   receipt: `
     SELECT ${list(RECEIPT, 'r.')}, ${PARENTS} FROM receipts r WHERE tenant = $1 AND seq = $2`,
 
   receipts_at: loads.receipts,
 
-  all_ascending: receiptsAfter('true'),
-  all_descending: receiptsBefore('true'),
-  to_ascending: receiptsAfter('"to" = $4 AND seq > 0'),
-  to_descending: receiptsBefore('"to" = $4 AND seq > 0'),
-  task_ascending: receiptsAfter('task_id = $4'),
-  task_descending: receiptsBefore('task_id = $4'),
+  all_ascending: receiptsAfter(WHOLE_RECEIPT, 'true'),
+  all_descending: receiptsBefore(WHOLE_RECEIPT, 'true'),
+  to_ascending: receiptsAfter(WHOLE_RECEIPT, '"to" = $4 AND seq > 0'),
+  to_descending: receiptsBefore(WHOLE_RECEIPT, '"to" = $4 AND seq > 0'),
+  task_ascending: receiptsAfter(WHOLE_RECEIPT, 'task_id = $4'),
+  task_descending: receiptsBefore(WHOLE_RECEIPT, 'task_id = $4'),
+
+  all_lines_ascending: receiptsAfter(RECEIPT_LINE, 'true'),
+  all_lines_descending: receiptsBefore(RECEIPT_LINE, 'true'),
+  to_lines_ascending: receiptsAfter(RECEIPT_LINE, '"to" = $4 AND seq > 0'),
+  to_lines_descending: receiptsBefore(RECEIPT_LINE, '"to" = $4 AND seq > 0'),
+  task_lines_ascending: receiptsAfter(RECEIPT_LINE, 'task_id = $4'),
+  task_lines_descending: receiptsBefore(RECEIPT_LINE, 'task_id = $4'),
 
   children: `
     SELECT p.parent, r.seq, r.receipt_type, r."from"
@@ -47,14 +64,8 @@ export const queries = {
     WHERE r.receipt_type = ANY ($3::text[])
     ORDER BY p.parent, r.seq`,
 
-  obligations: `
-    SELECT ${list(RECEIPT, 'r.')}, ${PARENTS}
-    FROM (
-      SELECT tenant, seq FROM open_obligations
-      WHERE tenant = $1 AND principal = $2 AND seq > $3 ORDER BY seq LIMIT $4
-    ) o
-    JOIN receipts r ON r.tenant = o.tenant AND r.seq = o.seq
-    ORDER BY r.seq`,
+  obligations: obligationsAfter(WHOLE_RECEIPT),
+  obligation_lines: obligationsAfter(RECEIPT_LINE),
 
   relationship: `
     SELECT ${list(RELATIONSHIP)} FROM relationships WHERE tenant = $1 AND principal = $2`,
@@ -133,9 +144,11 @@ function recordsOf(table: string, shape: Shape): string {
 
 function linesOf(condition: string): string {
   return `
-    SELECT s.seq, s.task_id, coalesce(t.status, d.status) AS status, s.owner, s.type, s.session_id, s.labels
+    SELECT s.seq, s.task_id, coalesce(t.status, d.status) AS status, s.owner, s.type, s.session_id, s.labels,
+      coalesce(t.principal_ai, d.principal_ai) AS principal_ai,
+      s.bytes + coalesce(${lengthOf('t', false)}, ${lengthOf('d', true)}) AS bytes
     FROM (
-      SELECT tenant, seq, task_id, owner, type, session_id, labels FROM task_specs
+      SELECT tenant, seq, task_id, owner, type, session_id, labels, octet_length(input) AS bytes FROM task_specs
       WHERE tenant = $1 AND seq < $2 AND ${condition} ORDER BY seq DESC LIMIT $3
     ) s
     LEFT JOIN tasks t USING (task_id, tenant)
@@ -143,25 +156,53 @@ function linesOf(condition: string): string {
     ORDER BY s.seq DESC`
 }
 
-function linesByStatus(table: string): string {
+function linesByStatus(table: 'tasks' | 'tasks_done'): string {
   return `
-    SELECT t.seq, t.task_id, t.status, s.owner, s.type, s.session_id, s.labels
+    SELECT t.seq, t.task_id, t.status, s.owner, s.type, s.session_id, s.labels, t.principal_ai,
+      octet_length(s.input) + t.bytes AS bytes
     FROM (
-      SELECT tenant, seq, task_id, status FROM ${table}
+      SELECT tenant, seq, task_id, status, principal_ai, ${lengthOf(table, table === 'tasks_done')} AS bytes
+      FROM ${table}
       WHERE tenant = $1 AND seq < $2 AND status = $4 AND seq > 0 ORDER BY seq DESC LIMIT $3
     ) t
     JOIN task_specs s ON s.tenant = t.tenant AND s.seq = t.seq
     ORDER BY t.seq DESC`
 }
 
-function receiptsAfter(condition: string): string {
+function linesFrom(table: 'tasks' | 'tasks_done'): string {
   return `
-    SELECT ${list(RECEIPT, 'r.')}, ${PARENTS} FROM receipts r
+    SELECT t.seq, t.task_id, t.status, s.owner, s.type, s.session_id, s.labels, t.principal_ai,
+      octet_length(s.input) + ${lengthOf('t', table === 'tasks_done')} AS bytes
+    FROM ${rowsOf(TASK_KEY)} JOIN ${table} t USING (task_id, tenant)
+    CROSS JOIN LATERAL (SELECT * FROM task_specs WHERE tenant = t.tenant AND seq = t.seq LIMIT 1) s`
+}
+
+/** About how long the texts of a task are, besides its input. */
+function lengthOf(task: string, isDone: boolean): string {
+  const outcome = ['result', 'error', 'artifacts', 'delivery_proof']
+  const lengths = outcome.map((column) => `coalesce(octet_length(${task}.${column}), 0)`)
+  return [`${QUESTION_BYTES} * ${task}.question_count`, ...(isDone ? lengths : [])].join(' + ')
+}
+
+function receiptsAfter(columns: string, condition: string): string {
+  return `
+    SELECT ${columns} FROM receipts r
     WHERE tenant = $1 AND seq > $2 AND ${condition} ORDER BY seq LIMIT $3`
 }
 
-function receiptsBefore(condition: string): string {
+function receiptsBefore(columns: string, condition: string): string {
   return `
-    SELECT ${list(RECEIPT, 'r.')}, ${PARENTS} FROM receipts r
+    SELECT ${columns} FROM receipts r
     WHERE tenant = $1 AND seq < $2 AND ${condition} ORDER BY seq DESC LIMIT $3`
+}
+
+function obligationsAfter(columns: string): string {
+  return `
+    SELECT ${columns}
+    FROM (
+      SELECT tenant, seq FROM open_obligations
+      WHERE tenant = $1 AND principal = $2 AND seq > $3 ORDER BY seq LIMIT $4
+    ) o
+    JOIN receipts r ON r.tenant = o.tenant AND r.seq = o.seq
+    ORDER BY r.seq`
 }

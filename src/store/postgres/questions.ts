@@ -1,5 +1,5 @@
 import type { Question, QuestionKind } from '../../core/question.ts'
-import type { QuestionReads } from '../reads.ts'
+import type { QuestionLine, QuestionReads } from '../reads.ts'
 import { readTenant } from './borrow.ts'
 import { list } from './columns.ts'
 import { type Pooled, run } from './database.ts'
@@ -8,11 +8,18 @@ import { QUESTION } from './shapes.ts'
 const OPEN = `state = 'open'`
 const ALL = 'seq > 0'
 
+const LINE = 'task_id, n, seq, state'
+
 export const questionQueries = {
-  all_questions_ascending: questionsAfter(ALL),
-  all_questions_descending: questionsBefore(ALL),
-  open_questions_ascending: questionsAfter(OPEN),
-  open_questions_descending: questionsBefore(OPEN),
+  all_questions_ascending: questionsAfter(list(QUESTION), ALL),
+  all_questions_descending: questionsBefore(list(QUESTION), ALL),
+  open_questions_ascending: questionsAfter(list(QUESTION), OPEN),
+  open_questions_descending: questionsBefore(list(QUESTION), OPEN),
+
+  all_question_lines_ascending: questionsAfter(LINE, ALL),
+  all_question_lines_descending: questionsBefore(LINE, ALL),
+  open_question_lines_ascending: questionsAfter(LINE, OPEN),
+  open_question_lines_descending: questionsBefore(LINE, OPEN),
 
   count_open_questions: `
     SELECT (count(*) FILTER (WHERE kind = 'approval'))::int AS approval,
@@ -20,15 +27,15 @@ export const questionQueries = {
     FROM questions WHERE tenant = $1 AND ${OPEN}`,
 } as const satisfies Readonly<Record<string, string>>
 
-function questionsAfter(condition: string): string {
+function questionsAfter(columns: string, condition: string): string {
   return `
-    SELECT ${list(QUESTION)} FROM questions
+    SELECT ${columns} FROM questions
     WHERE tenant = $1 AND kind = $2 AND seq > $3 AND ${condition} ORDER BY seq LIMIT $4`
 }
 
-function questionsBefore(condition: string): string {
+function questionsBefore(columns: string, condition: string): string {
   return `
-    SELECT ${list(QUESTION)} FROM questions
+    SELECT ${columns} FROM questions
     WHERE tenant = $1 AND kind = $2 AND seq < $3 AND ${condition} ORDER BY seq DESC LIMIT $4`
 }
 
@@ -41,6 +48,13 @@ export function questionReadsOn(pooled: Pooled): QuestionReads {
       )
       if (counts === undefined) throw new Error('a count has no row')
       return counts
+    },
+    questionLines: (tenant, kind, which, from, order, limit) => {
+      const name = `${which}_question_lines_${order}` as const
+      const statement = { name, text: questionQueries[name] }
+      return readTenant(pooled, tenant, (client) =>
+        run<QuestionLine>(client, statement, [tenant, kind, from, limit]),
+      )
     },
     questions: (tenant, kind, which, from, order, limit) => {
       const name = `${which}_questions_${order}` as const

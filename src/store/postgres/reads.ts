@@ -12,6 +12,7 @@ import type {
   HeldLease,
   Holder,
   LedgerReads,
+  ReceiptLine,
   ReceiptPath,
   ScanPath,
   TaskLease,
@@ -61,12 +62,13 @@ export function readsOn(pooled: Pooled): LedgerReads {
     tasks,
     statuses: (tenant, taskIds) =>
       read<{ task_id: string; status: Status }>(tenant, 'statuses', ...taskKeys(tenant, taskIds)),
+    lines: (tenant, taskIds) => readTenant(pooled, tenant, (client) => findLines(client, tenant, taskIds)),
     scan: (tenant, path, before, limit) => {
       const [query, ...key] = scanOf(path)
       return read<TaskLine>(tenant, query, tenant, before, limit, ...key)
     },
-    progress: async (tenant, taskId, limit) =>
-      isUuid(taskId) ? read<ProgressEntry>(tenant, 'progress', tenant, taskId, limit) : [],
+    progress: async (tenant, taskId, after, limit) =>
+      isUuid(taskId) ? read<ProgressEntry>(tenant, 'progress', tenant, taskId, after, limit) : [],
     receipt: (tenant, seq) => find<Receipt>(tenant, 'receipt', tenant, seq),
     receiptsAt: async (tenant, seqs) => {
       const rows = seqs.map((seq) => ({ tenant, seq }))
@@ -76,12 +78,18 @@ export function readsOn(pooled: Pooled): LedgerReads {
       if (path.by === 'task' && !isUuid(path.task_id)) return []
       return read<Receipt>(tenant, `${path.by}_${order}`, tenant, from, limit, ...keyOf(path))
     },
+    receiptLines: async (tenant, path, from, order, limit) => {
+      if (path.by === 'task' && !isUuid(path.task_id)) return []
+      return read<ReceiptLine>(tenant, `${path.by}_lines_${order}`, tenant, from, limit, ...keyOf(path))
+    },
     children: (tenant, parents, types) => {
       const rows = parents.map((parent) => ({ tenant, parent }))
       return read<Child>(tenant, 'children', ...parameters(PARENT_KEY, rows), textArray(types))
     },
     obligations: (tenant, principal, after, limit) =>
       read<Receipt>(tenant, 'obligations', tenant, principal, after, limit),
+    obligationLines: (tenant, principal, after, limit) =>
+      read<ReceiptLine>(tenant, 'obligation_lines', tenant, principal, after, limit),
     relationship: (tenant, principal) => find<Relationship>(tenant, 'relationship', tenant, principal),
     counters: async (tenant) => {
       const row = await find<Tenant>(tenant, 'counters', tenant)
@@ -151,6 +159,16 @@ async function findRecords(
   for (const row of open) records.set(row.task_id, record(openTask(row), row, questions))
   for (const row of done) records.set(row.task_id, record(doneTask(row), row, questions))
   return [...records.values()]
+}
+
+async function findLines(client: pg.Client, tenant: number, taskIds: readonly string[]): Promise<TaskLine[]> {
+  const keys = taskKeys(tenant, taskIds)
+  // In the order of findRecords, and for its reason.
+  const [open, done] = await settled([
+    ask<TaskLine>(client, 'open_lines', keys),
+    ask<TaskLine>(client, 'done_lines', keys),
+  ])
+  return [...new Map([...open, ...done].map((line) => [line.task_id, line])).values()]
 }
 
 /** Most tasks have none, and cost no statement. */

@@ -167,6 +167,9 @@ export const RELATIONSHIP = {
   first_seen_at: 'bigint',
   last_seen_at: 'bigint',
   sessions_count: 'int',
+  agent_version: 'text',
+  client_capabilities: 'text',
+  instances: 'text',
 } as const satisfies Shape
 
 export const ITEM_KEY = { tenant: 'int', principal: 'text', seq: 'bigint' } as const satisfies Shape

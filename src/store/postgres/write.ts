@@ -108,7 +108,9 @@ export const writes = {
     INSERT INTO relationships (${list(RELATIONSHIP)}) SELECT * FROM ${rowsOf(RELATIONSHIP)}
     ON CONFLICT (tenant, principal) DO UPDATE SET
       instance_id = excluded.instance_id, first_seen_at = excluded.first_seen_at,
-      last_seen_at = excluded.last_seen_at, sessions_count = excluded.sessions_count`,
+      last_seen_at = excluded.last_seen_at, sessions_count = excluded.sessions_count,
+      agent_version = excluded.agent_version, client_capabilities = excluded.client_capabilities,
+      instances = excluded.instances`,
 
   insert_items: `
     INSERT INTO inbox (${list(FILED)}) SELECT * FROM ${rowsOf(FILED)}`,

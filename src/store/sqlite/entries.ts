@@ -1,5 +1,5 @@
 import type { Entries, Entry, EntryDraft } from '../entries.ts'
-import type { Database, Statement, Value } from './database.ts'
+import { type Database, rollBack, type Statement, type Value } from './database.ts'
 import { attemptAvailable } from './failure.ts'
 import type { Change } from './session.ts'
 
@@ -17,6 +17,9 @@ export function prepareEntries(reader: Database, writer: Database, change: Chang
   const due = reader.prepare(
     `SELECT ${COLUMNS} FROM entries WHERE tenant = ? AND kind = ? AND due_at <= ? ORDER BY due_at, name LIMIT ?`,
   )
+  const count = reader.prepare(
+    'SELECT count(*) AS count FROM (SELECT 1 FROM entries WHERE tenant = ? AND kind = ? LIMIT ?)',
+  )
   const insert = writer.prepare(`${INSERT} ON CONFLICT DO NOTHING RETURNING version`)
   const upsert = writer.prepare(
     `${INSERT} ON CONFLICT DO UPDATE SET value = excluded.value, due_at = excluded.due_at, version = version + 1
@@ -27,6 +30,10 @@ export function prepareEntries(reader: Database, writer: Database, change: Chang
     WHERE tenant = ? AND kind = ? AND name = ? AND version = ? RETURNING version`,
   )
   const remove = writer.prepare('DELETE FROM entries WHERE tenant = ? AND kind = ? AND name = ?')
+  const removeFirstDue = writer.prepare(
+    `DELETE FROM entries WHERE tenant = ? AND kind = ? AND name IN (
+      SELECT name FROM entries WHERE tenant = ? AND kind = ? AND due_at IS NOT NULL ORDER BY due_at LIMIT ?)`,
+  )
   const read = async (statement: Statement, ...values: Value[]) =>
     attemptAvailable(() => statement.all(...values) as Entry[])
 
@@ -35,6 +42,18 @@ export function prepareEntries(reader: Database, writer: Database, change: Chang
     if (expected === 0) return insert.get(tenant, kind, name, value, due_at)
     return update.get(value, due_at, tenant, kind, name, expected)
   }
+  // Nothing waits between BEGIN and COMMIT, so it never meets another transaction of the writer.
+  const insertAll = (drafts: readonly EntryDraft[]): ReadonlySet<string> => {
+    writer.exec('BEGIN IMMEDIATE')
+    try {
+      const written = drafts.filter((draft) => write(draft, 0) !== undefined)
+      writer.exec('COMMIT')
+      return new Set(written.map(({ name }) => name))
+    } catch (error) {
+      rollBack(writer)
+      throw error
+    }
+  }
   return {
     get: async (...key) => (await read(get, ...key))[0],
     several: (tenant, kind, names) => read(several, tenant, kind, JSON.stringify(names)),
@@ -42,6 +61,12 @@ export function prepareEntries(reader: Database, writer: Database, change: Chang
     due: (...values) => read(due, ...values),
     put: async (draft, expected) =>
       change(() => (write(draft, expected) as { readonly version: number } | undefined)?.version),
+    insertNew: async (drafts) => change(() => insertAll(drafts)),
+    removeFirstDue: async (tenant, kind, limit) => {
+      change(() => removeFirstDue.run(tenant, kind, tenant, kind, limit))
+    },
+    count: async (...values) =>
+      attemptAvailable(() => (count.get(...values) as { readonly count: number }).count),
     remove: async (...key) => change(() => remove.run(...key).changes > 0),
   }
 }

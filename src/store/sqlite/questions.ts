@@ -1,8 +1,9 @@
 import type { Question, QuestionKind } from '../../core/question.ts'
-import type { QuestionReads } from '../reads.ts'
+import type { QuestionLine, QuestionReads } from '../reads.ts'
 import type { Changes } from '../store.ts'
 import type { Database } from './database.ts'
 import { attemptAvailable } from './failure.ts'
+import { walk } from './pace.ts'
 
 const COLUMNS = [
   'tenant',
@@ -25,17 +26,24 @@ const COLUMNS = [
 
 export const OF_TASK = `SELECT ${COLUMNS} FROM questions WHERE task_id = ? AND tenant = ? ORDER BY n`
 
-const pages = (index: string, condition: string) => ({
-  ascending: `SELECT ${COLUMNS} FROM questions INDEXED BY ${index}
+const LINE = ['task_id', 'n', 'seq', 'state'] as const satisfies readonly (keyof QuestionLine)[]
+
+const pages = (columns: readonly string[], index: string, condition: string) => ({
+  ascending: `SELECT ${columns} FROM questions INDEXED BY ${index}
     WHERE tenant = ? AND kind = ? AND seq > ? ${condition} ORDER BY seq LIMIT ?`,
-  descending: `SELECT ${COLUMNS} FROM questions INDEXED BY ${index}
+  descending: `SELECT ${columns} FROM questions INDEXED BY ${index}
     WHERE tenant = ? AND kind = ? AND seq < ? ${condition} ORDER BY seq DESC LIMIT ?`,
 })
 
 // The condition of the partial index stands here word for word: otherwise SQLite does not use it.
 export const PAGES = {
-  all: pages('questions_all', ''),
-  open: pages('questions_open', "AND state = 'open'"),
+  all: pages(COLUMNS, 'questions_all', ''),
+  open: pages(COLUMNS, 'questions_open', "AND state = 'open'"),
+} as const
+
+export const LINES = {
+  all: pages(LINE, 'questions_all', ''),
+  open: pages(LINE, 'questions_open', "AND state = 'open'"),
 } as const
 
 export const OPEN = `SELECT count(*) FILTER (WHERE kind = 'approval') AS approval,
@@ -48,19 +56,19 @@ export function prepareQuestionLookup(database: Database): (tenant: number, task
 }
 
 export function prepareQuestionReads(database: Database): QuestionReads {
-  const page = {
-    all: {
-      ascending: database.prepare(PAGES.all.ascending),
-      descending: database.prepare(PAGES.all.descending),
-    },
-    open: {
-      ascending: database.prepare(PAGES.open.ascending),
-      descending: database.prepare(PAGES.open.descending),
-    },
-  }
+  const prepared = ({ all, open }: typeof PAGES | typeof LINES) => ({
+    all: { ascending: database.prepare(all.ascending), descending: database.prepare(all.descending) },
+    open: { ascending: database.prepare(open.ascending), descending: database.prepare(open.descending) },
+  })
+  const page = prepared(PAGES)
+  const lines = prepared(LINES)
   const open = database.prepare(OPEN)
   return {
     openQuestions: async (tenant) => attemptAvailable(() => open.get(tenant) as Record<QuestionKind, number>),
+    questionLines: (tenant, kind, which, from, order, limit) =>
+      walk(from, limit, (position, size) => {
+        return lines[which][order].all(tenant, kind, position, size) as QuestionLine[]
+      }),
     questions: async (tenant, kind, which, from, order, limit) =>
       attemptAvailable(() => page[which][order].all(tenant, kind, from, limit) as Question[]),
   }

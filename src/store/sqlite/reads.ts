@@ -2,16 +2,18 @@ import type { Relationship } from '../../core/command.ts'
 import type { ProgressEntry } from '../../core/task.ts'
 import { isTerminal } from '../../core/transitions.ts'
 import type { Tenant } from '../../core/world.ts'
-import type {
-  Child,
-  HeldLease,
-  Holder,
-  LedgerReads,
-  ReceiptPath,
-  ScanPath,
-  TaskLease,
-  TaskLine,
-  TaskRecord,
+import {
+  type Child,
+  type HeldLease,
+  type Holder,
+  type LedgerReads,
+  QUESTION_BYTES,
+  type ReceiptLine,
+  type ReceiptPath,
+  type ScanPath,
+  type TaskLease,
+  type TaskLine,
+  type TaskRecord,
 } from '../reads.ts'
 import type { Database, Statement, Value } from './database.ts'
 import { attemptAvailable } from './failure.ts'
@@ -25,6 +27,7 @@ import {
   type ReceiptRow,
   TENANT_COLUMNS,
 } from './lookup.ts'
+import { findEach, walk } from './pace.ts'
 import { prepareQuestionLookup } from './questions.ts'
 
 type StatusRow = Awaited<ReturnType<LedgerReads['statuses']>>[number]
@@ -34,16 +37,34 @@ export const STATUS = `SELECT task_id, status FROM tasks WHERE task_id = ? AND t
 
 const LINE = 's.seq, s.task_id, s.owner, s.type, s.session_id, s.labels'
 
+// The length of a column is known without reading its value.
+const length = (column: string) => `coalesce(octet_length(${column}), 0)`
+const questions = (count: string) => `${QUESTION_BYTES} * ${count}`
+const OUTCOME = ['result', 'error', 'artifacts', 'delivery_proof']
+const lengthOf = (task: string, isDone: boolean) =>
+  [
+    'octet_length(s.input)',
+    questions(`${task}.question_count`),
+    ...(isDone ? OUTCOME.map((column) => length(`${task}.${column}`)) : []),
+  ].join(' + ')
+
 // Without statistics SQLite would rather walk all rows of the tenant, hence INDEXED BY; CROSS JOIN keeps it from
 // starting with the other table.
 const specsBy = (index: string, condition: string) =>
-  `SELECT ${LINE}, coalesce(t.status, d.status) AS status FROM task_specs s ${index}
+  `SELECT ${LINE}, coalesce(t.status, d.status) AS status, coalesce(t.principal_ai, d.principal_ai) AS principal_ai,
+    coalesce(${lengthOf('t', false)}, ${lengthOf('d', true)}) AS bytes
+  FROM task_specs s ${index}
   LEFT JOIN tasks t ON t.task_id = s.task_id AND t.tenant = s.tenant
   LEFT JOIN tasks_done d ON d.task_id = s.task_id AND d.tenant = s.tenant
   WHERE s.tenant = ? ${condition} AND s.seq < ? ORDER BY s.seq DESC LIMIT ?`
-const tasksOf = (table: string) => `SELECT ${LINE}, t.status FROM ${table} t
-  CROSS JOIN task_specs s ON s.tenant = t.tenant AND s.seq = t.seq
+const linesFrom = (table: string) =>
+  `SELECT ${LINE}, t.status, t.principal_ai, ${lengthOf('t', table === 'tasks_done')} AS bytes FROM ${table} t
+  CROSS JOIN task_specs s ON s.tenant = t.tenant AND s.seq = t.seq`
+const tasksOf = (table: string) => `${linesFrom(table)}
   WHERE t.tenant = ? AND t.status = ? AND t.seq < ? ORDER BY t.seq DESC LIMIT ?`
+
+export const LINES = `${linesFrom('tasks')} WHERE t.task_id = ? AND t.tenant = ?
+  UNION ALL ${linesFrom('tasks_done')} WHERE t.task_id = ? AND t.tenant = ?`
 
 export const SCANS = {
   all: specsBy('', ''),
@@ -53,22 +74,29 @@ export const SCANS = {
   done: tasksOf('tasks_done'),
 } as const
 
-const receiptsBy = (index: string, condition: string) => ({
-  ascending: `SELECT ${RECEIPT_COLUMNS} FROM receipts ${index}
+const RECEIPT_LINE = 'r.seq, r.receipt_type, r."to", r.task_id, r.lease_id, octet_length(r.body) AS bytes'
+
+const receiptsBy = (columns: string, index: string, condition: string) => ({
+  ascending: `SELECT ${columns} FROM receipts r ${index}
     WHERE tenant = ? ${condition} AND seq > ? ORDER BY seq LIMIT ?`,
-  descending: `SELECT ${RECEIPT_COLUMNS} FROM receipts ${index}
+  descending: `SELECT ${columns} FROM receipts r ${index}
     WHERE tenant = ? ${condition} AND seq < ? ORDER BY seq DESC LIMIT ?`,
 })
-
-export const RECEIPTS = {
-  all: receiptsBy('', ''),
-  to: receiptsBy('INDEXED BY receipts_to', 'AND "to" = ?'),
-  task: receiptsBy('INDEXED BY receipts_task', 'AND task_id = ?'),
-} as const
-
-export const OBLIGATIONS = `SELECT ${RECEIPT_COLUMNS.map((column) => `r.${column}`)} FROM open_obligations o
+const receiptPages = (columns: string) => ({
+  all: receiptsBy(columns, '', ''),
+  to: receiptsBy(columns, 'INDEXED BY receipts_to', 'AND "to" = ?'),
+  task: receiptsBy(columns, 'INDEXED BY receipts_task', 'AND task_id = ?'),
+})
+const obligationsBy = (columns: string) => `SELECT ${columns} FROM open_obligations o
   CROSS JOIN receipts r ON r.tenant = o.tenant AND r.seq = o.seq
   WHERE o.tenant = ? AND o.principal = ? AND o.seq > ? ORDER BY o.seq LIMIT ?`
+
+const RECEIPT = RECEIPT_COLUMNS.map((column) => `r.${column}`).join()
+
+export const RECEIPTS = receiptPages(RECEIPT)
+export const RECEIPT_LINES = receiptPages(RECEIPT_LINE)
+export const OBLIGATIONS = obligationsBy(RECEIPT)
+export const OBLIGATION_LINES = obligationsBy(RECEIPT_LINE)
 
 export const CHILDREN = `SELECT p.parent, r.seq, r.receipt_type, r."from" FROM receipt_parents p
   CROSS JOIN receipts r ON r.tenant = p.tenant AND r.seq = p.child
@@ -104,25 +132,28 @@ export const HOLDERS = `SELECT worker_id, sum(status = 'leased') AS leased, sum(
   FROM tasks INDEXED BY tasks_status WHERE tenant = ? AND status IN ('leased', 'running') GROUP BY worker_id`
 
 /**
- * Each read is synchronous and this process is the only writer, so the statements of one read see the same state.
+ * The statements about one task are synchronous and this process is the only writer, so they see the same state.
  */
 export function prepareReads(database: Database): LedgerReads {
   const findTask = prepareTaskLookup(database)
   const findSpec = prepareSpecLookup(database)
   const findQuestions = prepareQuestionLookup(database)
   const findReceipt = prepareReceiptLookup(database)
-  const withParents = prepareParents(database)
   const scan = prepareScan(database)
-  const pageOfReceipts = prepareReceiptPages(database)
+  const withParents = prepareParents(database)
+  const pageOfReceipts = prepareReceiptPages<ReceiptRow>(database, RECEIPTS)
+  const pageOfReceiptLines = prepareReceiptPages<ReceiptLine>(database, RECEIPT_LINES)
   const status = database.prepare(STATUS)
+  const line = database.prepare(LINES)
   const latestProgress = database.prepare(
     'SELECT * FROM task_progress WHERE task_id = ? AND tenant = ? ORDER BY n DESC LIMIT 1',
   )
   const progress = database.prepare(
-    'SELECT * FROM task_progress WHERE task_id = ? AND tenant = ? ORDER BY n LIMIT ?',
+    'SELECT * FROM task_progress WHERE task_id = ? AND tenant = ? AND n > ? ORDER BY n LIMIT ?',
   )
   const children = database.prepare(CHILDREN)
   const obligations = database.prepare(OBLIGATIONS)
+  const obligationLines = database.prepare(OBLIGATION_LINES)
   const relationship = database.prepare('SELECT * FROM relationships WHERE tenant = ? AND principal = ?')
   const counters = database.prepare(`SELECT ${TENANT_COLUMNS} FROM tenants WHERE tenant = ?`)
   const findLanes = prepareLaneLookup(database)
@@ -143,20 +174,21 @@ export function prepareReads(database: Database): LedgerReads {
 
   return {
     task: async (tenant, taskId) => attemptAvailable(() => findRecord(tenant, taskId)),
-    tasks: async (tenant, taskIds) =>
-      attemptAvailable(() => present(taskIds, (taskId) => findRecord(tenant, taskId))),
-    statuses: async (tenant, taskIds) =>
-      attemptAvailable(() =>
-        present(taskIds, (taskId) => status.get(taskId, tenant, taskId, tenant) as StatusRow | undefined),
-      ),
-    scan: async (tenant, path, before, limit) => attemptAvailable(() => scan(tenant, path, before, limit)),
-    progress: async (tenant, taskId, limit) =>
-      attemptAvailable(() => progress.all(taskId, tenant, limit) as ProgressEntry[]),
+    tasks: (tenant, taskIds) => findEach(taskIds, (taskId) => findRecord(tenant, taskId)),
+    statuses: (tenant, taskIds) =>
+      findEach(taskIds, (taskId) => status.get(taskId, tenant, taskId, tenant) as StatusRow | undefined),
+    lines: (tenant, taskIds) =>
+      findEach(taskIds, (taskId) => line.get(taskId, tenant, taskId, tenant) as TaskLine | undefined),
+    scan: (tenant, path, before, limit) =>
+      walk(before, limit, (from, size) => scan(tenant, path, from, size)),
+    progress: async (tenant, taskId, after, limit) =>
+      attemptAvailable(() => progress.all(taskId, tenant, after, limit) as ProgressEntry[]),
     receipt: async (tenant, seq) => attemptAvailable(() => findReceipt(tenant, seq)),
-    receiptsAt: async (tenant, seqs) =>
-      attemptAvailable(() => present(seqs, (seq) => findReceipt(tenant, seq))),
+    receiptsAt: (tenant, seqs) => findEach(seqs, (seq) => findReceipt(tenant, seq)),
     receipts: async (tenant, path, from, order, limit) =>
       attemptAvailable(() => pageOfReceipts(tenant, path, from, order, limit).map(withParents)),
+    receiptLines: (tenant, path, from, order, limit) =>
+      walk(from, limit, (position, size) => pageOfReceiptLines(tenant, path, position, order, size)),
     children: async (tenant, parents, types) =>
       attemptAvailable(() =>
         parents
@@ -167,6 +199,8 @@ export function prepareReads(database: Database): LedgerReads {
       attemptAvailable(() =>
         (obligations.all(tenant, principal, after, limit) as ReceiptRow[]).map(withParents),
       ),
+    obligationLines: (tenant, principal, after, limit) =>
+      walk(after, limit, (from, size) => obligationLines.all(tenant, principal, from, size) as ReceiptLine[]),
     relationship: async (tenant, principal) =>
       attemptAvailable(() => relationship.get(tenant, principal) as Relationship | undefined),
     counters: async (tenant) =>
@@ -211,27 +245,28 @@ function prepareScan(
   return (tenant, path, before, limit) => walk(tenant, path, before, limit) as TaskLine[]
 }
 
-function prepareReceiptPages(
+function prepareReceiptPages<Row>(
   database: Database,
+  pages: typeof RECEIPTS,
 ): (
   tenant: number,
   path: ReceiptPath,
   from: number,
   order: 'ascending' | 'descending',
   limit: number,
-) => ReceiptRow[] {
+) => Row[] {
   const prepare = ({ ascending, descending }: { ascending: string; descending: string }) => ({
     ascending: database.prepare(ascending),
     descending: database.prepare(descending),
   })
   const statements: Record<ReceiptPath['by'], Record<'ascending' | 'descending', Statement>> = {
-    all: prepare(RECEIPTS.all),
-    to: prepare(RECEIPTS.to),
-    task: prepare(RECEIPTS.task),
+    all: prepare(pages.all),
+    to: prepare(pages.to),
+    task: prepare(pages.task),
   }
   return (tenant, path, from, order, limit) => {
     const statement = statements[path.by][order]
-    return statement.all(tenant, ...keyOf(path), from, limit) as ReceiptRow[]
+    return statement.all(tenant, ...keyOf(path), from, limit) as Row[]
   }
 }
 
@@ -244,8 +279,4 @@ function keyOf(path: ReceiptPath): Value[] {
     case 'task':
       return [path.task_id]
   }
-}
-
-function present<Key, Row>(keys: readonly Key[], find: (key: Key) => Row | undefined): Row[] {
-  return keys.flatMap((key) => find(key) ?? [])
 }

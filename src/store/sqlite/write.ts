@@ -1,3 +1,4 @@
+import type { Relationship } from '../../core/command.ts'
 import type { DoneTask, OpenTask } from '../../core/task.ts'
 import type { Tenant } from '../../core/world.ts'
 import { CHANGING_COLUMNS, DONE_COLUMNS, doneRow, OPEN_COLUMNS, openRow } from '../rows.ts'
@@ -167,20 +168,30 @@ function preparePrincipals(database: Database): (changes: Changes) => void {
      ON CONFLICT DO UPDATE SET last_rank = excluded.last_rank, weight = excluded.weight`,
   )
   const putRelationship = database.prepare(
-    `${insertInto('relationships', ['tenant', 'principal', 'instance_id', 'first_seen_at', 'last_seen_at', 'sessions_count'])}
-     ON CONFLICT DO UPDATE SET instance_id = excluded.instance_id, first_seen_at = excluded.first_seen_at,
-       last_seen_at = excluded.last_seen_at, sessions_count = excluded.sessions_count`,
+    `${insertInto('relationships', RELATIONSHIP)} ON CONFLICT DO UPDATE SET
+       ${RELATIONSHIP.slice(2).map((column) => `${column} = excluded.${column}`)}`,
   )
   return (changes) => {
     for (const { tenant, owner, last_rank, weight } of changes.owners) {
       putOwner.run(tenant, owner, last_rank, weight)
     }
     for (const row of changes.relationships) {
-      const { tenant, principal, instance_id, first_seen_at, last_seen_at, sessions_count } = row
-      putRelationship.run(tenant, principal, instance_id, first_seen_at, last_seen_at, sessions_count)
+      putRelationship.run(...RELATIONSHIP.map((column) => row[column]))
     }
   }
 }
+
+const RELATIONSHIP = [
+  'tenant',
+  'principal',
+  'instance_id',
+  'first_seen_at',
+  'last_seen_at',
+  'sessions_count',
+  'agent_version',
+  'client_capabilities',
+  'instances',
+] as const satisfies readonly (keyof Relationship)[]
 
 /** A row that should be there and is not must not be lost silently. */
 function runOnce(statement: Statement, ...values: readonly Value[]): void {

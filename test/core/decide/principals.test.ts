@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { receiptId } from '../../../src/core/ids.ts'
 import { newItem } from '../../../src/core/inbox.ts'
+import { canonical } from '../../../src/core/json.ts'
 import { FakeWorld, NOW, SALT } from '../../support/fake-world.ts'
 import { acknowledge, bodyOf, create, expectNoChange, faultOf, greet, receiptOf } from '../commands.ts'
 
@@ -52,7 +53,9 @@ describe('greet', () => {
 
   test('notes who came, when, and what it was handed', () => {
     const filed = new FakeWorld({ items: [newItem(1, 'agent:alice', 4, NOW - 1)] })
-    const decision = filed.decide(greet({ instance_id: 'i1', delivered: [4, 7] }))
+    const client_capabilities = canonical({ streaming: true })
+    const said = { instance_id: 'i1', agent_version: '1.2', client_capabilities }
+    const decision = filed.decide(greet({ ...said, delivered: [4, 7] }))
     expect(decision.answer).toEqual({
       tenant: 1,
       principal: 'agent:alice',
@@ -60,6 +63,9 @@ describe('greet', () => {
       first_seen_at: NOW,
       last_seen_at: NOW,
       sessions_count: 1,
+      agent_version: '1.2',
+      client_capabilities,
+      instances: canonical([['i1', NOW]]),
     })
     expect(decision.relationship).toEqual(decision.answer)
     expect(decision.marked).toMatchObject([{ seq: 4, delivered_at: NOW, delivery_count: 1 }])
@@ -78,6 +84,36 @@ describe('greet', () => {
       instance_id: instance_id ?? 'i1',
       sessions_count,
     })
+  })
+
+  test('instances that take turns are counted once each', () => {
+    let turns = met
+    for (const [instance_id, sessions_count] of [
+      ['i2', 2],
+      ['i1', 2],
+      ['i2', 2],
+      ['i3', 3],
+      ['i1', 3],
+    ] as const) {
+      turns = turns.later(MINUTE)
+      const decision = turns.decide(greet({ instance_id }))
+      expect(decision.answer).toMatchObject({ instance_id, sessions_count })
+      turns = turns.after(decision)
+    }
+    expect(turns.later(31 * MINUTE).decide(greet({ instance_id: 'i1' })).answer).toMatchObject({
+      sessions_count: 4,
+    })
+  })
+
+  test('what it said of itself stays until it says something else', () => {
+    const version = met.after(met.decide(greet({ instance_id: 'i1', agent_version: '1' })))
+    expect(version.decide(greet()).answer).toMatchObject({ agent_version: '1', instance_id: 'i1' })
+  })
+
+  test('a bounded number of instances is remembered', () => {
+    let crowd = met
+    for (let n = 0; n < 200; n++) crowd = crowd.after(crowd.decide(greet({ instance_id: `n${n}` })))
+    expect(JSON.parse(crowd.relationship('agent:alice')?.instances ?? '')).toHaveLength(50)
   })
 
   test('polls every ten minutes are one session all day', () => {

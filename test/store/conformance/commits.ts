@@ -51,7 +51,7 @@ export function describeCommits(subject: Subject): void {
     expect(await reads.receipts(tenant, { by: 'all' }, 0, 'ascending', 10)).toEqual([])
     expect(await reads.children(tenant, [seq + 1], ['task.assigned'])).toEqual([])
     expect(await reads.obligations(tenant, ALICE, 0, 10)).toEqual([])
-    expect(await reads.progress(tenant, uuid(seq), 10)).toEqual([])
+    expect(await reads.progress(tenant, uuid(seq), 0, 10)).toEqual([])
     expect(await reads.items(tenant, [{ principal: ALICE, seq }])).toEqual([])
     const loaded = await look(store, tenant, {
       owners: [{ tenant, owner: ALICE }],

@@ -44,6 +44,19 @@ export function describeEntries(subject: Subject): void {
       expect(wins.filter((version) => version !== undefined)).toEqual([2])
     })
 
+    it('that are new are written together, and counted', async () => {
+      const { entries } = subject.store
+      await entries.put(draft('b', '1', 5))
+      const drafts = ['a', 'b', 'c', 'ä'].map((name, n) => draft(name, '2', 10 - n))
+      expect(await entries.insertNew(drafts)).toEqual(new Set(['a', 'c', 'ä']))
+      expect(await entries.insertNew([])).toEqual(new Set())
+      expect(await entries.get(subject.tenant, 'colour', 'b')).toMatchObject({ value: '1', version: 1 })
+      expect(await entries.count(subject.tenant, 'colour', 10)).toBe(4)
+      expect(await entries.count(subject.tenant, 'colour', 3)).toBe(3)
+      await entries.removeFirstDue(subject.tenant, 'colour', 2)
+      expect(await names()).toEqual(['a', 'c'])
+    })
+
     it('are listed by name, page by page', async () => {
       const { entries } = subject.store
       for (const name of ['b', 'a', 'B', 'ä', 'c']) await entries.put(draft(name))

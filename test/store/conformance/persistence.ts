@@ -45,6 +45,9 @@ export function describePersistence(subject: Subject): void {
         first_seen_at: NOW,
         last_seen_at: NOW,
         sessions_count: 1,
+        agent_version: null,
+        client_capabilities: null,
+        instances: null,
       }
       const delivered = item(tenant, 1, { delivered_at: NOW, delivery_count: 1 })
       const counts = { seq: 3, clock: 2000, open_tasks: 2, active_leases: 1, lanes: 2, lanes_version: 1 }

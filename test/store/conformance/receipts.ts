@@ -257,8 +257,19 @@ export function describeReceipts(subject: Subject): void {
         first_seen_at: NOW,
         last_seen_at: NOW,
         sessions_count: 1,
+        agent_version: null,
+        client_capabilities: null,
+        instances: null,
       }
-      const later = { ...first, instance_id: 'laptop', last_seen_at: NOW + 50, sessions_count: 2 }
+      const later = {
+        ...first,
+        instance_id: 'laptop',
+        last_seen_at: NOW + 50,
+        sessions_count: 2,
+        agent_version: '1.2',
+        client_capabilities: canonical({ streaming: true }),
+        instances: canonical([['laptop', NOW]]),
+      }
       const bob = { ...first, principal: BOB, instance_id: 'x' }
       await put(store, tenant, { relationships: [first, bob] })
       expect(await store.reads.relationship(tenant, ALICE)).toEqual(first)

@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import { canonical } from '../../../src/core/json.ts'
 import type { DoneTask, OpenTask } from '../../../src/core/task.ts'
-import { STATUSES } from '../../../src/core/transitions.ts'
-import type { ScanPath, TaskLine } from '../../../src/store/reads.ts'
+import { isTerminal, STATUSES } from '../../../src/core/transitions.ts'
+import { QUESTION_BYTES, type ScanPath, type TaskLine } from '../../../src/store/reads.ts'
 import {
   ALICE,
   BOB,
@@ -20,6 +20,16 @@ import {
 import type { Subject } from '../conformance.ts'
 
 const COUNT = 48
+
+/** What `bytes` of a line is made of. */
+function bytesOf({ seq, status }: TaskLine): number {
+  const input = spec({ tenant: 1, seq }).input.length
+  if (status === 'pending_approval' || status === 'input_required') return input + QUESTION_BYTES
+  if (!isTerminal(status)) return input
+  const { result, error, artifacts } =
+    status === 'succeeded' ? outcome() : outcome({ error: canonical({ code: 'x' }) })
+  return [result, error, artifacts].reduce((sum, text) => sum + (text?.length ?? 0), input)
+}
 
 export function describeScans(subject: Subject): void {
   describe('scans', () => {
@@ -41,8 +51,10 @@ export function describeScans(subject: Subject): void {
           type: `type-${seq % 2}`,
           session_id: seq % 7 === 0 ? 'session' : seq % 7 === 1 ? 'another' : null,
           labels: seq % 3 === 0 ? canonical({ team: 'a' }) : null,
+          principal_ai: 'alice',
+          bytes: 0,
         }
-        lines.unshift(line)
+        lines.unshift({ ...line, bytes: bytesOf(line) })
         const name = { tenant, seq, owner: line.owner }
         const error = canonical({ code: 'x' })
         switch (line.status) {
@@ -66,7 +78,9 @@ export function describeScans(subject: Subject): void {
             ended.push(done({ ...name, status: line.status, outcome: outcome({ error }) }))
         }
       }
-      const specs = lines.map(({ status: _, ...line }) => spec({ tenant, ...line }))
+      const specs = lines.map(({ status: _, principal_ai: __, bytes: ___, ...line }) =>
+        spec({ tenant, ...line }),
+      )
       await put(store, [tenant, other], {
         inserted: [...open, queued({ tenant: other, seq: 1 })],
         finished: ended,
@@ -106,6 +120,15 @@ export function describeScans(subject: Subject): void {
       expect(found).toEqual(lines.filter((line) => line.seq < 20).filter(fits))
     })
 
+    it('show the same lines to who names the tasks', async () => {
+      const { store, tenant } = subject
+      const ids = [uuid(48), uuid(7), uuid(999), uuid(1), 'none']
+      const found = await store.reads.lines(tenant, ids)
+      expect(found.sort((a, b) => b.seq - a.seq)).toEqual(
+        lines.filter(({ seq }) => seq === 48 || seq === 7 || seq === 1),
+      )
+    })
+
     it('show the status after a change', async () => {
       const { store, tenant } = subject
       await put(store, tenant, {
@@ -143,9 +166,10 @@ export function describeScans(subject: Subject): void {
         progress: [...entries, progress(tenant, uuid(2), 1), progress(other, uuid(1), 99)],
       })
       const [third, first, second, last] = entries
-      expect(await store.reads.progress(tenant, uuid(1), 10)).toEqual([first, second, third, last])
-      expect(await store.reads.progress(tenant, uuid(1), 2)).toEqual([first, second])
-      expect(await store.reads.progress(tenant, uuid(3), 10)).toEqual([])
+      expect(await store.reads.progress(tenant, uuid(1), 0, 10)).toEqual([first, second, third, last])
+      expect(await store.reads.progress(tenant, uuid(1), 0, 2)).toEqual([first, second])
+      expect(await store.reads.progress(tenant, uuid(1), second?.n ?? 0, 2)).toEqual([third, last])
+      expect(await store.reads.progress(tenant, uuid(3), 0, 10)).toEqual([])
       expect((await store.reads.task(tenant, uuid(1)))?.progress).toEqual(last)
       const records = await store.reads.tasks(tenant, [uuid(1), uuid(2)])
       expect(records.map((record) => record.progress?.n).sort()).toEqual([1, 11])

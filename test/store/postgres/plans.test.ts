@@ -173,7 +173,17 @@ async function live({ ref, writer }: Connections, seqs: readonly number[]): Prom
     },
     {
       relationships: [
-        { tenant, principal: ALICE, instance_id: null, first_seen_at: 1, last_seen_at: 1, sessions_count: 1 },
+        {
+          tenant,
+          principal: ALICE,
+          instance_id: null,
+          first_seen_at: 1,
+          last_seen_at: 1,
+          sessions_count: 1,
+          agent_version: null,
+          client_capabilities: null,
+          instances: null,
+        },
       ],
       marked: seqs.map((seq) => item(tenant, 3_000_000 + seq, { delivered_at: 1, delivery_count: 1 })),
     },
@@ -188,7 +198,8 @@ async function readAll({ ref: { tenant }, pooled }: Connections, seqs: readonly 
   await findDue(pooled, BATCH, null)
   await reads.tasks(tenant, ids)
   await reads.statuses(tenant, ids)
-  await reads.progress(tenant, uuid(seqs[0] ?? 0), BATCH)
+  await reads.lines(tenant, ids)
+  await reads.progress(tenant, uuid(seqs[0] ?? 0), 0, BATCH)
   for (const path of [
     { by: 'all' },
     { by: 'owner', owner: ALICE },
@@ -201,6 +212,8 @@ async function readAll({ ref: { tenant }, pooled }: Connections, seqs: readonly 
   for (const path of [{ by: 'all' }, { by: 'to', to: ALICE }, { by: 'task', task_id: uuid(1) }] as const) {
     await reads.receipts(tenant, path, 0, 'ascending', BATCH)
     await reads.receipts(tenant, path, newest, 'descending', BATCH)
+    await reads.receiptLines(tenant, path, 0, 'ascending', BATCH)
+    await reads.receiptLines(tenant, path, newest, 'descending', BATCH)
   }
   await reads.receipt(tenant, 1)
   await reads.children(tenant, seqs, ['task.assigned'])
@@ -215,10 +228,13 @@ async function readAll({ ref: { tenant }, pooled }: Connections, seqs: readonly 
   for (const which of ['all', 'open'] as const) {
     await reads.questions(tenant, 'approval', which, 0, 'ascending', BATCH)
     await reads.questions(tenant, 'approval', which, newest, 'descending', BATCH)
+    await reads.questionLines(tenant, 'approval', which, 0, 'ascending', BATCH)
+    await reads.questionLines(tenant, 'approval', which, newest, 'descending', BATCH)
   }
   await reads.itemsOfTasks(tenant, null, ids, ['task.assigned'], 1)
   await reads.inboxCounts(tenant, ALICE, 0, BATCH)
   await reads.obligations(tenant, ALICE, 0, BATCH)
+  await reads.obligationLines(tenant, ALICE, 0, BATCH)
   await reads.relationship(tenant, ALICE)
   await reads.counters(tenant)
   await reads.lanes(tenant, 1)
