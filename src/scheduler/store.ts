@@ -1,6 +1,5 @@
 import type { PrincipalKey } from '../core/principal.ts'
 import { type Database, openWriter, rollBack } from '../store/sqlite/database.ts'
-import { makeFolder } from '../store/sqlite/private-file.ts'
 import type { MisfirePolicy, Schedule, Timing } from './schedule.ts'
 
 const VERSION = 1
@@ -66,7 +65,6 @@ export interface ScheduleStore {
 }
 
 export async function openScheduleStore(path: string): Promise<ScheduleStore> {
-  if (path !== ':memory:') makeFolder(path)
   const database = await openWriter(path)
   try {
     migrate(database)

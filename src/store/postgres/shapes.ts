@@ -138,6 +138,19 @@ export const LANE = {
   priority: 'int',
 } as const satisfies Shape
 
+export const LOG_LINE = {
+  tenant: 'int',
+  task_id: 'uuid',
+  n: 'int',
+  at: 'bigint',
+  lease_id: 'uuid',
+  level: 'text',
+  text: 'text',
+  context: 'text',
+  total: 'bigint',
+  is_last: 'boolean',
+} as const
+
 export const PROGRESS = {
   tenant: 'int',
   task_id: 'uuid',

@@ -112,6 +112,7 @@ export function prepareReads(database: Database): LedgerReads {
 
   return {
     task: async (tenant, taskId) => attemptAvailable(() => findRecord(tenant, taskId)),
+    state: async (tenant, taskId) => attemptAvailable(() => findTask(tenant, taskId)),
     tasks: async (tenant, taskIds) =>
       attemptAvailable(() => present(taskIds, (taskId) => findRecord(tenant, taskId))),
     statuses: async (tenant, taskIds) =>
