@@ -58,6 +58,11 @@ export const MEANINGS: Readonly<Record<string, string>> = {
   lease_ttl_seconds: 'How long the lease is to last; cut to the maximum of the server',
   lease_id: 'The lease, as the claim gave it',
   extend_by_seconds: 'The new length of the lease, from now; the default of the server if absent',
+  'append_logs.lines':
+    'Up to 100, oldest first; a text of at most 8,192 characters and a context of at most 4 KiB each',
+  'append_logs.lines.level': 'How important the line is',
+  'append_logs.lines.text': 'What happened',
+  'append_logs.lines.context': 'More about it',
   'report_progress.extend_by_seconds': 'Renews the lease as well, to this length from now',
   progress: 'How far it is: `percent` from 0 to 100, `message`, and any other members; at most 16 KiB',
   stage: 'How far it is: `acknowledged` or `stopped`, which implies the other',
@@ -260,6 +265,7 @@ export const EXAMPLES: Readonly<Record<string, Example>> = {
     wait_seconds: 50,
   },
   renew_lease: { ...HELD, extend_by_seconds: 300 },
+  append_logs: { ...HELD, lines: [{ level: 'info', text: 'page 4 fetched', context: { bytes: 18211 } }] },
   report_progress: { ...HELD, progress: { percent: 40, message: '4 of 10 pages' }, extend_by_seconds: 300 },
   complete: {
     ...HELD,

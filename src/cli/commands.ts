@@ -34,6 +34,11 @@ export const COMMANDS: readonly Entry[] = [
     load: async () => (await import('./tasks-show.ts')).tasksShow,
   },
   {
+    name: 'tasks logs',
+    summary: 'show what workers logged about a task',
+    load: async () => (await import('./tasks-logs.ts')).tasksLogs,
+  },
+  {
     name: 'tasks create',
     summary: 'hand over a task',
     load: async () => (await import('./tasks-create.ts')).tasksCreate,

@@ -24,6 +24,7 @@ import { getTask, peekTask } from './reads/get-task.ts'
 import { inboxStats } from './reads/inbox-stats.ts'
 import { listLedger } from './reads/ledger.ts'
 import { listInbox } from './reads/list-inbox.ts'
+import { listLogs } from './reads/list-logs.ts'
 import { listTasks } from './reads/list-tasks.ts'
 import { listObligations } from './reads/obligations.ts'
 import { peekTasks } from './reads/peek-tasks.ts'
@@ -54,6 +55,7 @@ import {
 } from './upstreams-verbs.ts'
 import { acknowledge } from './verbs/acknowledge.ts'
 import { answerQuestion, approve, deny } from './verbs/answer.ts'
+import { appendLogs } from './verbs/append-logs.ts'
 import { archiveResult } from './verbs/archive-result.ts'
 import { ask } from './verbs/ask.ts'
 import { cancel } from './verbs/cancel.ts'
@@ -142,6 +144,8 @@ export function openGate(options: GateOptions) {
     sweepSchedules: () => engine.scheduleWatch.sweep(),
     getTask: verb(getTask),
     getProgress: verb(getProgress),
+    appendLogs: verb(appendLogs),
+    listLogs: verb(listLogs),
     listTasks: verb(listTasks),
     waitForTask: verb(waitForTask),
     listReceipts: verb(listReceipts),

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { offerShape } from '../gate/shapes.ts'
+import { appendLogsInput } from '../gate/verbs/append-logs.ts'
 import { claimInput } from '../gate/verbs/claim.ts'
 import { completeInput } from '../gate/verbs/complete.ts'
 import { completeManyInput } from '../gate/verbs/complete-many.ts'
@@ -96,6 +97,23 @@ export const leaseOperations: readonly Operation[] = [
     rest: { method: 'POST', path: '/v1/tasks/{task_id}/progress' },
     effect: WRITES,
     run: (gate, caller, input) => gate.progress(caller, input),
+  },
+  {
+    name: 'append_logs',
+    title: 'Log about a task',
+    description:
+      'For workers: adds up to 100 lines to the log of a task that you hold. The log is for people who look into what happened; ' +
+      'nobody is notified, and it is no part of the ledger. A task keeps 10,000 lines and 1 MiB; further ones are dropped.',
+    input: appendLogsInput,
+    output: z.object({
+      ok,
+      accepted: z.int(),
+      dropped: z.int().meta({ description: 'Lines for which the log had no room' }),
+    }),
+    actor: 'worker',
+    rest: { method: 'POST', path: '/v1/tasks/{task_id}/logs' },
+    effect: WRITES,
+    run: (gate, caller, input) => gate.appendLogs(caller, input),
   },
   {
     name: 'complete',

@@ -1,7 +1,9 @@
 import { z } from 'zod'
+import { LOG_LEVELS } from '../core/log.ts'
 import { json, jsonObject } from '../gate/input.ts'
 import { getProgressInput } from '../gate/reads/get-progress.ts'
 import { getTaskInput } from '../gate/reads/get-task.ts'
+import { listLogsInput } from '../gate/reads/list-logs.ts'
 import { listTasksInput } from '../gate/reads/list-tasks.ts'
 import { waitForTaskInput } from '../gate/reads/wait-for-task.ts'
 import { statusShape, taskShape } from '../gate/shapes.ts'
@@ -27,6 +29,17 @@ export const created = z.object({
   live_workers: liveWorkers,
   console_url: taskShape.shape.console_url,
   hint: taskShape.shape.hint,
+})
+
+const logLineShape = z.object({
+  at: z.iso.datetime(),
+  level: z.enum(LOG_LEVELS),
+  text: z.string(),
+  context: jsonObject.optional().meta({ type: 'object', description: 'What the worker added to the line' }),
+  truncated: z
+    .literal(true)
+    .optional()
+    .meta({ description: 'The log was full: what came after this line was dropped' }),
 })
 
 /** The body of an error, as an item of a list of outcomes. */
@@ -97,6 +110,18 @@ export const taskOperations: readonly Operation[] = [
     rest: { method: 'GET', path: '/v1/tasks/{task_id}/progress' },
     effect: READS,
     run: (gate, caller, input) => gate.getProgress(caller, input),
+  },
+  {
+    name: 'list_logs',
+    title: 'Log of a task',
+    description:
+      'What workers logged about a task, oldest first. A line with truncated true says that the log was full. For how far the work is, see get_task.',
+    input: listLogsInput,
+    output: z.object({ lines: z.array(logLineShape), next_cursor: z.string().nullable() }),
+    actor: 'anyone',
+    rest: { method: 'GET', path: '/v1/tasks/{task_id}/logs' },
+    effect: READS,
+    run: (gate, caller, input) => gate.listLogs(caller, input),
   },
   {
     name: 'wait_for_task',

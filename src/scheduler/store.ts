@@ -1,7 +1,6 @@
 import type { PrincipalKey } from '../core/principal.ts'
 import type { MisfirePolicy, Timing } from '../schedule/plan.ts'
 import { type Database, openWriter, rollBack } from '../store/sqlite/database.ts'
-import { makeFolder } from '../store/sqlite/private-file.ts'
 import type { Schedule } from './schedule.ts'
 
 const VERSION = 1
@@ -67,7 +66,6 @@ export interface ScheduleStore {
 }
 
 export async function openScheduleStore(path: string): Promise<ScheduleStore> {
-  if (path !== ':memory:') makeFolder(path)
   const database = await openWriter(path)
   try {
     migrate(database)

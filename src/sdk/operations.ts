@@ -374,6 +374,29 @@ export interface GetTaskProgressAnswer {
   readonly next_cursor: string | null
 }
 
+export interface ListLogsInput {
+  /** The task */
+  task_id: string
+  /** The most to answer with */
+  limit?: number | undefined
+  /** next_cursor of the page before, with the same filter */
+  cursor?: string | undefined
+}
+
+export interface ListLogsAnswer {
+  readonly lines: readonly {
+    readonly at: string
+    readonly level: 'debug' | 'info' | 'warn' | 'error'
+    readonly text: string
+    /** What the worker added to the line */
+    readonly context?: Readonly<Record<string, unknown>>
+    /** The log was full: what came after this line was dropped */
+    readonly truncated?: true
+  }[]
+  /** Where the next page begins; null at the end */
+  readonly next_cursor: string | null
+}
+
 export interface WaitForTaskInput {
   /** The task */
   task_id: string
@@ -564,6 +587,31 @@ export interface ReportProgressAnswer {
   readonly expires_in_ms: number
   /** You are to stop: finish what you hold, and take no more */
   readonly drain?: true
+}
+
+export interface AppendLogsInput {
+  /** The name of the worker; under a shared key also who calls */
+  worker_id: string
+  /** The task */
+  task_id: string
+  /** The lease, as the claim gave it */
+  lease_id: string
+  /** Up to 100, oldest first; a text of at most 8,192 characters and a context of at most 4 KiB each */
+  lines: readonly {
+    /** How important the line is */
+    level?: 'debug' | 'info' | 'warn' | 'error' | undefined
+    /** What happened */
+    text: string
+    /** More about it; at most 4 KiB */
+    context?: object | undefined
+  }[]
+}
+
+export interface AppendLogsAnswer {
+  readonly ok: true
+  readonly accepted: number
+  /** Lines for which the log had no room */
+  readonly dropped: number
 }
 
 export interface CompleteInput {
@@ -2229,6 +2277,7 @@ export const ROUTES = {
   createTasks: { method: 'POST', path: '/v1/tasks/batch', actor: 'agent', repeatable: true, keyed: 'tasks' },
   getTask: { method: 'GET', path: '/v1/tasks/{task_id}', actor: 'anyone', repeatable: true },
   getTaskProgress: { method: 'GET', path: '/v1/tasks/{task_id}/progress', actor: 'anyone', repeatable: true },
+  listLogs: { method: 'GET', path: '/v1/tasks/{task_id}/logs', actor: 'anyone', repeatable: true },
   waitForTask: { method: 'GET', path: '/v1/tasks/{task_id}/wait', actor: 'anyone', repeatable: true },
   listTasks: { method: 'GET', path: '/v1/tasks', actor: 'anyone', repeatable: true },
   cancelTask: { method: 'POST', path: '/v1/tasks/{task_id}/cancel', actor: 'agent', repeatable: true },
@@ -2244,6 +2293,7 @@ export const ROUTES = {
     actor: 'worker',
     repeatable: false,
   },
+  appendLogs: { method: 'POST', path: '/v1/tasks/{task_id}/logs', actor: 'worker', repeatable: false },
   complete: { method: 'POST', path: '/v1/tasks/{task_id}/complete', actor: 'worker', repeatable: true },
   completeMany: { method: 'POST', path: '/v1/tasks/complete', actor: 'worker', repeatable: true },
   fail: { method: 'POST', path: '/v1/tasks/{task_id}/fail', actor: 'worker', repeatable: true },
@@ -2385,6 +2435,11 @@ export abstract class Operations {
     return this.call(ROUTES.getTaskProgress, input, options)
   }
 
+  /** Log of a task. What workers logged about a task, oldest first. A line with truncated true says that the log was full. For how far the work is, see get_task. */
+  listLogs(input: ListLogsInput, options?: CallOptions): Promise<ListLogsAnswer> {
+    return this.call(ROUTES.listLogs, input, options)
+  }
+
   /** Wait for a task to end. Waits up to wait_seconds (at most 50) for the task to end, and answers with the task. If done is false it is still under way: call again after next_check_after_seconds, or do something else meanwhile. It answers early when the task is pending_approval or input_required: question says what it waits for. Tell your people, or give the input with answer_question. */
   waitForTask(input: WaitForTaskInput, options?: CallOptions): Promise<WaitForTaskAnswer> {
     return this.call(ROUTES.waitForTask, input, options)
@@ -2433,6 +2488,11 @@ export abstract class Operations {
   /** Report progress. For workers: tells the owner how far the work is (percent, message, or any fields). Can extend the lease in the same call. */
   reportProgress(input: ReportProgressInput, options?: CallOptions): Promise<ReportProgressAnswer> {
     return this.call(ROUTES.reportProgress, input, options)
+  }
+
+  /** Log about a task. For workers: adds up to 100 lines to the log of a task that you hold. The log is for people who look into what happened; nobody is notified, and it is no part of the ledger. A task keeps 10,000 lines and 1 MiB; further ones are dropped. */
+  appendLogs(input: AppendLogsInput, options?: CallOptions): Promise<AppendLogsAnswer> {
+    return this.call(ROUTES.appendLogs, input, options)
   }
 
   /** Complete a task. For workers: ends a task with its result. Say where the result is with artifacts (pointers) or delivery_proof, else the obligation stays open until you send complete again with them. Sending the same again under the same lease is safe and answers the same. */

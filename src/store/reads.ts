@@ -14,6 +14,8 @@ export type Reads = LedgerReads & InboxReads & QuestionReads
 
 export interface LedgerReads {
   task(tenant: number, taskId: string): Promise<TaskRecord | undefined>
+  /** The task alone, without what was asked for. */
+  state(tenant: number, taskId: string): Promise<Task | undefined>
   /** In no particular order; absent ones are left out. */
   tasks(tenant: number, taskIds: readonly string[]): Promise<TaskRecord[]>
   /** What became of these; absent ones are left out. */

@@ -9,6 +9,7 @@ import type { Receipt, ReceiptType } from '../core/receipt.ts'
 import type { DoneTask, OpenTask, ProgressEntry, QueuedTask, Task, TaskSpec } from '../core/task.ts'
 import type { Tenant } from '../core/world.ts'
 import type { Entries } from './entries.ts'
+import type { Logs } from './logs.ts'
 import type { Reads } from './reads.ts'
 
 /**
@@ -22,6 +23,7 @@ export interface Store {
   readonly shared: boolean
   readonly reads: Reads
   readonly entries: Entries
+  readonly logs: Logs
   /** The tenant of that name, made if it is new. */
   tenant(name: string): Promise<TenantRef>
   /**

@@ -116,6 +116,23 @@ describe('tasks', () => {
     expectRefusal(await ask('tasks', 'wait', task_id, '--timeout', '0'), 1, 'still queued', 'It goes on')
   })
 
+  it('show what was logged about them, and no control characters of it', async () => {
+    const task_id = await create('logged')
+    expect((await ask('tasks', 'logs', task_id)).stdout).toBe('Nothing was logged about this task.\n')
+    const held = await lease('logged')
+    const lines = [{ text: 'begun' }, { level: 'warn', text: 'odd \u001b[2J', context: { page: 3 } }]
+    await post(`/v1/tasks/${task_id}/logs`, { ...held, lines })
+    expect(await askJson('tasks', 'logs', task_id)).toMatchObject({ lines, next_cursor: null })
+    const { stdout } = await ask('tasks', 'logs', task_id)
+    expect(stdout).toMatch(/^\S+Z info {2}begun\n\S+Z warn {2}odd \ufffd\[2J \{"page":3\}\n$/)
+    const { stderr } = await ask('tasks', 'logs', task_id, '--limit', '1')
+    const [, cursor = ''] = /--cursor (\S+)/.exec(stderr) ?? []
+    const next = await askJson('tasks', 'logs', task_id, '--cursor', cursor)
+    expect(next.lines).toMatchObject([lines[1]])
+    expectRefusal(await ask('tasks', 'logs', NO_SUCH), 3, 'TASK_NOT_FOUND')
+    await post(`/v1/tasks/${task_id}/complete`, { ...held, result: 1 })
+  })
+
   it('are shown with worker and progress, as workers are', async () => {
     const task_id = await create('shown')
     const held = await lease('shown')

@@ -37,6 +37,27 @@ export const workerSteps: readonly Step[] = [
   no('get_task_progress', { ...ALICE, task_id: '$full.task_id', limit: 0 }, 'VALIDATION_ERROR'),
   no('get_task_progress', { ...ALICE, task_id: NOWHERE }, 'TASK_NOT_FOUND'),
 
+  ok(
+    'append_logs',
+    { ...HELD, lines: [{ text: 'one' }, { level: 'error', text: 'two', context: { a: 1 } }] },
+    { ok: true, accepted: 2, dropped: 0 },
+  ),
+  no('append_logs', { ...HELD, lines: [] }, 'VALIDATION_ERROR'),
+  no('append_logs', { ...HELD, lines: [{ level: 'loud', text: 'x' }] }, 'VALIDATION_ERROR'),
+  no('append_logs', { ...HELD, worker_id: 'w2', lines: [{ text: 'x' }] }, 'LEASE_INVALID_OR_EXPIRED'),
+  ok(
+    'list_logs',
+    { ...ALICE, task_id: '$full.task_id' },
+    {
+      lines: [
+        { level: 'info', text: 'one' },
+        { level: 'error', text: 'two', context: { a: 1 } },
+      ],
+    },
+  ),
+  no('list_logs', { ...ALICE, task_id: '$full.task_id', cursor: 'x' }, 'VALIDATION_ERROR'),
+  no('list_logs', { ...ALICE, task_id: NOWHERE }, 'TASK_NOT_FOUND'),
+
   { seconds: 10 },
   ok('renew_lease', { ...HELD, extend_by_seconds: 500 }, { ok: true, expires_in_ms: 500_000 }),
   ok(

@@ -36,6 +36,7 @@ const MATRIX: Record<Verb, readonly Role[]> = {
   renewMany: LEASE,
   release: LEASE,
   progress: LEASE,
+  appendLogs: LEASE,
   complete: LEASE,
   completeMany: LEASE,
   fail: LEASE,
@@ -51,6 +52,7 @@ const MATRIX: Record<Verb, readonly Role[]> = {
   runSchedule: LEASE,
   getTask: ALL,
   getProgress: ALL,
+  listLogs: ALL,
   waitForTask: ALL,
   acknowledge: ALL,
   listReceipts: ALL,
@@ -125,6 +127,7 @@ describeGates('roles', (open) => {
       renewMany: { items: [names] },
       release: names,
       progress: { ...names, progress: {} },
+      appendLogs: { ...names, lines: [{ text: 'x' }] },
       complete: { ...names, result: 1 },
       completeMany: { items: [names] },
       fail: { ...names, error: {} },
@@ -140,6 +143,7 @@ describeGates('roles', (open) => {
       runSchedule: { worker_id: 'w1', schedule_id: names.task_id, run_at: '2025-01-01T00:00:00Z' },
       getTask: { task_id: names.task_id },
       getProgress: { task_id: names.task_id },
+      listLogs: { task_id: names.task_id },
       waitForTask: { task_id: names.task_id, wait_seconds: 0 },
       acknowledge: { receipt_id },
       listReceipts: {},
@@ -226,6 +230,7 @@ describeGates('a task is shown', (open) => {
   const reads = (gate: Gate, by: Caller, task_id: string) => [
     gate.getTask(by, { task_id }),
     gate.getProgress(by, { task_id }),
+    gate.listLogs(by, { task_id }),
     gate.waitForTask(by, { task_id, wait_seconds: 0 }),
   ]
 

@@ -79,6 +79,26 @@ const CHECKS: Readonly<Record<string, Check>> = {
     expect(listOf(answer, 'progress')).toMatchObject([{ percent: 5, updated_at: TIME }])
   },
 
+  async append_logs(served) {
+    const held = await heldTask(served)
+    const lines = [{ text: 'begun' }, { level: 'warn', text: 'slow', context: { ms: 900 } }]
+    expect(await served.post(`/v1/tasks/${held.task_id}/logs`, { ...held, lines })).toMatchObject({
+      status: 200,
+      body: { ok: true, accepted: 2, dropped: 0 },
+    })
+  },
+
+  async list_logs(served) {
+    const held = await heldTask(served)
+    await served.post(`/v1/tasks/${held.task_id}/logs`, { ...held, lines: [{ text: 'a' }, { text: 'b' }] })
+    const path = `/v1/tasks/${held.task_id}/logs`
+    const first = await served.get(path, { ...ALICE, limit: 1 })
+    expect(listOf(first, 'lines')).toEqual([{ at: TIME, level: 'info', text: 'a' }])
+    const second = await served.get(path, { ...ALICE, limit: 1, cursor: first.body.next_cursor })
+    expect(listOf(second, 'lines')).toEqual([{ at: TIME, level: 'info', text: 'b' }])
+    expect(second.body.next_cursor).toBeNull()
+  },
+
   async wait_for_task(served) {
     const task_id = await createTask(served)
     expect(await served.get(`/v1/tasks/${task_id}/wait`, { ...ALICE, wait_seconds: 0.01 })).toMatchObject({

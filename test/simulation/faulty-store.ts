@@ -1,4 +1,5 @@
 import type { Entries } from '../../src/store/entries.ts'
+import type { Logs } from '../../src/store/logs.ts'
 import type { Reads } from '../../src/store/reads.ts'
 import {
   type Changes,
@@ -31,6 +32,7 @@ export class FaultyStore implements Store {
   readonly shared: boolean
   readonly reads: Reads
   readonly entries: Entries
+  readonly logs: Logs
   commits = 0
   readonly #inner: Store
   readonly #dice: Dice
@@ -45,6 +47,7 @@ export class FaultyStore implements Store {
     this.shared = inner.shared
     this.reads = inner.reads
     this.entries = inner.entries
+    this.logs = inner.logs
   }
 
   /** The gate's process is gone: nothing that it has not sent yet arrives, and no answer reaches it. */

@@ -7,6 +7,7 @@ import { describeEntries } from './conformance/entries.ts'
 import { describeHolders } from './conformance/holders.ts'
 import { describeInbox } from './conformance/inbox.ts'
 import { describeKeys } from './conformance/keys.ts'
+import { describeLogs } from './conformance/logs.ts'
 import { describePersistence } from './conformance/persistence.ts'
 import { describeQuestions } from './conformance/questions.ts'
 import { describeReceipts } from './conformance/receipts.ts'
@@ -69,6 +70,7 @@ export function describeStore(name: string, fresh: () => Promise<TestDatabase>):
     describeTasks(subject)
     describeQuestions(subject)
     describeKeys(subject)
+    describeLogs(subject)
     describeHolders(subject)
     describeEntries(subject)
     describeClaiming(subject)

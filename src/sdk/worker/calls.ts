@@ -12,6 +12,7 @@ import {
   ROUTES,
 } from '../operations.ts'
 import type { Transport } from '../transport.ts'
+import type { LogLine } from './log-lines.ts'
 import type { Question } from './questions.ts'
 
 /** What every call of a lease holder names. */
@@ -111,6 +112,10 @@ export class Calls {
   async progress(key: LeaseKey, progress: object): Promise<void> {
     const path = pathOf(ROUTES.reportProgress.path, key)
     this.#heed(await this.#post<ReportProgressAnswer>(path, { ...key, progress }))
+  }
+
+  async appendLogs(key: LeaseKey, lines: readonly LogLine[]): Promise<void> {
+    await this.#post(pathOf(ROUTES.appendLogs.path, key), { ...key, lines })
   }
 
   /** The name will not be used again, and need not be remembered. */

@@ -4,6 +4,7 @@ import { type Duration, milliseconds } from './duration.ts'
 import type { HeldLease, TaskSignal } from './lease.ts'
 import type { Leases } from './leases.ts'
 import { TaskLog, type WorkerLog } from './log.ts'
+import { LogLines } from './log-lines.ts'
 import { type Progress, ProgressReports } from './progress.ts'
 import {
   type Approval,
@@ -28,7 +29,7 @@ export interface TaskContext {
   readonly signal: TaskSignal
   /** Tells how far the work is. Call it as often as you like; only the latest is sent. It never throws. */
   readonly progress: (progress: Progress) => void
-  /** Log lines with the ids of the task. */
+  /** Log lines with the ids of the task. The server keeps them with the task, except those for debugging. */
   readonly log: TaskLog
   /** Makes the lease this long from now, and keeps it so. False if the server does not allow it. */
   readonly extend: (duration: Duration) => Promise<boolean>
@@ -50,13 +51,21 @@ export interface OpenContext {
   readonly ctx: TaskContext
   /** What the handler has asked and is to be told. */
   readonly question: Question | undefined
-  close(): void
+  /** Resolves when the last lines of the log were sent, or would take too long. */
+  close(): Promise<void>
 }
 
-export function openContext(lease: HeldLease, leases: Leases, calls: Calls, log: WorkerLog): OpenContext {
+export function openContext(
+  lease: HeldLease,
+  leases: Leases,
+  calls: Calls,
+  log: WorkerLog,
+  sendsLogs: boolean,
+): OpenContext {
   const { offer } = lease
   let reports: ProgressReports | undefined
   let taskLog: TaskLog | undefined
+  let lines: LogLines | undefined
   let questions: Questions | undefined
   const asking = () => {
     questions ??= new Questions(offer)
@@ -76,7 +85,11 @@ export function openContext(lease: HeldLease, leases: Leases, calls: Calls, log:
       },
       progress,
       get log() {
-        taskLog ??= new TaskLog(log.of(lease))
+        taskLog ??= new TaskLog(log.of(lease), (level, message, fields) => {
+          if (!sendsLogs) return
+          lines ??= new LogLines(lease, calls, log)
+          lines.add(level, message, fields)
+        })
         return taskLog
       },
       extend: async (duration) => leases.extend(lease, milliseconds(duration)),
@@ -87,6 +100,9 @@ export function openContext(lease: HeldLease, leases: Leases, calls: Calls, log:
     get question() {
       return questions?.open
     },
-    close: () => reports?.close(),
+    async close() {
+      reports?.close()
+      await lines?.close()
+    },
   }
 }

@@ -77,12 +77,16 @@ export class WorkerLog {
   }
 }
 
-/** `ctx.log`: lines that carry the ids of the task. */
+type Send = (level: LogLevel, message: string, fields: Fields) => void
+
+/** `ctx.log`: lines that carry the ids of the task. Those that are not for debugging are also sent to the server. */
 export class TaskLog {
   readonly #log: WorkerLog
+  readonly #send: Send
 
-  constructor(log: WorkerLog) {
+  constructor(log: WorkerLog, send: Send) {
     this.#log = log
+    this.#send = send
   }
 
   debug(message: string, fields: object = {}): void {
@@ -91,14 +95,17 @@ export class TaskLog {
 
   info(message: string, fields: object = {}): void {
     this.#log.info({ ...fields }, message)
+    this.#send('info', message, { ...fields })
   }
 
   warn(message: string, fields: object = {}): void {
     this.#log.warn({ ...fields }, message)
+    this.#send('warn', message, { ...fields })
   }
 
   error(message: string, fields: object = {}): void {
     this.#log.error({ ...fields }, message)
+    this.#send('error', message, { ...fields })
   }
 }
 

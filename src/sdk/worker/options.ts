@@ -29,6 +29,8 @@ export interface WorkerOptions extends GateAddress {
   readonly signals?: boolean
   /** JSON lines on stderr by default; false for none. */
   readonly logger?: Logger | false
+  /** Whether `ctx.log` also sends its lines to the server, which keeps them with the task; true by default. */
+  readonly sendLogs?: boolean
   /** Keeps results of more than 1 MiB, and those of tasks with a `channel`. */
   readonly results?: ResultStore
 }
@@ -52,6 +54,7 @@ export interface Settings {
   readonly killMs: number
   readonly signals: boolean
   readonly logger: Logger
+  readonly sendsLogs: boolean
   readonly results: ResultStore | undefined
 }
 
@@ -92,6 +95,7 @@ export function settingsOf(options: WorkerOptions): Settings {
     killMs: killSeconds * 1000,
     signals: options.signals ?? true,
     logger: logger === false ? silentLogger : logger,
+    sendsLogs: options.sendLogs ?? true,
     results,
   }
 }

@@ -25,6 +25,7 @@ export class Runner {
   readonly #log: WorkerLog
   readonly #metrics: Metrics
   readonly #results: ResultStore | undefined
+  readonly #sendsLogs: boolean
 
   constructor(
     leases: Leases,
@@ -32,17 +33,19 @@ export class Runner {
     log: WorkerLog,
     metrics: Metrics,
     results: ResultStore | undefined,
+    sendsLogs: boolean,
   ) {
     this.#leases = leases
     this.#calls = calls
     this.#log = log
     this.#metrics = metrics
     this.#results = results
+    this.#sendsLogs = sendsLogs
   }
 
   async run(lease: HeldLease): Promise<Outcome> {
     const { definition, offer } = lease
-    const context = openContext(lease, this.#leases, this.#calls, this.#log)
+    const context = openContext(lease, this.#leases, this.#calls, this.#log, this.#sendsLogs)
     try {
       const input = await check(definition.input, offer.payload)
       if ('problems' in input) return this.#refuse(lease, misfit('INPUT', input.problems))
@@ -59,7 +62,7 @@ export class Runner {
       if (question === undefined) return this.#thrown(lease, error)
       return error instanceof Parked ? { kind: 'asked', question } : this.#wentOn(lease, question)
     } finally {
-      context.close()
+      await context.close()
     }
   }
 

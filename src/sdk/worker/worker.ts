@@ -48,7 +48,7 @@ export class Worker {
     const calls = new Calls(transport, workerId, () => this.#ask('drained by the operator'))
     const cancelReports = new CancelReports(calls, log)
     const leases = new Leases(calls, cancelReports, log, metrics)
-    const runner = new Runner(leases, calls, log, metrics, results)
+    const runner = new Runner(leases, calls, log, metrics, results, settings.sendsLogs)
     const reporter = new Reporter(calls, log, metrics)
     const work = new Work(concurrency, { leases, runner, reporter, cancelReports, log, metrics })
     this.id = workerId

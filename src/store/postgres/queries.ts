@@ -16,6 +16,9 @@ export const queries = {
   open_records: recordsOf('tasks', OPEN),
   done_records: recordsOf('tasks_done', DONE),
 
+  open_task: loads.open_tasks,
+  done_task: loads.done_tasks,
+
   questions: loads.questions,
 
   statuses: `

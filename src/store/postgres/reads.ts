@@ -59,6 +59,7 @@ export function readsOn(pooled: Pooled): LedgerReads {
 
   return {
     task: async (tenant, taskId) => (await tasks(tenant, [taskId]))[0],
+    state: (tenant, taskId) => readTenant(pooled, tenant, (client) => findState(client, tenant, taskId)),
     tasks,
     statuses: (tenant, taskIds) =>
       read<{ task_id: string; status: Status }>(tenant, 'statuses', ...taskKeys(tenant, taskIds)),
@@ -140,6 +141,17 @@ function ask<Row extends pg.QueryResultRow>(
   values: readonly Value[],
 ): Promise<Row[]> {
   return run<Row>(client, { name: query, text: queries[query] }, values)
+}
+
+/** Open first, for the same reason as below. */
+async function findState(client: pg.Client, tenant: number, taskId: string): Promise<Task | undefined> {
+  const key = taskKeys(tenant, [taskId])
+  const [[open], [done]] = await settled([
+    ask<OpenRow>(client, 'open_task', key),
+    ask<DoneRow>(client, 'done_task', key),
+  ])
+  if (done !== undefined) return doneTask(done)
+  return open && openTask(open)
 }
 
 async function findRecords(

@@ -151,6 +151,19 @@ export const LANE = {
   ...LANE_STATE,
 } as const satisfies Shape
 
+export const LOG_LINE = {
+  tenant: 'int',
+  task_id: 'uuid',
+  n: 'int',
+  at: 'bigint',
+  lease_id: 'uuid',
+  level: 'text',
+  text: 'text',
+  context: 'text',
+  total: 'bigint',
+  is_last: 'boolean',
+} as const
+
 export const PROGRESS = {
   tenant: 'int',
   task_id: 'uuid',

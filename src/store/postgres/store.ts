@@ -1,6 +1,7 @@
 import { type Draw, tenantSalt } from '../../core/ids.ts'
 import { cryptoDraw } from '../../core/random.ts'
 import type { Entries } from '../entries.ts'
+import type { Logs } from '../logs.ts'
 import type { Reads } from '../reads.ts'
 import {
   type Changes,
@@ -19,6 +20,7 @@ import { type Connections, connectTo, end, run } from './database.ts'
 import { entriesOn } from './entries.ts'
 import { inboxReadsOn } from './inbox.ts'
 import { Listener } from './listen.ts'
+import { logsOn } from './logs.ts'
 import { migrate } from './migrate.ts'
 import { questionReadsOn } from './questions.ts'
 import { findDue, findNextWake, readsOn } from './reads.ts'
@@ -59,6 +61,7 @@ class PostgresStore implements Store {
   readonly shared = true
   readonly reads: Reads
   readonly entries: Entries
+  readonly logs: Logs
   readonly #connections: Connections
   readonly #writer: Writer
   readonly #listener: Listener
@@ -75,6 +78,7 @@ class PostgresStore implements Store {
     this.#writer = new Writer(connections)
     this.#listener = new Listener(connections)
     this.reads = { ...readsOn(connections), ...inboxReadsOn(connections), ...questionReadsOn(connections) }
+    this.logs = logsOn(connections)
     this.entries = entriesOn(connections)
   }
 

@@ -1,4 +1,4 @@
-import { makePrivate } from './private-file.ts'
+import { makeFolder, makePrivate } from './private-file.ts'
 
 /** What can be bound. Truth values are 0 and 1. */
 export type Value = null | number | string | Uint8Array
@@ -54,6 +54,7 @@ function connect(path: string, driver: Driver): Database {
 
 /** The connection that commits: a commit has reached the disk when it returns. */
 export function connectWriter(path: string, driver: Driver): Database {
+  if (path !== ':memory:') makeFolder(path)
   const database = connect(path, driver)
   try {
     database.exec(`PRAGMA busy_timeout = ${BUSY_MS}`)

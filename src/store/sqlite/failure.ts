@@ -11,6 +11,8 @@ const REFUSALS: Codes = {
   SQLITE_RANGE: 25,
 }
 
+const CONSTRAINT_PRIMARY_KEY = 1555
+
 const DISK_FAULTS: Codes = { SQLITE_IOERR: 10 }
 const NOT_COMMITTED: Codes = { SQLITE_BUSY: 5, SQLITE_FULL: 13 }
 
@@ -58,6 +60,13 @@ export function attemptAvailable<T>(work: () => T): T {
 
 export function isBusy(error: unknown): boolean {
   return hasCode(error, { SQLITE_BUSY: 5 })
+}
+
+/** Whether a row of that key was there already. */
+export function isTaken(error: unknown): boolean {
+  if (!(error instanceof Error)) return false
+  if ('errcode' in error) return error.errcode === CONSTRAINT_PRIMARY_KEY
+  return 'code' in error && error.code === 'SQLITE_CONSTRAINT_PRIMARYKEY'
 }
 
 /** An error without a result code is about a value that cannot be bound. */

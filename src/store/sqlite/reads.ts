@@ -174,6 +174,7 @@ export function prepareReads(database: Database): LedgerReads {
 
   return {
     task: async (tenant, taskId) => attemptAvailable(() => findRecord(tenant, taskId)),
+    state: async (tenant, taskId) => attemptAvailable(() => findTask(tenant, taskId)),
     tasks: (tenant, taskIds) => findEach(taskIds, (taskId) => findRecord(tenant, taskId)),
     statuses: (tenant, taskIds) =>
       findEach(taskIds, (taskId) => status.get(taskId, tenant, taskId, tenant) as StatusRow | undefined),

@@ -1,12 +1,14 @@
 import type { Question } from '../../core/question.ts'
 import type { TaskSpec } from '../../core/task.ts'
 import type { Entries } from '../entries.ts'
+import type { Logs } from '../logs.ts'
 import type { Reads } from '../reads.ts'
 import type { Changes, Loaded, Need } from '../store.ts'
 import { connectReader, connectWriter, type Database, type Driver, type Statement } from './database.ts'
 import { prepareEntries } from './entries.ts'
 import { prepareInboxReads } from './inbox.ts'
 import { DUE_REFS, NEXT_WAKE, prepareLoad } from './load.ts'
+import { prepareLogs } from './logs.ts'
 import { prepareSpecLookup } from './lookup.ts'
 import { migrate } from './migrate.ts'
 import { prepareQuestionLookup, prepareQuestionReads } from './questions.ts'
@@ -19,6 +21,7 @@ export interface Session {
   readonly reader: Database
   readonly reads: Reads
   readonly entries: Entries
+  readonly logs: Logs
   readonly load: (need: Need, loaded: Loaded) => void
   readonly write: (changes: Changes, loaded: Loaded) => void
   readonly findSpec: (tenant: number, seq: number) => TaskSpec | undefined
@@ -52,6 +55,7 @@ export function openSession(path: string, driver: Driver, now: number, change: C
       reader,
       reads: { ...prepareReads(reader), ...prepareInboxReads(reader), ...prepareQuestionReads(reader) },
       entries: prepareEntries(reader, writer, change),
+      logs: prepareLogs(reader, writer, change),
       load: prepareLoad(writer),
       write: prepareWrite(writer),
       findSpec: prepareSpecLookup(writer),

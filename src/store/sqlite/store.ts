@@ -1,6 +1,7 @@
 import { type Draw, tenantSalt } from '../../core/ids.ts'
 import { cryptoDraw } from '../../core/random.ts'
 import type { Entries } from '../entries.ts'
+import type { Logs } from '../logs.ts'
 import type { Reads } from '../reads.ts'
 import {
   type Changes,
@@ -60,6 +61,7 @@ class SqliteStore implements Store {
   readonly shared = false
   readonly reads: Reads
   readonly entries: Entries
+  readonly logs: Logs
   readonly #path: string
   readonly #driver: Driver
   readonly #lock: Lock | undefined
@@ -85,6 +87,7 @@ class SqliteStore implements Store {
       throw error
     }
     this.reads = following(session.reads, () => this.#open().reads)
+    this.logs = following(session.logs, () => this.#open().logs)
     this.entries = following(session.entries, () => this.#open().entries)
   }
 

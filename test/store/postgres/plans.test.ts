@@ -1,9 +1,11 @@
 import type pg from 'pg'
 import { afterEach, describe, expect, it } from 'vitest'
+import type { Logs } from '../../../src/store/logs.ts'
 import { commit } from '../../../src/store/postgres/commit.ts'
 import { connectTo, end } from '../../../src/store/postgres/database.ts'
 import { inboxQueries, inboxReadsOn } from '../../../src/store/postgres/inbox.ts'
 import { loads } from '../../../src/store/postgres/load.ts'
+import { logQueries, logsOn } from '../../../src/store/postgres/logs.ts'
 import { queries } from '../../../src/store/postgres/queries.ts'
 import { questionQueries, questionReadsOn } from '../../../src/store/postgres/questions.ts'
 import { findDue, findNextWake, readsOn } from '../../../src/store/postgres/reads.ts'
@@ -42,7 +44,7 @@ const VERDICT = { state: 'approved', decided_by: ALICE, decided_at: 1, decided_s
 const laneOf = (seq: number) => POOL + 1 + (seq % LANES)
 
 const NAMES = new Map(
-  Object.entries({ ...loads, ...writes, ...queries, ...inboxQueries, ...questionQueries }).map(
+  Object.entries({ ...loads, ...writes, ...queries, ...inboxQueries, ...questionQueries, ...logQueries }).map(
     ([name, text]) => [text, name],
   ),
 )
@@ -190,6 +192,19 @@ async function live({ ref, writer }: Connections, seqs: readonly number[]): Prom
   )
 }
 
+/** A line of each task's log, written once more after it was read. */
+async function useLogs(logs: Logs, tenant: number, seqs: readonly number[]): Promise<void> {
+  for (const seq of seqs) {
+    const task_id = uuid(seq)
+    const last = await logs.last(tenant, task_id)
+    const n = (last?.n ?? 0) + 1
+    const lease_id = uuid(seq)
+    const rest = { level: 'info', text: 'x', context: null, total: n, is_last: false } as const
+    await logs.add([{ tenant, task_id, n, at: 1, lease_id, ...rest }])
+    await logs.list(tenant, task_id, 0, BATCH)
+  }
+}
+
 /** Every kind of read, of some rows each. */
 async function readAll({ ref: { tenant }, pooled }: Connections, seqs: readonly number[]): Promise<void> {
   const reads = { ...readsOn(pooled), ...inboxReadsOn(pooled), ...questionReadsOn(pooled) }
@@ -197,6 +212,8 @@ async function readAll({ ref: { tenant }, pooled }: Connections, seqs: readonly 
   const ids = seqs.map(uuid)
   await findDue(pooled, BATCH, null)
   await reads.tasks(tenant, ids)
+  await reads.state(tenant, uuid(seqs[0] ?? 0))
+  await useLogs(logsOn(pooled), tenant, seqs)
   await reads.statuses(tenant, ids)
   await reads.lines(tenant, ids)
   await reads.progress(tenant, uuid(seqs[0] ?? 0), 0, BATCH)

@@ -1,5 +1,6 @@
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { LogLine } from '../../../src/store/logs.ts'
 import { openPostgresStore } from '../../../src/store/postgres/store.ts'
 import type { Store } from '../../../src/store/store.ts'
 import {
@@ -34,6 +35,7 @@ describe.skipIf(!postgresUrl())('row-level security', () => {
     for (const tenant of [mine, theirs]) {
       await fill(tenant)
       await store.entries.put({ tenant, kind: 'x', name: 'x', value: '{}', due_at: null })
+      await store.logs.add([logLine(tenant)])
     }
     client = new pg.Client({ connectionString: url })
     await client.connect()
@@ -77,6 +79,19 @@ describe.skipIf(!postgresUrl())('row-level security', () => {
       asked: [question({ tenant, seq: 1 })],
     })
 
+  const logLine = (tenant: number): LogLine => ({
+    tenant,
+    task_id: uuid(1),
+    n: 1,
+    at: 1,
+    lease_id: uuid(9),
+    level: 'info',
+    text: 'x',
+    context: null,
+    total: 1,
+    is_last: false,
+  })
+
   /** The tenants whose rows a session sees, by table. */
   const visible = async (setting: string | null) => {
     await client.query(setting === null ? 'RESET asyncgate.tenants' : `SET asyncgate.tenants = '${setting}'`)
@@ -94,7 +109,7 @@ describe.skipIf(!postgresUrl())('row-level security', () => {
 
   it('binds every table of tenants, also their owner', async () => {
     expect(tables).toContain('tasks')
-    expect(tables).toHaveLength(14)
+    expect(tables).toHaveLength(15)
     const { rows } = await client.query(
       `SELECT relname FROM pg_class
        WHERE relname = ANY ($1) AND relkind = 'r' AND NOT (relrowsecurity AND relforcerowsecurity)`,
