@@ -53,7 +53,17 @@ export async function openWorld(
     draw,
   })
   const upstreams = await openUpstreams(store, onError)
-  const gate = openGate({ store, settings, results, mail, upstreams, draw, sweeping: false, onError })
+  const gate = openGate({
+    store,
+    settings,
+    results,
+    memory: { store: async () => 'm1' },
+    mail,
+    upstreams,
+    draw,
+    sweeping: false,
+    onError,
+  })
   FakeSessions.at(gate, upstreams.tenant)
   const close = async () => {
     await upstreams.close()
