@@ -11,7 +11,7 @@ import {
   mailTable,
 } from './config/mail.ts'
 import { refusals, warnings } from './config/refusals.ts'
-import { type ResultsValues, resultsProblems, resultsTable } from './config/results.ts'
+import { type ResultsValues, resultsNotices, resultsProblems, resultsTable } from './config/results.ts'
 import { NAMES, shown, TABLE, type TableRow } from './config/rows.ts'
 import { type ServerValues, serverTable } from './config/server.ts'
 import { readEnvironment, readFile, type Source } from './config/sources.ts'
@@ -114,7 +114,13 @@ export function reportConfig(options: ConfigOptions): Report {
       origin: originOf(find(sources, row.name), row.name),
     })),
     problems,
-    notices: [...file.notices, ...environment.notices],
+    notices: [
+      ...file.notices,
+      ...environment.notices,
+      ...(results.success && server.success
+        ? resultsNotices(results.data, databaseOf(server.data.database_url))
+        : []),
+    ],
     ...(server.success &&
       engine.success &&
       results.success &&

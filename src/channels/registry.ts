@@ -1,5 +1,6 @@
 import { type BlobOptions, blobChannel } from './blob.ts'
 import type { Channel } from './channel.ts'
+import { type DatabaseOptions, databaseChannel } from './database.ts'
 import { type FileOptions, fileChannel } from './file.ts'
 import { type HttpOptions, httpChannel } from './http.ts'
 import { inlineChannel } from './inline.ts'
@@ -7,6 +8,7 @@ import { type S3Options, s3Channel } from './s3.ts'
 
 /** Which channels there are: those whose options are given. */
 export interface ChannelSettings {
+  readonly database?: DatabaseOptions | undefined
   readonly blob?: BlobOptions | undefined
   readonly file?: FileOptions | undefined
   readonly s3?: S3Options | undefined
@@ -16,9 +18,10 @@ export interface ChannelSettings {
 }
 
 /** A new channel is a module of its own and one line here. Nothing is opened before it is used. */
-export function openChannels({ blob, file, s3, http, others = [] }: ChannelSettings): Channels {
+export function openChannels({ database, blob, file, s3, http, others = [] }: ChannelSettings): Channels {
   return new Channels([
     inlineChannel(),
+    ...(database ? [databaseChannel(database)] : []),
     ...(blob ? [blobChannel(blob)] : []),
     ...(file ? [fileChannel(file)] : []),
     ...(s3 ? [s3Channel(s3)] : []),

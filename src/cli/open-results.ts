@@ -1,6 +1,5 @@
 import { join } from 'node:path'
 import { DEFAULT_TENANT } from '../auth/credential.ts'
-import type { Channel } from '../channels/channel.ts'
 import { openChannels } from '../channels/registry.ts'
 import { resultStore } from '../channels/store.ts'
 import type { Config } from '../config.ts'
@@ -13,12 +12,14 @@ import { dataFolder } from './server-file.ts'
 /** The result channels of the settings, and the mail if there is any. Nothing is opened before it is used. */
 export async function openResults(
   config: Config,
-  store: Pick<Store, 'tenant'>,
+  store: Pick<Store, 'tenant' | 'entries'>,
   mail: Mail | undefined,
 ): Promise<ResultStore> {
   const { results, settings, server } = config
   const { results_channel, results_file_folder, results_s3_bucket, results_http_put_url } = results
+  const { tenant } = await store.tenant(DEFAULT_TENANT)
   const channels = openChannels({
+    database: { entries: store.entries, tenant },
     blob: { folder: results.results_blob_folder ?? join(dataFolder(config.database), 'blobs') },
     file: results_file_folder === null ? undefined : { folder: results_file_folder },
     s3:
@@ -40,13 +41,8 @@ export async function openResults(
             egress: egressOf(server),
           }
         : undefined,
-    others: mail === undefined ? [] : [await mailChannel(mail, store)],
+    others: mail === undefined ? [] : [(await import('../channels/email.ts')).emailChannel({ mail, tenant })],
   })
-  return resultStore(channels, results_channel === 'none' ? null : results_channel)
-}
-
-async function mailChannel(mail: Mail, store: Pick<Store, 'tenant'>): Promise<Channel> {
-  const { emailChannel } = await import('../channels/email.ts')
-  const { tenant } = await store.tenant(DEFAULT_TENANT)
-  return emailChannel({ mail, tenant })
+  const standard = results_channel ?? (config.database.kind === 'postgres' ? 'database' : 'blob')
+  return resultStore(channels, standard === 'none' ? null : standard)
 }

@@ -79,7 +79,18 @@ export const worker = command({
     const names = namesOf(input, allowed)
     const tasks = await referenceTasks(names, {
       egress: { ...egressOf(server), max_bytes: server.egress_max_bytes },
-      execute: { allowed, folder: server.command_folder, maxSeconds: server.command_timeout_seconds },
+      execute: {
+        allowed,
+        folder: server.command_folder,
+        maxSeconds: server.command_timeout_seconds,
+        limits: {
+          memoryMib: server.command_max_memory_mib,
+          cpuSeconds: server.command_max_cpu_seconds,
+          processes: server.command_max_processes,
+          fileMib: server.command_max_file_mib,
+          openFiles: server.command_max_open_files,
+        },
+      },
     })
     const made = make(() =>
       sdkWorker({

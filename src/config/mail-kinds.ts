@@ -85,3 +85,12 @@ function decoded(part: string): string | undefined {
     return undefined
   }
 }
+
+/** The name of a key in the DNS. */
+export const selector: Kind<string> = {
+  form: 'a name of letters, digits, dots and hyphens',
+  read: (value) =>
+    typeof value === 'string' && /^[A-Za-z0-9](?:[A-Za-z0-9.-]{0,61}[A-Za-z0-9])?$/.test(value)
+      ? value
+      : undefined,
+}

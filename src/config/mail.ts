@@ -9,6 +9,7 @@ import {
   login,
   names,
   scanner,
+  selector,
   sendGridKey,
 } from './mail-kinds.ts'
 import { isLoopback } from './refusals.ts'
@@ -102,6 +103,21 @@ export const mailTable = z.object({
     null,
     'TLS from the first byte, after STARTTLS, or not at all. If unset: implicit for smtps, else starttls.',
   ),
+  mail_dkim_selector: setting<string | null>(
+    selector,
+    null,
+    'Selector of the DKIM key: its public half is in the DNS at SELECTOR._domainkey.DOMAIN. Unset: mail is not signed here.',
+  ),
+  mail_dkim_key_file: setting<string | null>(
+    text,
+    null,
+    'File with the private key, RSA in PEM, that mail is signed with.',
+  ),
+  mail_dkim_domain: setting<string | null>(
+    domain,
+    null,
+    'Domain that the signature speaks for. If unset: that of the addresses of agents.',
+  ),
   imap_url: setting<Login | null>(
     login('imap'),
     null,
@@ -136,6 +152,14 @@ export function mailOf(values: MailValues) {
       password: smtp.password,
       tls: smtpTls,
     },
+    dkim:
+      values.mail_dkim_selector === null || values.mail_dkim_key_file === null
+        ? null
+        : {
+            domain: values.mail_dkim_domain ?? mail_domain ?? domainOf(mail_from),
+            selector: values.mail_dkim_selector,
+            key_file: values.mail_dkim_key_file,
+          },
     imap: imap && {
       host: imap.host,
       port: imap.port ?? (imapTls === 'implicit' ? 993 : 143),
@@ -174,6 +198,9 @@ export function mailProblems(values: MailValues): string[] {
   }
   if (values.smtp_url !== null && values.smtp_host !== null) {
     problems.push('SMTP_URL and SMTP_HOST are both set: give one of them.')
+  }
+  if ((values.mail_dkim_selector === null) !== (values.mail_dkim_key_file === null)) {
+    problems.push('MAIL_DKIM_SELECTOR and MAIL_DKIM_KEY_FILE belong together: give both.')
   }
   if (values.imap_url !== null && (values.imap_url.user === null || values.imap_url.password === null)) {
     problems.push('IMAP_URL needs a user and a password.')

@@ -1,8 +1,9 @@
 import { z } from 'zod'
+import type { Database } from './database.ts'
 import { httpUrl, type Kind, oneOf, text, truth } from './kinds.ts'
 import { setting } from './setting.ts'
 
-const CHANNELS = ['blob', 'file', 's3', 'http', 'email', 'none'] as const
+const CHANNELS = ['database', 'blob', 'file', 's3', 'http', 'email', 'none'] as const
 
 const bucket: Kind<string> = {
   form: 'the name of a bucket',
@@ -17,10 +18,10 @@ const prefix: Kind<string> = {
 
 /** Where results are kept that their task does not carry itself. */
 export const resultsTable = z.object({
-  results_channel: setting(
+  results_channel: setting<(typeof CHANNELS)[number] | null>(
     oneOf(...CHANNELS),
-    'blob',
-    'Where results go that are uploaded or too large for their task, unless their type names a channel. none: nowhere.',
+    null,
+    'Where results go that are uploaded or too large for their task, unless their type names a channel. none: nowhere. If unset: database on PostgreSQL, which every server can read, and blob on SQLite.',
   ),
   results_blob_folder: setting<string | null>(
     text,
@@ -73,7 +74,9 @@ export type ResultsValues = z.output<typeof resultsTable>
 
 /** A channel that is to take results must be there. */
 export function resultsProblems(values: ResultsValues, hasMail: boolean): string[] {
+  if (values.results_channel === null) return []
   const needs = {
+    database: undefined,
     blob: undefined,
     none: undefined,
     file: values.results_file_folder === null ? 'RESULTS_FILE_FOLDER' : undefined,
@@ -82,4 +85,13 @@ export function resultsProblems(values: ResultsValues, hasMail: boolean): string
     email: hasMail ? undefined : 'MAIL_FROM',
   }[values.results_channel]
   return needs === undefined ? [] : [`RESULTS_CHANNEL is ${values.results_channel}, which needs ${needs}.`]
+}
+
+/** What works on one machine only, where there may be several. */
+export function resultsNotices({ results_channel }: ResultsValues, database: Database): string[] {
+  if (database.kind !== 'postgres' || (results_channel !== 'blob' && results_channel !== 'file')) return []
+  return [
+    `RESULTS_CHANNEL is ${results_channel}, a folder of this machine. Servers on other machines cannot read results in it ` +
+      'unless they mount the same folder. Use database or s3 if there are several.',
+  ]
 }

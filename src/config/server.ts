@@ -154,6 +154,31 @@ export const serverTable = z.object({
   ),
   command_folder: setting(text, '.asyncgate/commands', 'Where these programs run and put their files.'),
   command_timeout_seconds: setting(whole(1, 24 * 3600), 300, 'Longest that such a program may run.'),
+  command_max_memory_mib: setting(
+    whole(0, 1024 * 1024),
+    4096,
+    'Address space of each process of such a program, in MiB (Linux); 0 is no limit.',
+  ),
+  command_max_cpu_seconds: setting(
+    whole(0, 24 * 3600),
+    300,
+    'Processor time of each process of such a program (Linux); 0 is no limit.',
+  ),
+  command_max_processes: setting(
+    whole(0, 1_000_000),
+    1024,
+    'Processes and threads that the user of the worker may have while such a program runs (Linux, not for root); 0 is no limit.',
+  ),
+  command_max_file_mib: setting(
+    whole(0, 1024 * 1024),
+    1024,
+    'Largest file that such a program may write, in MiB (Linux); 0 is no limit.',
+  ),
+  command_max_open_files: setting(
+    whole(0, 1_000_000),
+    1024,
+    'Files that each process of such a program may have open (Linux); 0 is no limit.',
+  ),
   scheduler_db: setting(
     text,
     '.asyncgate/scheduler.db',

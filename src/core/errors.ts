@@ -179,7 +179,7 @@ export const ERRORS = {
     http: 404,
     retryable: false,
     message: 'There is no result at this pointer.',
-    hint: 'It was archived, or never stored. Read the task with get_task: its status and artifacts say what there is.',
+    hint: 'Read the task with get_task: its status and artifacts say what there is. details.archived_at or details.stored_by says more, where it is known.',
   },
   RESULT_CORRUPT: {
     http: 502,

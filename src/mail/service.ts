@@ -1,6 +1,7 @@
 import type { Draw } from '../core/ids.ts'
 import type { InboundMail } from '../gate/mail.ts'
 import type { Store, TenantRef } from '../store/store.ts'
+import { openDkim } from './dkim.ts'
 import { Fetcher } from './fetcher.ts'
 import { Mailbox } from './imap.ts'
 import { Inbox } from './inbox.ts'
@@ -93,7 +94,8 @@ export class MailService {
 
   async #startSending(smtp: NonNullable<MailSettings['smtp']>): Promise<void> {
     const { settings, report } = this.#options
-    const transport = await openSmtp(smtp, settings.mail_from)
+    const dkim = settings.dkim ? await openDkim(settings.dkim) : undefined
+    const transport = await openSmtp(smtp, settings.mail_from, dkim)
     const sender = new Sender({ queue: this.queue, transport, report })
     this.#sender = sender
     const sending = this.#repeat(SEND_EVERY_MS, async () => {

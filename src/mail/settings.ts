@@ -18,6 +18,14 @@ export interface MailSettings {
   readonly mail_clamd: string | null
   readonly smtp: SmtpSettings | null
   readonly imap: ImapSettings | null
+  /** How mail that goes out is signed; without it, it is not. */
+  readonly dkim?: DkimSettings | null
+}
+
+export interface DkimSettings {
+  readonly domain: string
+  readonly selector: string
+  readonly key_file: string
 }
 
 export interface SmtpSettings {

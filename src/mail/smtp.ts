@@ -1,6 +1,7 @@
 import type { SMTPPoolOptions } from 'nodemailer'
 import { GATE } from '../core/principal.ts'
 import type { Email, EmailContent } from '../gate/mail.ts'
+import type { DkimSigner } from './dkim.ts'
 import type { SmtpSettings } from './settings.ts'
 
 /** The way out. */
@@ -27,9 +28,13 @@ const CONNECT_MS = 15_000
 const SILENCE_MS = 60_000
 
 /** One connection for each mail: what became of it is then known for each. */
-export async function openSmtp(settings: SmtpSettings, envelopeFrom: string): Promise<Transport> {
+export async function openSmtp(
+  settings: SmtpSettings,
+  envelopeFrom: string,
+  dkim?: DkimSigner,
+): Promise<Transport> {
   const { createTransport } = await import('nodemailer')
-  const transporter = createTransport({ ...optionsOf(settings), pool: true })
+  const transporter = createTransport({ ...optionsOf(settings), pool: true, ...(dkim && { dkim }) })
   return {
     async send(email, content) {
       try {

@@ -3,7 +3,8 @@ import { json } from '../gate/input.ts'
 import { fetchResultInput } from '../gate/reads/fetch-result.ts'
 import { getTaskInput } from '../gate/reads/get-task.ts'
 import { statusShape } from '../gate/shapes.ts'
-import { ENDS, type Operation, READS } from './operation.ts'
+import { promoteResultInput } from '../gate/verbs/promote-result.ts'
+import { ENDS, type Operation, READS, WRITES_ONCE } from './operation.ts'
 
 const time = z.iso.datetime()
 
@@ -48,10 +49,33 @@ export const resultOperations: readonly Operation[] = [
       task_id: z.string(),
       archived: z.int().meta({ description: 'Pointers that were let go of' }),
       archived_at: time.meta({ description: 'When it was first archived' }),
+      result_removed: z
+        .boolean()
+        .meta({ description: 'False if the task itself carries the result: that stays readable' }),
     }),
     actor: 'agent',
     rest: { method: 'POST', path: '/v1/tasks/{task_id}/result/archive' },
     effect: ENDS,
     run: (gate, caller, input) => gate.archiveResult(caller, input),
+  },
+  {
+    name: 'promote_task_result',
+    title: 'Store a result in memory',
+    description:
+      'Hands the result of a task to the memory that the operator has configured, and marks its item in the inbox as promoted. ' +
+      'With archive the item leaves the inbox; with purge a result that is stored in a channel is removed. Sending it again does no harm.',
+    input: promoteResultInput,
+    output: z.object({
+      memory_id: z.string().nullable().meta({ description: 'If the memory tells one' }),
+      promoted_at: time.nullable().meta({ description: 'Null if you have no item about it' }),
+      is_archived: z.boolean(),
+      is_purged: z
+        .boolean()
+        .meta({ description: 'False if the task itself carries the result: that stays readable' }),
+    }),
+    actor: 'agent',
+    rest: { method: 'POST', path: '/v1/tasks/{task_id}/result/promote' },
+    effect: WRITES_ONCE,
+    run: (gate, caller, input, signal) => gate.promoteResult(caller, input, signal),
   },
 ]

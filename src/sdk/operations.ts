@@ -936,6 +936,31 @@ export interface ArchiveTaskResultAnswer {
   readonly archived: number
   /** When it was put away */
   readonly archived_at: string
+  /** False if the task itself carries the result: that stays readable */
+  readonly result_removed: boolean
+}
+
+export interface PromoteTaskResultInput {
+  /** The task */
+  task_id: string
+  /** What the memory keeps it as */
+  kind?: 'observation' | 'pattern' | undefined
+  /** What it is about; the type of the task if absent */
+  domain?: string | undefined
+  /** Whether its item then leaves the inbox */
+  archive?: boolean | undefined
+  /** Whether the stored result is then removed, as by archive_task_result */
+  purge?: boolean | undefined
+}
+
+export interface PromoteTaskResultAnswer {
+  /** If the memory tells one */
+  readonly memory_id: string | null
+  /** Null if you have no item about it */
+  readonly promoted_at: string | null
+  readonly is_archived: boolean
+  /** False if the task itself carries the result: that stays readable */
+  readonly is_purged: boolean
 }
 
 export interface ListOpenObligationsInput {
@@ -2322,6 +2347,12 @@ export const ROUTES = {
     actor: 'agent',
     repeatable: true,
   },
+  promoteTaskResult: {
+    method: 'POST',
+    path: '/v1/tasks/{task_id}/result/promote',
+    actor: 'agent',
+    repeatable: true,
+  },
   listOpenObligations: { method: 'GET', path: '/v1/obligations/open', actor: 'anyone', repeatable: true },
   bootstrap: { method: 'GET', path: '/v1/bootstrap', actor: 'anyone', repeatable: true },
   listReceipts: { method: 'GET', path: '/v1/receipts', actor: 'anyone', repeatable: true },
@@ -2558,6 +2589,11 @@ export abstract class Operations {
   /** Archive a result. Says that the stored result of a task is no longer needed: files, blobs and objects are removed, mail is put away. The task, its receipts and a small result that the task itself carries stay. */
   archiveTaskResult(input: ArchiveTaskResultInput, options?: CallOptions): Promise<ArchiveTaskResultAnswer> {
     return this.call(ROUTES.archiveTaskResult, input, options)
+  }
+
+  /** Store a result in memory. Hands the result of a task to the memory that the operator has configured, and marks its item in the inbox as promoted. With archive the item leaves the inbox; with purge a result that is stored in a channel is removed. Sending it again does no harm. */
+  promoteTaskResult(input: PromoteTaskResultInput, options?: CallOptions): Promise<PromoteTaskResultAnswer> {
+    return this.call(ROUTES.promoteTaskResult, input, options)
   }
 
   /** What is still owed to you. The receipts that oblige somebody towards you and that nothing has closed yet, oldest first. Call it at the start of a session to see what is under way. Asking changes nothing. */

@@ -42,6 +42,8 @@ export class ApprovalWebhook {
   readonly #deliveries: Deliveries
   readonly #now: () => number
   readonly #sweeps: Repeater
+  /** Tasks that wait for a decision as far as this process knows. */
+  readonly #waiting = new Set<string>()
   #unlisten = () => {}
 
   constructor(options: WebhookOptions) {
@@ -53,13 +55,17 @@ export class ApprovalWebhook {
   }
 
   start(): void {
-    const waiting = new Set<string>()
     this.#unlisten = this.#options.gate.onTask(({ task_id, status }) => {
       const isWaiting = status === 'pending_approval'
-      if (isWaiting) waiting.add(task_id)
-      if (isWaiting || waiting.delete(task_id)) this.#sweeps.wake()
+      if (isWaiting) this.#waiting.add(task_id)
+      if (isWaiting || this.#waiting.delete(task_id)) this.#sweeps.wake()
     })
     this.#sweeps.wake()
+  }
+
+  /** How many tasks this process watches for a decision. */
+  get watched(): number {
+    return this.#waiting.size
   }
 
   async stop(): Promise<void> {
@@ -70,7 +76,11 @@ export class ApprovalWebhook {
   /** Tells what there is to tell now, until the receiver does not take something: all of it goes to the same place. */
   async sweep(signal: AbortSignal): Promise<void> {
     await this.#deliveries.enter()
+    const known = [...this.#waiting]
     const open = await this.#deliveries.open()
+    // Other processes decide, too, and nobody tells this one.
+    const waiting = new Set(open.values())
+    for (const taskId of known) if (!waiting.has(taskId)) this.#waiting.delete(taskId)
     for await (const kept of this.#deliveries.all()) {
       for (let next: Kept | undefined = kept; next !== undefined; ) {
         if (signal.aborted) return

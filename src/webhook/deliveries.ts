@@ -45,11 +45,11 @@ export class Deliveries {
     if (last !== position) await this.#moveTo(last, entry.version)
   }
 
-  /** The approvals that nobody has decided on yet, by seq. */
-  async open(): Promise<ReadonlySet<number>> {
-    const seqs = new Set<number>()
-    for await (const { seq } of this.#questions('open', 0)) seqs.add(seq)
-    return seqs
+  /** The approvals that nobody has decided on yet: their tasks, by seq. */
+  async open(): Promise<ReadonlyMap<number, string>> {
+    const open = new Map<number, string>()
+    for await (const { seq, task_id } of this.#questions('open', 0)) open.set(seq, task_id)
+    return open
   }
 
   async *all(): AsyncGenerator<Kept> {

@@ -1,13 +1,17 @@
-import { expect, it } from 'vitest'
+import { expect, it, onTestFinished } from 'vitest'
 import { openChannels } from '../../src/channels/registry.ts'
 import { TABLE } from '../../src/config/rows.ts'
 import { ERRORS } from '../../src/core/errors.ts'
+import { openSqliteStore } from '../../src/store/sqlite/store.ts'
 import { codeWords, markdownTable, repositoryText } from '../core/documents.ts'
 
 const page = repositoryText('docs/results.md')
 
-it('docs/results.md lists every channel with what it can do', () => {
+it('docs/results.md lists every channel with what it can do', async () => {
+  const store = await openSqliteStore({ path: ':memory:' })
+  onTestFinished(() => store.close())
   const channels = openChannels({
+    database: { entries: store.entries, tenant: 1 },
     blob: { folder: '/x' },
     file: { folder: '/x' },
     s3: { bucket: 'b' },

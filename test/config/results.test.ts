@@ -9,7 +9,7 @@ const report = (env: Record<string, string>) => reportConfig({ env, file: '/dev/
 describe('the settings of results', () => {
   it('need nothing', () => {
     expect(report({}).config?.results).toEqual({
-      results_channel: 'blob',
+      results_channel: null,
       results_blob_folder: null,
       results_file_folder: null,
       results_s3_bucket: null,
@@ -30,6 +30,15 @@ describe('the settings of results', () => {
     const env = { ASYNCGATE_RESULTS_CHANNEL: channel }
     expect(report(env).problems).toEqual([`RESULTS_CHANNEL is ${channel}, which needs ${name}.`])
     expect(report({ ...env, [`ASYNCGATE_${name}`]: value }).problems).toEqual([])
+  })
+
+  it.each(['blob', 'file'])('warn of %s on PostgreSQL, where other servers do not see it', (channel) => {
+    const env = { ASYNCGATE_RESULTS_CHANNEL: channel, ASYNCGATE_RESULTS_FILE_FOLDER: '/srv/results' }
+    const postgres = { ASYNCGATE_DATABASE_URL: 'postgres://user:pw@127.0.0.1/gate' }
+    const notice = expect.stringContaining(`RESULTS_CHANNEL is ${channel}, a folder of this machine.`)
+    expect(report({ ...env, ...postgres }).notices).toEqual([notice])
+    expect(report(env).notices).toEqual([])
+    expect(report(postgres).notices).toEqual([])
   })
 
   it('ask for mail, if results are to go by mail', () => {

@@ -58,7 +58,18 @@ export async function openWorld(
       draw,
     })
     const upstreams = await openUpstreams(store, onError)
-    const gate = openGate({ store, settings, results, mail, upstreams, draw, sweeping: false, onError })
+    const memory = { store: async () => 'm1' }
+    const gate = openGate({
+      store,
+      settings,
+      results,
+      memory,
+      mail,
+      upstreams,
+      draw,
+      sweeping: false,
+      onError,
+    })
     FakeSessions.at(gate, upstreams.tenant)
     opened.push({ gate, store, upstreams })
   }

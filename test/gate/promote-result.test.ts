@@ -1,7 +1,8 @@
 import { expect, it } from 'vitest'
 import type { Memory, MemoryNote } from '../../src/gate/memory.ts'
+import { resultsOnDisk } from '../channels/store-on-disk.ts'
 import { admin, agent, describeGates, worker } from '../support/gates.ts'
-import { ask, finish, hold, only, refusal } from '../support/steps.ts'
+import { ask, finish, hold, look, only, refusal } from '../support/steps.ts'
 
 class Notes implements Memory {
   readonly notes: MemoryNote[] = []
@@ -59,12 +60,27 @@ describeGates('promoting a result', (open) => {
     expect(await gate.promoteResult(admin(), asked)).toMatchObject({
       promoted_at: expect.any(String),
       is_archived: false,
-      is_purged: true,
+      // The task itself carries it, and so do its receipts.
+      is_purged: false,
     })
+    expect(await look(gate, task)).toMatchObject({ result: { result: { n: 1 } } })
     expect(memory.notes).toMatchObject([{ kind: 'pattern', domain: 'd' }])
     expect((await gate.listInbox(agent(), { state: 'promoted' })).items).toMatchObject([
       { promoted_at: expect.any(String), archived_at: null, fetched_at: null },
     ])
+  })
+
+  it('removes a result that is stored in a channel, if it is to be purged', async () => {
+    const { results, folder, blobs } = resultsOnDisk()
+    const { gate } = await open({ memory: new Notes(), results, settings: { result_inline_max_bytes: 10 } })
+    const task = await hold(gate)
+    await finish(gate, task, { result: 'x'.repeat(100) })
+    const { task_id } = task
+    expect(blobs()).toHaveLength(1)
+    expect(await gate.promoteResult(agent(), { task_id, purge: true })).toMatchObject({ is_purged: true })
+    expect(blobs()).toEqual([])
+    expect(await refusal(gate.fetchResult(agent(), { task_id }))).toMatchObject({ code: 'RESULT_NOT_FOUND' })
+    folder.remove()
   })
 
   it('is refused where there is no memory, no result, or no right to it', async () => {

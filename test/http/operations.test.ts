@@ -166,7 +166,19 @@ const CHECKS: Readonly<Record<string, Check>> = {
     const { task_id, ...held } = await heldTask(served)
     await served.post(`/v1/tasks/${task_id}/complete`, { ...held, result: 1 })
     const answer = await served.post(`/v1/tasks/${task_id}/result/archive`, ALICE)
-    expect(answer).toMatchObject({ status: 200, body: { ok: true, task_id, archived: 0, archived_at: TIME } })
+    expect(answer).toMatchObject({
+      status: 200,
+      body: { ok: true, task_id, archived: 0, archived_at: TIME, result_removed: false },
+    })
+  },
+
+  async promote_task_result(served) {
+    const { task_id } = await finishedTask(served)
+    const answer = await served.post(`/v1/tasks/${task_id}/result/promote`, { ...ALICE, purge: true })
+    expect(answer).toMatchObject({
+      status: 200,
+      body: { memory_id: 'm1', promoted_at: TIME, is_archived: true, is_purged: false },
+    })
   },
 
   async bootstrap(served) {
@@ -519,7 +531,7 @@ describeGates('over REST', (open) => {
     async (name) => {
       const check = CHECKS[name]
       if (check === undefined) throw new Error(`${name} has no check`)
-      await check(await serve({ ...MAILING, upstreams: openUpstreams }))
+      await check(await serve({ ...MAILING, upstreams: openUpstreams, memory: { store: async () => 'm1' } }))
     },
   )
 })

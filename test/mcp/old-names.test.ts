@@ -232,7 +232,8 @@ describe.each(Object.entries(WAYS))('the old tools over %s', (_, open) => {
       memory_id: 'memory-1',
       notification_archived: true,
       promoted_at: expect.any(String),
-      result_archived: true,
+      // The task itself carries it.
+      result_archived: false,
     })
     expect(notes.notes).toMatchObject([
       { kind: 'observation', domain: 'patterns', principal_ai: 'Kee', task_id, content: { yes: 3 } },

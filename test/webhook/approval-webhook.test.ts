@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest'
+import { openGate } from '../../src/gate/gate.ts'
 import { ApprovalWebhook } from '../../src/webhook/approval-webhook.ts'
 import { MAX_ATTEMPTS } from '../../src/webhook/delivery.ts'
 import { postTo } from '../../src/webhook/post.ts'
@@ -69,6 +70,26 @@ describeGates('the approval webhook', (open) => {
     await webhook.stop()
     expect(lines).toEqual([])
     expect(receiver.refused).toEqual([])
+  })
+
+  it('watches no task any more that another process has decided on', async () => {
+    const bench = await open()
+    const receiver = await startReceiver()
+    const { webhook, sweep } = await webhookOn(bench, receiver.url)
+    const decided = await askApproval(bench)
+    webhook.start()
+    const task_ids = [await askApproval(bench), await askApproval(bench)]
+    await soon(receiver.until(3))
+    expect(webhook.watched).toBe(2)
+    // The gate of another process commits without telling the listeners of this one.
+    const other = openGate({ store: bench.store, sweeping: false })
+    for (const task_id of [decided, task_ids[0]]) await other.deny(admin(), { task_id, reason: 'no' })
+    await sweep()
+    expect(webhook.watched).toBe(1)
+    await bench.gate.deny(admin(), { task_id: task_ids[1], reason: 'no' })
+    await soon(receiver.until(6))
+    expect(webhook.watched).toBe(0)
+    await webhook.stop()
   })
 
   it('tells of denials, of approvals that expire, and of those that are withdrawn', async () => {

@@ -37,6 +37,12 @@ function program(code: string, takesMore = false): AllowedCommand {
   return { path: node, args: ['-e', code, '--'], takesMore }
 }
 
+/** Writes a file of 3 MiB. */
+function dd(name: string): AllowedCommand {
+  const args = ['if=/dev/zero', `of=${name}`, 'bs=1M', 'count=3', 'status=none']
+  return { path: '/bin/dd', args, takesMore: false }
+}
+
 async function start(
   commands: Readonly<Record<string, AllowedCommand>>,
   options: Partial<ExecuteOptions> = {},
@@ -85,6 +91,49 @@ describe('command.execute', () => {
     })
     expect(await execute(program(`process.kill(process.pid, 'SIGKILL')`))).toMatchObject({
       result: { exit_code: null, signal: 'SIGKILL' },
+    })
+  })
+
+  describe.runIf(process.platform === 'linux')('limits a program', () => {
+    it.each([
+      ['memory', program('const all = []; for (;;) all.push(Buffer.alloc(2 ** 26, 1))'), { memoryMib: 2048 }],
+      ['cpu', program('for (;;);'), { cpuSeconds: 1 }],
+      ['file_size', dd('file'), { fileMib: 1 }],
+    ])('in its use of %s, and says so', async (limit, command, limits) => {
+      const { status, error } = await execute(command, {}, { limits })
+      expect({ status, error }).toMatchObject({
+        status: 'failed',
+        error: { code: 'COMMAND_LIMIT_EXCEEDED', details: { limit } },
+      })
+    })
+
+    it('in processes and open files', async () => {
+      const show = { path: '/bin/cat', args: ['/proc/self/limits'], takesMore: false }
+      const limits = { memoryMib: 100, cpuSeconds: 7, processes: 333, fileMib: 3, openFiles: 44 }
+      const { result } = await execute(show, {}, { limits })
+      const { stdout } = result as { stdout: string }
+      const soft = (name: string) => new RegExp(`^Max ${name} +(\\S+)`, 'm').exec(stdout)?.[1]
+      expect({
+        memory: soft('address space'),
+        cpu: soft('cpu time'),
+        processes: soft('processes'),
+        file: soft('file size'),
+        files: soft('open files'),
+        core: soft('core file size'),
+      }).toEqual({
+        memory: String(100 * 1024 * 1024),
+        cpu: '7',
+        processes: '333',
+        file: String(3 * 1024 * 1024),
+        files: '44',
+        core: '0',
+      })
+    })
+
+    it('not at all where a limit is 0', async () => {
+      const limits = { memoryMib: 0, cpuSeconds: 0, processes: 0, fileMib: 0, openFiles: 0 }
+      const { result } = await execute(dd('file'), {}, { limits })
+      expect(result).toMatchObject({ exit_code: 0 })
     })
   })
 

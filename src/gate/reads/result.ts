@@ -51,7 +51,7 @@ export async function openResult(engine: Engine, caller: Caller, input: unknown)
     const { channel, pointer } = artifact
     throw new Fault('CHANNEL_NOT_CONFIGURED', { channel, pointer })
   }
-  const missing = (error: unknown) => notThere(engine, task, error)
+  const missing = (error: unknown) => notThere(engine, task, artifact.channel, error)
   const opened = await reporting(engine, () => results.get(task.task_id, artifact)).catch(missing)
   note()
   const read = (part?: Part) => untilMissing(engine, opened.read(part), missing)
@@ -111,15 +111,25 @@ async function* untilMissing(
   }
 }
 
-/** What is not there any more may have been archived, and whoever asks is told. */
-async function notThere(engine: Engine, { tenant, task_id }: DoneTask, error: unknown): Promise<never> {
+/** Channels that keep results in a folder of one machine. */
+const LOCAL_CHANNELS: readonly string[] = ['blob', 'file']
+
+/** Says why a result is not there, as far as is known: it was archived, or another server has stored it. */
+async function notThere(engine: Engine, task: DoneTask, channel: string, error: unknown): Promise<never> {
   if (!(error instanceof Fault) || error.code !== 'RESULT_NOT_FOUND') throw error
+  const { tenant, task_id, outcome } = task
   const at = await archivedAt(engine, tenant, task_id)
-  throw at === undefined
-    ? error
-    : new Fault(
-        'RESULT_NOT_FOUND',
-        { ...error.details, archived_at: isoTime(at) },
-        'The result was archived.',
-      )
+  if (at !== undefined) {
+    const details = { ...error.details, archived_at: isoTime(at) }
+    throw new Fault('RESULT_NOT_FOUND', details, 'The result was archived.')
+  }
+  const ending = await engine.reading(() => engine.store.reads.receipt(tenant, outcome.receipt_seq))
+  const stored_by = ending?.instance
+  const isElsewhere = stored_by !== undefined && stored_by !== engine.settings.instance_id
+  if (!isElsewhere || !LOCAL_CHANNELS.includes(channel)) throw error
+  throw new Fault(
+    'RESULT_NOT_FOUND',
+    { ...error.details, stored_by },
+    `The server ${stored_by} took the result, and this one does not see it. Ask that server, or have the operator share the folder of the channel ${channel}.`,
+  )
 }

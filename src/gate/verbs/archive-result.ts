@@ -1,4 +1,4 @@
-import { CARRIED, pointersIn } from '../../core/artifact.ts'
+import { CARRIED, isPointer, pointersIn } from '../../core/artifact.ts'
 import { Fault } from '../../core/errors.ts'
 import { parseCanonical } from '../../core/json.ts'
 import { checkRole } from '../../core/policy.ts'
@@ -13,7 +13,7 @@ import { reporting } from '../result-put.ts'
 
 /**
  * Lets go of what is stored outside of the task. The task and its receipts stay, and so does a result that the task
- * carries itself. Saying it again does no harm.
+ * carries itself: it is part of receipts, which never change. Saying it again does no harm.
  */
 export async function archiveResult(engine: Engine, caller: Caller, input: unknown) {
   checkRole(caller, 'cancel')
@@ -32,7 +32,15 @@ export async function archiveResult(engine: Engine, caller: Caller, input: unkno
     await reporting(engine, async () => engine.results?.ack(task_id, pointer)).catch(unlessGone)
   }
   const at = await noteArchived(engine, task.tenant, task_id, principalKey(caller.principal))
-  return { ok: true, task_id, archived: ours.length, archived_at: isoTime(at) } as const
+  const { result } = task.outcome
+  const isCarried = result !== null && !isPointer(result, artifacts)
+  return {
+    ok: true,
+    task_id,
+    archived: ours.length,
+    archived_at: isoTime(at),
+    result_removed: !isCarried,
+  } as const
 }
 
 /** A pointer that is not of this task is nobody's to archive here, and one that is gone needs nothing more. */

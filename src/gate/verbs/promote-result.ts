@@ -13,13 +13,13 @@ import { archiveResult } from './archive-result.ts'
 
 export const promoteResultInput = z.strictObject({
   task_id: taskId,
-  kind: z.enum(MEMORY_KINDS).default('observation'),
-  /** What it is about; the type of the task if absent. */
-  domain: text(255).optional(),
-  /** Whether its item then leaves the inbox. */
-  archive: z.boolean().default(true),
-  /** Whether the stored result is let go of, as by archive_task_result. */
-  purge: z.boolean().default(false),
+  kind: z.enum(MEMORY_KINDS).default('observation').meta({ description: 'What the memory keeps it as' }),
+  domain: text(255).optional().meta({ description: 'What it is about; the type of the task if absent' }),
+  archive: z.boolean().default(true).meta({ description: 'Whether its item then leaves the inbox' }),
+  purge: z
+    .boolean()
+    .default(false)
+    .meta({ description: 'Whether the stored result is then removed, as by archive_task_result' }),
 })
 
 /**
@@ -63,12 +63,12 @@ export async function promoteResult(engine: Engine, caller: Caller, input: unkno
   const whose = seesAll(caller.role) ? task.owner : self
   const promoted = await mark(engine, caller, task.tenant, whose, task_id, 'promoted')
   if (archive) await mark(engine, caller, task.tenant, whose, task_id, 'archived')
-  if (purge) await archiveResult(engine, caller, { task_id })
+  const purged = purge ? await archiveResult(engine, caller, { task_id }) : undefined
   return {
     memory_id,
     promoted_at: promoted?.promoted_at == null ? null : isoTime(promoted.promoted_at),
     is_archived: archive && promoted !== undefined,
-    is_purged: purge,
+    is_purged: purged?.result_removed ?? false,
   }
 }
 

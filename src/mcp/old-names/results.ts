@@ -76,10 +76,10 @@ export const resultTools: readonly AnyOldTool[] = [
   }),
   oldTool({
     name: 'store_task_result_in_memory',
-    now: 'mark_inbox',
+    now: 'promote_task_result',
     title: 'Store a result in memory',
     description:
-      'Hands the result of a task to the memory that the operator has configured, marks its notification as promoted, and with auto_archive puts it away. With purge_payload the stored result is then archived too.',
+      'Hands the result of a task to the memory that the operator has configured, marks its notification as promoted, and with auto_archive puts it away. With purge_payload a result that is stored in a channel is then removed; one that the task itself carries stays readable, and result_archived is false.',
     input: z.strictObject({
       task_id: taskId,
       as_observation: z.boolean().default(true).meta({ description: 'As an observation, else as a pattern' }),

@@ -1,9 +1,12 @@
+import { constants } from 'node:fs'
+import { access } from 'node:fs/promises'
 import { z } from 'zod'
 import { Permanent, RetryableError, type TaskContext, task } from '../../sdk/worker.ts'
 import type { AllowedCommand, AllowList } from './allow-list.ts'
 import { Folder, type NewFile, PathRefused } from './folder.ts'
+import { DEFAULT_LIMITS, exceeded, type ResourceLimits, underLimits } from './limits.ts'
 import { FileTooLarge, firstBytes, writeFile } from './output.ts'
-import { RunningProcess } from './process.ts'
+import { type Exit, RunningProcess } from './process.ts'
 
 export interface ExecuteOptions {
   readonly allowed: AllowList
@@ -14,6 +17,8 @@ export interface ExecuteOptions {
   /** The most of stdout, and of stderr, that goes into the result; with the default it always fits into a task. */
   readonly maxOutputBytes?: number
   readonly maxFileBytes?: number
+  /** What a command may use of the machine. */
+  readonly limits?: Partial<ResourceLimits>
 }
 
 const DEFAULTS = { maxSeconds: 300, maxOutputBytes: 64 * 1024, maxFileBytes: 64 * 1024 * 1024 }
@@ -33,6 +38,7 @@ type Execute = z.output<typeof input>
 /** Runs one of the commands that the operator allows. Whatever it exits with is a result. */
 export async function commandExecute(given: ExecuteOptions) {
   const options = { ...DEFAULTS, ...given }
+  const limits = { ...DEFAULT_LIMITS, ...given.limits }
   const folder = await Folder.open(options.folder)
   return task('command.execute', {
     input,
@@ -47,8 +53,8 @@ export async function commandExecute(given: ExecuteOptions) {
           ? undefined
           : await inFolder('output_path', () => folder.create(output_path))
       try {
-        const run = await start(command, asked, cwd, folder.path, ctx)
-        return await follow(run, { ...options, seconds }, asked, file, ctx.signal)
+        const run = await start(command, asked, limits, cwd, folder.path, ctx)
+        return await follow(run, { ...options, limits, seconds }, asked, file, ctx.signal)
       } catch (error) {
         await file?.drop()
         throw error
@@ -86,6 +92,7 @@ async function inFolder<T>(field: string, find: () => Promise<T>): Promise<T> {
 async function start(
   command: AllowedCommand,
   { args, stdin }: Execute,
+  limits: ResourceLimits,
   cwd: string,
   home: string,
   { task: { task_id }, fence, idempotencyKey }: TaskContext,
@@ -100,9 +107,10 @@ async function start(
     ASYNCGATE_IDEMPOTENCY_KEY: idempotencyKey,
   }
   try {
+    // The shell in between would only say so in its output.
+    await access(command.path, constants.X_OK)
     return await RunningProcess.start({
-      path: command.path,
-      args: [...command.args, ...args],
+      ...underLimits(command.path, [...command.args, ...args], limits),
       cwd,
       env,
       stdin,
@@ -114,6 +122,7 @@ async function start(
 }
 
 interface Limits {
+  readonly limits: ResourceLimits
   readonly seconds: number
   readonly maxOutputBytes: number
   readonly maxFileBytes: number
@@ -122,7 +131,7 @@ interface Limits {
 /** Waits for the end of a command, or ends it when its time is up, it writes too much, or nobody wants it any more. */
 async function follow(
   run: RunningProcess,
-  { seconds, maxOutputBytes, maxFileBytes }: Limits,
+  { seconds, maxOutputBytes, maxFileBytes, limits }: Limits,
   { command, output_path }: Execute,
   file: NewFile | undefined,
   signal: AbortSignal,
@@ -149,6 +158,8 @@ async function follow(
     signal.throwIfAborted()
     const shown = { stdout: stdout.text, stderr: stderr.text }
     if (isLate) throw timedOut(seconds, shown)
+    const limit = exceeded({ ...exit, ...shown }, limits)
+    if (limit !== undefined) throw overLimit(limit, exit, shown)
     if (file !== undefined) await inFolder('output_path', () => file.keep())
     return {
       command,
@@ -176,5 +187,16 @@ function timedOut(seconds: number, { stdout, stderr }: { stdout: string; stderr:
   return new Permanent(`The command ran for more than ${seconds} s and was stopped.`, {
     code: 'COMMAND_TIMED_OUT',
     details: { stdout: stdout.slice(-SHOWN), stderr: stderr.slice(-SHOWN) },
+  })
+}
+
+function overLimit(
+  limit: string,
+  exit: Exit,
+  { stdout, stderr }: { stdout: string; stderr: string },
+): Permanent {
+  return new Permanent(`The command needed more than its limit allows: ${limit}.`, {
+    code: 'COMMAND_LIMIT_EXCEEDED',
+    details: { limit, ...exit, stdout: stdout.slice(-SHOWN), stderr: stderr.slice(-SHOWN) },
   })
 }

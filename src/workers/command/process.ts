@@ -48,7 +48,7 @@ export class RunningProcess {
     })
   }
 
-  /** Rejects if the program cannot be started. There is no shell: arguments reach it as they are. */
+  /** Rejects if the program cannot be started. No shell reads the arguments: they reach it as they are. */
   static async start({ path, args, cwd, env, stdin }: Program): Promise<RunningProcess> {
     const child = spawn(path, args, {
       cwd,
