@@ -11,6 +11,7 @@ import { Cursors } from './cursor.ts'
 import { Directory } from './directory.ts'
 import { Events, taskEvent } from './events.ts'
 import { Fetches } from './inbox-fetches.ts'
+import { LeaseRefusals } from './lease-refusals.ts'
 import type { Mail } from './mail.ts'
 import type { Memory } from './memory.ts'
 import type { ResultStore } from './results.ts'
@@ -68,6 +69,7 @@ export class Engine {
   readonly #draw: Draw
   readonly #report: (error: unknown) => void
   readonly #queue: CommitQueue
+  readonly #refusals: LeaseRefusals
   readonly #tenants = new Map<string, TenantRef>()
 
   constructor(options: EngineOptions) {
@@ -91,6 +93,7 @@ export class Engine {
     this.fetches = new Fetches(this)
     this.cancellations = new Cancellations(this)
     this.toolCalls = new ToolCallDesk(this)
+    this.#refusals = new LeaseRefusals(this)
     this.#queue = new CommitQueue({
       store: this.store,
       limits: { commands: this.settings.max_pending_commands, bytes: this.settings.max_pending_bytes },
@@ -102,6 +105,7 @@ export class Engine {
       },
       refused: (command, fault) => {
         if ('lease_id' in command) this.cancellations.refused(command, fault)
+        this.#refusals.refused(command, fault)
       },
       report: this.#report,
     })
@@ -165,6 +169,7 @@ export class Engine {
     await new Promise((resolve) => setImmediate(resolve))
     await this.fetches.settled()
     await this.#queue.drained()
+    await this.#refusals.settled()
     await this.cancellations.settled()
     await this.workers.stop()
   }

@@ -40,6 +40,7 @@ function everyReceipt(): Decision<unknown>[] {
     held.decide(command.progress()),
     held.decide(command.release()),
     held.decide(command.reclaim()),
+    held.decide(command.reportRefusal()),
     held.decide(command.complete()),
     held.decide(command.complete({ artifacts: null })),
     held.decide(command.fail()),
@@ -139,6 +140,7 @@ describe('docs/concepts.md, the table of receipts', () => {
       excessive_renewals: true,
       locatability_missing: true,
       stale_schedule: true,
+      invalid_lease_call: true,
     }
     const explained = markdownTable(concepts, 'Anomaly').flatMap((row) => codeWords(row.Anomaly ?? ''))
     expect(explained.sort()).toEqual(Object.keys(kinds).sort())
