@@ -139,6 +139,11 @@ export const engineTable = z.object({
     DEFAULTS.progress_receipts,
     'Whether a progress report also writes a receipt.',
   ),
+  lease_anomaly_receipts: setting(
+    truth,
+    DEFAULTS.lease_anomaly_receipts,
+    'Whether a start, completion or failure without a valid lease writes a system.anomaly receipt, at most one a minute per task.',
+  ),
   escalation_enabled: setting(
     truth,
     DEFAULTS.escalation_enabled,

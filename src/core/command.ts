@@ -83,6 +83,8 @@ export interface Start extends TenantCommand, LeaseClaim {
 export interface Renew extends TenantCommand, LeaseClaim {
   readonly verb: 'renew'
   readonly extend_ms: number
+  /** Of the gateway: it is not counted, so that only the lifetime of the lease limits it. */
+  readonly unlimited?: true
 }
 
 export interface Release extends TenantCommand, LeaseClaim {
@@ -186,6 +188,20 @@ export interface ReportStale extends TenantCommand {
   readonly reason: string | null
 }
 
+/** Calls whose refusal the owner of a task may want to hear of. */
+export const REPORTED_CALLS = ['start', 'complete', 'fail'] as const
+
+/** Somebody without a valid lease of the task tried to start, complete or fail it. */
+export interface ReportRefusal extends TenantCommand {
+  readonly verb: 'report_refusal'
+  readonly task_id: string
+  /** The seq of its task.assigned. */
+  readonly asked: number
+  readonly call: (typeof REPORTED_CALLS)[number]
+  readonly by: PrincipalKey
+  readonly worker_id: string
+}
+
 /** A principal reports in: its relationship is noted, and the receipts it was handed count as delivered. */
 export interface Greet extends TenantCommand {
   readonly verb: 'greet'
@@ -240,6 +256,7 @@ export type Command =
   | Acknowledge
   | RecordSchedule
   | ReportStale
+  | ReportRefusal
   | Greet
   | MarkInbox
   | Record
@@ -289,6 +306,8 @@ export interface Answers {
   acknowledge: { seq: number }
   record_schedule: { seq: number }
   report_stale: { seq: number }
+  /** Null if it was not reported. */
+  report_refusal: { seq: number | null }
   greet: Relationship
   mark: { items: readonly InboxItem[] }
   record: { seq: number }

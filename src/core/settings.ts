@@ -37,6 +37,8 @@ export interface Settings {
   readonly lease_sweep_interval_seconds: number
   readonly worker_offline_seconds: number
   readonly progress_receipts: boolean
+  /** Whether a refused start, completion or failure is reported to the owner of the task. */
+  readonly lease_anomaly_receipts: boolean
   readonly escalation_enabled: boolean
   /** Who hears of an expired lease or exhausted retries; null is the owner of the task. */
   readonly escalation_target: PrincipalKey | null
@@ -73,6 +75,7 @@ export const DEFAULT_SETTINGS: Settings = {
   lease_sweep_interval_seconds: 5,
   worker_offline_seconds: 120,
   progress_receipts: true,
+  lease_anomaly_receipts: false,
   escalation_enabled: false,
   escalation_target: null,
   max_pending_commands: 20_000,

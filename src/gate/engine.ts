@@ -11,6 +11,7 @@ import { Cursors } from './cursor.ts'
 import { Directory } from './directory.ts'
 import { Events, taskEvent } from './events.ts'
 import { Fetches } from './inbox-fetches.ts'
+import { LeaseRefusals } from './lease-refusals.ts'
 import { type Address, Links } from './links.ts'
 import type { Mail } from './mail.ts'
 import type { Memory } from './memory.ts'
@@ -76,6 +77,7 @@ export class Engine {
   readonly #draw: Draw
   readonly #report: (error: unknown) => void
   readonly #queue: CommitQueue
+  readonly #refusals: LeaseRefusals
   readonly #tenants = new Map<string, TenantRef>()
 
   constructor(options: EngineOptions) {
@@ -101,6 +103,7 @@ export class Engine {
     this.fetches = new Fetches(this)
     this.cancellations = new Cancellations(this)
     this.toolCalls = new ToolCallDesk(this)
+    this.#refusals = new LeaseRefusals(this)
     this.#queue = new CommitQueue({
       store: this.store,
       limits: { commands: this.settings.max_pending_commands, bytes: this.settings.max_pending_bytes },
@@ -112,6 +115,7 @@ export class Engine {
       },
       refused: (command, fault) => {
         if ('lease_id' in command) this.cancellations.refused(command, fault)
+        this.#refusals.refused(command, fault)
       },
       report: this.#report,
     })
@@ -181,6 +185,7 @@ export class Engine {
     await new Promise((resolve) => setImmediate(resolve))
     await this.fetches.settled()
     await this.#queue.drained()
+    await this.#refusals.settled()
     await this.cancellations.settled()
     await this.workers.stop()
   }

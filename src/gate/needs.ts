@@ -64,6 +64,10 @@ export function needOf(
         if (command.verb === 'record_schedule') need.tasks.push({ tenant, task_id: command.task_id })
         need.children.push(...childrenOf(command))
         break
+      case 'report_refusal':
+        need.tasks.push({ tenant, task_id: command.task_id })
+        need.children.push({ tenant, parent: command.asked, receipt_type: 'system.anomaly' })
+        break
       case 'record':
         break
       case 'greet':

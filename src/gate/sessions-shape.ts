@@ -50,7 +50,7 @@ export const sessionShape = z.object({
 
 export const endedSessionShape = z.object({
   session_id: z.string(),
-  ended: z.boolean().meta({ description: 'False if another server has it, where it ends by itself' }),
+  ended: z.boolean().meta({ description: 'False if another server has it and does not answer' }),
   canceled: z.int().meta({ description: 'Calls that were canceled' }),
 })
 

@@ -1,4 +1,4 @@
-import type { Claim } from '../core/command.ts'
+import type { Claim, LeaseClaim } from '../core/command.ts'
 import { canonical } from '../core/json.ts'
 import { type Caller, GATEWAY, gatewayWorkerId, principalKey } from '../core/principal.ts'
 import type { QueuedTask } from '../core/task.ts'
@@ -61,7 +61,7 @@ export class ToolCallDesk {
       capabilities: looked.map(seatName),
       accept_types: [TOOL_CALL],
       max_tasks: 1,
-      ttl_ms: ttlMs,
+      ttl_ms: this.#atMost(ttlMs),
     }
     const { granted, now } = await this.#engine.submit(command)
     const [handout] = granted
@@ -74,6 +74,25 @@ export class ToolCallDesk {
     this.#engine.workers.took(command, 1)
     const seat = this.#seatAt(tenant, handout.task.lane)
     return { offer: offerView(handout, now), task: handout.task, seat: seat ?? 0 }
+  }
+
+  /** Keeps the lease of a call, as often as it takes. Resolves with the ms that are left of it. */
+  async renew(
+    tenant: number,
+    key: Pick<LeaseClaim, 'task_id' | 'lease_id' | 'worker_id'>,
+    extendMs: number,
+  ): Promise<number> {
+    const holder = principalKey(this.caller('').principal)
+    const extend_ms = this.#atMost(extendMs)
+    const { expires_at, now } = await this.#engine.submit({
+      verb: 'renew',
+      unlimited: true,
+      tenant,
+      holder,
+      extend_ms,
+      ...key,
+    })
+    return expires_at - now
   }
 
   /** Calls back when the task has ended, whoever ended it. Returns the way to stop watching. */
@@ -133,6 +152,11 @@ export class ToolCallDesk {
       if (seat !== undefined) seats.add(seat)
     }
     return [...seats]
+  }
+
+  /** The limit of leases holds for the gateway too. */
+  #atMost(ms: number): number {
+    return Math.min(ms, this.#engine.settings.max_lease_ttl_seconds * 1000)
   }
 
   #seatAt(tenant: number, lane: number): number | undefined {

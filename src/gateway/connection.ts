@@ -13,6 +13,8 @@ import { upstreamFault } from './upstream-fault.ts'
 export interface CallOptions {
   readonly signal?: AbortSignal | undefined
   readonly onProgress?: ((progress: Progress) => void) | undefined
+  /** The call need not wait for others any more. */
+  readonly onTurn?: (() => void) | undefined
 }
 
 export interface ToolList<Tool> {

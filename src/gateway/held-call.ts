@@ -3,20 +3,21 @@ import type { Caller } from '../core/principal.ts'
 import type { Gate } from '../gate/gate.ts'
 import type { GrantedCall } from '../gate/tool-call-desk.ts'
 
-/** Why a call is given up: the task has ended without us, or the lease has; or the gate stops. */
-export type GivenUp = 'ended' | 'lost' | 'stopping'
+/**
+ * Why a call is given up: the task has ended without us, or the lease has; or the gate stops; or it has waited for its
+ * turn as long as a lease can last.
+ */
+export type GivenUp = 'ended' | 'lost' | 'stopping' | 'waited'
 
 /** Work that takes longer is shown as running. Most calls are over before, and are spared the commit. */
 const START_AFTER_MS = 250
 
-const LEAST_RENEWAL_SECONDS = 60
+const RENEWAL_MS = 60_000
 
 export interface HeldParts {
   readonly gate: Gate
   readonly tenant: number
   readonly caller: Caller
-  /** How long the upstream may take. */
-  readonly timeoutMs: number
   report(error: unknown): void
 }
 
@@ -26,14 +27,17 @@ export class HeldCall {
   readonly #controller = new AbortController()
   readonly #key: { readonly task_id: string; readonly lease_id: string; readonly worker_id: string }
   readonly #unwatch: () => void
+  readonly #hasTimeout: boolean
   #timer: NodeJS.Timeout
   #expiresAt: number
   #reason: GivenUp | undefined
+  #isBegun = false
   #isAnswered = false
 
-  constructor(parts: HeldParts, { offer }: GrantedCall) {
+  constructor(parts: HeldParts, { offer, task }: GrantedCall) {
     const { gate, tenant } = parts
     this.#parts = parts
+    this.#hasTimeout = task.timeout_seconds !== null
     this.#key = { task_id: offer.task_id, lease_id: offer.lease_id, worker_id: gate.toolCalls.workerId }
     this.#expiresAt = performance.now() + offer.expires_in_ms
     this.#unwatch = gate.toolCalls.watch(tenant, offer.task_id, () => this.giveUp('ended'))
@@ -57,6 +61,11 @@ export class HeldCall {
     if (this.#reason !== undefined) return
     this.#reason = reason
     if (!this.#isAnswered) this.#controller.abort(new Error(`The call was given up: ${reason}.`))
+  }
+
+  /** The upstream has got the call, or will at once: it has no one to wait for any more. */
+  begun(): void {
+    this.#isBegun = true
   }
 
   /** The upstream has done its part: from now on only the lease is kept, until the outcome is reported. */
@@ -83,14 +92,12 @@ export class HeldCall {
   }
 
   async #renew(): Promise<void> {
-    const { gate, caller, timeoutMs } = this.#parts
+    const { gate, tenant } = this.#parts
     if (this.#expiresAt <= performance.now()) return this.giveUp('lost')
     this.#plan()
-    // A lease can be renewed only so often: a few renewals have to do.
-    const extend_by_seconds = Math.max(LEAST_RENEWAL_SECONDS, Math.ceil(timeoutMs / 5000))
     try {
-      const { expires_in_ms } = await gate.renew(caller, { ...this.#key, extend_by_seconds })
-      this.#expiresAt = performance.now() + expires_in_ms
+      const leftMs = await gate.toolCalls.renew(tenant, this.#key, RENEWAL_MS)
+      this.#expiresAt = performance.now() + leftMs
     } catch (error) {
       this.#refused(error)
     }
@@ -100,6 +107,8 @@ export class HeldCall {
   #refused(error: unknown): void {
     const code = error instanceof Fault ? error.code : undefined
     if (code === 'LEASE_INVALID_OR_EXPIRED' || code === 'TASK_NOT_FOUND') this.giveUp('lost')
+    // It goes on under a new lease. A timeout of the task, however, is to be a timeout.
+    else if (code === 'LEASE_LIFETIME_EXCEEDED' && !this.#isBegun && !this.#hasTimeout) this.giveUp('waited')
     else if (code === undefined) this.#parts.report(error)
   }
 }

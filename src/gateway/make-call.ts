@@ -14,11 +14,10 @@ export interface MakerParts {
   readonly tenant: number
   /** As the gate knows the gateway. */
   readonly caller: Caller
-  readonly upstreams: Pick<Upstreams, 'call' | 'offered' | 'timeoutOf'>
+  readonly upstreams: Pick<Upstreams, 'call' | 'offered'>
   report(error: unknown): void
 }
 
-const DEFAULT_TIMEOUT_MS = 300_000
 /** Pauses double up to this one, whatever the task says. */
 const MAX_PAUSE_MS = 30_000
 /** An upstream may ask for a longer one, within reason. */
@@ -57,16 +56,14 @@ export class CallMaker {
   }
 
   async #make(granted: GrantedCall): Promise<void> {
-    const { upstreams } = this.#parts
     const call = readToolCall(granted.offer.payload)
-    const timeoutMs = upstreams.timeoutOf(call.upstream) ?? DEFAULT_TIMEOUT_MS
-    const held = new HeldCall({ ...this.#parts, timeoutMs }, granted)
+    const held = new HeldCall(this.#parts, granted)
     this.#held.add(held)
     if (this.#isStopped) held.giveUp('stopping')
     try {
       const outcome = await this.#call(call, held)
       held.answered()
-      if (held.reason === 'stopping') await this.#release(held)
+      if (held.reason === 'stopping' || held.reason === 'waited') await this.#release(held)
       else if (held.reason === 'ended') await this.#stopped(held)
       // The task is somebody else's by now: whatever came of the call is nobody's.
       else if (held.reason !== undefined) return
@@ -82,7 +79,7 @@ export class CallMaker {
     const { gate, caller, upstreams } = this.#parts
     const progress = new ProgressReports((report) => gate.progress(caller, { ...held.key, progress: report }))
     try {
-      const options = { signal: held.signal, onProgress: progress.heard }
+      const options = { signal: held.signal, onProgress: progress.heard, onTurn: () => held.begun() }
       return await upstreams.call(call.upstream, call.tool, call.arguments, options)
     } catch (error) {
       if (error instanceof Fault) return error

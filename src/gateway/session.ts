@@ -42,6 +42,8 @@ export class Session {
   calls = 0
   readonly beganAt = Date.now()
   lastCallAt = Date.now()
+  /** Takes no more calls. */
+  isEnded = false
   /** Runs while it is about to end. */
   ending: NodeJS.Timeout | undefined
   readonly #limits: () => Limits

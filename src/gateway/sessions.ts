@@ -17,6 +17,7 @@ import { Peers, TELL_EVERY_MS } from './peers.ts'
 import { Places } from './places.ts'
 import { Seats } from './seats.ts'
 import { Session, sessionId } from './session.ts'
+import { SessionEnds } from './session-ends.ts'
 import { SessionLimits } from './session-limits.ts'
 import type { GatewaySettings } from './settings.ts'
 import { Slots } from './slots.ts'
@@ -24,7 +25,7 @@ import type { Upstreams } from './upstreams.ts'
 
 export interface SessionsOptions {
   readonly gate: Gate
-  readonly upstreams: Pick<Upstreams, 'tenant' | 'list' | 'call' | 'offered' | 'timeoutOf'>
+  readonly upstreams: Pick<Upstreams, 'tenant' | 'list' | 'call' | 'offered'>
   /** Whose sessions they are: the tenant of the upstreams. */
   readonly tenantName: string
   readonly entries: Entries
@@ -43,6 +44,8 @@ const TICK_MS = 5_000
 const LOOK_EVERY_MS = 30_000
 const STOP_MS = 3_000
 
+const BEING_ENDED = 'The session is being ended. A later call begins a new one.'
+
 /** The sessions of the clients that call tools of upstreams, and those who make their calls. */
 export class GatewaySessions implements Sessions {
   readonly tenant: number
@@ -55,6 +58,7 @@ export class GatewaySessions implements Sessions {
   readonly #places: Places
   readonly #limits: SessionLimits
   readonly #peers: Peers
+  readonly #ends: SessionEnds
   readonly #maker: CallMaker
   readonly #caretaker: Caretaker
   readonly #due = new Due((seat, count) => this.#slotsAt(seat).wake(count))
@@ -75,6 +79,14 @@ export class GatewaySessions implements Sessions {
     const limits = { workers: settings.gateway_session_workers, queue: settings.gateway_session_queue }
     this.#limits = new SessionLimits({ entries, tenant, shared }, limits, report)
     this.#peers = new Peers({ entries, tenant, shared, instance: gate.settings.instance_id })
+    this.#ends = new SessionEnds({
+      entries,
+      tenant,
+      shared,
+      instance: gate.settings.instance_id,
+      end: (id, mode) => this.#endOwn(id, mode),
+      report,
+    })
     const caller = gate.toolCalls.caller(options.tenantName)
     this.#maker = new CallMaker({ gate, tenant, caller, upstreams, report })
     this.#caretaker = new Caretaker({
@@ -98,6 +110,7 @@ export class GatewaySessions implements Sessions {
     gate.toolCalls.sessions = this
     await gate.toolCalls.recover(this.tenant)
     this.#timer = setInterval(() => this.#tick(), TICK_MS).unref()
+    this.#ends.start()
     this.#caretaker.look()
   }
 
@@ -107,6 +120,7 @@ export class GatewaySessions implements Sessions {
     clearInterval(this.#timer)
     gate.toolCalls.sessions = undefined
     await this.#ticking
+    await this.#ends.stop()
     // What sessions leave behind is not begun any more.
     const caretaking = this.#caretaker.stop()
     const ending = [...this.#sessions.values()].filter((session) => session.ending !== undefined)
@@ -188,9 +202,21 @@ export class GatewaySessions implements Sessions {
       return { session_id: sessionId, ended: true, canceled: await this.#finish(session, how) }
     }
     await this.#peers.listen()
-    if (!this.#peers.sessions.some(({ session_id }) => session_id === sessionId)) return undefined
+    const elsewhere = this.#peers.sessions.find(({ session_id }) => session_id === sessionId)
+    if (elsewhere === undefined) return undefined
+    const answer = await this.#ends.ask(sessionId, elsewhere.instance, how)
+    if (answer !== undefined) return { session_id: sessionId, ended: true, canceled: answer }
     const canceled = how === 'cancel' ? await this.#cancelCalls(sessionId) : 0
     return { session_id: sessionId, ended: false, canceled }
+  }
+
+  /** Another server was asked to end it. The others hear at once that it has. */
+  async #endOwn(sessionId: string, mode: SessionEnd): Promise<number> {
+    const session = this.#sessions.get(sessionId)
+    if (session === undefined) return 0
+    const canceled = await this.#finish(session, mode)
+    await this.#peers.tell([...this.#bySeat.keys()], this.#views())
+    return canceled
   }
 
   left(instance: string, principal: PrincipalKey | undefined): void {
@@ -210,6 +236,7 @@ export class GatewaySessions implements Sessions {
   #enter(principal: PrincipalKey, client: Client): Session {
     const known = this.#sessions.get(sessionId(principal, client))
     if (known === undefined) return this.#begin(principal, client)
+    if (known.isEnded) throw new Fault('SESSION_NOT_FOUND', { session_id: known.id }, BEING_ENDED)
     // It is back in time.
     clearTimeout(known.ending)
     known.ending = undefined
@@ -250,6 +277,7 @@ export class GatewaySessions implements Sessions {
 
   /** Resolves with how many calls were canceled. */
   async #finish(session: Session, mode: SessionEnd): Promise<number> {
+    session.isEnded = true
     // Nothing may be begun any more that is about to be canceled.
     if (mode === 'cancel') void session.slots.stop()
     const canceled = mode === 'cancel' ? await this.#cancelCalls(session.id) : 0

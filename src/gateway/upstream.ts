@@ -114,6 +114,7 @@ export class Upstream {
     this.#callable(tool)
     if (this.#breaker.waitMs > 0) throw this.#spared()
     const leave = await this.#turnstile.enter(signal)
+    options.onTurn?.()
     try {
       // Much may have happened while it waited.
       const connection = await this.#connected(signal)

@@ -148,11 +148,6 @@ export class Upstreams implements UpstreamRegistry {
     return this.#find(name).offered(tool)
   }
 
-  /** How long a call may take; undefined if there is no such upstream. */
-  timeoutOf(name: string): number | undefined {
-    return this.#running.get(name)?.record.timeout_ms
-  }
-
   onTools(listener: () => void): () => void {
     this.#listeners.add(listener)
     return () => this.#listeners.delete(listener)

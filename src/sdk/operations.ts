@@ -2263,7 +2263,7 @@ export interface EndSessionInput {
 
 export interface EndSessionAnswer {
   readonly session_id: string
-  /** False if another server has it, where it ends by itself */
+  /** False if another server has it and does not answer */
   readonly ended: boolean
   /** Calls that were canceled */
   readonly canceled: number

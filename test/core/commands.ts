@@ -17,6 +17,7 @@ import type {
   RecordSchedule,
   Release,
   Renew,
+  ReportRefusal,
   ReportStale,
   Start,
   Wake,
@@ -98,6 +99,17 @@ export const renew = (changes: Partial<Renew> = {}): Renew => ({
   verb: 'renew',
   ...HOLDS,
   extend_ms: 120_000,
+  ...changes,
+})
+
+export const reportRefusal = (changes: Partial<ReportRefusal> = {}): ReportRefusal => ({
+  verb: 'report_refusal',
+  tenant: 1,
+  task_id: TASK_ID,
+  asked: 1,
+  call: 'complete',
+  by: 'worker:late',
+  worker_id: 'late',
   ...changes,
 })
 

@@ -40,6 +40,7 @@ function everyReceipt(): Decision<unknown>[] {
     held.decide(command.progress()),
     held.decide(command.release()),
     held.decide(command.reclaim()),
+    held.decide(command.reportRefusal()),
     held.decide(command.complete()),
     held.decide(command.complete({ artifacts: null })),
     held.decide(command.complete({ displaced: { channel: 's3', reason: 'X', kept_in: 'inline' } })),
@@ -141,6 +142,7 @@ describe('docs/concepts.md, the table of receipts', () => {
       locatability_missing: true,
       result_displaced: true,
       stale_schedule: true,
+      invalid_lease_call: true,
     }
     const explained = markdownTable(concepts, 'Anomaly').flatMap((row) => codeWords(row.Anomaly ?? ''))
     expect(explained.sort()).toEqual(Object.keys(kinds).sort())

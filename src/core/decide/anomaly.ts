@@ -11,6 +11,8 @@ const ADVICE = {
   excessive_renewals: 'The work takes longer than leases allow. Ask for longer leases or split the task.',
   locatability_missing:
     'The success does not say where its result is. The worker should send complete again with artifacts or delivery_proof.',
+  invalid_lease_call:
+    'A worker reported on this task without a valid lease, and was refused. If that repeats, ask for longer leases or look at its logs.',
   result_displaced:
     'The result channel did not take the result, so it is kept in details.kept_in. Have the operator put the channel right; details.reason says what is wrong.',
   stale_schedule:

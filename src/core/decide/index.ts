@@ -18,6 +18,7 @@ import { record } from './record.ts'
 import { recordSchedule } from './record-schedule.ts'
 import { release } from './release.ts'
 import { renew } from './renew.ts'
+import { reportRefusal } from './report-refusal.ts'
 import { reportStale } from './report-stale.ts'
 import { start } from './start.ts'
 import { wake } from './wake.ts'
@@ -71,6 +72,8 @@ function dispatch(draft: Draft, command: Command): Decision<AnyAnswer> {
       return recordSchedule(draft, command)
     case 'report_stale':
       return reportStale(draft, command)
+    case 'report_refusal':
+      return reportRefusal(draft, command)
     case 'greet':
       return greet(draft, command)
     case 'mark':

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest'
 import { Fault } from '../../../src/core/errors.ts'
+import type { Gate } from '../../../src/gate/gate.ts'
 import { agent, describeGates, worker } from '../../support/gates.ts'
 import { echo, held, type Run, says } from './stub.ts'
 import { ADA, client, openGateway, ROOT, until } from './support.ts'
@@ -24,6 +25,10 @@ const call = (tool: string, more: object = {}) => ({
   retry_backoff_seconds: 0,
   ...more,
 })
+
+async function leaseOf(gate: Gate, task_id: string): Promise<string | undefined> {
+  return (await gate.getTask(ROOT, { task_id })).lease?.expires_at
+}
 
 describeGates('calls of tools of upstreams', (open) => {
   it('are tasks, whose result is what the tool has answered', async () => {
@@ -55,6 +60,37 @@ describeGates('calls of tools of upstreams', (open) => {
     const broken = await ended(await call('broken'))
     expect(broken).toMatchObject({ status: 'succeeded', attempt: 0, result: { result } })
     expect((await gate.listObligations(ADA, {})).open_obligations).toEqual([])
+  })
+
+  it('keep their leases for as long as they wait, whatever the limit of renewals', async () => {
+    const hold = held()
+    const { call, ended, gate, stub } = await openGateway(open, {
+      tools: { hold: hold.tool },
+      settings: { max_lease_ttl_seconds: 1, max_lease_renewals: 0 },
+      sweeping: true,
+    })
+    const task_id = await call('hold')
+    await until(() => stub.running === 1)
+    const first = await leaseOf(gate, task_id)
+    await until(
+      async () => Date.parse((await leaseOf(gate, task_id)) ?? '') >= Date.parse(first ?? '') + 2000,
+    )
+    hold.let(1)
+    expect(await ended(task_id)).toMatchObject({ status: 'succeeded', attempt: 0, expiry_count: 0 })
+    expect(stub.calls).toBe(1)
+  })
+
+  it('that wait for their turn longer than a lease can last go on under another, and nothing is counted', async () => {
+    const hold = held()
+    const { call, ended, stub } = await openGateway(open, {
+      tools: { hold: hold.tool },
+      settings: { max_lease_ttl_seconds: 1, max_lease_lifetime_seconds: 1 },
+    })
+    const task_id = await call('hold')
+    await until(() => stub.calls === 3)
+    expect(hold.aborted).toHaveLength(2)
+    for (const go of hold.waiting.splice(0)) go()
+    expect(await ended(task_id)).toMatchObject({ status: 'succeeded', attempt: 0, expiry_count: 0 })
   })
 
   it('are refused before they are tasks if they cannot be made', async () => {

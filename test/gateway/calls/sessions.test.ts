@@ -380,9 +380,58 @@ describeGates('sessions', (open, storeName) => {
     expect(gateway.stub.calls).toBe(1)
     const [session] = sessions
     const ended = { session_id: session?.session_id, mode: 'cancel' }
-    expect(await other.gate.endSession(ADA, ended)).toMatchObject({ ended: false, canceled: 3 })
+    expect(await other.gate.endSession(ADA, ended)).toMatchObject({ ended: true, canceled: 3 })
+    expect(gateway.sessions.counts).toMatchObject({ sessions: 0, seats: 0, calls: 0 })
+    expect((await other.gate.listSessions(ADA, {})).sessions).toEqual([])
     await until(() => hold.aborted.length === 1)
+    await expect(other.gate.endSession(ADA, ended)).rejects.toMatchObject({ code: 'SESSION_NOT_FOUND' })
   })
+
+  it.skipIf(storeName === 'sqlite')('of another server end there, and what they left is done', async () => {
+    const hold = held()
+    const gateway = await openGateway(open, {
+      tools: { hold: hold.tool },
+      settings: { instance_id: 'here' },
+      limits: { gateway_session_workers: 1 },
+    })
+    const [taskId = ''] = await calls(gateway, 1)
+    await until(() => gateway.stub.running === 1)
+    await gateway.sessions.tellNow()
+    const other = await anotherGateway(gateway, { tools: { hold: echo }, settings: { instance_id: 'there' } })
+    const session_id = await sessionOf(other, ADA)
+    expect(await other.gate.endSession(ADA, { session_id, mode: 'run' })).toMatchObject({
+      ended: true,
+      canceled: 0,
+    })
+    expect(gateway.sessions.counts.sessions).toBe(0)
+    hold.let(1)
+    expect(await gateway.ended(taskId)).toMatchObject({ status: 'succeeded' })
+  })
+
+  it.skipIf(storeName === 'sqlite')(
+    'of a server that does not answer have their calls canceled',
+    async () => {
+      const gateway = await openGateway(open, { settings: { instance_id: 'here' } })
+      const tenant = gateway.sessions.tenant
+      const view = {
+        session_id: 'a'.repeat(24),
+        principal: 'agent:ada',
+        client: { name: null, version: null },
+      }
+      const figures = { state: 'live', workers: 1, queue: 1, running: 0, waiting: 0, calls: 0 }
+      const time = new Date().toISOString()
+      const session = { ...view, ...figures, instance: 'gone', began_at: time, last_call_at: time }
+      const value = JSON.stringify({ at: Date.now(), seats: [1], sessions: [session] })
+      await gateway.store.entries.put({ tenant, kind: 'gateway_peer', name: 'gone', value, due_at: null })
+      expect(await gateway.gate.endSession(ADA, { session_id: view.session_id, mode: 'cancel' })).toEqual({
+        session_id: view.session_id,
+        ended: false,
+        canceled: 0,
+      })
+      expect(await gateway.store.entries.list(tenant, 'session_end', '', 10)).toEqual([])
+    },
+    30_000,
+  )
 })
 
 async function sessionOf({ gate }: Gateway, by: typeof ADA): Promise<string | undefined> {

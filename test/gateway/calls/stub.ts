@@ -61,10 +61,6 @@ export class StubUpstreams implements UpstreamRegistry {
     return found
   }
 
-  timeoutOf(upstream: string): number | undefined {
-    return upstream === 'stub' ? 300_000 : undefined
-  }
-
   /** Adds a tool, or removes one. */
   set(name: string, tool: StubTool | undefined): void {
     if (tool === undefined) this.#tools.delete(name)
