@@ -362,6 +362,8 @@ export interface WaitForTaskInput {
   task_id: string
   /** How long to wait */
   wait_seconds?: number | undefined
+  /** rest: answer when the task has ended, or waits for approval or input; done: only when it has ended */
+  until?: 'rest' | 'done' | undefined
 }
 
 export interface WaitForTaskAnswer extends Task {
@@ -2344,7 +2346,7 @@ export abstract class Operations {
     return this.call(ROUTES.getTaskProgress, input, options)
   }
 
-  /** Wait for a task to end. Waits up to wait_seconds (at most 50) for the task to end, and answers with the task. If done is false it is still under way: call again after next_check_after_seconds, or do something else meanwhile. It answers early when the task is pending_approval or input_required: question says what it waits for. Tell your people, or give the input with answer_question. */
+  /** Wait for a task to end. Waits up to wait_seconds (at most 50) for the task to end, and answers with the task. If done is false it is still under way: call again after next_check_after_seconds, or do something else meanwhile. It answers early when the task is pending_approval or input_required: question says what it waits for. Tell your people, or give the input with answer_question. With until: done it goes on waiting then, until the task has ended. */
   waitForTask(input: WaitForTaskInput, options?: CallOptions): Promise<WaitForTaskAnswer> {
     return this.call(ROUTES.waitForTask, input, options)
   }
