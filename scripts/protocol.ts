@@ -11,7 +11,7 @@ import { updatedPage } from './protocol/page.ts'
 const { values } = parseArgs({ options: { check: { type: 'boolean', default: false } } })
 const path = new URL('../docs/protocol.md', import.meta.url)
 const page = readFileSync(path, 'utf8')
-const updated = updatedPage(page)
+const updated = await updatedPage(page)
 
 if (!values.check) {
   writeFileSync(path, updated)

@@ -2,17 +2,18 @@ import { RECEIPT_TYPES } from '../../src/core/receipt.ts'
 import { OPERATIONS } from '../../src/operations/catalogue.ts'
 import type { Operation } from '../../src/operations/operation.ts'
 import { type Field, fieldsOf, limitsOf, type Schema, schemaOf, typeOf } from './schema.ts'
+import { whoMayCall } from './who.ts'
 import { ANSWERS, EXAMPLES, MEANINGS, REPEATS } from './words.ts'
 
 const BEGIN = '<!-- Generated from the catalogue of operations by scripts/protocol.ts: begin -->'
 const END = '<!-- Generated: end -->'
 
 /** The page with the generated part as it has to be. */
-export function updatedPage(page: string): string {
+export async function updatedPage(page: string): Promise<string> {
   const begin = page.indexOf(BEGIN)
   const end = page.indexOf(END)
   if (begin < 0 || end < begin) throw new Error('docs/protocol.md has lost its markers')
-  return `${page.slice(0, begin)}${BEGIN}\n\n${generated()}\n\n${page.slice(end)}`
+  return `${page.slice(0, begin)}${BEGIN}\n\n${generated(await whoMayCall())}\n\n${page.slice(end)}`
 }
 
 /** The page without the generated part. */
@@ -20,33 +21,37 @@ export function writtenByHand(page: string): string {
   return page.slice(0, page.indexOf(BEGIN)) + page.slice(page.indexOf(END))
 }
 
-function generated(): string {
+function generated(callers: ReadonlyMap<string, string>): string {
   const index = table(
-    ['Operation', '', 'REST', 'Whose call'],
+    ['Operation', '', 'REST', 'Who may call'],
     OPERATIONS.map((operation) => [
       `[${operation.name}](#${operation.name})`,
       operation.title,
       route(operation),
-      ACTORS[operation.actor],
+      callers.get(operation.name) ?? '',
     ]),
   )
   const shapes = [...SHAPES].map(
     ([name, { schema }]) => `### ${name}\n\n${answerTable(fieldsOf(schema).filter(isShown))}`,
   )
-  return [index, ...OPERATIONS.map(section), '## Shapes', SHAPES_INTRODUCED, ...shapes].join('\n\n')
+  const sections = OPERATIONS.map((operation) => section(operation, callers.get(operation.name) ?? ''))
+  return [index, CALLERS_INTRODUCED, ...sections, '## Shapes', SHAPES_INTRODUCED, ...shapes].join('\n\n')
 }
 
 const SHAPES_INTRODUCED = 'Fields that [create_task](#create_task) takes mean the same here.'
 
-const ACTORS = { agent: 'agents', worker: 'workers', anyone: 'anybody' }
+const CALLERS_INTRODUCED =
+  'Admins may call all of them. An admin is a person with a key of `ASYNCGATE_ADMIN_KEYS`; where there are no such keys, whoever ' +
+  'calls as a person (`principal_kind: human`) or names nobody. People decide on approvals, but not on what they asked for ' +
+  'themselves. Agents and workers act on their own tasks and leases only.'
 
-function section(operation: Operation): string {
+function section(operation: Operation, callers: string): string {
   const { name, title, description } = operation
   const example = EXAMPLES[name]
   return [
     `### ${name}`,
     `${title}${title.endsWith('?') ? '' : '.'} ${description}`,
-    `${route(operation)} · MCP \`asyncgate.${name}\` · called by ${ACTORS[operation.actor]} · ${repeatable(operation)}`,
+    `${route(operation)} · MCP \`asyncgate.${name}\` · for ${callers} · ${repeatable(operation)}`,
     inputTable(operation),
     ...(example === undefined ? [] : [request(operation, example)]),
     answer(operation),

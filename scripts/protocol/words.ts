@@ -29,6 +29,8 @@ export const MEANINGS: Readonly<Record<string, string>> = {
   task_id: 'The task',
   limit: 'The most to answer with',
   wait_seconds: 'How long to wait',
+  'wait_for_task.until':
+    'rest: answer when the task has ended, or waits for approval or input; done: only when it has ended',
   'list_tasks.status': 'Only tasks in this state',
   'list_tasks.type': 'Only tasks of this type',
   'list_tasks.session_id': 'Only tasks of this session',

@@ -46,8 +46,10 @@ export const tasksCreate = command({
       },
       createdShape,
     )
-    if (input.flag('wait') && !output.json && created.hint !== undefined) warn(created.hint)
-    if (input.flag('wait')) return waitFor(client, created.task_id, undefined, output)
+    if (input.flag('wait')) {
+      if (created.hint !== undefined && !output.json) warn(created.hint)
+      return waitFor(client, created.task_id, undefined, output, created.hint)
+    }
     output.answer(created, () => {
       const known = created.is_duplicate ? ' (it was there already)' : ''
       output.say(`${created.task_id} is ${created.status}${known}`)

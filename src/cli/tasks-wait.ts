@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { CLIENT_OPTIONS, type Client, clientOf } from './client.ts'
 import { command } from './command.ts'
 import { CliError, EXIT, type ExitCode } from './exit.ts'
-import { type Output, ProgressLine } from './output.ts'
+import { type Output, ProgressLine, warn } from './output.ts'
 import { type Task, taskShape, tellProgress, tellTask } from './tasks.ts'
 
 const waitedShape = taskShape.extend({ done: z.boolean() })
@@ -27,22 +27,28 @@ export async function waitFor(
   task_id: string,
   timeoutSeconds: number | undefined,
   output: Output,
+  /** What was said about the task before. */
+  said?: string,
 ): Promise<ExitCode> {
   const started = Date.now()
   const progress = new ProgressLine()
   const elapsed = () => Math.round((Date.now() - started) / 1000)
   const left = () => (timeoutSeconds === undefined ? WAIT_SECONDS : Math.max(0, timeoutSeconds - elapsed()))
+  let seen = said
   progress.show('waiting')
   for (;;) {
     const wait_seconds = Math.min(WAIT_SECONDS, left())
     const task = await client.get(
       `/v1/tasks/${encodeURIComponent(task_id)}/wait`,
-      { wait_seconds },
+      // The first look says what the task waits for; then its end is what counts.
+      { wait_seconds, until: seen === undefined ? 'rest' : 'done' },
       waitedShape,
     )
     progress.clear()
     if (task.done) return ended(task, output)
     if (left() === 0) throw tooLate(task, elapsed())
+    if (task.hint !== undefined && task.hint !== seen && !output.json) warn(task.hint)
+    seen = task.hint ?? ''
     progress.show(`${task.status} for ${elapsed()} s ${tellProgress(task)}`)
   }
 }

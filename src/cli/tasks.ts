@@ -18,6 +18,7 @@ export const taskShape = z.looseObject({
   priority: z.number(),
   payload: z.unknown(),
   console_url: z.string().optional(),
+  hint: z.string().optional(),
   labels: z.record(z.string(), z.string()),
   progress: z.looseObject({}).optional(),
   lease: z.looseObject({ worker_id: z.string(), expires_at: z.string() }).optional(),

@@ -128,7 +128,8 @@ export const taskOperations: readonly Operation[] = [
     title: 'Wait for a task to end',
     description:
       'Waits up to wait_seconds (at most 50) for the task to end, and answers with the task. If done is false it is still under way: call again after next_check_after_seconds, or do something else meanwhile. ' +
-      'It answers early when the task is pending_approval or input_required: question says what it waits for. Tell your people, or give the input with answer_question.',
+      'It answers early when the task is pending_approval or input_required: question says what it waits for. Tell your people, or give the input with answer_question. ' +
+      'With until: done it goes on waiting then, until the task has ended.',
     input: waitForTaskInput,
     output: taskShape.extend({
       done: z.boolean(),

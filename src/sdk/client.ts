@@ -41,6 +41,11 @@ export interface WaitOptions {
   readonly signal?: AbortSignal | undefined
   /** For all of the wait; without it the wait ends with the task. */
   readonly timeoutMs?: number | undefined
+  /**
+   * Told how the task stands whenever the wait sees it before its end: at once when it begins to wait for a person or for
+   * input, otherwise every half minute or so.
+   */
+  readonly onUpdate?: ((task: Task) => void) | undefined
 }
 
 /** What a task is called, takes and gives, as `task()` of asyncgate/worker says it. */
@@ -62,6 +67,15 @@ export function client(options: ClientOptions): Client {
 
 /** What the server holds open for one answer; the wait itself goes on. */
 const HOLD_SECONDS = 25
+
+/** The answer of a wait should be here before the time of the caller is over. */
+const MARGIN_MS = 200
+
+/** How long a last look may take when the time is over and the task was never seen. */
+const LAST_LOOK_MS = 1000
+
+/** Before a server that does not hold the call is asked again: it is about to stop. */
+const PAUSE_MS = 1000
 
 /** Tasks that are canceled between two counts. */
 const COUNTED = 1000
@@ -118,40 +132,76 @@ export class Client extends Operations {
     return new Submitted(this, { id: task_id, isDuplicate: is_duplicate, receiptId: receipt_id })
   }
 
-  /** The task, as soon as it has ended, however it has. A server that goes away meanwhile is waited for. */
-  async wait<Result = unknown>(
-    taskId: string,
-    { signal, timeoutMs }: WaitOptions = {},
-  ): Promise<TaskOf<Result>> {
+  /**
+   * The task, as soon as it has ended, however it has. A server that goes away meanwhile is waited for. Throws WaitTimeout
+   * with the task as it was last seen.
+   */
+  async wait<Result = unknown>(taskId: string, options: WaitOptions = {}): Promise<TaskOf<Result>> {
+    const { signal, timeoutMs } = options
     const stop = new AbortController()
     const abort = () => stop.abort(signal?.reason)
-    let seen: Task | undefined
-    const giveUp = (ms: number) => stop.abort(new WaitTimeout(taskId, ms, seen))
-    const timer = timeoutMs === undefined ? undefined : setTimeout(giveUp, timeoutMs, timeoutMs)
+    const late = new Error('late')
+    const timer = timeoutMs === undefined ? undefined : setTimeout(() => stop.abort(late), timeoutMs)
+    const until = timeoutMs === undefined ? Number.POSITIVE_INFINITY : performance.now() + timeoutMs
+    const wait: Wait = { until, signal: stop.signal, onUpdate: options.onUpdate, seen: undefined }
     signal?.addEventListener('abort', abort)
     if (signal?.aborted) abort()
     try {
-      for (let failures = 0; ; ) {
-        try {
-          const asked = performance.now()
-          const input = { task_id: taskId, wait_seconds: HOLD_SECONDS }
-          const answer = await this.call<WaitAnswer<Result>>(ROUTES.waitForTask, input, stop)
-          const { done, next_check_after_seconds, ...task } = answer
-          if (done) return task
-          failures = 0
-          seen = task
-          // A server that is about to stop does not hold the call.
-          const held = performance.now() - asked
-          if (held < 1000) await pause(next_check_after_seconds * 1000, stop.signal)
-        } catch (error) {
-          if (seen === undefined || !(error instanceof GateError) || !error.retryable) throw error
-          failures += 1
-          await pause(backoff(failures, RETRY_LOOP), stop.signal)
-        }
-      }
+      return await this.#waitUntil<Result>(taskId, wait)
+    } catch (error) {
+      if (error !== late || timeoutMs === undefined) throw error
+      const seen = wait.seen ?? (await this.#lastLook(taskId, signal))
+      if (hasEnded<Result>(seen)) return seen
+      throw new WaitTimeout(taskId, timeoutMs, seen)
     } finally {
       clearTimeout(timer)
       signal?.removeEventListener('abort', abort)
+    }
+  }
+
+  async #waitUntil<Result>(taskId: string, wait: Wait): Promise<TaskOf<Result>> {
+    const { signal, onUpdate } = wait
+    for (let failures = 0; ; ) {
+      try {
+        const asked = performance.now()
+        const left = wait.until - asked
+        const holdMs = Math.min(
+          HOLD_SECONDS * 1000,
+          Math.max(0, left > 5 * MARGIN_MS ? left - MARGIN_MS : left),
+        )
+        const answer = await this.call<WaitAnswer<Result>>(
+          ROUTES.waitForTask,
+          {
+            task_id: taskId,
+            wait_seconds: holdMs / 1000,
+            // Who is told of updates hears at once that the task waits for somebody.
+            until: onUpdate === undefined || isWaiting(wait.seen) ? 'done' : 'rest',
+          },
+          { signal },
+        )
+        const { done, next_check_after_seconds: _, live_workers: __, ...task } = answer
+        if (done) return task
+        failures = 0
+        const isNews = task.status !== wait.seen?.status
+        wait.seen = task
+        onUpdate?.(task)
+        const isHeld = performance.now() - asked > Math.min(holdMs, PAUSE_MS) / 2
+        if (!isHeld && !(isNews && isWaiting(task))) await pause(PAUSE_MS, signal)
+      } catch (error) {
+        if (wait.seen === undefined || !(error instanceof GateError) || !error.retryable) throw error
+        failures += 1
+        await pause(backoff(failures, RETRY_LOOP), signal)
+      }
+    }
+  }
+
+  /** The task, if it can be had quickly. */
+  async #lastLook(taskId: string, signal: AbortSignal | undefined): Promise<Task | undefined> {
+    try {
+      return await this.getTask({ task_id: taskId }, { signal, timeoutMs: LAST_LOOK_MS, retry: false })
+    } catch (error) {
+      if (error instanceof GateError) return undefined
+      throw error
     }
   }
 
@@ -167,10 +217,10 @@ export class Client extends Operations {
     payload?: unknown,
     options: RunOptions = {},
   ): Promise<Result> {
-    const { timeoutMs, ...rest } = options
+    const { timeoutMs, onUpdate, ...rest } = options
     const name = typeof type === 'string' ? type : type.name
     const submitted = await this.submit<Result>(name, payload, rest)
-    return submitted.result({ signal: options.signal, timeoutMs })
+    return submitted.result({ signal: options.signal, timeoutMs, onUpdate })
   }
 
   /**
@@ -253,6 +303,25 @@ export class Client extends Operations {
       repeatable: route.repeatable,
     })
   }
+}
+
+/** A wait that is under way. */
+interface Wait {
+  /** On the clock of performance.now(). */
+  readonly until: number
+  readonly signal: AbortSignal
+  readonly onUpdate: WaitOptions['onUpdate']
+  /** The task as it was last seen. */
+  seen: Task | undefined
+}
+
+/** Whether it waits for a person or for input. */
+function isWaiting(task: Task | undefined): boolean {
+  return task?.status === 'pending_approval' || task?.status === 'input_required'
+}
+
+function hasEnded<Result>(task: Task | undefined): task is Task & TaskOf<Result> {
+  return task?.status === 'succeeded' || task?.status === 'failed' || task?.status === 'canceled'
 }
 
 /** Whether a pointer is to JSON. */

@@ -402,6 +402,8 @@ export interface WaitForTaskInput {
   task_id: string
   /** How long to wait */
   wait_seconds?: number | undefined
+  /** rest: answer when the task has ended, or waits for approval or input; done: only when it has ended */
+  until?: 'rest' | 'done' | undefined
 }
 
 export interface WaitForTaskAnswer extends Task {
@@ -623,9 +625,9 @@ export interface CompleteInput {
   lease_id: string
   /** What came of the work, at most 1 MiB unless the server says otherwise */
   result: unknown
-  /** Where the result is: pointers, as one object or a list of at most 100 */
+  /** Where the result is: a list of pointers (texts, or objects with a url, pointer or the like), or one */
   artifacts?: unknown
-  /** Proof that the result was delivered, instead of artifacts */
+  /** How the result was delivered: {mode, target, status?, at?, proof?} */
   delivery_proof?: unknown
   /** The result in a sentence */
   result_summary?: string | undefined
@@ -2471,7 +2473,7 @@ export abstract class Operations {
     return this.call(ROUTES.listLogs, input, options)
   }
 
-  /** Wait for a task to end. Waits up to wait_seconds (at most 50) for the task to end, and answers with the task. If done is false it is still under way: call again after next_check_after_seconds, or do something else meanwhile. It answers early when the task is pending_approval or input_required: question says what it waits for. Tell your people, or give the input with answer_question. */
+  /** Wait for a task to end. Waits up to wait_seconds (at most 50) for the task to end, and answers with the task. If done is false it is still under way: call again after next_check_after_seconds, or do something else meanwhile. It answers early when the task is pending_approval or input_required: question says what it waits for. Tell your people, or give the input with answer_question. With until: done it goes on waiting then, until the task has ended. */
   waitForTask(input: WaitForTaskInput, options?: CallOptions): Promise<WaitForTaskAnswer> {
     return this.call(ROUTES.waitForTask, input, options)
   }

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { updatedPage, writtenByHand } from '../../scripts/protocol/page.ts'
 import { fieldsOf, schemaOf } from '../../scripts/protocol/schema.ts'
+import { whoMayCall } from '../../scripts/protocol/who.ts'
 import { EXAMPLES, MEANINGS, REPEATS } from '../../scripts/protocol/words.ts'
 import { callerOf } from '../../src/auth/caller.ts'
 import { ERRORS } from '../../src/core/errors.ts'
@@ -13,8 +14,21 @@ const page = repositoryText('docs/protocol.md')
 const prose = proseOf(writtenByHand(page))
 
 describe('the generated part of docs/protocol.md', () => {
-  it('is what the catalogue says; node --import tsx scripts/protocol.ts writes it', () => {
-    expect(page).toBe(updatedPage(page))
+  it('is what the catalogue says; node --import tsx scripts/protocol.ts writes it', async () => {
+    expect(page).toBe(await updatedPage(page))
+  })
+
+  it('says who may call what, as the gate decides it', async () => {
+    const callers = await whoMayCall()
+    const of = (who: string) => [...callers].filter(([, words]) => words === who).map(([name]) => name)
+    expect(of('people')).toEqual(['approve', 'deny'])
+    expect(of('admins')).toEqual(
+      expect.arrayContaining(['put_policy', 'add_upstream', 'register_task_type', 'drain_worker']),
+    )
+    expect(of('workers')).toEqual(expect.arrayContaining(['lease_next', 'complete', 'ask']))
+    expect(of('agents')).toEqual(expect.arrayContaining(['create_task', 'answer_question']))
+    expect(page).toMatch(/^\| \[put_policy\].*\| admins \|$/m)
+    expect(page).toMatch(/^\| \[approve\].*\| people \|$/m)
   })
 
   it('has a section for every operation', () => {

@@ -1,5 +1,6 @@
 import { afterEach, expect, it, vi } from 'vitest'
 import { agent, describeGates, worker } from '../support/gates.ts'
+import { pending, person } from '../support/questions.ts'
 import { ask, Ears, failTask, finish, held, hold, lease, override, refusal, soon } from '../support/steps.ts'
 
 describeGates('wait for a task', (open, storeName) => {
@@ -48,6 +49,36 @@ describeGates('wait for a task', (open, storeName) => {
     clock.advance(120)
     await gate.sweep()
     expect(await soon(waiting)).toMatchObject({ done: true, status: 'failed', dead_letter: true })
+  })
+
+  it('goes on through questions until the task is done, if that is asked for', async () => {
+    const { gate, another } = await open()
+    const { offer, task_id } = await pending(gate)
+    const elsewhere = storeName === 'postgres' ? (await another()).gate : gate
+    const waits = [gate, elsewhere].map((server) =>
+      server.waitForTask(agent(), { task_id, wait_seconds: 50, until: 'done' }),
+    )
+    expect(await soon(gate.waitForTask(agent(), { task_id, wait_seconds: 50 }))).toMatchObject({
+      done: false,
+      status: 'pending_approval',
+    })
+    await gate.approve(person(), { task_id })
+    const again = await lease(gate)
+    expect(again.task_id).toBe(offer.task_id)
+    await finish(gate, again)
+    for (const answer of await soon(Promise.all(waits))) {
+      expect(answer).toMatchObject({ done: true, status: 'succeeded' })
+    }
+  })
+
+  it('answers for a task that waits for a person when the time is over, or the caller leaves', async () => {
+    const { gate } = await open()
+    const { task_id } = await pending(gate)
+    const wait = { task_id, until: 'done' }
+    const late = gate.waitForTask(agent(), { ...wait, wait_seconds: 0.02 })
+    expect(await soon(late)).toMatchObject({ done: false, status: 'pending_approval' })
+    const left = gate.waitForTask(agent(), { ...wait, wait_seconds: 50 }, AbortSignal.timeout(20))
+    expect(await soon(left)).toMatchObject({ done: false })
   })
 
   it('goes on through retries', async () => {

@@ -189,6 +189,57 @@ describe('wait', () => {
     expect((await alice.getTask({ task_id: id })).status).toBe('queued')
   })
 
+  it.each([30, 300, 1300])(
+    'of at most %i ms has the task as it was last seen, and never asks for longer',
+    async (timeoutMs) => {
+      const { id } = await alice.submit('job')
+      const { fetch, sent } = watched()
+      const waiting = connect({ agent: 'alice', fetch }).wait(id, { timeoutMs })
+      await expect(waiting).rejects.toMatchObject({
+        name: 'WaitTimeout',
+        task: { task_id: id, status: 'queued' },
+      })
+      const asked = sent.map(({ url }) => Number(new URL(url).searchParams.get('wait_seconds') ?? 0))
+      expect(Math.max(...asked)).toBeLessThanOrEqual(timeoutMs / 1000)
+    },
+  )
+
+  it('whose server answers only after its time looks once more, and may find the end', async () => {
+    const { id } = await alice.submit('job')
+    const deaf: typeof globalThis.fetch = async (input, init) => {
+      if (!String(input).includes('/wait')) return fetch(input, init)
+      await succeed('done')
+      return new Promise((_, reject) =>
+        init?.signal?.addEventListener('abort', () => reject(init.signal?.reason)),
+      )
+    }
+    const task = await connect({ agent: 'alice', fetch: deaf }).wait(id, { timeoutMs: 300 })
+    expect(task).toMatchObject({ status: 'succeeded', result: { result: 'done' } })
+  })
+
+  it('goes on through an approval without a pause, and says that it waits for a person', async () => {
+    const { id } = await alice.submit('job')
+    const { fetch, sent } = watched()
+    const seen: string[] = []
+    let tell = () => {}
+    const told = new Promise<void>((resolve) => {
+      tell = resolve
+    })
+    const waiting = connect({ agent: 'alice', fetch }).wait(id, {
+      onUpdate: ({ status }) => {
+        seen.push(status)
+        tell()
+      },
+    })
+    await connect().ask({ ...(await claim()), kind: 'approval', request: { title: 'Go on?' } })
+    await told
+    await gate.approve(admin(), { task_id: id })
+    await succeed('approved')
+    expect(await waiting).toMatchObject({ status: 'succeeded' })
+    expect(seen).toEqual(['pending_approval'])
+    expect(sent.map(({ url }) => new URL(url).searchParams.get('until'))).toEqual(['rest', 'done'])
+  })
+
   it('outlives a server that is away for a while', async () => {
     const { id } = await alice.submit('job')
     let asked = 0

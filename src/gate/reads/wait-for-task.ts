@@ -14,6 +14,7 @@ import { readableTask } from './get-task.ts'
 export const waitForTaskInput = z.strictObject({
   task_id: taskId,
   wait_seconds: z.number().min(0).max(MAX_WAIT_SECONDS).default(25),
+  until: z.enum(['rest', 'done']).default('rest'),
 })
 
 export type WaitAnswer = TaskView & {
@@ -23,7 +24,10 @@ export type WaitAnswer = TaskView & {
   readonly live_workers?: number
 }
 
-/** The task as soon as it has ended or waits for an answer, or as it is when the wait is over. */
+/**
+ * The task as soon as it has ended or waits for an answer, or as it is when the wait is over. Until done: one that waits
+ * for an answer is waited for, too.
+ */
 export async function waitForTask(
   engine: Engine,
   caller: Caller,
@@ -31,21 +35,32 @@ export async function waitForTask(
   signal?: AbortSignal,
 ): Promise<WaitAnswer> {
   checkRole(caller, 'read')
-  const { task_id, wait_seconds } = parse(waitForTaskInput, input)
+  const { task_id, wait_seconds, until } = parse(waitForTaskInput, input)
+  const isReached = until === 'done' ? isTerminal : isAtRest
   const { tenant } = await engine.tenant(caller.tenant)
-  let stopWaiting = () => {}
-  const over = new Promise<void>((resolve) => {
-    stopWaiting = resolve
-  })
+  let isOver = false
+  let wake = () => {}
+  const stopWaiting = () => {
+    isOver = true
+    wake()
+  }
   const timer = setTimeout(stopWaiting, wait_seconds * 1000)
   signal?.addEventListener('abort', stopWaiting)
   if (signal?.aborted) stopWaiting()
   // Watched before it is read, so that its end cannot fall in between.
-  const unwatch = engine.wakeups.watch(tenant, task_id, stopWaiting)
+  let isNews = false
+  const unwatch = engine.wakeups.watch(tenant, task_id, () => {
+    isNews = true
+    wake()
+  })
   try {
     let record = await readableTask(engine, caller, task_id)
-    if (!isAtRest(record.task.status) && !engine.wakeups.stopped) {
-      await over
+    while (!isReached(record.task.status) && !isOver && !engine.wakeups.stopped) {
+      await new Promise<void>((resolve) => {
+        wake = resolve
+        if (isNews || isOver) resolve()
+      })
+      isNews = false
       // A gate that stops answers with what it knows: its store is closing.
       if (!engine.wakeups.stopped) record = await readableTask(engine, caller, task_id)
     }

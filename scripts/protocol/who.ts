@@ -1,0 +1,73 @@
+import { splitIdentity } from '../../src/auth/caller.ts'
+import { Fault } from '../../src/core/errors.ts'
+import type { Caller, PrincipalKind, Role } from '../../src/core/principal.ts'
+import { openGate } from '../../src/gate/gate.ts'
+import { OPERATIONS } from '../../src/operations/catalogue.ts'
+import { openSqliteStore } from '../../src/store/sqlite/store.ts'
+import { EXAMPLES } from './words.ts'
+
+const CALLERS = {
+  agent: ['agent', 'agent'],
+  person: ['human', 'agent'],
+  worker: ['worker', 'worker'],
+  admin: ['human', 'admin'],
+} as const satisfies Record<string, readonly [PrincipalKind, Role]>
+
+const LEASE = {
+  worker_id: 'w1',
+  task_id: '01a1df5f-0000-7000-8000-000000000000',
+  lease_id: '6ba7b810-9dad-41d1-80b4-00c04fd430c8',
+}
+
+/** Inputs of operations that have no example on the page and check the input before the role. */
+const INPUTS: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
+  start_task: LEASE,
+  release_lease: LEASE,
+  report_cancel: { ...LEASE, stage: 'stopped' },
+  record_schedule: { ...LEASE, schedule_id: LEASE.task_id, event: 'deleted' },
+}
+
+type Who = keyof typeof CALLERS
+
+/** In words, who may call what: those whom the gate does not refuse for their role. */
+const WORDS: Readonly<Record<string, string>> = {
+  'agent person worker admin': 'anybody',
+  'agent person admin': 'agents',
+  'worker admin': 'workers',
+  'person admin': 'people',
+  admin: 'admins',
+}
+
+/** Asks an empty gate, for each operation and each role, with the request of the example: its input is valid. */
+export async function whoMayCall(): Promise<ReadonlyMap<string, string>> {
+  const gate = openGate({ store: await openSqliteStore({ path: ':memory:' }), sweeping: false })
+  const found = new Map<string, string>()
+  try {
+    for (const operation of OPERATIONS) {
+      const { shape } = operation.input
+      const { rest } = splitIdentity(
+        EXAMPLES[operation.name] ?? INPUTS[operation.name] ?? {},
+        (name) => name in shape,
+      )
+      const allowed: Who[] = []
+      for (const who of ['agent', 'person', 'worker', 'admin'] as const) {
+        const [kind, role] = CALLERS[who]
+        const caller: Caller = { tenant: 'default', principal: { kind, id: who }, role }
+        const refused = await operation.run(gate, caller, rest).then(
+          () => false,
+          (error: unknown) => error instanceof Fault && error.code === 'FORBIDDEN',
+        )
+        if (!refused) allowed.push(who)
+      }
+      const words = WORDS[allowed.join(' ')]
+      if (words === undefined)
+        throw new Error(`Say in who.ts what ${operation.name} is for: ${allowed.join(', ')}`)
+      if (operation.actor === 'worker' && words !== 'workers')
+        throw new Error(`${operation.name} needs a valid input in who.ts`)
+      found.set(operation.name, words)
+    }
+  } finally {
+    await gate.close()
+  }
+  return found
+}
