@@ -437,6 +437,8 @@ export interface CancelTasksAnswer {
 export interface RetryTaskInput {
   /** The task */
   task_id: string
+  /** The same key of the same owner is the same task, however often it is sent */
+  idempotency_key?: string | undefined
 }
 
 export type RetryTaskAnswer = CreateTaskAnswer
@@ -544,9 +546,9 @@ export interface CompleteInput {
   lease_id: string
   /** What came of the work, at most 1 MiB unless the server says otherwise */
   result: unknown
-  /** Where the result is: pointers, as one object or a list of at most 100 */
+  /** Where the result is: a list of pointers (texts, or objects with a url, pointer or the like), or one */
   artifacts?: unknown
-  /** Proof that the result was delivered, instead of artifacts */
+  /** How the result was delivered: {mode, target, status?, at?, proof?} */
   delivery_proof?: unknown
   /** The result in a sentence */
   result_summary?: string | undefined
@@ -2181,7 +2183,13 @@ export const ROUTES = {
   listTasks: { method: 'GET', path: '/v1/tasks', actor: 'anyone', repeatable: true },
   cancelTask: { method: 'POST', path: '/v1/tasks/{task_id}/cancel', actor: 'agent', repeatable: true },
   cancelTasks: { method: 'POST', path: '/v1/tasks/cancel', actor: 'agent', repeatable: true },
-  retryTask: { method: 'POST', path: '/v1/tasks/{task_id}/retry', actor: 'agent', repeatable: false },
+  retryTask: {
+    method: 'POST',
+    path: '/v1/tasks/{task_id}/retry',
+    actor: 'agent',
+    repeatable: true,
+    keyed: 'idempotency_key',
+  },
   leaseNext: { method: 'POST', path: '/v1/leases/claim', actor: 'worker', repeatable: false },
   startTask: { method: 'POST', path: '/v1/tasks/{task_id}/running', actor: 'worker', repeatable: true },
   renewLease: { method: 'POST', path: '/v1/leases/renew', actor: 'worker', repeatable: false },
@@ -2352,7 +2360,7 @@ export abstract class Operations {
     return this.call(ROUTES.cancelTasks, input, options)
   }
 
-  /** Do a task again. Asks for the work of a failed or canceled task again, as a new task with the same input. The old one stays as it is. */
+  /** Do a task again. Asks for the work of a failed or canceled task again, as a new task with the same input. The old one stays as it is. Give an idempotency_key so that sending the same request again makes no second task. */
   retryTask(input: RetryTaskInput, options?: CallOptions): Promise<RetryTaskAnswer> {
     return this.call(ROUTES.retryTask, input, options)
   }
