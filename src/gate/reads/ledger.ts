@@ -62,9 +62,10 @@ export async function listLedger(engine: Engine, caller: Caller, input: unknown)
       (receipt_type === undefined || receipt.receipt_type === receipt_type),
   })
   const tasks = await tasksOf(engine, tenant, found.receipts)
+  const claims = await claimsOf(engine, tenant, found.receipts, tasks)
   return {
     receipts: found.receipts.map((receipt) =>
-      ledgerReceipt(tenant, receipt, tasks.get(receipt.task_id ?? '')),
+      ledgerReceipt(tenant, receipt, tasks.get(receipt.task_id ?? ''), claims.get(receipt.seq)),
     ),
     next_cursor: found.next === null ? null : engine.receiptId(tenant, found.next),
   }
@@ -87,4 +88,35 @@ async function tasksOf(
   const ids = new Set(receipts.flatMap((receipt) => (receipt.task_id === null ? [] : [receipt.task_id])))
   const records = await engine.reading(() => engine.store.reads.tasks(tenant.tenant, [...ids]))
   return new Map(records.map((record) => [record.task.task_id, record]))
+}
+
+/** For the reports of lease holders: the seq of the task.accepted of their lease, by the seq of the report. */
+async function claimsOf(
+  engine: Engine,
+  tenant: TenantRef,
+  receipts: readonly Receipt[],
+  tasks: ReadonlyMap<string, TaskRecord>,
+): Promise<Map<number, number>> {
+  const reports = receipts.filter((receipt) => receipt.lease_id !== null && isReport(receipt.receipt_type))
+  if (reports.length === 0) return new Map()
+  const assignments = new Map<number, number>()
+  for (const { seq, task_id } of reports) {
+    const assigned = tasks.get(task_id ?? '')?.task.seq
+    if (assigned !== undefined) assignments.set(seq, assigned)
+  }
+  const accepted = await engine.reading(() =>
+    engine.store.reads.children(tenant.tenant, [...new Set(assignments.values())], ['task.accepted']),
+  )
+  // A task has one lease at a time, so that of a report is the last one before it.
+  const claims = new Map<number, number>()
+  for (const [report, assigned] of assignments) {
+    const earlier = accepted.filter(({ parent, seq }) => parent === assigned && seq < report)
+    const last = Math.max(...earlier.map(({ seq }) => seq))
+    if (earlier.length > 0) claims.set(report, last)
+  }
+  return claims
+}
+
+function isReport(type: ReceiptType): boolean {
+  return type === 'task.completed' || type === 'task.failed'
 }
