@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { invalid } from '../../core/errors.ts'
 import { checkRole, seesAll } from '../../core/policy.ts'
 import { type Caller, principalKey } from '../../core/principal.ts'
-import { RECEIPT_TYPES, type Receipt, type ReceiptType } from '../../core/receipt.ts'
+import { NAMED_RECEIPT_TYPES, type Receipt, type ReceiptType } from '../../core/receipt.ts'
 import type { ReceiptPath, TaskRecord } from '../../store/reads.ts'
 import type { TenantRef } from '../../store/store.ts'
 import type { Engine } from '../engine.ts'
@@ -16,7 +16,7 @@ export const listLedgerInput = z.strictObject({
   task_id: taskId.optional(),
   lease_id: text(128).optional(),
   status: z.enum(['NA', 'success', 'failure', 'canceled']).optional(),
-  receipt_type: z.enum(RECEIPT_TYPES).optional(),
+  receipt_type: z.enum(NAMED_RECEIPT_TYPES).optional(),
   since_receipt_id: text(64).optional(),
   limit: pageLimit,
 })
