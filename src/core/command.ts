@@ -38,7 +38,10 @@ export interface Create extends TenantCommand {
   readonly idempotency_key: string | null
   /** The seq of the receipt that led to this task. */
   readonly caused_by: number | null
+  /** What is kept of what was asked. */
   readonly input: CanonicalJson
+  /** What was asked, if a rule takes something out of it. */
+  readonly asked?: CanonicalJson | undefined
   /** Body of its task.assigned receipt. */
   readonly contract: CanonicalJson
   /** What must be answered before anybody works on it. */
@@ -64,6 +67,8 @@ export interface Claim extends TenantCommand, Wanted {
   readonly worker_id: string
   readonly max_tasks: number
   readonly ttl_ms: number
+  /** In seconds, as the worker says. */
+  readonly expected_duration: number | null
 }
 
 export interface Start extends TenantCommand, LeaseClaim {

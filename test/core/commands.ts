@@ -71,6 +71,7 @@ export const create = (changes: Partial<Create> = {}): Create => ({
 
 export const claim = (changes: Partial<Claim> = {}): Claim => ({
   verb: 'claim',
+  expected_duration: null,
   tenant: 1,
   holder: LEASE.holder,
   worker_id: LEASE.worker_id,

@@ -13,7 +13,7 @@ export function claim(draft: Draft, command: Claim): Decision<Answers['claim']> 
   const granted: Granted[] = []
   if (wanted > 0) {
     const accepted = body({
-      expected_duration: null,
+      expected_duration: canonical(command.expected_duration),
       worker_capabilities: canonical(command.capabilities),
     })
     for (const task of world.ready(command)) {

@@ -21,6 +21,9 @@ export const claimInput = z.strictObject({
   max_tasks: z.int().min(1).max(100).optional(),
   lease_ttl_seconds: seconds(ONE_YEAR, 1).optional(),
   wait_seconds: z.number().min(0).max(MAX_WAIT_SECONDS).optional(),
+  expected_duration: seconds(ONE_YEAR).optional().meta({
+    description: 'How many seconds the worker expects a task to take; the owner reads it in task.accepted',
+  }),
 })
 
 export interface ClaimAnswer {
@@ -50,6 +53,7 @@ export async function claim(
     preferred_types: asked.preferred_types,
     max_tasks: asked.max_tasks ?? 1,
     ttl_ms: leaseMs(engine, asked.lease_ttl_seconds),
+    expected_duration: asked.expected_duration ?? null,
   }
   const { drains } = engine.workers
   if (drains.known(command.tenant) === undefined) await drains.load(command.tenant)
