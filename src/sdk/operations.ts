@@ -78,6 +78,8 @@ export interface Task {
   readonly caused_by_receipt_id: string | null
   readonly session_id: string | null
   readonly labels: Readonly<Record<string, string>>
+  readonly success_criteria: string | null
+  readonly result_delivery: string
   readonly expected_outcome_kind: string | null
   readonly expected_artifact_mime: string | null
   /** The server that wrote it */
@@ -181,6 +183,8 @@ export interface Offer {
     readonly capabilities: readonly string[]
     readonly tags: readonly string[]
   }
+  readonly success_criteria: string | null
+  readonly result_delivery: string
   readonly expected_outcome_kind: string | null
   readonly expected_artifact_mime: string | null
   readonly session_id: string | null
@@ -292,6 +296,10 @@ export interface CreateTaskInput {
   delay_seconds?: number | undefined
   /** How long one try may take, counted from the claim */
   timeout_seconds?: number | undefined
+  /** When the work counts as done, in words. The worker and the receipt task.assigned have it */
+  success_criteria?: string | undefined
+  /** Where and how the result is expected, in words, such as "store artifact pointer". return_payload if absent */
+  result_delivery?: string | undefined
   /** What the owner expects to get, as a word that worker and owner agree on */
   expected_outcome_kind?: string | undefined
   /** The media type that the owner expects */
@@ -458,6 +466,8 @@ export interface LeaseNextInput {
   lease_ttl_seconds?: number | undefined
   /** How long to wait */
   wait_seconds?: number | undefined
+  /** How many seconds the worker expects a task to take; the owner reads it in task.accepted */
+  expected_duration?: number | undefined
 }
 
 export interface LeaseNextAnswer {
@@ -922,7 +932,30 @@ export interface ListReceiptsInput {
   /** Only receipts of this task */
   task_id?: string | undefined
   /** Only receipts of this type */
-  receipt_type?: ReceiptType | undefined
+  receipt_type?:
+    | 'task.assigned'
+    | 'task.accepted'
+    | 'task.started'
+    | 'task.progress'
+    | 'task.completed'
+    | 'task.failed'
+    | 'task.canceled'
+    | 'task.retry_scheduled'
+    | 'task.result_ready'
+    | 'task.escalated'
+    | 'question.asked'
+    | 'question.answered'
+    | 'lease.expired'
+    | 'lease.released'
+    | 'receipt.acknowledged'
+    | 'schedule.created'
+    | 'schedule.deleted'
+    | 'policy.changed'
+    | 'policy.blocked'
+    | 'upstream.changed'
+    | 'system.anomaly'
+    | 'task.transferred'
+    | undefined
   /** The most to answer with */
   limit?: number | undefined
 }
@@ -941,7 +974,30 @@ export interface ListReceiptsLedgerInput {
   /** Only receipts with this outcome */
   status?: 'NA' | 'success' | 'failure' | 'canceled' | undefined
   /** Only receipts of this type */
-  receipt_type?: ReceiptType | undefined
+  receipt_type?:
+    | 'task.assigned'
+    | 'task.accepted'
+    | 'task.started'
+    | 'task.progress'
+    | 'task.completed'
+    | 'task.failed'
+    | 'task.canceled'
+    | 'task.retry_scheduled'
+    | 'task.result_ready'
+    | 'task.escalated'
+    | 'question.asked'
+    | 'question.answered'
+    | 'lease.expired'
+    | 'lease.released'
+    | 'receipt.acknowledged'
+    | 'schedule.created'
+    | 'schedule.deleted'
+    | 'policy.changed'
+    | 'policy.blocked'
+    | 'upstream.changed'
+    | 'system.anomaly'
+    | 'task.transferred'
+    | undefined
   /** Only what came after this receipt: the cursor of the page before */
   since_receipt_id?: string | undefined
   /** The most to answer with */
