@@ -230,6 +230,7 @@ export const ANSWERS: Readonly<Record<string, string>> = {
 export const REPEATS: Readonly<Record<string, string>> = {
   create_task: 'safe to send again with an `idempotency_key`',
   create_tasks: 'safe to send again if every task has an `idempotency_key`',
+  retry_task: 'safe to send again with an `idempotency_key`',
   send_email: 'safe to send again with an `idempotency_key`',
 }
 

@@ -38,7 +38,10 @@ export interface Create extends TenantCommand {
   readonly idempotency_key: string | null
   /** The seq of the receipt that led to this task. */
   readonly caused_by: number | null
+  /** What is kept of what was asked. */
   readonly input: CanonicalJson
+  /** What was asked, if a rule takes something out of it. */
+  readonly asked?: CanonicalJson | undefined
   /** Body of its task.assigned receipt. */
   readonly contract: CanonicalJson
   /** What must be answered before anybody works on it. */
@@ -66,6 +69,8 @@ export interface Claim extends TenantCommand, Wanted {
   readonly instance_id: string | null
   readonly max_tasks: number
   readonly ttl_ms: number
+  /** In seconds, as the worker says. */
+  readonly expected_duration: number | null
 }
 
 /** A new process of the worker takes over a lease that an earlier one left behind. */
@@ -74,6 +79,7 @@ export interface Reclaim extends TenantCommand, LeaseClaim {
   readonly instance_id: string
   readonly capabilities: readonly string[]
   readonly ttl_ms: number
+  readonly expected_duration: number | null
 }
 
 export interface Start extends TenantCommand, LeaseClaim {

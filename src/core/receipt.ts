@@ -30,6 +30,10 @@ export const RECEIPT_TYPES = [
 ] as const
 export type ReceiptType = (typeof RECEIPT_TYPES)[number]
 
+/** Names that nothing else may take. No receipt has them yet; queries may name them, and find nothing. */
+export const RESERVED_RECEIPT_TYPES = ['task.transferred'] as const
+export const NAMED_RECEIPT_TYPES = [...RECEIPT_TYPES, ...RESERVED_RECEIPT_TYPES] as const
+
 export const MAX_BODY_BYTES = 64 * 1024
 export const MAX_PARENTS = 10
 export const MAX_ARTIFACTS = 100

@@ -65,10 +65,12 @@ export interface LedgerReceipt {
   readonly archived_at: null
 }
 
+/** `claim` is the seq of the task.accepted that led to it, if it is the report of a worker. */
 export function ledgerReceipt(
   tenant: TenantRef,
   receipt: Receipt,
   record: TaskRecord | undefined,
+  claim?: number,
 ): LedgerReceipt {
   const input: Partial<CreateInput> = record === undefined ? {} : storedInput(record.spec.input)
   const body = asObject(parseCanonical(receipt.body))
@@ -83,7 +85,8 @@ export function ledgerReceipt(
     receipt_id: receiptId(tenant.salt, receipt.seq),
     task_id: receipt.task_id ?? NA,
     parent_task_id: input.parent_task_id ?? NA,
-    caused_by_receipt_id: input.caused_by_receipt_id ?? NA,
+    caused_by_receipt_id:
+      claim === undefined ? (input.caused_by_receipt_id ?? NA) : receiptId(tenant.salt, claim),
     dedupe_key: receipt.hash,
     attempt: phase === 'escalate' ? Math.max(1, record?.task.expiry_count ?? 1) : (record?.task.attempt ?? 0),
     from_principal: owner,

@@ -3,6 +3,7 @@ import type { Handout } from './commit-queue.ts'
 import { answerView, payloadOf } from './question-view.ts'
 import type { OfferView } from './shapes.ts'
 import { storedInput } from './stored-input.ts'
+import { deliveryOf } from './verbs/create.ts'
 import { requirementsOf } from './view.ts'
 
 /** What a worker gets: the task and the lease under which it may be done. */
@@ -26,6 +27,8 @@ export function offerView({ task, lease, fence, spec, questions }: Handout, now:
     expires_in_ms: lease.expires_at - now,
     timeout_seconds: task.timeout_seconds,
     requirements: requirementsOf(input),
+    success_criteria: input.success_criteria ?? null,
+    result_delivery: deliveryOf(input),
     expected_outcome_kind: input.expected_outcome_kind ?? null,
     expected_artifact_mime: input.expected_artifact_mime ?? null,
     session_id: spec.session_id,

@@ -96,12 +96,14 @@ export function redactedPayload(
 /** Besides the payload, what may hold the same things in other words. */
 function redacted(input: CreateInput, ruling: Ruling): { input: CreateInput; fields: readonly string[] } {
   if (ruling.redacting.length === 0) return { input, fields: [] }
-  const { payload, inputs, body: text, summary } = input
+  const { payload, inputs, body: text, summary, success_criteria, result_delivery } = input
   const found = {
     payload: payload === undefined ? undefined : redactedPayload(input.type, payload, ruling),
     inputs: inputs === undefined ? undefined : ruling.redactText(inputs),
     body: text === undefined ? undefined : ruling.redactText(text),
     summary: summary === undefined ? undefined : ruling.redactText(summary),
+    success_criteria: success_criteria === undefined ? undefined : ruling.redactText(success_criteria),
+    result_delivery: result_delivery === undefined ? undefined : ruling.redactText(result_delivery),
   }
   const fields = Object.entries(found).flatMap(
     ([name, part]) => part?.fields.map((field) => `/${name}${field}`) ?? [],
@@ -113,6 +115,8 @@ function redacted(input: CreateInput, ruling: Ruling): { input: CreateInput; fie
     inputs: found.inputs && objectOf(found.inputs.value),
     body: found.body && textOf(found.body.value),
     summary: found.summary && textOf(found.summary.value),
+    success_criteria: found.success_criteria && textOf(found.success_criteria.value),
+    result_delivery: found.result_delivery && textOf(found.result_delivery.value),
   }
   return { input: kept, fields }
 }

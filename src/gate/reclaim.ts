@@ -14,7 +14,8 @@ export async function reclaim(
   engine: Engine,
   claim: Claim,
 ): Promise<{ readonly granted: readonly Handout[]; readonly now: number }> {
-  const { tenant, holder, worker_id, instance_id, accept_types, max_tasks, capabilities, ttl_ms } = claim
+  const { tenant, holder, worker_id, instance_id, accept_types, max_tasks, capabilities } = claim
+  const { ttl_ms, expected_duration } = claim
   if (instance_id === null) return { granted: [], now: 0 }
   const { reads } = engine.store
   const found = await engine.reading(() => reads.leasesOf(tenant, holder, worker_id, instance_id, MAX_LEASES))
@@ -34,6 +35,7 @@ export async function reclaim(
           instance_id,
           capabilities,
           ttl_ms,
+          expected_duration,
           task_id,
           lease_id,
         })

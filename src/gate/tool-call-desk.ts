@@ -54,6 +54,7 @@ export class ToolCallDesk {
     const looked = seats()
     const command: Claim = {
       verb: 'claim',
+      expected_duration: null,
       tenant,
       holder: principalKey(this.caller('').principal),
       worker_id: this.workerId,

@@ -13,7 +13,7 @@ import { openQuestionView, payloadOf } from './question-view.ts'
 import type { ReceiptView, TaskView } from './shapes.ts'
 import { storedInput } from './stored-input.ts'
 import { storedJson, storedMembers } from './stored-json.ts'
-import type { CreateInput } from './verbs/create.ts'
+import { type CreateInput, deliveryOf } from './verbs/create.ts'
 
 /** The public shape of a task. The lease id is never in it: it is the worker's secret. */
 export function taskView(
@@ -50,6 +50,8 @@ export function taskView(
     caused_by_receipt_id: input.caused_by_receipt_id ?? null,
     session_id: spec.session_id,
     labels: input.labels ?? {},
+    success_criteria: input.success_criteria ?? null,
+    result_delivery: deliveryOf(input),
     expected_outcome_kind: input.expected_outcome_kind ?? null,
     expected_artifact_mime: input.expected_artifact_mime ?? null,
     asyncgate_instance: spec.instance,

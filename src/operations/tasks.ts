@@ -191,7 +191,8 @@ export const taskOperations: readonly Operation[] = [
     name: 'retry_task',
     title: 'Do a task again',
     description:
-      'Asks for the work of a failed or canceled task again, as a new task with the same input. The old one stays as it is.',
+      'Asks for the work of a failed or canceled task again, as a new task with the same input. The old one stays as it is. ' +
+      'Give an idempotency_key so that sending the same request again makes no second task.',
     input: retryInput,
     output: created,
     actor: 'agent',

@@ -79,6 +79,8 @@ export interface Task {
   readonly caused_by_receipt_id: string | null
   readonly session_id: string | null
   readonly labels: Readonly<Record<string, string>>
+  readonly success_criteria: string | null
+  readonly result_delivery: string
   readonly expected_outcome_kind: string | null
   readonly expected_artifact_mime: string | null
   /** The server that wrote it */
@@ -189,6 +191,8 @@ export interface Offer {
     readonly capabilities: readonly string[]
     readonly tags: readonly string[]
   }
+  readonly success_criteria: string | null
+  readonly result_delivery: string
   readonly expected_outcome_kind: string | null
   readonly expected_artifact_mime: string | null
   readonly session_id: string | null
@@ -309,6 +313,10 @@ export interface CreateTaskInput {
   delay_seconds?: number | undefined
   /** How long one try may take, counted from the claim */
   timeout_seconds?: number | undefined
+  /** When the work counts as done, in words. The worker and the receipt task.assigned have it */
+  success_criteria?: string | undefined
+  /** Where and how the result is expected, in words, such as "store artifact pointer". return_payload if absent */
+  result_delivery?: string | undefined
   /** What the owner expects to get, as a word that worker and owner agree on */
   expected_outcome_kind?: string | undefined
   /** The media type that the owner expects */
@@ -491,6 +499,8 @@ export interface CancelTasksAnswer {
 export interface RetryTaskInput {
   /** The task */
   task_id: string
+  /** The same key of the same owner is the same task, however often it is sent */
+  idempotency_key?: string | undefined
 }
 
 export type RetryTaskAnswer = CreateTaskAnswer
@@ -512,6 +522,8 @@ export interface LeaseNextInput {
   reclaim?: boolean | undefined
   /** How long to wait */
   wait_seconds?: number | undefined
+  /** How many seconds the worker expects a task to take; the owner reads it in task.accepted */
+  expected_duration?: number | undefined
 }
 
 export interface LeaseNextAnswer {
@@ -1032,7 +1044,30 @@ export interface ListReceiptsInput {
   /** Only receipts of this task */
   task_id?: string | undefined
   /** Only receipts of this type */
-  receipt_type?: ReceiptType | undefined
+  receipt_type?:
+    | 'task.assigned'
+    | 'task.accepted'
+    | 'task.started'
+    | 'task.progress'
+    | 'task.completed'
+    | 'task.failed'
+    | 'task.canceled'
+    | 'task.retry_scheduled'
+    | 'task.result_ready'
+    | 'task.escalated'
+    | 'question.asked'
+    | 'question.answered'
+    | 'lease.expired'
+    | 'lease.released'
+    | 'receipt.acknowledged'
+    | 'schedule.created'
+    | 'schedule.deleted'
+    | 'policy.changed'
+    | 'policy.blocked'
+    | 'upstream.changed'
+    | 'system.anomaly'
+    | 'task.transferred'
+    | undefined
   /** newest: since_receipt_id then leads to what is older */
   order?: 'oldest' | 'newest' | undefined
   /** The most to answer with */
@@ -1053,7 +1088,30 @@ export interface ListReceiptsLedgerInput {
   /** Only receipts with this outcome */
   status?: 'NA' | 'success' | 'failure' | 'canceled' | undefined
   /** Only receipts of this type */
-  receipt_type?: ReceiptType | undefined
+  receipt_type?:
+    | 'task.assigned'
+    | 'task.accepted'
+    | 'task.started'
+    | 'task.progress'
+    | 'task.completed'
+    | 'task.failed'
+    | 'task.canceled'
+    | 'task.retry_scheduled'
+    | 'task.result_ready'
+    | 'task.escalated'
+    | 'question.asked'
+    | 'question.answered'
+    | 'lease.expired'
+    | 'lease.released'
+    | 'receipt.acknowledged'
+    | 'schedule.created'
+    | 'schedule.deleted'
+    | 'policy.changed'
+    | 'policy.blocked'
+    | 'upstream.changed'
+    | 'system.anomaly'
+    | 'task.transferred'
+    | undefined
   /** Only what came after this receipt: the cursor of the page before */
   since_receipt_id?: string | undefined
   /** The most to answer with */
@@ -2309,7 +2367,13 @@ export const ROUTES = {
   listTasks: { method: 'GET', path: '/v1/tasks', actor: 'anyone', repeatable: true },
   cancelTask: { method: 'POST', path: '/v1/tasks/{task_id}/cancel', actor: 'agent', repeatable: true },
   cancelTasks: { method: 'POST', path: '/v1/tasks/cancel', actor: 'agent', repeatable: true },
-  retryTask: { method: 'POST', path: '/v1/tasks/{task_id}/retry', actor: 'agent', repeatable: false },
+  retryTask: {
+    method: 'POST',
+    path: '/v1/tasks/{task_id}/retry',
+    actor: 'agent',
+    repeatable: true,
+    keyed: 'idempotency_key',
+  },
   leaseNext: { method: 'POST', path: '/v1/leases/claim', actor: 'worker', repeatable: false },
   startTask: { method: 'POST', path: '/v1/tasks/{task_id}/running', actor: 'worker', repeatable: true },
   renewLease: { method: 'POST', path: '/v1/leases/renew', actor: 'worker', repeatable: false },
@@ -2493,7 +2557,7 @@ export abstract class Operations {
     return this.call(ROUTES.cancelTasks, input, options)
   }
 
-  /** Do a task again. Asks for the work of a failed or canceled task again, as a new task with the same input. The old one stays as it is. */
+  /** Do a task again. Asks for the work of a failed or canceled task again, as a new task with the same input. The old one stays as it is. Give an idempotency_key so that sending the same request again makes no second task. */
   retryTask(input: RetryTaskInput, options?: CallOptions): Promise<RetryTaskAnswer> {
     return this.call(ROUTES.retryTask, input, options)
   }

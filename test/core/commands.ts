@@ -74,6 +74,7 @@ export const create = (changes: Partial<Create> = {}): Create => ({
 
 export const claim = (changes: Partial<Claim> = {}): Claim => ({
   verb: 'claim',
+  expected_duration: null,
   tenant: 1,
   holder: LEASE.holder,
   worker_id: LEASE.worker_id,
@@ -90,6 +91,7 @@ export const reclaim = (changes: Partial<Reclaim> = {}): Reclaim => ({
   instance_id: 'i2',
   capabilities: [],
   ttl_ms: 120_000,
+  expected_duration: null,
   ...changes,
 })
 

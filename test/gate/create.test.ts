@@ -54,6 +54,8 @@ describeGates('create', (open) => {
       caused_by_receipt_id: null,
       session_id: null,
       labels: {},
+      success_criteria: null,
+      result_delivery: 'return_payload',
       expected_outcome_kind: null,
       expected_artifact_mime: null,
       asyncgate_instance: 'asyncgate-1',
@@ -78,6 +80,8 @@ describeGates('create', (open) => {
       max_attempts: 5,
       max_expiries: 4,
       retry_backoff_seconds: 3,
+      success_criteria: 'All tests pass',
+      result_delivery: 'store artifact pointer',
       expected_outcome_kind: 'response_text',
       expected_artifact_mime: 'text/plain',
       parent_task_id: 'parent',
@@ -107,6 +111,34 @@ describeGates('create', (open) => {
       timeout_seconds: 60,
       provenance: { parent_task_id: 'p', caused_by_receipt_id: null, dedupe_key: idempotency_key },
     })
+  })
+
+  it('tells the worker and the ledger what counts as success and how the result is expected', async () => {
+    const { gate } = await open()
+    const asked = { success_criteria: 'All tests pass', result_delivery: 'store artifact pointer' }
+    const offer = await hold(gate, { ...asked, expected_outcome_kind: 'mixed' }, { expected_duration: 90 })
+    expect(offer).toMatchObject(asked)
+    const [assigned, accepted] = await receiptsOf(gate, offer)
+    expect(assigned?.body).toMatchObject(asked)
+    expect(accepted).toMatchObject({
+      receipt_type: 'task.accepted',
+      body: { expected_duration: 90, worker_capabilities: [] },
+    })
+    const plain = await hold(gate)
+    expect(plain).toMatchObject({ success_criteria: null, result_delivery: 'return_payload' })
+    const bodies = (await receiptsOf(gate, plain)).map(({ body }) => body)
+    expect(bodies).toMatchObject([
+      { success_criteria: null, result_delivery: 'return_payload' },
+      { expected_duration: null },
+    ])
+    for (const input of [{ success_criteria: '' }, { result_delivery: 7 }]) {
+      expect(await refusal(ask(gate, input))).toMatchObject({
+        code: 'VALIDATION_ERROR',
+        details: { path: Object.keys(input)[0] },
+      })
+    }
+    const wrong = gate.claim(worker(), { worker_id: 'w1', expected_duration: -1 })
+    expect(await refusal(wrong)).toMatchObject({ details: { path: 'expected_duration' } })
   })
 
   it('writes one task.assigned to the owner and opens one obligation', async () => {

@@ -1,7 +1,19 @@
 import { describe, expect, it } from 'vitest'
 import type { Gate } from '../../src/gate/gate.ts'
-import { admin, agent, describeGates } from '../support/gates.ts'
-import { ARTIFACTS, ask, askMany, at, failTask, finish, hold, only, refusal } from '../support/steps.ts'
+import { admin, agent, describeGates, worker } from '../support/gates.ts'
+import {
+  ARTIFACTS,
+  ask,
+  askMany,
+  at,
+  failTask,
+  finish,
+  held,
+  hold,
+  lease,
+  only,
+  refusal,
+} from '../support/steps.ts'
 import { problems, REQUIRED } from './ledger-rules.ts'
 
 async function ledger(gate: Gate, filter: object, by = agent()) {
@@ -61,6 +73,7 @@ describeGates('the ledger view', (open) => {
     })
     expect(completed).toMatchObject({
       receipt_id,
+      caused_by_receipt_id: accepted?.receipt_id,
       phase: 'complete',
       status: 'success',
       completed_at: new Date(clock.now).toISOString(),
@@ -74,6 +87,23 @@ describeGates('the ledger view', (open) => {
       artifact_refs: [artifact],
       body: { result_payload: { r: 1 } },
     })
+  })
+
+  it('names the claim of the lease that reported as the cause of the report', async () => {
+    const { gate } = await open()
+    const cause = (await ask(gate, { type: 'other' })).receipt_id
+    const first = await hold(gate, { caused_by_receipt_id: cause }, { accept_types: ['job'] })
+    await gate.release(worker(), held(first))
+    const second = await lease(gate, { accept_types: ['job'] })
+    await finish(gate, second)
+    const [assigned, , again, completed] = await ledger(gate, { task_id: first.task_id })
+    expect(assigned?.caused_by_receipt_id).toBe(cause)
+    expect(again).toMatchObject({ caused_by_receipt_id: cause, metadata: { lease_id: second.lease_id } })
+    expect(completed?.caused_by_receipt_id).toBe(again?.receipt_id)
+    const third = await hold(gate, {}, { accept_types: ['job'] })
+    await failTask(gate, third)
+    const [, accepted, failed] = await ledger(gate, { task_id: third.task_id })
+    expect(failed).toMatchObject({ status: 'failure', caused_by_receipt_id: accepted?.receipt_id })
   })
 
   it('tells the kinds of outcome apart', async () => {

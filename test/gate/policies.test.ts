@@ -136,6 +136,25 @@ describeGates('rules on what is created', (open, storeName) => {
     expect(turns).toEqual(['bob', 'alice', 'bob'])
   })
 
+  it('know the same input under a key again, though they redact it now', async () => {
+    const { gate } = await open()
+    const asked = {
+      idempotency_key: 'k',
+      payload: { to: 'bob@example.com' },
+      summary: 'write to bob@example.com',
+    }
+    const first = await ask(gate, asked)
+    await put(gate, 'red', { action: 'REDACT', redact: { targets: 'args', patterns: ['email'] } })
+    expect(await ask(gate, asked)).toMatchObject({ task_id: first.task_id, is_duplicate: true })
+    const redacted = await ask(gate, { ...asked, idempotency_key: 'k2' })
+    expect(await ask(gate, { ...asked, idempotency_key: 'k2' })).toMatchObject({
+      task_id: redacted.task_id,
+      is_duplicate: true,
+    })
+    const other = { ...asked, payload: { to: 'eve@example.com', more: 1 } }
+    expect(await refusal(ask(gate, other))).toMatchObject({ code: 'IDEMPOTENCY_CONFLICT' })
+  })
+
   it('make a task wait for approval, with a word on why', async () => {
     const { gate } = await open({ settings: { approval_expires_seconds: 60 } })
     await put(gate, 'dear', {

@@ -57,6 +57,17 @@ describeGates('list receipts', (open) => {
     })
   })
 
+  it('finds nothing of a type that is only reserved, and refuses a type that does not exist', async () => {
+    const { gate } = await open()
+    await ask(gate)
+    const reserved = { receipt_type: 'task.transferred' }
+    expect(await gate.listReceipts(agent(), reserved)).toEqual({ receipts: [], next_cursor: null })
+    expect(await gate.listLedger(admin(), reserved)).toEqual({ receipts: [], next_cursor: null })
+    expect(await refusal(gate.listReceipts(agent(), { receipt_type: 'task.moved' }))).toMatchObject({
+      details: { path: 'receipt_type' },
+    })
+  })
+
   it('goes on from any receipt of the tenant, and refuses anything else', async () => {
     const { gate } = await open()
     const first = await ask(gate)

@@ -57,6 +57,24 @@ describeGates('retry', (open) => {
     expect(await openTasks(gate)).toEqual([answer.task_id])
   })
 
+  it('makes one task of all retries under one key', async () => {
+    const { gate } = await open()
+    const offer = await hold(gate, { ...input, idempotency_key: 'k' }, { capabilities: ['gpu'] })
+    const { task_id } = offer
+    await failTask(gate, offer)
+    const again = { task_id, idempotency_key: 'again' }
+    const answers = await Promise.all(Array.from({ length: 5 }, () => gate.retry(agent(), again)))
+    const [first] = answers
+    expect(new Set(answers.map((answer) => answer.task_id)).size).toBe(1)
+    expect(answers.filter((answer) => !answer.is_duplicate)).toHaveLength(1)
+    expect(await gate.retry(admin(), again)).toMatchObject({ task_id: first?.task_id, is_duplicate: true })
+    expect(await openTasks(gate)).toEqual([first?.task_id])
+    // The key belongs to the owner, and it is in use for other work.
+    expect(await refusal(gate.retry(agent(), { task_id, idempotency_key: 'k' }))).toMatchObject({
+      code: 'IDEMPOTENCY_CONFLICT',
+    })
+  })
+
   it('works for a canceled task, and for the retry itself', async () => {
     const { gate } = await open()
     const first = await ask(gate)

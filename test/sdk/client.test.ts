@@ -150,12 +150,21 @@ describe('an answer that is lost', () => {
     expect(tasks[1]).toEqual({ type: 'job' })
   })
 
-  it('is told for a call that would do its work again', async () => {
+  it('never asks twice for the work of a task again', async () => {
     const { id } = await alice.submit('job')
     await alice.cancelTask({ task_id: id })
+    const { fetch, sent } = watched((_, nth) => nth === 1 && loseAnswer())
+    const { task_id, is_duplicate } = await connect({ agent: 'alice', fetch }).retryTask({ task_id: id })
+    expect(is_duplicate).toBe(true)
+    expect(sent).toHaveLength(2)
+    expect((await allTasks()).map((task) => task.task_id).sort()).toEqual([id, task_id].sort())
+  })
+
+  it('is told for a call that would do its work again', async () => {
+    await alice.submit('job')
     const { fetch, sent } = watched(loseAnswer)
-    const again = connect({ agent: 'alice', fetch }).retryTask({ task_id: id })
-    await expect(again).rejects.toMatchObject({ code: 'UNREACHABLE', uncertain: true })
+    const claiming = connect({ agent: 'alice', fetch }).leaseNext({ worker_id: 'w1' })
+    await expect(claiming).rejects.toMatchObject({ code: 'UNREACHABLE', uncertain: true })
     expect(sent).toHaveLength(1)
   })
 })

@@ -26,6 +26,8 @@ const OFFER: Offer = {
   expires_in_ms: 30_000,
   timeout_seconds: null,
   requirements: { capabilities: [], tags: [] },
+  success_criteria: null,
+  result_delivery: 'return_payload',
   expected_outcome_kind: null,
   expected_artifact_mime: null,
   session_id: null,

@@ -37,9 +37,9 @@ function freeLeases({ world }: Draft): number {
 }
 
 /** Body of the task.accepted receipts of a claim. */
-export function acceptance({ capabilities, instance_id }: Claim | Reclaim): CanonicalJson {
+export function acceptance({ capabilities, instance_id, expected_duration }: Claim | Reclaim): CanonicalJson {
   return body({
-    expected_duration: null,
+    expected_duration: canonical(expected_duration),
     worker_capabilities: canonical(capabilities),
     worker_instance_id: canonical(instance_id),
   })

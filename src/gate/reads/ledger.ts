@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { invalid } from '../../core/errors.ts'
 import { checkRole, seesAll } from '../../core/policy.ts'
 import { type Caller, principalKey } from '../../core/principal.ts'
-import { RECEIPT_TYPES, type Receipt, type ReceiptType } from '../../core/receipt.ts'
+import { NAMED_RECEIPT_TYPES, type Receipt, type ReceiptType } from '../../core/receipt.ts'
 import type { ReceiptPath } from '../../store/reads.ts'
 import type { TenantRef } from '../../store/store.ts'
 import type { Engine } from '../engine.ts'
@@ -18,7 +18,7 @@ export const listLedgerInput = z.strictObject({
   task_id: taskId.optional(),
   lease_id: text(128).optional(),
   status: z.enum(['NA', 'success', 'failure', 'canceled']).optional(),
-  receipt_type: z.enum(RECEIPT_TYPES).optional(),
+  receipt_type: z.enum(NAMED_RECEIPT_TYPES).optional(),
   since_receipt_id: text(64).optional(),
   limit: pageLimit,
 })
@@ -88,10 +88,11 @@ async function inLedger(
       const { task_id } = receipt
       if (task_id !== null) receiptsOf.set(task_id, [...(receiptsOf.get(task_id) ?? []), receipt])
     }
+    const claims = await claimsOf(engine, tenant, some)
     const made = new Map<Receipt, LedgerReceipt>()
     await eachRecord(engine, tenant.tenant, receiptsOf.keys(), (record) => {
       for (const receipt of receiptsOf.get(record.task.task_id) ?? []) {
-        made.set(receipt, ledgerReceipt(tenant, receipt, record))
+        made.set(receipt, ledgerReceipt(tenant, receipt, record, claims.get(receipt.seq)))
       }
     })
     for (const receipt of some) {
@@ -114,4 +115,37 @@ function pathFor(
 ): ReceiptPath {
   if (task_id !== undefined) return { by: 'task', task_id }
   return all ? { by: 'all' } : { by: 'to', to: self }
+}
+
+/** For the reports of lease holders: the seq of the task.accepted of their lease, by the seq of the report. */
+async function claimsOf(
+  engine: Engine,
+  tenant: TenantRef,
+  receipts: readonly Receipt[],
+): Promise<Map<number, number>> {
+  const reports = receipts.filter((receipt) => receipt.lease_id !== null && isReport(receipt.receipt_type))
+  const ids = new Set(reports.flatMap(({ task_id }) => task_id ?? []))
+  if (ids.size === 0) return new Map()
+  const tasks = await engine.reading(() => engine.store.reads.lines(tenant.tenant, [...ids]))
+  const assignedOf = new Map(tasks.map(({ task_id, seq }) => [task_id, seq]))
+  const assignments = new Map<number, number>()
+  for (const { seq, task_id } of reports) {
+    const assigned = assignedOf.get(task_id ?? '')
+    if (assigned !== undefined) assignments.set(seq, assigned)
+  }
+  const accepted = await engine.reading(() =>
+    engine.store.reads.children(tenant.tenant, [...new Set(assignments.values())], ['task.accepted']),
+  )
+  // A task has one lease at a time, so that of a report is the last one before it.
+  const claims = new Map<number, number>()
+  for (const [report, assigned] of assignments) {
+    const earlier = accepted.filter(({ parent, seq }) => parent === assigned && seq < report)
+    const last = Math.max(...earlier.map(({ seq }) => seq))
+    if (earlier.length > 0) claims.set(report, last)
+  }
+  return claims
+}
+
+function isReport(type: ReceiptType): boolean {
+  return type === 'task.completed' || type === 'task.failed'
 }

@@ -3,7 +3,7 @@ import { Fault, invalid } from '../../core/errors.ts'
 import { asksForAttention } from '../../core/inbox.ts'
 import { checkReader, checkRole, checkSelf, forbidden, seesAll } from '../../core/policy.ts'
 import { type Caller, PRINCIPAL_KINDS, type PrincipalKey, principalKey } from '../../core/principal.ts'
-import { RECEIPT_TYPES, type Receipt } from '../../core/receipt.ts'
+import { NAMED_RECEIPT_TYPES, type Receipt } from '../../core/receipt.ts'
 import { terminatorsOf } from '../../core/termination.ts'
 import type { TenantRef } from '../../store/store.ts'
 import type { Engine } from '../engine.ts'
@@ -21,7 +21,7 @@ export const listReceiptsInput = z.strictObject({
   to_id: text(255).optional(),
   since_receipt_id: receiptId.optional(),
   task_id: taskId.optional(),
-  receipt_type: z.enum(RECEIPT_TYPES).optional(),
+  receipt_type: z.enum(NAMED_RECEIPT_TYPES).optional(),
   order: z
     .enum(['oldest', 'newest'])
     .default('oldest')

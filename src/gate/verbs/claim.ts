@@ -27,6 +27,9 @@ export const claimInput = z.strictObject({
       'Take over the live leases of an earlier process of this worker first; needs worker_instance_id',
   }),
   wait_seconds: z.number().min(0).max(MAX_WAIT_SECONDS).optional(),
+  expected_duration: seconds(ONE_YEAR).optional().meta({
+    description: 'How many seconds the worker expects a task to take; the owner reads it in task.accepted',
+  }),
 })
 
 export interface ClaimAnswer {
@@ -60,6 +63,7 @@ export async function claim(
     preferred_types: asked.preferred_types,
     max_tasks: asked.max_tasks ?? 1,
     ttl_ms: leaseMs(engine, asked.lease_ttl_seconds),
+    expected_duration: asked.expected_duration ?? null,
   }
   const { drains } = engine.workers
   if (drains.known(command.tenant) === undefined) await drains.load(command.tenant)

@@ -47,6 +47,13 @@ export const createInput = z.strictObject({
   retry_backoff_seconds: seconds(ONE_YEAR).optional(),
   delay_seconds: seconds(ONE_YEAR).optional(),
   timeout_seconds: seconds(ONE_YEAR, 1).optional(),
+  success_criteria: text(4000).optional().meta({
+    description: 'When the work counts as done, in words. The worker and the receipt task.assigned have it',
+  }),
+  result_delivery: text(500).optional().meta({
+    description:
+      'Where and how the result is expected, in words, such as "store artifact pointer". return_payload if absent',
+  }),
   expected_outcome_kind: text(50).optional(),
   expected_artifact_mime: text(255).optional(),
   parent_task_id: text(255).optional(),
@@ -120,11 +127,10 @@ export async function createTask(
   if (refusal !== undefined && input.idempotency_key === undefined) throw refusal
   const isFree = rules.isOpen && call === undefined
   const admission = isFree ? undefined : admit(engine, rules, tenant, caller, input)
+  const isKept = admission === undefined || admission.input === input
   const command = createCommand(tenant, caller, admission?.input ?? input, settings, type, call, {
-    text:
-      admission === undefined || admission.input === input
-        ? text
-        : assemble(canonicalMembers(admission.input, settings)),
+    text: isKept ? text : assemble(canonicalMembers(admission.input, settings)),
+    asked: isKept ? undefined : text,
     refusal,
     block: admission?.block,
     question: admission?.question ?? null,
@@ -162,6 +168,7 @@ function toolCallOf(engine: Engine, { tenant }: TenantRef, input: CreateInput, s
 /** What became of an input on its way to a command. */
 interface Judged {
   readonly text: CanonicalJson
+  readonly asked: CanonicalJson | undefined
   readonly refusal: Fault | undefined
   readonly block: Block | undefined
   readonly question: Asked | null
@@ -175,7 +182,7 @@ function createCommand(
   settings: Settings,
   type: TaskTypeRule | undefined,
   call: CallRule | undefined,
-  { text, refusal, block, question, policy }: Judged,
+  { text, asked: original, refusal, block, question, policy }: Judged,
 ): Create {
   const asked = input.requirements?.capabilities
   if (asked !== undefined) checkNoSeat(asked, 'requirements.capabilities')
@@ -204,6 +211,7 @@ function createCommand(
     idempotency_key: input.idempotency_key ?? null,
     caused_by: causeOf(tenant, input),
     input: text,
+    asked: original,
     contract: contractOf(input, timeout_seconds, caller.principal.instance_id),
     question,
     policy,
@@ -271,6 +279,10 @@ function causeOf(tenant: TenantRef, input: CreateInput): number | null {
   return seq
 }
 
+export function deliveryOf({ result_delivery }: CreateInput): string {
+  return result_delivery ?? 'return_payload'
+}
+
 /** What the gate undertakes towards the owner. */
 function contractOf(
   input: CreateInput,
@@ -281,8 +293,8 @@ function contractOf(
     created_by_instance_id: canonical(instanceId ?? null),
     instructions: canonical(input.summary ?? `Execute task type: ${input.type}`),
     requirements: canonical(input.requirements ?? {}),
-    result_delivery: canonical('return_payload'),
-    success_criteria: canonical(input.expected_outcome_kind ?? null),
+    result_delivery: canonical(deliveryOf(input)),
+    success_criteria: canonical(input.success_criteria ?? input.expected_outcome_kind ?? null),
     timeouts: canonical(timeout === null ? {} : { execution: timeout }),
   })
 }

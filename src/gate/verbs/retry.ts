@@ -4,17 +4,17 @@ import { checkOwner, checkRole } from '../../core/policy.ts'
 import { type Caller, parsePrincipalKey, principalKey } from '../../core/principal.ts'
 import { isOpen } from '../../core/task.ts'
 import type { Engine } from '../engine.ts'
-import { parse, taskId } from '../input.ts'
+import { parse, taskId, text } from '../input.ts'
 import { readTask } from '../reads/get-task.ts'
 import { inputOf } from '../view.ts'
 import { type CreateAnswer, createTask } from './create.ts'
 
-export const retryInput = z.strictObject({ task_id: taskId })
+export const retryInput = z.strictObject({ task_id: taskId, idempotency_key: text(255).optional() })
 
 /** A terminal task stays terminal: its work is asked for again as a new task, caused by the old one's end. */
 export async function retry(engine: Engine, caller: Caller, input: unknown): Promise<CreateAnswer> {
   checkRole(caller, 'retry')
-  const { task_id } = parse(retryInput, input)
+  const { task_id, idempotency_key } = parse(retryInput, input)
   const tenant = await engine.tenant(caller.tenant)
   const { task, spec } = await readTask(engine, tenant, task_id)
   checkOwner(task, principalKey(caller.principal), caller.role)
@@ -29,6 +29,7 @@ export async function retry(engine: Engine, caller: Caller, input: unknown): Pro
     ...inputOf(spec.input),
     principal_ai: task.principal_ai,
     caused_by_receipt_id: engine.receiptId(tenant, task.outcome.receipt_seq),
+    idempotency_key,
   }
   const owner: Caller = { ...caller, principal: parsePrincipalKey(task.owner) }
   return createTask(engine, tenant, owner, again)
