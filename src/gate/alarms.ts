@@ -20,6 +20,7 @@ const PAUSE_MS = 1000
 export class Alarms {
   readonly #needs: Needs
   readonly #timers = new Map<number, { readonly timer: NodeJS.Timeout; readonly at: number }>()
+  #stopped = false
 
   constructor(needs: Needs) {
     this.#needs = needs
@@ -42,7 +43,7 @@ export class Alarms {
 
   /** A task of the tenant is due in so many ms. */
   set(tenant: number, ms: number): void {
-    if (!this.#needs.isAwaited(tenant)) return
+    if (this.#stopped || !this.#needs.isAwaited(tenant)) return
     const at = performance.now() + ms
     const set = this.#timers.get(tenant)
     if (set !== undefined && set.at <= at) return
@@ -52,6 +53,7 @@ export class Alarms {
   }
 
   stop(): void {
+    this.#stopped = true
     for (const { timer } of this.#timers.values()) clearTimeout(timer)
     this.#timers.clear()
   }

@@ -169,7 +169,10 @@ export class Batch {
       // More than the database has: it was restored to an earlier time, and what we know is of another.
       if (directory.of(tenant).version > lanes_version) directory.forget(tenant)
       const lanes = directory.of(tenant)
-      lanes.put(loaded.lanes.filter((lane) => lane.tenant === tenant))
+      directory.learn(
+        tenant,
+        loaded.lanes.filter((lane) => lane.tenant === tenant),
+      )
       if (lanes.version < lanes_version) missing.push({ tenant, after: lanes.version })
       const before = this.#versions.get(tenant) ?? 0
       lanes.isContended = before > 0 && before < lanes_version

@@ -8,6 +8,13 @@ import { ReadyLanes } from './ready-lanes.ts'
  */
 export class Directory {
   #tenants = new Map<number, TenantLanes>()
+  /** Told of lanes with ready tasks that another process has changed. */
+  onNews: (lane: LaneRow) => void = () => {}
+
+  /** Takes over what others have changed. Whoever learns of it first tells those who wait: it is news only once. */
+  learn(tenant: number, rows: readonly LaneRow[]): void {
+    for (const row of this.of(tenant).put(rows)) if (row.mark !== null) this.onNews(row)
+  }
 
   of(tenant: number): TenantLanes {
     let lanes = this.#tenants.get(tenant)
@@ -35,16 +42,17 @@ export class TenantLanes {
   /** Lanes and pools without tasks, in the order in which they became empty. */
   readonly #empty = { lanes: new Set<number>(), pools: new Set<number>() }
 
-  /** Takes over committed rows, unless it has newer ones. */
-  put(rows: readonly LaneRow[]): void {
-    for (const row of rows) {
+  /** Takes over committed rows, unless it has newer ones. Returns those that it took. */
+  put(rows: readonly LaneRow[]): LaneRow[] {
+    return rows.filter((row) => {
       const before = this.#rows.get(row.lane)
-      if (before !== undefined && before.version >= row.version) continue
+      if (before !== undefined && before.version >= row.version) return false
       if (before === undefined || !isNamesake(before, row)) this.#rename(before, row)
       if (before !== undefined) this.#remove(before)
       this.#add(row)
       if (row.version > this.version) this.version = row.version
-    }
+      return true
+    })
   }
 
   get(lane: number): LaneRow | undefined {

@@ -21,10 +21,15 @@ export class Wakeups {
   readonly #full = new Set<number>()
   /** The newest receipt of a tenant when it was last looked at. */
   readonly #looked = new Map<number, number>()
+  /** Tenants whose lanes are being loaded, and whether there is news since that began. */
+  readonly #loading = new Map<number, boolean>()
   #look: NodeJS.Timeout | undefined
 
   constructor(engine: Engine) {
     this.#engine = engine
+    // A claim waits only if its lanes had nothing ready, so what others have for it is in lanes that have a mark since. How
+    // many tasks are left is unknown, so one of each kind of waiter looks.
+    engine.directory.onNews = (lane) => this.claims.lookInto(lane)
     this.#alarms = new Alarms({
       nextWake: (tenant) => engine.store.nextWake(tenant),
       sweep: () => engine.sweeps.sweep(),
@@ -111,17 +116,24 @@ export class Wakeups {
     }
   }
 
-  /**
-   * Learns which lanes other processes have changed. A claim waits only if its lanes had nothing ready, so what came for
-   * it is in lanes that have a mark since. How many tasks are left is unknown, so one of each kind of waiter looks.
-   */
+  /** Loads lanes that other processes have changed, one time after the other: many hints may come at once. */
   async #catchUp(tenant: number): Promise<void> {
+    const isLoading = this.#loading.has(tenant)
+    this.#loading.set(tenant, isLoading)
+    if (isLoading) return
+    do {
+      this.#loading.set(tenant, false)
+      await this.#loadLanes(tenant)
+    } while (this.#loading.get(tenant) && !this.stopped)
+    this.#loading.delete(tenant)
+  }
+
+  async #loadLanes(tenant: number): Promise<void> {
     const { directory, store } = this.#engine
     const lanes = directory.of(tenant)
     try {
       const rows = await store.reads.lanes(tenant, lanes.version)
-      if (directory.of(tenant) === lanes) lanes.put(rows)
-      for (const row of rows) if (row.mark !== null) this.claims.lookInto(row)
+      if (directory.of(tenant) === lanes) directory.learn(tenant, rows)
     } catch (error) {
       this.#engine.report(error)
     }

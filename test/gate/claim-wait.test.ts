@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
+import { turns } from '../simulation/dice.ts'
 import { agent, describeGates, worker } from '../support/gates.ts'
 import {
   ask,
@@ -7,6 +8,7 @@ import {
   claim,
   Ears,
   failTask,
+  finish,
   held,
   hold,
   lease,
@@ -91,6 +93,39 @@ describeGates('a waiting claim', (open, storeName) => {
     const { gate } = await open({ realTime: true })
     await ask(gate, { delay_seconds: 1 })
     expect(await soon(wait(gate))).toHaveLength(1)
+  })
+
+  it('commits nothing while nothing happens, whatever it waits for', async () => {
+    const look = withoutLooks()
+    let commits = 0
+    const { gate } = await open({
+      wrap: (store) =>
+        override(store, {
+          commit: (need, decide) => {
+            commits++
+            return store.commit(need, decide)
+          },
+        }),
+    })
+    const waiting = ['a', 'b', 'c'].map((type) => wait(gate, { accept_types: [type] }, worker(type)))
+    expect(await claim(gate)).toEqual([])
+    const before = commits
+    look()
+    await turns(40)
+    expect(commits).toBe(before)
+    const task = await ask(gate, { type: 'b' })
+    expect(only(await soon(Promise.race(waiting))).task_id).toBe(task.task_id)
+  })
+
+  it('is woken when a lease becomes free under the quota', async () => {
+    withoutLooks()
+    const { gate } = await open({ settings: { max_concurrent_leases: 1 } })
+    const offer = await hold(gate)
+    const task = await ask(gate)
+    const waiting = wait(gate)
+    expect(await claim(gate)).toEqual([])
+    await finish(gate, offer)
+    expect(only(await soon(waiting)).task_id).toBe(task.task_id)
   })
 
   it('is answered empty when its time is over', async () => {
@@ -265,6 +300,20 @@ describeGates('a waiting claim', (open, storeName) => {
     await askMany(elsewhere, 3)
     expect((await soon(Promise.all(waiting))).map((tasks) => tasks.length)).toEqual([1, 1, 1])
   })
+
+  it.runIf(storeName === 'postgres')(
+    'is woken by any commit that learns of work in another process',
+    async () => {
+      withoutLooks()
+      const { gate, another } = await open({ wrap: (store) => override(store, { listen: () => {} }) })
+      const { gate: elsewhere } = await another()
+      const waiting = wait(gate, { accept_types: ['new'] })
+      expect(await claim(gate)).toEqual([])
+      const task = await ask(elsewhere, { type: 'new' })
+      await ask(gate, { type: 'other' })
+      expect(only(await soon(waiting)).task_id).toBe(task.task_id)
+    },
+  )
 
   it.runIf(storeName === 'postgres')('finds what another process made when its hint is lost', async () => {
     const { gate, another } = await open({ wrap: (store) => override(store, { listen: () => {} }) })

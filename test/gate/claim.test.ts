@@ -66,6 +66,17 @@ describeGates('the order of claims', (open) => {
     expect(owners).toEqual(['alice', 'alice', 'alice', 'bob'])
   })
 
+  it('is never one of lower priority while higher ones keep coming, unless the worker prefers its type', async () => {
+    const { gate } = await open()
+    const { task_id } = await ask(gate, { type: 'report' }, agent('bob'))
+    for (let n = 0; n < 20; n++) {
+      await ask(gate, { priority: 1000 })
+      expect(await lease(gate)).toMatchObject({ type: 'job' })
+    }
+    await ask(gate, { priority: 1000 })
+    expect(await lease(gate, { preferred_types: ['report'] })).toMatchObject({ task_id })
+  })
+
   it('is strictly first come first served where the operator wants that', async () => {
     const { gate } = await open({ settings: { claim_order: 'fifo' } })
     const ids = [
