@@ -11,7 +11,9 @@ import { type ConsoleRoute, type Reply, redirect, type Visit } from './reply.ts'
 import { filterIn, meant } from './task-filter.ts'
 
 const PAGE = 50
-const MAX_RECEIPTS = 200
+
+/** Receipts and reports of progress on the page of a task; the newest come first. */
+const ON_TASK_PAGE = 50
 
 const listShape = z.object({ tasks: z.array(taskShape), next_cursor: z.string().nullable() })
 const receiptsShape = z.object({ receipts: z.array(receiptShape), next_cursor: z.string().nullable() })
@@ -102,12 +104,15 @@ async function showTask(
   { desk, params: { task_id = '' }, query, token }: Visit,
   attempt?: Attempt,
 ): Promise<Reply> {
-  const [task, { receipts }, { progress }] = await Promise.all([
+  const newest = { task_id, order: 'newest', limit: ON_TASK_PAGE }
+  const since_receipt_id = textIn(query, 'receipts')
+  const [task, { receipts, next_cursor }, { progress }] = await Promise.all([
     desk.call('get_task', { task_id }, taskShape),
-    desk.call('list_receipts', { task_id, limit: MAX_RECEIPTS }, receiptsShape),
-    desk.call('get_task_progress', { task_id }, progressShape),
+    desk.call('list_receipts', { ...newest, since_receipt_id }, receiptsShape),
+    desk.call('get_task_progress', newest, progressShape),
   ])
-  return taskPage({ task, receipts, progress, query, token, now: desk.now, ...(attempt && { attempt }) })
+  const view = { task, receipts, olderReceipts: next_cursor, progress: progress.toReversed(), query, token }
+  return taskPage({ ...view, now: desk.now, ...(attempt && { attempt }) })
 }
 
 /** What is to be said about it. */

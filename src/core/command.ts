@@ -100,6 +100,8 @@ export interface Release extends TenantCommand, LeaseClaim {
 export interface Progress extends TenantCommand, LeaseClaim {
   readonly verb: 'progress'
   readonly progress: CanonicalJson
+  /** Whether the owner should hear of it: the report then goes to its inbox. */
+  readonly milestone: boolean
   readonly extend_ms: number | null
 }
 

@@ -43,6 +43,8 @@ interface ReceiptDraft {
   readonly schedule_id?: string
   readonly parents?: readonly number[]
   readonly body: CanonicalJson
+  /** Whether it goes to the inbox; by its type, unless said otherwise. */
+  readonly attention?: boolean
   /** False for the one terminal receipt that may name no parent: a success that is not locatable. */
   readonly closes?: boolean
 }
@@ -139,7 +141,7 @@ export class Draft {
     }
     checkReceipt(receipt, seq - 1, draft.closes ?? true)
     this.#receipts.push(receipt)
-    if (asksForAttention(draft.type)) this.file(draft.to, seq)
+    if (draft.attention ?? asksForAttention(draft.type)) this.file(draft.to, seq)
     return seq
   }
 

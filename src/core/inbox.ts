@@ -1,17 +1,19 @@
 import type { PrincipalKey } from './principal.ts'
 import type { ReceiptType } from './receipt.ts'
 
-/** Receipts that ask for attention. The others are the record of how it came to them. */
+/** Receipts that can be in an inbox. The others are the record of how it came to them. */
 export const INBOX_TYPES: readonly ReceiptType[] = [
   'task.result_ready',
+  'task.progress',
   'task.escalated',
   'question.asked',
   'lease.expired',
   'system.anomaly',
 ]
 
-const ASKING: ReadonlySet<ReceiptType> = new Set(INBOX_TYPES)
+const ASKING: ReadonlySet<ReceiptType> = new Set(INBOX_TYPES.filter((type) => type !== 'task.progress'))
 
+/** Whether receipts of this type go to the inbox unless a decision says otherwise. Of progress, only milestones do. */
 export function asksForAttention(type: ReceiptType): boolean {
   return ASKING.has(type)
 }

@@ -23,6 +23,8 @@ export class Fetches {
   readonly #known = new Set<string>()
   #waiting: Fetch[] = []
   #writing: Promise<void> | undefined
+  /** What is being written, by whose it is. */
+  readonly #underWay = new Map<string, Promise<void>>()
 
   constructor(engine: Engine) {
     this.#engine = engine
@@ -46,14 +48,32 @@ export class Fetches {
     await this.#writing
   }
 
+  /** The same for one principal, which does not wait for the notes of others. */
+  async settledOf(tenant: number, principal: PrincipalKey): Promise<void> {
+    const name = groupOf({ tenant, principal })
+    const own = this.#waiting.filter((fetch) => groupOf(fetch) === name)
+    if (own.length > 0) this.#waiting = this.#waiting.filter((fetch) => groupOf(fetch) !== name)
+    await this.#underWay.get(name)
+    for (let from = 0; from < own.length; from += AT_ONCE) {
+      await this.#markGroup(own.slice(from, from + AT_ONCE))
+    }
+  }
+
   async #write(): Promise<void> {
     while (this.#waiting.length > 0) {
       const fetches = this.#waiting.splice(0, AT_ONCE)
-      for (const group of groups(fetches)) {
-        await this.#mark(group).catch((error: unknown) => this.#failed(group, error))
+      for (const [name, group] of groups(fetches)) {
+        const marking = this.#markGroup(group)
+        this.#underWay.set(name, marking)
+        await marking
+        this.#underWay.delete(name)
       }
     }
     this.#writing = undefined
+  }
+
+  #markGroup(group: readonly Fetch[]): Promise<void> {
+    return this.#mark(group).catch((error: unknown) => this.#failed(group, error))
   }
 
   async #mark(group: readonly Fetch[]): Promise<void> {
@@ -86,13 +106,17 @@ function keyOf({ tenant, principal, task_id }: Fetch): string {
 }
 
 /** Those of one principal together. */
-function groups(fetches: readonly Fetch[]): Iterable<Fetch[]> {
+function groups(fetches: readonly Fetch[]): Iterable<[name: string, group: Fetch[]]> {
   const found = new Map<string, Fetch[]>()
   for (const fetch of fetches) {
-    const name = `${fetch.tenant} ${fetch.principal}`
+    const name = groupOf(fetch)
     const group = found.get(name)
     if (group === undefined) found.set(name, [fetch])
     else group.push(fetch)
   }
-  return found.values()
+  return found
+}
+
+function groupOf({ tenant, principal }: Pick<Fetch, 'tenant' | 'principal'>): string {
+  return `${tenant} ${principal}`
 }

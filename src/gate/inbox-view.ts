@@ -107,6 +107,8 @@ function summaryOf({ receipt, task, ending }: Subject): string {
   switch (receipt.receipt_type) {
     case 'task.result_ready':
       return shortened(resultSummary(type, task?.summary, body, ending))
+    case 'task.progress':
+      return shortened(`${type}: ${progressWords(body.progress)}`)
     case 'lease.expired':
       return `${type}: a worker lost its lease`
     case 'task.escalated':
@@ -120,6 +122,12 @@ function summaryOf({ receipt, task, ending }: Subject): string {
     default:
       return shortened(`${type}: ${textOf(body.recommended_action) ?? 'needs a look'}`)
   }
+}
+
+/** What a milestone says, or how far the work is. */
+function progressWords(progress: Json | undefined): string {
+  const { message, percent } = isObject(progress) ? progress : {}
+  return textOf(message) ?? (typeof percent === 'number' ? `${percent} %` : 'reached a milestone')
 }
 
 function questionSummary(

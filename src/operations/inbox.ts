@@ -10,7 +10,7 @@ export const inboxOperations: readonly Operation[] = [
     name: 'list_inbox',
     title: 'What waits for you',
     description:
-      'What asks for your attention: results of your tasks, lost leases, anomalies; never mere progress. Unread items unless state asks for others. Get a result with fetch_task_result or get_task, which also marks the item as read, then mark_inbox it as archived, or ack_receipt. A page may be short: go on with next_cursor until it is null.',
+      'What asks for your attention: results of your tasks, milestones, questions, anomalies; never mere progress. Unread items unless state asks for others. Get a result with fetch_task_result or get_task, which also marks the item as read, then mark_inbox it as archived, or ack_receipt. A page may be short: go on with next_cursor until it is null.',
     input: listInboxInput,
     output: z.object({ items: z.array(inboxItemShape).readonly(), next_cursor: z.string().nullable() }),
     actor: 'anyone',

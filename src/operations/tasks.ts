@@ -95,7 +95,7 @@ export const taskOperations: readonly Operation[] = [
     name: 'get_task_progress',
     title: 'Progress reports of a task',
     description:
-      'Everything that workers reported about a task, oldest first. Go on with next_cursor until it is null. get_task shows the latest report only.',
+      'Everything that workers reported about a task, oldest first unless order says newest. Go on with next_cursor until it is null. get_task shows the latest report only.',
     input: getProgressInput,
     output: z.object({
       progress: z.array(

@@ -374,6 +374,8 @@ export interface GetTaskProgressInput {
   limit?: number | undefined
   /** next_cursor of the page before */
   cursor?: string | undefined
+  /** Which come first */
+  order?: 'oldest' | 'newest' | undefined
 }
 
 export interface GetTaskProgressAnswer {
@@ -591,6 +593,8 @@ export interface ReportProgressInput {
   progress: object
   /** Renews the lease as well, to this length from now */
   extend_by_seconds?: number | undefined
+  /** True: worth the attention of the owner, so the report goes to its inbox */
+  milestone?: boolean | undefined
 }
 
 export interface ReportProgressAnswer {
@@ -1186,6 +1190,7 @@ export interface ListInboxAnswer {
     readonly archived_at: string | null
     readonly receipt_type:
       | 'task.result_ready'
+      | 'task.progress'
       | 'task.escalated'
       | 'question.asked'
       | 'lease.expired'
@@ -2527,7 +2532,7 @@ export abstract class Operations {
     return this.call(ROUTES.getTask, input, options)
   }
 
-  /** Progress reports of a task. Everything that workers reported about a task, oldest first. Go on with next_cursor until it is null. get_task shows the latest report only. */
+  /** Progress reports of a task. Everything that workers reported about a task, oldest first unless order says newest. Go on with next_cursor until it is null. get_task shows the latest report only. */
   getTaskProgress(input: GetTaskProgressInput, options?: CallOptions): Promise<GetTaskProgressAnswer> {
     return this.call(ROUTES.getTaskProgress, input, options)
   }
@@ -2703,7 +2708,7 @@ export abstract class Operations {
     return this.call(ROUTES.ackReceipt, input, options)
   }
 
-  /** What waits for you. What asks for your attention: results of your tasks, lost leases, anomalies; never mere progress. Unread items unless state asks for others. Get a result with fetch_task_result or get_task, which also marks the item as read, then mark_inbox it as archived, or ack_receipt. A page may be short: go on with next_cursor until it is null. */
+  /** What waits for you. What asks for your attention: results of your tasks, milestones, questions, anomalies; never mere progress. Unread items unless state asks for others. Get a result with fetch_task_result or get_task, which also marks the item as read, then mark_inbox it as archived, or ack_receipt. A page may be short: go on with next_cursor until it is null. */
   listInbox(input: ListInboxInput = {}, options?: CallOptions): Promise<ListInboxAnswer> {
     return this.call(ROUTES.listInbox, input, options)
   }

@@ -123,6 +123,7 @@ export const release = (changes: Partial<Release> = {}): Release => ({
 
 export const progress = (changes: Partial<Progress> = {}): Progress => ({
   verb: 'progress',
+  milestone: false,
   ...HOLDS,
   progress: canonical({ percent: 50 }),
   extend_ms: null,

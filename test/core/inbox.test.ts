@@ -17,8 +17,8 @@ const bare = newItem(1, 'agent:alice', 7, NOW)
 const withMarks = (...marks: InboxMark[]) =>
   marks.reduce<InboxItem>((item, mark, n) => marked(item, mark, NOW + n + 1), bare)
 
-test('only what asks for attention is for an inbox, never mere progress', () => {
-  expect(RECEIPT_TYPES.filter(asksForAttention)).toEqual(
+test('only what asks for attention is for an inbox, and of progress only milestones', () => {
+  expect(RECEIPT_TYPES.filter((type) => asksForAttention(type) || type === 'task.progress')).toEqual(
     RECEIPT_TYPES.filter((type) => INBOX_TYPES.includes(type)),
   )
   for (const type of ['task.assigned', 'task.accepted', 'task.progress', 'task.retry_scheduled'] as const) {

@@ -153,7 +153,7 @@ describeGates('bootstrap', (open) => {
     })
   })
 
-  it('shows lost leases and escalations, but not the mere record', async () => {
+  it('shows escalations, but not the mere record', async () => {
     const { gate, clock } = await open({ settings: { escalation_enabled: true } })
     const offer = await hold(gate)
     await gate.progress(worker(), { ...held(offer), progress: {} })
@@ -162,7 +162,7 @@ describeGates('bootstrap', (open) => {
     clock.advance(5)
     await failTask(gate, await lease(gate), { retryable: true })
     const { attention } = await gate.bootstrap(agent())
-    expect(typesOf(attention.inbox_receipts)).toEqual(['lease.expired', 'task.escalated'])
+    expect(typesOf(attention.inbox_receipts)).toEqual(['task.escalated'])
   })
 
   it('keeps and shows what an agent says of itself', async () => {

@@ -12,6 +12,7 @@ import {
   finish,
   held,
   hold,
+  lease,
   only,
   override,
   receiptTypes,
@@ -58,10 +59,70 @@ describeGates('an inbox', (open) => {
       ['task.escalated', failed.task_id, 'consult', 'failed', 'consult: escalated, max_retries_exceeded'],
       ['task.result_ready', failed.task_id, 'consult', 'failed', 'Ask three models: failed, timeout'],
       ['task.result_ready', canceled.task_id, 'mail', 'canceled', 'mail: canceled'],
-      ['lease.expired', lost.task_id, 'late', null, 'late: a worker lost its lease'],
       ['task.escalated', lost.task_id, 'late', null, 'late: escalated, lease_expired'],
     ])
-    expect(items.map((item) => item.dead_letter)).toEqual([false, true, true, false, false, false])
+    expect(items.map((item) => item.dead_letter)).toEqual([false, true, true, false, false])
+  })
+
+  it('shows a lost lease only if nobody else will take the task on', async () => {
+    const { gate, clock } = await open()
+    const lost = await hold(gate, { max_expiries: 2 })
+    await expire(gate, clock)
+    expect((await gate.listInbox(agent())).items).toEqual([])
+    await lease(gate)
+    await expire(gate, clock)
+    const { items } = await gate.listInbox(agent())
+    expect(items.map((item) => [item.receipt_type, item.task_id])).toEqual([
+      ['lease.expired', lost.task_id],
+      ['task.result_ready', lost.task_id],
+    ])
+    const [requeued] = (await gate.listReceipts(agent(), { receipt_type: 'lease.expired' })).receipts
+    expect(
+      await refusal(gate.markInbox(agent(), { receipt_ids: [requeued?.receipt_id], as: 'read' })),
+    ).toMatchObject({ code: 'RECEIPT_NOT_FOUND' })
+  })
+
+  it.each([true, false])('shows milestones among the progress, with receipts of progress %s', async (on) => {
+    const { gate } = await open({ settings: { progress_receipts: on } })
+    const offer = await hold(gate, { type: 'index' })
+    await gate.progress(worker(), { ...held(offer), progress: { percent: 10 } })
+    const progress = { percent: 50, message: 'Half of the files are read' }
+    await gate.progress(worker(), { ...held(offer), progress, milestone: true })
+    await gate.progress(worker(), { ...held(offer), progress: { percent: 60 }, milestone: false })
+    const { items } = await gate.listInbox(agent())
+    expect(items.map((item) => [item.receipt_type, item.summary])).toEqual([
+      ['task.progress', 'index: Half of the files are read'],
+    ])
+    const { attention } = await gate.bootstrap(agent())
+    expect(attention.inbox_receipts).toMatchObject([{ body: { progress, milestone: true } }])
+    await gate.acknowledge(agent(), { receipt_id: only(items).receipt_id })
+    expect((await gate.listInbox(agent())).items).toEqual([])
+  })
+
+  it('does not wait for the notes of other readers', async () => {
+    let release = () => {}
+    const released = new Promise<void>((resolve) => {
+      release = resolve
+    })
+    const { gate } = await open({
+      wrap: (store) =>
+        override(store, {
+          reads: {
+            ...store.reads,
+            itemsOfTasks: async (tenant, principal, ...rest) => {
+              if (principal === 'agent:bob') await released
+              return store.reads.itemsOfTasks(tenant, principal, ...rest)
+            },
+          },
+        }),
+    })
+    const bobs = await ask(gate, {}, agent('bob'))
+    await finish(gate, await lease(gate))
+    const mine = await result(gate)
+    await gate.getTask(agent('bob'), { task_id: bobs.task_id })
+    await gate.getTask(agent(), { task_id: mine.task_id })
+    expect((await gate.listInbox(agent(), { state: 'fetched' })).items).toHaveLength(1)
+    release()
   })
 
   it('says what to do about an anomaly, and cuts what is too long by whole characters', async () => {
@@ -357,15 +418,12 @@ describeGates('marks of an inbox', (open) => {
   })
 
   it('by task are set on all that is about it', async () => {
-    const { gate, clock } = await open()
-    await ask(gate)
-    await claim(gate)
-    await expire(gate, clock)
-    const [again] = await claim(gate)
-    if (again === undefined) return expect.unreachable()
-    await finish(gate, again)
+    const { gate } = await open()
+    const offer = await hold(gate)
+    await gate.progress(worker(), { ...held(offer), progress: { percent: 50 }, milestone: true })
+    await finish(gate, offer)
     const { items } = await gate.markInbox(agent(), {
-      task_ids: [again.task_id, again.task_id],
+      task_ids: [offer.task_id, offer.task_id],
       as: 'archived',
     })
     expect(items).toHaveLength(2)

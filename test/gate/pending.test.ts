@@ -8,7 +8,9 @@ const MB = 1024 * 1024
 function progress(bytes: number): { command: Command } {
   const lease = { task_id: 't', lease_id: 'l', holder: 'worker:w', worker_id: 'w' } as const
   const text = canonical('x'.repeat(bytes - 2))
-  return { command: { verb: 'progress', tenant: 1, extend_ms: null, progress: text, ...lease } }
+  return {
+    command: { verb: 'progress', tenant: 1, extend_ms: null, milestone: false, progress: text, ...lease },
+  }
 }
 
 describe('the commands that wait for a commit', () => {

@@ -92,6 +92,15 @@ describeGates('progress', (open) => {
     expect(all.map(({ message, run_id }) => [message, run_id])).toEqual(
       reports.map((n) => [`${n}`, n < 205 ? first.lease_id : second.lease_id]),
     )
+    const newest: unknown[] = []
+    let cursor: string | null | undefined
+    do {
+      const asked = { task_id, limit: 100, order: 'newest', ...(cursor && { cursor }) }
+      const some = await gate.getProgress(agent(), asked)
+      newest.push(...some.progress)
+      cursor = some.next_cursor
+    } while (cursor !== null)
+    expect(newest).toEqual(all.toReversed())
     expect(await refusal(gate.getProgress(agent(), { task_id, cursor: 'made-up' }))).toMatchObject({
       code: 'VALIDATION_ERROR',
     })

@@ -237,7 +237,11 @@ describeGates('the registry of workers', (open, storeName) => {
     const { gate, store } = await open({
       wrap: (inner) =>
         override(inner, {
-          entries: { ...inner.entries, put: (...args) => put() ?? inner.entries.put(...args) },
+          entries: {
+            ...inner.entries,
+            put: (...args) => put() ?? inner.entries.put(...args),
+            insertNew: (drafts) => put() ?? inner.entries.insertNew(drafts),
+          },
         }),
     })
     const { tenant } = await store.tenant('default')
@@ -277,7 +281,8 @@ describeGates('the registry of workers', (open, storeName) => {
           },
         }),
     })
-    for (let n = 0; n < 300; n++) await gate.claim(worker(`made-up-${n}`), { worker_id: `made-up-${n}` })
+    const ids = Array.from({ length: 300 }, (_, n) => `made-up-${n}`)
+    await Promise.all(ids.map((worker_id) => gate.claim(worker(worker_id), { worker_id })))
     expect((await gate.stats()).workers).toEqual({ idle: 300, busy: 0, offline: 0 })
     expect(writes).toEqual([])
     expect(await workers(gate, { limit: 200 })).toHaveLength(200)
@@ -431,6 +436,8 @@ describeGates('a worker that is told to stop', (open, storeName) => {
     const offer = await hold(gate)
     const waiting = gate.claim(worker(), { worker_id: 'w1', wait_seconds: 50 })
     await eventually(async () => expect((await gate.stats()).waiting_claims).toBe(1))
+    // A list writes down who is new, so that other processes know of it.
+    await workers(gate)
     await drain(elsewhere)
     expect(await soon(waiting, 20)).toEqual({ tasks: [], drain: true })
     expect(await gate.renew(worker(), held(offer))).toMatchObject({ drain: true })

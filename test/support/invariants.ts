@@ -187,12 +187,20 @@ function* checkObligations(ledger: Ledger): Generator<string> {
 /** Also in the inbox of the agent that the task is for. */
 const FOR_BOTH: ReadonlySet<ReceiptType> = new Set(['task.result_ready', 'question.asked'])
 
+/** A lost lease asks for attention if nobody takes the task on, a report of progress if it is a milestone. */
+function isForInbox({ receipt_type, body }: Receipt): boolean {
+  if (receipt_type === 'lease.expired') return JSON.parse(body).requeued === false
+  if (receipt_type === 'task.progress') return JSON.parse(body).milestone === true
+  return asksForAttention(receipt_type)
+}
+
 /** What asks for attention is in the inbox of its addressee. */
 function* checkInboxes({ receipts, records, items }: Ledger): Generator<string> {
   const tasks = new Map(records.map(({ task }) => [task.task_id, task]))
   const expected = new Set<string>()
-  for (const { seq, receipt_type, to, task_id, from, parents } of receipts) {
-    if (asksForAttention(receipt_type)) expected.add(`${to} ${seq}`)
+  for (const receipt of receipts) {
+    const { seq, receipt_type, to, task_id, from, parents } = receipt
+    if (isForInbox(receipt)) expected.add(`${to} ${seq}`)
     const task = tasks.get(task_id ?? '')
     if (FOR_BOTH.has(receipt_type) && task !== undefined) {
       for (const principal of owedTo(task)) expected.add(`${principal} ${seq}`)

@@ -21,7 +21,7 @@ async function refresh() {
   last = Date.now()
   let fresh
   try {
-    const answer = await fetch(addressWithoutNotice(), { headers: { accept: 'text/html' } })
+    const answer = await fetch(addressWithWhatIsHere(), { headers: { accept: 'text/html' } })
     if (answer.redirected || !answer.ok) return
     fresh = new DOMParser().parseFromString(await answer.text(), 'text/html')
   } catch {
@@ -47,6 +47,14 @@ async function refresh() {
 function addressWithoutNotice() {
   const url = new URL(location.href)
   for (const name of ['notice', 'done', 'kept']) url.searchParams.delete(name)
+  return url.href
+}
+
+/** A long part that has not changed need not be sent again. */
+function addressWithWhatIsHere() {
+  const url = new URL(addressWithoutNotice())
+  const version = document.querySelector('[data-version]')?.dataset.version
+  if (version !== undefined) url.searchParams.set('have', version)
   return url.href
 }
 

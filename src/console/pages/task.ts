@@ -1,5 +1,7 @@
+import { hash } from 'node:crypto'
 import { isTerminal } from '../../core/transitions.ts'
 import type { ReceiptView, TaskView } from '../../gate/shapes.ts'
+import { jsonText } from '../../gate/stored-json.ts'
 import { type Attempt, statusOf } from '../attempt.ts'
 import { link, place } from '../fields.ts'
 import { type Content, type Html, html, nothing } from '../html.ts'
@@ -14,7 +16,10 @@ import { titleOf } from './tasks.ts'
 
 export interface TaskPageView {
   readonly task: TaskView
+  /** Newest first. */
   readonly receipts: readonly ReceiptView[]
+  /** Where the older ones begin; null if there are none. */
+  readonly olderReceipts: string | null
   /** Oldest first. */
   readonly progress: readonly Readonly<Record<string, unknown>>[]
   readonly query: URLSearchParams
@@ -49,16 +54,23 @@ ${progressOf(task)}
 ${outcomeOf(task)}
 </div>
 ${actions(task, token)}
-<div class="columns" data-live="facts">
-<section aria-labelledby="h-facts"><h2 id="h-facts">Facts</h2>${factsOf(task, now)}</section>
-<section aria-labelledby="h-payload"><h2 id="h-payload">Payload</h2>${jsonBlock(task.payload, 'Payload')}
-${task.body !== null && html`<h3>Body</h3>${textBlock(task.body, 'Body')}`}
-${Object.keys(asObject(task.inputs)).length > 0 && html`<h3>Inputs</h3>${jsonBlock(task.inputs, 'Inputs')}`}
-</section>
+<div class="columns">
+<section data-live="facts" aria-labelledby="h-facts"><h2 id="h-facts">Facts</h2>${factsOf(task, now)}</section>
+${payloadOf(task, query.get('have'))}
 </div>
 ${progressLog(view)}
 ${receiptsOf(view)}`,
   }
+}
+
+/** An open page says which payload it has, and is not sent the same one again with every change. */
+function payloadOf({ payload, body, inputs }: TaskView, had: string | null): Content {
+  const version = hash('sha256', jsonText([payload, body, inputs])).slice(0, 16)
+  if (version === had) return nothing
+  return html`<section data-live="payload" data-version="${version}" aria-labelledby="h-payload"><h2 id="h-payload">Payload</h2>${jsonBlock(payload, 'Payload')}
+${body !== null && html`<h3>Body</h3>${textBlock(body, 'Body')}`}
+${Object.keys(asObject(inputs)).length > 0 && html`<h3>Inputs</h3>${jsonBlock(inputs, 'Inputs')}`}
+</section>`
 }
 
 function actions({ task_id, status: state }: TaskView, token: string): Html {
@@ -159,12 +171,15 @@ function wordsOf({ updated_at: _, percent, message, ...rest }: Readonly<Record<s
   return words.join(' · ')
 }
 
-function receiptsOf({ receipts, now }: TaskPageView): Html {
-  return html`<section data-live="receipts" aria-labelledby="h-receipts"><h2 id="h-receipts">Receipts</h2>
+function receiptsOf({ task, receipts, olderReceipts, query, now }: TaskPageView): Html {
+  const here = place('tasks', task.task_id)
+  return html`<section data-live="receipts" aria-labelledby="h-receipts"><h2 id="h-receipts">Receipts, newest first</h2>
+${query.get('receipts') !== null && html`<p><a href="${here}">Newest receipts</a></p>`}
 <ol class="log">${receipts.map(
     (receipt) =>
       html`<li><span class="when" title="${exact(receipt.created_at)}">${time(receipt.created_at, now)}</span><span class="mono">${receipt.receipt_type}</span><span>${principal(receipt.from)} <span class="soft">to</span> ${principal(receipt.to)}</span><details><summary>Body</summary>${jsonBlock(receipt.body, `Body of receipt ${receipt.seq}`)}</details></li>`,
-  )}</ol></section>`
+  )}</ol>
+${olderReceipts !== null && html`<p><a href="${link(here, { receipts: olderReceipts })}">Older receipts</a></p>`}</section>`
 }
 
 function asObject(value: unknown): object {

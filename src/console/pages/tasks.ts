@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { STATUSES, TERMINAL_STATUSES } from '../../core/transitions.ts'
 import type { TaskView } from '../../gate/shapes.ts'
+import { jsonText } from '../../gate/stored-json.ts'
 import { TOOL_CALL } from '../../gate/tool-calls.ts'
 import { link, place } from '../fields.ts'
 import { type Html, html } from '../html.ts'
@@ -87,7 +88,10 @@ export function titleOf({ type, payload }: Work): string {
 
 /** Enough of a payload to tell one task from the other; the page of each has all of it. */
 export function peek({ type, payload }: Work): string {
-  return JSON.stringify(callIn({ type, payload })?.arguments ?? payload).slice(0, 400)
+  const call = callIn({ type, payload })
+  return call?.arguments === undefined
+    ? jsonText(payload).slice(0, 400)
+    : JSON.stringify(call.arguments).slice(0, 400)
 }
 
 const callShape = z.object({ upstream: z.string(), tool: z.string(), arguments: z.unknown().optional() })

@@ -23,8 +23,9 @@ function change(draft: Draft, item: InboxItem, { as }: MarkInbox): InboxItem {
 }
 
 /** A receipt that asks for somebody else's attention, or one that is in no inbox. */
-function absent({ world }: Draft, { role }: MarkInbox, seq: number): Fault {
+function absent({ world }: Draft, { by, role }: MarkInbox, seq: number): Fault {
   const receipt = world.receipt(seq)
-  if (receipt !== undefined && asksForAttention(receipt.receipt_type)) return forbidden('admin', role)
+  const isOfOthers = receipt !== undefined && receipt.to !== by && asksForAttention(receipt.receipt_type)
+  if (isOfOthers) return forbidden('admin', role)
   return new Fault('RECEIPT_NOT_FOUND', { receipt_id: receiptId(world.tenant.salt, seq) })
 }

@@ -2,6 +2,7 @@ import { body } from '../bodies.ts'
 import type { Answers, Progress } from '../command.ts'
 import type { Decision, Draft } from '../draft.ts'
 import { Fault } from '../errors.ts'
+import { canonical } from '../json.ts'
 import { checkLease } from '../lease.ts'
 import { extend } from './renew.ts'
 import { begin } from './start.ts'
@@ -23,7 +24,7 @@ export function progress(draft: Draft, command: Progress): Decision<Answers['pro
     lease_id: command.lease_id,
     progress: command.progress,
   })
-  if (world.settings.progress_receipts) {
+  if (world.settings.progress_receipts || command.milestone) {
     draft.receipt({
       type: 'task.progress',
       from: command.holder,
@@ -31,7 +32,8 @@ export function progress(draft: Draft, command: Progress): Decision<Answers['pro
       task_id: task.task_id,
       lease_id: command.lease_id,
       parents: [task.seq],
-      body: body({ progress: command.progress }),
+      attention: command.milestone,
+      body: body({ progress: command.progress, ...(command.milestone && { milestone: canonical(true) }) }),
     })
   }
   return draft.done({ expires_at: task.lease.expires_at, now: world.now })

@@ -57,6 +57,8 @@ function expire(draft: Draft, task: HeldTask) {
     task_id: task.task_id,
     lease_id: task.lease.lease_id,
     parents: [task.seq],
+    // Nobody has to do anything about a task that another worker will take on.
+    attention: exhausted,
     body: body({
       attempt: canonical(task.attempt),
       expiry_count: canonical(expiry_count),

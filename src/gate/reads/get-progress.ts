@@ -12,6 +12,7 @@ export const getProgressInput = z.strictObject({
   task_id: taskId,
   limit: pageLimit,
   cursor: text(512).optional().meta({ description: 'next_cursor of the page before' }),
+  order: z.enum(['oldest', 'newest']).default('oldest'),
 })
 
 export interface ProgressPage {
@@ -20,18 +21,25 @@ export interface ProgressPage {
   readonly next_cursor: string | null
 }
 
-/** What the workers reported, oldest first, each with the lease under which it was reported. */
+/** What the workers reported, oldest first unless asked otherwise, each with the lease under which it was reported. */
 export async function getProgress(engine: Engine, caller: Caller, input: unknown): Promise<ProgressPage> {
   checkRole(caller, 'read')
-  const { task_id, limit, cursor } = parse(getProgressInput, input)
-  const { tenant } = (await readableTask(engine, caller, task_id)).task
-  const scope = { tenant, query: { list: 'progress', task_id } }
-  const after = cursor === undefined ? 0 : await engine.cursors.read(scope, cursor)
-  const found = await engine.reading(() => engine.store.reads.progress(tenant, task_id, after, limit + 1))
-  const page = found.slice(0, limit)
-  const last = found.length > limit ? page.at(-1) : undefined
+  const { task_id, limit, cursor, order } = parse(getProgressInput, input)
+  const { tenant, progress_count } = (await readableTask(engine, caller, task_id)).task
+  const scope = { tenant, query: { list: 'progress', task_id, order } }
+  const isNewest = order === 'newest'
+  const start = isNewest ? progress_count + 1 : 0
+  const from = cursor === undefined ? start : await engine.cursors.read(scope, cursor)
+  // Reports are numbered 1, 2, 3, ... so the newest are found by their numbers.
+  const after = isNewest ? Math.max(0, from - 1 - limit) : from
+  const size = isNewest ? from - 1 - after : limit
+  const found = await engine.reading(() => engine.store.reads.progress(tenant, task_id, after, size + 1))
+  const page = found.slice(0, size)
+  const hasMore = isNewest ? after > 0 : found.length > limit
+  const next = isNewest ? after + 1 : (page.at(-1)?.n ?? 0)
+  const progress = page.map((entry) => ({ ...progressView(entry), run_id: entry.lease_id }))
   return {
-    progress: page.map((entry) => ({ ...progressView(entry), run_id: entry.lease_id })),
-    next_cursor: last === undefined ? null : await engine.cursors.write(scope, last.n),
+    progress: isNewest ? progress.reverse() : progress,
+    next_cursor: hasMore ? await engine.cursors.write(scope, next) : null,
   }
 }

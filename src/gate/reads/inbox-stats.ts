@@ -53,7 +53,7 @@ export async function inboxStats(engine: Engine, caller: Caller, input: unknown)
   const { days, ...asked } = parse(inboxStatsInput, input)
   const { tenant } = await engine.tenant(caller.tenant)
   const principal = askedPrincipal(caller, asked)
-  await engine.fetches.settled()
+  await engine.fetches.settledOf(tenant, principal)
   const now = await engine.reading(() => engine.store.now())
   const counts = await engine.reading(() =>
     engine.store.reads.inboxCounts(tenant, principal, now - days * DAY_MS, MAX_COUNTED),

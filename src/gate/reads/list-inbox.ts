@@ -35,7 +35,7 @@ export async function listInbox(engine: Engine, caller: Caller, input: unknown):
   const { state, order, limit, cursor, ...asked } = parse(listInboxInput, input)
   const tenant = await engine.tenant(caller.tenant)
   const principal = askedPrincipal(caller, asked)
-  await engine.fetches.settled()
+  await engine.fetches.settledOf(tenant.tenant, principal)
   const scope = { tenant: tenant.tenant, query: { list: 'inbox', principal, state, order } }
   const start = order === 'oldest' ? 0 : Number.MAX_SAFE_INTEGER
   const found = await findItems(engine, tenant, {

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { Fault, invalid } from '../../core/errors.ts'
-import { asksForAttention } from '../../core/inbox.ts'
+import { INBOX_TYPES } from '../../core/inbox.ts'
 import { checkReader, checkRole, checkSelf, forbidden, seesAll } from '../../core/policy.ts'
 import { type Caller, PRINCIPAL_KINDS, type PrincipalKey, principalKey } from '../../core/principal.ts'
 import { NAMED_RECEIPT_TYPES, type Receipt } from '../../core/receipt.ts'
@@ -149,7 +149,7 @@ export async function withDeliveries(
   principal?: PrincipalKey,
 ): Promise<ReceiptView[]> {
   const refs = receipts
-    .filter((receipt) => asksForAttention(receipt.receipt_type))
+    .filter((receipt) => INBOX_TYPES.includes(receipt.receipt_type))
     .map(({ to, seq }) => ({ principal: principal ?? to, seq }))
   const items = await engine.reading(() => engine.store.reads.items(tenant.tenant, refs))
   const deliveredAt = new Map(items.map((item) => [item.seq, item.delivered_at]))

@@ -18,6 +18,10 @@ export const progressInput = z.strictObject({
     if (percent !== undefined && !isPercent) context.addIssue({ path: ['percent'], ...NO_PERCENT })
   }),
   extend_by_seconds: seconds(ONE_YEAR, 1).optional(),
+  milestone: z
+    .boolean()
+    .optional()
+    .meta({ description: 'True: worth the attention of the owner, so the report goes to its inbox' }),
 })
 
 export interface ProgressAnswer {
@@ -39,6 +43,7 @@ export async function progress(engine: Engine, caller: Caller, input: unknown): 
   const { expires_at, now } = await engine.submit({
     verb: 'progress',
     progress: said,
+    milestone: asked.milestone ?? false,
     extend_ms: asked.extend_by_seconds === undefined ? null : leaseMs(engine, asked.extend_by_seconds),
     ...lease,
   })

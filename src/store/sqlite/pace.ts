@@ -6,7 +6,7 @@ import { attemptAvailable } from './failure.ts'
 /** How long a slice may take before others have their turn. */
 const SLICE_MS = 20
 
-const FIRST_ROWS = 4
+const FIRST_ROWS = 8
 
 /** The rows of a walk along an index, from a seq on, read in slices of so many rows as are quick to read. */
 export async function walk<Row extends { readonly seq: number }>(
