@@ -18,6 +18,8 @@ export class Wakeups {
   stopped = false
   readonly #engine: Engine
   readonly #watchers = new Watchers()
+  /** Who waits for any change of a task. */
+  readonly #changes = new Watchers()
   readonly #timers = new Set<NodeJS.Timeout>()
   #look: NodeJS.Timeout | undefined
 
@@ -36,9 +38,16 @@ export class Wakeups {
     return this.#watchers.add(tenant, taskId, onRest)
   }
 
+  /** Calls back when the status of the task may be another. Returns the way to stop watching. */
+  watchChanges(tenant: number, taskId: string, onChange: () => void): () => void {
+    this.keepLooking()
+    return this.#changes.add(tenant, taskId, onChange)
+  }
+
   committed(batch: Batch, events: readonly TaskEvent[]): void {
     for (const event of events) {
       if (isAtRest(event.status)) this.#watchers.rests(event.tenant, event.task_id)
+      if (!this.#changes.isEmpty) this.#changes.rests(event.tenant, event.task_id)
       if (event.wake_at !== null) this.#lookAt(event.tenant, event.wake_at - event.at)
     }
     if (this.claims.isEmpty) return
@@ -52,6 +61,8 @@ export class Wakeups {
   heard(hint: Hint): void {
     if (hint.lanes.length > 0) this.claims.look(hint.tenant)
     for (const taskId of hint.tasks) this.#watchers.rests(hint.tenant, taskId)
+    if (this.#changes.isEmpty) return
+    for (const { task_id } of hint.changes) this.#changes.rests(hint.tenant, task_id)
   }
 
   stop(): void {
@@ -61,6 +72,7 @@ export class Wakeups {
     for (const timer of this.#timers) clearTimeout(timer)
     this.claims.release()
     this.#watchers.release()
+    this.#changes.release()
   }
 
   /** A delay ends in this many ms: whoever waits then looks. */
@@ -74,13 +86,16 @@ export class Wakeups {
   }
 
   #lookNow(): void {
-    if (this.claims.isEmpty && this.#watchers.isEmpty) {
+    if (this.claims.isEmpty && this.#watchers.isEmpty && this.#changes.isEmpty) {
       clearInterval(this.#look)
       this.#look = undefined
       return
     }
     for (const tenant of this.claims.tenants()) this.claims.look(tenant)
-    if (this.#engine.store.shared) void this.#checkWatched()
+    if (!this.#engine.store.shared) return
+    void this.#checkWatched()
+    // A hint may have been lost: whoever waits for a change looks for himself.
+    this.#changes.release()
   }
 
   /** In a shared database a task may have come to rest in another process, and its hint been lost. */

@@ -1,5 +1,5 @@
 import { afterEach, expect, it, vi } from 'vitest'
-import { agent, describeGates, worker } from '../support/gates.ts'
+import { admin, agent, describeGates, worker } from '../support/gates.ts'
 import { ask, Ears, failTask, finish, held, hold, lease, override, refusal, soon } from '../support/steps.ts'
 
 describeGates('wait for a task', (open, storeName) => {
@@ -58,6 +58,34 @@ describeGates('wait for a task', (open, storeName) => {
     const again = await lease(gate)
     await finish(gate, again)
     expect(await soon(waiting)).toMatchObject({ status: 'succeeded', attempt: 1 })
+  })
+
+  it('of a caller who knows that it waits for an answer ends when it goes on, on any server', async () => {
+    const { gate, another } = await open()
+    const gates = storeName === 'postgres' ? [gate, (await another()).gate] : [gate]
+    const offer = await hold(gate)
+    const parking = gates.map((one) =>
+      one.waitForTask(agent(), { task_id: offer.task_id, wait_seconds: 50, known_status: 'leased' }),
+    )
+    const request = { title: 'Go on?' }
+    await gate.ask(worker(), { ...held(offer), kind: 'approval', request })
+    for (const answer of await soon(Promise.all(parking))) {
+      expect(answer).toMatchObject({ done: false, status: 'pending_approval' })
+    }
+    const known = { task_id: offer.task_id, wait_seconds: 50, known_status: 'pending_approval' }
+    const waiting = gates.map((one) => one.waitForTask(agent(), known))
+    await gate.getTask(agent(), { task_id: offer.task_id })
+    await gate.approve(admin(), { task_id: offer.task_id })
+    for (const answer of await soon(Promise.all(waiting))) {
+      expect(answer).toMatchObject({ done: false, status: 'queued', next_check_after_seconds: 1 })
+    }
+    const late = await soon(gate.waitForTask(agent(), known))
+    expect(late).toMatchObject({ status: 'queued' })
+    expect(
+      await soon(gate.waitForTask(agent(), { ...known, known_status: 'queued', wait_seconds: 0 })),
+    ).toMatchObject({
+      status: 'queued',
+    })
   })
 
   it('answers that it is not done when the time is over', async () => {

@@ -4,7 +4,7 @@ import { type Caller, principalKey } from '../../core/principal.ts'
 import { isParked, isTerminal, type Status } from '../../core/transitions.ts'
 import type { Engine } from '../engine.ts'
 import { parse, taskId } from '../input.ts'
-import type { TaskView } from '../shapes.ts'
+import { statusShape, type TaskView } from '../shapes.ts'
 import { viewOf } from '../task-views.ts'
 import { MAX_WAIT_SECONDS } from '../verbs/claim.ts'
 import { isAtRest } from '../wakeups.ts'
@@ -13,11 +13,18 @@ import { readableTask } from './get-task.ts'
 export const waitForTaskInput = z.strictObject({
   task_id: taskId,
   wait_seconds: z.number().min(0).max(MAX_WAIT_SECONDS).default(25),
+  known_status: statusShape.optional().meta({
+    description:
+      'The status that you have seen: a task that waits for an answer is then waited for until it goes on',
+  }),
 })
 
 export type WaitAnswer = TaskView & { readonly done: boolean; readonly next_check_after_seconds: number }
 
-/** The task as soon as it has ended or waits for an answer, or as it is when the wait is over. */
+/**
+ * The task as soon as it has ended or waits for an answer, or as it is when the wait is over. Who knows already that it
+ * waits for an answer hears when it no longer does.
+ */
 export async function waitForTask(
   engine: Engine,
   caller: Caller,
@@ -25,7 +32,7 @@ export async function waitForTask(
   signal?: AbortSignal,
 ): Promise<WaitAnswer> {
   checkRole(caller, 'read')
-  const { task_id, wait_seconds } = parse(waitForTaskInput, input)
+  const { task_id, wait_seconds, known_status } = parse(waitForTaskInput, input)
   const { tenant } = await engine.tenant(caller.tenant)
   let stopWaiting = () => {}
   const over = new Promise<void>((resolve) => {
@@ -34,14 +41,28 @@ export async function waitForTask(
   const timer = setTimeout(stopWaiting, wait_seconds * 1000)
   signal?.addEventListener('abort', stopWaiting)
   if (signal?.aborted) stopWaiting()
+  let isOver = false
+  void over.then(() => {
+    isOver = true
+  })
+  let wake = () => {}
+  const known = known_status !== undefined && isParked(known_status) ? known_status : undefined
   // Watched before it is read, so that its end cannot fall in between.
-  const unwatch = engine.wakeups.watch(tenant, task_id, stopWaiting)
+  const unwatch =
+    known === undefined
+      ? engine.wakeups.watch(tenant, task_id, stopWaiting)
+      : engine.wakeups.watchChanges(tenant, task_id, () => wake())
   try {
+    let changed = nextCall((call) => (wake = call))
     let record = await readableTask(engine, caller, task_id)
-    if (!isAtRest(record.task.status) && !engine.wakeups.stopped) {
-      await over
+    // What ends the wait may have happened during the read, so there is always another one behind it.
+    for (let isLast = false; isOpenWait(record.task.status, known) && !engine.wakeups.stopped && !isLast; ) {
+      await Promise.race([over, changed])
       // A gate that stops answers with what it knows: its store is closing.
-      if (!engine.wakeups.stopped) record = await readableTask(engine, caller, task_id)
+      if (engine.wakeups.stopped) break
+      isLast = isOver
+      changed = nextCall((call) => (wake = call))
+      record = await readableTask(engine, caller, task_id)
     }
     const { status } = record.task
     const task = await viewOf(engine, record)
@@ -60,4 +81,14 @@ const PARKED_PAUSE_SECONDS = 10
 function pauseAfter(status: Status): number {
   if (isTerminal(status)) return 0
   return isParked(status) ? PARKED_PAUSE_SECONDS : 1
+}
+
+/** Whether there is nothing to tell yet. */
+function isOpenWait(status: Status, known: Status | undefined): boolean {
+  return known === undefined ? !isAtRest(status) : status === known
+}
+
+/** Resolves when the function that is handed out is called. */
+function nextCall(hand: (call: () => void) => void): Promise<void> {
+  return new Promise((resolve) => hand(resolve))
 }
