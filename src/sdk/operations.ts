@@ -243,8 +243,8 @@ export interface TaskChange {
   readonly status: Status
   readonly principal_ai: string
   readonly worker_id: string | null
-  /** Only for the worker whose lease it is */
-  readonly lease_id?: string
+  /** How many leases the task has had: with the task_id, it tells which lease is meant */
+  readonly fence: number
   readonly at: string
 }
 
@@ -356,6 +356,8 @@ export interface WaitForTaskInput {
   task_id: string
   /** How long to wait */
   wait_seconds?: number | undefined
+  /** The status that you have seen: a task that waits for an answer is then waited for until it goes on */
+  known_status?: Status | undefined
 }
 
 export interface WaitForTaskAnswer extends Task {
