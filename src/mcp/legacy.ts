@@ -1,8 +1,9 @@
 import { once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/server'
+import { type ServerEventBus, WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/server'
 import { Fault } from '../core/errors.ts'
 import { type ClientDoor, SESSION_HEADER } from './client-instance.ts'
+import { LegacyStreams } from './legacy-stream.ts'
 import { createServer, type Face } from './server.ts'
 import type { Call } from './tool.ts'
 import { serveWeb } from './web-bridge.ts'
@@ -20,11 +21,14 @@ export type LegacyLeg = (
  * Without sessions: each request stands for itself, with or without a handshake before it. Answers are always JSON,
  * which every client of those revisions must take, and which callers that only know JSON-RPC need.
  */
-export function statelessLeg({ capabilities, ...rest }: Face, clients?: ClientDoor): LegacyLeg {
-  // Nobody can be told of a change who cannot be reached.
-  const { tools: _, ...others } = capabilities
-  const face: Face = { ...rest, capabilities: { ...others, tools: {} } }
+export function statelessLeg(open: Face, clients?: ClientDoor, bus?: ServerEventBus): LegacyLeg {
+  const face = bus === undefined ? unreachable(open) : open
+  const streams = bus && new LegacyStreams(face, bus)
   return async (request, response, body, callOf) => {
+    if (request.method === 'GET' && streams !== undefined && acceptsEvents(request)) {
+      await streams.serve(response, callOf(new AbortController().signal))
+      return
+    }
     if (request.method === 'DELETE' && clients !== undefined) {
       const { credential, client } = callOf(new AbortController().signal)
       if (client === undefined) throw new Fault('METHOD_NOT_ALLOWED')
@@ -49,6 +53,16 @@ export function statelessLeg({ capabilities, ...rest }: Face, clients?: ClientDo
       await server.close()
     }
   }
+}
+
+/** Without a stream nobody can be told of a change. */
+function unreachable({ capabilities, ...rest }: Face): Face {
+  const { tools: _, ...others } = capabilities
+  return { ...rest, capabilities: { ...others, tools: {} } }
+}
+
+function acceptsEvents({ headers }: IncomingMessage): boolean {
+  return /\btext\/event-stream\b/i.test(headers.accept ?? '')
 }
 
 /** The name under which a client that shakes hands goes from now on. */
