@@ -1,7 +1,7 @@
 import { Transform, type TransformCallback } from 'node:stream'
 import { Fault } from '../core/errors.ts'
-import { readLine } from './message.ts'
-import { isObject, type RequestId, refusal, requestIdOf } from './wire.ts'
+import { isToolCall, readLine } from './message.ts'
+import { type RequestId, refusal, requestIdOf } from './wire.ts'
 
 /** A longer line is handed on in pieces: whoever reads it refuses it for its length. */
 const MAX_LINE_BYTES = 8 * 1024 * 1024
@@ -69,7 +69,10 @@ export class CheckedLines extends Transform {
   #refuse(body: unknown, flaw: Fault): void {
     const id = requestIdOf(body)
     if (id === null) return
-    if (!isObject(body) || body.method !== 'tools/call') return this.#answerFault(id, flaw)
+    if (!isToolCall(body)) {
+      this.#answerFault(id, flaw)
+      return
+    }
     this.#flaws.set(id, flaw)
     this.push(Buffer.from(`${JSON.stringify(body)}\n`))
   }
