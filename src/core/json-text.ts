@@ -3,6 +3,8 @@ import { type Json, MAX_DEPTH } from './json.ts'
 import { type JsonLimits, MAX_FIELDS, notJson, type Reading, readJson } from './json-reader.ts'
 import { endOfString, isBlank } from './json-string.ts'
 
+export type { Reading } from './json-reader.ts'
+
 /** JSON.parse and the checks of a text of this length take a few milliseconds, whatever is in it. */
 const MAX_AT_ONCE = 128 * 1024
 
@@ -11,10 +13,14 @@ const MAX_AT_ONCE = 128 * 1024
  * than the limit, integers that lose digits, and `__proto__` keys.
  */
 export function parseJson(text: string): Json {
-  const reading = jsonReading(text, { maxDepth: MAX_DEPTH, fieldDepth: 0 })
+  return checked(inOneGo(jsonReading(text, { maxDepth: MAX_DEPTH, fieldDepth: 0 })))
+}
+
+/** Reads to the end without a pause. */
+export function inOneGo<T>(reading: Generator<void, T>): T {
   for (;;) {
     const step = reading.next()
-    if (step.done) return checked(step.value)
+    if (step.done) return step.value
   }
 }
 

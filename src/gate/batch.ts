@@ -52,6 +52,8 @@ export class Batch {
   readonly #around: Surroundings
   #changed: Task[] = []
   #looksAtSizes = 0
+  /** Those of them that other processes hear of: a renewal is news to nobody. */
+  #told: Task[] = []
   #worlds = new Map<number, TenantWorld>()
   #room = FIRST_LANES
   /** The versions of the lanes that were known when the batch was put together. */
@@ -75,6 +77,7 @@ export class Batch {
       this.#worlds.set(tenant.tenant, new TenantWorld(setting, tenant, loaded))
     }
     this.#changed = []
+    this.#told = []
     for (const { tenant, task_id } of loaded.due) this.#run({ verb: 'wake', tenant, task_id })
     this.outcomes = this.commands.map((command) => this.#run(command))
     return this.#unsized() ?? this.#changes()
@@ -137,6 +140,7 @@ export class Batch {
       if (command.verb === 'claim' && isEmpty(decision.answer) && world.couldGrantMore(command))
         return 'again'
       this.#changed.push(...decision.tasks)
+      if (command.verb !== 'renew') this.#told.push(...decision.tasks)
       world.apply(decision)
       return decision.answer
     } catch (error) {
@@ -224,6 +228,8 @@ export class Batch {
         tenant: world.tenant.tenant,
         lanes: [...world.becameReady.keys()],
         tasks: [...(parts[i]?.finished ?? []), ...(parts[i]?.parked ?? [])].map((task) => task.task_id),
+        changes: this.#told.filter((task) => task.tenant === world.tenant.tenant),
+        at: world.now,
       })),
     }
   }

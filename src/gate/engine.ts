@@ -9,12 +9,13 @@ import { Cancellations } from './cancellations.ts'
 import { CommitQueue, type QueueAnswer } from './commit-queue.ts'
 import { Cursors } from './cursor.ts'
 import { Directory } from './directory.ts'
-import { Events, taskEvent } from './events.ts'
+import { Events } from './events.ts'
 import { Fetches } from './inbox-fetches.ts'
 import { LeaseRefusals } from './lease-refusals.ts'
 import { type Address, Links } from './links.ts'
 import type { Mail } from './mail.ts'
 import type { Memory } from './memory.ts'
+import { Relay } from './relay.ts'
 import type { ResultStore } from './results.ts'
 import { ScheduleWatch } from './schedule-watch.ts'
 import { Schemas } from './schemas.ts'
@@ -78,6 +79,7 @@ export class Engine {
   readonly #report: (error: unknown) => void
   readonly #queue: CommitQueue
   readonly #refusals: LeaseRefusals
+  readonly #relay: Relay
   readonly #tenants = new Map<string, TenantRef>()
 
   constructor(options: EngineOptions) {
@@ -93,6 +95,7 @@ export class Engine {
     this.#report = options.onError ?? (() => {})
     this.events = new Events(this.#report)
     this.cursors = new Cursors(() => this.store.secret())
+    this.#relay = new Relay(this)
     this.wakeups = new Wakeups(this)
     this.sweeps = new Sweeps(this)
     this.uploads = new Uploads(this)
@@ -110,6 +113,7 @@ export class Engine {
       batch: (commands, wakes) => this.#batch(commands, wakes),
       committed: (batch, events, ms) => {
         this.wakeups.committed(batch, events)
+        this.#relay.committed(events)
         this.events.emit(events)
         this.events.committed(() => ({ commands: batch.commands.length, ms, receipts: batch.receipts() }))
       },
@@ -202,16 +206,6 @@ export class Engine {
 
   #heard(hint: Hint): void {
     this.wakeups.heard(hint)
-    if (this.events.followed && hint.tasks.length > 0) void this.#relay(hint)
-  }
-
-  /** A hint names tasks only; what became of them is in the store. */
-  async #relay({ tenant, tasks }: Hint): Promise<void> {
-    try {
-      const records = await this.store.reads.tasks(tenant, tasks)
-      this.events.relay(records.map(({ task, spec }) => taskEvent(task, spec.type, spec, task.updated_at)))
-    } catch (error) {
-      this.#report(error)
-    }
+    this.#relay.heard(hint)
   }
 }

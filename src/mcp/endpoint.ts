@@ -109,7 +109,7 @@ export class Endpoint {
     this.#options = options
     this.#fastPath = (options.fastPath ?? true) ? new FastPath(options.face) : undefined
     this.#listen = new Listen(options.face, options.bus)
-    this.#legacy = options.legacy ?? statelessLeg(options.face, options.clients, options.fastPath)
+    this.#legacy = options.legacy ?? statelessLeg(options.face, options)
     this.#modern = createMcpHandler(
       ({ requestInfo }) => {
         const call = requestInfo && this.#calls.get(requestInfo)

@@ -1,10 +1,11 @@
 import { once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/server'
+import { type ServerEventBus, WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/server'
 import { Fault } from '../core/errors.ts'
 import { writeJson } from '../gate/stored-json.ts'
 import { type ClientDoor, SESSION_HEADER } from './client-instance.ts'
 import { readPlainCall } from './envelope.ts'
+import { LegacyStreams } from './legacy-stream.ts'
 import { createServer, type Face } from './server.ts'
 import { isTaskTool } from './task-tool.ts'
 import type { Call } from './tool.ts'
@@ -19,19 +20,26 @@ export type LegacyLeg = (
   callOf: (signal: AbortSignal) => Call,
 ) => Promise<void>
 
+interface LegacyOptions {
+  readonly clients?: ClientDoor | undefined
+  /** Tells of changed tools; without it nobody can be told. */
+  readonly bus?: ServerEventBus | undefined
+  /** Whether plain calls are served without the SDK. */
+  readonly fastPath?: boolean | undefined
+}
+
 /**
  * Without sessions: each request stands for itself, with or without a handshake before it. Answers are always JSON,
  * which every client of those revisions must take, and which callers that only know JSON-RPC need.
  */
-export function statelessLeg(
-  { capabilities, ...rest }: Face,
-  clients?: ClientDoor,
-  fastPath = true,
-): LegacyLeg {
-  // Nobody can be told of a change who cannot be reached.
-  const { tools: _, ...others } = capabilities
-  const face: Face = { ...rest, capabilities: { ...others, tools: {} } }
+export function statelessLeg(open: Face, { clients, bus, fastPath = true }: LegacyOptions = {}): LegacyLeg {
+  const face = bus === undefined ? unreachable(open) : open
+  const streams = bus && new LegacyStreams(face, bus)
   return async (request, response, body, callOf) => {
+    if (request.method === 'GET' && streams !== undefined && acceptsEvents(request)) {
+      await streams.serve(response, callOf(new AbortController().signal))
+      return
+    }
     if (request.method === 'DELETE' && clients !== undefined) {
       const { credential, client } = callOf(new AbortController().signal)
       if (client === undefined) throw new Fault('METHOD_NOT_ALLOWED')
@@ -77,6 +85,16 @@ async function callPlainly(
   if (found === undefined || isTaskTool(found)) return false
   await sendResult(response, request.id, writeJson(await found(request.args, call)))
   return true
+}
+
+/** Without a stream nobody can be told of a change. */
+function unreachable({ capabilities, ...rest }: Face): Face {
+  const { tools: _, ...others } = capabilities
+  return { ...rest, capabilities: { ...others, tools: {} } }
+}
+
+function acceptsEvents({ headers }: IncomingMessage): boolean {
+  return /\btext\/event-stream\b/i.test(headers.accept ?? '')
 }
 
 /** The name under which a client that shakes hands goes from now on. */

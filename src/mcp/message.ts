@@ -1,5 +1,5 @@
 import { Fault, invalid } from '../core/errors.ts'
-import { isNotJson, readEnveloped } from '../core/json-text.ts'
+import { inOneGo, isNotJson, type Reading, readEnveloped } from '../core/json-text.ts'
 import { inSteps } from '../web/steps.ts'
 import { META_PREFIX } from './identity.ts'
 import { isObject } from './wire.ts'
@@ -19,15 +19,28 @@ const MAX_BATCH = 100
 /** The message in the body of a POST; undefined if it is not JSON. */
 export async function readMessage(text: string): Promise<Message | undefined> {
   try {
-    const { value, flaw } = await inSteps(readEnveloped(text, ARGUMENTS_LEVEL))
-    if (Array.isArray(value) && value.length > MAX_BATCH) {
-      throw invalid('', `is a batch of more than ${MAX_BATCH} messages`)
-    }
-    return { body: value, ...(flaw && { flaw }) }
+    return messageOf(await inSteps(readEnveloped(text, ARGUMENTS_LEVEL)))
   } catch (error) {
     if (error instanceof Fault && isNotJson(error)) return undefined
     throw error
   }
+}
+
+/** The message in a line of a client that is alone with the server, so that nobody else waits meanwhile. */
+export function readLine(text: string): Message | undefined {
+  try {
+    return messageOf(inOneGo(readEnveloped(text, ARGUMENTS_LEVEL)))
+  } catch (error) {
+    if (error instanceof Fault && isNotJson(error)) return undefined
+    throw error
+  }
+}
+
+function messageOf({ value, flaw }: Reading): Message {
+  if (Array.isArray(value) && value.length > MAX_BATCH) {
+    throw invalid('', `is a batch of more than ${MAX_BATCH} messages`)
+  }
+  return { body: value, ...(flaw && { flaw }) }
 }
 
 export function isToolCall(body: unknown): boolean {

@@ -15,6 +15,7 @@ import { toldBy } from './capabilities.ts'
 import { named, newClient } from './client-instance.ts'
 import { gateFace } from './gate-face.ts'
 import { createServer } from './server.ts'
+import { CheckedLines } from './stdio-lines.ts'
 import { ListeningTransport } from './stdio-listen.ts'
 import { isTaskTool, type TaskToolSource } from './task-tool.ts'
 import type { FoundTool, RunTool, ToolTable } from './tool.ts'
@@ -49,6 +50,7 @@ export function serveStdioMcp(gate: Gate, options: StdioOptions = {}): StdioServ
       credential,
       signal: context.mcpReq.signal,
       client: { ...client, ...named(server.getClientVersion()) },
+      flaw: lines?.flawOf(context.mcpReq.id),
       ...toldBy(context, task),
     }))
     stopListening()
@@ -59,7 +61,8 @@ export function serveStdioMcp(gate: Gate, options: StdioOptions = {}): StdioServ
     })
     return server
   }
-  const wire = transport ?? new StdioServerTransport()
+  const lines = transport === undefined ? new CheckedLines(writeLine) : undefined
+  const wire = transport ?? new StdioServerTransport(lines && process.stdin.pipe(lines))
   const { tasks } = face
   const listening = tasks ? new ListeningTransport(wire, { face, tasks, bus, credential }) : wire
   const served = serveStdio(connect, { onerror: onError, transport: listening })
@@ -72,9 +75,13 @@ export function serveStdioMcp(gate: Gate, options: StdioOptions = {}): StdioServ
   }
 }
 
+function writeLine(message: object): void {
+  process.stdout.write(`${JSON.stringify(message)}\n`)
+}
+
 /**
- * The tools, under the rules for JSON that hold over HTTP. The SDK has parsed the message before we see it, so a key
- * that appeared twice cannot be told any more.
+ * The tools, under the rules for JSON that hold over HTTP, for messages of any transport. What only the text shows,
+ * such as a key that appears twice, has been found before.
  */
 function checked({ list, find }: ToolTable): ToolTable {
   return {
@@ -87,7 +94,7 @@ function checked({ list, find }: ToolTable): ToolTable {
 }
 
 function checkedRun(run: RunTool): RunTool {
-  return (args, call) => run(args, { ...call, flaw: flawOf(args) })
+  return (args, call) => run(args, { ...call, flaw: call.flaw ?? flawOf(args) })
 }
 
 function checkedTool(found: FoundTool): FoundTool {
@@ -96,7 +103,7 @@ function checkedTool(found: FoundTool): FoundTool {
     ...found,
     ...(found.plain && { plain: checkedRun(found.plain) }),
     async create(args, call) {
-      const flaw = flawOf(args)
+      const flaw = call.flaw ?? flawOf(args)
       if (flaw) throw flaw
       return found.create(args, call)
     },

@@ -20,8 +20,8 @@ export class TaskWatch {
   }
 
   /**
-   * Calls back when the task may be another, soon after. What changes in another process is heard when the task ends;
-   * whoever needs more has to look. Resolves, once nothing can be missed, with the way to stop.
+   * Calls back when the task may be another, soon after, whichever process changed it. Word of another process can be
+   * lost, so whoever must not miss a change also looks. Resolves, once it listens, with the way to stop.
    */
   async watch(tenant: string, taskId: string, onChange: Callback): Promise<() => void> {
     const watched = this.#tenants.get(tenant) ?? this.#follow(tenant)

@@ -260,8 +260,8 @@ export interface TaskChange {
   readonly status: Status
   readonly principal_ai: string
   readonly worker_id: string | null
-  /** Only for the worker whose lease it is */
-  readonly lease_id?: string
+  /** How many leases the task has had: with the task_id, it tells which lease is meant */
+  readonly fence: number
   readonly at: string
 }
 

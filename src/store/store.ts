@@ -7,6 +7,7 @@ import type { PrincipalKey } from '../core/principal.ts'
 import type { Question } from '../core/question.ts'
 import type { Receipt, ReceiptType } from '../core/receipt.ts'
 import type { DoneTask, OpenTask, ProgressEntry, QueuedTask, Task, TaskSpec } from '../core/task.ts'
+import type { Status } from '../core/transitions.ts'
 import type { Tenant } from '../core/world.ts'
 import type { Entries } from './entries.ts'
 import type { Logs } from './logs.ts'
@@ -180,11 +181,23 @@ export interface Committed {
   readonly questions: readonly Question[]
 }
 
-/** Something happened in a tenant: tasks became ready in lanes, or changed their status. */
+/** Something happened in a tenant: tasks became ready in lanes, came to rest, or changed at all. */
 export interface Hint {
   readonly tenant: number
   readonly lanes: readonly number[]
+  /** Those that have ended or wait for an answer. */
   readonly tasks: readonly string[]
+  /** Every change of a status and every progress, in order. */
+  readonly changes: readonly HintedChange[]
+  /** When, on the store's clock. */
+  readonly at: number
+}
+
+export interface HintedChange {
+  readonly task_id: string
+  readonly status: Status
+  /** How many leases the task has had. */
+  readonly fence: number
 }
 
 /**

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { Fault } from '../../src/core/errors.ts'
-import { parseFields, parseJson, readEnveloped } from '../../src/core/json-text.ts'
+import { inOneGo, parseFields, parseJson, readEnveloped } from '../../src/core/json-text.ts'
 import { nestedArrays, nestedObjects, plainJson } from './arbitraries.ts'
 import { refusal, refusedPath } from './refusal.ts'
 
@@ -140,7 +140,7 @@ describe('JSON text is taken', () => {
 
 describe('an object with too many members is refused', () => {
   const wide = (n: number) => `{${Array.from({ length: n }, (_, i) => `"k${i}":0`).join(',')}}`
-  const fields = (text: string) => finish(parseFields(text))
+  const fields = (text: string) => inOneGo(parseFields(text))
 
   test('at 65,537 members, wherever it stands', () => {
     expect(Object.keys(Object(parseJson(wide(65_536))))).toHaveLength(65_536)
@@ -155,7 +155,7 @@ describe('an object with too many members is refused', () => {
   })
 
   test('at 1,001 in each level of an envelope', () => {
-    const enveloped = (text: string) => finish(readEnveloped(text, 2)).value
+    const enveloped = (text: string) => inOneGo(readEnveloped(text, 2)).value
     for (const around of [
       ['', ''],
       ['{"params":', '}'],
@@ -175,11 +175,11 @@ describe('an envelope with a flaw is told apart from text that is not JSON', () 
     ['a large integer', '{"id":1,"params":{"n":9007199254740993}}', { id: 1, params: { n: 2 ** 53 } }],
     ['the key __proto__', '{"id":1,"params":{"__proto__":{"x":1}}}', { id: 1, params: {} }],
   ])('%s', (_, text, value) => {
-    expect(finish(readEnveloped(text, 2))).toMatchObject({ value, flaw: { code: 'VALIDATION_ERROR' } })
+    expect(inOneGo(readEnveloped(text, 2))).toMatchObject({ value, flaw: { code: 'VALIDATION_ERROR' } })
   })
 
   test('what is nested too deep is left out of the value', () => {
-    const { value, flaw } = finish(
+    const { value, flaw } = inOneGo(
       readEnveloped(`{"id":7,"params":${JSON.stringify(nestedArrays(1_000))}}`, 2),
     )
     expect(value).toMatchObject({ id: 7 })
@@ -188,7 +188,7 @@ describe('an envelope with a flaw is told apart from text that is not JSON', () 
   })
 
   test('absurd nesting is refused without reading on', () => {
-    expect(refusal(() => finish(readEnveloped('['.repeat(200_000), 2))).message).toContain('deeper than 64')
+    expect(refusal(() => inOneGo(readEnveloped('['.repeat(200_000), 2))).message).toContain('deeper than 64')
   })
 })
 
@@ -272,10 +272,3 @@ describe('any text at all', () => {
     expect(refusal(() => parseJson(' '.repeat(long))).code).toBe('VALIDATION_ERROR')
   })
 })
-
-function finish<T>(reading: Generator<void, T>): T {
-  for (;;) {
-    const step = reading.next()
-    if (step.done) return step.value
-  }
-}

@@ -22,7 +22,9 @@ export const changeShape = z.object({
   status: statusShape,
   principal_ai: z.string(),
   worker_id: z.string().nullable(),
-  lease_id: z.string().optional().meta({ description: 'Only for the worker whose lease it is' }),
+  fence: z.int().meta({
+    description: 'How many leases the task has had: with the task_id, it tells which lease is meant',
+  }),
   at: z.iso.datetime(),
 })
 
@@ -48,7 +50,7 @@ export async function follow(
     (asked.task_id === undefined || event.task_id === asked.task_id) &&
     (asked.worker_id === undefined || event.worker_id === asked.worker_id) &&
     (asked.status === undefined || event.status === asked.status)
-  const tell = (event: TaskEvent) => listener(changeView(event, event.holder === self))
+  const tell = (event: TaskEvent) => listener(changeView(event))
   const { session_id } = asked
   if (session_id === undefined) return engine.events.onAnyTask((event) => fits(event) && tell(event))
 
@@ -63,14 +65,14 @@ export async function follow(
   })
 }
 
-function changeView(event: TaskEvent, isHolder: boolean): ChangeView {
+function changeView(event: TaskEvent): ChangeView {
   return {
     task_id: event.task_id,
     type: event.type,
     status: event.status,
     principal_ai: event.principal_ai,
     worker_id: event.worker_id,
-    ...(isHolder && event.lease_id !== null && { lease_id: event.lease_id }),
+    fence: event.fence,
     at: isoTime(event.at),
   }
 }

@@ -62,7 +62,7 @@ export class Cancels {
       },
     })
     for await (const { data } of changes) {
-      if (data.status === 'canceled' && data.lease_id !== undefined) this.#leases.canceled(data.lease_id)
+      if (data.status === 'canceled') this.#leases.canceled(data.task_id, data.fence)
     }
   }
 }

@@ -60,9 +60,10 @@ export class Leases {
   }
 
   /** A task was canceled; heard before any renewal could tell. */
-  canceled(leaseId: string): void {
-    const lease = this.#held.get(leaseId)
-    if (lease !== undefined) this.#lose(lease, 'canceled')
+  canceled(taskId: string, fence: number): void {
+    for (const lease of this.#held.values()) {
+      if (lease.key.task_id === taskId && lease.offer.fence === fence) this.#lose(lease, 'canceled')
+    }
   }
 
   /** The server says that the lease is no longer this worker's. */

@@ -6,12 +6,19 @@ import { type Hint, NO_NEED, type Store } from '../../../src/store/store.ts'
 import { NO_CHANGES, uuid } from '../../support/fixtures.ts'
 import { type FreshDatabase, freshDatabase, postgresUrl } from '../../support/postgres.ts'
 
+/** Nothing changed that is not said already. */
+const QUIET = { changes: [], at: 0 }
+
+const changesOf = (count: number) =>
+  numbers(count).map((n) => ({ task_id: uuid(n), status: 'pending_approval', fence: n }) as const)
+
 const numbers = (count: number) => Array.from({ length: count }, (_, n) => n + 1)
 
 /** What all hints together say, in a form that does not depend on how they were cut. */
 function content(hints: readonly Hint[]): string[] {
   return hints
-    .flatMap(({ tenant, lanes, tasks }) => [
+    .flatMap(({ tenant, lanes, tasks, changes, at }) => [
+      ...changes.map((change) => `${tenant} at ${at} ${JSON.stringify(change)}`),
       ...lanes.map((lane) => `${tenant} lane ${lane}`),
       ...tasks.map((task) => `${tenant} task ${task}`),
     ])
@@ -20,11 +27,19 @@ function content(hints: readonly Hint[]): string[] {
 
 describe('payloads of notifications', () => {
   it.each([
-    ['one lane', [{ tenant: 1, lanes: [7], tasks: [] }]],
-    ['one task', [{ tenant: 2_147_483_647, lanes: [], tasks: [uuid(1)] }]],
-    ['many lanes', [{ tenant: 1, lanes: numbers(20_000), tasks: [] }]],
-    ['many tasks', [{ tenant: 1, lanes: [1, 2], tasks: numbers(500).map(uuid) }]],
-    ['many tenants', numbers(500).map((tenant) => ({ tenant, lanes: [tenant], tasks: [uuid(tenant)] }))],
+    ['one lane', [{ tenant: 1, lanes: [7], tasks: [], ...QUIET }]],
+    ['one task', [{ tenant: 2_147_483_647, lanes: [], tasks: [uuid(1)], ...QUIET }]],
+    ['many lanes', [{ tenant: 1, lanes: numbers(20_000), tasks: [], ...QUIET }]],
+    ['many tasks', [{ tenant: 1, lanes: [1, 2], tasks: numbers(500).map(uuid), ...QUIET }]],
+    ['changes', [{ tenant: 1, lanes: [], tasks: [], changes: changesOf(500), at: 1_800_000_000_000 }]],
+    [
+      'all of them',
+      [{ tenant: 1, lanes: numbers(200), tasks: numbers(200).map(uuid), changes: changesOf(200), at: 7 }],
+    ],
+    [
+      'many tenants',
+      numbers(500).map((tenant) => ({ tenant, lanes: [tenant], tasks: [uuid(tenant)], ...QUIET })),
+    ],
   ])('carry everything and fit: %s', (_, hints) => {
     const payloads = encodeHints('me', hints)
     expect(payloads.filter((payload) => Buffer.byteLength(payload) >= 8_000)).toEqual([])
@@ -33,11 +48,11 @@ describe('payloads of notifications', () => {
 
   it('are none when nothing happened', () => {
     expect(encodeHints('me', [])).toEqual([])
-    expect(encodeHints('me', [{ tenant: 1, lanes: [], tasks: [] }])).toEqual([])
+    expect(encodeHints('me', [{ tenant: 1, lanes: [], tasks: [], ...QUIET }])).toEqual([])
   })
 
   it('of our own are ignored', () => {
-    const [payload = ''] = encodeHints('me', [{ tenant: 1, lanes: [1], tasks: [] }])
+    const [payload = ''] = encodeHints('me', [{ tenant: 1, lanes: [1], tasks: [], ...QUIET }])
     expect(decodeHints('me', payload)).toEqual([])
   })
 
@@ -93,8 +108,8 @@ describe.skipIf(!postgresUrl())('hints', () => {
     }))
 
   it('arrive at the other process and not at the one that committed', async () => {
-    const hint = { tenant, lanes: [3], tasks: [uuid(1)] }
-    const answer = { tenant, lanes: [4], tasks: [] }
+    const hint = { tenant, lanes: [3], tasks: [uuid(1)], ...QUIET }
+    const answer = { tenant, lanes: [4], tasks: [], ...QUIET }
     await tell(one, [hint], 1)
     await vi.waitFor(() => expect(heardByOther).toEqual([hint]), { timeout: 5_000 })
     await tell(other, [answer], 2)
@@ -105,12 +120,17 @@ describe.skipIf(!postgresUrl())('hints', () => {
   it('arrive after what they tell of can be read', async () => {
     const seen: number[] = []
     other.listen(async () => seen.push((await other.reads.counters(tenant)).seq))
-    await tell(one, [{ tenant, lanes: [1], tasks: [] }], 5)
+    await tell(one, [{ tenant, lanes: [1], tasks: [], ...QUIET }], 5)
     await vi.waitFor(() => expect(seen).toEqual([5]), { timeout: 5_000 })
   })
 
   it('of a large batch all arrive', async () => {
-    const hints = numbers(100).map((n) => ({ tenant: n, lanes: numbers(30), tasks: numbers(30).map(uuid) }))
+    const hints = numbers(100).map((n) => ({
+      tenant: n,
+      lanes: numbers(30),
+      tasks: numbers(30).map(uuid),
+      ...QUIET,
+    }))
     await tell(one, hints, 1)
     await vi.waitFor(() => expect(content(heardByOther)).toEqual(content(hints)), { timeout: 5_000 })
   })
@@ -120,8 +140,8 @@ describe.skipIf(!postgresUrl())('hints', () => {
       throw new Error('no')
     })
     await expect(failing).rejects.toThrow('no')
-    await tell(one, [{ tenant, lanes: [2], tasks: [] }], 1)
-    await vi.waitFor(() => expect(heardByOther).toEqual([{ tenant, lanes: [2], tasks: [] }]), {
+    await tell(one, [{ tenant, lanes: [2], tasks: [], ...QUIET }], 1)
+    await vi.waitFor(() => expect(heardByOther).toEqual([{ tenant, lanes: [2], tasks: [], ...QUIET }]), {
       timeout: 5_000,
     })
   })
@@ -135,8 +155,8 @@ describe.skipIf(!postgresUrl())('hints', () => {
     let seq = 0
     await vi.waitFor(
       async () => {
-        await tell(one, [{ tenant, lanes: [9], tasks: [] }], ++seq)
-        expect(heardByOther).toContainEqual({ tenant, lanes: [9], tasks: [] })
+        await tell(one, [{ tenant, lanes: [9], tasks: [], ...QUIET }], ++seq)
+        expect(heardByOther).toContainEqual({ tenant, lanes: [9], tasks: [], ...QUIET })
       },
       { timeout: 10_000, interval: 50 },
     )

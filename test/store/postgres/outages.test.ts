@@ -171,7 +171,7 @@ describe.skipIf(!postgresUrl())('when the server stops', () => {
       const { tenant } = await store.tenant('test')
       const heard: unknown[] = []
       store.listen((hint) => heard.push(hint))
-      const hint = { tenant, lanes: [1], tasks: [] }
+      const hint = { tenant, lanes: [1], tasks: [], changes: [], at: 0 }
       const expectToHear = () =>
         vi.waitFor(
           async () => {

@@ -1,0 +1,91 @@
+import { Transform, type TransformCallback } from 'node:stream'
+import { Fault } from '../core/errors.ts'
+import { isToolCall, readLine } from './message.ts'
+import { type RequestId, refusal, requestIdOf } from './wire.ts'
+
+/** A longer line is handed on in pieces: whoever reads it refuses it for its length. */
+const MAX_LINE_BYTES = 8 * 1024 * 1024
+
+const NEWLINE = 0x0a
+
+/**
+ * The lines of a client under the rules for JSON that hold over HTTP. A call of a tool goes on, and is refused by the
+ * tool for its flaw; any other message with one is answered here.
+ */
+export class CheckedLines extends Transform {
+  readonly #flaws = new Map<RequestId, Fault>()
+  readonly #answer: (message: object) => void
+  #parts: Buffer[] = []
+  #length = 0
+
+  constructor(answer: (message: object) => void) {
+    super()
+    this.#answer = answer
+  }
+
+  /** What is wrong with the call that has this id; asked once. */
+  flawOf(id: RequestId): Fault | undefined {
+    const flaw = this.#flaws.get(id)
+    this.#flaws.delete(id)
+    return flaw
+  }
+
+  override _transform(chunk: Buffer, _: BufferEncoding, done: TransformCallback): void {
+    let rest = chunk
+    for (let end = rest.indexOf(NEWLINE); end >= 0; end = rest.indexOf(NEWLINE)) {
+      this.#parts.push(rest.subarray(0, end + 1))
+      this.#endLine()
+      rest = rest.subarray(end + 1)
+    }
+    if (rest.length > 0) {
+      this.#parts.push(rest)
+      this.#length += rest.length
+      if (this.#length > MAX_LINE_BYTES) this.push(this.#taken())
+    }
+    done()
+  }
+
+  override _flush(done: TransformCallback): void {
+    if (this.#parts.length > 0) this.push(this.#taken())
+    done()
+  }
+
+  #endLine(): void {
+    const line = this.#taken()
+    try {
+      const message = readLine(line.toString('utf8'))
+      // What is not JSON has no id that could be answered.
+      if (message?.flaw === undefined) {
+        this.push(line)
+        return
+      }
+      this.#refuse(message.body, message.flaw)
+    } catch (error) {
+      if (!(error instanceof Fault)) throw error
+      this.#answerFault(null, error)
+    }
+  }
+
+  #refuse(body: unknown, flaw: Fault): void {
+    const id = requestIdOf(body)
+    if (id === null) return
+    if (!isToolCall(body)) {
+      this.#answerFault(id, flaw)
+      return
+    }
+    this.#flaws.set(id, flaw)
+    this.push(Buffer.from(`${JSON.stringify(body)}\n`))
+  }
+
+  #answerFault(id: RequestId | null, fault: Fault): void {
+    const { code, message, data } = refusal(fault)
+    this.#answer({ jsonrpc: '2.0', id, error: { code, message, data } })
+  }
+
+  #taken(): Buffer {
+    const line = Buffer.concat(this.#parts)
+    this.#parts = []
+    this.#length = 0
+    return line
+  }
+}
