@@ -173,8 +173,9 @@ export function openGate(options: GateOptions) {
     workerHeartbeat: verb(workerHeartbeat),
     unregisterWorker: verb(unregisterWorker),
     listWorkers: verb(listWorkers),
-    /** The task and the holder of a lease. */
-    findLease: (tenant: string, leaseId: string) => findLease(engine, tenant, leaseId),
+    /** The task and the holder of a lease. The task need only be named for leases from before an upgrade. */
+    findLease: (tenant: string, leaseId: string, taskId?: unknown) =>
+      findLease(engine, tenant, leaseId, taskId),
     drainWorker: verb(drainWorker),
     /** The types of a tenant that are tools of their own. The same list as long as they are the same. */
     toolTypes: (tenant: string) => toolTypes(engine, tenant),

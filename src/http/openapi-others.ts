@@ -112,6 +112,11 @@ function leasePaths(): Paths {
           max_tasks: { type: 'integer', minimum: 1, maximum: 100, default: 1 },
           preferred_kinds: list,
           lease_ttl_seconds: seconds,
+          worker_instance_id: { ...text, description: 'Which process of the worker polls' },
+          reclaim: {
+            type: 'boolean',
+            description: 'Take over leases of an earlier process of the worker first',
+          },
           wait_seconds: { type: 'number', minimum: 0, maximum: 50 },
         },
         answer: object(offer, { offers: { type: 'array', items: object(offer) } }),

@@ -43,7 +43,7 @@ export async function withHolder<Call extends Fields & { readonly lease_id: stri
   tenant: string,
   call: Call,
 ) {
-  const { task_id, worker_id, worker_kind } = await gate.findLease(tenant, call.lease_id)
+  const { task_id, worker_id, worker_kind } = await gate.findLease(tenant, call.lease_id, call.task_id)
   // A lease of a person's own key can be named only with that key, which says who calls.
   const named = worker_kind === 'worker' || worker_kind === 'service' ? { worker_kind } : {}
   return { task_id, worker_id, ...named, ...call }

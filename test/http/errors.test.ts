@@ -152,6 +152,7 @@ const CASES: readonly Case[] = [
     code: 'UNSUPPORTED_MEDIA_TYPE',
     provoke: ({ post }) => post('/v1/tasks', 'type=job', { 'content-type': 'text/plain' }),
   },
+  { code: 'LEASE_NOT_FOUND', provoke: ({ post }) => post(`/lease/${ABSENT}/heartbeat`, {}) },
   {
     code: 'LEASE_INVALID_OR_EXPIRED',
     async provoke(served) {

@@ -2,6 +2,7 @@ import { expect, it } from 'vitest'
 import { Authenticator, type AuthSettings } from '../../src/auth/credential.ts'
 import type { Gate } from '../../src/gate/gate.ts'
 import { gateTools } from '../../src/mcp/tools.ts'
+import { put } from '../support/fixtures.ts'
 import { type Bench, describeGates } from '../support/gates.ts'
 import { createTask, KEY, members, type Served, serveGate, servers, textOf } from './support.ts'
 
@@ -131,6 +132,22 @@ describeGates('a lease that is named by its id alone', (open, storeName) => {
       expect(await served.post('/workers/complete', { run_id: id, ...POINTER })).toMatchObject(missing)
     }
     expect((await served.post(`/lease/${lease_id}/heartbeat`, {})).status).toBe(200)
+  })
+
+  it('is found by its task if it is from before an upgrade and names none', async () => {
+    const served = await serve()
+    const task_id = await createTask(served)
+    await served.post('/worker/lease', { worker_id: 'w1', worker_kind: 'service' })
+    const task = await taskIn(served, task_id)
+    if (task?.status !== 'leased') return expect.unreachable()
+    const run_id = '7b0c1f7e-64d8-4a3e-9a51-0a3a2f6c1b11'
+    await put(served.store, task.tenant, {
+      updated: [{ ...task, lease: { ...task.lease, lease_id: run_id } }],
+    })
+    expect(await served.post('/worker/heartbeat', { run_id })).toMatchObject({ status: 404 })
+    expect(await served.post('/worker/heartbeat', { run_id, task_id: 'x' })).toMatchObject({ status: 404 })
+    expect((await served.post('/worker/heartbeat', { run_id, task_id })).status).toBe(200)
+    expect((await served.post('/worker/complete', { run_id, task_id, ...POINTER })).status).toBe(200)
   })
 
   it('is 409 once it has lapsed, was replaced, or its task has ended', async () => {
