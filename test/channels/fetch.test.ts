@@ -261,7 +261,13 @@ describeGates('archive_task_result', (open) => {
     const { gate, offer } = await uploaded(open, Buffer.from('payload'), 'text/plain')
     const { task_id } = offer
     const first = await gate.archiveResult(agent(), { task_id })
-    expect(first).toEqual({ ok: true, task_id, archived: 1, archived_at: expect.any(String) })
+    expect(first).toEqual({
+      ok: true,
+      task_id,
+      archived: 1,
+      archived_at: expect.any(String),
+      result_removed: true,
+    })
     expect(await gate.archiveResult(agent(), { task_id })).toEqual(first)
     expect(folder.files()).toEqual([])
     expect(await refusal(gate.fetchResult(agent(), { task_id }))).toMatchObject({
@@ -277,7 +283,11 @@ describeGates('archive_task_result', (open) => {
     const offer = await hold(gate)
     await finish(gate, offer, { result: 'small', artifacts: [{ pointer: 'depot://x' }] })
     const { task_id } = offer
-    expect(await gate.archiveResult(agent(), { task_id })).toMatchObject({ ok: true, archived: 0 })
+    expect(await gate.archiveResult(agent(), { task_id })).toMatchObject({
+      ok: true,
+      archived: 0,
+      result_removed: false,
+    })
     expect(await gate.fetchResult(agent(), { task_id })).toMatchObject({ content: 'small' })
   })
 

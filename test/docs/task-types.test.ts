@@ -1,10 +1,13 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, it } from 'vitest'
-import { readTypesFile } from '../../src/cli/types-file.ts'
+import { expect, it, onTestFinished } from 'vitest'
+import { readTypesFile, registerTypes } from '../../src/cli/types-file.ts'
+import { openGate } from '../../src/gate/gate.ts'
 import { registerTaskTypeInput } from '../../src/gate/task-types-shape.ts'
+import { openSqliteStore } from '../../src/store/sqlite/store.ts'
 import { cli, startServer, testFolder } from '../cli/support.ts'
 import { repositoryText } from '../core/documents.ts'
+import { admin } from '../support/gates.ts'
 import { blocksOf } from './markdown.ts'
 
 const page = repositoryText('docs/task-types.md')
@@ -39,6 +42,34 @@ it('the file of docs/task-types.md is one, and its commands work with it', async
     expect(ended, line).toMatchObject({ code: 0, stderr: '' })
   }
   await server.stop()
+})
+
+it('the types to begin with can be registered, and say where results go and how long they are kept', async () => {
+  const types = await readTypesFile(join(import.meta.dirname, '../../docs/seed-types.yaml'))
+  const summary = types.map((type) => [
+    type.type,
+    type.result_channel,
+    type.retention_days,
+    type.default_priority,
+    type.default_max_attempts,
+    type.default_timeout_seconds,
+    type.estimated_runtime_seconds,
+    type.poll_suggestion_seconds,
+    type.max_payload_bytes,
+  ])
+  expect(summary).toEqual([
+    ['model_consultation', 'email', 30, 5, 4, 600, 120, 60, 10485760],
+    ['document_index', 's3', 30, 3, 2, 7200, 3600, 600, undefined],
+    ['image_analysis', 'blob', 30, 5, 4, 1800, 900, 300, 52428800],
+  ])
+  const gate = openGate({ store: await openSqliteStore({ path: ':memory:' }), sweeping: false })
+  onTestFinished(() => gate.close())
+  await registerTypes(gate, types)
+  expect((await gate.listTaskTypes(admin())).task_types.map(({ type }) => type)).toEqual([
+    'document_index',
+    'image_analysis',
+    'model_consultation',
+  ])
 })
 
 it('docs/task-types.md explains every field of a type', () => {

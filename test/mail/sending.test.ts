@@ -393,7 +393,7 @@ describeGates(
 
     it('an agent without an address writes in the name of the gate', async () => {
       const { gate, queue, tenant } = await openMailBench(open)
-      const { email_id } = await gate.sendEmail(agent('Kee'), NOTE)
+      const { email_id } = await gate.sendEmail(agent('No Address'), NOTE)
       expect(await queue.get(tenant.tenant, email_id)).toMatchObject({ from: 'gate@agents.example' })
     })
 

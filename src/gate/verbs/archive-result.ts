@@ -1,6 +1,6 @@
 import { CARRIED, isPointer, pointersIn } from '../../core/artifact.ts'
 import { Fault } from '../../core/errors.ts'
-import { parseCanonical } from '../../core/json.ts'
+import { canonical, parseCanonical } from '../../core/json.ts'
 import { checkRole } from '../../core/policy.ts'
 import { type Caller, principalKey } from '../../core/principal.ts'
 import { isOpen } from '../../core/task.ts'
@@ -10,6 +10,8 @@ import type { Engine } from '../engine.ts'
 import { parse } from '../input.ts'
 import { getTaskInput, readableTask } from '../reads/get-task.ts'
 import { reporting } from '../result-put.ts'
+
+const NULL = canonical(null)
 
 /**
  * Lets go of what is stored outside of the task. The task and its receipts stay, and so does a result that the task
@@ -33,7 +35,8 @@ export async function archiveResult(engine: Engine, caller: Caller, input: unkno
   }
   const at = await noteArchived(engine, task.tenant, task_id, principalKey(caller.principal))
   const { result } = task.outcome
-  const isCarried = result !== null && !isPointer(result, artifacts)
+  // Beside an upload a worker often reports null, which is nothing to be kept.
+  const isCarried = result !== null && result !== NULL && !isPointer(result, artifacts)
   return {
     ok: true,
     task_id,
