@@ -62,9 +62,6 @@ export const MEANINGS: Readonly<Record<string, string>> = {
   extend_by_seconds: 'The new length of the lease, from now; the default of the server if absent',
   'append_logs.lines':
     'Up to 100, oldest first; a text of at most 8,192 characters and a context of at most 4 KiB each',
-  'append_logs.lines.level': 'How important the line is',
-  'append_logs.lines.text': 'What happened',
-  'append_logs.lines.context': 'More about it',
   'report_progress.extend_by_seconds': 'Renews the lease as well, to this length from now',
   progress: 'How far it is: `percent` from 0 to 100, `message`, and any other members; at most 16 KiB',
   stage: 'How far it is: `acknowledged` or `stopped`, which implies the other',

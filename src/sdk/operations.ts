@@ -616,7 +616,6 @@ export interface AppendLogsInput {
   lease_id: string
   /** Up to 100, oldest first; a text of at most 8,192 characters and a context of at most 4 KiB each */
   lines: readonly {
-    /** How important the line is */
     level?: 'debug' | 'info' | 'warn' | 'error' | undefined
     /** What happened */
     text: string

@@ -1,3 +1,4 @@
+import { setImmediate as immediate } from 'node:timers/promises'
 import type pg from 'pg'
 import type { Question } from '../../core/question.ts'
 import type { TaskSpec } from '../../core/task.ts'
@@ -33,6 +34,9 @@ export interface Surroundings {
 /** More looks mean that `decide` will never be content. */
 const MAX_LOOKS = 16
 
+/** A transaction that takes longer may have been ended by the database. */
+const LONG_MS = 500
+
 const BEGIN = 'BEGIN ISOLATION LEVEL READ COMMITTED'
 const SEE_TENANTS = { name: 'see_tenants', text: `SELECT set_config('asyncgate.tenants', $1, true)` }
 const LOCK_TENANTS = {
@@ -56,9 +60,10 @@ export async function commit(
   const loaded = emptyLoaded(0)
   let wanted = need
   for (let looks = 1; looks <= MAX_LOOKS; looks++) {
+    const askedAt = performance.now()
     await look(client, wanted, loaded, around, looks === 1)
     const decided = decide(loaded)
-    if (!isNeed(decided)) return write(client, decided, loaded, around)
+    if (!isNeed(decided)) return write(client, decided, loaded, around, askedAt)
     wanted = decided
   }
   throw new Error(`after ${MAX_LOOKS} looks something is still missing`)
@@ -135,9 +140,12 @@ async function write(
   changes: Changes,
   loaded: Loaded,
   { encode }: Surroundings,
+  askedAt: number,
 ): Promise<Committed> {
   const { calls, payloads } = prepare(changes, loaded, encode)
-  // Once COMMIT was sent on it, nobody would know what became of it.
+  // If COMMIT were sent on a lost connection, nobody would know what became of it. The database ends the session of a
+  // process that stands still; its word of that, which came meanwhile, has yet to be read.
+  if (performance.now() - askedAt > LONG_MS) await readWhatCame()
   if (isLost(client)) throw new StoreError('unavailable', 'the connection was lost before COMMIT was sent')
   // Where nothing changes, a rollback is as good and spares the wait for the disk.
   const ending = calls.length > 0 ? 'COMMIT' : 'ROLLBACK'
@@ -156,6 +164,12 @@ async function write(
   const { command } = await sent.ended
   if (command !== ending) throw new StoreError('unavailable', `${ending} was answered with ${command}`)
   return { specs: await sent.specs, questions: await sent.questions }
+}
+
+/** The first ends the current turn of the event loop, the second the next one, which reads from the sockets. */
+async function readWhatCame(): Promise<void> {
+  await immediate()
+  await immediate()
 }
 
 /** Before anything is sent. What fails here is a batch that is too large for a text, and can be split. */

@@ -28,7 +28,7 @@ const POOL_SIZE = 4
  * How long a server that stands still in the middle of a transaction can hold up the others. The first is for one that
  * the database waits for, the second for one that does not take what the database sends.
  */
-const IDLE_IN_TRANSACTION_MS = 1_000
+const IDLE_IN_TRANSACTION_MS = 2_000
 const UNREAD_MS = 5_000
 
 /**

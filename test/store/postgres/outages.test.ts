@@ -150,6 +150,17 @@ describe.skipIf(!postgresUrl())('when a connection breaks', () => {
     expect(await storedSeq()).toBe(2)
   })
 
+  it('because this process stood still for too long, its transaction is run once more', async () => {
+    const standStill = vi.fn(() => {
+      if (standStill.mock.calls.length > 1) return
+      const until = Date.now() + 3_000
+      while (Date.now() < until);
+    })
+    expect(await outcome(raise(store, tenant, standStill))).toBe('done')
+    expect(standStill).toHaveBeenCalledTimes(2)
+    expect(await storedSeq()).toBe(2)
+  })
+
   it('a lock that is held too long is an outage', async () => {
     await admin.query('BEGIN')
     await admin.query('SELECT 1 FROM tenants FOR UPDATE')
