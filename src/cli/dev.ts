@@ -62,10 +62,9 @@ function startEchoWorker(url: string, key: string | null): Companion {
 
 function introduce(output: Output, { server }: Config, url: string, hasEcho: boolean): void {
   if (server.allow_insecure_dev) {
-    const bar = '!'.repeat(96)
     warn(
-      `${bar}\n!!  INSECURE: no key is asked for. Every program on this machine can use this server as anybody.` +
-        `\n!!  For anything else: set ASYNCGATE_API_KEY, and use "asyncgate serve".\n${bar}`,
+      'INSECURE: no key is asked for, so every program on this machine can use this server as anybody. ' +
+        'For anything else set ASYNCGATE_API_KEY and use "asyncgate serve".',
     )
   }
   const key = server.allow_insecure_dev ? '' : ` -H "authorization: Bearer $ASYNCGATE_API_KEY"`
@@ -82,7 +81,7 @@ function introduce(output: Output, { server }: Config, url: string, hasEcho: boo
   output.say(`  asyncgate mcp config --client codex --url ${url}     (or claude, cursor, vscode)`)
 
   title('An agent, over REST')
-  output.say(`  ${post('/v1/tasks', { type: 'echo', principal_ai: 'me', payload: { hello: 'world' } })}`)
+  output.say(`  ${post('/v1/tasks', { type: 'echo', principal_id: 'me', payload: { hello: 'world' } })}`)
 
   title('A worker')
   if (hasEcho) output.say('  one is running: it answers every task of type echo with its payload')

@@ -28,12 +28,13 @@ export const policiesTest = command({
     rules: {
       type: 'string',
       value: 'FILE',
-      doc: 'try the rules of this file instead of those of the server',
+      doc: 'try the rules and patterns of this file instead of the rules of the server',
     },
     ...CLIENT_OPTIONS,
   },
   async run(input, output) {
     const file = input.text('rules')
+    const written = file === undefined ? undefined : await readPoliciesFile(file)
     const tested = await clientOf(input).post(
       '/v1/policies/test',
       {
@@ -47,7 +48,8 @@ export const policiesTest = command({
           session: input.text('session'),
           args: argsOf(input.text('args'), () => input.wrong('--args takes JSON.')),
         },
-        rules: file === undefined ? undefined : (await readPoliciesFile(file)).rules,
+        rules: written?.rules,
+        patterns: written?.patterns,
       },
       testedShape,
     )

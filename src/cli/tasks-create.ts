@@ -2,7 +2,6 @@ import { readFileSync } from 'node:fs'
 import { CLIENT_OPTIONS, clientOf } from './client.ts'
 import { command } from './command.ts'
 import { usageError } from './exit.ts'
-import { warn } from './output.ts'
 import { createdShape } from './tasks.ts'
 import { waitFor } from './tasks-wait.ts'
 
@@ -47,13 +46,13 @@ export const tasksCreate = command({
       createdShape,
     )
     if (input.flag('wait')) {
-      if (created.hint !== undefined && !output.json) warn(created.hint)
+      if (created.hint !== undefined) output.say(created.hint)
       return waitFor(client, created.task_id, undefined, output, created.hint)
     }
     output.answer(created, () => {
       const known = created.is_duplicate ? ' (it was there already)' : ''
       output.say(`${created.task_id} is ${created.status}${known}`)
-      if (created.hint !== undefined) warn(created.hint)
+      if (created.hint !== undefined) output.say(created.hint)
     })
     return undefined
   },

@@ -17,7 +17,7 @@ import { onwardPage } from './pages/onward.ts'
 import { problemPage } from './pages/problem.ts'
 import { pendingApprovals } from './pending.ts'
 import type { Page, Reply } from './reply.ts'
-import { findRoute } from './routes.ts'
+import { findRoute, pageOf } from './routes.ts'
 import { checkSameOrigin } from './same-origin.ts'
 import { signingSecret } from './secret.ts'
 import { send, sendAsset, sendRedirect } from './send.ts'
@@ -122,7 +122,9 @@ export class Console {
       reply = problemPage(error)
     }
     if (reply.kind === 'redirect') return sendRedirect(response, reply.to)
-    send(response, reply.status ?? 200, layout(reply, await frame()))
+    // A page that shows a refused form again is at an address that takes forms only.
+    const address = request.method === 'POST' ? pageOf(url.pathname) : undefined
+    send(response, reply.status ?? 200, layout({ ...reply, ...(address && { address }) }, await frame()))
   }
 
   /** The one who has signed in; where no key is asked for, everybody is. */

@@ -27,6 +27,22 @@ export function jsonIn(fields: URLSearchParams, name: string): Json | undefined 
   }
 }
 
+/** A text that may stand for JSON; what is not JSON, and does not begin like an object, a list or a string of it, is a string. */
+export function jsonOrTextIn(fields: URLSearchParams, name: string): Json | undefined {
+  const text = textIn(fields, name)
+  if (text === undefined || /^[[{"]/.test(text) || isJson(text)) return jsonIn(fields, name)
+  return text
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text)
+    return true
+  } catch {
+    return false
+  }
+}
+
 /** What the parser complains about, where it says so. */
 function problemOf(text: string): string {
   try {

@@ -62,11 +62,12 @@ ${person && KEYS}
 `
 }
 
-function liveAttributes({ follows, poll }: Pick<Page, 'follows' | 'poll'>): Content {
+function liveAttributes({ follows, poll, address }: Pick<Page, 'follows' | 'poll' | 'address'>): Content {
   const task = typeof follows === 'object' ? `?task_id=${encodeURIComponent(follows.task_id)}` : ''
   return [
     follows !== undefined && html` data-events="/console/events${task}"`,
     poll !== undefined && html` data-poll="${poll}"`,
+    address !== undefined && html` data-address="${address}"`,
   ]
 }
 

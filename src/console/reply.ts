@@ -10,6 +10,8 @@ export interface Page {
   readonly status?: number
   /** What it shows changes with tasks: all of them, or this one. */
   readonly follows?: 'tasks' | { readonly task_id: string }
+  /** Where this page can be asked for, if not where it was. */
+  readonly address?: string
   /** Where the browser goes by itself. */
   readonly onward?: string
   /** Seconds after which it is worth to look again, where nothing tells of a change. */

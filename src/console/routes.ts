@@ -33,7 +33,24 @@ export function findRoute(
     if (pattern.route.method === wanted) return { route: pattern.route, params }
     isKnown = true
   }
+  const page = isKnown && wanted === 'GET' ? pageOf(path) : undefined
+  if (page !== undefined) {
+    return { route: { method: 'GET', path: '', handle: async () => redirect(page) }, params: {} }
+  }
   throw new Fault(isKnown ? 'METHOD_NOT_ALLOWED' : 'NOT_FOUND')
+}
+
+/** The page that has the form which is sent to this path: the nearest one above it. */
+export function pageOf(path: string): string | undefined {
+  const segments = segmentsOf(path.slice('/console'.length))
+  for (let length = segments.length; length > 0; length--) {
+    const above = segments.slice(0, length)
+    const isPage = PATTERNS.some(
+      ({ route, segments: pattern }) => route.method === 'GET' && match(pattern, above) !== undefined,
+    )
+    if (isPage) return `/console/${above.join('/')}`
+  }
+  return undefined
 }
 
 function segmentsOf(path: string): readonly string[] {

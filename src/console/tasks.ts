@@ -3,7 +3,7 @@ import { Fault } from '../core/errors.ts'
 import { receiptShape, statusShape, taskShape } from '../gate/shapes.ts'
 import { type Attempt, attempting } from './attempt.ts'
 import type { Desk } from './desk.ts'
-import { jsonIn, link, numberIn, place, textIn } from './fields.ts'
+import { jsonIn, jsonOrTextIn, link, numberIn, place, textIn } from './fields.ts'
 import { confirmCancelPage } from './pages/cancel.ts'
 import { taskPage } from './pages/task.ts'
 import { tasksPage } from './pages/tasks.ts'
@@ -91,14 +91,20 @@ export const taskRoutes: readonly ConsoleRoute[] = [
     path: '/tasks/{task_id}/answer',
     handle: (visit) =>
       attempting(visit, showTask, async ({ desk, params: { task_id = '' }, form }) => {
-        const isText = form.get('content_is') === 'text'
-        const content = isText ? textIn(form, 'content') : jsonIn(form, 'content')
+        const read = READERS.get(form.get('content_is') ?? '') ?? jsonIn
+        const content = read(form, 'content')
         const input = { task_id, n: numberIn(form, 'n'), content }
         await desk.call('answer_question', input, z.looseObject({}))
         return redirect(link(place('tasks', task_id), { notice: 'answered' }))
       }),
   },
 ]
+
+/** What an answer is, by what its form says. */
+const READERS = new Map<string, typeof jsonOrTextIn>([
+  ['text', textIn],
+  ['either', jsonOrTextIn],
+])
 
 async function showTask(
   { desk, params: { task_id = '' }, query, token }: Visit,

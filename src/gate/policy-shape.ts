@@ -63,6 +63,11 @@ export const testPolicyInput = z.strictObject({
     .max(MAX_TRIED)
     .optional()
     .meta({ description: 'To be tried instead of those that are there' }),
+  patterns: z
+    .array(writtenPattern)
+    .max(MAX_TRIED)
+    .optional()
+    .meta({ description: 'Redaction patterns that these rules may name, besides those that are there' }),
 })
 
 export const testedShape = z.object({

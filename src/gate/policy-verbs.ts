@@ -2,6 +2,7 @@ import { Fault, invalid } from '../core/errors.ts'
 import { canonical } from '../core/json.ts'
 import { checkRole } from '../core/policy.ts'
 import { type Caller, isPrincipalKind, type PrincipalKey, principalKey } from '../core/principal.ts'
+import { type PatternDraft, patternOf } from '../policy/pattern.ts'
 import { principalOf, type RuleDraft, ruleOf } from '../policy/rule.ts'
 import type { RuleBook } from '../policy/rule-book.ts'
 import type { TenantRef } from '../store/store.ts'
@@ -11,6 +12,7 @@ import type { PolicyContext } from './policies.ts'
 import { categoryOf } from './policy-context.ts'
 import { copyOf, type PolicyCopy } from './policy-copy.ts'
 import {
+  checkPattern,
   checkRule,
   listPatternsInput,
   listPoliciesInput,
@@ -66,11 +68,12 @@ export async function removePolicy(engine: Engine, caller: Caller, input: unknow
 /** What the rules would say, without anything being done. */
 export async function testPolicy(engine: Engine, caller: Caller, input: unknown): Promise<Tested> {
   checkRole(caller, 'manage')
-  const { context: asked, rules } = parse(testPolicyInput, withPlainRules(input))
+  const { context: asked, rules, patterns = [] } = parse(testPolicyInput, withPlainRules(input))
   canonical(asked.args ?? {}, 'context.args')
   const tenant = await engine.tenant(caller.tenant)
   const copy = await engine.policies.copy(tenant.tenant)
-  const book = rules === undefined ? copy.book : await bookOf(engine, copy, rules.map(ruleOf))
+  const book =
+    rules === undefined ? copy.book : await bookOf(engine, copy, rules.map(ruleOf), patterns.map(patternOf))
   const context = contextOf(engine, tenant, caller, asked)
   const { ruling, considered } = book.explain(context)
   const { value, fields } = ruling.redactArgs(context.args)
@@ -115,19 +118,24 @@ async function copyFor(engine: Engine, caller: Caller): Promise<PolicyCopy> {
   return engine.policies.copy(tenant)
 }
 
-/** These rules with the patterns that there are. */
+/** These rules with the patterns that there are; those that are given come first. */
 async function bookOf(
   engine: Engine,
   { patterns }: PolicyCopy,
   rules: readonly RuleDraft[],
+  given: readonly PatternDraft[],
 ): Promise<RuleBook> {
+  for (const pattern of given) await checkPattern(pattern)
+  const isGiven = (name: string) => given.some((pattern) => pattern.name === name)
   for (const [i, rule] of rules.entries()) {
     if (rules.findIndex(({ id }) => id === rule.id) !== i) throw invalid(`rules.${i}.id`, 'is there twice')
-    checkRule(rule, (name) => patterns.has(name), `rules.${i}.`)
+    checkRule(rule, (name) => patterns.has(name) || isGiven(name), `rules.${i}.`)
   }
-  const own = [...patterns.values()].map(({ view }) => view).filter(({ source }) => source !== 'built_in')
+  const own = [...patterns.values()]
+    .map(({ view }) => view)
+    .filter(({ source, name }) => source !== 'built_in' && !isGiven(name))
   const { book } = await copyOf(
-    { ...engine.policies.parts, fixed: { rules, patterns: own } },
+    { ...engine.policies.parts, fixed: { rules, patterns: [...given, ...own] } },
     [],
     [],
     undefined,
@@ -137,8 +145,13 @@ async function bookOf(
 
 /** In rules to be tried, too, null is the same as absent. */
 function withPlainRules(input: unknown): unknown {
-  if (typeof input !== 'object' || input === null || !('rules' in input)) return input
-  return { ...input, rules: Array.isArray(input.rules) ? input.rules.map(withoutNulls) : input.rules }
+  if (typeof input !== 'object' || input === null) return input
+  const plain = (list: unknown) => (Array.isArray(list) ? list.map(withoutNulls) : list)
+  return {
+    ...input,
+    ...('rules' in input && { rules: plain(input.rules) }),
+    ...('patterns' in input && { patterns: plain(input.patterns) }),
+  }
 }
 
 type Asked = ReturnType<typeof testPolicyInput.parse>['context']

@@ -2176,6 +2176,18 @@ export interface TestPolicyInput {
         expires_at?: string | undefined
       }[]
     | undefined
+  /** Redaction patterns that these rules may name, besides those that are there */
+  patterns?:
+    | readonly {
+        name: string
+        /** A regular expression as RE2 has it */
+        pattern: string
+        /** [REDACTED] if absent */
+        replacement?: string | undefined
+        enabled?: boolean | undefined
+        description?: string | undefined
+      }[]
+    | undefined
 }
 
 export interface TestPolicyAnswer {

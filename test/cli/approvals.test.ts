@@ -62,10 +62,10 @@ const approval = (title: string, more = {}) => ({ kind: 'approval', request: { t
 describe('the answers of a server', () => {
   it('say where a task can be seen, and how it can be approved at this very server', async () => {
     const { stdout, stderr } = await ask('tasks', 'create', 'lonely')
-    expect(stdout).toMatch(/ is queued\n$/)
-    expect(stderr).toBe(
-      'No worker has served type lonely in the last 2 minutes. The task waits until one does.\n',
+    expect(stdout).toMatch(
+      / is queued\nNo worker has served type lonely in the last 2 minutes\. The task waits until one does\.\n$/,
     )
+    expect(stderr).toBe('')
     const { task_id } = await asking(approval('Really?'))
     const shown = await askJson('tasks', 'show', task_id)
     expect(shown.console_url).toBe(`${server.url}/console/approvals/${task_id}`)

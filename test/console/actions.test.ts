@@ -178,6 +178,34 @@ describeGates(
       expect((await lease(gate)).answers).toMatchObject([{ answer: { content: 'letter' } }])
     })
 
+    it.each([
+      [undefined, 'only on Mondays', 'only on Mondays'],
+      [undefined, '12', 12],
+      [{ type: ['string', 'null'] }, 'blue', 'blue'],
+      [{ anyOf: [{ type: 'string' }, { type: 'object' }] }, 'green', 'green'],
+      [{ type: 'string' }, '12', '12'],
+    ])('takes plain text where the schema %j lets it: %s', async (schema, typed, content) => {
+      const { gate, visitor } = await prepare()
+      const offer = await hold(gate)
+      const request = { message: 'When?', ...(schema && { schema }) }
+      await gate.ask(worker(), { ...held(offer), kind: 'input', request })
+      const path = `/tasks/${offer.task_id}`
+      const answered = await visitor.submit(path, `${path}/answer`, { content: typed })
+      expect(answered.status).toBe(303)
+      expect((await lease(gate)).answers).toMatchObject([{ answer: { content } }])
+    })
+
+    it('does not take plain text for an object', async () => {
+      const { gate, visitor } = await prepare()
+      const offer = await hold(gate)
+      const request = { message: 'Who?', schema: { type: 'object' } }
+      await gate.ask(worker(), { ...held(offer), kind: 'input', request })
+      const path = `/tasks/${offer.task_id}`
+      const refused = await visitor.submit(path, `${path}/answer`, { content: 'ann' })
+      expect(refused.status).toBe(400)
+      expect(wordsOf(refused.text)).toContain('is not valid JSON')
+    })
+
     it('answers with JSON where that is what is asked for', async () => {
       const { gate, visitor } = await prepare()
       const offer = await hold(gate)
@@ -186,6 +214,8 @@ describeGates(
       const broken = await visitor.submit(path, `${path}/answer`, { content: '{"n": ' })
       expect(broken.status).toBe(400)
       expect(broken.text).toContain('{&quot;n&quot;: </textarea>')
+      expect(broken.text).toContain(`data-address="/console${path}"`)
+      expect((await visitor.get(`${path}/answer`)).headers.location).toBe(`/console${path}`)
       await visitor.submit(path, `${path}/answer`, { content: '{"n": 3}' })
       expect((await lease(gate)).answers).toMatchObject([{ answer: { content: { n: 3 } } }])
     })

@@ -64,6 +64,36 @@ describe.skipIf(program === undefined)('in Chromium', () => {
         expect(complaints).toEqual([])
       })
 
+      it('hides nothing of what is to be decided about on a phone', async () => {
+        const { gate } = await open({ realTime: true })
+        const task_id = await waiting(gate, { to: 'acme', amount: 99_000, lines: Array(40).fill('a line') })
+        const { url } = await servePages(gate)
+        const { page } = await openWindow(PHONE)
+        await page.goto(`${url}/console/approvals/${task_id}`)
+        const payload = await page.locator('.whole').boundingBox()
+        const bar = await page.locator('.decide').boundingBox()
+        if (payload === null || bar === null) throw new Error('there is no payload, or no way to decide')
+        expect(bar.y).toBeGreaterThanOrEqual(payload.y + payload.height)
+        await page.getByRole('button', { name: 'Approve' }).tap()
+        await page.getByText('Approved. The task is in the queue.').waitFor()
+      })
+
+      it('stays at an address that can be reloaded when an answer is refused', async () => {
+        const { gate } = await open({ realTime: true })
+        const offer = await hold(gate)
+        const request = { message: 'Who?', schema: { type: 'object' } }
+        await gate.ask(worker(), { ...held(offer), kind: 'input', request })
+        const { url } = await servePages(gate)
+        const { page } = await openWindow(PHONE)
+        const address = `${url}/console/tasks/${offer.task_id}`
+        await page.goto(address)
+        await page.getByLabel('Answer, as JSON').fill('ann')
+        await page.getByRole('button', { name: 'Answer' }).tap()
+        await page.getByText('is not valid JSON').waitFor()
+        expect(page.url()).toBe(address)
+        expect((await page.reload())?.status()).toBe(200)
+      })
+
       it('signs in, decides and signs out without any script', async () => {
         const { gate } = await open({ realTime: true })
         const task_id = await waiting(gate)

@@ -3,6 +3,9 @@
 const body = document.body
 const PACE_MS = 1500
 
+// A form that was refused is shown at an address that takes forms only. From here on the page is at its own.
+if (body.dataset.address) history.replaceState(null, '', body.dataset.address)
+
 // Kept up to date: a page says what it follows, and asks for itself anew when that changes.
 
 let source

@@ -52,7 +52,18 @@ ${form(
 const choiceShape = z.looseObject({ enum: z.array(z.string().max(200)).min(1).max(100) })
 const stringShape = z.looseObject({ type: z.literal('string') })
 
-/** As easy to fill in as what is asked for allows. What a field holds is JSON, unless it says that it is text. */
+/** Whether a text may be an answer. The gate checks it in the end. */
+function allowsText(schema: unknown): boolean {
+  const { success, data } = looseShape.safeParse(schema)
+  if (!success) return schema === undefined || schema === null || schema === true
+  if (data.type !== undefined) return [data.type].flat().includes('string')
+  return !OBJECT_WORDS.some((word) => word in data)
+}
+
+const looseShape = z.looseObject({ type: z.union([z.string(), z.array(z.string())]).optional() })
+const OBJECT_WORDS = ['properties', 'required', 'items', 'const'] as const
+
+/** As easy to fill in as what is asked for allows. What a field holds is JSON, unless it says what else it may be. */
 function answerField(schema: unknown, typed: string): Html {
   const text = html`<input type="hidden" name="content_is" value="text">`
   const choice = choiceShape.safeParse(schema)
@@ -63,5 +74,8 @@ function answerField(schema: unknown, typed: string): Html {
     )}</select>`
   }
   const isText = stringShape.safeParse(schema).success
-  return html`${isText && text}<label for="content">${isText ? 'Answer' : 'Answer, as JSON'}</label><textarea id="content" name="content" rows="4" required spellcheck="false">${typed}</textarea>`
+  const isEither = !isText && allowsText(schema)
+  const either = html`<input type="hidden" name="content_is" value="either">`
+  const label = isText ? 'Answer' : isEither ? 'Answer, as text or JSON' : 'Answer, as JSON'
+  return html`${isText && text}${isEither && either}<label for="content">${label}</label><textarea id="content" name="content" rows="4" required spellcheck="false">${typed}</textarea>`
 }
