@@ -348,7 +348,7 @@ describe.each([
   })
 })
 
-it('who cannot be reached is not promised to be told', async () => {
+it('clients of both revisions are promised to hear of changed tools', async () => {
   const server = await startMcp()
   const params = {
     protocolVersion: '2025-11-25',
@@ -359,8 +359,7 @@ it('who cannot be reached is not promised to be told', async () => {
     body: { jsonrpc: '2.0', id: 0, method: 'initialize', params },
     headers: { accept: 'application/json, text/event-stream' },
   })
-  expect(hello.body?.result?.capabilities).toMatchObject({ tools: {} })
-  expect(hello.body?.result?.capabilities).not.toMatchObject({ tools: { listChanged: true } })
+  expect(hello.body?.result?.capabilities).toMatchObject({ tools: { listChanged: true } })
   const discovered = await server.modern('server/discover')
   expect(discovered.body?.result?.capabilities).toMatchObject({ tools: { listChanged: true } })
 })

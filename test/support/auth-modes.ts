@@ -43,6 +43,22 @@ export function asCaller(
   return { headers: bearer(keyOf(String(principal_id))), fields: rest }
 }
 
+/** A key that sees the tasks of everybody; undefined where none is needed. */
+export function adminKey(mode: AuthMode): string | undefined {
+  return mode === 'shared key and admin keys' ? keyOf('root') : sharedKey(mode)
+}
+
+/** The settings of a server that takes its configuration from the environment. */
+export function authEnvironment(mode: AuthMode): Readonly<Record<string, string>> {
+  const { api_key, admin_keys } = authSettings(mode)
+  if (api_key === null) return { ASYNCGATE_ALLOW_INSECURE_DEV: 'true' }
+  const people = Object.entries(admin_keys ?? {}).map(([person, key]) => `${person}=${key}`)
+  return {
+    ASYNCGATE_API_KEY: api_key,
+    ...(people.length > 0 && { ASYNCGATE_ADMIN_KEYS: people.join(',') }),
+  }
+}
+
 /** The key of everybody but people; undefined where none is needed. */
 export function sharedKey(mode: AuthMode): string | undefined {
   return mode === 'insecure development' ? undefined : SHARED_KEY

@@ -7,6 +7,7 @@ import { type OpenServer, openServer } from '../../../src/cli/open-server.ts'
 import { loadConfig } from '../../../src/config.ts'
 import type { UpstreamRecord } from '../../../src/gate/upstreams-shape.ts'
 import { createLogger } from '../../../src/http/log.ts'
+import { asCaller, authEnvironment, suiteAuthMode } from '../../support/auth-modes.ts'
 
 export interface Served extends OpenServer {
   /** A real client of either era. */
@@ -21,7 +22,7 @@ export async function serve(
   const folder = mkdtempSync(join(tmpdir(), 'asyncgate-gateway-'))
   const config = loadConfig({
     env: {
-      ASYNCGATE_ALLOW_INSECURE_DEV: 'true',
+      ...authEnvironment(suiteAuthMode()),
       ASYNCGATE_PORT: '0',
       ASYNCGATE_DATABASE_URL: `sqlite:${join(folder, 'gate.db')}`,
       ASYNCGATE_UPSTREAM_DEFAULT: 'ALLOW',
@@ -44,7 +45,9 @@ export async function serve(
         era === 'modern' ? { versionNegotiation: { mode: { pin: '2026-07-28' } } } : {},
       )
       clients.push(client)
-      await client.connect(new StreamableHTTPClientTransport(new URL(`${open.url}/mcp`)))
+      const { headers } = asCaller(suiteAuthMode(), {})
+      const requestInit = { headers: { ...headers } }
+      await client.connect(new StreamableHTTPClientTransport(new URL(`${open.url}/mcp`), { requestInit }))
       return client
     },
   }
