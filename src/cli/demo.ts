@@ -118,7 +118,12 @@ class Story {
     await this.#gate.complete(bob, {
       ...lease(offer, 'bob'),
       result: { sent_to: payload.to },
-      delivery_proof: { message_id: 'demo' },
+      delivery_proof: {
+        mode: 'email',
+        target: 'the-team@example.com',
+        status: 'succeeded',
+        proof: { message_id: 'demo' },
+      },
     })
     const { status } = await this.#gate.getTask(agent, { task_id })
     const receipts = await this.#receipts(task_id)

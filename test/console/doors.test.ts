@@ -179,7 +179,7 @@ describeGates(
       const { visitor, path, fields } = await prepare()
       const json = { 'content-type': 'application/json' }
       expect(await visitor.post(`${path}/cancel`, fields, json)).toMatchObject({ status: 415 })
-      expect(await visitor.get(`${path}/cancel`)).toMatchObject({ status: 405 })
+      expect(await visitor.get(`${path}/cancel`)).toMatchObject({ status: 303 })
       expect(await visitor.post(path, fields)).toMatchObject({ status: 405 })
       expect(await visitor.get('/nowhere')).toMatchObject({ status: 404 })
       expect(await visitor.get('/tasks/%E0%A4%A')).toMatchObject({ status: 404 })

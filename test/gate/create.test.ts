@@ -49,6 +49,7 @@ describeGates('create', (open) => {
       created_at: now,
       updated_at: now,
       started_at: null,
+      timeout_seconds: null,
       timeout_at: null,
       parent_task_id: null,
       caused_by_receipt_id: null,
