@@ -81,7 +81,7 @@ function isInUse(region) {
   if (region.contains(document.activeElement) && document.activeElement !== body) return true
   if (matchMedia('(hover: hover)').matches && region.dataset.live === 'list' && region.matches(':hover'))
     return true
-  if (region.querySelector('details[open]')) return true
+  if (region.querySelector('details[open], [role=alert]')) return true
   for (const field of region.querySelectorAll('input, textarea, select')) {
     if (field.type === 'checkbox' || field.type === 'radio') {
       if (field.checked !== field.defaultChecked) return true
