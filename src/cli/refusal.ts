@@ -38,11 +38,13 @@ const HINTS: Readonly<Partial<Record<ErrorCode, string>>> = {
   INVALID_STATE_TRANSITION: '"asyncgate tasks show TASK" shows the status of the task.',
   ALREADY_DECIDED: 'The first decision stands; "asyncgate approvals show TASK" shows it.',
   RESULT_CONFLICT: 'The first result stands; "asyncgate tasks show TASK" shows it.',
-  RESULT_NOT_FOUND: 'It was archived, or never stored. "asyncgate tasks show TASK" shows what there is.',
+  RESULT_NOT_FOUND: '"asyncgate tasks show TASK" shows what there is of the result, and where.',
   CHANNEL_NOT_CONFIGURED: 'Configure the result channel that is named here; see docs/configuration.md.',
   NOT_CONFIGURED: 'Set the settings that are named here and restart the server; see docs/configuration.md.',
   UPSTREAM_REFUSED: 'Sending the same call again will not help. What the upstream said is shown here.',
   UPSTREAM_UNAVAILABLE: 'Try again after a pause; "asyncgate upstreams show NAME" shows how the upstream is.',
+  QUOTA_EXCEEDED:
+    'Wait until open tasks have finished, or cancel some with "asyncgate tasks cancel". What is used up is shown here.',
   SESSION_LIMIT_EXCEEDED:
     'Wait for calls that were made, or cancel some. "asyncgate sessions set" changes the limit of one session.',
   MEMORY_REFUSED: 'The result is still here. Tell the operator of the memory what it answered.',
