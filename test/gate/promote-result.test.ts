@@ -141,6 +141,6 @@ describeGates('active tasks', (open) => {
     const { gate } = await open()
     await finish(gate, await hold(gate), { artifacts: undefined })
     expect((await gate.listObligations(agent())).open_obligations).toHaveLength(1)
-    expect(await gate.activeTasks(agent())).toEqual({ tasks: [] })
+    expect((await gate.activeTasks(agent())).tasks).toEqual([])
   })
 })

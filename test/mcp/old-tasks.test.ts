@@ -55,7 +55,7 @@ describe('the tasks of 2025-11-25', () => {
     }
     const hello = await resultOf(server, 'initialize', params)
     expect(hello?.capabilities).toEqual({
-      tools: {},
+      tools: { listChanged: true },
       tasks: { list: {}, cancel: {}, requests: { tools: { call: {} } } },
     })
     const { tools } = z

@@ -521,7 +521,9 @@ export class Model {
   }
 
   acknowledge(receipt: ModelReceipt, by: string): { receipt: ModelReceipt; again: boolean } {
-    if (receipt.to !== by) throw new Refusal('FORBIDDEN')
+    const { principalAi } = receipt.task.input
+    const isOnBehalf = by === `agent:${principalAi}` && receipt.type === 'task.result_ready'
+    if (receipt.to !== by && !isOnBehalf) throw new Refusal('FORBIDDEN')
     const key = `${receipt.seq} ${by}`
     const before = this.#acknowledgements.get(key)
     if (before !== undefined) return { receipt: before, again: true }

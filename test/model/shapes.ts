@@ -85,7 +85,7 @@ function expectedQuestion(task: ModelTask) {
     kind,
     request,
     asked_by: { kind: by_kind, id },
-    origin: 'worker',
+    origin: question.lease === null ? 'policy' : 'worker',
     asked_at: iso(askedAt),
     expires_at: expiresAt === null ? null : iso(expiresAt),
   }
