@@ -131,9 +131,16 @@ function parkedBy(world: World, task: QueuedTask, question: Asked): ParkedTask {
   })
 }
 
+/** A blocked task never waits in a queue, so it must not take the number of a lane or count towards its owner's limit. */
+const NOWHERE = { lane: 0, pool: 0 }
+
+function placeOf(world: World, { type, capabilities, priority, owner }: Create) {
+  return world.lane(type, capabilities, priority, owner)
+}
+
 function newTask(draft: Draft, command: Create): QueuedTask {
   const { world } = draft
-  const { lane, pool } = world.lane(command.type, command.capabilities, command.priority, command.owner)
+  const { lane, pool } = command.block === undefined ? placeOf(world, command) : NOWHERE
   const queue = world.owner(world.settings.claim_order === 'fifo' ? EVERYONE : command.owner)
   return {
     tenant: world.tenant.tenant,
