@@ -56,6 +56,18 @@ class Caller {
 }
 
 const FLOWS: Readonly<Record<string, (caller: Caller) => Promise<void>>> = {
+  async 'own as service:operator what nobody in particular creates, read it, and not approve it'(caller) {
+    await caller.person('put_policy', { id: 'ask', action: 'REQUIRE_APPROVAL', scope: { type: 'job' } })
+    const { task_id } = await caller.as({}, 'create_task', { type: 'job' })
+    expect(await caller.as({}, 'get_task', { task_id: String(task_id) })).toMatchObject({
+      status: 'pending_approval',
+      created_by: { kind: 'service', id: 'operator' },
+    })
+    expect(await caller.refusal('approve', { task_id: String(task_id) })).toBe('FORBIDDEN')
+    await caller.person('approve', { task_id: String(task_id) })
+    expect((await caller.as({}, 'get_task', { task_id: String(task_id) })).status).toBe('queued')
+  },
+
   async 'create, claim, renew, report progress and complete'(caller) {
     const task_id = await caller.created({ payload: { n: 1 } })
     const lease = await caller.claimed(task_id)
