@@ -32,6 +32,7 @@ export interface Create extends TenantCommand {
   readonly max_expiries: number
   readonly retry_backoff_seconds: number
   readonly timeout_seconds: number | null
+  readonly deadline_at: number | null
   readonly delay_ms: number
   readonly session_id: string | null
   readonly labels: CanonicalJson | null

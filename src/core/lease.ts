@@ -1,4 +1,5 @@
 import type { LeaseClaim } from './command.ts'
+import { cutAtDeadline } from './deadline.ts'
 import { Fault } from './errors.ts'
 import type { Settings } from './settings.ts'
 import type { EndedLease, HeldTask, Lease, Task, TaskCore } from './task.ts'
@@ -29,5 +30,6 @@ export function timeoutAt(task: TaskCore, lease: Pick<Lease, 'acquired_at'>): nu
 /** No lease outlives this, however often it is renewed. */
 export function leaseEnd(task: TaskCore, acquiredAt: number, settings: Settings): number {
   const lifetime = acquiredAt + settings.max_lease_lifetime_seconds * 1000
-  return Math.min(lifetime, timeoutAt(task, { acquired_at: acquiredAt }) ?? lifetime)
+  const timeout = timeoutAt(task, { acquired_at: acquiredAt }) ?? lifetime
+  return cutAtDeadline(task, Math.min(lifetime, timeout))
 }

@@ -21,6 +21,8 @@ export interface TaskCore {
   readonly max_expiries: number
   readonly retry_backoff_seconds: number
   readonly timeout_seconds: number | null
+  /** When the task as a whole has to have ended; null if it may take as long as it takes. */
+  readonly deadline_at: number | null
   /** Rises with every lease, so that a worker's own side effects can refuse a predecessor. */
   readonly fence: number
   readonly progress_count: number
@@ -140,6 +142,7 @@ export function asQueued(task: TaskCore, change: Queued): QueuedTask {
     max_expiries: task.max_expiries,
     retry_backoff_seconds: task.retry_backoff_seconds,
     timeout_seconds: task.timeout_seconds,
+    deadline_at: task.deadline_at,
     fence: task.fence,
     progress_count: task.progress_count,
     question_count: task.question_count,
@@ -167,6 +170,7 @@ export function asHeld(task: TaskCore, change: Held): HeldTask {
     max_expiries: task.max_expiries,
     retry_backoff_seconds: task.retry_backoff_seconds,
     timeout_seconds: task.timeout_seconds,
+    deadline_at: task.deadline_at,
     fence: change.fence,
     progress_count: task.progress_count,
     question_count: task.question_count,
@@ -195,6 +199,7 @@ export function asParked(task: TaskCore, change: Parked): ParkedTask {
     max_expiries: task.max_expiries,
     retry_backoff_seconds: task.retry_backoff_seconds,
     timeout_seconds: task.timeout_seconds,
+    deadline_at: task.deadline_at,
     fence: task.fence,
     progress_count: task.progress_count,
     question_count: change.question_count,
@@ -222,6 +227,7 @@ export function asDone(task: TaskCore, change: Done): DoneTask {
     max_expiries: task.max_expiries,
     retry_backoff_seconds: task.retry_backoff_seconds,
     timeout_seconds: task.timeout_seconds,
+    deadline_at: task.deadline_at,
     fence: task.fence,
     progress_count: task.progress_count,
     question_count: task.question_count,
@@ -233,7 +239,10 @@ export function asDone(task: TaskCore, change: Done): DoneTask {
   }
 }
 
-/** When the task needs attention by the clock: due time of a delayed task, expiry of a lease or of a question. */
+/**
+ * When the task needs attention by the clock: due time of a delayed task, expiry of a lease or of a question. None of them is
+ * after the deadline. A ready task has none, also if it has a deadline: that is how the stores know that it is ready.
+ */
 export function wakeAt(task: OpenTask): number | null {
   switch (task.status) {
     case 'queued':

@@ -16,7 +16,7 @@ export type Status = (typeof STATUSES)[number]
  * schemas repeat its statuses; a test compares the three.
  */
 export const TRANSITIONS = {
-  queued: { claim: 'leased', cancel: 'canceled' },
+  queued: { claim: 'leased', miss_deadline: 'failed', cancel: 'canceled' },
   leased: {
     start: 'running',
     complete: 'succeeded',
@@ -26,6 +26,7 @@ export const TRANSITIONS = {
     release: 'queued',
     ask_approval: 'pending_approval',
     ask_input: 'input_required',
+    miss_deadline: 'failed',
     cancel: 'canceled',
   },
   running: {
@@ -36,10 +37,17 @@ export const TRANSITIONS = {
     release: 'queued',
     ask_approval: 'pending_approval',
     ask_input: 'input_required',
+    miss_deadline: 'failed',
     cancel: 'canceled',
   },
-  pending_approval: { approve: 'queued', deny: 'canceled', expire: 'canceled', cancel: 'canceled' },
-  input_required: { answer: 'queued', expire: 'failed', cancel: 'canceled' },
+  pending_approval: {
+    approve: 'queued',
+    deny: 'canceled',
+    expire: 'canceled',
+    miss_deadline: 'failed',
+    cancel: 'canceled',
+  },
+  input_required: { answer: 'queued', expire: 'failed', miss_deadline: 'failed', cancel: 'canceled' },
   succeeded: {},
   failed: {},
   canceled: {},
@@ -58,6 +66,7 @@ export type Cause =
   | 'approve'
   | 'deny'
   | 'answer'
+  | 'miss_deadline'
   | 'cancel'
 
 export function isTerminal(status: Status): status is TerminalStatus {

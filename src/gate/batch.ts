@@ -137,12 +137,13 @@ export class Batch {
     try {
       const decision = decide(world, command)
       if (decision.answer instanceof Fault && decision.receipts.length === 0) return decision.answer
-      if (command.verb === 'claim' && isEmpty(decision.answer) && world.couldGrantMore(command))
-        return 'again'
+      const isVain = command.verb === 'claim' && isEmpty(decision.answer)
+      if (isVain && decision.tasks.length === 0 && world.couldGrantMore(command)) return 'again'
       this.#changed.push(...decision.tasks)
       if (command.verb !== 'renew') this.#told.push(...decision.tasks)
       world.apply(decision)
-      return decision.answer
+      // It only met tasks past their deadline, which have ended by it: what stood behind them is for the next batch.
+      return isVain && decision.tasks.length > 0 ? 'again' : decision.answer
     } catch (error) {
       this.#around.report(error)
       return new Fault('INTERNAL_ERROR')

@@ -26,6 +26,7 @@ export function offerView({ task, lease, fence, spec, questions }: Handout, now:
     expires_at: isoTime(lease.expires_at),
     expires_in_ms: lease.expires_at - now,
     timeout_seconds: task.timeout_seconds,
+    deadline_at: task.deadline_at === null ? null : isoTime(task.deadline_at),
     requirements: requirementsOf(input),
     success_criteria: input.success_criteria ?? null,
     result_delivery: deliveryOf(input),

@@ -8,6 +8,9 @@ import { json, jsonObject } from './input.ts'
 // The public shapes. Answers are built to these types, and the schemas that clients see are made from them.
 
 const time = z.iso.datetime().meta({ description: 'ISO 8601 UTC with milliseconds' })
+const deadline = time
+  .nullable()
+  .meta({ description: 'When the task as a whole has to have ended; null if it has no deadline' })
 const id = z.string()
 
 export const principalShape = z.object({ kind: z.enum(PRINCIPAL_KINDS), id })
@@ -71,6 +74,7 @@ export const taskShape = z.object({
   started_at: time.nullable(),
   timeout_seconds: z.int().nullable(),
   timeout_at: time.nullable(),
+  deadline_at: deadline,
   parent_task_id: z.string().nullable(),
   caused_by_receipt_id: z.string().nullable(),
   session_id: z.string().nullable(),
@@ -150,6 +154,7 @@ export const offerShape = z.object({
   expires_at: time,
   expires_in_ms: z.int(),
   timeout_seconds: z.int().nullable(),
+  deadline_at: deadline,
   requirements: requirementsShape,
   success_criteria: z.string().nullable(),
   result_delivery: z.string(),

@@ -45,7 +45,8 @@ export function taskView(
     updated_at: isoTime(task.updated_at),
     started_at: 'started_at' in task ? isoOrNull(task.started_at) : null,
     timeout_seconds: task.timeout_seconds,
-    timeout_at: isoOrNull(deadline(task)),
+    timeout_at: isoOrNull(attemptEnd(task)),
+    deadline_at: isoOrNull(task.deadline_at),
     parent_task_id: input.parent_task_id ?? null,
     caused_by_receipt_id: input.caused_by_receipt_id ?? null,
     session_id: spec.session_id,
@@ -136,7 +137,7 @@ export function requirementsOf(input: CreateInput): TaskView['requirements'] {
   return { capabilities: input.requirements?.capabilities ?? [], tags: input.requirements?.tags ?? [] }
 }
 
-function deadline(task: Task): number | null {
+function attemptEnd(task: Task): number | null {
   return task.status === 'leased' || task.status === 'running' ? timeoutAt(task, task.lease) : null
 }
 

@@ -75,6 +75,8 @@ export interface Task {
   readonly timeout_seconds: number | null
   /** When this try has taken too long */
   readonly timeout_at: string | null
+  /** When the task as a whole has to have ended; null if it has no deadline */
+  readonly deadline_at: string | null
   readonly parent_task_id: string | null
   readonly caused_by_receipt_id: string | null
   readonly session_id: string | null
@@ -187,6 +189,8 @@ export interface Offer {
   /** The same as a time from now, so that clocks need not agree */
   readonly expires_in_ms: number
   readonly timeout_seconds: number | null
+  /** When the task as a whole has to have ended; null if it has no deadline */
+  readonly deadline_at: string | null
   readonly requirements: {
     readonly capabilities: readonly string[]
     readonly tags: readonly string[]
@@ -313,6 +317,8 @@ export interface CreateTaskInput {
   delay_seconds?: number | undefined
   /** How long one try may take, counted from the claim */
   timeout_seconds?: number | undefined
+  /** When the task as a whole has to have ended, at most 365 days ahead. By then it fails with DEADLINE_EXCEEDED, whatever its state */
+  deadline_at?: string | undefined
   /** When the work counts as done, in words. The worker and the receipt task.assigned have it */
   success_criteria?: string | undefined
   /** Where and how the result is expected, in words, such as "store artifact pointer". return_payload if absent */
@@ -503,6 +509,8 @@ export interface RetryTaskInput {
   task_id: string
   /** The same key of the same owner is the same task, however often it is sent */
   idempotency_key?: string | undefined
+  /** The deadline of the new task. That of the old one does not hold for it */
+  deadline_at?: string | undefined
 }
 
 export type RetryTaskAnswer = CreateTaskAnswer

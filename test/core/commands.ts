@@ -53,6 +53,7 @@ export const create = (changes: Partial<Create> = {}): Create => ({
   max_expiries: 10,
   retry_backoff_seconds: 15,
   timeout_seconds: null,
+  deadline_at: null,
   delay_ms: 0,
   session_id: null,
   labels: null,

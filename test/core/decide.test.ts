@@ -62,9 +62,9 @@ const COMMANDS: Record<string, Command> = {
   mark: command.mark({ items: [{ principal: 'agent:alice', seq: 1 }] }),
 }
 
-const world = (status: Status, later = 0) =>
+const world = (status: Status, later = 0, deadline_at: number | null = null) =>
   new FakeWorld({
-    tasks: [TASKS[status]],
+    tasks: [{ ...TASKS[status], deadline_at }],
     questions: QUESTIONS[status] ?? [],
     settings: { escalation_enabled: true },
   }).later(later)
@@ -239,6 +239,13 @@ describe('what becomes of a task', () => {
     ['cancel', command.cancel(), ['canceled', 'canceled', 'canceled', 'canceled', 'canceled', '-', '-', '-']],
     ['wake', command.wake(), ['-', 'queued', 'queued', 'canceled', 'failed', '-', '-', '-']],
   ]
+  const AT_DEADLINE: [string, Command, Outcome[]][] = [
+    ['claim', command.claim(), ['failed', '-', '-', '-', '-', '-', '-', '-']],
+    ['renew', command.renew(), [STALE, STALE, STALE, STALE, STALE, STALE, STALE, STALE]],
+    ['complete', command.complete(), [STALE, STALE, STALE, STALE, STALE, '-', STALE, STALE]],
+    ['cancel', command.cancel(), ['canceled', 'canceled', 'canceled', 'canceled', 'canceled', '-', '-', '-']],
+    ['wake', command.wake(), ['failed', 'failed', 'failed', 'failed', 'failed', '-', '-', '-']],
+  ]
   const stranger = { holder: 'worker:w2' } as const
   const FROM_ANOTHER: [string, Command, Outcome[]][] = [
     ['start', command.start(stranger), [STALE, STALE, STALE, STALE, STALE, STALE, STALE, STALE]],
@@ -250,17 +257,27 @@ describe('what becomes of a task', () => {
     ['ask', command.ask(stranger), [STALE, STALE, STALE, STALE, STALE, STALE, STALE, STALE]],
   ]
 
-  const rows = (when: string, later: number, matrix: typeof MATRIX) =>
+  const untilExpiry = LEASE.expires_at - world('leased').now
+  const rows = (when: string, later: number, matrix: typeof MATRIX, deadline: number | null = null) =>
     matrix.flatMap(([name, asked, outcomes]) =>
-      STATUSES.map((status, i) => ({ when, later, name, asked, status, outcome: outcomes[i] ?? '-' })),
+      STATUSES.map((status, i) => ({
+        when,
+        later,
+        deadline,
+        name,
+        asked,
+        status,
+        outcome: outcomes[i] ?? '-',
+      })),
     )
 
   test.each([
     ...rows('under a good lease', 0, MATRIX),
-    ...rows('at the instant it expires', LEASE.expires_at - world('leased').now, AFTER_EXPIRY),
+    ...rows('at the instant it expires', untilExpiry, AFTER_EXPIRY),
+    ...rows('at its deadline', untilExpiry, AT_DEADLINE, LEASE.expires_at),
     ...rows('by a worker that does not hold it', 0, FROM_ANOTHER),
-  ])('$when: $name of a $status task: $outcome', ({ later, asked, status, outcome }) => {
-    const decision = decide(world(status, later), asked)
+  ])('$when: $name of a $status task: $outcome', ({ later, deadline, asked, status, outcome }) => {
+    const decision = decide(world(status, later, deadline), asked)
     if (outcome === STALE) {
       expect(faultOf(decision).toJSON()).toMatchObject({
         code: STALE,
@@ -287,7 +304,7 @@ describe('what becomes of a task', () => {
   })
 
   test('the matrix reaches every edge of the table', () => {
-    const reached = [MATRIX, AFTER_EXPIRY].flatMap((matrix) =>
+    const reached = [MATRIX, AFTER_EXPIRY, AT_DEADLINE].flatMap((matrix) =>
       matrix.flatMap(([, , outcomes]) => STATUSES.map((status, i) => `${status} ${outcomes[i]}`)),
     )
     for (const status of STATUSES) {

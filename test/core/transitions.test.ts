@@ -31,6 +31,7 @@ const CAUSES = [
   'approve',
   'deny',
   'answer',
+  'miss_deadline',
   'cancel',
 ] as const
 

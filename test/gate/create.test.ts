@@ -51,6 +51,7 @@ describeGates('create', (open) => {
       started_at: null,
       timeout_seconds: null,
       timeout_at: null,
+      deadline_at: null,
       parent_task_id: null,
       caused_by_receipt_id: null,
       session_id: null,

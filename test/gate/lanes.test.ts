@@ -4,7 +4,7 @@ import type { Gate } from '../../src/gate/gate.ts'
 import { Waiter } from '../../src/gate/waiters.ts'
 import type { Need, Store } from '../../src/store/store.ts'
 import { turns } from '../simulation/dice.ts'
-import { agent, describeGates, worker } from '../support/gates.ts'
+import { admin, agent, describeGates, worker } from '../support/gates.ts'
 import { checkInvariants } from '../support/invariants.ts'
 import {
   ask,
@@ -89,6 +89,24 @@ describeGates('lanes', (open, storeName) => {
     expect(await refusal(ask(gate, { type: 'one-too-many' }, MALLORY))).toMatchObject({
       code: 'QUOTA_EXCEEDED',
     })
+    await expectSound(store)
+  })
+
+  it('are not made or counted by creates that a rule blocks', async () => {
+    const { gate, store } = await open()
+    await gate.putPolicy(admin(), { id: 'no-spam', action: 'BLOCK', scope: { type: 'spam*' } })
+    const tasks = Array.from({ length: 1100 }, (_, n) => ({ type: `spam-${n}`, priority: n % 7 }))
+    const before = await numberOfLanes(store)
+    for (const part of [tasks.slice(0, 1000), tasks.slice(1000)]) {
+      const { results } = await gate.createMany(MALLORY, { tasks: part })
+      expect(new Set(results.map((result) => 'code' in result && result.code))).toEqual(
+        new Set(['POLICY_BLOCKED']),
+      )
+    }
+    expect(await numberOfLanes(store)).toBe(before)
+    // An owner who has all the lanes it may have is still told of the rule, not of its limit.
+    await fill(gate, MALLORY, MAX_LANES_PER_OWNER, (n) => ({ priority: n }))
+    expect(await refusal(ask(gate, { type: 'spam' }, MALLORY))).toMatchObject({ code: 'POLICY_BLOCKED' })
     await expectSound(store)
   })
 

@@ -141,6 +141,9 @@ export class Refusal extends Error {
 }
 
 export const GATE = 'service:asyncgate'
+
+/** Receipts that are in the inbox of the agent for whom a task is done, too. */
+const ON_BEHALF: ReadonlySet<ReceiptType> = new Set(['task.result_ready', 'question.asked'])
 const MAX_JITTER = 5000
 const TURN = 1000
 
@@ -522,7 +525,7 @@ export class Model {
 
   acknowledge(receipt: ModelReceipt, by: string): { receipt: ModelReceipt; again: boolean } {
     const { principalAi } = receipt.task.input
-    const isOnBehalf = by === `agent:${principalAi}` && receipt.type === 'task.result_ready'
+    const isOnBehalf = by === `agent:${principalAi}` && ON_BEHALF.has(receipt.type)
     if (receipt.to !== by && !isOnBehalf) throw new Refusal('FORBIDDEN')
     const key = `${receipt.seq} ${by}`
     const before = this.#acknowledgements.get(key)

@@ -25,6 +25,7 @@ const OFFER: Offer = {
   expires_at: '',
   expires_in_ms: 30_000,
   timeout_seconds: null,
+  deadline_at: null,
   requirements: { capabilities: [], tags: [] },
   success_criteria: null,
   result_delivery: 'return_payload',

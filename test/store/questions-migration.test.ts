@@ -51,7 +51,7 @@ const WANTED = [
   [[5, 0]],
   [[1, null]],
 ]
-const INDEXES = ['tasks_ready', 'tasks_ready_any', 'tasks_status', 'tasks_wake']
+const INDEXES = ['tasks_deadline', 'tasks_ready', 'tasks_ready_any', 'tasks_status', 'tasks_wake']
 
 /** What the new checks do not allow. */
 const REFUSED = [

@@ -56,6 +56,7 @@ const CORE: TaskCore = {
   max_expiries: 10,
   retry_backoff_seconds: 15,
   timeout_seconds: null,
+  deadline_at: null,
   fence: 0,
   progress_count: 0,
   question_count: 0,

@@ -158,6 +158,7 @@ function core(over: Over<TaskCore>): TaskCore {
     max_expiries: 5,
     retry_backoff_seconds: 15,
     timeout_seconds: null,
+    deadline_at: null,
     fence: 0,
     progress_count: 0,
     question_count: 0,

@@ -1,4 +1,5 @@
 import type { Answer, Answers } from '../command.ts'
+import { cutAtDeadline } from '../deadline.ts'
 import type { Decision, Draft } from '../draft.ts'
 import { Fault } from '../errors.ts'
 import { canonical } from '../json.ts'
@@ -61,7 +62,7 @@ function goOn(draft: Draft, task: ParkedTask, { not_before }: Question, cause: C
     asQueued(task, {
       attempt: task.attempt,
       expiry_count: task.expiry_count,
-      next_eligible_at: not_before !== null && not_before > now ? not_before : null,
+      next_eligible_at: not_before !== null && not_before > now ? cutAtDeadline(task, not_before) : null,
       updated_at: now,
     }),
   )

@@ -24,7 +24,7 @@ export function ask(draft: Draft, command: Ask): Decision<Answers['ask']> {
     question_count: task.question_count + 1,
     updated_at: world.now,
     status: PARKED_BY[question.kind],
-    expires_at: expiryOf(world, question),
+    expires_at: expiryOf(world, task, question),
   })
   draft.task(parked)
   const { holder, lease_id } = command

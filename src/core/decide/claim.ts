@@ -1,11 +1,13 @@
 import { body } from '../bodies.ts'
 import type { Answers, Claim, Granted, Reclaim } from '../command.ts'
+import { isPastDeadline } from '../deadline.ts'
 import type { Decision, Draft } from '../draft.ts'
 import { leaseId } from '../ids.ts'
 import { type CanonicalJson, canonical } from '../json.ts'
 import { leaseEnd } from '../lease.ts'
 import { asHeld, type Lease, type QueuedTask } from '../task.ts'
 import { checkTransition } from '../transitions.ts'
+import { missDeadline } from './miss-deadline.ts'
 
 /** Tasks that are handed out together whatever their size. */
 export const FEW = 8
@@ -21,6 +23,11 @@ export function claim(draft: Draft, command: Claim): Decision<Answers['claim']> 
     const accepted = acceptance(command)
     let bytes = 0
     for (const task of world.ready(command)) {
+      // Nobody works on it any more, whether or not a sweep has run.
+      if (isPastDeadline(task, world.now)) {
+        missDeadline(draft, task)
+        continue
+      }
       bytes += world.bytes(task) ?? 0
       if (granted.length > 0 && bytes > MAX_BYTES) break
       granted.push(grant(draft, task, command, accepted))

@@ -1,7 +1,7 @@
 import { body } from '../bodies.ts'
 import type { Answers, Block, Create } from '../command.ts'
 import type { Decision, Draft } from '../draft.ts'
-import { Fault } from '../errors.ts'
+import { Fault, invalid } from '../errors.ts'
 import { EVERYONE, nextRank } from '../fairness.ts'
 import { receiptId, taskId } from '../ids.ts'
 import { canonical, parseCanonical } from '../json.ts'
@@ -19,6 +19,7 @@ export function create(draft: Draft, command: Create): Decision<Answers['create'
     if (prior !== undefined) return draft.done(replay(world, command, prior))
   }
   if (command.refusal !== undefined) throw command.refusal
+  checkDeadline(world, command)
   // A task that is blocked is never open.
   if (command.block === undefined) checkQuota(world)
   if (command.caused_by !== null && command.caused_by > world.tenant.seq) {
@@ -116,6 +117,16 @@ function replay(world: World, command: Create, prior: TaskSpec): Answers['create
   return { task_id: prior.task_id, status: task.status, is_duplicate: true, seq: prior.seq }
 }
 
+const ONE_YEAR_MS = 365 * 24 * 3600 * 1000
+
+/** By the time of the store, as every other instant. */
+function checkDeadline({ now }: World, { deadline_at, delay_ms }: Create): void {
+  if (deadline_at === null) return
+  if (deadline_at <= now) throw invalid('deadline_at', 'is not in the future')
+  if (deadline_at <= now + delay_ms) throw invalid('deadline_at', 'is not after the end of delay_seconds')
+  if (deadline_at > now + ONE_YEAR_MS) throw invalid('deadline_at', 'is more than 365 days ahead')
+}
+
 function checkQuota({ settings, tenant }: World): void {
   if (settings.max_active_tasks >= 0 && tenant.open_tasks >= settings.max_active_tasks) {
     throw new Fault('QUOTA_EXCEEDED', { quota: 'max_active_tasks', limit: settings.max_active_tasks })
@@ -127,13 +138,20 @@ function parkedBy(world: World, task: QueuedTask, question: Asked): ParkedTask {
     question_count: 1,
     updated_at: task.updated_at,
     status: PARKED_BY[question.kind],
-    expires_at: expiryOf(world, question),
+    expires_at: expiryOf(world, task, question),
   })
+}
+
+/** A blocked task never waits in a queue, so it must not take the number of a lane or count towards its owner's limit. */
+const NOWHERE = { lane: 0, pool: 0 }
+
+function placeOf(world: World, { type, capabilities, priority, owner }: Create) {
+  return world.lane(type, capabilities, priority, owner)
 }
 
 function newTask(draft: Draft, command: Create): QueuedTask {
   const { world } = draft
-  const { lane, pool } = world.lane(command.type, command.capabilities, command.priority, command.owner)
+  const { lane, pool } = command.block === undefined ? placeOf(world, command) : NOWHERE
   const queue = world.owner(world.settings.claim_order === 'fifo' ? EVERYONE : command.owner)
   return {
     tenant: world.tenant.tenant,
@@ -151,6 +169,7 @@ function newTask(draft: Draft, command: Create): QueuedTask {
     max_expiries: command.max_expiries,
     retry_backoff_seconds: command.retry_backoff_seconds,
     timeout_seconds: command.timeout_seconds,
+    deadline_at: command.deadline_at,
     fence: 0,
     progress_count: 0,
     question_count: 0,

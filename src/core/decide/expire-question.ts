@@ -1,10 +1,12 @@
 import { body } from '../bodies.ts'
+import { isPastDeadline } from '../deadline.ts'
 import type { Draft } from '../draft.ts'
 import { canonical } from '../json.ts'
 import { GATE } from '../principal.ts'
 import type { ParkedTask } from '../task.ts'
 import { cancelBy } from './cancel.ts'
 import { finish, NO_EVIDENCE } from './finish.ts'
+import { missDeadline } from './miss-deadline.ts'
 import { type Decided, decideOpen } from './question.ts'
 
 /** Nobody answered in time. What was not approved is not done; work that lacks its input has failed. */
@@ -13,6 +15,10 @@ export function expireQuestion(
   task: ParkedTask,
 ): { readonly question: Decided; readonly status: 'canceled' | 'failed' } {
   const question = decideOpen(draft, task, { state: 'expired', by: GATE, answer: null })
+  // What counts is when the question ended, not when that was noticed.
+  if (task.expires_at !== null && isPastDeadline(task, task.expires_at)) {
+    return { question, status: missDeadline(draft, task) }
+  }
   if (question.kind === 'approval') {
     const reason = 'Nobody approved it in time.'
     const error = canonical({ code: 'APPROVAL_EXPIRED', message: reason })

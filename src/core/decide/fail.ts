@@ -1,5 +1,6 @@
 import { body } from '../bodies.ts'
 import type { Answers, Fail } from '../command.ts'
+import { isPastDeadline } from '../deadline.ts'
 import type { Decision, Draft } from '../draft.ts'
 import { type CanonicalJson, canonical } from '../json.ts'
 import { checkLease, matches } from '../lease.ts'
@@ -32,16 +33,17 @@ interface Failure {
   readonly retry_after_ms: number | null
 }
 
-/** A failure, whoever reports it: tried again while attempts are left, else the end. */
+/** A failure, whoever reports it: tried again while attempts are left and there is time before the deadline, else the end. */
 export function failed(draft: Draft, task: HeldTask, failure: Failure): Answers['fail'] {
-  return mayRetry(task, failure.retryable) ? tryAgain(draft, task, failure) : giveUp(draft, task, failure)
+  const { now, settings } = draft.world
+  const delay = failure.retry_after_ms ?? backoffMs(task.retry_backoff_seconds, task.attempt + 1, settings)
+  const again = mayRetry(task, failure.retryable) && !isPastDeadline(task, now + delay)
+  return again ? tryAgain(draft, task, failure, delay) : giveUp(draft, task, failure)
 }
 
-function tryAgain(draft: Draft, task: HeldTask, failure: Failure): Answers['fail'] {
-  const { now, settings } = draft.world
+function tryAgain(draft: Draft, task: HeldTask, failure: Failure, delay: number): Answers['fail'] {
   const attempt = task.attempt + 1
-  const delay = failure.retry_after_ms ?? backoffMs(task.retry_backoff_seconds, attempt, settings)
-  const next_eligible_at = now + delay
+  const next_eligible_at = draft.world.now + delay
   const seq = draft.receipt({
     type: 'task.retry_scheduled',
     from: failure.from,

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import { body } from '../bodies.ts'
+import { cutAtDeadline } from '../deadline.ts'
 import type { Draft } from '../draft.ts'
 import { type CanonicalJson, canonical } from '../json.ts'
 import type { PrincipalKey } from '../principal.ts'
@@ -14,11 +15,15 @@ interface Asking {
   readonly not_before: number | null
 }
 
-/** Approvals wait as long as the operator says, if nobody else did; input for as long as it takes. */
-export function expiryOf({ now, settings }: World, { kind, expires_in_ms }: Asked): number | null {
+/** Approvals wait as long as the operator says, if nobody else did; input for as long as it takes. Neither outlives the deadline. */
+export function expiryOf(
+  { now, settings }: World,
+  task: TaskCore,
+  { kind, expires_in_ms }: Asked,
+): number | null {
   const standard = kind === 'approval' ? settings.approval_expires_seconds * 1000 : 0
   const ms = expires_in_ms ?? standard
-  return ms > 0 ? now + ms : null
+  return ms > 0 ? cutAtDeadline(task, now + ms) : task.deadline_at
 }
 
 /** The question of a task that is parked by it, and word of it to its owner and to the agent for whom it is done. */

@@ -1,3 +1,4 @@
+import { cutAtDeadline } from '../deadline.ts'
 import type { Draft } from '../draft.ts'
 import { asQueued, type HeldTask, type QueuedTask } from '../task.ts'
 import { type Cause, checkTransition } from '../transitions.ts'
@@ -11,10 +12,11 @@ export function requeue(
   changes: Partial<Pick<QueuedTask, 'attempt' | 'expiry_count' | 'next_eligible_at'>>,
 ): void {
   checkTransition(task.status, cause)
+  const next_eligible_at = changes.next_eligible_at ?? null
   const queued = asQueued(task, {
     attempt: changes.attempt ?? task.attempt,
     expiry_count: changes.expiry_count ?? task.expiry_count,
-    next_eligible_at: changes.next_eligible_at ?? null,
+    next_eligible_at: next_eligible_at === null ? null : cutAtDeadline(task, next_eligible_at),
     updated_at: draft.world.now,
   })
   draft.task(queued)

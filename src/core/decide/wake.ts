@@ -1,5 +1,6 @@
 import { body } from '../bodies.ts'
 import type { Answers, Wake } from '../command.ts'
+import { isPastDeadline } from '../deadline.ts'
 import type { Decision, Draft } from '../draft.ts'
 import { canonical } from '../json.ts'
 import { timeoutAt } from '../lease.ts'
@@ -10,6 +11,7 @@ import { countExpiry } from './count-expiry.ts'
 import { escalate } from './escalate.ts'
 import { expireQuestion } from './expire-question.ts'
 import { failed } from './fail.ts'
+import { missDeadline } from './miss-deadline.ts'
 import { requeue } from './requeue.ts'
 
 /** Idempotent: a task whose time has not come, or that others have moved on, is left alone. */
@@ -17,6 +19,9 @@ export function wake(draft: Draft, command: Wake): Decision<Answers['wake']> {
   const { now } = draft.world
   const task = draft.world.task(command.task_id)
   if (task === undefined || !isOpen(task)) return draft.done({ status: task?.status ?? null })
+  if (task.status === 'queued' && isPastDeadline(task, now)) {
+    return draft.done({ status: missDeadline(draft, task) })
+  }
   const due = wakeAt(task)
   if (due === null || due > now) return draft.done({ status: task.status })
 
@@ -26,10 +31,14 @@ export function wake(draft: Draft, command: Wake): Decision<Answers['wake']> {
   }
   if (!isHeld(task)) return draft.done({ status: expireQuestion(draft, task).status })
   // What counts is when the lease ended, not when that was noticed.
+  return draft.done({ status: endLease(draft, task) })
+}
+
+function endLease(draft: Draft, task: HeldTask): 'queued' | 'failed' {
+  const { expires_at } = task.lease
+  if (isPastDeadline(task, expires_at)) return missDeadline(draft, task)
   const timeout = timeoutAt(task, task.lease)
-  return draft.done({
-    status: timeout !== null && timeout <= task.lease.expires_at ? timeOut(draft, task) : expire(draft, task),
-  })
+  return timeout !== null && timeout <= expires_at ? timeOut(draft, task) : expire(draft, task)
 }
 
 /** The work took longer than the task allows: a failure like one that the worker reports. */

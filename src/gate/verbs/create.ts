@@ -9,6 +9,7 @@ import { checkRole } from '../../core/policy.ts'
 import { type Caller, principalKey } from '../../core/principal.ts'
 import type { Asked } from '../../core/question.ts'
 import type { Settings } from '../../core/settings.ts'
+import { isoTime } from '../../core/time.ts'
 import type { Status } from '../../core/transitions.ts'
 import type { TenantRef } from '../../store/store.ts'
 import type { Engine } from '../engine.ts'
@@ -47,6 +48,10 @@ export const createInput = z.strictObject({
   retry_backoff_seconds: seconds(ONE_YEAR).optional(),
   delay_seconds: seconds(ONE_YEAR).optional(),
   timeout_seconds: seconds(ONE_YEAR, 1).optional(),
+  deadline_at: z.iso.datetime({ offset: true }).optional().meta({
+    description:
+      'When the task as a whole has to have ended, at most 365 days ahead. By then it fails with DEADLINE_EXCEEDED, whatever its state',
+  }),
   success_criteria: text(4000).optional().meta({
     description: 'When the work counts as done, in words. The worker and the receipt task.assigned have it',
   }),
@@ -205,6 +210,7 @@ function createCommand(
       defaults?.default_retry_backoff_seconds ??
       standard.default_retry_backoff_seconds,
     timeout_seconds,
+    deadline_at: input.deadline_at === undefined ? null : Date.parse(input.deadline_at),
     delay_ms: (input.delay_seconds ?? 0) * 1000,
     session_id: input.session_id ?? null,
     labels: labelsOf(input),
@@ -283,6 +289,13 @@ export function deliveryOf({ result_delivery }: CreateInput): string {
   return result_delivery ?? 'return_payload'
 }
 
+function timeoutsOf({ deadline_at }: CreateInput, execution: number | null): JsonObject {
+  return {
+    ...(execution !== null && { execution }),
+    ...(deadline_at !== undefined && { deadline: isoTime(Date.parse(deadline_at)) }),
+  }
+}
+
 /** What the gate undertakes towards the owner. */
 function contractOf(
   input: CreateInput,
@@ -295,6 +308,6 @@ function contractOf(
     requirements: canonical(input.requirements ?? {}),
     result_delivery: canonical(deliveryOf(input)),
     success_criteria: canonical(input.success_criteria ?? input.expected_outcome_kind ?? null),
-    timeouts: canonical(timeout === null ? {} : { execution: timeout }),
+    timeouts: canonical(timeoutsOf(input, timeout)),
   })
 }

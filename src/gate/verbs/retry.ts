@@ -9,12 +9,19 @@ import { readTask } from '../reads/get-task.ts'
 import { inputOf } from '../view.ts'
 import { type CreateAnswer, createTask } from './create.ts'
 
-export const retryInput = z.strictObject({ task_id: taskId, idempotency_key: text(255).optional() })
+export const retryInput = z.strictObject({
+  task_id: taskId,
+  idempotency_key: text(255).optional(),
+  deadline_at: z.iso
+    .datetime({ offset: true })
+    .optional()
+    .meta({ description: 'The deadline of the new task. That of the old one does not hold for it' }),
+})
 
 /** A terminal task stays terminal: its work is asked for again as a new task, caused by the old one's end. */
 export async function retry(engine: Engine, caller: Caller, input: unknown): Promise<CreateAnswer> {
   checkRole(caller, 'retry')
-  const { task_id, idempotency_key } = parse(retryInput, input)
+  const { task_id, idempotency_key, deadline_at } = parse(retryInput, input)
   const tenant = await engine.tenant(caller.tenant)
   const { task, spec } = await readTask(engine, tenant, task_id)
   checkOwner(task, principalKey(caller.principal), caller.role)
@@ -30,6 +37,7 @@ export async function retry(engine: Engine, caller: Caller, input: unknown): Pro
     principal_ai: task.principal_ai,
     caused_by_receipt_id: engine.receiptId(tenant, task.outcome.receipt_seq),
     idempotency_key,
+    deadline_at,
   }
   const owner: Caller = { ...caller, principal: parsePrincipalKey(task.owner) }
   return createTask(engine, tenant, owner, again)

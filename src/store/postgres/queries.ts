@@ -121,9 +121,13 @@ export const queries = {
   due: `
     SELECT t.tenant, t.task_id FROM tenants n
     CROSS JOIN LATERAL (
-      SELECT tenant, task_id FROM tasks
+      (SELECT tenant, task_id FROM tasks
       WHERE tenant = n.tenant AND wake_at <= (SELECT coalesce($2::bigint, ${NOW}))
-      ORDER BY wake_at LIMIT $1
+      ORDER BY wake_at LIMIT $1)
+      UNION ALL
+      (SELECT tenant, task_id FROM tasks
+      WHERE tenant = n.tenant AND deadline_at <= (SELECT coalesce($2::bigint, ${NOW})) AND wake_at IS NULL
+      ORDER BY deadline_at LIMIT $1)
     ) t
     WHERE n.open_tasks > 0`,
 

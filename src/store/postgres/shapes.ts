@@ -21,6 +21,7 @@ const CORE = {
   max_expiries: 'int',
   retry_backoff_seconds: 'int',
   timeout_seconds: 'int',
+  deadline_at: 'bigint',
   fence: 'int',
   progress_count: 'int',
   question_count: 'int',

@@ -29,6 +29,8 @@ const dueColumns = (columns: readonly string[]) =>
   `SELECT ${columns} FROM tasks WHERE tenant = ? AND wake_at <= ? ORDER BY wake_at LIMIT ?`
 export const DUE = dueColumns(OPEN_COLUMNS)
 export const DUE_REFS = dueColumns(['tenant', 'task_id'])
+export const OVERDUE_REFS = `SELECT tenant, task_id FROM tasks
+  WHERE tenant = ? AND deadline_at <= ? AND deadline_at IS NOT NULL AND wake_at IS NULL ORDER BY deadline_at LIMIT ?`
 export const NEXT_WAKE = 'SELECT min(wake_at) AS wake_at FROM tasks WHERE tenant = ? AND wake_at IS NOT NULL'
 export const BY_KEY = `SELECT ${SPEC_COLUMNS} FROM task_specs
   WHERE tenant = ? AND owner = ? AND idempotency_key = ?`

@@ -7,7 +7,7 @@ import type { Changes, Loaded, Need } from '../store.ts'
 import { connectReader, connectWriter, type Database, type Driver, type Statement } from './database.ts'
 import { prepareEntries } from './entries.ts'
 import { prepareInboxReads } from './inbox.ts'
-import { DUE_REFS, NEXT_WAKE, prepareLoad } from './load.ts'
+import { DUE_REFS, NEXT_WAKE, OVERDUE_REFS, prepareLoad } from './load.ts'
 import { prepareLogs } from './logs.ts'
 import { prepareSpecLookup } from './lookup.ts'
 import { migrate } from './migrate.ts'
@@ -30,6 +30,7 @@ export interface Session {
   readonly insertTenant: Statement
   readonly busyTenants: Statement
   readonly due: Statement
+  readonly overdue: Statement
   readonly nextWake: Statement
   readonly ping: Statement
   close(): void
@@ -66,6 +67,7 @@ export function openSession(path: string, driver: Driver, now: number, change: C
       ),
       busyTenants: reader.prepare('SELECT tenant FROM tenants WHERE open_tasks > 0'),
       due: reader.prepare(DUE_REFS),
+      overdue: reader.prepare(OVERDUE_REFS),
       nextWake: reader.prepare(NEXT_WAKE),
       ping: reader.prepare('SELECT tenant FROM tenants LIMIT 1'),
       close,

@@ -129,11 +129,13 @@ class SqliteStore implements Store {
   }
 
   async due(limit: number): Promise<TaskRef[]> {
-    const { busyTenants, due } = this.#open()
+    const { busyTenants, due, overdue } = this.#open()
     return attemptAvailable(() => {
       const now = this.#now()
       const tenants = busyTenants.all() as { readonly tenant: number }[]
-      return tenants.flatMap(({ tenant }) => due.all(tenant, now, limit) as TaskRef[])
+      return tenants.flatMap(
+        ({ tenant }) => [...due.all(tenant, now, limit), ...overdue.all(tenant, now, limit)] as TaskRef[],
+      )
     })
   }
 

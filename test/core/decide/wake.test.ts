@@ -179,3 +179,43 @@ describe('an execution timeout', () => {
     expect(receiptTypes(decision)).toEqual(['task.retry_scheduled'])
   })
 })
+
+describe('a deadline', () => {
+  test('at the same instant as a timeout and an expiry ends the task for good', () => {
+    const timeout_seconds = (LEASE.expires_at - LEASE.acquired_at) / 1000
+    const decision = expired({ timeout_seconds, deadline_at: LEASE.expires_at, max_attempts: 9 }).decide(
+      wake(),
+    )
+    expect(decision.answer).toEqual({ status: 'failed' })
+    expect(onlyTask(decision)).toMatchObject({ status: 'failed', attempt: 0, expiry_count: 0 })
+    expect(receiptTypes(decision)).toEqual(['task.failed', 'task.result_ready'])
+    expect(receiptOf(decision, 'task.failed')).toMatchObject({ lease_id: LEASE.lease_id, parents: [1] })
+    expect(decision.closed).toHaveLength(1)
+  })
+
+  test('that is still ahead when the lease expires leaves the expiry what it is, however late that is noticed', () => {
+    const deadline_at = LEASE.expires_at + 1
+    const world = expired({ deadline_at }).later(3_600_000)
+    const decision = world.decide(wake())
+    expect(receiptTypes(decision)).toEqual(['lease.expired'])
+    expect(onlyTask(decision)).toMatchObject({ status: 'queued', next_eligible_at: deadline_at })
+    expect(receiptTypes(world.after(decision).decide(wake()))).toEqual(['task.failed', 'task.result_ready'])
+  })
+
+  test.each([NOW - 1, NOW])('that has come ends a ready and a delayed task (%d)', (deadline_at) => {
+    for (const next_eligible_at of [null, deadline_at]) {
+      const tasks = [queuedTask({ deadline_at, next_eligible_at })]
+      const decision = new FakeWorld({ tasks }).decide(wake())
+      expect(decision.answer).toEqual({ status: 'failed' })
+      expect(receiptOf(decision, 'task.failed')).toMatchObject({ from: 'service:asyncgate', lease_id: null })
+    }
+  })
+
+  test('that is ahead keeps no delay from ending', () => {
+    const task = queuedTask({ deadline_at: NOW + 1, next_eligible_at: NOW })
+    expect(onlyTask(new FakeWorld({ tasks: [task] }).decide(wake()))).toEqual({
+      ...task,
+      next_eligible_at: null,
+    })
+  })
+})

@@ -44,6 +44,7 @@ const OPEN: readonly [string, Make<OpenTask>][] = [
         max_expiries: 8,
         retry_backoff_seconds: 86_400,
         timeout_seconds: 31_536_000,
+        deadline_at: NOW + 31_536_000_000,
         fence: 7,
         progress_count: 11,
         updated_at: NOW + 12,
@@ -62,6 +63,7 @@ const DONE: readonly [string, Make<DoneTask>][] = [
         attempt: 2,
         fence: 3,
         timeout_seconds: 60,
+        deadline_at: NOW + 60_000,
         outcome: outcome({
           result: canonical('text'),
           delivery_proof: canonical({ mode: 'push', receipt: [1] }),
@@ -307,7 +309,7 @@ export function describeTasks(subject: Subject): void {
 /** What an update does not change. */
 function fixedPart(task: OpenTask) {
   const { tenant, task_id, seq, lane, pool, rank, owner, principal_ai } = task
-  const { max_attempts, max_expiries, retry_backoff_seconds, timeout_seconds } = task
+  const { max_attempts, max_expiries, retry_backoff_seconds, timeout_seconds, deadline_at } = task
   const names = { tenant, task_id, seq, lane, pool, rank, owner, principal_ai }
-  return { ...names, max_attempts, max_expiries, retry_backoff_seconds, timeout_seconds }
+  return { ...names, max_attempts, max_expiries, retry_backoff_seconds, timeout_seconds, deadline_at }
 }
