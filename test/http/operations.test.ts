@@ -471,7 +471,7 @@ const CHECKS: Readonly<Record<string, Check>> = {
     const payload = { name: 'often', mode: 'interval', interval_seconds: 1, task_template: { type: 'tick' } }
     const held = await heldTask(served, { type: 'schedule.create', payload })
     await served.post(`/v1/schedules/${held.task_id}/record`, { ...held, event: 'created' })
-    const { body } = await served.get(`/v1/tasks/${held.task_id}`)
+    const { body } = await served.get(`/v1/tasks/${held.task_id}`, ALICE)
     const run_at = new Date(Date.parse(String(body.created_at)) + 1000).toISOString()
     const answer = await served.post(`/v1/schedules/${held.task_id}/run`, {
       worker_id: held.worker_id,
