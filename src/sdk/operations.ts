@@ -448,6 +448,30 @@ export interface ListTasksAnswer {
   readonly next_cursor: string | null
 }
 
+export interface CountTasksInput {
+  /** Only tasks of this type */
+  type?: string | undefined
+  /** Only tasks of this owner: the `id` of an agent, or `kind:id` */
+  created_by?: string | undefined
+  /** Only tasks of this session */
+  session_id?: string | undefined
+  /** Texts by name */
+  labels?: Readonly<Record<string, string>> | undefined
+}
+
+export interface CountTasksAnswer {
+  readonly queued: number
+  readonly leased: number
+  readonly running: number
+  readonly pending_approval: number
+  readonly input_required: number
+  readonly succeeded: number
+  readonly failed: number
+  readonly canceled: number
+  /** Whether some are left */
+  readonly more: boolean
+}
+
 export interface CancelTaskInput {
   /** The task */
   task_id: string
@@ -2317,6 +2341,8 @@ export interface GetSessionAnswer {
   readonly calls: number
   readonly began_at: string
   readonly last_call_at: string
+  /** Its calls by status, including those that have ended */
+  readonly counts: CountTasksAnswer
 }
 
 export interface SetSessionInput {
@@ -2328,7 +2354,30 @@ export interface SetSessionInput {
   queue?: number | null | undefined
 }
 
-export type SetSessionAnswer = GetSessionAnswer
+export interface SetSessionAnswer {
+  readonly session_id: string
+  /** Whose it is, as kind:id */
+  readonly principal: string
+  readonly client: {
+    readonly name: string | null
+    readonly version: string | null
+  }
+  /** The server that serves it */
+  readonly instance: string
+  readonly state: 'live' | 'ending'
+  /** Calls at once */
+  readonly workers: number
+  /** Calls that may be open */
+  readonly queue: number
+  /** Calls that are being made */
+  readonly running: number
+  /** Calls that wait: for their turn, for another try or for approval */
+  readonly waiting: number
+  /** Calls since it began */
+  readonly calls: number
+  readonly began_at: string
+  readonly last_call_at: string
+}
 
 export interface EndSessionInput {
   /** The session */
@@ -2381,6 +2430,7 @@ export const ROUTES = {
   listLogs: { method: 'GET', path: '/v1/tasks/{task_id}/logs', actor: 'anyone', repeatable: true },
   waitForTask: { method: 'GET', path: '/v1/tasks/{task_id}/wait', actor: 'anyone', repeatable: true },
   listTasks: { method: 'GET', path: '/v1/tasks', actor: 'anyone', repeatable: true },
+  countTasks: { method: 'GET', path: '/v1/tasks/counts', actor: 'anyone', repeatable: true },
   cancelTask: { method: 'POST', path: '/v1/tasks/{task_id}/cancel', actor: 'agent', repeatable: true },
   cancelTasks: { method: 'POST', path: '/v1/tasks/cancel', actor: 'agent', repeatable: true },
   retryTask: {
@@ -2561,6 +2611,11 @@ export abstract class Operations {
   /** List tasks. Your tasks, newest first, by status, type, session_id, created_by or labels. A page may be short: go on with next_cursor until it is null. */
   listTasks(input: ListTasksInput = {}, options?: CallOptions): Promise<ListTasksAnswer> {
     return this.call(ROUTES.listTasks, input, options)
+  }
+
+  /** Count tasks by status. How many of your tasks have each status, by type, session_id, created_by or labels. If more is true, the count stopped at its limit and each number is a lower bound. */
+  countTasks(input: CountTasksInput = {}, options?: CallOptions): Promise<CountTasksAnswer> {
+    return this.call(ROUTES.countTasks, input, options)
   }
 
   /** Cancel a task. Stops a task of yours. A worker that is at it is told to stop. ok is false if the task had ended before; status says how. */
@@ -2904,7 +2959,7 @@ export abstract class Operations {
     return this.call(ROUTES.listSessions, input, options)
   }
 
-  /** Look at a session. One client that calls tools of upstreams, as list_sessions shows it. */
+  /** Look at a session. One client that calls tools of upstreams, as list_sessions shows it, and how many of its calls have each status. */
   getSession(input: GetSessionInput, options?: CallOptions): Promise<GetSessionAnswer> {
     return this.call(ROUTES.getSession, input, options)
   }
