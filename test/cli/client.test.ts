@@ -88,7 +88,7 @@ describe('tasks', () => {
     expect(stderr).toBe('')
     expectRefusal(
       await ask('tasks', 'counts', '--created-by', 'nobody:x'),
-      1,
+      2,
       'VALIDATION_ERROR',
       'created_by',
     )
