@@ -617,7 +617,7 @@ export interface ReportProgressInput {
   progress: object
   /** Renews the lease as well, to this length from now */
   extend_by_seconds?: number | undefined
-  /** True: worth the attention of the owner, so the report goes to its inbox */
+  /** True: worth the attention of the owner, so the report goes to its inbox. If absent, the milestones of the task type decide */
   milestone?: boolean | undefined
 }
 
@@ -1381,6 +1381,8 @@ export interface RegisterTaskTypeInput {
         wait_seconds?: number | undefined
       }
     | undefined
+  /** Progress whose milestone or message is one of these goes to the inbox of the owner */
+  milestones?: readonly string[] | undefined
   /** Whether new tasks are taken; true if absent */
   enabled?: boolean | undefined
 }
@@ -1406,6 +1408,7 @@ export interface RegisterTaskTypeAnswer {
     readonly description?: string
     readonly wait_seconds?: number
   } | null
+  readonly milestones: readonly string[] | null
   /** Counts the changes */
   readonly version: number
   readonly created_at: string
