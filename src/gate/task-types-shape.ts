@@ -36,12 +36,9 @@ const optional = {
   poll_suggestion_seconds: seconds(ONE_YEAR),
   max_payload_bytes: count(256 * 1024 * 1024),
   tool: tool.meta({ description: 'Shows the type as an MCP tool of its own' }),
-  milestones: z
-    .array(text(200))
-    .max(100)
-    .meta({
-      description: 'Progress whose milestone or message is one of these goes to the inbox of the owner',
-    }),
+  milestones: z.array(text(200)).max(100).meta({
+    description: 'Progress whose milestone or message is one of these goes to the inbox of the owner',
+  }),
 }
 
 /** Each of them may be null too, which is the same as absent. */
