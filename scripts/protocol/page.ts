@@ -43,7 +43,7 @@ const SHAPES_INTRODUCED = 'Fields that [create_task](#create_task) takes mean th
 const CALLERS_INTRODUCED =
   'Admins may call all of them. An admin is a person with a key of `ASYNCGATE_ADMIN_KEYS`; where there are no such keys, whoever ' +
   'calls as a person (`principal_kind: human`) or names nobody. People decide on approvals, but not on what they asked for ' +
-  'themselves. Agents and workers act on their own tasks and leases only.'
+  'themselves. Agents and workers act on their own tasks, leases, receipts and inboxes only.'
 
 function section(operation: Operation, callers: string): string {
   const { name, title, description } = operation

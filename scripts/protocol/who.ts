@@ -38,17 +38,21 @@ const WORDS: Readonly<Record<string, string>> = {
   admin: 'admins',
 }
 
-/** Asks an empty gate, for each operation and each role, with the request of the example: its input is valid. */
+/** Fields that name whose things are meant. Without them, an operation is about those of the caller. */
+const WHOSE = new Set(['principal_kind', 'principal_id'])
+
+/**
+ * Asks an empty gate, for each operation and each role, with the request of the example: its input is valid. A role may
+ * call an operation if it may do so for itself.
+ */
 export async function whoMayCall(): Promise<ReadonlyMap<string, string>> {
   const gate = openGate({ store: await openSqliteStore({ path: ':memory:' }), sweeping: false })
   const found = new Map<string, string>()
   try {
     for (const operation of OPERATIONS) {
       const { shape } = operation.input
-      const { rest } = splitIdentity(
-        EXAMPLES[operation.name] ?? INPUTS[operation.name] ?? {},
-        (name) => name in shape,
-      )
+      const example = EXAMPLES[operation.name] ?? INPUTS[operation.name] ?? {}
+      const { rest } = splitIdentity(example, (name) => name in shape && !WHOSE.has(name))
       const allowed: Who[] = []
       for (const who of ['agent', 'person', 'worker', 'admin'] as const) {
         const [kind, role] = CALLERS[who]

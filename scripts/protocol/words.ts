@@ -35,6 +35,9 @@ export const MEANINGS: Readonly<Record<string, string>> = {
   'list_tasks.type': 'Only tasks of this type',
   'list_tasks.session_id': 'Only tasks of this session',
   'list_tasks.labels': 'Only tasks with these labels; in a query `label.KEY=VALUE`, one for each',
+  'count_tasks.type': 'Only tasks of this type',
+  'count_tasks.session_id': 'Only tasks of this session',
+  'count_tasks.labels': 'Only tasks with these labels; in a query `label.KEY=VALUE`, one for each',
   created_by: 'Only tasks of this owner: the `id` of an agent, or `kind:id`',
   cursor: 'next_cursor of the page before, with the same filter',
   'cancel_tasks.status': 'Only tasks in this state',
@@ -255,6 +258,7 @@ export const EXAMPLES: Readonly<Record<string, Example>> = {
   },
   wait_for_task: { ...TASK, principal_id: 'planner', wait_seconds: 50 },
   list_tasks: { principal_id: 'planner', status: 'failed', labels: { team: 'search' }, limit: 20 },
+  count_tasks: { principal_id: 'planner', session_id: 'report-2026-01' },
   cancel_tasks: { principal_id: 'planner', labels: { team: 'search' }, reason: 'no longer needed' },
   fetch_task_result: { ...TASK, principal_id: 'planner', offset: 32768 },
   lease_next: {

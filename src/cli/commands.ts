@@ -29,6 +29,11 @@ export const COMMANDS: readonly Entry[] = [
     load: async () => (await import('./tasks-list.ts')).tasksList,
   },
   {
+    name: 'tasks counts',
+    summary: 'count tasks by status',
+    load: async () => (await import('./tasks-counts.ts')).tasksCounts,
+  },
+  {
     name: 'tasks show',
     summary: 'show a task and its result',
     load: async () => (await import('./tasks-show.ts')).tasksShow,

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { Fault } from '../core/errors.ts'
+import { taskCountsShape } from '../gate/reads/count-tasks.ts'
 import { receiptShape, statusShape, taskShape } from '../gate/shapes.ts'
 import { type Attempt, attempting } from './attempt.ts'
 import type { Desk } from './desk.ts'
@@ -27,8 +28,12 @@ export const taskRoutes: readonly ConsoleRoute[] = [
     async handle({ desk, query, token }) {
       const filter = filterIn(query)
       const cursor = textIn(query, 'cursor')
-      const found = await desk.call('list_tasks', { ...filter, cursor, limit: PAGE }, listShape)
-      return tasksPage({ ...found, filter, cursor, query, token, now: desk.now })
+      const { status: _, ...counted } = filter
+      const [found, counts] = await Promise.all([
+        desk.call('list_tasks', { ...filter, cursor, limit: PAGE }, listShape),
+        desk.call('count_tasks', counted, taskCountsShape),
+      ])
+      return tasksPage({ ...found, counts, filter, cursor, query, token, now: desk.now })
     },
   },
   {

@@ -15,6 +15,7 @@ import {
 import { activeTasks } from './reads/active-tasks.ts'
 import { getApproval, listApprovals } from './reads/approvals.ts'
 import { bootstrap } from './reads/bootstrap.ts'
+import { countTasks } from './reads/count-tasks.ts'
 import { fetchResult } from './reads/fetch-result.ts'
 import { findLease } from './reads/find-lease.ts'
 import { type ChangeListener, follow } from './reads/follow.ts'
@@ -147,6 +148,7 @@ export function openGate(options: GateOptions) {
     appendLogs: verb(appendLogs),
     listLogs: verb(listLogs),
     listTasks: verb(listTasks),
+    countTasks: verb(countTasks),
     waitForTask: verb(waitForTask),
     listReceipts: verb(listReceipts),
     getReceipt: verb(getReceipt),

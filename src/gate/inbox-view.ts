@@ -126,8 +126,12 @@ function summaryOf({ receipt, task, ending }: Subject): string {
 
 /** What a milestone says, or how far the work is. */
 function progressWords(progress: Json | undefined): string {
-  const { message, percent } = isObject(progress) ? progress : {}
-  return textOf(message) ?? (typeof percent === 'number' ? `${percent} %` : 'reached a milestone')
+  const { message, milestone, percent } = isObject(progress) ? progress : {}
+  return (
+    textOf(message) ??
+    textOf(milestone) ??
+    (typeof percent === 'number' ? `${percent} %` : 'reached a milestone')
+  )
 }
 
 function questionSummary(

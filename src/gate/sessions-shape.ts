@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { text } from './input.ts'
+import { taskCountsShape } from './reads/count-tasks.ts'
 
 export const SESSION_ENDS = ['run', 'cancel'] as const
 /** What becomes of the calls of a session that ends: they are still made, or canceled. */
@@ -48,6 +49,10 @@ export const sessionShape = z.object({
   last_call_at: time,
 })
 
+export const countedSessionShape = sessionShape.extend({
+  counts: taskCountsShape.meta({ description: 'Its calls by status, including those that have ended' }),
+})
+
 export const endedSessionShape = z.object({
   session_id: z.string(),
   ended: z.boolean().meta({ description: 'False if another server has it and does not answer' }),
@@ -55,5 +60,6 @@ export const endedSessionShape = z.object({
 })
 
 export type SessionView = z.output<typeof sessionShape>
+export type CountedSession = z.output<typeof countedSessionShape>
 export type EndedSession = z.output<typeof endedSessionShape>
 export type SetSession = z.output<typeof setSessionInput>

@@ -4,8 +4,10 @@ import { type Caller, type PrincipalKey, principalKey } from '../core/principal.
 import type { Engine } from './engine.ts'
 import { writing } from './entry-write.ts'
 import { parse } from './input.ts'
+import { countFitting } from './reads/count-tasks.ts'
 import type { Client, Sessions } from './sessions.ts'
 import {
+  type CountedSession,
   type EndedSession,
   endSessionInput,
   listSessionsInput,
@@ -74,9 +76,14 @@ export async function listSessions(
   return { sessions: await visible(engine, caller) }
 }
 
-export async function getSession(engine: Engine, caller: Caller, input: unknown): Promise<SessionView> {
+/** With how its calls are; only those of its principal count. */
+export async function getSession(engine: Engine, caller: Caller, input: unknown): Promise<CountedSession> {
   checkRole(caller, 'list')
-  return find(engine, caller, parse(sessionInput, input).session_id)
+  const { session_id } = parse(sessionInput, input)
+  const session = await find(engine, caller, session_id)
+  const { tenant } = await engine.tenant(caller.tenant)
+  const filter = { session_id, created_by: session.principal }
+  return { ...session, counts: await countFitting(engine, tenant, filter) }
 }
 
 export async function setSession(engine: Engine, caller: Caller, input: unknown): Promise<SessionView> {

@@ -36,6 +36,9 @@ const optional = {
   poll_suggestion_seconds: seconds(ONE_YEAR),
   max_payload_bytes: count(256 * 1024 * 1024),
   tool: tool.meta({ description: 'Shows the type as an MCP tool of its own' }),
+  milestones: z.array(text(200)).max(100).meta({
+    description: 'Progress whose milestone or message is one of these goes to the inbox of the owner',
+  }),
 }
 
 /** Each of them may be null too, which is the same as absent. */
@@ -61,6 +64,7 @@ export const taskTypeShape = z.object({
   max_payload_bytes: z.int().nullable(),
   enabled: z.boolean(),
   tool: tool.nullable(),
+  milestones: z.array(z.string()).nullable(),
   version: z.int().meta({ description: 'Counts the changes' }),
   created_at: time,
   updated_at: time,
@@ -88,6 +92,7 @@ export async function readTaskType(schemas: Schemas, input: unknown): Promise<Ta
     max_payload_bytes: asked.max_payload_bytes ?? null,
     enabled: asked.enabled ?? true,
     tool: asked.tool ?? null,
+    milestones: asked.milestones ?? null,
   }
   if (draft.payload_schema !== null) await schemas.checkSchema(draft.payload_schema, 'payload_schema')
   if (draft.tool !== null) checkTool(draft)

@@ -18,6 +18,8 @@ export interface TypeTable {
   readonly rules: ReadonlyMap<string, TaskTypeRule>
   /** Those that are tools and enabled. The same list as long as they are the same. */
   readonly tools: readonly TaskTypeView[]
+  /** Whether any of them names milestones. */
+  readonly hasMilestones: boolean
 }
 
 /** What is kept: the times are the gate's, the version is the entry's. */
@@ -131,13 +133,15 @@ export class TaskTypes {
     }
     const tools = [...rules.values()].map((rule) => rule.view).filter(isTool)
     const isOld = before !== undefined && isSameList(tools, before.tools)
-    return { rules, tools: isOld ? before.tools : tools }
+    const hasMilestones = [...rules.values()].some(({ view }) => view.milestones !== null)
+    return { rules, tools: isOld ? before.tools : tools, hasMilestones }
   }
 }
 
 function viewOf({ value, version }: Entry): TaskTypeView {
-  const stored: Stored = JSON.parse(value)
-  return { ...stored, version }
+  const stored: Omit<Stored, 'milestones'> & Partial<Pick<Stored, 'milestones'>> = JSON.parse(value)
+  // Types that were registered by an older version have none.
+  return { ...stored, milestones: stored.milestones ?? null, version }
 }
 
 function isSame(draft: TaskTypeDraft, { version: _, created_at, updated_at, ...before }: TaskTypeView) {

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import {
+  countedSessionShape,
   endedSessionShape,
   endSessionInput,
   listSessionsInput,
@@ -25,9 +26,10 @@ export const sessionOperations: readonly Operation[] = [
   {
     name: 'get_session',
     title: 'Look at a session',
-    description: 'One client that calls tools of upstreams, as list_sessions shows it.',
+    description:
+      'One client that calls tools of upstreams, as list_sessions shows it, and how many of its calls have each status.',
     input: sessionInput,
-    output: sessionShape,
+    output: countedSessionShape,
     actor: 'agent',
     rest: { method: 'GET', path: '/v1/sessions/{session_id}' },
     effect: READS,

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { LOG_LEVELS } from '../core/log.ts'
 import { json, jsonObject } from '../gate/input.ts'
+import { countTasksInput, taskCountsShape } from '../gate/reads/count-tasks.ts'
 import { getProgressInput } from '../gate/reads/get-progress.ts'
 import { getTaskInput } from '../gate/reads/get-task.ts'
 import { listLogsInput } from '../gate/reads/list-logs.ts'
@@ -152,6 +153,19 @@ export const taskOperations: readonly Operation[] = [
     rest: { method: 'GET', path: '/v1/tasks' },
     effect: READS,
     run: (gate, caller, input) => gate.listTasks(caller, input),
+  },
+  {
+    name: 'count_tasks',
+    title: 'Count tasks by status',
+    description:
+      'How many of your tasks have each status, by type, session_id, created_by or labels. ' +
+      'If more is true, the count stopped at its limit and each number is a lower bound.',
+    input: countTasksInput,
+    output: taskCountsShape,
+    actor: 'anyone',
+    rest: { method: 'GET', path: '/v1/tasks/counts' },
+    effect: READS,
+    run: (gate, caller, input) => gate.countTasks(caller, input),
   },
   {
     name: 'cancel_task',

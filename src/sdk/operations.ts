@@ -454,6 +454,30 @@ export interface ListTasksAnswer {
   readonly next_cursor: string | null
 }
 
+export interface CountTasksInput {
+  /** Only tasks of this type */
+  type?: string | undefined
+  /** Only tasks of this owner: the `id` of an agent, or `kind:id` */
+  created_by?: string | undefined
+  /** Only tasks of this session */
+  session_id?: string | undefined
+  /** Texts by name */
+  labels?: Readonly<Record<string, string>> | undefined
+}
+
+export interface CountTasksAnswer {
+  readonly queued: number
+  readonly leased: number
+  readonly running: number
+  readonly pending_approval: number
+  readonly input_required: number
+  readonly succeeded: number
+  readonly failed: number
+  readonly canceled: number
+  /** Whether some are left */
+  readonly more: boolean
+}
+
 export interface CancelTaskInput {
   /** The task */
   task_id: string
@@ -601,7 +625,7 @@ export interface ReportProgressInput {
   progress: object
   /** Renews the lease as well, to this length from now */
   extend_by_seconds?: number | undefined
-  /** True: worth the attention of the owner, so the report goes to its inbox */
+  /** True: worth the attention of the owner, so the report goes to its inbox. If absent, the milestones of the task type decide */
   milestone?: boolean | undefined
 }
 
@@ -1365,6 +1389,8 @@ export interface RegisterTaskTypeInput {
         wait_seconds?: number | undefined
       }
     | undefined
+  /** Progress whose milestone or message is one of these goes to the inbox of the owner */
+  milestones?: readonly string[] | undefined
   /** Whether new tasks are taken; true if absent */
   enabled?: boolean | undefined
 }
@@ -1390,6 +1416,7 @@ export interface RegisterTaskTypeAnswer {
     readonly description?: string
     readonly wait_seconds?: number
   } | null
+  readonly milestones: readonly string[] | null
   /** Counts the changes */
   readonly version: number
   readonly created_at: string
@@ -2325,6 +2352,8 @@ export interface GetSessionAnswer {
   readonly calls: number
   readonly began_at: string
   readonly last_call_at: string
+  /** Its calls by status, including those that have ended */
+  readonly counts: CountTasksAnswer
 }
 
 export interface SetSessionInput {
@@ -2336,7 +2365,30 @@ export interface SetSessionInput {
   queue?: number | null | undefined
 }
 
-export type SetSessionAnswer = GetSessionAnswer
+export interface SetSessionAnswer {
+  readonly session_id: string
+  /** Whose it is, as kind:id */
+  readonly principal: string
+  readonly client: {
+    readonly name: string | null
+    readonly version: string | null
+  }
+  /** The server that serves it */
+  readonly instance: string
+  readonly state: 'live' | 'ending'
+  /** Calls at once */
+  readonly workers: number
+  /** Calls that may be open */
+  readonly queue: number
+  /** Calls that are being made */
+  readonly running: number
+  /** Calls that wait: for their turn, for another try or for approval */
+  readonly waiting: number
+  /** Calls since it began */
+  readonly calls: number
+  readonly began_at: string
+  readonly last_call_at: string
+}
 
 export interface EndSessionInput {
   /** The session */
@@ -2389,6 +2441,7 @@ export const ROUTES = {
   listLogs: { method: 'GET', path: '/v1/tasks/{task_id}/logs', actor: 'anyone', repeatable: true },
   waitForTask: { method: 'GET', path: '/v1/tasks/{task_id}/wait', actor: 'anyone', repeatable: true },
   listTasks: { method: 'GET', path: '/v1/tasks', actor: 'anyone', repeatable: true },
+  countTasks: { method: 'GET', path: '/v1/tasks/counts', actor: 'anyone', repeatable: true },
   cancelTask: { method: 'POST', path: '/v1/tasks/{task_id}/cancel', actor: 'agent', repeatable: true },
   cancelTasks: { method: 'POST', path: '/v1/tasks/cancel', actor: 'agent', repeatable: true },
   retryTask: {
@@ -2569,6 +2622,11 @@ export abstract class Operations {
   /** List tasks. Your tasks, newest first, by status, type, session_id, created_by or labels. A page may be short: go on with next_cursor until it is null. */
   listTasks(input: ListTasksInput = {}, options?: CallOptions): Promise<ListTasksAnswer> {
     return this.call(ROUTES.listTasks, input, options)
+  }
+
+  /** Count tasks by status. How many of your tasks have each status, by type, session_id, created_by or labels. If more is true, the count stopped at its limit and each number is a lower bound. */
+  countTasks(input: CountTasksInput = {}, options?: CallOptions): Promise<CountTasksAnswer> {
+    return this.call(ROUTES.countTasks, input, options)
   }
 
   /** Cancel a task. Stops a task of yours. A worker that is at it is told to stop. ok is false if the task had ended before; status says how. */
@@ -2912,7 +2970,7 @@ export abstract class Operations {
     return this.call(ROUTES.listSessions, input, options)
   }
 
-  /** Look at a session. One client that calls tools of upstreams, as list_sessions shows it. */
+  /** Look at a session. One client that calls tools of upstreams, as list_sessions shows it, and how many of its calls have each status. */
   getSession(input: GetSessionInput, options?: CallOptions): Promise<GetSessionAnswer> {
     return this.call(ROUTES.getSession, input, options)
   }

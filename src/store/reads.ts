@@ -24,6 +24,8 @@ export interface LedgerReads {
   lines(tenant: number, taskIds: readonly string[]): Promise<TaskLine[]>
   /** The narrow rows of tasks, newest first, with seq below `before`. */
   scan(tenant: number, path: ScanPath, before: number, limit: number): Promise<TaskLine[]>
+  /** How many tasks have each status; it counts up to `limit` of each, in one consistent view. */
+  statusCounts(tenant: number, limit: number): Promise<StatusCounts>
   /** Reports with a number above `after`, oldest first. */
   progress(tenant: number, taskId: string, after: number, limit: number): Promise<ProgressEntry[]>
   receipt(tenant: number, seq: number): Promise<Receipt | undefined>
@@ -77,6 +79,8 @@ export interface LedgerReads {
   /** Who holds leases, in no particular order. It looks at each lease. */
   holders(tenant: number): Promise<Holder[]>
 }
+
+export type StatusCounts = Readonly<Record<Status, number>>
 
 /** The lease fields are null if the task has no lease and did not end under one. */
 export interface TaskLease {

@@ -79,6 +79,21 @@ describe('tasks', () => {
     expect((await ask('tasks', 'list', '--type', 'none')).stdout).toBe('There are no such tasks.\n')
   })
 
+  it('are counted by status, as a filter says', async () => {
+    for (const session of ['c1', 'c1', 'c2']) await create('counted', '--session', session)
+    const counts = await askJson('tasks', 'counts', '--type', 'counted')
+    expect(counts).toMatchObject({ queued: 3, running: 0, succeeded: 0, more: false })
+    const { stdout, stderr } = await ask('tasks', 'counts', '--type', 'counted', '--session', 'c1')
+    expect(stdout).toMatch(/^STATUS +TASKS\nqueued +2\nleased +0\n/)
+    expect(stderr).toBe('')
+    expectRefusal(
+      await ask('tasks', 'counts', '--created-by', 'nobody:x'),
+      2,
+      'VALIDATION_ERROR',
+      'created_by',
+    )
+  })
+
   it('that are there already are said to be', async () => {
     const again = ['tasks', 'create', 'twice', '--idempotency-key', 'k2']
     await ask(...again)

@@ -258,6 +258,23 @@ describeGates(
       expect((await visitor.get('/tasks?status=lost')).status).toBe(400)
     })
 
+    it('says how many tasks have each status, under the filter but for its status', async () => {
+      const { gate, visitor } = await prepare()
+      const counted = async (query: string) => {
+        const { text } = await visitor.get(`/tasks${query}`)
+        return /<p class="soft" data-live="counts">([^<]*)<\/p>/.exec(text)?.[1]
+      }
+      expect(await counted('')).toBe('')
+      await finish(gate, await hold(gate, { type: 'a' }))
+      await askMany(gate, 1_200, { type: 'a' })
+      await ask(gate, { type: 'b' }, agent('bob'))
+      await waiting(gate)
+      expect(await counted('')).toBe('1,201 queued · 1 pending approval · 1 succeeded')
+      expect(await counted('?type=a&status=running')).toBe('1,200 queued · 1 succeeded')
+      expect(await counted('?created_by=bob')).toBe('1 queued')
+      expect(await counted('?session_id=none')).toBe('')
+    })
+
     it('goes through tasks page by page', async () => {
       const { gate, visitor } = await prepare()
       await askMany(gate, 60)

@@ -27,6 +27,15 @@ describe('the generated part of docs/protocol.md', () => {
     )
     expect(of('workers')).toEqual(expect.arrayContaining(['lease_next', 'complete', 'ask']))
     expect(of('agents')).toEqual(expect.arrayContaining(['create_task', 'answer_question']))
+    const self = [
+      'list_open_obligations',
+      'bootstrap',
+      'list_receipts',
+      'list_inbox',
+      'mark_inbox',
+      'inbox_stats',
+    ]
+    expect(of('anybody'), 'what all callers may do for themselves').toEqual(expect.arrayContaining(self))
     expect(page).toMatch(/^\| \[put_policy\].*\| admins \|$/m)
     expect(page).toMatch(/^\| \[approve\].*\| people \|$/m)
   })

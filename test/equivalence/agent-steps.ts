@@ -103,6 +103,11 @@ export const agentSteps: readonly Step[] = [
   no('list_tasks', { ...BOB, status: 'asleep' }, 'VALIDATION_ERROR'),
   no('list_tasks', { ...BOB, limit: 'many' }, 'VALIDATION_ERROR'),
 
+  ok('count_tasks', { ...ALICE, session_id: 's1', labels: { team: 'search' } }, { queued: 1, more: false }),
+  ok('count_tasks', { ...ROOT, type: 'bobs', created_by: 'bob' }, { queued: 1, succeeded: 0 }),
+  no('count_tasks', { ...BOB, created_by: 'alice' }, 'FORBIDDEN'),
+  no('count_tasks', { ...BOB, status: 'queued' }, 'VALIDATION_ERROR'),
+
   no('cancel_task', { ...BOB, task_id: '$plain.task_id' }, 'FORBIDDEN'),
   no('cancel_task', { ...ALICE, task_id: '$plain.task_id', reason: '' }, 'VALIDATION_ERROR'),
   no('retry_task', { ...ALICE, task_id: '$plain.task_id' }, 'INVALID_STATE_TRANSITION'),

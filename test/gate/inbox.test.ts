@@ -99,6 +99,32 @@ describeGates('an inbox', (open) => {
     expect((await gate.listInbox(agent())).items).toEqual([])
   })
 
+  it('shows the milestones that the type of the task names, on every server', async () => {
+    const { gate, another } = await open({ settings: { progress_receipts: false } })
+    await gate.registerTaskType(admin(), { type: 'index', milestones: ['indexed', 'All is checked'] })
+    const other = gate.isShared ? (await another({ settings: { progress_receipts: false } })).gate : gate
+    const offer = await hold(gate, { type: 'index' })
+    const unnamed = await hold(gate, { type: 'plain' })
+    const says = (progress: object, milestone?: boolean, by = gate) =>
+      by.progress(worker(), { ...held(offer), progress, ...(milestone !== undefined && { milestone }) })
+    await says({ percent: 10 })
+    await says({ milestone: 'indexed', percent: 50 })
+    await says({ message: 'not quite indexed' })
+    await says({ message: 'indexed' }, false)
+    await says({ message: 'All is checked' }, undefined, other)
+    await gate.progress(worker(), { ...held(unnamed), progress: { milestone: 'indexed' } })
+    const { items } = await gate.listInbox(agent())
+    expect(items.map(({ summary }) => summary)).toEqual(['index: indexed', 'index: All is checked'])
+    expect(await gate.getTaskType(admin(), { type: 'index' })).toMatchObject({
+      milestones: ['indexed', 'All is checked'],
+    })
+    const refused = gate.registerTaskType(admin(), { type: 'index', milestones: [7] })
+    expect(await refusal(refused)).toMatchObject({
+      code: 'VALIDATION_ERROR',
+      details: { path: 'milestones.0' },
+    })
+  })
+
   it('does not wait for the notes of other readers', async () => {
     let release = () => {}
     const released = new Promise<void>((resolve) => {

@@ -43,6 +43,7 @@ describeGates('the registry of task types', (open, storeName) => {
       max_payload_bytes: null,
       enabled: true,
       tool: null,
+      milestones: null,
       version: 1,
       created_at: expect.any(String),
       updated_at: expect.any(String),

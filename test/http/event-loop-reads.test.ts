@@ -167,6 +167,7 @@ describe.each(PLACES)('lists of large tasks on %s', (name, findPlace) => {
         list_tasks: () => Promise.all([rest(), rest(), rest()]),
         'list_tasks over MCP': () => toolCall(client, 'modern', 'list_tasks', query()),
         'list_tasks over MCP of 2025': () => toolCall(client, 'legacy', 'list_tasks', query()),
+        count_tasks: () => client.send('/v1/tasks/counts?principal_id=alice'),
         bootstrap: () => client.send('/v1/bootstrap?principal_id=alice&max_items=200'),
         claim: () => client.send('/v1/leases/claim', { worker_id: 'w1', max_tasks: 100 }),
         'list_receipts of a rare type': () =>

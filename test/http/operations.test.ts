@@ -127,6 +127,18 @@ const CHECKS: Readonly<Record<string, Check>> = {
     expect(await ids({ limit: 2, cursor: textOf(page, 'next_cursor') })).toEqual([first])
   },
 
+  async count_tasks(served) {
+    await createTask(served, { session_id: 's1', labels: { team: 'search' } })
+    await createTask(served, { session_id: 's2' })
+    const canceled = await createTask(served, { session_id: 's2' })
+    await served.post(`/v1/tasks/${canceled}/cancel`, ALICE)
+    const counted = (query: object) => served.get('/v1/tasks/counts', { ...ALICE, ...query })
+    expect(await counted({})).toMatchObject({ status: 200, body: { queued: 2, canceled: 1, more: false } })
+    expect(await counted({ session_id: 's2' })).toMatchObject({ body: { queued: 1, canceled: 1 } })
+    expect(await counted({ 'label.team': 'search' })).toMatchObject({ body: { queued: 1, canceled: 0 } })
+    expect(await counted({ status: 'queued' })).toMatchObject({ status: 400 })
+  },
+
   async cancel_task(served) {
     const task_id = await createTask(served)
     const answer = await served.post(`/v1/tasks/${task_id}/cancel`, { ...ALICE, reason: 'enough' })
@@ -459,7 +471,7 @@ const CHECKS: Readonly<Record<string, Check>> = {
     const payload = { name: 'often', mode: 'interval', interval_seconds: 1, task_template: { type: 'tick' } }
     const held = await heldTask(served, { type: 'schedule.create', payload })
     await served.post(`/v1/schedules/${held.task_id}/record`, { ...held, event: 'created' })
-    const { body } = await served.get(`/v1/tasks/${held.task_id}`)
+    const { body } = await served.get(`/v1/tasks/${held.task_id}`, ALICE)
     const run_at = new Date(Date.parse(String(body.created_at)) + 1000).toISOString()
     const answer = await served.post(`/v1/schedules/${held.task_id}/run`, {
       worker_id: held.worker_id,

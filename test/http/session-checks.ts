@@ -18,8 +18,13 @@ export const sessionChecks = {
   },
 
   async get_session(served: Served) {
-    const { get } = await withSessions(served)
-    expect(await get('/v1/sessions/bobs', BOB)).toMatchObject({ status: 200, body: { session_id: 'bobs' } })
+    const { get, post } = await withSessions(served)
+    await post('/v1/tasks', { ...BOB, type: 'job', session_id: 'bobs' })
+    await post('/v1/tasks', { agent_id: 'alice', type: 'job', session_id: 'bobs' })
+    expect(await get('/v1/sessions/bobs', BOB)).toMatchObject({
+      status: 200,
+      body: { session_id: 'bobs', counts: { queued: 1, running: 0, succeeded: 0, more: false } },
+    })
     expect(await get('/v1/sessions/none', BOB)).toMatchObject({
       status: 404,
       body: { code: 'SESSION_NOT_FOUND', details: { session_id: 'none' } },

@@ -49,6 +49,50 @@ describe('progress', () => {
     await becomes(async () => (await look(gate.gate, { task_id })).progress?.percent === 100)
   })
 
+  it('that is a milestone is never replaced, and goes to the inbox of the owner', async () => {
+    const { gate, task_id, ctx } = await running()
+    const mayGo = new Turn()
+    gate.network.next(PROGRESS, async (go) => {
+      await mayGo.promise
+      return go()
+    })
+    ctx.progress({ percent: 0 })
+    ctx.progress({ percent: 10 })
+    ctx.progress({ message: 'indexed' }, { milestone: true })
+    ctx.progress({ percent: 60 })
+    ctx.progress({ message: 'checked' }, { milestone: true })
+    ctx.progress({ percent: 70 })
+    ctx.progress({ percent: 80 })
+    await gate.network.until(PROGRESS, 1)
+    mayGo.resolve()
+    await becomes(async () => (await look(gate.gate, { task_id })).progress?.percent === 80)
+    expect(reports(gate)).toEqual([
+      { percent: 0 },
+      { message: 'indexed' },
+      { message: 'checked' },
+      { percent: 80 },
+    ])
+    const { items } = await gate.gate.listInbox({
+      tenant: 'default',
+      principal: { kind: 'agent', id: 'alice' },
+      role: 'agent',
+    })
+    const about = items.filter((item) => item.task_id === task_id)
+    expect(about.map(({ receipt_type }) => receipt_type)).toEqual(['task.progress', 'task.progress'])
+  })
+
+  it('that is a milestone is sent again when the server was away', async () => {
+    const { gate, task_id, ctx } = await running()
+    const restore = gate.network.cut(PROGRESS)
+    ctx.progress({ message: 'indexed' }, { milestone: true })
+    await gate.network.until(PROGRESS, 1)
+    ctx.progress({ percent: 50 })
+    restore()
+    await becomes(async () => (await look(gate.gate, { task_id })).progress?.percent === 50)
+    const sent = gate.network.to(PROGRESS).map(({ body }) => body.milestone)
+    expect(sent).toEqual([true, true, undefined])
+  })
+
   it('that comes in a stream is held back', async () => {
     const { gate, ctx } = await running()
     const end = performance.now() + 700

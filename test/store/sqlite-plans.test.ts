@@ -33,6 +33,7 @@ import {
   RECEIPTS,
   SCANS,
   STATUS,
+  STATUS_COUNTS,
   TASK_LEASE,
 } from '../../src/store/sqlite/reads.ts'
 
@@ -169,6 +170,15 @@ describe('query plans', () => {
     const plan = planOf(HOLDERS)
     expect(plan).toMatch(/INDEX tasks_status \(tenant=\? AND status=\?\)/)
     expect(plan).not.toMatch(/SCAN|AUTOMATIC/)
+  })
+
+  it('counts by status: from the indexes alone, so that the limit ends them', () => {
+    const plan = planOf(STATUS_COUNTS)
+    expect(
+      plan.match(/SEARCH tasks USING COVERING INDEX tasks_status \(tenant=\? AND status=\?\)/g),
+    ).toHaveLength(5)
+    expect(plan.match(/USING COVERING INDEX tasks_done_status \(tenant=\? AND status=\?\)/g)).toHaveLength(3)
+    expect(plan).not.toMatch(/TEMP B-TREE|AUTOMATIC|SCAN tasks/)
   })
 
   it('counts of an inbox: by index, newest first, so that the limit ends it', () => {

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { STATUSES, TERMINAL_STATUSES } from '../../core/transitions.ts'
+import type { TaskCounts } from '../../gate/reads/count-tasks.ts'
 import type { TaskView } from '../../gate/shapes.ts'
 import { jsonText } from '../../gate/stored-json.ts'
 import { TOOL_CALL } from '../../gate/tool-calls.ts'
@@ -10,11 +11,13 @@ import { empty, form, heading, principal, status } from '../parts.ts'
 import type { Page } from '../reply.ts'
 import type { TaskFilter } from '../task-filter.ts'
 import { time } from '../time.ts'
-import { line } from '../untrusted.ts'
+import { count, line } from '../untrusted.ts'
 
 export interface TasksView {
   readonly tasks: readonly TaskView[]
   readonly next_cursor: string | null
+  /** Of the tasks that fit the filter, whatever status it names. */
+  readonly counts: TaskCounts
   readonly filter: TaskFilter
   readonly cursor: string | undefined
   readonly query: URLSearchParams
@@ -33,6 +36,7 @@ export function tasksPage(view: TasksView): Page {
     body: html`${heading('Tasks', html`<a class="button danger" href="${link('/console/tasks/cancel-all', { ...filter })}">Cancel all that match…</a>`)}
 ${notice(query)}
 ${filterForm(filter)}
+<p class="soft" data-live="counts">${tellCounts(view.counts)}</p>
 ${form(
   view.token,
   '/console/tasks/cancel',
@@ -59,6 +63,14 @@ function filterForm(filter: TaskFilter): Html {
 ${field('type', 'Type')}${field('created_by', 'Owner')}${field('session_id', 'Session')}
 <div class="filter-buttons"><button class="button">Filter</button>${isSet && html` <a class="link" href="/console/tasks">Clear</a>`}</div>
 </form>`
+}
+
+/** The statuses that tasks have, such as "4,990 queued · 3 running · 7 succeeded". */
+function tellCounts(counts: TaskCounts): string {
+  const parts = STATUSES.filter((name) => counts[name] > 0).map(
+    (name) => `${count(counts[name])} ${name.replaceAll('_', ' ')}`,
+  )
+  return `${counts.more ? 'At least ' : ''}${parts.join(' · ')}`
 }
 
 function none(filter: TaskFilter): Html {

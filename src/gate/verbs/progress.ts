@@ -5,6 +5,7 @@ import { isoTime } from '../../core/time.ts'
 import type { Engine } from '../engine.ts'
 import { jsonObject, leaseFields, ONE_YEAR, parse, seconds } from '../input.ts'
 import { leaseCall, leaseMs } from '../lease-call.ts'
+import { isNamedMilestone } from '../milestones.ts'
 import { keptOf, mayRedact } from '../policy-results.ts'
 
 const MAX_PROGRESS_BYTES = 16 * 1024
@@ -18,10 +19,10 @@ export const progressInput = z.strictObject({
     if (percent !== undefined && !isPercent) context.addIssue({ path: ['percent'], ...NO_PERCENT })
   }),
   extend_by_seconds: seconds(ONE_YEAR, 1).optional(),
-  milestone: z
-    .boolean()
-    .optional()
-    .meta({ description: 'True: worth the attention of the owner, so the report goes to its inbox' }),
+  milestone: z.boolean().optional().meta({
+    description:
+      'True: worth the attention of the owner, so the report goes to its inbox. If absent, the milestones of the task type decide',
+  }),
 })
 
 export interface ProgressAnswer {
@@ -40,10 +41,12 @@ export async function progress(engine: Engine, caller: Caller, input: unknown): 
     const { percent } = asked.progress
     said = canonical({ ...kept.object(asked.progress), percent })
   }
+  const milestone =
+    asked.milestone ?? (await isNamedMilestone(engine, lease.tenant, lease.task_id, asked.progress))
   const { expires_at, now } = await engine.submit({
     verb: 'progress',
     progress: said,
-    milestone: asked.milestone ?? false,
+    milestone,
     extend_ms: asked.extend_by_seconds === undefined ? null : leaseMs(engine, asked.extend_by_seconds),
     ...lease,
   })

@@ -109,9 +109,10 @@ export class Calls {
     await this.#post(pathOf(ROUTES.reportCancel.path, key), { ...key, stage })
   }
 
-  async progress(key: LeaseKey, progress: object): Promise<void> {
+  async progress(key: LeaseKey, progress: object, milestone: boolean): Promise<void> {
     const path = pathOf(ROUTES.reportProgress.path, key)
-    this.#heed(await this.#post<ReportProgressAnswer>(path, { ...key, progress }))
+    const body = { ...key, progress, ...(milestone && { milestone }) }
+    this.#heed(await this.#post<ReportProgressAnswer>(path, body))
   }
 
   async appendLogs(key: LeaseKey, lines: readonly LogLine[]): Promise<void> {

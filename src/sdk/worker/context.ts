@@ -5,7 +5,7 @@ import type { HeldLease, TaskSignal } from './lease.ts'
 import type { Leases } from './leases.ts'
 import { TaskLog, type WorkerLog } from './log.ts'
 import { LogLines } from './log-lines.ts'
-import { type Progress, ProgressReports } from './progress.ts'
+import { type Progress, type ProgressOptions, ProgressReports } from './progress.ts'
 import {
   type Approval,
   type ApprovalRequest,
@@ -27,8 +27,11 @@ export interface TaskContext {
   readonly fence: number
   /** Aborts when the work is to stop; `signal.reason.kind` says why. Pass it to `fetch` and the like. */
   readonly signal: TaskSignal
-  /** Tells how far the work is. Call it as often as you like; only the latest is sent. It never throws. */
-  readonly progress: (progress: Progress) => void
+  /**
+   * Tells how far the work is. Call it as often as you like; only the latest is sent, and every milestone. It never
+   * throws.
+   */
+  readonly progress: (progress: Progress, options?: ProgressOptions) => void
   /** Log lines with the ids of the task. The server keeps them with the task, except those for debugging. */
   readonly log: TaskLog
   /** Makes the lease this long from now, and keeps it so. False if the server does not allow it. */
@@ -71,9 +74,9 @@ export function openContext(
     questions ??= new Questions(offer)
     return questions
   }
-  const progress = (latest: Progress) => {
+  const progress = (latest: Progress, options?: ProgressOptions) => {
     reports ??= new ProgressReports(lease, leases, calls, log)
-    reports.report(latest)
+    reports.report(latest, options?.milestone === true)
   }
   return {
     ctx: {

@@ -10,19 +10,37 @@ export type Progress = {
   readonly message?: string
 } & Readonly<Record<string, unknown>>
 
-/** Between two reports of a task. What is reported meanwhile is kept, and only the latest is sent. */
+export interface ProgressOptions {
+  /** Worth the attention of the owner: the report goes to its inbox, and no later report replaces it. */
+  readonly milestone?: boolean
+}
+
+interface Report {
+  readonly progress: object
+  readonly isMilestone: boolean
+}
+
+/** Milestones that wait to be sent. A handler that marks everything as one must not fill the memory. */
+const MAX_MILESTONES = 100
+
+/** Between two reports of a task. What is reported meanwhile is kept: milestones, and the latest of the others. */
 const EVERY_MS = 250
 
 /** After a report that was not answered. */
 const AGAIN_MS = 2000
 
-/** The progress of one task: one request at a time, the latest wins, and nothing of it ever reaches the handler. */
+/**
+ * The progress of one task: one request at a time, milestones in order, of the rest the latest wins. No error ever
+ * reaches the handler.
+ */
 export class ProgressReports {
   readonly #lease: HeldLease
   readonly #leases: Leases
   readonly #calls: Calls
   readonly #log: WorkerLog
-  #latest: object | undefined
+  readonly #milestones: Report[] = []
+  /** Newer than every milestone that waits. */
+  #latest: Report | undefined
   #isBusy = false
   #isClosed = false
   #timer: ReturnType<typeof setTimeout> | undefined
@@ -34,12 +52,14 @@ export class ProgressReports {
     this.#log = log
   }
 
-  report(progress: object): void {
+  report(progress: object, isMilestone: boolean): void {
     if (typeof progress !== 'object' || progress === null || Array.isArray(progress)) {
       this.#log.of(this.#lease).warn({}, 'progress is not an object, and is not reported')
       return
     }
-    this.#latest = progress
+    const report = { progress, isMilestone }
+    if (isMilestone) this.#keep(report)
+    else this.#latest = report
     if (!this.#isBusy) this.#send()
   }
 
@@ -49,21 +69,43 @@ export class ProgressReports {
     clearTimeout(this.#timer)
   }
 
-  async #send(): Promise<void> {
-    const progress = this.#latest
+  #keep(milestone: Report): void {
+    if (this.#milestones.length === MAX_MILESTONES) {
+      this.#log.of(this.#lease).warn({}, 'too many milestones wait to be sent, and this one is dropped')
+      return
+    }
     this.#latest = undefined
-    this.#isBusy = progress !== undefined && !this.#isClosed && this.#lease.lost === undefined
-    if (!this.#isBusy || progress === undefined) return
-    const wasTaken = await this.#deliver(progress)
+    this.#milestones.push(milestone)
+  }
+
+  #next(): Report | undefined {
+    const milestone = this.#milestones.shift()
+    if (milestone !== undefined) return milestone
+    const latest = this.#latest
+    this.#latest = undefined
+    return latest
+  }
+
+  async #send(): Promise<void> {
+    const report = this.#next()
+    this.#isBusy = report !== undefined && !this.#isClosed && this.#lease.lost === undefined
+    if (!this.#isBusy || report === undefined) return
+    const wasTaken = await this.#deliver(report)
     if (this.#isClosed) return
-    if (!wasTaken) this.#latest ??= progress
+    if (!wasTaken) this.#putBack(report)
     this.#timer = setTimeout(() => this.#send(), wasTaken ? EVERY_MS : AGAIN_MS)
   }
 
+  /** To be sent again, unless something newer makes it unnecessary. */
+  #putBack(report: Report): void {
+    if (report.isMilestone) this.#milestones.unshift(report)
+    else if (this.#milestones.length === 0) this.#latest ??= report
+  }
+
   /** Whether there is nothing more to do about it. */
-  async #deliver(progress: object): Promise<boolean> {
+  async #deliver({ progress, isMilestone }: Report): Promise<boolean> {
     try {
-      await this.#calls.progress(this.#lease.key, progress)
+      await this.#calls.progress(this.#lease.key, progress, isMilestone)
       return true
     } catch (error) {
       // The end of the task may have overtaken it.

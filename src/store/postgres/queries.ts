@@ -1,3 +1,4 @@
+import { isTerminal, STATUSES, type Status } from '../../core/transitions.ts'
 import { QUESTION_BYTES } from '../reads.ts'
 import { list, rowsOf, type Shape } from './columns.ts'
 import { loads, PARENTS } from './load.ts'
@@ -34,6 +35,8 @@ export const queries = {
   scan_session: linesOf('session_id = $4'),
   scan_open: linesByStatus('tasks'),
   scan_done: linesByStatus('tasks_done'),
+
+  status_counts: STATUSES.map(countOf).join(' UNION ALL '),
 
   progress: `
     SELECT ${list(PROGRESS)} FROM task_progress WHERE task_id = $2 AND tenant = $1 AND n > $3
@@ -174,6 +177,14 @@ function linesByStatus(table: 'tasks' | 'tasks_done'): string {
     ) t
     JOIN task_specs s ON s.tenant = t.tenant AND s.seq = t.seq
     ORDER BY t.seq DESC`
+}
+
+function countOf(status: Status): string {
+  return `
+    SELECT '${status}' AS status, count(*)::int AS count FROM (
+      SELECT 1 FROM ${isTerminal(status) ? 'tasks_done' : 'tasks'}
+      WHERE tenant = $1 AND status = '${status}' AND seq > 0 LIMIT $2
+    ) t`
 }
 
 function linesFrom(table: 'tasks' | 'tasks_done'): string {

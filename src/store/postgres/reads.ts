@@ -68,6 +68,21 @@ export function readsOn(pooled: Pooled): LedgerReads {
       const [query, ...key] = scanOf(path)
       return read<TaskLine>(tenant, query, tenant, before, limit, ...key)
     },
+    statusCounts: async (tenant, limit) => {
+      const rows = await read<{ status: Status; count: number }>(tenant, 'status_counts', tenant, limit)
+      const counts = new Map(rows.map(({ status, count }) => [status, count]))
+      const of = (status: Status) => counts.get(status) ?? 0
+      return {
+        queued: of('queued'),
+        leased: of('leased'),
+        running: of('running'),
+        pending_approval: of('pending_approval'),
+        input_required: of('input_required'),
+        succeeded: of('succeeded'),
+        failed: of('failed'),
+        canceled: of('canceled'),
+      }
+    },
     progress: async (tenant, taskId, after, limit) =>
       isUuid(taskId) ? read<ProgressEntry>(tenant, 'progress', tenant, taskId, after, limit) : [],
     receipt: (tenant, seq) => find<Receipt>(tenant, 'receipt', tenant, seq),

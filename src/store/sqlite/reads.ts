@@ -1,6 +1,6 @@
 import type { Relationship } from '../../core/command.ts'
 import type { ProgressEntry } from '../../core/task.ts'
-import { isTerminal } from '../../core/transitions.ts'
+import { isTerminal, STATUSES, type Status } from '../../core/transitions.ts'
 import type { Tenant } from '../../core/world.ts'
 import {
   type Child,
@@ -11,6 +11,7 @@ import {
   type ReceiptLine,
   type ReceiptPath,
   type ScanPath,
+  type StatusCounts,
   type TaskLease,
   type TaskLine,
   type TaskRecord,
@@ -73,6 +74,15 @@ export const SCANS = {
   open: tasksOf('tasks'),
   done: tasksOf('tasks_done'),
 } as const
+
+const countOf = (status: Status) => {
+  const table = isTerminal(status) ? 'tasks_done' : 'tasks'
+  return `(SELECT count(*) FROM (SELECT 1 FROM ${table} INDEXED BY ${table}_status
+    WHERE tenant = ? AND status = '${status}' LIMIT ?)) AS ${status}`
+}
+
+/** Takes the tenant and the limit once for each status. */
+export const STATUS_COUNTS = `SELECT ${STATUSES.map(countOf).join(', ')}`
 
 const RECEIPT_LINE = 'r.seq, r.receipt_type, r."to", r.task_id, r.lease_id, octet_length(r.body) AS bytes'
 
@@ -145,6 +155,7 @@ export function prepareReads(database: Database): LedgerReads {
   const pageOfReceiptLines = prepareReceiptPages<ReceiptLine>(database, RECEIPT_LINES)
   const status = database.prepare(STATUS)
   const line = database.prepare(LINES)
+  const statusCounts = database.prepare(STATUS_COUNTS)
   const latestProgress = database.prepare(
     'SELECT * FROM task_progress WHERE task_id = ? AND tenant = ? ORDER BY n DESC LIMIT 1',
   )
@@ -182,6 +193,10 @@ export function prepareReads(database: Database): LedgerReads {
       findEach(taskIds, (taskId) => line.get(taskId, tenant, taskId, tenant) as TaskLine | undefined),
     scan: (tenant, path, before, limit) =>
       walk(before, limit, (from, size) => scan(tenant, path, from, size)),
+    statusCounts: async (tenant, limit) => {
+      const keys = STATUSES.flatMap(() => [tenant, limit])
+      return attemptAvailable(() => statusCounts.get(...keys) as StatusCounts)
+    },
     progress: async (tenant, taskId, after, limit) =>
       attemptAvailable(() => progress.all(taskId, tenant, after, limit) as ProgressEntry[]),
     receipt: async (tenant, seq) => attemptAvailable(() => findReceipt(tenant, seq)),

@@ -132,7 +132,12 @@ describeGates('sessions', (open, storeName) => {
     await until(() => gateway.call('hold').catch(() => false))
     await gate.endSession(ADA, { session_id, mode: 'cancel' })
     await gateway.call('hold')
-    expect(await gate.getSession(ADA, { session_id })).toMatchObject({ workers: 5, queue: 9, calls: 1 })
+    expect(await gate.getSession(ADA, { session_id })).toMatchObject({
+      workers: 5,
+      queue: 9,
+      calls: 1,
+      counts: { succeeded: 1, canceled: 9, more: false },
+    })
     expect(await gate.setSession(ROOT, { session_id, workers: null })).toMatchObject({ workers: 3, queue: 9 })
     await expect(gate.setSession(ROOT, { session_id: 'none', workers: 1 })).rejects.toMatchObject({
       code: 'SESSION_NOT_FOUND',

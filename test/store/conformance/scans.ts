@@ -120,6 +120,16 @@ export function describeScans(subject: Subject): void {
       expect(found).toEqual(lines.filter((line) => line.seq < 20).filter(fits))
     })
 
+    it('count each status, up to a limit, in one tenant only', async () => {
+      const { store, tenant } = subject
+      const each = (n: number) => Object.fromEntries(STATUSES.map((status) => [status, n]))
+      const inAll = COUNT / STATUSES.length
+      expect(await store.reads.statusCounts(tenant, 1_000)).toEqual(each(inAll))
+      expect(await store.reads.statusCounts(tenant, inAll - 1)).toEqual(each(inAll - 1))
+      const { tenant: other } = await store.tenant('other')
+      expect(await store.reads.statusCounts(other, 1_000)).toEqual({ ...each(0), queued: 1 })
+    })
+
     it('show the same lines to who names the tasks', async () => {
       const { store, tenant } = subject
       const ids = [uuid(48), uuid(7), uuid(999), uuid(1), 'none']
