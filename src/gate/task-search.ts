@@ -1,6 +1,6 @@
 import type { TaskLine } from '../store/reads.ts'
+import { nextTurn } from '../store/turns.ts'
 import type { Engine } from './engine.ts'
-import { turn } from './stored-json.ts'
 import { fits, scanPath, type TaskFilter } from './task-filter.ts'
 
 /** Rows that one search looks at before it hands back what it has. A rare match never costs a full scan. */
@@ -27,7 +27,7 @@ export async function findTasks(
   const lines: TaskLine[] = []
   let position = before
   for (let scanned = 0; scanned < MAX_SCANNED; scanned += PAGE) {
-    if (scanned > 0) await turn()
+    if (scanned > 0) await nextTurn()
     const page = await engine.reading(() => engine.store.reads.scan(tenant, path, position, PAGE))
     for (const line of page) {
       if (!wanted(line) || !also(line)) continue
