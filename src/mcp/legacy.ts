@@ -55,22 +55,25 @@ export function statelessLeg(
       return
     }
     if (request.method !== 'POST') throw new Fault('METHOD_NOT_ALLOWED')
-    if (isBatch(body)) {
-      const answer = (message: unknown) => answerOne(face, request, response, message, callOf, fastPath)
-      return serveBatch(response, body, { answer, waits: (message) => mayWait(face, message), onError })
-    }
     const plain = fastPath ? await callPlainly(face, request, body, callOf) : undefined
     if (plain !== undefined) return sendResult(response, plain.id, plain.result)
+    // One promise for all messages of a batch: each would add a listener of its own.
+    const gone = once(response, 'close')
+    gone.catch(() => {})
+    if (isBatch(body)) {
+      const answer = (message: unknown) => answerOne(face, request, gone, message, callOf, fastPath)
+      return serveBatch(response, body, { answer, waits: (message) => mayWait(face, message), onError })
+    }
     const greeting = clients && greetingOf(body, clients)
     if (greeting !== undefined) response.setHeader(SESSION_HEADER, greeting)
-    await serveWeb(request, response, body, (web) => serveBySdk(face, web, response, body, callOf))
+    await serveWeb(request, response, body, (web) => serveBySdk(face, web, gone, body, callOf))
   }
 }
 
 async function serveBySdk(
   face: Face,
   web: Request,
-  response: ServerResponse,
+  gone: Promise<unknown>,
   body: unknown,
   callOf: (signal: AbortSignal) => Call,
 ): Promise<Response> {
@@ -79,9 +82,9 @@ async function serveBySdk(
   await server.connect(transport)
   web.headers.set('accept', 'application/json, text/event-stream')
   // The transport never answers a request whose client has gone.
-  const gone = once(response, 'close').then(() => new Response(null, { status: 499 }))
+  const unanswered = gone.then(() => new Response(null, { status: 499 }))
   try {
-    return await Promise.race([transport.handleRequest(web, { parsedBody: body }), gone])
+    return await Promise.race([transport.handleRequest(web, { parsedBody: body }), unanswered])
   } finally {
     await server.close()
   }
@@ -109,7 +112,7 @@ async function callPlainly(
 async function answerOne(
   face: Face,
   request: IncomingMessage,
-  response: ServerResponse,
+  gone: Promise<unknown>,
   message: unknown,
   callOf: (signal: AbortSignal) => Call,
   fastPath: boolean,
@@ -122,7 +125,7 @@ async function answerOne(
     ...(typeof version === 'string' && { 'mcp-protocol-version': version }),
   }
   const web = new Request('http://localhost/mcp', { method: 'POST', headers })
-  const answered = await serveBySdk(face, web, response, message, callOf)
+  const answered = await serveBySdk(face, web, gone, message, callOf)
   const text = await answered.text()
   return text === '' ? undefined : text
 }
