@@ -16,6 +16,7 @@ import { parsePrincipalKey } from '../core/principal.ts'
 import type { Receipt } from '../core/receipt.ts'
 import { isoTime } from '../core/time.ts'
 import type { TaskRecord } from '../store/reads.ts'
+import { nextTurn } from '../store/turns.ts'
 import type { Engine } from './engine.ts'
 import { writing } from './entry-write.ts'
 import type { TaskView } from './shapes.ts'
@@ -108,7 +109,7 @@ export class Cancellations {
   async #write(): Promise<void> {
     for (let call = this.#waiting.shift(); call !== undefined; call = this.#waiting.shift()) {
       // One at a time, with room for everybody else in between.
-      await new Promise((resolve) => setImmediate(resolve))
+      await nextTurn()
       await this.report(call, 'acknowledged').catch((error: unknown) => {
         if (!(error instanceof Fault)) this.#engine.report(error)
       })

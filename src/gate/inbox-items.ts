@@ -1,9 +1,9 @@
 import type { InboxItem } from '../core/inbox.ts'
 import type { TenantRef } from '../store/store.ts'
+import { nextTurn } from '../store/turns.ts'
 import type { Engine } from './engine.ts'
 import { type InboxItemView, inboxItemView, type SubjectTask, subjectTask } from './inbox-view.ts'
 import { eachRecord } from './portions.ts'
-import { turn } from './stored-json.ts'
 
 /** Items that are described together: their receipts and tasks are in memory at the same time. */
 const AT_ONCE = 25
@@ -16,7 +16,7 @@ export async function describeItems(
 ): Promise<InboxItemView[]> {
   const views: InboxItemView[] = []
   for (let from = 0; from < items.length; from += AT_ONCE) {
-    if (from > 0) await turn()
+    if (from > 0) await nextTurn()
     views.push(...(await describeSome(engine, tenant, items.slice(from, from + AT_ONCE))))
   }
   return views

@@ -1,8 +1,8 @@
 import type { InboxItem } from '../core/inbox.ts'
 import type { PrincipalKey } from '../core/principal.ts'
 import type { TenantRef } from '../store/store.ts'
+import { nextTurn } from '../store/turns.ts'
 import type { Engine } from './engine.ts'
-import { turn } from './stored-json.ts'
 
 /** Rows that one search looks at before it hands back what it has. */
 const MAX_SCANNED = 10_000
@@ -36,7 +36,7 @@ export async function findItems(
   // Usually the first look is enough.
   let size = limit + 1
   for (let scanned = 0; scanned < MAX_SCANNED; scanned += PAGE) {
-    if (scanned > 0) await turn()
+    if (scanned > 0) await nextTurn()
     const page = await engine.reading(() =>
       engine.store.reads.inbox(tenant, principal, which, position, order, size),
     )

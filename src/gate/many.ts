@@ -1,5 +1,5 @@
 import { Fault } from '../core/errors.ts'
-import { nextTurn } from './turns.ts'
+import { nextTurn } from '../store/turns.ts'
 
 export const MAX_ITEMS = 1000
 

@@ -1,7 +1,7 @@
 import type { Receipt } from '../core/receipt.ts'
 import type { ReceiptLine, TaskLine, TaskRecord } from '../store/reads.ts'
+import { nextTurn } from '../store/turns.ts'
 import type { Engine } from './engine.ts'
-import { turn } from './stored-json.ts'
 
 /** Stored text in one answer. A list that holds more goes on behind its cursor. */
 export const PAGE_BYTES = 8 * 1024 * 1024
@@ -69,7 +69,7 @@ async function inPortions<Line extends Sized & { readonly seq: number }, Row>(
   let covered = 0
   let bytes = 0
   while (covered < lines.length && bytes < limit) {
-    if (covered > 0) await turn()
+    if (covered > 0) await nextTurn()
     const portion = firstPortion(lines, covered)
     covered += portion.length
     const found = new Map((await read(portion)).map((row) => [seqOf(row), row]))
@@ -109,7 +109,7 @@ export async function eachRecord(
     const { rows, covered } = await readRecords(engine, tenant, lines, 1)
     for (const record of rows) see(record)
     lines = lines.slice(covered)
-    if (lines.length > 0) await turn()
+    if (lines.length > 0) await nextTurn()
   }
 }
 

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { type CanonicalJson, type Json, type JsonObject, parseCanonical } from '../core/json.ts'
 import { membersIn } from '../core/json-members.ts'
+import { nextTurn } from '../store/turns.ts'
 
 /** Shorter texts are cheaper to parse and to write again than to handle as texts. */
 export const LARGE = 8 * 1024
@@ -71,6 +72,19 @@ export class JsonPieces implements Iterable<string> {
     this.#embedded = texts
   }
 
+  /** Characters of all pieces. A JSON string in it counts as long as what it quotes. */
+  get length(): number {
+    let length = 0
+    for (const frame of this.#frames) length += frame.length
+    for (const text of this.#embedded) length += lengthOf(text)
+    return length
+  }
+
+  /** The same between two texts. */
+  enclosed(head: string, tail: string): JsonPieces {
+    return new JsonPieces([head, tail], [this])
+  }
+
   *[Symbol.iterator](): Iterator<string> {
     for (const [i, frame] of this.#frames.entries()) {
       yield frame
@@ -78,6 +92,13 @@ export class JsonPieces implements Iterable<string> {
       if (text !== undefined) yield* text
     }
   }
+}
+
+function lengthOf(text: Iterable<string>): number {
+  if (text instanceof JsonPieces || text instanceof QuotedPieces) return text.length
+  let length = 0
+  for (const piece of text) length += piece.length
+  return length
 }
 
 /** The JSON of a value: one text, or pieces if it embeds large stored texts. */
@@ -106,7 +127,7 @@ export function withText<T extends object>(block: T, pieces: JsonPieces): T & { 
     enumerable: true,
     get: () => {
       if (embedded === undefined) return [...pieces].join('')
-      embedded.push(quoted(pieces))
+      embedded.push(new QuotedPieces(pieces))
       return MARK
     },
   }
@@ -114,10 +135,22 @@ export function withText<T extends object>(block: T, pieces: JsonPieces): T & { 
 }
 
 /** The pieces as one JSON string. */
-function* quoted(pieces: Iterable<string>): Generator<string> {
-  yield '"'
-  for (const piece of pieces) yield JSON.stringify(piece).slice(1, -1)
-  yield '"'
+class QuotedPieces implements Iterable<string> {
+  readonly #pieces: JsonPieces
+
+  constructor(pieces: JsonPieces) {
+    this.#pieces = pieces
+  }
+
+  get length(): number {
+    return this.#pieces.length
+  }
+
+  *[Symbol.iterator](): Iterator<string> {
+    yield '"'
+    for (const piece of this.#pieces) yield JSON.stringify(piece).slice(1, -1)
+    yield '"'
+  }
 }
 
 /** The pieces as bytes, with a turn of the event loop for others after each large one. */
@@ -131,18 +164,13 @@ export async function* inTurns(pieces: Iterable<string>): AsyncGenerator<Uint8Ar
     yield Buffer.from(waiting.join(''))
     waiting = []
     length = 0
-    await turn()
+    await nextTurn()
   }
   if (length > 0) yield Buffer.from(waiting.join(''))
 }
 
 /** Characters that are written in one turn of the event loop. */
 const TURN = 256 * 1024
-
-/** Lets everybody else have a turn of the event loop. */
-export function turn(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve))
-}
 
 export function isJsonObject(value: Json): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)

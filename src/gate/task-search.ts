@@ -1,6 +1,6 @@
 import type { TaskLine } from '../store/reads.ts'
+import { nextTurn } from '../store/turns.ts'
 import type { Engine } from './engine.ts'
-import { turn } from './stored-json.ts'
 import { fits, scanPath, type TaskFilter } from './task-filter.ts'
 
 /** Rows that one search looks at before it hands back what it has. A rare match never costs a full scan. */
@@ -57,7 +57,7 @@ export async function* pagesOf(
   const path = scanPath(filter)
   let position = before
   for (let scanned = 0; scanned < MAX_SCANNED; scanned += PAGE) {
-    if (scanned > 0) await turn()
+    if (scanned > 0) await nextTurn()
     const from = position
     const page = await engine.reading(() => engine.store.reads.scan(tenant, path, from, PAGE))
     const isLast = page.length < PAGE

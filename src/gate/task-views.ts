@@ -1,8 +1,8 @@
 import { isInterrupted } from '../core/cancellation.ts'
 import type { TaskRecord } from '../store/reads.ts'
+import { nextTurn } from '../store/turns.ts'
 import type { Engine } from './engine.ts'
 import type { TaskView } from './shapes.ts'
-import { turn } from './stored-json.ts'
 import { taskView } from './view.ts'
 
 /** The public shape of a task, with what is kept beside it and where people find it. */
@@ -41,7 +41,7 @@ export async function inTurns<View>(
     views.push(view(record))
     length += record.spec.input.length
     if (length < TURN_BYTES) continue
-    await turn()
+    await nextTurn()
     length = 0
   }
   return views

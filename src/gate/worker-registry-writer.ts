@@ -1,6 +1,6 @@
 import type { EntryDraft } from '../store/entries.ts'
+import { nextTurn } from '../store/turns.ts'
 import type { Engine } from './engine.ts'
-import { turn } from './stored-json.ts'
 import type { WorkerRecord } from './worker-registry-shape.ts'
 import type { Sighting, Sightings } from './worker-registry-sightings.ts'
 
@@ -79,7 +79,7 @@ export class RegistryWriter {
     return this.exclusively(async () => {
       const fresh = [...this.#sightings.of(tenant)].filter((sighting) => sighting.isNew)
       for (let from = 0; from < fresh.length; from += NEW_AT_ONCE) {
-        if (from > 0) await turn()
+        if (from > 0) await nextTurn()
         await this.#insert(tenant, fresh.slice(from, from + NEW_AT_ONCE))
       }
     })

@@ -3,11 +3,11 @@ import { checkSelf } from '../core/policy.ts'
 import { type Caller, type PrincipalKey, principalKey } from '../core/principal.ts'
 import type { Entry } from '../store/entries.ts'
 import type { Holder } from '../store/reads.ts'
+import { nextTurn } from '../store/turns.ts'
 import type { Engine } from './engine.ts'
 import { writing } from './entry-write.ts'
 import type { TaskEvent } from './events.ts'
 import { LiveWorkers } from './live-workers.ts'
-import { turn } from './stored-json.ts'
 import { Drains } from './worker-registry-drains.ts'
 import {
   stateOf,
@@ -119,7 +119,7 @@ export class WorkerRegistry {
     }
     const unknown = new Map([...this.#sightings.of(tenant)].map((one) => [one.worker_id, one]))
     for (let after = '', counted = 0; counted < MAX_KEPT; counted += PAGE) {
-      if (counted > 0) await turn()
+      if (counted > 0) await nextTurn()
       const page = await this.#engine.reading(() => store.entries.list(tenant, WORKER_KIND, after, PAGE))
       for (const entry of page) {
         unknown.delete(entry.name)

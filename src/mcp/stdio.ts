@@ -83,9 +83,10 @@ function writeLine(message: object): void {
  * The tools, under the rules for JSON that hold over HTTP, for messages of any transport. What only the text shows,
  * such as a key that appears twice, has been found before.
  */
-function checked({ list, find }: ToolTable): ToolTable {
+function checked({ list, find, mayWait }: ToolTable): ToolTable {
   return {
     list,
+    mayWait,
     async find(name, credential) {
       const found = await find(name, credential)
       return found && checkedTool(found)

@@ -38,6 +38,8 @@ export interface ToolTable {
   /** What the holder of a credential sees. The same list as long as nothing has changed. */
   list(credential: Credential, era: Era): Promise<readonly Tool[]>
   find(name: string, credential: Credential): FoundTool | undefined | Promise<FoundTool | undefined>
+  /** Whether a call may wait for something; tools that are tasks wait for their end. */
+  mayWait(name: string, args: Fields): boolean
 }
 
 export type FoundTool = RunTool | TaskTool

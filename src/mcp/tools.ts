@@ -54,10 +54,14 @@ export function gateTools({
   onError,
 }: ToolOptions): ToolTable {
   const found = new Map<string, FoundTool>()
+  const waiting = new Map<string, (args: Fields) => boolean>()
   for (const operation of OPERATIONS) {
     const run = runOperation(gate, operation, onError)
     const tool = operation.name === CREATE ? createTool(gate, operation, run) : run
-    for (const spelling of ['dot', 'underscore'] as const) found.set(toolName(operation, spelling), tool)
+    for (const spelling of ['dot', 'underscore'] as const) {
+      found.set(toolName(operation, spelling), tool)
+      waiting.set(toolName(operation, spelling), mayTakeTime(operation))
+    }
   }
   const old = oldNames ? OLD_TOOLS : []
   const context = { gate }
@@ -71,6 +75,7 @@ export function gateTools({
   return {
     list: ({ tenant }, era) => shelves.list(tenant, era),
     find: (name, { tenant }) => found.get(name) ?? shelves.find(name, tenant),
+    mayWait: (name, args) => waiting.get(name)?.(args) ?? !found.has(name),
   }
 }
 

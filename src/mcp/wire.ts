@@ -46,9 +46,11 @@ export function refusal(fault: Fault, requestId?: string): Refusal {
 }
 
 export function sendRefusal(response: ServerResponse, refusal: Refusal, id: RequestId | null = null): void {
-  const { status, code, message, data, headers } = refusal
-  const body = { jsonrpc: '2.0', id, error: { code, message, ...(data && { data }) } }
-  sendJson(response, status, JSON.stringify(body), headers)
+  sendJson(response, refusal.status, JSON.stringify(refusalBody(refusal, id)), refusal.headers)
+}
+
+export function refusalBody({ code, message, data }: Refusal, id: RequestId | null): object {
+  return { jsonrpc: '2.0', id, error: { code, message, ...(data && { data }) } }
 }
 
 /** The answer to a request. Pieces are sent one at a time, as fast as the client takes them. */
@@ -57,25 +59,26 @@ export async function sendResult(
   id: RequestId,
   result: string | JsonPieces,
 ): Promise<void> {
+  const answer = answerOf(id, result)
+  if (typeof answer === 'string') sendJson(response, 200, answer)
+  else await sendPieces(response, answer)
+}
+
+/** The whole answer to a request, of which this is the result. */
+export function answerOf(id: RequestId, result: string | JsonPieces): string | JsonPieces {
   const head = `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":`
-  if (typeof result === 'string') {
-    sendJson(response, 200, `${head}${result}}`)
-    return
-  }
+  return typeof result === 'string' ? `${head}${result}}` : result.enclosed(head, '}')
+}
+
+export async function sendPieces(response: ServerResponse, pieces: Iterable<string>): Promise<void> {
   if (response.headersSent || response.destroyed) return
   response.writeHead(200, { 'content-type': 'application/json', 'cache-control': 'no-store' })
   response.setTimeout(STALLED_MS, () => response.destroy())
-  const content = Readable.from(inTurns(enclosed(head, result, '}')), { objectMode: false })
+  const content = Readable.from(inTurns(pieces), { objectMode: false })
   await pipeline(content, response).catch((error: unknown) => {
     // Who leaves has no complaint.
     if (!response.destroyed) throw error
   })
-}
-
-function* enclosed(head: string, pieces: Iterable<string>, tail: string): Generator<string> {
-  yield head
-  yield* pieces
-  yield tail
 }
 
 /** A client that takes nothing of a long answer for so long has gone away. */

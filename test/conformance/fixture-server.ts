@@ -66,6 +66,7 @@ const face: Face = {
   },
   tools: {
     list: async () => definitions,
+    mayWait: () => true,
     find(name) {
       const answer = plainTools[name]
       if (answer !== undefined) return async () => answer

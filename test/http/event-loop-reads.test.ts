@@ -1,15 +1,16 @@
-import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { Agent, request } from 'node:http'
-import { tmpdir } from 'node:os'
+import { rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 import type { CanonicalJson } from '../../src/core/json.ts'
 import type { Store } from '../../src/store/store.ts'
+import { folder, type Server, startServer } from '../cli/support.ts'
+import { bareCall, modernCall, type Post } from '../mcp/endpoint.ts'
 import { openStore, type Place } from '../proofs/place.ts'
+import { type Received, send, serveInProcess, whileProbing } from '../support/event-loop.ts'
 import { ALICE, put, queued, receipt, spec, uuid } from '../support/fixtures.ts'
 import { freshDatabase, postgresUrl } from '../support/postgres.ts'
-import { startChild } from '../support/processes.ts'
+
+vi.setConfig({ testTimeout: 240_000, hookTimeout: 240_000 })
 
 const MB = 1024 * 1024
 const COUNT = 203
@@ -17,7 +18,7 @@ const COUNT = 203
 /** A payload that is 1 MB as a text, and takes some fifty times as much when it is parsed. */
 const payload = `[${'{},'.repeat(340_000)}{}]`
 
-/** Large tasks of alice's, and receipts with long bodies, put into the store as they are. */
+/** Large tasks of alice, and receipts with long bodies, put into the store as they are. */
 async function fill(store: Store): Promise<void> {
   const { tenant } = await store.tenant('default')
   const input = `{"payload":${payload},"type":"summarize"}` as CanonicalJson
@@ -38,150 +39,162 @@ async function fill(store: Store): Promise<void> {
   }
 }
 
-class Client {
-  readonly #port: number
-  readonly #agent = new Agent({ keepAlive: true })
-
-  constructor(port: number) {
-    this.#port = port
-    onTestFinished(() => this.#agent.destroy())
-  }
-
-  /** The text of an answer. It is not parsed: that would keep this process from probing. */
-  async send(path: string, body?: object, headers: Record<string, string> = {}): Promise<string> {
-    const text = body === undefined ? '' : JSON.stringify(body)
-    const call = request({
-      port: this.#port,
-      host: '127.0.0.1',
-      agent: this.#agent,
-      method: body === undefined ? 'GET' : 'POST',
-      path,
-      headers: { ...(body && { 'content-type': 'application/json' }), ...headers },
-    })
-    call.end(text)
-    const [message] = await once(call, 'response')
-    const chunks: Buffer[] = []
-    for await (const chunk of message) chunks.push(chunk)
-    const answer = Buffer.concat(chunks).toString('latin1')
-    if (message.statusCode !== 200) throw new Error(`${path}: ${message.statusCode} ${answer.slice(0, 300)}`)
-    return answer
-  }
+interface Opened {
+  readonly place: Place
+  readonly url: string
+  remove(): unknown
 }
 
-const MODERN = '2026-07-28'
-
-/** The call of a tool in the newest revision, or in an older one. */
-function toolCall(client: Client, era: 'modern' | 'legacy', tool: string, args: object): Promise<string> {
-  const name = `asyncgate.${tool}`
-  const meta = {
-    'io.modelcontextprotocol/protocolVersion': MODERN,
-    'io.modelcontextprotocol/clientCapabilities': {},
-    'io.modelcontextprotocol/clientInfo': { name: 'test', version: '1' },
-  }
-  const params = { name, arguments: args, ...(era === 'modern' && { _meta: meta }) }
-  const headers = { 'mcp-protocol-version': MODERN, 'mcp-method': 'tools/call', 'mcp-name': name }
-  const body = { jsonrpc: '2.0', id: 1, method: 'tools/call', params }
-  return client.send('/mcp', body, era === 'modern' ? headers : {})
+async function openSqlite(): Promise<Opened> {
+  const path = folder()
+  const sqlite = join(path, 'gate.db')
+  const remove = () => rmSync(path, { recursive: true, force: true })
+  return { place: { sqlite }, url: `sqlite:${sqlite}`, remove }
 }
 
-/** The tasks of all pages, each page within the limit of bytes. */
-async function collect(
-  limit: number,
-  ask: (cursor: string | undefined) => Promise<string>,
-): Promise<string[]> {
-  const found = new Set<string>()
-  let cursor: string | undefined
-  for (;;) {
-    const text = await ask(cursor)
-    expect(text.length).toBeLessThan(limit)
-    for (const [, id] of text.matchAll(/"task_id":"([0-9a-f-]{36})"/g)) found.add(String(id))
-    cursor = /"next_cursor":"([\w-]+)"/.exec(text)?.[1]
-    if (cursor === undefined) return [...found].sort()
-  }
+async function openPostgres(): Promise<Opened> {
+  const { url, drop } = await freshDatabase('reads')
+  return { place: { postgres: url }, url, remove: drop }
 }
 
-/** The longest answer time of /health/live while the work goes on, of the best of three runs: the machine has others. */
-async function longestProbe(client: Client, work: () => Promise<unknown>): Promise<number> {
-  let best = Number.POSITIVE_INFINITY
-  for (let run = 0; run < 3 && best >= 250; run++) {
-    let isOver = false
-    const over = work().finally(() => {
-      isOver = true
-    })
-    let longest = 0
-    while (!isOver) {
-      const started = performance.now()
-      await client.send('/health/live')
-      longest = Math.max(longest, performance.now() - started)
-    }
-    await over
-    best = Math.min(best, longest)
-  }
-  return best
-}
-
-const PLACES: [string, () => Promise<Place>][] = [
-  [
-    'sqlite',
-    async () => {
-      const folder = mkdtempSync(join(tmpdir(), 'asyncgate-'))
-      onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
-      return { sqlite: join(folder, 'gate.db') }
-    },
-  ],
-  [
-    'postgres',
-    async () => {
-      const database = await freshDatabase('reads')
-      onTestFinished(() => database.drop())
-      return { postgres: database.url }
-    },
-  ],
+const STORES = [
+  { name: 'SQLite', isThere: () => true, open: openSqlite },
+  { name: 'PostgreSQL', isThere: () => postgresUrl() !== undefined, open: openPostgres },
 ]
 
-describe.each(PLACES)('lists of large tasks on %s', (name, findPlace) => {
-  it.skipIf(name === 'postgres' && !postgresUrl())(
-    'reach every task within bounds, in little memory, and keep nobody waiting',
-    { timeout: 300_000 },
-    async () => {
-      const place = await findPlace()
-      const store = await openStore(place)
+const OWNERS = 10
+
+const times = <T>(count: number, one: (i: number) => Promise<T>) =>
+  Promise.all(Array.from({ length: count }, (_, i) => one(i)))
+
+for (const { name, isThere, open } of STORES) {
+  describe.skipIf(!isThere())(`large tasks and receipts on ${name}`, () => {
+    let opened: Opened
+    let server: Server
+
+    beforeAll(async () => {
+      opened = await open()
+      const store = await openStore(opened.place)
       await fill(store)
       await store.close()
-      // 203 of these payloads, parsed, would need ten times as much.
-      const child = startChild('http', { place }, undefined, ['--max-old-space-size=512'])
-      onTestFinished(() => child.kill())
-      const [port] = await Promise.race([once(child.process, 'message'), child.alive])
-      const client = new Client(port)
-      const ids = Array.from({ length: COUNT }, (_, i) => uuid(i + 1))
-      const query = (cursor?: string) => ({ agent_id: 'alice', limit: 200, ...(cursor && { cursor }) })
-      const rest = (cursor?: string) =>
-        client.send(`/v1/tasks?principal_id=alice&limit=200${cursor ? `&cursor=${cursor}` : ''}`)
+      // 203 of these payloads, parsed, would need ten times as much memory.
+      const env = { ASYNCGATE_DATABASE_URL: opened.url, NODE_OPTIONS: '--max-old-space-size=512' }
+      server = await startServer(['dev'], folder(), env)
+    })
 
-      expect(await collect(10 * MB, rest)).toEqual(ids)
-      expect(
-        await collect(22 * MB, (cursor) => toolCall(client, 'modern', 'list_tasks', query(cursor))),
-      ).toEqual(ids)
+    afterAll(async () => {
+      await server.stop()
+      await opened.remove()
+    })
 
-      const hostile: Record<string, () => Promise<unknown>> = {
-        list_tasks: () => Promise.all([rest(), rest(), rest()]),
-        'list_tasks over MCP': () => toolCall(client, 'modern', 'list_tasks', query()),
-        'list_tasks over MCP of 2025': () => toolCall(client, 'legacy', 'list_tasks', query()),
-        count_tasks: () => client.send('/v1/tasks/counts?principal_id=alice'),
-        bootstrap: () => client.send('/v1/bootstrap?principal_id=alice&max_items=200'),
-        claim: () => client.send('/v1/leases/claim', { worker_id: 'w1', max_tasks: 100 }),
-        'list_receipts of a rare type': () =>
-          client.send('/v1/receipts?principal_id=alice&receipt_type=task.escalated&limit=1'),
-        'list_receipts_ledger of a rare type': () =>
-          client.send('/v1/receipts/ledger?principal_id=alice&receipt_type=task.escalated&limit=1'),
-        'list_receipts with long bodies': () =>
-          client.send('/v1/receipts?principal_id=alice&receipt_type=task.completed&limit=200'),
-        'list_receipts_ledger of large tasks': () =>
-          client.send('/v1/receipts/ledger?principal_id=alice&receipt_type=task.assigned&limit=200'),
-      }
-      for (const [what, work] of Object.entries(hostile)) {
-        expect(await longestProbe(client, work), what).toBeLessThan(250)
-      }
-    },
-  )
-})
+    const get = (path: string) => send(server, path)
+    const call = ({ body, headers = {} }: Post) =>
+      send(server, '/mcp', { body: Buffer.from(JSON.stringify(body)), headers })
+    const query = (cursor?: string) => ({ agent_id: 'alice', limit: 200, ...(cursor && { cursor }) })
+    const rest = (cursor?: string) =>
+      get(`/v1/tasks?principal_id=alice&limit=200${cursor ? `&cursor=${cursor}` : ''}`)
+    const modern = (cursor?: string) => call(modernCall('asyncgate.list_tasks', query(cursor)))
+    const legacy = (cursor?: string) => call(bareCall('asyncgate.list_tasks', query(cursor)))
+    const ids = Array.from({ length: COUNT }, (_, i) => uuid(i + 1))
+
+    it.each([
+      ['REST', 10 * MB, rest],
+      ['MCP', 22 * MB, modern],
+    ])('pages of bounded size reach every task over %s', async (_, limit, ask) => {
+      const found = new Set<string>()
+      let cursor: string | undefined
+      do {
+        const { status, text } = await ask(cursor)
+        expect(status).toBe(200)
+        expect(text.length).toBeLessThan(limit)
+        for (const [, id] of text.matchAll(/"task_id":"([0-9a-f-]{36})"/g)) found.add(String(id))
+        cursor = /"next_cursor":"([\w-]+)"/.exec(text)?.[1]
+      } while (cursor !== undefined)
+      expect([...found].sort()).toEqual(ids)
+    })
+
+    const READS: Readonly<Record<string, () => Promise<Received[]>>> = {
+      'eight lists of tasks at once': () => times(8, () => rest()),
+      'eight lists of tasks at once over MCP': () => times(8, () => modern()),
+      'eight lists of tasks at once over MCP of 2025': () => times(8, () => legacy()),
+      'a JSON-RPC batch of lists': () =>
+        times(1, () =>
+          send(server, '/mcp', {
+            body: Array.from({ length: 100 }, (_, i) => bareCall('asyncgate.list_tasks', query(), i).body),
+          }),
+        ),
+      'counts of tasks, five times': () => times(5, () => get('/v1/tasks/counts?principal_id=alice')),
+      'four bootstraps': () => times(4, () => get('/v1/bootstrap?principal_id=alice&max_items=200')),
+      'a search for receipts of a rare type, five times': () =>
+        times(5, () => get('/v1/receipts?principal_id=alice&receipt_type=task.escalated&limit=1')),
+      'a search in the ledger for a rare type, five times': () =>
+        times(5, () => get('/v1/receipts/ledger?principal_id=alice&receipt_type=task.escalated&limit=1')),
+      'receipts with long bodies': () =>
+        times(4, () => get('/v1/receipts?principal_id=alice&receipt_type=task.completed&limit=200')),
+      'the ledger of large tasks': () =>
+        times(4, () => get('/v1/receipts/ledger?principal_id=alice&receipt_type=task.assigned&limit=200')),
+      'claims of large tasks': () =>
+        times(3, (i) => send(server, '/v1/leases/claim', { body: { worker_id: `w${i}`, max_tasks: 100 } })),
+    }
+
+    it.each(Object.keys(READS))('%s: nobody else waits', async (what) => {
+      const answers = await whileProbing(
+        { url: server.url, pid: server.process.pid },
+        () => READS[what]?.() ?? Promise.resolve([]),
+      )
+      expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200))
+      expect(answers.length).toBeGreaterThan(0)
+    })
+  })
+
+  describe.skipIf(!isThere())(`thousands of lanes on ${name}`, () => {
+    it('neither creating them nor claiming from them blocks anybody', async () => {
+      const opened = await open()
+      onTestFinished(async () => {
+        await opened.remove()
+      })
+      const server = await serveInProcess({ ASYNCGATE_DATABASE_URL: opened.url })
+      const post = (path: string, body: object) => send(server, path, { body })
+      let round = 0
+      const created = await whileProbing(server, () => {
+        round++
+        return times(OWNERS, (owner) => {
+          const tasks = Array.from({ length: 1_000 }, (_, i) => ({
+            type: `t${owner}-${i}`,
+            priority: -1 - i,
+          }))
+          return post('/v1/tasks/batch', { principal_id: `owner-${round}-${owner}`, tasks })
+        })
+      })
+      expect(created.map(({ status }) => status)).toEqual(created.map(() => 200))
+      expect(created[0]?.text).toContain('"queued"')
+
+      const types = (owner: number) => Array.from({ length: 200 }, (_, i) => `t${owner}-${i}`)
+      const claimed = await whileProbing(server, async () => {
+        const answers: Received[] = []
+        for (let owner = 0; owner < OWNERS; owner++) {
+          const claim = { worker_id: `w${owner}`, accept_types: types(owner), max_tasks: 100 }
+          answers.push(await post('/v1/leases/claim', claim))
+        }
+        return answers
+      })
+      expect(claimed.map(({ status }) => status)).toEqual(claimed.map(() => 200))
+
+      const idle = (i: number) => Array.from({ length: 200 }, (_, n) => `none-${(n + i) % 200}`)
+      const [bystander] = await whileProbing(server, () =>
+        times(41, async (i) => {
+          if (i > 0)
+            return post('/v1/leases/claim', {
+              worker_id: `idle-${i}`,
+              accept_types: idle(i),
+              wait_seconds: 2,
+            })
+          const task = await post('/v1/tasks', { type: 'report', principal_id: 'bystander' })
+          const { task_id } = JSON.parse(task.text)
+          return post(`/v1/tasks/${task_id}/cancel`, { principal_id: 'bystander' })
+        }),
+      )
+      expect(bystander).toMatchObject({ status: 200 })
+    })
+  })
+}

@@ -1,16 +1,63 @@
 import { createServer } from 'node:http'
 import { expect, it, vi } from 'vitest'
-import { type ServedProcess, serveInProcess, whileProbing } from '../support/event-loop.ts'
-import { members } from './support.ts'
+import { bareCall, modernCall, type Post } from '../mcp/endpoint.ts'
+import {
+  type Received,
+  type ServedProcess,
+  send,
+  serveInProcess,
+  whileProbing,
+} from '../support/event-loop.ts'
+import { KEY, members } from './support.ts'
 
 // Each test starts a server, and a hostile request may run three times.
 vi.setConfig({ testTimeout: 120_000 })
 
-async function post({ url }: ServedProcess, path: string, input: object) {
-  const headers = { 'content-type': 'application/json' }
-  const response = await fetch(`${url}${path}`, { method: 'POST', headers, body: JSON.stringify(input) })
-  return { status: response.status, body: members(await response.json()) }
+const MIB = 1024 * 1024
+
+async function post(server: ServedProcess, path: string, input: object) {
+  const { status, text } = await send(server, path, { body: input })
+  return { status, body: members(JSON.parse(text)) }
 }
+
+/** Eight million characters of JSON, made of what `part` gives. */
+function filled(open: string, part: (i: number) => string, close: string): string {
+  const parts: string[] = []
+  for (let i = 0, length = 0; length < 8 * MIB - 1_000; i++) {
+    const text = part(i)
+    parts.push(text)
+    length += text.length + 1
+  }
+  return `${open}${parts.join(',')}${close}`
+}
+
+const member = (i: number) => `"${i.toString(36)}":0`
+
+/** Fields of a new task that take long to read or to check. */
+const LARGE_FIELDS: readonly (readonly [string, string])[] = [
+  ['many members', filled('{"type":"a","payload":{', member, '}}')],
+  ['many members and one twice', filled('{"type":"a","payload":{', member, ',"0":0}}')],
+  ['many fields', filled('{"type":"a",', member, '}')],
+  ['many small objects', filled('{"type":"a","payload":[', (i) => `{${member(i)}}`, ']}')],
+  ['many labels', filled('{"type":"a","labels":{', member, '}}')],
+  ['a list where a name belongs', filled('{"type":"a","requirements":{"tags":[', () => '0', ']}}')],
+]
+
+/** A call of a tool with its arguments written as they are. */
+function rawCall({ body, headers = {} }: Post, args: string) {
+  const text = JSON.stringify(body).replace('"arguments":{}', `"arguments":${args}`)
+  return { body: Buffer.from(text), headers }
+}
+
+const ERAS = [
+  ['2026-07-28', modernCall('asyncgate.create_task')],
+  ['the older revisions', bareCall('asyncgate.create_task')],
+] as const
+
+const times = <T>(count: number, one: (i: number) => Promise<T>) =>
+  Promise.all(Array.from({ length: count }, (_, i) => one(i)))
+
+const statuses = (answers: readonly Received[]) => [...new Set(answers.map(({ status }) => status))]
 
 /** A task of alice in the hands of w1. */
 async function held(server: ServedProcess) {
@@ -110,6 +157,67 @@ it('a batch of large texts that rules redact blocks nobody', async () => {
   expect(body.results).toEqual(
     Array.from({ length: 60 }, () => expect.objectContaining({ status: 'queued' })),
   )
+})
+
+it.each(LARGE_FIELDS)('three times 8 MiB of %s block nobody', async (_, fields) => {
+  const server = await serveInProcess()
+  const body = Buffer.from(fields)
+  const answers = await whileProbing(server, () => times(3, () => send(server, '/v1/tasks', { body })))
+  expect([[400], [413]]).toContainEqual(statuses(answers))
+})
+
+it.each(LARGE_FIELDS)('three times 8 MiB of %s block nobody over MCP', async (_, fields) => {
+  const server = await serveInProcess()
+  const sent = rawCall(modernCall('asyncgate.create_task'), fields)
+  const answers = await whileProbing(server, () => times(3, () => send(server, '/mcp', sent)))
+  expect([200, 400, 413]).toEqual(expect.arrayContaining(statuses(answers)))
+  for (const { text } of answers) expect(text).toMatch(/VALIDATION_ERROR|PAYLOAD_TOO_LARGE/)
+})
+
+it.each(ERAS)('arguments nested 100,000 deep block nobody over MCP in %s', async (_, call) => {
+  const server = await serveInProcess()
+  const deep = `{"type":"x","payload":${'['.repeat(100_000)}${']'.repeat(100_000)}}`
+  const sent = rawCall(call, deep)
+  const answers = await whileProbing(server, () => times(8, () => send(server, '/mcp', sent)))
+  expect(statuses(answers)).toEqual([400])
+})
+
+it('a message nested 100,000 deep blocks nobody', async () => {
+  const server = await serveInProcess()
+  const body = Buffer.from('{"jsonrpc":'.repeat(100_000))
+  for (const path of ['/mcp', '/v1/tasks']) {
+    const answers = await whileProbing(server, () => times(8, () => send(server, path, { body })))
+    expect(statuses(answers)).toEqual([400])
+  }
+})
+
+it.each(['/mcp', '/v1/tasks'])('8 MiB to %s without a key are refused, and block nobody', async (path) => {
+  const server = await serveInProcess({ ASYNCGATE_API_KEY: KEY })
+  const body = Buffer.from(filled('{"type":"a","payload":{', member, ',"0":0}}'))
+  const answers = await whileProbing(server, () => times(8, () => send(server, path, { body })))
+  expect(statuses(answers)).toEqual([401])
+})
+
+it('a batch of a hundred lists of tools blocks nobody', async () => {
+  const server = await serveInProcess()
+  const body = Array.from({ length: 100 }, (_, id) => ({ jsonrpc: '2.0', id, method: 'tools/list' }))
+  const answers = await whileProbing(server, () => times(3, () => send(server, '/mcp', { body })))
+  expect(statuses(answers)).toEqual([200])
+})
+
+it('a scrape after 4,000 made-up worker ids blocks nobody', async () => {
+  const server = await serveInProcess()
+  let round = 0
+  const scraped = await whileProbing(server, async () => {
+    round++
+    for (let from = 0; from < 4_000; from += 100) {
+      await times(100, (i) =>
+        send(server, '/v1/leases/claim', { body: { worker_id: `w${round}-${from + i}` } }),
+      )
+    }
+    return [await send(server, '/metrics'), await send(server, '/v1/workers?limit=200')]
+  })
+  expect(statuses(scraped)).toEqual([200])
 })
 
 it('a server that does not answer for longer than the limit is noticed', async () => {

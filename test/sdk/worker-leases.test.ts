@@ -1,11 +1,18 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import type { Offer } from '../../src/sdk/operations.ts'
+import { Transport } from '../../src/sdk/transport.ts'
+import { Calls } from '../../src/sdk/worker/calls.ts'
+import { CancelReports } from '../../src/sdk/worker/cancel-reports.ts'
 import { HeldLease } from '../../src/sdk/worker/lease.ts'
+import { Leases } from '../../src/sdk/worker/leases.ts'
+import { silentLogger, WorkerLog } from '../../src/sdk/worker/log.ts'
+import { Metrics } from '../../src/sdk/worker/metrics.ts'
 import type { TaskAborted, TaskContext } from '../../src/sdk/worker.ts'
 import { task } from '../../src/sdk/worker.ts'
+import { members } from '../http/support.ts'
 import { look, only, receiptTypes } from '../support/steps.ts'
-import { aborted, becomes, COMPLETE, itemsOf, RENEW, Turn, workerBench } from './worker-support.ts'
+import { aborted, becomes, CLAIM, COMPLETE, itemsOf, RENEW, Turn, workerBench } from './worker-support.ts'
 
 const KEY = { worker_id: 'w1', task_id: 't1', lease_id: 'l1' }
 
@@ -82,6 +89,28 @@ describe('the times of a lease', () => {
   })
 })
 
+describe('all leases of a worker', () => {
+  it('are renewed in one request if they are due at nearly the same time', async () => {
+    const sent = new Turn<ReturnType<typeof itemsOf>>()
+    const fetch = async (_: unknown, init: RequestInit = {}) => {
+      const items = itemsOf([{ body: members(JSON.parse(String(init.body))) }])
+      sent.resolve(items)
+      return Response.json({ results: items.map(() => ({ expires_in_ms: 30_000, renewals_left: 9 })) })
+    }
+    const log = new WorkerLog(silentLogger, {})
+    const calls = new Calls(new Transport({ url: 'http://127.0.0.1:1', fetch }), 'w1', () => {})
+    const leases = new Leases(calls, new CancelReports(calls, log), log, new Metrics(['job']))
+    // The first is due now, and the last half a second later.
+    const since = performance.now() - 10_000
+    for (let i = 0; i < 300; i++) {
+      const key = { ...KEY, task_id: `t${i}`, lease_id: `l${i}` }
+      leases.add(new HeldLease({ ...OFFER, ...key }, key, task('job', { run() {} }), since + (500 * i) / 300))
+    }
+    expect(await sent.promise).toHaveLength(300)
+    leases.close()
+  })
+})
+
 describe('a lease of a worker', () => {
   const start = workerBench()
 
@@ -115,7 +144,7 @@ describe('a lease of a worker', () => {
     expect(await receiptTypes(gate.gate, { task_id })).not.toContain('system.anomaly')
   })
 
-  it('goes together with all others in one request', async () => {
+  it('is renewed in one request with all others of the same claim', async () => {
     const gate = await start()
     const ids = await Promise.all(Array.from({ length: 300 }, () => gate.ask('job')))
     const all = new Turn()
@@ -126,8 +155,16 @@ describe('a lease of a worker', () => {
     }
     gate.start([task('job', { run })], { concurrency: 300, leaseSeconds: 6 })
     await becomes(() => running === 300)
-    const [first] = await gate.network.until(RENEW, 1)
-    expect(itemsOf(first === undefined ? [] : [first])).toHaveLength(300)
+    const renewed = () => new Set(itemsOf(gate.network.to(RENEW)).map((item) => item.lease_id))
+    await becomes(() => renewed().size === 300)
+    const known = new Set<unknown>()
+    const firsts = gate.network.to(RENEW).filter((request) => {
+      const before = known.size
+      for (const { lease_id } of itemsOf([request])) known.add(lease_id)
+      return known.size > before
+    })
+    // A claim hands out 100 tasks at most.
+    expect(firsts.length).toBeLessThanOrEqual(gate.network.to(CLAIM).length)
     all.resolve()
     for (const id of ids) expect(await gate.end(id)).toMatchObject({ status: 'succeeded', expiry_count: 0 })
   })

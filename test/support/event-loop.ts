@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import { Agent, type IncomingMessage, request } from 'node:http'
 import { Worker } from 'node:worker_threads'
 import { expect, onTestFinished } from 'vitest'
 import { startServer, testFolder } from '../cli/support.ts'
@@ -6,6 +7,20 @@ import { startServer, testFolder } from '../cli/support.ts'
 /** What is served: any server that answers `GET /health/live`, in a process of its own. */
 export interface ServedProcess {
   readonly url: string
+  /** The id of the process; without it, time that other programs take from it counts as its own. */
+  readonly pid?: number | undefined
+}
+
+/** A request. Without a body it is a GET. */
+export interface Sent {
+  readonly body?: Buffer | object
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+/** An answer that has not been parsed: parsing a large one takes longer than sending it. */
+export interface Received {
+  readonly status: number
+  readonly text: string
 }
 
 interface Probed {
@@ -27,18 +42,40 @@ export async function serveInProcess(env: Readonly<Record<string, string>> = {})
   onTestFinished(async () => {
     await server.stop()
   })
-  return { url: server.url }
+  return { url: server.url, pid: server.process.pid }
+}
+
+const agent = new Agent({ keepAlive: true })
+
+/** Sends a request and reads the whole answer. Bodies that are Buffers are sent as they are. */
+export async function send({ url }: ServedProcess, path: string, sent: Sent = {}): Promise<Received> {
+  const { body, headers } = sent
+  const isPost = body !== undefined
+  const call = request(`${url}${path}`, {
+    agent,
+    method: isPost ? 'POST' : 'GET',
+    headers: { ...(isPost && { 'content-type': 'application/json' }), ...headers },
+  })
+  call.end(body === undefined || Buffer.isBuffer(body) ? body : JSON.stringify(body))
+  const [message]: IncomingMessage[] = await once(call, 'response')
+  if (message === undefined) throw new Error('no answer')
+  // A server that has refused a body closes the connection while it is still being sent.
+  call.on('error', () => {})
+  const chunks: Buffer[] = []
+  for await (const chunk of message) chunks.push(chunk)
+  return { status: message.statusCode ?? 0, text: Buffer.concat(chunks).toString('latin1') }
 }
 
 /**
  * Runs `hostile` while `GET /health/live` is probed every 20 ms, and expects that no probe takes longer than 250 ms.
- * On a busy machine a probe can be late without any fault of the server. So `hostile` runs again, up to three times,
+ * Time in which the server or the prober was ready to run, but other programs had the processors, does not count. On a
+ * busy machine a probe can still be late without any fault of the server. So `hostile` runs again, up to three times,
  * after a round with a late probe: a server that blocks is late in each of them. `hostile` must be repeatable.
  */
-export async function whileProbing<T>({ url }: ServedProcess, hostile: () => Promise<T>): Promise<T> {
+export async function whileProbing<T>(server: ServedProcess, hostile: () => Promise<T>): Promise<T> {
   const slowest: number[] = []
   for (;;) {
-    const { result, probed } = await round(url, hostile)
+    const { result, probed } = await round(server, hostile)
     expect(probed.probes, 'probes while the hostile work ran').toBeGreaterThan(0)
     if (probed.slowestMs <= LIMIT_MS) return result
     slowest.push(Math.round(probed.slowestMs))
@@ -47,8 +84,11 @@ export async function whileProbing<T>({ url }: ServedProcess, hostile: () => Pro
   }
 }
 
-async function round<T>(url: string, hostile: () => Promise<T>): Promise<{ result: T; probed: Probed }> {
-  const prober = new Worker(PROBE, { workerData: { url, everyMs: EVERY_MS } })
+async function round<T>(
+  { url, pid }: ServedProcess,
+  hostile: () => Promise<T>,
+): Promise<{ result: T; probed: Probed }> {
+  const prober = new Worker(PROBE, { workerData: { url, pid, everyMs: EVERY_MS } })
   const failed = new Promise<never>((_, reject) => prober.once('error', reject))
   failed.catch(() => {})
   try {

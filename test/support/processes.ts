@@ -22,13 +22,8 @@ export function childArguments(name: string, options: unknown): string[] {
 }
 
 /** Runs a script of test/proofs/children. It does not outlive this process: its channel closes, and it finishes. */
-export function startChild(
-  name: string,
-  options: unknown,
-  onLine: (line: string) => void = () => {},
-  nodeOptions: readonly string[] = [],
-): Child {
-  const child = spawn(process.execPath, [...nodeOptions, ...childArguments(name, options)], {
+export function startChild(name: string, options: unknown, onLine: (line: string) => void = () => {}): Child {
+  const child = spawn(process.execPath, childArguments(name, options), {
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
   })
   if (child.stdout !== null) createInterface({ input: child.stdout }).on('line', onLine)

@@ -10,13 +10,14 @@ import {
 } from '../../core/question.ts'
 import { isoTime } from '../../core/time.ts'
 import type { QuestionLine, TaskLine, TaskRecord } from '../../store/reads.ts'
+import { nextTurn } from '../../store/turns.ts'
 import type { Engine } from '../engine.ts'
 import { json, parse, taskId, text } from '../input.ts'
 import { readRecords } from '../portions.ts'
 import { partsOf, payloadOf, principalOrNull } from '../question-view.ts'
 import { originShape, principalShape, statusShape } from '../shapes.ts'
 import { storedInput } from '../stored-input.ts'
-import { storedJson, turn } from '../stored-json.ts'
+import { storedJson } from '../stored-json.ts'
 import { questionOf } from '../verbs/answer.ts'
 import { isoOrNull, storedOrNull } from '../view.ts'
 import { readTask } from './get-task.ts'
@@ -134,7 +135,7 @@ async function findQuestions(
   const questions: { line: QuestionLine; task: TaskLine }[] = []
   let position = from
   for (let scanned = 0; scanned < MAX_SCANNED; scanned += PAGE) {
-    if (scanned > 0) await turn()
+    if (scanned > 0) await nextTurn()
     const page = await engine.reading(() =>
       state === 'open'
         ? reads.questionLines(tenant, 'approval', 'open', position, 'ascending', PAGE)

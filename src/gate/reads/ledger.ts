@@ -5,11 +5,11 @@ import { type Caller, principalKey } from '../../core/principal.ts'
 import { NAMED_RECEIPT_TYPES, type Receipt, type ReceiptType } from '../../core/receipt.ts'
 import type { ReceiptPath } from '../../store/reads.ts'
 import type { TenantRef } from '../../store/store.ts'
+import { nextTurn } from '../../store/turns.ts'
 import type { Engine } from '../engine.ts'
 import { parse, taskId, text } from '../input.ts'
 import { type LedgerReceipt, ledgerReceipt, ledgerStatus } from '../ledger-receipt.ts'
 import { eachRecord, PAGE_BYTES } from '../portions.ts'
-import { turn } from '../stored-json.ts'
 import { pageLimit } from './paging.ts'
 import { findReceipts } from './receipt-search.ts'
 import { sinceSeq } from './receipts.ts'
@@ -100,7 +100,7 @@ async function inLedger(
       shown.push(entry)
       bytes += receipt.body.length + entry.task_body.length
     }
-    await turn()
+    await nextTurn()
   }
   return shown
 }

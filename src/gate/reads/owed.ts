@@ -1,7 +1,7 @@
 import type { PrincipalKey } from '../../core/principal.ts'
 import type { TaskLine } from '../../store/reads.ts'
+import { nextTurn } from '../../store/turns.ts'
 import type { Engine } from '../engine.ts'
-import { turn } from '../stored-json.ts'
 
 /** Obligations that one search looks at before it hands back what it has. */
 const MAX_SCANNED = 2000
@@ -31,7 +31,7 @@ export async function findOwed(
   const lines: TaskLine[] = []
   let position = after
   for (let scanned = 0; scanned < MAX_SCANNED; scanned += PAGE) {
-    if (scanned > 0) await turn()
+    if (scanned > 0) await nextTurn()
     const owed = await engine.reading(() => reads.obligationLines(tenant, principal, position, PAGE))
     const ids = owed.flatMap(({ receipt_type, task_id }) =>
       receipt_type === 'task.assigned' && task_id !== null ? [task_id] : [],

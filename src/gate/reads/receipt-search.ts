@@ -1,9 +1,9 @@
 import type { Receipt } from '../../core/receipt.ts'
 import type { ReceiptLine, ReceiptPath } from '../../store/reads.ts'
 import type { TenantRef } from '../../store/store.ts'
+import { nextTurn } from '../../store/turns.ts'
 import type { Engine } from '../engine.ts'
 import { readReceipts } from '../portions.ts'
-import { turn } from '../stored-json.ts'
 
 /** Rows that one search looks at before it hands back what it has. A rare match never costs a full scan. */
 const MAX_SCANNED = 10_000
@@ -44,7 +44,7 @@ async function findLines(engine: Engine, tenant: number, query: ReceiptQuery) {
   // Usually the first look is enough.
   let size = Math.min(limit + 1, PAGE)
   for (let scanned = 0; scanned < MAX_SCANNED; scanned += PAGE) {
-    if (scanned > 0) await turn()
+    if (scanned > 0) await nextTurn()
     const page = await engine.reading(() =>
       engine.store.reads.receiptLines(tenant, path, position, order, size),
     )

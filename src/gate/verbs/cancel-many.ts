@@ -3,6 +3,7 @@ import { Fault, invalid } from '../../core/errors.ts'
 import { checkRole } from '../../core/policy.ts'
 import { type Caller, principalKey } from '../../core/principal.ts'
 import { isTerminal } from '../../core/transitions.ts'
+import { nextTurn } from '../../store/turns.ts'
 import type { Engine } from '../engine.ts'
 import { parse, taskId, text } from '../input.ts'
 import { MAX_ITEMS } from '../many.ts'
@@ -92,7 +93,7 @@ export async function cancelMany(
     }
     position = found.next
     // A search that finds nothing gives nobody else a turn by itself.
-    await new Promise((resolve) => setImmediate(resolve))
+    await nextTurn()
   }
   const next_cursor = position === null ? null : await engine.cursors.write(scope, position)
   return { count, matched: count + skipped + fitted, skipped, more: position !== null, next_cursor }

@@ -8,6 +8,8 @@ export interface Statement {
   run(...values: readonly Value[]): { readonly changes: number | bigint }
   get(...values: readonly Value[]): unknown
   all(...values: readonly Value[]): unknown[]
+  /** Rows one at a time. No other statement may run on the connection until the last has been read or the loop is left. */
+  iterate(...values: readonly Value[]): Iterable<unknown>
 }
 
 /** The part that `node:sqlite` and better-sqlite3 have in common and that we use. */
@@ -161,5 +163,8 @@ function spreadRows(statement: Statement): Statement {
       return row && Object.values(row)
     },
     all: (...values) => statement.all(...values).map((row) => Object.values(row as object)),
+    *iterate(...values) {
+      for (const row of statement.iterate(...values)) yield Object.values(row as object)
+    },
   }
 }

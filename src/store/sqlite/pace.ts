@@ -1,36 +1,37 @@
+import { firstTurn, nextTurn } from '../turns.ts'
 import { attemptAvailable } from './failure.ts'
 
-// A statement runs on the thread that serves everybody. Rows that are long are slow to find, as SQLite compares whole
-// rows on the way to one, so what takes many rows takes them in slices.
+// A statement runs on the thread that serves everybody. Long rows are slow to find, because SQLite compares whole rows
+// on the way to one, so a read of many rows is done in slices.
 
 /** How long a slice may take before others have their turn. */
-const SLICE_MS = 20
+const SLICE_MS = 10
 
-const FIRST_ROWS = 8
-
-/** The rows of a walk along an index, from a seq on, read in slices of so many rows as are quick to read. */
+/** The rows of a walk along an index, from a seq on. `read` starts the walk at a position. */
 export async function walk<Row extends { readonly seq: number }>(
   from: number,
   limit: number,
-  read: (from: number, limit: number) => Row[],
+  read: (from: number, limit: number) => Iterable<Row>,
 ): Promise<Row[]> {
   const rows: Row[] = []
-  let position = from
-  let size = FIRST_ROWS
-  for (;;) {
-    const wanted = Math.min(size, limit - rows.length)
-    const started = performance.now()
-    const slice = attemptAvailable(() => read(position, wanted))
-    rows.push(...slice)
-    if (slice.length < wanted || rows.length === limit) return rows
-    position = slice.at(-1)?.seq ?? position
-    if (performance.now() - started < SLICE_MS) {
-      size *= 8
-    } else {
-      size = Math.max(1, size >> 1)
-      await turn()
-    }
+  await firstTurn()
+  while (
+    !attemptAvailable(() => readSlice(rows, limit, read(rows.at(-1)?.seq ?? from, limit - rows.length)))
+  ) {
+    await nextTurn()
   }
+  return rows
+}
+
+/** Adds rows until they are all there, which is true then, or the slice is over. */
+function readSlice<Row>(rows: Row[], limit: number, found: Iterable<Row>): boolean {
+  const started = performance.now()
+  for (const row of found) {
+    rows.push(row)
+    // Leaving the loop ends the statement.
+    if (performance.now() - started > SLICE_MS) return rows.length === limit
+  }
+  return true
 }
 
 /** What is found under these keys; absent ones are left out. */
@@ -39,17 +40,15 @@ export async function findEach<Key, Row>(
   find: (key: Key) => Row | undefined,
 ): Promise<Row[]> {
   const rows: Row[] = []
+  await firstTurn()
   let started = performance.now()
   for (const key of keys) {
+    if (performance.now() - started > SLICE_MS) {
+      await nextTurn()
+      started = performance.now()
+    }
     const row = attemptAvailable(() => find(key))
     if (row !== undefined) rows.push(row)
-    if (performance.now() - started < SLICE_MS) continue
-    await turn()
-    started = performance.now()
   }
   return rows
-}
-
-function turn(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve))
 }

@@ -67,7 +67,7 @@ export function prepareQuestionReads(database: Database): QuestionReads {
     openQuestions: async (tenant) => attemptAvailable(() => open.get(tenant) as Record<QuestionKind, number>),
     questionLines: (tenant, kind, which, from, order, limit) =>
       walk(from, limit, (position, size) => {
-        return lines[which][order].all(tenant, kind, position, size) as QuestionLine[]
+        return lines[which][order].iterate(tenant, kind, position, size) as Iterable<QuestionLine>
       }),
     questions: async (tenant, kind, which, from, order, limit) =>
       attemptAvailable(() => page[which][order].all(tenant, kind, from, limit) as Question[]),

@@ -202,21 +202,23 @@ export function prepareReads(database: Database): LedgerReads {
     receipt: async (tenant, seq) => attemptAvailable(() => findReceipt(tenant, seq)),
     receiptsAt: (tenant, seqs) => findEach(seqs, (seq) => findReceipt(tenant, seq)),
     receipts: async (tenant, path, from, order, limit) =>
-      attemptAvailable(() => pageOfReceipts(tenant, path, from, order, limit).map(withParents)),
+      attemptAvailable(() => [...pageOfReceipts(tenant, path, from, order, limit)].map(withParents)),
     receiptLines: (tenant, path, from, order, limit) =>
       walk(from, limit, (position, size) => pageOfReceiptLines(tenant, path, position, order, size)),
-    children: async (tenant, parents, types) =>
-      attemptAvailable(() =>
-        parents
-          .flatMap((parent) => children.all(tenant, parent) as Child[])
-          .filter((child) => types.includes(child.receipt_type)),
-      ),
+    children: async (tenant, parents, types) => {
+      const found = await findEach(parents, (parent) => children.all(tenant, parent) as Child[])
+      return found.flat().filter((child) => types.includes(child.receipt_type))
+    },
     obligations: async (tenant, principal, after, limit) =>
       attemptAvailable(() =>
         (obligations.all(tenant, principal, after, limit) as ReceiptRow[]).map(withParents),
       ),
     obligationLines: (tenant, principal, after, limit) =>
-      walk(after, limit, (from, size) => obligationLines.all(tenant, principal, from, size) as ReceiptLine[]),
+      walk(
+        after,
+        limit,
+        (from, size) => obligationLines.iterate(tenant, principal, from, size) as Iterable<ReceiptLine>,
+      ),
     relationship: async (tenant, principal) =>
       attemptAvailable(() => relationship.get(tenant, principal) as Relationship | undefined),
     counters: async (tenant) =>
@@ -240,25 +242,25 @@ export function prepareReads(database: Database): LedgerReads {
 
 function prepareScan(
   database: Database,
-): (tenant: number, path: ScanPath, before: number, limit: number) => TaskLine[] {
+): (tenant: number, path: ScanPath, before: number, limit: number) => Iterable<TaskLine> {
   const all = database.prepare(SCANS.all)
   const owner = database.prepare(SCANS.owner)
   const session = database.prepare(SCANS.session)
   const open = database.prepare(SCANS.open)
   const done = database.prepare(SCANS.done)
-  const walk = (tenant: number, path: ScanPath, before: number, limit: number): unknown[] => {
+  const walk = (tenant: number, path: ScanPath, before: number, limit: number): Iterable<unknown> => {
     switch (path.by) {
       case 'all':
-        return all.all(tenant, before, limit)
+        return all.iterate(tenant, before, limit)
       case 'owner':
-        return owner.all(tenant, path.owner, before, limit)
+        return owner.iterate(tenant, path.owner, before, limit)
       case 'session':
-        return session.all(tenant, path.session_id, before, limit)
+        return session.iterate(tenant, path.session_id, before, limit)
       case 'status':
-        return (isTerminal(path.status) ? done : open).all(tenant, path.status, before, limit)
+        return (isTerminal(path.status) ? done : open).iterate(tenant, path.status, before, limit)
     }
   }
-  return (tenant, path, before, limit) => walk(tenant, path, before, limit) as TaskLine[]
+  return (tenant, path, before, limit) => walk(tenant, path, before, limit) as Iterable<TaskLine>
 }
 
 function prepareReceiptPages<Row>(
@@ -270,7 +272,7 @@ function prepareReceiptPages<Row>(
   from: number,
   order: 'ascending' | 'descending',
   limit: number,
-) => Row[] {
+) => Iterable<Row> {
   const prepare = ({ ascending, descending }: { ascending: string; descending: string }) => ({
     ascending: database.prepare(ascending),
     descending: database.prepare(descending),
@@ -282,7 +284,7 @@ function prepareReceiptPages<Row>(
   }
   return (tenant, path, from, order, limit) => {
     const statement = statements[path.by][order]
-    return statement.all(tenant, ...keyOf(path), from, limit) as Row[]
+    return statement.iterate(tenant, ...keyOf(path), from, limit) as Iterable<Row>
   }
 }
 
