@@ -3,7 +3,7 @@ import { defineConfig } from 'vitest/config'
 /** Suites that also run in the authentication modes that they do not choose themselves, on one store. */
 const IN_EVERY_AUTH_MODE = [
   'test/http/{errors,events,fallback-owner,lease-protocol,operations,worker-port}.test.ts',
-  'test/mcp/{old-names,open-call,task-calls,tasks,tools,type-tools}.test.ts',
+  'test/mcp/{old-names,open-call,task-calls,tools,type-tools}.test.ts',
   'test/gateway/calls/{clients,served}.test.ts',
   'test/sdk/{client,worker,worker-cancel,worker-questions,worker-results}.test.ts',
 ]

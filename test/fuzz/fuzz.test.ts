@@ -46,6 +46,9 @@ function* manyActions(): Generator<Action> {
   }
 }
 
+/** It takes the time of a run in the timetable of a schedule that was created and recorded. */
+const NEVER_BY_CHANCE = 'run_schedule'
+
 /** A type may name a channel before there is one. */
 const FOR_THE_OPERATOR = /^Error: Results of type \S+ are to go to \S+, which is not configured\.$/
 
@@ -111,8 +114,8 @@ it(
     console.log(
       `fuzz: ${REQUESTS} requests, seed ${SEED}, ${storeNames().join(' and ')}: ${codes.join(', ')}`,
     )
-    const unanswered = OPERATIONS.filter(({ name }) => !counts.has(`${name} answered`)).map(
-      ({ name }) => name,
+    const unanswered = OPERATIONS.map(({ name }) => name).filter(
+      (name) => !counts.has(`${name} answered`) && name !== NEVER_BY_CHANCE,
     )
     expect(unanswered).toEqual([])
   },

@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { afterEach, expect, it, vi } from 'vitest'
+import { asCaller, suiteAuthMode } from '../support/auth-modes.ts'
 import { agent, describeGates } from '../support/gates.ts'
 import { ask, soon } from '../support/steps.ts'
 import { EventStream } from './event-stream.ts'
@@ -57,19 +58,19 @@ describeGates('the event stream', (open, storeName) => {
 
   it('shows everybody only what he may see', async () => {
     const served = await serve()
-    const [alice, bob, admin, worker, operator] = await Promise.all([
+    const [alice, bob, admin, worker, maria] = await Promise.all([
       listen(served, 'principal_id=alice'),
       listen(served, 'principal_id=bob'),
       listen(served, 'principal_kind=human&principal_id=root'),
       listen(served, 'principal_kind=worker&principal_id=w1'),
-      listen(served, ''),
+      listen(served, 'principal_kind=human&principal_id=maria'),
     ])
     const first = await createTask(served)
     const forBob = await createTask(served, { principal_ai: 'bob', type: 'other' })
     await served.post('/v1/leases/claim', { worker_id: 'w1', accept_types: ['other'] })
     expect(await bob?.next()).toMatchObject({ task_id: forBob, status: 'queued' })
     expect(await worker?.next()).toMatchObject({ task_id: forBob, status: 'leased' })
-    for (const stream of [alice, admin, operator]) {
+    for (const stream of [alice, admin, maria]) {
       expect(await stream?.next()).toMatchObject({ task_id: first, status: 'queued' })
       expect(await stream?.next()).toMatchObject({ task_id: forBob, status: 'queued' })
       const leased = await stream?.next()
@@ -212,7 +213,10 @@ describeGates('the event stream', (open, storeName) => {
     const served = await serve()
     const reader = await listen(served, 'principal_id=alice')
     const slow = connect(served.port, '127.0.0.1')
-    slow.write('GET /v1/events?principal_id=alice HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    const { authorization = '' } = asCaller(suiteAuthMode(), {}).headers
+    slow.write(
+      `GET /v1/events?principal_id=alice HTTP/1.1\r\nHost: localhost\r\nAuthorization: ${authorization}\r\n\r\n`,
+    )
     await once(slow, 'data')
     slow.pause()
     const cut = once(slow, 'close')

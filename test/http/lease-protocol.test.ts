@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import { StoreError } from '../../src/store/store.ts'
 import { describeGates } from '../support/gates.ts'
 import { override, soon } from '../support/steps.ts'
-import { createTask, listOf, members, servers, textOf } from './support.ts'
+import { createTask, listOf, members, ROOT, servers, textOf } from './support.ts'
 
 const WORKER = 'worker.codegen-aws-i-1234567'
 const ID = expect.stringMatching(/^[0-9a-f-]{36}$/)
@@ -89,7 +89,7 @@ describeGates('the lease protocol', (open) => {
     await createTask(served)
     const { lease_id } = (await served.post('/lease', { worker_id: 'type.1' })).body
     await createTask(served)
-    await served.post('/v1/workers/type.1/drain', { drain: true })
+    await served.post('/v1/workers/type.1/drain', { ...ROOT, drain: true })
     expect(await served.post(`/lease/${String(lease_id)}/heartbeat`)).toMatchObject({
       status: 200,
       body: { status: 'ok', drain: true },
@@ -115,7 +115,7 @@ describeGates('the lease protocol', (open) => {
       status: 200,
       body: { lease_expires_at: expires(1000) },
     })
-    expect((await served.get(`/v1/tasks/${task_id}`)).body).toMatchObject({
+    expect((await served.get(`/v1/tasks/${task_id}`, ROOT)).body).toMatchObject({
       status: 'running',
       progress: { percent: 10 },
     })

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { describeGates } from '../support/gates.ts'
-import { createTask, type Served, servers, textOf } from './support.ts'
+import { createTask, ROOT, type Served, servers, textOf } from './support.ts'
 
 const NO_TASK = { task_id: null, message: 'No tasks available' }
 
@@ -25,7 +25,7 @@ describeGates('the worker port', (open) => {
     await createTask(served)
     const call = await run(served)
     await createTask(served)
-    await served.post(`/v1/workers/${WORKER}/drain`, { drain: true })
+    await served.post(`/v1/workers/${WORKER}/drain`, { ...ROOT, drain: true })
     for (const progress of [{}, { progress_percent: 1 }]) {
       expect(await served.post('/worker/heartbeat', { ...call, ...progress })).toMatchObject({
         status: 200,
@@ -70,7 +70,7 @@ describeGates('the worker port', (open) => {
       status: 200,
       body: { status: 'ok', lease_expires_at: new Date(clock.now + 600_000).toISOString() },
     })
-    expect((await served.get(`/v1/tasks/${task_id}`)).body.progress).toMatchObject({
+    expect((await served.get(`/v1/tasks/${task_id}`, ROOT)).body.progress).toMatchObject({
       percent: 45.5,
       message: 'Processed 450/1000 files',
     })
@@ -90,7 +90,7 @@ describeGates('the worker port', (open) => {
     })
     expect((await post(`${base}/complete`, report)).body).toEqual(completed.body)
     const pointer = { channel: 'email', pointer: 'message-id-xyz@mail.com', checksum: 'sha256:abcdef' }
-    expect((await served.get(`/v1/tasks/${task_id}`)).body).toMatchObject({
+    expect((await served.get(`/v1/tasks/${task_id}`, ROOT)).body).toMatchObject({
       status: 'succeeded',
       result: { result: pointer, artifacts: [pointer] },
     })
@@ -130,7 +130,7 @@ describeGates('the worker port', (open) => {
       will_retry: false,
       notification_sent: true,
     })
-    expect((await served.get(`/v1/tasks/${task_id}`)).body.result).toMatchObject({
+    expect((await served.get(`/v1/tasks/${task_id}`, ROOT)).body.result).toMatchObject({
       error: { message: 'no', metadata: { why: 'x' } },
     })
   })

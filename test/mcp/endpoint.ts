@@ -111,7 +111,7 @@ export async function postTo(
   { body, headers = {} }: Post,
   signal?: AbortSignal,
 ): Promise<Answer> {
-  const { caller, sent } = asSuiteCaller(body)
+  const { caller, sent } = ownKeys.has(url) ? { caller: {}, sent: body } : asSuiteCaller(body)
   const response = await fetch(url, {
     method: 'POST',
     headers: { 'content-type': 'application/json', ...caller, ...headers },
@@ -124,6 +124,13 @@ export async function postTo(
     headers: response.headers,
     body: text === '' ? undefined : Reply.parse(JSON.parse(text)),
   }
+}
+
+const ownKeys = new Set<string>()
+
+/** The test chose the key of this server, and sends it as it likes. */
+export function sendsOwnKey(url: string): void {
+  ownKeys.add(url)
 }
 
 const ToolCall = z.looseObject({
@@ -191,6 +198,7 @@ export async function serveMcp(gate: Gate, options: Options = {}): Promise<McpSe
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const address = z.object({ port: z.number() }).parse(server.address())
   const url = `http://127.0.0.1:${address.port}/mcp`
+  if (options.apiKey !== undefined) sendsOwnKey(url)
   return new McpServer(url, gate, endpoint, errors, async () => {
     await endpoint.close()
     server.closeAllConnections()

@@ -2,7 +2,8 @@ import { PassThrough } from 'node:stream'
 import { StdioServerTransport } from '@modelcontextprotocol/server/stdio'
 import { describe, expect, it } from 'vitest'
 import { serveStdioMcp } from '../../../src/mcp/stdio.ts'
-import { bareCall, META, modernCall, modernPost, postTo } from '../../mcp/endpoint.ts'
+import { bareCall, META, modernCall, modernPost, postTo, sendsOwnKey } from '../../mcp/endpoint.ts'
+import { asCaller, suiteAuthMode } from '../../support/auth-modes.ts'
 import { admin } from '../../support/gates.ts'
 import { httpFixture } from '../upstreams/fixture-http.ts'
 import type { FixtureOptions } from '../upstreams/fixture-tools.ts'
@@ -49,14 +50,18 @@ describe('a session', () => {
       { client: { name: 'claude', version: '7' }, calls: 1 },
       { client: { name: 'other', version: '7' }, calls: 1 },
     ])
-    const leave = (id: string) => fetch(url, { method: 'DELETE', headers: { 'mcp-session-id': id } })
+    const leave = (id: string) =>
+      fetch(url, {
+        method: 'DELETE',
+        headers: { ...asCaller(suiteAuthMode(), {}).headers, 'mcp-session-id': id },
+      })
     expect((await leave(ids[0] ?? '')).status).toBe(204)
     await until(async () => (await sessionsOf(served)).length === 2)
     // One that is not known here, as after a restart, is taken as it comes.
     expect(await call('from-before')).toMatchObject(said('from-before'))
     expect(await call(ids[0] ?? '')).toMatchObject(said(ids[0] ?? ''))
     expect(await sessionsOf(served)).toHaveLength(4)
-    expect((await fetch(url, { method: 'DELETE' })).status).toBe(405)
+    expect((await leave('')).status).toBe(405)
   })
 
   it('of 2026-07-28 is what the client calls its instance, or its name and version', async () => {
@@ -108,6 +113,7 @@ describe('a session', () => {
     const more = [{ name: 'greedy', inputSchema: { type: 'object' as const, properties } }]
     const env = { ASYNCGATE_ALLOW_INSECURE_DEV: 'false', ASYNCGATE_API_KEY: key }
     const { served, url } = await start(env, { more })
+    sendsOwnKey(url)
     await postTo(url, bareCall('fix__greedy', { auth_token: key, agent_id: 'ada', arg_agent_id: 'theirs' }))
     await postTo(url, modernCall('fix__greedy', { auth_token: key, agent_id: 'ada' }))
     const { tasks } = await served.gate.listTasks(ROOT, { created_by: 'ada' })
