@@ -65,7 +65,7 @@ export function withoutNulls(input: unknown): unknown {
 
 /** The input in its typed form, or a fault that names the first field that does not fit. */
 export function parse<Schema extends z.ZodType>(schema: Schema, input: unknown): z.output<Schema> {
-  checkLists(schema, input, '')
+  checkLists(schema, input)
   const parsed = schema.safeParse(input)
   if (parsed.success) return parsed.data
   const issue = parsed.error.issues[0]
@@ -74,16 +74,41 @@ export function parse<Schema extends z.ZodType>(schema: Schema, input: unknown):
   throw invalid(path, issue?.message ?? 'does not fit')
 }
 
-function checkLists(schema: unknown, value: unknown, path: string): void {
-  if (typeof value !== 'object' || value === null) return
-  const inner = unwrapped(schema)
-  if (inner instanceof z.ZodArray && Array.isArray(value) && value.length > MAX_ITEMS) {
-    throw invalid(path, `has more than ${MAX_ITEMS} items`)
+type ListCheck = (value: unknown, path: string) => void
+
+/** What was found out about schemas: looking into them takes longer than checking a value. */
+const listChecks = new WeakMap<z.ZodType, ListCheck>()
+
+function checkLists(schema: z.ZodType, value: unknown): void {
+  let check = listChecks.get(schema)
+  if (check === undefined) {
+    check = listCheckOf(schema) ?? (() => {})
+    listChecks.set(schema, check)
   }
-  if (!(inner instanceof z.ZodObject)) return
-  for (const [name, member] of Object.entries(value)) {
-    const field: unknown = Object.hasOwn(inner.shape, name) ? inner.shape[name] : undefined
-    if (field !== undefined) checkLists(field, member, path === '' ? name : `${path}.${name}`)
+  check(value, '')
+}
+
+/** Undefined if the schema has no list. */
+function listCheckOf(schema: unknown): ListCheck | undefined {
+  const inner = unwrapped(schema)
+  if (inner instanceof z.ZodArray) {
+    return (value, path) => {
+      if (Array.isArray(value) && value.length > MAX_ITEMS)
+        throw invalid(path, `has more than ${MAX_ITEMS} items`)
+    }
+  }
+  if (!(inner instanceof z.ZodObject)) return undefined
+  const fields = Object.entries(inner.shape).flatMap(([name, field]) => {
+    const check = listCheckOf(field)
+    return check === undefined ? [] : [{ name, check }]
+  })
+  if (fields.length === 0) return undefined
+  return (value, path) => {
+    if (!isObject(value)) return
+    for (const { name, check } of fields) {
+      const member: unknown = Reflect.get(value, name)
+      if (member !== undefined) check(member, path === '' ? name : `${path}.${name}`)
+    }
   }
 }
 

@@ -20,12 +20,8 @@ type Ending = Evidence & {
 }
 
 /** Ends a task for good. */
-export function finish(
-  draft: Draft,
-  task: OpenTask,
-  { cause, ...ending }: Ending & { readonly cause: Cause },
-): void {
-  checkTransition(task.status, cause)
+export function finish(draft: Draft, task: OpenTask, ending: Ending & { readonly cause: Cause }): void {
+  checkTransition(task.status, ending.cause)
   end(draft, task, ending)
 }
 

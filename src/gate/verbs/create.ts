@@ -289,7 +289,10 @@ export function deliveryOf({ result_delivery }: CreateInput): string {
   return result_delivery ?? 'return_payload'
 }
 
+const NO_TIMEOUTS: JsonObject = {}
+
 function timeoutsOf({ deadline_at }: CreateInput, execution: number | null): JsonObject {
+  if (execution === null && deadline_at === undefined) return NO_TIMEOUTS
   return {
     ...(execution !== null && { execution }),
     ...(deadline_at !== undefined && { deadline: isoTime(Date.parse(deadline_at)) }),
@@ -302,12 +305,13 @@ function contractOf(
   timeout: number | null,
   instanceId: string | undefined,
 ): CanonicalJson {
-  return body({
-    created_by_instance_id: canonical(instanceId ?? null),
+  const terms = {
     instructions: canonical(input.summary ?? `Execute task type: ${input.type}`),
     requirements: canonical(input.requirements ?? {}),
     result_delivery: canonical(deliveryOf(input)),
     success_criteria: canonical(input.success_criteria ?? input.expected_outcome_kind ?? null),
     timeouts: canonical(timeoutsOf(input, timeout)),
-  })
+  }
+  if (instanceId === undefined) return body(terms)
+  return body({ ...terms, created_by_instance_id: canonical(instanceId) })
 }
