@@ -38,8 +38,9 @@ function program(code: string, takesMore = false): AllowedCommand {
 }
 
 /** Writes a file of 3 MiB. */
-function dd(name: string): AllowedCommand {
-  const args = ['if=/dev/zero', `of=${name}`, 'bs=1M', 'count=3', 'status=none']
+/** Writes three blocks, each of which it has in memory. */
+function dd(name: string, block = '1M'): AllowedCommand {
+  const args = ['if=/dev/zero', `of=${name}`, `bs=${block}`, 'count=3', 'status=none']
   return { path: '/bin/dd', args, takesMore: false }
 }
 
@@ -96,7 +97,7 @@ describe('command.execute', () => {
 
   describe.runIf(process.platform === 'linux')('limits a program', () => {
     it.each([
-      ['memory', program('const all = []; for (;;) all.push(Buffer.alloc(2 ** 26, 1))'), { memoryMib: 2048 }],
+      ['memory', dd('/dev/null', '2G'), { memoryMib: 512 }],
       ['cpu', program('for (;;);'), { cpuSeconds: 1 }],
       ['file_size', dd('file'), { fileMib: 1 }],
     ])('in its use of %s, and says so', async (limit, command, limits) => {
