@@ -45,12 +45,11 @@ function freeLeases({ world }: Draft): number {
 
 /** Body of the task.accepted receipts of a claim. */
 export function acceptance({ capabilities, instance_id, expected_duration }: Claim | Reclaim): CanonicalJson {
-  const terms = {
+  return body({
     expected_duration: canonical(expected_duration),
     worker_capabilities: canonical(capabilities),
-  }
-  if (instance_id === null) return body(terms)
-  return body({ ...terms, worker_instance_id: canonical(instance_id) })
+    worker_instance_id: canonical(instance_id),
+  })
 }
 
 /** Leases the task, with the receipt that says so. */

@@ -305,13 +305,12 @@ function contractOf(
   timeout: number | null,
   instanceId: string | undefined,
 ): CanonicalJson {
-  const terms = {
+  return body({
+    created_by_instance_id: canonical(instanceId ?? null),
     instructions: canonical(input.summary ?? `Execute task type: ${input.type}`),
     requirements: canonical(input.requirements ?? {}),
     result_delivery: canonical(deliveryOf(input)),
     success_criteria: canonical(input.success_criteria ?? input.expected_outcome_kind ?? null),
     timeouts: canonical(timeoutsOf(input, timeout)),
-  }
-  if (instanceId === undefined) return body(terms)
-  return body({ ...terms, created_by_instance_id: canonical(instanceId) })
+  })
 }
