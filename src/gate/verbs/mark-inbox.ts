@@ -36,13 +36,18 @@ export async function markInbox(
     throw invalid('receipt_ids', 'or task_ids is required, and not both')
   }
   const tenant = await engine.tenant(caller.tenant)
+  const named = await namedItems(engine, tenant, caller, asked)
+  // The answer shows all marks, so what was fetched before has to be among them.
+  for (const principal of new Set(named.map((item) => item.principal))) {
+    await engine.fetches.settledOf(tenant.tenant, principal)
+  }
   const { items } = await engine.submit({
     verb: 'mark',
     tenant: tenant.tenant,
     by: principalKey(caller.principal),
     role: caller.role,
     as: asked.as,
-    items: await namedItems(engine, tenant, caller, asked),
+    items: named,
   })
   return { ok: true, items: items.map((item) => marksView(tenant, item)) }
 }
