@@ -148,7 +148,7 @@ it('a batch of large texts that rules redact blocks nobody', async () => {
   const patterns = ['email', 'phone', 'ssn', 'card', 'api_key', 'bearer', 'ipv4']
   const rule = { id: 'red', action: 'REDACT', redact: { targets: 'args', patterns } }
   expect(await post(server, '/v1/policies', rule)).toMatchObject({ status: 200 })
-  const text = 'call 555-123-4567 or write to someone@example.com about 10.1.2.3; '.repeat(200)
+  const text = 'call 555-123-4567 or write to someone@example.com about 10.1.2.3; '.repeat(600)
   const tasks = Array.from({ length: 60 }, (_, i) => ({ type: 'job', payload: { text, i } }))
   const { status, body } = await whileProbing(server, () =>
     post(server, '/v1/tasks/batch', { principal_id: 'alice', tasks }),
