@@ -3,6 +3,7 @@ import type { Json } from '../../src/core/json.ts'
 import type { Receipt } from '../../src/core/receipt.ts'
 import { findOperation } from '../../src/operations/catalogue.ts'
 import type { TaskRecord } from '../../src/store/reads.ts'
+import { admin } from '../support/gates.ts'
 import { SCENARIO, SETTINGS } from './scenario.ts'
 import { type Call, resolveFields } from './step.ts'
 import type { Outcome, Transport } from './transports.ts'
@@ -39,16 +40,27 @@ export async function runScenario(
 async function play(world: World, transport: Transport): Promise<Run['outcomes']> {
   const answers = new Map<string, Json>()
   const outcomes: Run['outcomes'][number][] = []
+  let isAhead = false
   for (const [n, step] of SCENARIO.entries()) {
     if ('seconds' in step) {
       world.clock.advance(step.seconds)
       await world.gate.sweep()
       continue
     }
+    if (isAhead && step.oneServer !== true) await readRegistries(world)
+    isAhead = step.oneServer === true
     const outcome = await make(step, transport, answers)
     outcomes.push({ step: `${n} ${step.operation}`, outcome })
   }
   return outcomes
+}
+
+/** Servers read every two seconds what others registered. These lists are read from the store at once. */
+async function readRegistries({ gates }: World): Promise<void> {
+  for (const gate of gates) {
+    await gate.listPolicies(admin(), {})
+    await gate.listTaskTypes(admin(), {})
+  }
 }
 
 async function make(step: Call, transport: Transport, answers: Map<string, Json>): Promise<Outcome> {
