@@ -79,7 +79,7 @@ export class Engine {
   readonly #report: (error: unknown) => void
   readonly #queue: CommitQueue
   readonly #refusals: LeaseRefusals
-  readonly #relay: Relay
+  readonly relay: Relay
   readonly #tenants = new Map<string, TenantRef>()
 
   constructor(options: EngineOptions) {
@@ -95,7 +95,7 @@ export class Engine {
     this.#report = options.onError ?? (() => {})
     this.events = new Events(this.#report)
     this.cursors = new Cursors(() => this.store.secret())
-    this.#relay = new Relay(this)
+    this.relay = new Relay(this)
     this.wakeups = new Wakeups(this)
     this.sweeps = new Sweeps(this)
     this.uploads = new Uploads(this)
@@ -113,7 +113,7 @@ export class Engine {
       batch: (commands, wakes) => this.#batch(commands, wakes),
       committed: (batch, events, ms) => {
         this.wakeups.committed(batch, events)
-        this.#relay.committed(events)
+        this.relay.committed(events)
         this.events.emit(events)
         this.events.committed(() => ({ commands: batch.commands.length, ms, receipts: batch.receipts() }))
       },
@@ -179,6 +179,7 @@ export class Engine {
     await this.uploads.stop()
     await this.scheduleWatch.stop()
     this.wakeups.stop()
+    this.relay.stop()
     await Promise.all([
       this.taskTypes.stop(),
       this.policies.stop(),
@@ -206,6 +207,6 @@ export class Engine {
 
   #heard(hint: Hint): void {
     this.wakeups.heard(hint)
-    this.#relay.heard(hint)
+    this.relay.heard(hint)
   }
 }

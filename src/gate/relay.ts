@@ -1,6 +1,6 @@
 import { isParked, isTerminal, type Status } from '../core/transitions.ts'
 import type { TaskRecord } from '../store/reads.ts'
-import type { Hint, HintedChange } from '../store/store.ts'
+import { FOLLOWED_MS, type Hint, type HintedChange } from '../store/store.ts'
 import type { Engine } from './engine.ts'
 import { type TaskEvent, taskEvent } from './events.ts'
 
@@ -11,6 +11,9 @@ const MAX_WAITING = 10_000
 const MAX_READ = 500
 
 const MAX_REMEMBERED = 10_000
+
+/** How often other processes are asked to go on telling. */
+const ASK_EVERY_MS = FOLLOWED_MS / 3
 
 type Waiting = HintedChange & { readonly tenant: number; readonly at: number }
 
@@ -23,9 +26,23 @@ export class Relay {
   readonly #told = new Map<string, number>()
   #waiting: Waiting[] = []
   #isReading = false
+  #timer: NodeJS.Timeout | undefined
 
   constructor(engine: Engine) {
     this.#engine = engine
+  }
+
+  /** To be called before somebody follows. Once it resolves, other processes tell what they do. */
+  async follow(): Promise<void> {
+    const { store } = this.#engine
+    if (!store.shared || this.#timer !== undefined) return
+    await this.#engine.reading(() => store.follow())
+    this.#timer ??= setInterval(() => this.#askAgain(), ASK_EVERY_MS).unref()
+  }
+
+  stop(): void {
+    clearInterval(this.#timer)
+    this.#timer = undefined
   }
 
   heard({ tenant, at, changes }: Hint): void {
@@ -40,6 +57,12 @@ export class Relay {
     const { store, events: listeners } = this.#engine
     if (!store.shared || !listeners.followed) return
     for (const event of events) this.#isNext(event)
+  }
+
+  #askAgain(): void {
+    const { store, events } = this.#engine
+    if (events.followed) store.follow().catch((error) => this.#engine.report(error))
+    else this.stop()
   }
 
   async #readAll(): Promise<void> {

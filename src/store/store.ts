@@ -13,6 +13,9 @@ import type { Entries } from './entries.ts'
 import type { Logs } from './logs.ts'
 import type { Reads } from './reads.ts'
 
+/** For so long others tell a process of their changes after it has asked for them. */
+export const FOLLOWED_MS = 30_000
+
 /**
  * The seam between the gate and a database. It is internal: there are two implementations, both in this
  * repository, and both pass test/store/conformance.ts.
@@ -39,6 +42,8 @@ export interface Store {
   nextWake(tenant: number): Promise<number | null>
   /** Hints of what other processes committed. A hint may be lost. */
   listen(onHint: (hint: Hint) => void): void
+  /** Once it resolves, hints carry all changes of other processes, for `FOLLOWED_MS`. */
+  follow(): Promise<void>
   /** Random bytes that every process of this database shares; they sign cursors. */
   secret(): Promise<Buffer>
   /** Milliseconds since the epoch on the store's clock. */

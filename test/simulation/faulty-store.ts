@@ -90,6 +90,10 @@ export class FaultyStore implements Store {
     this.#inner.listen(onHint)
   }
 
+  follow(): Promise<void> {
+    return this.#inner.follow()
+  }
+
   secret(): Promise<Buffer> {
     return this.#inner.secret()
   }

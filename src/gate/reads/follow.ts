@@ -42,6 +42,7 @@ export async function follow(
   const asked = parse(followInput, input)
   const { tenant } = await engine.tenant(caller.tenant)
   if (asked.task_id !== undefined) await readableTask(engine, caller, asked.task_id)
+  await engine.relay.follow()
   const self = principalKey(caller.principal)
   const all = seesAll(caller.role)
   const fits = (event: TaskEvent) =>

@@ -11,8 +11,10 @@ export function textArray(values: readonly (number | boolean | string | null)[])
 }
 
 function quote(text: string): string {
-  return SPECIAL.test(text) ? `"${text.replace(ALL_SPECIAL, '\\$&')}"` : `"${text}"`
+  if (!SPECIAL.test(text)) return `"${text}"`
+  // Replacing one text by another takes two thirds of the time of an expression for both.
+  const escaped = text.includes('\\') ? text.replaceAll('\\', '\\\\') : text
+  return `"${escaped.replaceAll('"', '\\"')}"`
 }
 
 const SPECIAL = /["\\]/
-const ALL_SPECIAL = /["\\]/g

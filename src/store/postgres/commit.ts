@@ -17,9 +17,10 @@ import { bareArray, textArray } from './arrays.ts'
 import { parameters } from './columns.ts'
 import { ignore, isLost, pipelined, run, settled } from './database.ts'
 import { commitFailure, failure } from './failure.ts'
+import type { Listener } from './listen.ts'
 import { loadDone, loads, loadsOf } from './load.ts'
 import { SEQ_KEY, TASK_KEY } from './shapes.ts'
-import { NOW } from './time.ts'
+import { READ_TIME } from './time.ts'
 import { writes, writesOf } from './write.ts'
 
 export interface Surroundings {
@@ -27,8 +28,7 @@ export interface Surroundings {
   readonly now: (() => number) | undefined
   /** Raises the database's time to the last commit, in a transaction of its own. */
   readonly catchUp: () => Promise<void>
-  /** Hints as the payloads of notifications. */
-  readonly encode: (hints: readonly Hint[]) => string[]
+  readonly listener: Pick<Listener, 'token' | 'encode'>
 }
 
 /** More looks mean that `decide` will never be content. */
@@ -44,7 +44,6 @@ const LOCK_TENANTS = {
   text: `SELECT tenant, salt, seq, clock, open_tasks, active_leases, lanes, lanes_version, committed_at FROM tenants
          WHERE tenant = ANY ($1::int[]) ORDER BY tenant FOR UPDATE`,
 }
-const READ_TIME = { name: 'read_time', text: `SELECT ${NOW} AS now` }
 const NOTIFY = {
   name: 'notify',
   text: `SELECT pg_notify('asyncgate', payload) FROM unnest($1::text[]) payload`,
@@ -58,12 +57,13 @@ export async function commit(
   around: Surroundings,
 ): Promise<Committed> {
   const loaded = emptyLoaded(0)
+  const seen: Seen = { time: 0, committed: 0, followed: false }
   let wanted = need
   for (let looks = 1; looks <= MAX_LOOKS; looks++) {
     const askedAt = performance.now()
-    await look(client, wanted, loaded, around, looks === 1)
+    await look(client, wanted, loaded, seen, around, looks === 1)
     const decided = decide(loaded)
-    if (!isNeed(decided)) return write(client, decided, loaded, around, askedAt)
+    if (!isNeed(decided)) return write(client, decided, loaded, seen, around, askedAt)
     wanted = decided
   }
   throw new Error(`after ${MAX_LOOKS} looks something is still missing`)
@@ -73,38 +73,41 @@ async function look(
   client: pg.Client,
   need: Need,
   loaded: Loaded,
-  { now, catchUp }: Surroundings,
+  seen: Seen,
+  { now, catchUp, listener: { token } }: Surroundings,
   first: boolean,
 ): Promise<void> {
   const locked = loaded.tenants.map(({ tenant }) => tenant)
   const fresh = need.tenants.filter((tenant) => !locked.includes(tenant))
   const calls = loadsOf(need, loaded, now?.() ?? null)
-  const times = { read: loaded.now, committed: 0 }
   try {
     await settled(
       pipelined(client, () => [
         ...(first ? [client.query(BEGIN)] : []),
-        ...(first || fresh.length > 0 ? lock(client, locked, fresh, loaded, times) : []),
+        ...(first || fresh.length > 0 ? lock(client, locked, fresh, loaded, seen, token) : []),
         ...calls.map((call) => call(client)),
       ]),
     )
-    if (now === undefined && times.committed > times.read) {
+    if (now === undefined && seen.committed > seen.time) {
       await catchUp()
-      await readTime(client, times)
+      await readTime(client, seen, token)
     }
     // Never behind the last commit of a tenant, whichever server made it.
-    loaded.now = now?.() ?? Math.max(loaded.now, times.read, times.committed)
+    loaded.now = now?.() ?? Math.max(seen.time, seen.committed)
     await loadDone(client, need, loaded)
   } catch (error) {
     throw failure(error)
   }
 }
 
-interface Times {
+/** What a transaction has seen besides what it loaded. */
+interface Seen {
   /** What the database's time was. */
-  read: number
+  time: number
   /** The last commit of the tenants that were locked. */
   committed: number
+  /** Whether another server follows all changes. */
+  followed: boolean
 }
 
 /**
@@ -116,33 +119,38 @@ function lock(
   locked: readonly number[],
   fresh: readonly number[],
   loaded: Loaded,
-  times: Times,
+  seen: Seen,
+  token: string,
 ): Promise<unknown>[] {
   return [
     run(client, SEE_TENANTS, [bareArray([...locked, ...fresh])]),
     run<Tenant & { committed_at: number }>(client, LOCK_TENANTS, [bareArray(fresh)]).then((rows) => {
       for (const { committed_at, ...tenant } of rows) {
         loaded.tenants.push(tenant)
-        times.committed = Math.max(times.committed, committed_at)
+        seen.committed = Math.max(seen.committed, committed_at)
       }
     }),
-    readTime(client, times),
+    readTime(client, seen, token),
   ]
 }
 
-async function readTime(client: pg.Client, times: Times): Promise<void> {
-  const [row] = await run<{ now: number }>(client, READ_TIME)
-  times.read = row?.now ?? 0
+async function readTime(client: pg.Client, seen: Seen, token: string): Promise<void> {
+  const [row] = await run<{ now: number; followed: boolean }>(client, READ_TIME, [token])
+  seen.time = row?.now ?? 0
+  seen.followed = row?.followed ?? false
 }
 
 async function write(
   client: pg.Client,
   changes: Changes,
   loaded: Loaded,
-  { encode }: Surroundings,
+  { followed }: Seen,
+  { listener }: Surroundings,
   askedAt: number,
 ): Promise<Committed> {
-  const { calls, payloads } = prepare(changes, loaded, encode)
+  const { calls, payloads } = prepare(changes, loaded, (hints) =>
+    listener.encode(followed ? hints : hints.map(withoutChanges)),
+  )
   // If COMMIT were sent on a lost connection, nobody would know what became of it. The database ends the session of a
   // process that stands still; its word of that, which came meanwhile, has yet to be read.
   if (performance.now() - askedAt > LONG_MS) await readWhatCame()
@@ -172,8 +180,13 @@ async function readWhatCame(): Promise<void> {
   await immediate()
 }
 
+/** What wakes those who wait, and no more. */
+function withoutChanges(hint: Hint): Hint {
+  return { ...hint, changes: [] }
+}
+
 /** Before anything is sent. What fails here is a batch that is too large for a text, and can be split. */
-function prepare(changes: Changes, loaded: Loaded, encode: Surroundings['encode']) {
+function prepare(changes: Changes, loaded: Loaded, encode: (hints: readonly Hint[]) => string[]) {
   try {
     return { calls: writesOf(changes, loaded), payloads: encode(changes.hints) }
   } catch (error) {

@@ -1,19 +1,29 @@
 import { randomBytes } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import type pg from 'pg'
-import type { Hint } from '../store.ts'
-import { type Connections, destroy, end, ignore } from './database.ts'
+import { FOLLOWED_MS, type Hint } from '../store.ts'
+import { repeatable } from './borrow.ts'
+import { type Connections, destroy, end, ignore, run } from './database.ts'
 import { decodeHints, encodeHints } from './hints.ts'
+import { CLOCK } from './time.ts'
 
 const HEARTBEAT_MS = 15_000
 const ANSWER_MS = 5_000
 const MIN_BACKOFF_MS = 50
 const MAX_BACKOFF_MS = 5_000
 
+const FORGET_FOLLOWERS = { name: 'forget_followers', text: `DELETE FROM followers WHERE until < ${CLOCK}` }
+const FOLLOW = {
+  name: 'follow',
+  text: `INSERT INTO followers (server, until) VALUES ($1, ${CLOCK} + $2)
+    ON CONFLICT (server) DO UPDATE SET until = excluded.until`,
+}
+
 /** Hears what other processes notify, on a connection that is made anew whenever it is lost. */
 export class Listener {
   readonly #connections: Connections
-  readonly #token = randomBytes(6).toString('hex')
+  /** Tells our own notifications from those of others. */
+  readonly token = randomBytes(6).toString('hex')
   readonly #listeners: ((hint: Hint) => void)[] = []
   readonly #closed = new AbortController()
   #client: pg.Client | undefined
@@ -32,7 +42,15 @@ export class Listener {
   }
 
   encode(hints: readonly Hint[]): string[] {
-    return encodeHints(this.#token, hints)
+    return encodeHints(this.token, hints)
+  }
+
+  /** Asks other servers to put all their changes into their notifications. */
+  async follow(): Promise<void> {
+    await repeatable(this.#connections, async (client) => {
+      await run(client, FORGET_FOLLOWERS)
+      await run(client, FOLLOW, [this.token, FOLLOWED_MS])
+    })
   }
 
   async close(): Promise<void> {
@@ -74,7 +92,7 @@ export class Listener {
   }
 
   #tell(payload: string): void {
-    for (const hint of decodeHints(this.#token, payload)) {
+    for (const hint of decodeHints(this.token, payload)) {
       for (const listener of this.#listeners) listener(hint)
     }
   }

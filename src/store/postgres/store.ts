@@ -92,12 +92,11 @@ class PostgresStore implements Store {
   }
 
   commit(need: Need, decide: (loaded: Loaded) => Changes | Need): Promise<Committed> {
-    const encode = (hints: readonly Hint[]) => this.#listener.encode(hints)
     const catchUp = async () => {
       await repeatable(this.#connections, (client) => run(client, CATCH_UP))
     }
     return this.#writer.transact((client) =>
-      commit(client, need, decide, { now: this.#now, catchUp, encode }),
+      commit(client, need, decide, { now: this.#now, catchUp, listener: this.#listener }),
     )
   }
 
@@ -111,6 +110,10 @@ class PostgresStore implements Store {
 
   listen(onHint: (hint: Hint) => void): void {
     this.#listener.listen(onHint)
+  }
+
+  follow(): Promise<void> {
+    return this.#listener.follow()
   }
 
   async secret(): Promise<Buffer> {

@@ -16,6 +16,12 @@ export const NOW = `(
   SELECT c.at + coalesce((SELECT ${leadAt('c.at', 'l')} FROM clock_lead l), 0) FROM (SELECT ${CLOCK} AS at) c
 )`
 
+/** The gate's time, and whether another server than $1 follows the changes of all. */
+export const READ_TIME = {
+  name: 'read_time',
+  text: `SELECT ${NOW} AS now, EXISTS (SELECT FROM followers WHERE server <> $1 AND until > ${CLOCK}) AS followed`,
+}
+
 /**
  * Does nothing unless a commit is later than the gate's time, which means that the clock was set back. Then it raises
  * the lead so that time goes on from that commit instead of standing still until the clock has caught up.

@@ -150,6 +150,8 @@ class SqliteStore implements Store {
   /** There are no other processes. */
   listen(): void {}
 
+  async follow(): Promise<void> {}
+
   async secret(): Promise<Buffer> {
     return this.#secret
   }

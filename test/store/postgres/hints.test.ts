@@ -117,6 +117,29 @@ describe.skipIf(!postgresUrl())('hints', () => {
     expect(heardByOther).toEqual([hint])
   })
 
+  it('carry changes only while another server follows', async () => {
+    const hint = { tenant, lanes: [3], tasks: [], changes: changesOf(2), at: 7 }
+    await tell(one, [hint], 1)
+    await vi.waitFor(() => expect(heardByOther).toMatchObject([{ lanes: [3], changes: [] }]), {
+      timeout: 5_000,
+    })
+    await other.follow()
+    await other.follow()
+    await tell(one, [hint], 2)
+    await vi.waitFor(() => expect(heardByOther.at(-1)).toEqual(hint), { timeout: 5_000 })
+    await tell(other, [hint], 3)
+    await vi.waitFor(() => expect(heardByOne).toMatchObject([{ lanes: [3], changes: [] }]), {
+      timeout: 5_000,
+    })
+    await query(`UPDATE followers SET until = 0`)
+    await tell(one, [{ ...hint, lanes: [4] }], 4)
+    await vi.waitFor(() => expect(heardByOther.at(-1)).toMatchObject({ lanes: [4], changes: [] }), {
+      timeout: 5_000,
+    })
+    await one.follow()
+    expect(await query('SELECT count(*)::int AS count FROM followers')).toEqual([{ count: 1 }])
+  })
+
   it('arrive after what they tell of can be read', async () => {
     const seen: number[] = []
     other.listen(async () => seen.push((await other.reads.counters(tenant)).seq))

@@ -49,7 +49,7 @@ const NAMES = new Map(
   ),
 )
 
-const AROUND = { now: undefined, catchUp: async () => {}, encode: () => [] }
+const AROUND = { now: undefined, catchUp: async () => {}, listener: { token: 'test', encode: () => [] } }
 /** The lanes of these tasks, as a batch would change them. */
 const counted = (tenant: number, seqs: readonly number[], version: number) =>
   [...new Set(seqs.map(laneOf))].map((number) => lane(tenant, number, { mark: 0, tasks: 1, version }))
