@@ -45,7 +45,7 @@ const LIMITS: ThreadLimits = {
 }
 
 /** Checks that the thread may have at a time, so that it need not wait for this one between them. */
-const WINDOW = 8
+const WINDOW = 32
 /** After a check that took so long the thread gets only one at a time, so that others have their turn. */
 const SLOW_MS = 20
 
@@ -72,6 +72,10 @@ export class SchemaThread {
   #characters = 0
   #worker: Worker | undefined
   #isReady = false
+  /** Checks that the thread has made. It answers several at once, so not all of them were heard of. */
+  #made = new Int32Array(new SharedArrayBuffer(4))
+  #heardOf = 0
+  #isSending = false
   #isClosed = false
   /** What the thread has, in the order in which it answers. */
   #sent: Waiting[] = []
@@ -90,7 +94,7 @@ export class SchemaThread {
     }
     return new Promise((resolve, reject) => {
       this.#add({ ...job, since: performance.now(), resolve, reject })
-      this.#send()
+      this.#sendSoon()
     })
   }
 
@@ -100,7 +104,19 @@ export class SchemaThread {
     await this.#stop()
   }
 
+  /** After the current turn of the event loop, in which a batch asks for all its checks. */
+  #sendSoon(): void {
+    if (this.#isSending) return
+    this.#isSending = true
+    setImmediate(() => {
+      this.#isSending = false
+      this.#send()
+    })
+  }
+
   #send(): void {
+    const wasIdle = this.#sent.length === 0
+    const batch: Waiting[] = []
     while (this.#sent.length < (this.#lastMs > SLOW_MS ? 1 : WINDOW)) {
       const job = this.#next()
       if (job === undefined) break
@@ -108,10 +124,13 @@ export class SchemaThread {
         job.resolve({ undecided: 'waited' })
         continue
       }
-      this.#worker ??= this.#start()
+      batch.push(job)
       this.#sent.push(job)
-      this.#worker.postMessage({ schema: job.schema, value: job.value })
-      if (this.#sent.length === 1) this.#begin()
+    }
+    if (batch.length > 0) {
+      this.#worker ??= this.#start()
+      this.#worker.postMessage(batch.map(({ schema, value }) => ({ schema, value })))
+      if (wasIdle) this.#begin()
     }
     // An idle thread keeps no process alive.
     if (this.#sent.length > 0) this.#worker?.ref()
@@ -141,9 +160,12 @@ export class SchemaThread {
 
   #start(): Worker {
     const resourceLimits = { maxOldGenerationSizeMb: this.#limits.memoryMb, maxYoungGenerationSizeMb: 32 }
-    const worker = new Worker(CODE, { resourceLimits, env: {}, execArgv: [] })
+    const made = new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT)
+    const worker = new Worker(CODE, { resourceLimits, env: {}, execArgv: [], workerData: { made } })
     this.#isReady = false
-    worker.on('message', (message: 'ready' | Verdict) => {
+    this.#made = new Int32Array(made)
+    this.#heardOf = 0
+    worker.on('message', (message: 'ready' | readonly Verdict[]) => {
       if (worker === this.#worker) this.#heard(message)
     })
     worker.on('error', (error) => {
@@ -152,14 +174,15 @@ export class SchemaThread {
     return worker
   }
 
-  #heard(message: 'ready' | Verdict): void {
+  #heard(message: 'ready' | readonly Verdict[]): void {
     if (message === 'ready') {
       this.#isReady = true
       this.#begin()
       return
     }
     this.#lastMs = performance.now() - this.#startedAt
-    this.#sent.shift()?.resolve(message)
+    this.#heardOf += message.length
+    for (const verdict of message) this.#sent.shift()?.resolve(verdict)
     this.#begin()
     this.#send()
   }
@@ -174,8 +197,10 @@ export class SchemaThread {
 
   /** Ends the thread and goes on with a new one, without the job that it was at. */
   #failed(undecided: 'time' | 'memory'): void {
-    const [failed, ...rest] = this.#sent.splice(0)
-    const left = [...rest, ...this.#takeAll()]
+    const sent = this.#sent.splice(0)
+    const [failed] = sent.splice(Atomics.load(this.#made, 0) - this.#heardOf, 1)
+    // Those that were made and not heard of are made again.
+    const left = [...sent, ...this.#takeAll()]
     void this.#stop()
     this.#lastMs = this.#limits.checkMs
     failed?.resolve({ undecided })

@@ -47,6 +47,19 @@ describe('the thread that checks values against schemas', () => {
     expect(await check(UNIQUE, canonical([1, 1]))).toMatchObject({ mismatch: { keyword: 'uniqueItems' } })
   })
 
+  it('ends the check that takes too long, and none of those that came with it', async () => {
+    const { check } = bound(thread())
+    await check(UNIQUE, canonical([1]))
+    const answers = await Promise.all([
+      check(UNIQUE, canonical([1, 1])),
+      check(UNIQUE, canonical([1, 2])),
+      check(UNIQUE, ENDLESS),
+      check(UNIQUE, canonical([2, 2])),
+    ])
+    const twice = { mismatch: { keyword: 'uniqueItems' } }
+    expect(answers).toMatchObject([twice, {}, { undecided: 'time' }, twice])
+  })
+
   it('makes no other check of that schema for the same request', async () => {
     const { check } = bound(thread())
     const request = {}
