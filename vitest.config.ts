@@ -17,7 +17,8 @@ export default defineConfig({
   test: {
     globalSetup: ['test/support/postgres-server.ts'],
     pool: 'forks',
-    maxWorkers: 2,
+    // Most suites wait for processes and timers, so more of them than processors run at a time.
+    maxWorkers: 3,
     testTimeout: 30_000,
     hookTimeout: 120_000,
     reporters: ['default'],
