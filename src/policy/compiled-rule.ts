@@ -65,11 +65,6 @@ export class CompiledRule {
     return this.draft.redact !== null && this.draft.redact.targets !== 'result'
   }
 
-  /** Whether it says what it is for, and not only for whom. */
-  get namesWhat(): boolean {
-    return this.#matchers.some(({ part }) => part !== 'principal')
-  }
-
   isLive(now: number): boolean {
     return this.draft.enabled && now < this.expiresAt
   }

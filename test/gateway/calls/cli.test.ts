@@ -105,6 +105,23 @@ describe('asyncgate gateway', () => {
     expect(waiting.safeParse(read.structuredContent).success).toBe(true)
   })
 
+  it('still asks before writes, and redacts, when a REDACT rule is for the whole upstream', async () => {
+    const { cwd, notes, url, client } = await startGateway()
+    const rule = 'policies set red REDACT --upstream filesystem --redact both --pattern card --url'
+    expect(await startCli([...rule.split(' '), url], cwd).ended).toMatchObject({ code: 0 })
+    const card = '4111 1111 1111 1111'
+    writeFileSync(join(notes, 'card.txt'), `paid with ${card}`)
+    const read = await call(client, 'read_text_file', { path: join(notes, 'card.txt') })
+    expect(read).toMatchObject({ content: [{ type: 'text', text: 'paid with [REDACTED]' }] })
+    const path = join(notes, 'b.txt')
+    const write = await call(client, 'write_file', { path, content: card })
+    const { hint } = waiting.parse(write.structuredContent)
+    expect(existsSync(path)).toBe(false)
+    expect(await approveAs(cwd, hint)).toMatchObject({ code: 0 })
+    await until(() => existsSync(path) && readFileSync(path, 'utf8') !== '')
+    expect(readFileSync(path, 'utf8')).toBe('[REDACTED]')
+  })
+
   it('serves a client that starts it on stdin and stdout, and ends with it', async () => {
     const cwd = testFolder()
     writeFileSync(join(cwd, 'a.txt'), 'hello')
