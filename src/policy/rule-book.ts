@@ -12,6 +12,7 @@ import type {
   Ruling,
   TenantPolicies,
 } from './ruling.ts'
+import { redactToolResult } from './tool-result.ts'
 
 export interface BookParts {
   readonly rules: readonly CompiledRule[]
@@ -63,7 +64,8 @@ export class RuleBook implements TenantPolicies {
   }
 
   redactResult(context: PolicyContext, value: Json, redacting: readonly string[] = []): Redacted {
-    return redact(this.#planOf(this.#resultRules(context, redacting)), value)
+    const plan = this.#planOf(this.#resultRules(context, redacting))
+    return context.tool === null ? redact(plan, value) : redactToolResult(plan, value)
   }
 
   redactsResultOf(context: PolicyContext, redacting: readonly string[] = []): boolean {
