@@ -1,5 +1,6 @@
 import type { Json } from '../core/json.ts'
-import type { CompiledRule } from './compiled-rule.ts'
+import { type CompiledRule, nameOf, type PartialContext } from './compiled-rule.ts'
+import { type Forecast, forecastOf } from './forecast.ts'
 import type { Pattern } from './pattern.ts'
 import { type Plan, redact } from './redaction.ts'
 import { compareRules, THE_DEFAULT } from './rule.ts'
@@ -61,6 +62,19 @@ export class RuleBook implements TenantPolicies {
     const ruling = this.#ruling(context, ({ id }, applied, why) => notes.set(id, { id, applied, why }))
     const considered = this.rules.flatMap(({ id }) => notes.get(id) ?? [])
     return { ruling, considered }
+  }
+
+  /** What becomes of calls of a tool, as far as that can be said before one is made. */
+  forecast(context: PartialContext): Forecast {
+    const { defaults, now } = this.#parts
+    const isBroken = (rule: CompiledRule) => rule.redactsArgs && this.#planOf([rule]).isBroken
+    return forecastOf({ rules: this.rules, byDefault: defaults.upstream, now: now(), isBroken }, context)
+  }
+
+  /** When the first rule expires that is live now; infinite if none does. */
+  expiresAt(): number {
+    const now = this.#parts.now()
+    return Math.min(Infinity, ...this.rules.filter((rule) => rule.isLive(now)).map((rule) => rule.expiresAt))
   }
 
   redactResult(context: PolicyContext, value: Json, redacting: readonly string[] = []): Redacted {
@@ -137,7 +151,7 @@ export class RuleBook implements TenantPolicies {
   #decidedBy(rule: CompiledRule, context: PolicyContext, now: number, note: Note): Decided {
     const { action } = rule.draft
     if (action === 'REQUIRE_APPROVAL') return this.#approval(context, now, rule, note)
-    return { action, rule, reason: `${sentence(rule)} ${action === 'ALLOW' ? 'allows' : 'blocks'} this.` }
+    return { action, rule, reason: `${nameOf(rule)} ${action === 'ALLOW' ? 'allows' : 'blocks'} this.` }
   }
 
   #byDefault(context: PolicyContext, now: number, redacting: readonly CompiledRule[], note: Note): Decided {
@@ -149,7 +163,7 @@ export class RuleBook implements TenantPolicies {
       case 'ALLOW': {
         const [first] = redacting
         if (first !== undefined)
-          return { action: 'REDACT', rule: first, reason: `${sentence(first)} redacts this.` }
+          return { action: 'REDACT', rule: first, reason: `${nameOf(first)} redacts this.` }
         return { action, rule: null, reason: `No rule applies, and ${about} are allowed by default.` }
       }
       case 'BLOCK':
@@ -170,10 +184,10 @@ export class RuleBook implements TenantPolicies {
       return {
         action: 'ALLOW',
         rule: standIn,
-        reason: `${sentence(standIn)} allows this without asking again.`,
+        reason: `${nameOf(standIn)} allows this without asking again.`,
       }
     }
-    const who = rule === null ? 'No rule allows this, and by default it' : `${sentence(rule)} says that this`
+    const who = rule === null ? 'No rule allows this, and by default it' : `${nameOf(rule)} says that this`
     return { action: 'REQUIRE_APPROVAL', rule, reason: `${who} needs approval.` }
   }
 
@@ -212,8 +226,4 @@ export class RuleBook implements TenantPolicies {
 function redactionNote({ redactsArgs, redactsResults }: CompiledRule): string {
   const what = [redactsArgs && 'the arguments', redactsResults && 'the result']
   return `it redacts ${what.filter(Boolean).join(' and ')}`
-}
-
-function sentence({ id, draft }: CompiledRule): string {
-  return draft.description === null ? `Rule ${id}` : `Rule ${id} (${draft.description.replace(/\.$/, '')})`
 }

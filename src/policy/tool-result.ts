@@ -26,7 +26,14 @@ export function redactToolResult(plan: Plan, value: Json): Redacted {
         block === seen[i] ? (content[i] ?? REMOVED) : wholeBlock(content[i], seen[i], block),
       )
     : [REMOVED]
-  return { value: { ...sameKinds(value, kept), content: blocks }, fields }
+  return { value: { ...sameKinds(value, kept), ...withOrigin(value, kept), content: blocks }, fields }
+}
+
+/** What the gate itself says about where the result is from is no part of what is redacted. */
+function withOrigin({ _meta: before }: JsonObject, { _meta: after }: JsonObject): JsonObject {
+  if (!isObject(before)) return {}
+  const own = Object.entries(before).filter(([name]) => name.startsWith('asyncgate/'))
+  return own.length === 0 ? {} : { _meta: { ...(isObject(after) && after), ...Object.fromEntries(own) } }
 }
 
 /** A block without its type, which is a word of the protocol, and without its binary data. */

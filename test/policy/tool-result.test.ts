@@ -123,6 +123,14 @@ describe('paths into the result of a tool', () => {
   })
 })
 
+test('where a result is from is still said, whatever is redacted of it', () => {
+  const origin = { 'asyncgate/origin': 'upstream:mail', 'asyncgate/untrusted': true }
+  const value = { content: [], _meta: { ...origin, note: 'x' } }
+  const kept = (plan: Parameters<typeof redactToolResult>[0]) => redactToolResult(plan, value).value
+  expect(kept(byPaths('$._meta'))).toEqual({ content: [], _meta: origin })
+  expect(kept(byPatterns('anything'))).toEqual({ content: [], _meta: { ...origin, note: '[REDACTED]' } })
+})
+
 describe('a result that cannot be redacted', () => {
   test('loses all its texts and all its data', () => {
     const value = { content: [image, blob, link], structuredContent: { a: 'x' } }
