@@ -59,7 +59,7 @@ const approveAs = (cwd: string, hint: string) => {
 describe('asyncgate gateway', () => {
   it('puts a server behind a gate: it reads at once, and writes when somebody has approved', async () => {
     const { cwd, notes, url, client, said } = await startGateway()
-    expect(said()).toMatch(/filesystem: 14 tools\. 10 are called at once, 4 wait for your approval\./)
+    expect(said()).toMatch(/filesystem: 14 tools\. 10 run at once, 4 need approval, 0 blocked\./)
     expect(said()).toContain(`claude mcp add --transport http asyncgate ${url}/mcp`)
     const read = await call(client, 'read_text_file', { path: join(notes, 'a.txt') })
     expect(read).toMatchObject({ content: [{ text: 'hello' }] })
