@@ -225,7 +225,7 @@ export const COMMANDS: readonly Entry[] = [
   },
   {
     name: 'upstreams show',
-    summary: 'show an MCP server behind the gate, and its tools',
+    summary: 'show an MCP server behind the gate, its tools, and which of them are allowed',
     load: async () => (await import('./upstreams-show.ts')).upstreamsShow,
   },
   {

@@ -8,6 +8,7 @@ import { addToClaude } from './mcp-config.ts'
 import { type Output, paint, warn } from './output.ts'
 import { type Companion, serveUntilStopped } from './server-process.ts'
 import { LISTEN_OPTIONS, listenFlags, SETTINGS_OPTIONS, settingsFlags } from './settings-options.ts'
+import { tellUpstreams } from './tell-upstreams.ts'
 
 export const dev = command({
   name: 'dev',
@@ -36,9 +37,12 @@ export const dev = command({
     }
     for (const notice of config.notices) warn(notice)
     const hasEcho = input.flag('demo')
-    await serveUntilStopped(config, output, ({ url }) => {
-      introduce(output, config, url, hasEcho)
-      return hasEcho ? startEchoWorker(url, config.server.api_key) : undefined
+    await serveUntilStopped(config, output, (server) => {
+      introduce(output, config, server.url, hasEcho)
+      const telling = tellUpstreams(output, server)
+      if (!hasEcho) return telling
+      const echoing = startEchoWorker(server.url, config.server.api_key)
+      return { stop: async () => void (await Promise.all([telling.stop(), echoing.stop()])) }
     })
     return undefined
   },

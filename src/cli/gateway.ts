@@ -14,6 +14,7 @@ import { type Output, paint, warn } from './output.ts'
 import { OWN_KEY_FILE, ownKey } from './own-key.ts'
 import { serveUntilStopped } from './server-process.ts'
 import { LISTEN_OPTIONS, listenFlags, SETTINGS_OPTIONS, settingsFlags } from './settings-options.ts'
+import { upstreamLineOf } from './tell-upstreams.ts'
 
 const ALLOWANCES = ['reads', 'all', 'none'] as const
 type Allowance = (typeof ALLOWANCES)[number]
@@ -81,7 +82,7 @@ export const gateway = command({
       },
     }
     const whenReady = (server: OpenServer) => {
-      if (!isStdio) return introduce(output, config, server, record.name, allow)
+      if (!isStdio) return introduce(output, config, server, record.name)
       return serveStdio(server, config)
     }
     await serveUntilStopped(config, output, whenReady, {
@@ -152,23 +153,17 @@ function readingRules(upstream: string, tools: readonly Named[]) {
   return [readRule(rule, () => false)]
 }
 
-function introduce(
+async function introduce(
   output: Output,
   { server }: Config,
-  open: OpenServer,
+  { url, gate }: OpenServer,
   name: string,
-  allow: Allowance,
-): undefined {
-  const { url, upstreams } = open
-  const tools = upstreams.tools().filter(({ upstream }) => upstream === name)
-  const free = allow === 'all' ? tools.length : allow === 'none' ? 0 : readers(tools).length
+): Promise<undefined> {
   const title = (text: string) => output.say(`\n${paint('bold', text)}`)
   if (server.allow_insecure_dev) {
     warn('No key is asked for: every program on this machine can call these tools. See ASYNCGATE_API_KEY.')
   }
-  output.say(
-    `  ${name}: ${tools.length} tools. ${free} are called at once, ${tools.length - free} wait for your approval.`,
-  )
+  output.say(`  ${await upstreamLineOf(gate, name)}`)
   output.say(`  MCP  ${url}/mcp`)
   output.say(`  REST ${url}/v1, described at ${url}/docs`)
   title('Connect an agent')

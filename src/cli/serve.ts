@@ -2,6 +2,7 @@ import { helpSettings } from '../config/describe.ts'
 import { command } from './command.ts'
 import { serveUntilStopped } from './server-process.ts'
 import { configOf, LISTEN_OPTIONS, listenFlags, SETTINGS_OPTIONS } from './settings-options.ts'
+import { tellUpstreams } from './tell-upstreams.ts'
 
 export const serve = command({
   name: 'serve',
@@ -16,7 +17,8 @@ export const serve = command({
       helpSettings(),
     ].join('\n'),
   async run(input, output) {
-    await serveUntilStopped(configOf(input, listenFlags(input)), output)
+    const config = configOf(input, listenFlags(input))
+    await serveUntilStopped(config, output, (server) => tellUpstreams(output, server))
     return undefined
   },
 })

@@ -16,6 +16,8 @@ export interface Companion {
   stop(): Promise<void>
 }
 
+type Ready = Companion | undefined
+
 export interface ProcessOptions extends OpenOptions {
   /** It serves a client on stdin and stdout, which belong to that client. */
   readonly isStdio?: boolean
@@ -27,7 +29,7 @@ export interface ProcessOptions extends OpenOptions {
 export async function serveUntilStopped(
   config: Config,
   output: Output,
-  whenReady: (server: OpenServer) => Companion | undefined = () => undefined,
+  whenReady: (server: OpenServer) => Ready | Promise<Ready> = () => undefined,
   { isStdio = false, ownKeyFolder, ...options }: ProcessOptions = {},
 ): Promise<void> {
   if (config.refusals.length > 0) throw new CliError(EXIT.failure, config.refusals.join('\n'))
@@ -50,7 +52,7 @@ export async function serveUntilStopped(
     output.event({ event: 'listening', url: server.url })
     output.say(`AsyncGate listening on ${server.url}`)
   }
-  const companion = whenReady(server)
+  const companion = await whenReady(server)
 
   const signal = await stopping
   remove()

@@ -1,10 +1,11 @@
+import { outcomeWords } from '../gate/tool-forecasts.ts'
 import { CLIENT_OPTIONS, clientOf } from './client.ts'
 import { command } from './command.ts'
 import { detailShape, pathOf, tellUpstream } from './upstreams.ts'
 
 export const upstreamsShow = command({
   name: 'upstreams show',
-  summary: 'Show an MCP server behind the gate: how it is, and its tools.',
+  summary: 'Show an MCP server behind the gate: how it is, its tools, and what policy makes of each.',
   takes: ['NAME'],
   options: CLIENT_OPTIONS,
   async run(input, output) {
@@ -14,13 +15,14 @@ export const upstreamsShow = command({
       if (upstream.catalogue.length === 0) return
       output.say()
       output.table(
-        ['TOOL', 'IS', 'CALLED HERE', 'CATEGORY', 'WHY'],
-        upstream.catalogue.map(({ tool, status, name, category, reason }) => [
+        ['TOOL', 'STATE', 'NAME', 'CATEGORY', 'CALLS', 'WHY'],
+        upstream.catalogue.map(({ tool, status, name, category, reason, policy }) => [
           tool,
           status,
           name,
           category ?? '',
-          reason ?? '',
+          policy ? outcomeWords(policy) : '',
+          reason ?? policy?.reason ?? '',
         ]),
       )
     })

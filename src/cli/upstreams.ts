@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { DEPENDS_ON, OUTCOMES } from '../policy/forecast.ts'
 import type { Output } from './output.ts'
 
 /** As much of an upstream as is shown here; a newer server may say more. */
@@ -38,6 +39,9 @@ const toolShape = z.looseObject({
   hash: z.string().nullable(),
   offered: z.unknown(),
   accepted: z.unknown(),
+  policy: z
+    .looseObject({ outcome: z.enum(OUTCOMES), depends_on: z.array(z.enum(DEPENDS_ON)), reason: z.string() })
+    .nullish(),
 })
 
 export const acceptedShape = z.looseObject({

@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { Fault } from '../core/errors.ts'
 import {
+  ruledUpstreamShape,
   type UpstreamView,
-  upstreamDetailShape,
   upstreamShape,
   upstreamToolShape,
 } from '../gate/upstreams-shape.ts'
@@ -26,7 +26,7 @@ export const upstreamRoutes: readonly ConsoleRoute[] = [
     method: 'GET',
     path: '/upstreams/{name}',
     async handle({ desk, params: { name = '' }, query, token }) {
-      const upstream = await desk.call('get_upstream', { name }, upstreamDetailShape)
+      const upstream = await desk.call('get_upstream', { name }, ruledUpstreamShape)
       return upstreamPage({ upstream, query, token, now: desk.now })
     },
   },

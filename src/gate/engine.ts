@@ -5,6 +5,7 @@ import { cryptoDraw } from '../core/random.ts'
 import { DEFAULT_SETTINGS, type Settings } from '../core/settings.ts'
 import { type Hint, type Store, StoreError, type TenantRef } from '../store/store.ts'
 import { Batch } from './batch.ts'
+import { BlockedTools } from './blocked-tools.ts'
 import { Cancellations } from './cancellations.ts'
 import { CommitQueue, type QueueAnswer } from './commit-queue.ts'
 import { Cursors } from './cursor.ts'
@@ -72,6 +73,7 @@ export class Engine {
   readonly memory: Memory | undefined
   readonly upstreams: UpstreamRegistry | undefined
   readonly policies: StoredPolicies
+  readonly blockedTools: BlockedTools
   readonly toolCalls: ToolCallDesk
   readonly links: Links
   readonly startedAt = Date.now()
@@ -102,6 +104,7 @@ export class Engine {
     this.scheduleWatch = new ScheduleWatch(this)
     this.taskTypes = new TaskTypes(this)
     this.policies = new StoredPolicies(this, options.policy)
+    this.blockedTools = new BlockedTools(this)
     this.workers = new WorkerRegistry(this)
     this.fetches = new Fetches(this)
     this.cancellations = new Cancellations(this)
@@ -180,6 +183,7 @@ export class Engine {
     await this.scheduleWatch.stop()
     this.wakeups.stop()
     this.relay.stop()
+    this.blockedTools.stop()
     await Promise.all([
       this.taskTypes.stop(),
       this.policies.stop(),

@@ -44,6 +44,7 @@ import {
   endSession,
   getSession,
   listSessions,
+  onUpstreamTools,
   setSession,
   upstreamTools,
 } from './sessions-verbs.ts'
@@ -203,8 +204,10 @@ export function openGate(options: GateOptions) {
     removePattern: verb(removePattern),
     /** The tools of upstreams that a tenant may call. The same list as long as they are the same. */
     upstreamTools: (tenant: string) => upstreamTools(engine, tenant),
-    /** Calls back when these are others. Returns the way to stop listening. */
-    onUpstreamTools: (listener: () => void) => engine.upstreams?.onTools(listener) ?? (() => {}),
+    /** Of these, the names of those that the rules block whatever the arguments: for everybody, or for one caller. */
+    blockedTools: (tenant: string, principal?: PrincipalKey) => engine.blockedTools.names(tenant, principal),
+    /** Calls back when these, or those that are blocked, are others. Returns the way to stop listening. */
+    onUpstreamTools: (listener: () => void) => onUpstreamTools(engine, listener),
     /** A call of an upstream's tool, as a task of the session of its client. */
     callTool: (caller: Caller, call: unknown, client: Client) => callTool(engine, caller, call, client),
     /** A client is gone: its sessions end as is configured. */

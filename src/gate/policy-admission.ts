@@ -50,7 +50,7 @@ export function admit(
     input: kept,
     question: ruling.action === 'REQUIRE_APPROVAL' ? approvalOf(engine, context, ruling) : null,
     policy: policyOf(ruling, fields),
-    block: ruling.action === 'BLOCK' ? blockedBy(context, ruling) : undefined,
+    block: ruling.action === 'BLOCK' ? blockedBy(context, ruling, kept) : undefined,
   }
 }
 
@@ -59,9 +59,10 @@ export function blockOf({ action, rule_id, reason }: Ruling): Fault | undefined 
   return action === 'BLOCK' ? new Fault('POLICY_BLOCKED', { rule_id, reason }, reason) : undefined
 }
 
-/** Of the arguments the receipt has only the hash. */
-function blockedBy(context: PolicyContext, { rule_id, reason }: Ruling): Block {
+/** The receipt has only a hash of the arguments, without what was redacted: a short secret could be guessed from it. */
+function blockedBy(context: PolicyContext, { rule_id, reason }: Ruling, kept: CreateInput): Block {
   const { type, upstream, tool, session } = context
+  const args = type === TOOL_CALL ? argumentsOf(kept.payload) : (kept.payload ?? {})
   return {
     rule_id,
     reason,
@@ -72,7 +73,7 @@ function blockedBy(context: PolicyContext, { rule_id, reason }: Ruling): Block {
       session_id: canonical(session),
       rule_id: canonical(rule_id),
       reason: canonical(reason),
-      args_hash: canonical(`sha256:${hash('sha256', canonical(context.args))}`),
+      args_hash: canonical(`sha256:${hash('sha256', canonical(args))}`),
     }),
   }
 }

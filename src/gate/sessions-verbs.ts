@@ -28,6 +28,14 @@ export async function upstreamTools(engine: Engine, tenant: string): Promise<rea
   return (await engine.tenant(tenant)).tenant === upstreams.tenant ? upstreams.tools() : NO_TOOLS
 }
 
+/** Calls back when the tools of upstreams, or those of them that are blocked, are others. Returns the way to stop. */
+export function onUpstreamTools({ upstreams, blockedTools }: Engine, listener: () => void): () => void {
+  const stops = [upstreams?.onTools(listener), blockedTools.onChange(listener)]
+  return () => {
+    for (const stop of stops) stop?.()
+  }
+}
+
 /** A call of a tool by a client, as a task of its session. */
 export async function callTool(
   engine: Engine,

@@ -48,6 +48,7 @@ export class StoredPolicies implements Policies {
   readonly #engine: Engine
   readonly #parts: CopyParts
   readonly #copies: TenantCopies<PolicyCopy>
+  readonly #listeners = new Set<(tenant: number) => void>()
 
   constructor(engine: Engine, { defaults, fixed = NO_POLICIES }: PolicyOptions = {}) {
     this.#engine = engine
@@ -59,6 +60,9 @@ export class StoredPolicies implements Policies {
     this.#copies = new TenantCopies({
       shared: engine.store.shared,
       read: (tenant, before) => this.#read(tenant, before),
+      replaced: (tenant, after, before) => {
+        if (after !== before) for (const listener of this.#listeners) listener(tenant)
+      },
       report: (error) => engine.report(error),
     })
   }
@@ -74,6 +78,11 @@ export class StoredPolicies implements Policies {
   async load(tenant: number): Promise<RuleBook> {
     const { book } = await this.#engine.reading(() => this.#copies.load(tenant))
     return book
+  }
+
+  /** Calls back when the rules or patterns of a tenant are others. */
+  onChange(listener: (tenant: number) => void): void {
+    this.#listeners.add(listener)
   }
 
   /** As it is in the store now. */

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { DEPENDS_ON, OUTCOMES } from '../policy/forecast.ts'
 import { jsonObject, text } from './input.ts'
 
 const MIB = 1024 * 1024
@@ -190,12 +191,36 @@ export const upstreamToolShape = z.object({
   accepted: jsonObject.nullable().meta({ description: 'The one accepted before, if another is offered' }),
 })
 
-export const upstreamDetailShape = upstreamShape.extend({ catalogue: z.array(upstreamToolShape).readonly() })
+export const toolPolicyShape = z.object({
+  outcome: z.enum(OUTCOMES).meta({ description: 'What becomes of a call, whoever makes it' }),
+  depends_on: z
+    .array(z.enum(DEPENDS_ON))
+    .readonly()
+    .meta({ description: 'What it depends on; empty unless outcome is depends' }),
+  rule_id: z
+    .string()
+    .nullable()
+    .meta({ description: 'The rule that decides, or the first that may; null: the default decides' }),
+  reason: z.string().meta({ description: 'In words' }),
+})
+
+/** An upstream with its tools, each with what the rules make of it. */
+export const ruledUpstreamShape = upstreamShape.extend({
+  catalogue: z
+    .array(
+      upstreamToolShape.extend({
+        policy: toolPolicyShape.nullable().meta({ description: 'Null for a tool that is hidden' }),
+      }),
+    )
+    .readonly(),
+})
 
 export type UpstreamHealth = z.output<typeof upstreamHealthShape>
 export type UpstreamView = z.output<typeof upstreamShape>
 export type UpstreamToolView = z.output<typeof upstreamToolShape>
-export type UpstreamDetail = z.output<typeof upstreamDetailShape>
+export type UpstreamDetail = UpstreamView & { readonly catalogue: readonly UpstreamToolView[] }
+export type RuledUpstream = z.output<typeof ruledUpstreamShape>
+export type RuledTool = RuledUpstream['catalogue'][number]
 
 function isPlainUrl(value: string): boolean {
   if (!URL.canParse(value)) return false

@@ -4,13 +4,14 @@ import { type Caller, principalKey } from '../core/principal.ts'
 import type { Engine } from './engine.ts'
 import { writing } from './entry-write.ts'
 import { parse } from './input.ts'
+import { ruledUpstream } from './tool-forecasts.ts'
 import type { UpstreamRegistry } from './upstreams.ts'
 import { noteChange, settingsOf } from './upstreams-change.ts'
 import {
   acceptUpstreamToolInput,
   addUpstreamInput,
   listUpstreamsInput,
-  type UpstreamDetail,
+  type RuledUpstream,
   type UpstreamToolView,
   type UpstreamView,
   upstreamInput,
@@ -27,12 +28,12 @@ export async function listUpstreams(
   return { upstreams: upstreams.list() }
 }
 
-export async function getUpstream(engine: Engine, caller: Caller, input: unknown): Promise<UpstreamDetail> {
+export async function getUpstream(engine: Engine, caller: Caller, input: unknown): Promise<RuledUpstream> {
   checkRole(caller, 'manage')
   const { name } = parse(upstreamInput, input)
   const found = (await registryOf(engine, caller)).get(name)
   if (found === undefined) throw new Fault('UPSTREAM_NOT_FOUND', { name })
-  return found
+  return ruledUpstream(engine, await engine.tenant(caller.tenant), found)
 }
 
 export async function addUpstream(engine: Engine, caller: Caller, input: unknown): Promise<UpstreamView> {

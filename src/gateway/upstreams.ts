@@ -72,9 +72,10 @@ export class Upstreams implements UpstreamRegistry {
     this.#follow()
   }
 
-  /** Resolves when each upstream was tried once. */
-  async settled(): Promise<void> {
-    await Promise.all([...this.#running.values()].map((upstream) => upstream.settled))
+  /** Resolves when each upstream was tried once, or the one of this name was. */
+  async settled(name?: string): Promise<void> {
+    const all = [...this.#running.values()].filter(({ record }) => record.name === (name ?? record.name))
+    await Promise.all(all.map((upstream) => upstream.settled))
   }
 
   /** Ends all connections; calls under way fail. */

@@ -1,6 +1,6 @@
 import type { Tool } from '@modelcontextprotocol/server'
 import type { Fields } from '../auth/caller.ts'
-import type { Caller } from '../core/principal.ts'
+import type { Caller, PrincipalKey } from '../core/principal.ts'
 import type { CreateAnswer } from '../gate/verbs/create.ts'
 import type { Call, RunTool } from './tool.ts'
 
@@ -29,6 +29,8 @@ export interface CreatedTask {
 export interface TaskToolSource {
   /** Those of a tenant by name. The same map as long as they are the same. */
   tools(tenant: string): Promise<ReadonlyMap<string, TaskTool>>
+  /** Names of tools that are not listed for a caller, though they can be called. The same set as long as they are the same. */
+  hidden?(tenant: string, principal: PrincipalKey | undefined): Promise<ReadonlySet<string>>
   /** Calls back when some tenant's tools are others. Returns the way to stop listening. */
   onChange(listener: () => void): () => void
 }

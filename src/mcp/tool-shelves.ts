@@ -1,4 +1,6 @@
 import type { Tool } from '@modelcontextprotocol/server'
+import type { Credential } from '../auth/credential.ts'
+import { principalKey } from '../core/principal.ts'
 import type { TaskTool, TaskToolSource } from './task-tool.ts'
 import { asFault, type Era, type FoundTool, refused } from './tool.ts'
 
@@ -12,6 +14,8 @@ export interface ShelvesOptions {
 }
 
 type Tools = ReadonlyMap<string, TaskTool>
+
+type Names = ReadonlySet<string>
 
 /** What a tenant sees. */
 interface Shelf {
@@ -27,6 +31,8 @@ export class Shelves {
   readonly #taken: ReadonlySet<string>
   readonly #own: Shelf['tools']
   readonly #shelves = new Map<string, Shelf>()
+  /** Lists without some names, so that the same lists are made once. */
+  readonly #without = new WeakMap<Shelf['tools'], WeakMap<Names, Shelf['tools']>>()
 
   constructor(options: ShelvesOptions) {
     this.#options = options
@@ -35,9 +41,12 @@ export class Shelves {
   }
 
   /** While the database does not answer, the gate's own tools are all there is. */
-  async list(tenant: string, era: Era): Promise<readonly Tool[]> {
+  async list(credential: Credential, era: Era): Promise<readonly Tool[]> {
     try {
-      return (await this.#shelf(tenant)).tools[era]
+      const shelf = await this.#shelf(credential.tenant)
+      let { tools } = shelf
+      for (const hidden of await this.#hidden(credential)) tools = this.#hide(shelf, tools, hidden)
+      return tools[era]
     } catch (error) {
       asFault(error, this.#options.onError)
       return this.#own[era]
@@ -51,6 +60,27 @@ export class Shelves {
       const fault = asFault(error, this.#options.onError)
       return async (_, { requestId }) => refused(fault, requestId)
     }
+  }
+
+  /** Under a shared key it is not known before the call who calls. */
+  async #hidden(credential: Credential): Promise<readonly Names[]> {
+    const { tenant } = credential
+    const principal = credential.kind === 'bound' ? principalKey(credential.principal) : undefined
+    const sets = await Promise.all(
+      this.#options.sources.map((source) => source.hidden?.(tenant, principal) ?? NOTHING),
+    )
+    return sets.filter(({ size }) => size > 0)
+  }
+
+  #hide({ tasks }: Shelf, tools: Shelf['tools'], hidden: Names): Shelf['tools'] {
+    const made = this.#without.get(tools) ?? new WeakMap<Names, Shelf['tools']>()
+    this.#without.set(tools, made)
+    const known = made.get(hidden)
+    if (known !== undefined) return known
+    const isShown = ({ name }: Tool) => !(hidden.has(name) && tasks.has(name))
+    const shown = { modern: tools.modern.filter(isShown), legacy: tools.legacy.filter(isShown) }
+    made.set(hidden, shown)
+    return shown
   }
 
   async #shelf(tenant: string): Promise<Shelf> {
@@ -74,6 +104,8 @@ export class Shelves {
     return { parts, tools: listed([...own, ...definitions], names), tasks }
   }
 }
+
+const NOTHING: Names = new Set()
 
 /** In the older era a tool says that it may be called as a task. */
 function listed(tools: readonly Tool[], tasks: ReadonlySet<string>): Shelf['tools'] {

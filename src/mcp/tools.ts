@@ -73,7 +73,7 @@ export function gateTools({
   const alsoTasks = new Set([`asyncgate${SEPARATORS[toolNames]}${CREATE}`])
   const shelves = new Shelves({ own, alsoTasks, sources, onError })
   return {
-    list: ({ tenant }, era) => shelves.list(tenant, era),
+    list: (credential, era) => shelves.list(credential, era),
     find: (name, { tenant }) => found.get(name) ?? shelves.find(name, tenant),
     mayWait: (name, args) => waiting.get(name)?.(args) ?? !found.has(name),
   }

@@ -39,6 +39,7 @@ export function upstreamTools(options: UpstreamToolOptions): TaskToolSource {
       known.set(listed, tools)
       return tools
     },
+    hidden: (tenant, principal) => gate.blockedTools(tenant, principal),
     onChange: (listener) => gate.onUpstreamTools(listener),
   }
 }

@@ -3,6 +3,7 @@ import { glob } from './glob.ts'
 import { type Path, parsePath } from './path.ts'
 import { principalOf, type RuleDraft, type Scope } from './rule.ts'
 import type { PolicyContext } from './ruling.ts'
+import { PartialData, UNKNOWN, UNKNOWN_ROOTS, type Unknown, UnknownValue } from './unknown.ts'
 
 /** Whether a rule applies: `failed` says why that cannot be told. */
 export type Verdict =
@@ -11,6 +12,18 @@ export type Verdict =
   | { readonly is: 'failed'; readonly why: string }
 
 const APPLIES: Verdict = { is: 'applies' }
+const NOT_HELD: Verdict = { is: 'not', why: 'its condition does not hold' }
+
+/** A call of a tool before it is made: what is absent is not known, and the arguments never are. */
+export interface PartialContext
+  extends Pick<PolicyContext, 'type' | 'tool' | 'upstream' | 'category' | 'tenant'>,
+    Partial<Pick<PolicyContext, 'agent' | 'principal' | 'session'>> {}
+
+/** A verdict that holds if what it depends on turns out so; certain if that is nothing. */
+export interface PartialVerdict {
+  readonly is: Verdict['is']
+  readonly on: ReadonlySet<Unknown>
+}
 
 type Part = keyof Scope
 const PARTS: readonly Part[] = ['upstream', 'tool', 'category', 'type', 'principal']
@@ -65,11 +78,6 @@ export class CompiledRule {
     return this.draft.redact !== null && this.draft.redact.targets !== 'result'
   }
 
-  /** Whether it says what it is for, and not only for whom. */
-  get namesWhat(): boolean {
-    return this.#matchers.some(({ part }) => part !== 'principal')
-  }
-
   isLive(now: number): boolean {
     return this.draft.enabled && now < this.expiresAt
   }
@@ -97,11 +105,35 @@ export class CompiledRule {
       return failed('it looks at the arguments, and some of them are at payload_pointer')
     }
     try {
-      return condition.holds(dataOf(context)) ? APPLIES : { is: 'not', why: 'its condition does not hold' }
+      return condition.holds(dataOf(context)) ? APPLIES : NOT_HELD
     } catch (error) {
       return failed(failureOf(error))
     }
   }
+
+  /** The verdict as far as it can be told before the call. `not` is always certain. */
+  partialVerdict(context: PartialContext): PartialVerdict {
+    const on = new Set<Unknown>()
+    for (const { part, fits } of this.#matchers) {
+      const actual = context[part]
+      if (actual === undefined) on.add(UNKNOWN_ROOTS[part] ?? 'caller')
+      else if (actual === null || !fits(actual)) return { is: 'not', on: new Set() }
+    }
+    if (this.#failure !== undefined) return { is: 'failed', on }
+    if (this.#condition === undefined) return { is: 'applies', on }
+    try {
+      const holds = this.#condition.holds(partialData(context))
+      return holds ? { is: 'applies', on } : { is: 'not', on: new Set() }
+    } catch (error) {
+      if (!(error instanceof UnknownValue)) return { is: 'failed', on }
+      return { is: 'applies', on: new Set([...on, ...error.on]) }
+    }
+  }
+}
+
+/** How a sentence about a rule begins. */
+export function nameOf({ id, draft }: CompiledRule): string {
+  return draft.description === null ? `Rule ${id}` : `Rule ${id} (${draft.description.replace(/\.$/, '')})`
 }
 
 function failed(why: string): Verdict {
@@ -111,6 +143,22 @@ function failed(why: string): Verdict {
 function matcherOf(part: Part, wanted: string | undefined): Matcher[] {
   if (wanted === undefined) return []
   return [{ part, wanted, fits: glob(part === 'principal' ? principalOf(wanted) : wanted) }]
+}
+
+function partialData(context: PartialContext): PartialData {
+  const { tool, upstream, category, type, tenant } = context
+  const { agent = UNKNOWN, principal = UNKNOWN, session = UNKNOWN } = context
+  return new PartialData({
+    tool,
+    upstream,
+    category,
+    type,
+    agent,
+    principal,
+    tenant,
+    session,
+    args: UNKNOWN,
+  })
 }
 
 function dataOf(context: PolicyContext): ConditionData {

@@ -1,6 +1,7 @@
 import { Fuel, OutOfFuel } from './fuel.ts'
 import { isTruthy, OPERATORS } from './operators.ts'
 import { pathOf, reach } from './reach.ts'
+import { UnknownValue } from './unknown.ts'
 
 const MAX_NODES = 500
 const MAX_DEPTH = 32
@@ -29,7 +30,7 @@ export class ConditionError extends Error {}
 export interface Condition {
   /** Whether it looks at the arguments, or may. */
   readonly usesArgs: boolean
-  /** Throws if it cannot be evaluated. */
+  /** Throws if it cannot be evaluated, or an UnknownValue if the data is partial and does not tell. */
   holds(data: ConditionData): boolean
 }
 
@@ -250,15 +251,24 @@ function choice(args: readonly unknown[], place: Place): Part {
   }
 }
 
-/** The first of them that is `wanted`, or the last. */
+/** The first of them that is `wanted`, or the last. It is known if that one is, whatever is unknown before it. */
 function until(parts: readonly Part[], wanted: boolean): Part {
   return (data, fuel) => {
     fuel.burn(1)
     let value: unknown
+    let unknown: UnknownValue | undefined
     for (const part of parts) {
-      value = part(data, fuel)
-      if (isTruthy(value) === wanted) break
+      try {
+        value = part(data, fuel)
+      } catch (error) {
+        if (error instanceof UnknownValue) unknown = error.and(unknown)
+        // It may not be evaluated at all, depending on what is unknown.
+        else if (unknown === undefined) throw error
+        continue
+      }
+      if (isTruthy(value) === wanted) return value
     }
+    if (unknown !== undefined) throw unknown
     return value
   }
 }

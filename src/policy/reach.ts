@@ -1,4 +1,5 @@
 import type { Fuel } from './fuel.ts'
+import { PartialData, UNKNOWN, UnknownValue, unknownAt } from './unknown.ts'
 
 /** The names on the way to a value: `args.items.0` has three. */
 export function pathOf(name: unknown): readonly string[] {
@@ -8,14 +9,19 @@ export function pathOf(name: unknown): readonly string[] {
   return String(name).split('.')
 }
 
-/** What stands at the end of a path, through own members only, as prototypes are no data. Undefined: nothing does. */
+/**
+ * What stands at the end of a path, through own members only, as prototypes are no data. Undefined: nothing does.
+ * Throws an UnknownValue where that is not known yet.
+ */
 export function reach(data: unknown, path: readonly string[], fuel: Fuel): unknown {
   fuel.burn(1 + path.length)
+  if (path.length === 0 && data instanceof PartialData) throw new UnknownValue(['arguments'])
   let value = data
   for (const name of path) {
     if (value === null || value === undefined) return undefined
     if (!Object.hasOwn(Object(value), name)) return undefined
     value = Reflect.get(Object(value), name)
+    if (value === UNKNOWN) throw unknownAt(name)
   }
   return value
 }

@@ -17,9 +17,12 @@ export interface Plan {
   readonly isBroken: boolean
 }
 
+export function takesNothing({ paths, patterns, isBroken }: Plan): boolean {
+  return paths.length === 0 && patterns.length === 0 && !isBroken
+}
+
 export function redact(plan: Plan, value: Json): Redacted {
-  const { paths, patterns, isBroken } = plan
-  if (paths.length === 0 && patterns.length === 0 && !isBroken) return { value, fields: [] }
+  if (takesNothing(plan)) return { value, fields: [] }
   return new Redaction(plan).of(value)
 }
 

@@ -1,5 +1,6 @@
 import type { Json } from '../core/json.ts'
-import type { CompiledRule } from './compiled-rule.ts'
+import { type CompiledRule, nameOf, type PartialContext } from './compiled-rule.ts'
+import { type Forecast, forecastOf } from './forecast.ts'
 import type { Pattern } from './pattern.ts'
 import { type Plan, redact } from './redaction.ts'
 import { compareRules, THE_DEFAULT } from './rule.ts'
@@ -12,6 +13,7 @@ import type {
   Ruling,
   TenantPolicies,
 } from './ruling.ts'
+import { redactToolResult } from './tool-result.ts'
 
 export interface BookParts {
   readonly rules: readonly CompiledRule[]
@@ -37,12 +39,10 @@ export class RuleBook implements TenantPolicies {
   readonly redactsResults: boolean
   readonly rules: readonly CompiledRule[]
   readonly #parts: BookParts
-  readonly #byId: ReadonlyMap<string, CompiledRule>
 
   constructor(parts: BookParts) {
     this.#parts = parts
     this.rules = parts.rules.toSorted((a, b) => compareRules(a.draft, b.draft))
-    this.#byId = new Map(this.rules.map((rule) => [rule.id, rule]))
     this.redactsResults = this.rules.some((rule) => rule.draft.enabled && rule.redactsResults)
     this.isOpen =
       parts.defaults.plain === 'ALLOW' &&
@@ -60,14 +60,26 @@ export class RuleBook implements TenantPolicies {
   } {
     const notes = new Map<string, Consideration>()
     const ruling = this.#ruling(context, ({ id }, applied, why) => notes.set(id, { id, applied, why }))
-    const considered = this.rules.map(
-      ({ id }) => notes.get(id) ?? { id, applied: false, why: 'a rule before it has decided' },
-    )
+    const considered = this.rules.flatMap(({ id }) => notes.get(id) ?? [])
     return { ruling, considered }
   }
 
+  /** What becomes of calls of a tool, as far as that can be said before one is made. */
+  forecast(context: PartialContext): Forecast {
+    const { defaults, now } = this.#parts
+    const isBroken = (rule: CompiledRule) => rule.redactsArgs && this.#planOf([rule]).isBroken
+    return forecastOf({ rules: this.rules, byDefault: defaults.upstream, now: now(), isBroken }, context)
+  }
+
+  /** When the first rule expires that is live now; infinite if none does. */
+  expiresAt(): number {
+    const now = this.#parts.now()
+    return Math.min(Infinity, ...this.rules.filter((rule) => rule.isLive(now)).map((rule) => rule.expiresAt))
+  }
+
   redactResult(context: PolicyContext, value: Json, redacting: readonly string[] = []): Redacted {
-    return redact(this.#planOf(this.#resultRules(context, redacting)), value)
+    const plan = this.#planOf(this.#resultRules(context, redacting))
+    return context.tool === null ? redact(plan, value) : redactToolResult(plan, value)
   }
 
   redactsResultOf(context: PolicyContext, redacting: readonly string[] = []): boolean {
@@ -92,8 +104,13 @@ export class RuleBook implements TenantPolicies {
     }
   }
 
-  /** Goes through the rules until one decides. Those that redact are collected on the way. */
+  /**
+   * The first rule that allows, blocks or requires approval decides. REDACT rules never decide, and all of them that
+   * apply are collected, also those after the rule that decides. One that cannot be evaluated redacts and blocks.
+   */
   #decide(context: PolicyContext, now: number, redacting: CompiledRule[], note: Note): Decided {
+    let decider: CompiledRule | undefined
+    let failure: Decided | undefined
     for (const rule of this.rules) {
       const { action, approves } = rule.draft
       if (!rule.isLive(now)) {
@@ -104,28 +121,40 @@ export class RuleBook implements TenantPolicies {
         note(rule, false, 'it stands in where approval is required, and nowhere else')
         continue
       }
+      const isRedact = action === 'REDACT'
+      if (!isRedact && (decider ?? failure) !== undefined) {
+        note(rule, false, 'a rule before it has decided')
+        continue
+      }
       const verdict = rule.verdict(context)
       if (verdict.is === 'not') {
         note(rule, false, verdict.why)
         continue
       }
+      if (isRedact) redacting.push(rule)
       if (verdict.is === 'failed') {
         note(rule, true, `${verdict.why}, which blocks`)
-        return { action: 'BLOCK', rule, reason: `Rule ${rule.id} blocks: ${verdict.why}.` }
+        if (failure === undefined && decider?.draft.action !== 'BLOCK') {
+          failure = { action: 'BLOCK', rule, reason: `Rule ${rule.id} blocks: ${verdict.why}.` }
+        }
+      } else if (isRedact) note(rule, true, redactionNote(rule))
+      else {
+        note(rule, true, 'it decides')
+        decider = rule
       }
-      note(rule, true, action === 'REDACT' ? 'it redacts' : 'it decides')
-      if (action === 'REDACT') redacting.push(rule)
-      else if (action === 'REQUIRE_APPROVAL') return this.#approval(context, now, rule, note)
-      else
-        return { action, rule, reason: `${sentence(rule)} ${action === 'ALLOW' ? 'allows' : 'blocks'} this.` }
     }
+    if (failure !== undefined) return failure
+    if (decider !== undefined) return this.#decidedBy(decider, context, now, note)
     return this.#byDefault(context, now, redacting, note)
   }
 
+  #decidedBy(rule: CompiledRule, context: PolicyContext, now: number, note: Note): Decided {
+    const { action } = rule.draft
+    if (action === 'REQUIRE_APPROVAL') return this.#approval(context, now, rule, note)
+    return { action, rule, reason: `${nameOf(rule)} ${action === 'ALLOW' ? 'allows' : 'blocks'} this.` }
+  }
+
   #byDefault(context: PolicyContext, now: number, redacting: readonly CompiledRule[], note: Note): Decided {
-    const rule = redacting.find(({ namesWhat }) => namesWhat)
-    if (rule !== undefined)
-      return { action: 'REDACT', rule, reason: `${sentence(rule)} allows this, redacted.` }
     const { defaults } = this.#parts
     const isCall = context.tool !== null
     const action = isCall ? defaults.upstream : defaults.plain
@@ -134,7 +163,7 @@ export class RuleBook implements TenantPolicies {
       case 'ALLOW': {
         const [first] = redacting
         if (first !== undefined)
-          return { action: 'REDACT', rule: first, reason: `${sentence(first)} redacts this.` }
+          return { action: 'REDACT', rule: first, reason: `${nameOf(first)} redacts this.` }
         return { action, rule: null, reason: `No rule applies, and ${about} are allowed by default.` }
       }
       case 'BLOCK':
@@ -155,10 +184,10 @@ export class RuleBook implements TenantPolicies {
       return {
         action: 'ALLOW',
         rule: standIn,
-        reason: `${sentence(standIn)} allows this without asking again.`,
+        reason: `${nameOf(standIn)} allows this without asking again.`,
       }
     }
-    const who = rule === null ? 'No rule allows this, and by default it' : `${sentence(rule)} says that this`
+    const who = rule === null ? 'No rule allows this, and by default it' : `${nameOf(rule)} says that this`
     return { action: 'REQUIRE_APPROVAL', rule, reason: `${who} needs approval.` }
   }
 
@@ -174,22 +203,13 @@ export class RuleBook implements TenantPolicies {
     return { action: 'BLOCK', rule, reason: `Rule ${rule.id} blocks: ${why}.` }
   }
 
-  /** The rules that redact the result of such a task. Where one cannot be evaluated, it does. */
+  /** The rules that redact the result of such a task. One whose condition cannot be evaluated redacts it. */
   #resultRules(context: PolicyContext, redacting: readonly string[]): CompiledRule[] {
     const now = this.#parts.now()
-    const found = new Set<CompiledRule>()
-    for (const id of redacting) {
-      const rule = this.#byId.get(id)
-      if (rule?.isLive(now) && rule.redactsResults) found.add(rule)
-    }
-    for (const rule of this.rules) {
-      if (!rule.isLive(now) || rule.draft.approves !== null) continue
-      const verdict = rule.verdict(context).is
-      if (rule.redactsResults && verdict !== 'not') found.add(rule)
-      const { action } = rule.draft
-      if (verdict === 'applies' && (action === 'ALLOW' || action === 'REQUIRE_APPROVAL')) break
-    }
-    return [...found]
+    return this.rules.filter((rule) => {
+      if (!rule.redactsResults || !rule.isLive(now)) return false
+      return redacting.includes(rule.id) || rule.verdict(context).is !== 'not'
+    })
   }
 
   #planOf(rules: readonly CompiledRule[]): Plan {
@@ -203,6 +223,7 @@ export class RuleBook implements TenantPolicies {
   }
 }
 
-function sentence({ id, draft }: CompiledRule): string {
-  return draft.description === null ? `Rule ${id}` : `Rule ${id} (${draft.description.replace(/\.$/, '')})`
+function redactionNote({ redactsArgs, redactsResults }: CompiledRule): string {
+  const what = [redactsArgs && 'the arguments', redactsResults && 'the result']
+  return `it redacts ${what.filter(Boolean).join(' and ')}`
 }

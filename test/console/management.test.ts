@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import { readRule } from '../../src/gate/policy-shape.ts'
 import { pinEntry } from '../../src/gateway/pins.ts'
 import { openGateway } from '../gateway/calls/support.ts'
-import { registryOn } from '../gateway/upstreams/support.ts'
+import { program, registryOn } from '../gateway/upstreams/support.ts'
 import { admin, describeGates } from '../support/gates.ts'
 import { ask, openTasks, statusOf } from '../support/steps.ts'
 import { KEY, LOCKED, STUCK, servePages, wordsOf } from './support.ts'
@@ -150,6 +150,30 @@ describeGates(
       expect(catalogue).toMatchObject([
         { tool: 'read', accepted_hash: NEW, offered: null, accepted_by: 'human:operator' },
       ])
+    })
+
+    it('say for each tool whether it is allowed, needs approval or is blocked, and by which rule', async () => {
+      const { gate } = await open({
+        upstreams: async (store) => {
+          const upstreams = await registryOn(store, { fixed: [program('legacy')] })
+          await upstreams.settled()
+          return upstreams
+        },
+      })
+      await gate.putPolicy(admin(), { id: 'echoes', action: 'ALLOW', scope: { tool: 'echo' } })
+      await gate.putPolicy(admin(), { id: 'sums', action: 'REQUIRE_APPROVAL', scope: { tool: 'add' } })
+      const condition = { '<': [{ var: 'args.bytes' }, 5] }
+      await gate.putPolicy(admin(), { id: 'small', action: 'ALLOW', scope: { tool: 'big' }, condition })
+      const visitor = (await servePages(gate)).visitor()
+      const { text } = await visitor.get('/upstreams/fix')
+      const words = wordsOf(text)
+      expect(words).toMatch(/fix__echo allowed .* Rule echoes allows this\. Show the rule/)
+      expect(words).toMatch(/fix__add needs approval .* Rule sums says that this needs approval\./)
+      expect(words).toMatch(/fix__big depends on the arguments .* Rule small may allow this/)
+      expect(words).toMatch(
+        /fix__crash blocked .* No rule allows this, and calls of upstream tools are blocked/,
+      )
+      expect(text).toContain('href="/console/policies/rules/echoes"')
     })
 
     it('are told of where there are none', async () => {

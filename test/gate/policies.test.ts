@@ -316,8 +316,8 @@ describeGates('rules on calls of upstream tools', (open) => {
     expect(await refusal(ask(gate, callOf('read', { max: 51 })))).toMatchObject({ code: 'POLICY_BLOCKED' })
   })
 
-  it('redact the arguments before anything is kept, and let the call through', async () => {
-    const { gate } = await open(MAIL)
+  it('redact the arguments of a call that is allowed before anything is kept', async () => {
+    const { gate } = await open({ ...MAIL, policy: { defaults: { upstream: 'ALLOW' } } })
     const redact = { targets: 'args', paths: ['$.card'], patterns: ['email'] }
     await put(gate, 'cards', { action: 'REDACT', scope: { tool: 'send' }, redact })
     const args = { card: 4111, text: 'to bob@example.com', n: 1 }

@@ -222,7 +222,7 @@ describeGates('a try of the rules', (open) => {
       redacted_fields: ['/card'],
       redacts_result: true,
       considered: [
-        { id: 'cards', applied: true, why: 'it redacts' },
+        { id: 'cards', applied: true, why: 'it redacts the arguments and the result' },
         { id: 'writing', applied: true, why: 'it decides' },
       ],
     })

@@ -151,40 +151,63 @@ describe('REDACT', () => {
   const redactCards = { action: 'REDACT', redact: { targets: 'both', paths: ['$.card'] } }
   const args = { card: '4111', to: 'bob@example.com' }
 
-  test('that says what it is for lets through what nothing else decides', () => {
-    const rules = book([rule('r', { ...redactCards, scope: { tool: 'send_email' } })])
-    const ruling = rules.rule(call({ args }))
+  test('never decides, whatever its scope names', () => {
+    for (const scope of [
+      {},
+      { tool: 'send_email' },
+      { upstream: 'mail' },
+      { category: 'write' },
+      { type: 'mcp.tool_call' },
+      { principal: 'alice' },
+    ]) {
+      const red = rule('r', { ...redactCards, scope })
+      expect(ruled([red])).toEqual(['BLOCK', null])
+      const asking = book([red], { defaults: { upstream: 'REQUIRE_APPROVAL' } }).rule(call({ args }))
+      expect([asking.action, asking.rule_id, asking.redacting]).toEqual(['REQUIRE_APPROVAL', null, ['r']])
+    }
+  })
+
+  test('is the action where the default allows what it redacts', () => {
+    const red = rule('r', { ...redactCards, scope: { type: 'render' } })
+    const ruling = book([red]).rule(task({ args }))
     expect([ruling.action, ruling.rule_id]).toEqual(['REDACT', 'r'])
     expect(ruling.redactArgs(args)).toEqual({ value: { ...args, card: '[REDACTED]' }, fields: ['/card'] })
   })
 
-  test('about everything, or about somebody, opens nothing', () => {
-    expect(ruled([rule('r', redactCards)])).toEqual(['BLOCK', null])
-    expect(ruled([rule('r', { ...redactCards, scope: { principal: 'alice' } })])).toEqual(['BLOCK', null])
-    expect(ruled([rule('r', redactCards)], task())).toEqual(['REDACT', 'r'])
-  })
-
-  test('goes together with what decides after it, and with other REDACT rules', () => {
+  test.each(['ALLOW', 'BLOCK', 'REQUIRE_APPROVAL'])('applies above and below a rule with %s', (action) => {
     const rules = book(
       [
         rule('cards', { ...redactCards, priority: 100 }),
-        rule('mails', { action: 'REDACT', priority: 90, redact: { targets: 'args', patterns: ['email'] } }),
-        rule('ask', { action: 'REQUIRE_APPROVAL', priority: 80 }),
-        rule('late', { action: 'REDACT', priority: 70, redact: { targets: 'args', paths: ['$.to'] } }),
+        rule('decides', { action, priority: 80 }),
+        rule('mails', { action: 'REDACT', priority: 70, redact: { targets: 'both', patterns: ['email'] } }),
       ],
       { known },
     )
     const ruling = rules.rule(call({ args }))
-    expect([ruling.action, ruling.rule_id]).toEqual(['REQUIRE_APPROVAL', 'ask'])
+    const redacted = { card: '[REDACTED]', to: '[REDACTED]' }
+    expect([ruling.action, ruling.rule_id]).toEqual([action, 'decides'])
     expect(ruling.redacting).toEqual(['cards', 'mails'])
-    expect(ruling.redactArgs(args).value).toEqual({ card: '[REDACTED]', to: '[REDACTED]' })
+    expect(ruling.redactArgs(args).value).toEqual(redacted)
+    expect(rules.redactResult(call({ args }), args).value).toEqual(redacted)
   })
 
-  test('does not touch what an ALLOW above it lets through', () => {
-    const rules = book([rule('r', redactCards), rule('allow', { action: 'ALLOW', priority: 1 })])
-    const ruling = rules.rule(call({ args }))
-    expect([ruling.action, ruling.redactArgs(args).value]).toEqual(['ALLOW', args])
+  test('exempts what its own condition leaves out', () => {
+    const condition = { '!=': [{ var: 'tool' }, 'send_email'] }
+    const rules = book([rule('r', { ...redactCards, condition }), rule('allow', { action: 'ALLOW' })])
+    expect(rules.rule(call({ args })).redactArgs(args).value).toBe(args)
     expect(rules.redactResult(call({ args }), args).value).toBe(args)
+    expect(rules.rule(call({ args, tool: 'read' })).redactArgs(args).value).not.toBe(args)
+  })
+
+  test('whose condition fails blocks what a rule above it allows, and redacts what is stored', () => {
+    const broken = rule('r', { ...redactCards, condition: { nonsense: [1] } })
+    for (const action of ['ALLOW', 'REQUIRE_APPROVAL']) {
+      const ruling = book([broken, rule('above', { action, priority: 1 })]).rule(call({ args }))
+      expect([ruling.action, ruling.rule_id]).toEqual(['BLOCK', 'r'])
+      expect(ruling.redactArgs(args).value).toEqual({ ...args, card: '[REDACTED]' })
+    }
+    const blocking = rule('above', { action: 'BLOCK', priority: 1 })
+    expect(ruled([broken, blocking])).toEqual(['BLOCK', 'above'])
   })
 
   test('blocks what it cannot redact', () => {
@@ -300,6 +323,9 @@ describe('an explanation', () => {
       rule('unmet', { action: 'BLOCK', priority: 3, condition: { '==': [1, 2] } }),
       rule('allow', { action: 'ALLOW', priority: 2 }),
       rule('late', { action: 'BLOCK', priority: 1 }),
+      rule('red', { action: 'REDACT', redact: { targets: 'both', paths: ['$.a'] } }),
+      rule('args', { action: 'REDACT', priority: -1, redact: { targets: 'args', paths: ['$.a'] } }),
+      rule('result', { action: 'REDACT', priority: -2, redact: { targets: 'result', paths: ['$.a'] } }),
     ])
     expect(rules.explain(call()).considered).toEqual([
       { id: 'off', applied: false, why: 'it is not enabled' },
@@ -307,6 +333,23 @@ describe('an explanation', () => {
       { id: 'unmet', applied: false, why: 'its condition does not hold' },
       { id: 'allow', applied: true, why: 'it decides' },
       { id: 'late', applied: false, why: 'a rule before it has decided' },
+      { id: 'red', applied: true, why: 'it redacts the arguments and the result' },
+      { id: 'args', applied: true, why: 'it redacts the arguments' },
+      { id: 'result', applied: true, why: 'it redacts the result' },
+    ])
+  })
+})
+
+describe('an explanation of a remembered approval', () => {
+  test('names the rule that stands in, wherever it is in the order', () => {
+    const standIn = rule('standin', { action: 'ALLOW', approves: 'ask', priority: -5 })
+    const { ruling, considered } = book([rule('ask', { action: 'REQUIRE_APPROVAL' }), standIn]).explain(
+      call(),
+    )
+    expect(ruling.rule_id).toBe('standin')
+    expect(considered).toEqual([
+      { id: 'ask', applied: true, why: 'it decides' },
+      { id: 'standin', applied: true, why: 'it stands in for the approval that ask requires' },
     ])
   })
 })

@@ -1,4 +1,5 @@
-import type { UpstreamDetail, UpstreamToolView } from '../../gate/upstreams-shape.ts'
+import { outcomeWords } from '../../gate/tool-forecasts.ts'
+import type { RuledTool, RuledUpstream, UpstreamToolView } from '../../gate/upstreams-shape.ts'
 import { place } from '../fields.ts'
 import { type Html, html } from '../html.ts'
 import { alignLines, type LinePair } from '../line-diff.ts'
@@ -9,7 +10,7 @@ import { block, line, prettyJson } from '../untrusted.ts'
 import { healthFacts, target, UPSTREAM_POLL_SECONDS, upstreamState } from './upstreams.ts'
 
 export interface UpstreamPageView {
-  readonly upstream: UpstreamDetail
+  readonly upstream: RuledUpstream
   readonly query: URLSearchParams
   readonly token: string
   readonly now: number
@@ -59,11 +60,17 @@ ${others.length === 0 ? empty('None are offered.', quarantined.length > 0 ? 'All
   }
 }
 
-function offered({ tool, name, status, reason, category, description }: UpstreamToolView): Html {
-  return html`<li><div class="tool-head"><code>${line(name, 200)}</code>${category !== null && html` <span class="chip">${line(category, 64)}</span>`}${status === 'hidden' && html` <span class="status upstream-disabled">hidden</span>`}</div>
+function offered({ tool, name, status, reason, category, description, policy }: RuledTool): Html {
+  return html`<li><div class="tool-head"><code>${line(name, 200)}</code>${policy !== null && html` <span class="status outcome-${policy.outcome}">${outcomeWords(policy)}</span>`}${category !== null && html` <span class="chip">${line(category, 64)}</span>`}${status === 'hidden' && html` <span class="status upstream-disabled">hidden</span>`}</div>
 ${tool !== name && html`<span class="soft">as ${line(tool, 200)}</span>`}
 <p>${line(description, 400)}</p>
-${reason !== null && html`<p class="soft">${line(reason, 300)}</p>`}</li>`
+${reason !== null && html`<p class="soft">${line(reason, 300)}</p>`}
+${policy !== null && decision(policy)}</li>`
+}
+
+function decision({ rule_id, reason }: NonNullable<RuledTool['policy']>): Html {
+  const rule = rule_id !== null && html` <a href="${place('policies/rules', rule_id)}">Show the rule</a>`
+  return html`<p class="soft">${line(reason, 500)}${rule}</p>`
 }
 
 function waiting(upstream: string, tool: UpstreamToolView, token: string, isOpen: boolean): Html {

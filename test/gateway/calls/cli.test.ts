@@ -59,7 +59,7 @@ const approveAs = (cwd: string, hint: string) => {
 describe('asyncgate gateway', () => {
   it('puts a server behind a gate: it reads at once, and writes when somebody has approved', async () => {
     const { cwd, notes, url, client, said } = await startGateway()
-    expect(said()).toMatch(/filesystem: 14 tools\. 10 are called at once, 4 wait for your approval\./)
+    expect(said()).toMatch(/filesystem: 14 tools\. 10 run at once, 4 need approval, 0 blocked\./)
     expect(said()).toContain(`claude mcp add --transport http asyncgate ${url}/mcp`)
     const read = await call(client, 'read_text_file', { path: join(notes, 'a.txt') })
     expect(read).toMatchObject({ content: [{ text: 'hello' }] })
@@ -103,6 +103,23 @@ describe('asyncgate gateway', () => {
     const none = await startGateway(['--allow', 'none'])
     const read = await call(none.client, 'read_text_file', { path: join(none.notes, 'a.txt') })
     expect(waiting.safeParse(read.structuredContent).success).toBe(true)
+  })
+
+  it('still asks before writes, and redacts, when a REDACT rule is for the whole upstream', async () => {
+    const { cwd, notes, url, client } = await startGateway()
+    const rule = 'policies set red REDACT --upstream filesystem --redact both --pattern card --url'
+    expect(await startCli([...rule.split(' '), url], cwd).ended).toMatchObject({ code: 0 })
+    const card = '4111 1111 1111 1111'
+    writeFileSync(join(notes, 'card.txt'), `paid with ${card}`)
+    const read = await call(client, 'read_text_file', { path: join(notes, 'card.txt') })
+    expect(read).toMatchObject({ content: [{ type: 'text', text: 'paid with [REDACTED]' }] })
+    const path = join(notes, 'b.txt')
+    const write = await call(client, 'write_file', { path, content: card })
+    const { hint } = waiting.parse(write.structuredContent)
+    expect(existsSync(path)).toBe(false)
+    expect(await approveAs(cwd, hint)).toMatchObject({ code: 0 })
+    await until(() => existsSync(path) && readFileSync(path, 'utf8') !== '')
+    expect(readFileSync(path, 'utf8')).toBe('[REDACTED]')
   })
 
   it('serves a client that starts it on stdin and stdout, and ends with it', async () => {

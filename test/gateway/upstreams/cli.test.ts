@@ -4,13 +4,17 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { Authenticator } from '../../../src/auth/credential.ts'
 import { readUpstreamsFile } from '../../../src/cli/upstreams-file.ts'
 import { openUpstreams, readUpstreams } from '../../../src/cli/upstreams-service.ts'
-import { openGate } from '../../../src/gate/gate.ts'
+import { type Gate, openGate } from '../../../src/gate/gate.ts'
 import { createLogger } from '../../../src/http/log.ts'
 import { startServer } from '../../../src/server.ts'
 import { openSqliteStore } from '../../../src/store/sqlite/store.ts'
-import { cli, testFolder } from '../../cli/support.ts'
+import { cli, startServer as startProcess, testFolder } from '../../cli/support.ts'
+import { admin } from '../../support/gates.ts'
 import { httpFixture } from './fixture-http.ts'
 import { program, textOf, until } from './support.ts'
+
+const policies = (gate: Gate, rules: readonly object[]) =>
+  Promise.all(rules.map((rule) => gate.putPolicy(admin(), rule)))
 
 const VALUES: Parameters<typeof openUpstreams>[0] & Parameters<typeof readUpstreams>[0] = {
   upstreams_file: null,
@@ -18,6 +22,8 @@ const VALUES: Parameters<typeof openUpstreams>[0] & Parameters<typeof readUpstre
   upstream_credentials: ['env:HOME'],
   egress_allow_http: false,
 }
+
+const MISSING = { type: 'stdio', command: '/nowhere/to/be/found', args: [], env: {} } as const
 
 /** A server with upstreams, and the CLI that talks to it. */
 async function serve(values: Partial<typeof VALUES> = {}) {
@@ -45,10 +51,48 @@ async function serve(values: Partial<typeof VALUES> = {}) {
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     return stdout
   }
-  return { upstreams, ask, say }
+  return { gate, upstreams, ask, say }
 }
 
 describe('asyncgate upstreams', () => {
+  it('shows for each tool whether it is allowed, needs approval or is blocked, and why', async () => {
+    const { url } = await httpFixture('modern')
+    const { gate, upstreams, say } = await serve()
+    await policies(gate, [
+      { id: 'fix', action: 'ALLOW', scope: { upstream: 'fix' } },
+      { id: 'no-crash', action: 'BLOCK', priority: 9, scope: { tool: 'crash' }, description: 'Never.' },
+      { id: 'ask', action: 'REQUIRE_APPROVAL', priority: 9, scope: { tool: 'add' } },
+      {
+        id: 'long',
+        action: 'BLOCK',
+        priority: 9,
+        scope: { tool: 'big' },
+        condition: { '>': [{ var: 'args.bytes' }, 5] },
+      },
+      { id: 'alice', action: 'BLOCK', priority: 9, scope: { tool: 'echo', principal: 'alice' } },
+    ])
+    await say('add', 'fix', url)
+    await upstreams.settled()
+    const shown = await say('show', 'fix')
+    expect(shown).toMatch(/^TOOL +STATE +NAME +CATEGORY +CALLS +WHY$/m)
+    expect(shown).toMatch(/^steps +listed +fix__steps +allowed +Rule fix allows this\.$/m)
+    expect(shown).toMatch(/^crash +listed +fix__crash +blocked +Rule no-crash \(Never\) blocks this\.$/m)
+    expect(shown).toMatch(
+      /^add +listed +fix__add +needs approval +Rule ask says that this needs approval\.$/m,
+    )
+    expect(shown).toMatch(
+      /^big +listed +fix__big +depends on the arguments +Rule long may block this, depending on the arguments\. Otherwise: Rule fix allows this\.$/m,
+    )
+    expect(shown).toMatch(/^echo +listed +fix__echo +depends on the caller +Rule alice may block this/m)
+    const { catalogue } = JSON.parse(await say('show', 'fix', '--json'))
+    expect(catalogue.find(({ tool }: { tool: string }) => tool === 'add').policy).toEqual({
+      outcome: 'needs_approval',
+      depends_on: [],
+      rule_id: 'ask',
+      reason: 'Rule ask says that this needs approval.',
+    })
+  })
+
   it('adds, lists, shows and removes', async () => {
     const { url } = await httpFixture('modern')
     const { upstreams, ask, say } = await serve()
@@ -69,7 +113,9 @@ describe('asyncgate upstreams', () => {
     const shown = await say('show', 'fix')
     expect(shown).toContain('header     X-Home: env:HOME')
     expect(shown).toContain('server     fixture 1, MCP 2026-07-28')
-    expect(shown).toMatch(/^echo +listed +fix__echo +harmless$/m)
+    expect(shown).toMatch(
+      /^echo +listed +fix__echo +harmless +blocked +No rule allows this, and calls of upstream tools are blocked by default\.$/m,
+    )
     expect(shown).toMatch(/^crash +hidden +fix__crash +allow does not name it$/m)
     expect(JSON.parse(await say('show', 'fix', '--json'))).toMatchObject({
       name: 'fix',
@@ -154,4 +200,36 @@ describe("the operator's file", () => {
   it('that is not there is told', () => {
     expect(() => readUpstreamsFile('/nowhere/upstreams.yaml')).toThrow('cannot be read (ENOENT)')
   })
+})
+
+it('asyncgate serve says of each upstream how many of its tools run at once, need approval or are blocked', async () => {
+  const home = testFolder()
+  const upstreams = [program('legacy'), { ...program('legacy'), name: 'gone', transport: MISSING }]
+  writeFileSync(join(home, 'upstreams.json'), JSON.stringify(upstreams))
+  writeFileSync(
+    join(home, 'policies.json'),
+    JSON.stringify({
+      rules: [
+        { id: 'echo', action: 'ALLOW', scope: { tool: 'e*' } },
+        { id: 'add', action: 'REQUIRE_APPROVAL', scope: { tool: 'add' } },
+        {
+          id: 'big',
+          action: 'ALLOW',
+          scope: { tool: 'big' },
+          condition: { '<': [{ var: 'args.bytes' }, 5] },
+        },
+      ],
+    }),
+  )
+  const server = await startProcess(['serve'], home, {
+    ASYNCGATE_ALLOW_INSECURE_DEV: 'true',
+    ASYNCGATE_UPSTREAMS_FILE: join(home, 'upstreams.json'),
+    ASYNCGATE_POLICIES_FILE: join(home, 'policies.json'),
+  })
+  await until(() => /fix: .*gone: |gone: .*fix: /s.test(server.output()))
+  expect(server.output()).toContain(
+    '  fix: 14 tools. 2 run at once, 1 needs approval, 10 blocked, 1 depends on the call.\n',
+  )
+  expect(server.output()).toMatch(/^ {2}gone: not connected: ./m)
+  expect(await server.stop()).toMatchObject({ code: 0 })
 })

@@ -1,0 +1,59 @@
+import type { ConditionData } from './condition.ts'
+
+/** What a ruling can depend on before a call is made. */
+export type Unknown = 'arguments' | 'caller' | 'session'
+
+/** Stands for a value that is not known yet. */
+export const UNKNOWN = Symbol('unknown')
+
+/** Thrown where the value of a condition depends on something that is not known yet. */
+export class UnknownValue extends Error {
+  readonly on: ReadonlySet<Unknown>
+
+  constructor(on: Iterable<Unknown>) {
+    super('it depends on what is not known yet')
+    this.on = new Set(on)
+  }
+
+  and(other: UnknownValue | undefined): UnknownValue {
+    return other === undefined ? this : new UnknownValue([...this.on, ...other.on])
+  }
+}
+
+/** What each root of a condition is about, if it can be unknown. */
+export const UNKNOWN_ROOTS: Readonly<Record<string, Unknown>> = {
+  args: 'arguments',
+  agent: 'caller',
+  principal: 'caller',
+  session: 'session',
+}
+
+/** The data of a condition of which some roots are UNKNOWN. */
+export class PartialData implements ConditionData {
+  readonly tool: unknown
+  readonly upstream: unknown
+  readonly category: unknown
+  readonly type: unknown
+  readonly agent: unknown
+  readonly principal: unknown
+  readonly tenant: unknown
+  readonly session: unknown
+  readonly args: unknown
+
+  constructor(data: ConditionData) {
+    this.tool = data.tool
+    this.upstream = data.upstream
+    this.category = data.category
+    this.type = data.type
+    this.agent = data.agent
+    this.principal = data.principal
+    this.tenant = data.tenant
+    this.session = data.session
+    this.args = data.args
+  }
+}
+
+/** The error for a root that is not known. */
+export function unknownAt(root: string): UnknownValue {
+  return new UnknownValue([UNKNOWN_ROOTS[root] ?? 'arguments'])
+}

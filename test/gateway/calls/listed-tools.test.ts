@@ -1,0 +1,77 @@
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
+import { expect, it, onTestFinished } from 'vitest'
+import { admin } from '../../support/gates.ts'
+import { program } from '../upstreams/support.ts'
+import { type Served, serve } from './served.ts'
+import { until } from './support.ts'
+
+const ROOT = admin()
+const ERAS = ['modern', 'legacy'] as const
+const KEY = 'a-key-of-the-person-erin'
+
+const put = (served: Served, id: string, fields: object) => served.gate.putPolicy(ROOT, { id, ...fields })
+
+async function listed(client: Client): Promise<string[]> {
+  const { tools } = await client.listTools()
+  return tools.map(({ name }) => name).filter((name) => name.startsWith('fix__'))
+}
+
+it('a tool that is blocked is not listed, and a call of it says which rule blocks it', async () => {
+  const served = await serve([program('legacy')], { ASYNCGATE_UPSTREAM_DEFAULT: 'BLOCK' })
+  for (const era of ERAS) {
+    const client = await served.connect(era)
+    expect(await listed(client)).toEqual([])
+    const refused = await client.callTool({ name: 'fix__echo', arguments: { text: 'x' } })
+    expect(refused).toMatchObject({
+      isError: true,
+      structuredContent: { code: 'POLICY_BLOCKED', details: { rule_id: null } },
+    })
+  }
+  await put(served, 'mail', { action: 'ALLOW', scope: { upstream: 'fix' } })
+  await put(served, 'no-crash', { action: 'BLOCK', priority: 1, scope: { tool: 'crash' } })
+  const asking = { action: 'REQUIRE_APPROVAL', priority: 1, scope: { tool: 'add' } }
+  await put(served, 'ask', asking)
+  const condition = { '==': [{ var: 'args.text' }, 'bad'] }
+  await put(served, 'no-bad', { action: 'BLOCK', priority: 1, scope: { tool: 'echo' }, condition })
+  for (const era of ERAS) {
+    const client = await served.connect(era)
+    const names = await listed(client)
+    expect(names).toEqual(expect.arrayContaining(['fix__add', 'fix__echo', 'fix__steps']))
+    expect(names).not.toContain('fix__crash')
+    expect(await client.callTool({ name: 'fix__crash', arguments: {} })).toMatchObject({
+      structuredContent: { code: 'POLICY_BLOCKED', details: { rule_id: 'no-crash' } },
+    })
+  }
+})
+
+it('clients hear when a change of the rules gives them other tools', async () => {
+  const served = await serve([program('legacy')], { ASYNCGATE_UPSTREAM_DEFAULT: 'BLOCK' })
+  const client = await served.connect('modern')
+  let told = 0
+  client.setNotificationHandler('notifications/tools/list_changed', () => {
+    told += 1
+  })
+  expect(await listed(client)).toEqual([])
+  const listening = await client.listen({ toolsListChanged: true })
+  await put(served, 'other', { action: 'ALLOW', scope: { upstream: 'other' } })
+  await put(served, 'echo', { action: 'ALLOW', scope: { tool: 'echo' } })
+  await until(() => told > 0)
+  expect(await listed(client)).toEqual(['fix__echo'])
+  await listening.close()
+  expect(told).toBe(1)
+})
+
+it('a caller with a key of its own sees what it may call, and others see what somebody may', async () => {
+  const served = await serve([program('legacy')], {
+    ASYNCGATE_UPSTREAM_DEFAULT: 'BLOCK',
+    ASYNCGATE_ADMIN_KEYS: `erin=${KEY}`,
+  })
+  await put(served, 'alice', { action: 'ALLOW', scope: { tool: 'echo', principal: 'alice' } })
+  await put(served, 'people', { action: 'ALLOW', scope: { tool: 'add', principal: 'human:*' } })
+  const client = new Client({ name: 'test', version: '1' })
+  onTestFinished(() => client.close())
+  const requestInit = { headers: { authorization: `Bearer ${KEY}` } }
+  await client.connect(new StreamableHTTPClientTransport(new URL(`${served.url}/mcp`), { requestInit }))
+  expect(await listed(client)).toEqual(['fix__add'])
+  expect(await listed(await served.connect())).toEqual(['fix__add', 'fix__echo'])
+})

@@ -1,0 +1,216 @@
+import { isCallToolResult } from '@modelcontextprotocol/server'
+import fc from 'fast-check'
+import { beforeAll, describe, expect, test } from 'vitest'
+import type { Json } from '../../src/core/json.ts'
+import { parsePath } from '../../src/policy/path.ts'
+import type { Pattern } from '../../src/policy/pattern.ts'
+import { redactToolResult } from '../../src/policy/tool-result.ts'
+import { book, call, patterns, rule, task } from './support.ts'
+
+let known: Map<string, Pattern>
+beforeAll(async () => {
+  known = await patterns({ letters: '[a-z]+', anything: '.+' })
+})
+
+const named = (...names: string[]) => names.flatMap((name) => known.get(name) ?? [])
+const byPatterns = (...names: string[]) => ({ paths: [], patterns: named(...names), isBroken: false })
+const byPaths = (...paths: string[]) => ({ paths: paths.map(parsePath), patterns: [], isBroken: false })
+
+const CARD = '4111 1111 1111 1111'
+/** More than patterns may look at, and long runs of letters and digits as the pattern api_key finds them. */
+const DATA = Buffer.alloc(600_000, 'binary data 4111111111111111').toString('base64')
+const REMOVED = { type: 'text', text: '[REDACTED]' }
+
+const image = { type: 'image', data: DATA, mimeType: 'image/png' }
+const audio = { type: 'audio', data: DATA, mimeType: 'audio/wav' }
+const blob = { type: 'resource', resource: { uri: 'file:///a.bin', blob: DATA } }
+const file = { type: 'resource', resource: { uri: 'file:///a.txt', mimeType: 'text/plain', text: CARD } }
+const link = { type: 'resource_link', uri: 'file:///b', name: `for ${CARD}`, size: 7 }
+
+describe('patterns over the result of a tool', () => {
+  test('leave the data of images, audio and resources as it is, and look at everything else', () => {
+    const value = {
+      content: [{ type: 'text', text: `card ${CARD}` }, image, audio, blob, file, link],
+      structuredContent: { rows: [{ card: CARD, n: 1 }] },
+      isError: true,
+      _meta: { note: CARD },
+    }
+    expect(redactToolResult(byPatterns('card', 'api_key'), value)).toEqual({
+      value: {
+        content: [
+          { type: 'text', text: 'card [REDACTED]' },
+          image,
+          audio,
+          blob,
+          { ...file, resource: { ...file.resource, text: '[REDACTED]' } },
+          { ...link, name: 'for [REDACTED]' },
+        ],
+        structuredContent: { rows: [{ card: '[REDACTED]', n: 1 }] },
+        isError: true,
+        _meta: { note: '[REDACTED]' },
+      },
+      fields: [
+        '/content/0/text',
+        '/content/4/resource/text',
+        '/content/5/name',
+        '/structuredContent/rows/0/card',
+        '/_meta/note',
+      ],
+    })
+  })
+
+  test('return the same value if nothing goes', () => {
+    const value = { content: [image, { type: 'text', text: 'fine' }] }
+    expect(redactToolResult(byPatterns('card'), value).value).toBe(value)
+  })
+
+  test('look at data that is not base64, and remove its block if they find something', () => {
+    const value = {
+      content: [
+        { ...image, data: CARD },
+        { ...blob, resource: { uri: 'x:y', blob: CARD } },
+      ],
+    }
+    expect(redactToolResult(byPatterns('card'), value).value).toEqual({ content: [REMOVED, REMOVED] })
+  })
+
+  test('look at texts beside the data of a block', () => {
+    const value = { content: [{ ...image, _meta: { taken_by: 'bob@example.com' } }] }
+    expect(redactToolResult(byPatterns('email'), value).value).toEqual({
+      content: [{ ...image, _meta: { taken_by: '[REDACTED]' } }],
+    })
+  })
+
+  test('leave the words of the protocol', () => {
+    const annotations = { audience: ['user'], priority: 0.5 }
+    const value = { content: [{ type: 'text', text: 'word', annotations }], isError: false }
+    expect(redactToolResult(byPatterns('letters'), value).value).toEqual({
+      content: [REMOVED],
+      isError: false,
+    })
+  })
+
+  test('take hostile data in linear time', () => {
+    const data = `${'\n'.repeat(2_000_000)}!`
+    const { value } = redactToolResult(byPatterns('card'), { content: [{ ...image, data }] })
+    expect(value).toEqual({ content: [REMOVED] })
+  })
+})
+
+describe('paths into the result of a tool', () => {
+  test.each([
+    ['$.content[0].data', [image], [REMOVED]],
+    ['$..data', [image, audio, blob], [REMOVED, REMOVED, blob]],
+    ['$.content[*].resource.blob', [image, blob], [image, REMOVED]],
+    ['$.content[*].resource', [blob, link], [REMOVED, link]],
+    ['$.content[1]', [image, link], [image, REMOVED]],
+    ['$.content[*].type', [link], [REMOVED]],
+    ['$.content', [image, link], [REMOVED]],
+    ['$.content[*].size', [link], [{ type: 'resource_link', uri: link.uri, name: link.name }]],
+    ['$.content[*].text', [{ type: 'text', text: 'x' }], [REMOVED]],
+    ['$.content[*].resource.text', [file], [{ ...file, resource: { ...file.resource, text: '[REDACTED]' } }]],
+  ])('%s removes no more than it must and leaves blocks', (path, content, kept) => {
+    const { value, fields } = redactToolResult(byPaths(path), { content })
+    expect(value).toEqual({ content: kept })
+    expect(fields).not.toEqual([])
+    expect(isCallToolResult(value)).toBe(true)
+  })
+
+  test('leave objects where the protocol wants objects', () => {
+    const value = { content: [], structuredContent: { a: 1 }, isError: true, _meta: { b: 2 } }
+    const { value: kept } = redactToolResult(byPaths('$.*'), value)
+    expect(kept).toEqual({ content: [REMOVED], structuredContent: {}, isError: true })
+  })
+})
+
+test('where a result is from is still said, whatever is redacted of it', () => {
+  const origin = { 'asyncgate/origin': 'upstream:mail', 'asyncgate/untrusted': true }
+  const value = { content: [], _meta: { ...origin, note: 'x' } }
+  const kept = (plan: Parameters<typeof redactToolResult>[0]) => redactToolResult(plan, value).value
+  expect(kept(byPaths('$._meta'))).toEqual({ content: [], _meta: origin })
+  expect(kept(byPatterns('anything'))).toEqual({ content: [], _meta: { ...origin, note: '[REDACTED]' } })
+})
+
+describe('a result that cannot be redacted', () => {
+  test('loses all its texts and all its data', () => {
+    const value = { content: [image, blob, link], structuredContent: { a: 'x' } }
+    const kept = redactToolResult({ paths: [], patterns: [], isBroken: true }, value).value
+    expect(kept).toEqual({
+      content: [REMOVED, REMOVED, { type: 'resource_link', uri: '[REDACTED]', name: '[REDACTED]', size: 7 }],
+      structuredContent: { a: '[REDACTED]' },
+    })
+    expect(isCallToolResult(kept)).toBe(true)
+  })
+})
+
+test('the results of tasks are plain JSON, in which nothing is taken for an image', () => {
+  const red = rule('r', { action: 'REDACT', redact: { targets: 'result', patterns: ['api_key'] } })
+  const rules = book([red], { known })
+  const data = 'A1'.repeat(20)
+  const value = { content: [{ ...image, data }] }
+  expect(rules.redactResult(task(), value).value).toEqual({ content: [{ ...image, data: '[REDACTED]' }] })
+  expect(rules.redactResult(call(), value).value).toBe(value)
+})
+
+test('whatever is redacted of a valid result, a valid result is left', () => {
+  const text = fc.constantFrom('', 'user', `a ${CARD}`, 'bob@example.com', '2026-01-01T00:00:00Z')
+  const data = fc.base64String({ maxLength: 40 })
+  const meta = { _meta: fc.dictionary(fc.constantFrom('a', 'b'), text, { maxKeys: 2 }) }
+  const annotations = fc.record(
+    {
+      audience: fc.subarray(['user', 'assistant']),
+      lastModified: fc.constant('2026-01-01T00:00:00Z'),
+    },
+    { requiredKeys: [] },
+  )
+  const optional = { annotations, ...meta }
+  const block = fc.oneof(
+    fc.record({ type: fc.constant('text'), text, ...optional }, { requiredKeys: ['type', 'text'] }),
+    fc.record(
+      { type: fc.constantFrom('image', 'audio'), data, mimeType: text, ...optional },
+      { requiredKeys: ['type', 'data', 'mimeType'] },
+    ),
+    fc.record({
+      type: fc.constant('resource'),
+      resource: fc.oneof(fc.record({ uri: text, text }), fc.record({ uri: text, blob: data, ...meta })),
+    }),
+    fc.record({ type: fc.constant('resource_link'), uri: text, name: text, size: fc.nat() }),
+  )
+  const result = fc.record(
+    {
+      content: fc.array(block, { maxLength: 4 }),
+      structuredContent: fc.dictionary(fc.constantFrom('card', 'data', 'type'), fc.oneof(text, fc.nat())),
+      isError: fc.boolean(),
+      ...meta,
+    },
+    { requiredKeys: ['content'] },
+  )
+  const path = fc.constantFrom(
+    '$..data',
+    '$..type',
+    '$..*',
+    '$.*',
+    '$.content[*].*',
+    '$..blob',
+    '$..uri',
+    '$.structuredContent',
+    '$._meta',
+    '$..annotations',
+    '$..audience[0]',
+    '$.isError',
+  )
+  const plan = fc.record({
+    paths: fc.array(path.map(parsePath), { maxLength: 2 }),
+    patterns: fc.subarray(['card', 'email', 'letters', 'anything']),
+    isBroken: fc.boolean(),
+  })
+  fc.assert(
+    fc.property(result, plan, (value, { paths, patterns: names, isBroken }) => {
+      const given: Json = JSON.parse(JSON.stringify(value))
+      expect(isCallToolResult(given)).toBe(true)
+      const kept = redactToolResult({ paths, patterns: named(...names), isBroken }, given).value
+      expect(isCallToolResult(kept)).toBe(true)
+    }),
+    { numRuns: 500 },
+  )
+})
