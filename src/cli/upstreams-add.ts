@@ -31,6 +31,17 @@ export const upstreamsAdd = command({
       value: 'MODE',
       doc: 'whose definitions need no admin: first_use (default), each_tool or strict',
     },
+    retry: {
+      type: 'string',
+      value: 'MODE',
+      doc: 'repeat calls that may have reached the tool: never, idempotent (if the tool says that it is; default) or always',
+    },
+    'tool-retry': {
+      type: 'string',
+      multiple: true,
+      value: 'TOOL=MODE',
+      doc: 'the same for one tool; * is any text',
+    },
     timeout: { type: 'string', value: 'MS', doc: 'longest that a call may take; default 300000' },
     concurrency: { type: 'string', value: 'N', doc: 'calls at once; default 8' },
     'max-result': { type: 'string', value: 'BYTES', doc: 'largest answer; default 8388608' },
@@ -44,9 +55,14 @@ export const upstreamsAdd = command({
       {
         name,
         transport: { type: 'http', url, headers: input.pairs('header') },
-        tools: { allow: allow.length > 0 ? allow : undefined, deny: input.texts('deny') },
+        tools: {
+          allow: allow.length > 0 ? allow : undefined,
+          deny: input.texts('deny'),
+          retry: input.pairs('tool-retry'),
+        },
         categories: input.pairs('category'),
         pinned: input.text('pinned'),
+        retry: input.text('retry'),
         timeout_ms: input.whole('timeout'),
         concurrency: input.whole('concurrency'),
         max_result_bytes: input.whole('max-result'),

@@ -13,6 +13,8 @@ export const upstreamShape = z.looseObject({
     headers: z.record(z.string(), z.string()).optional(),
   }),
   pinned: z.string(),
+  tools: z.looseObject({ retry: z.record(z.string(), z.string()).default({}) }),
+  retry: z.string().default('idempotent'),
   timeout_ms: z.number(),
   concurrency: z.number(),
   max_result_bytes: z.number(),
@@ -80,9 +82,15 @@ export function tellUpstream(output: Output, upstream: UpstreamInfo): void {
     ['limits', `${upstream.timeout_ms} ms, ${upstream.max_result_bytes} bytes`],
     ['restarts', String(health.restarts)],
     ['pinned', upstream.pinned],
+    ['retry', retryLine(upstream)],
     ['error', health.last_error === null ? '' : `${health.last_error.at}: ${health.last_error.message}`],
   ]
   for (const [name, value] of lines) if (value !== '') output.say(`${name.padEnd(10)} ${value}`)
+}
+
+/** What is repeated of it: the mode of the upstream, then those of single tools. */
+function retryLine({ retry, tools }: UpstreamInfo): string {
+  return [retry, ...Object.entries(tools.retry).map(([tool, mode]) => `${tool}: ${mode}`)].join(', ')
 }
 
 /** A definition as JSON in which nothing is hidden: what does not show is written as its code. */

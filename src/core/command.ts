@@ -96,6 +96,10 @@ export interface Renew extends TenantCommand, LeaseClaim {
 
 export interface Release extends TenantCommand, LeaseClaim {
   readonly verb: 'release'
+  /** Of the gateway: how long nobody may lease the task. */
+  readonly pause_ms?: number
+  /** Of the gateway: the instance that found the lease after its holder had died. The loss counts as an expiry. */
+  readonly recovered_by?: string
 }
 
 export interface Progress extends TenantCommand, LeaseClaim {
@@ -297,7 +301,8 @@ export interface Answers {
   reclaim: { granted: readonly Granted[]; now: number }
   start: { status: 'running'; started_at: number }
   renew: { expires_at: number; renewals_left: number; now: number }
-  release: { status: 'queued' }
+  /** Failed only if a lease was recovered once too often. */
+  release: { status: 'queued' | 'failed' }
   progress: { expires_at: number; now: number }
   complete: { seq: number; obligation_open: boolean }
   fail: { requeued: boolean; next_eligible_at: number | null; seq: number }

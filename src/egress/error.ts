@@ -21,6 +21,8 @@ export type EgressCode = keyof typeof OUTCOMES
 export class EgressError extends Error {
   readonly code: EgressCode
   readonly reason: string
+  /** Set if there was no connection yet, so that the server has got nothing of the request. */
+  isUnsent = false
 
   constructor(code: EgressCode, reason: string, message: string = OUTCOMES[code].message) {
     super(message)

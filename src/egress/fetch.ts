@@ -70,7 +70,10 @@ async function send(hop: Hop, policy: Policy, resolve: Resolve, clock: Clock): P
   clock.signal.throwIfAborted()
   const checked = policy.checkUrl(hop.url)
   if (!checked.allowed) throw new EgressError('REFUSED', checked.reason)
-  const socket = await connect(checked.value, policy, resolve, clock)
+  const socket = await connect(checked.value, policy, resolve, clock).catch((error: unknown) => {
+    if (error instanceof EgressError) error.isUnsent = true
+    throw error
+  })
   try {
     return await exchange(socket, checked.value, hop, clock)
   } catch (error) {

@@ -1,5 +1,5 @@
-import type { Claim, LeaseClaim } from '../core/command.ts'
-import { canonical } from '../core/json.ts'
+import type { Claim, LeaseClaim, Release } from '../core/command.ts'
+import { Fault } from '../core/errors.ts'
 import { type Caller, GATEWAY, gatewayWorkerId, principalKey } from '../core/principal.ts'
 import type { QueuedTask } from '../core/task.ts'
 import { isTerminal } from '../core/transitions.ts'
@@ -10,7 +10,7 @@ import type { Sessions } from './sessions.ts'
 import type { OfferView } from './shapes.ts'
 import { seatName, seatOf, TOOL_CALL } from './tool-calls.ts'
 
-const STOPPED = 'The gate stopped while the call was being made.'
+type LeaseKey = Pick<LeaseClaim, 'task_id' | 'lease_id' | 'worker_id'>
 
 /** A call that was leased to the gateway. */
 export interface GrantedCall {
@@ -78,11 +78,7 @@ export class ToolCallDesk {
   }
 
   /** Keeps the lease of a call, as often as it takes. Resolves with the ms that are left of it. */
-  async renew(
-    tenant: number,
-    key: Pick<LeaseClaim, 'task_id' | 'lease_id' | 'worker_id'>,
-    extendMs: number,
-  ): Promise<number> {
+  async renew(tenant: number, key: LeaseKey, extendMs: number): Promise<number> {
     const holder = principalKey(this.caller('').principal)
     const extend_ms = this.#atMost(extendMs)
     const { expires_at, now } = await this.#engine.submit({
@@ -118,13 +114,19 @@ export class ToolCallDesk {
     return seat === undefined ? undefined : { seat, in_ms: wake_at === null ? 0 : Math.max(0, wake_at - at) }
   }
 
+  /** Gives a call back that was not sent. Nobody leases it before the pause is over, and no attempt is spent. */
+  async release(tenant: number, key: LeaseKey, pauseMs = 0): Promise<void> {
+    const holder = principalKey(this.caller('').principal)
+    await this.#engine.submit({ verb: 'release', tenant, holder, pause_ms: Math.ceil(pauseMs), ...key })
+  }
+
   /**
-   * Ends the leases of the process that was here before. It counts as an attempt, so that a call that ends the process
-   * each time comes to an end itself. Resolves with how many.
+   * Ends the leases of processes that were here before. Only one process at a time can have a database that is not
+   * shared, so all of them are dead, whatever they called themselves; in a shared database their leases expire. Each
+   * counts as an expiry: the call may have been sent. Resolves with how many.
    */
   async recover(tenant: number): Promise<number> {
-    const { store } = this.#engine
-    // In a shared database it may be another process.
+    const { store, settings } = this.#engine
     if (store.shared) return 0
     const holder = principalKey(this.caller('').principal)
     let count = 0
@@ -134,12 +136,16 @@ export class ToolCallDesk {
       for (const { task } of await store.reads.tasks(tenant, ids)) {
         if (task.status !== 'leased' && task.status !== 'running') continue
         const { task_id, lease } = task
-        if (lease.holder !== holder || lease.worker_id !== this.workerId) continue
+        if (lease.holder !== holder) continue
         const { worker_id, lease_id } = lease
-        const error = canonical({ code: 'UPSTREAM_UNAVAILABLE', message: STOPPED })
-        const report = { error, retryable: true, retry_after_ms: 0 }
-        await this.#engine.submit({ verb: 'fail', tenant, holder, worker_id, task_id, lease_id, ...report })
-        count++
+        const release: Release = { verb: 'release', tenant, holder, worker_id, task_id, lease_id }
+        try {
+          await this.#engine.submit({ ...release, recovered_by: settings.instance_id })
+          count++
+        } catch (error) {
+          // It has just expired, which comes to the same.
+          if (!(error instanceof Fault && error.code === 'LEASE_INVALID_OR_EXPIRED')) throw error
+        }
       }
     }
     return count

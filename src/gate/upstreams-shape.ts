@@ -6,6 +6,8 @@ const MIB = 1024 * 1024
 
 const UPSTREAM_STATES = ['disabled', 'connecting', 'ready', 'down'] as const
 const BREAKER_STATES = ['closed', 'open', 'half_open'] as const
+/** From the most careful to the least. */
+export const RETRY_MODES = ['never', 'idempotent', 'always'] as const
 const TOOL_STATUSES = ['listed', 'quarantined', 'hidden'] as const
 
 /** Tool names and categories are read by models and put into tables. */
@@ -78,6 +80,9 @@ const options = {
         .max(1000)
         .default([])
         .meta({ description: 'None of these, whatever allow says' }),
+      retry: mapOf(z.string().min(1).max(256), z.enum(RETRY_MODES), 1000).default({}).meta({
+        description: 'The retry mode of these; * stands for any text, and the most careful mode wins',
+      }),
     })
     .prefault({}),
   categories: mapOf(z.string().min(1).max(256), word(64), 1000)
@@ -86,6 +91,10 @@ const options = {
   pinned: z.enum(['first_use', 'each_tool', 'strict']).default('first_use').meta({
     description:
       'Which definitions need no admin: those of the first list (first_use), each tool as first seen (each_tool), none (strict)',
+  }),
+  retry: z.enum(RETRY_MODES).default('idempotent').meta({
+    description:
+      'Whether a call that may have reached the tool is repeated: never, if the tool says that it only reads or is idempotent, or always',
   }),
   timeout_ms: ms(HOUR_MS).default(300_000),
   connect_timeout_ms: ms(600_000).default(30_000),
@@ -121,6 +130,7 @@ export const fileUpstream = z.strictObject({
   ...options,
 })
 
+export type RetryMode = (typeof RETRY_MODES)[number]
 export type UpstreamDraft = z.output<typeof addUpstreamInput>
 export type UpstreamRecord = z.output<typeof fileUpstream>
 export type HttpTransportRecord = z.output<typeof httpTransport>
@@ -151,7 +161,7 @@ export const upstreamHealthShape = z.object({
   last_error: z.object({ at: time, code: z.string(), message: z.string() }).nullable(),
 })
 
-const { tools, categories, pinned, restart, breaker } = options
+const { tools, categories, pinned, retry, restart, breaker } = options
 
 export const upstreamShape = z.object({
   name: z.string(),
@@ -164,6 +174,7 @@ export const upstreamShape = z.object({
   tools,
   categories,
   pinned,
+  retry,
   timeout_ms: z.int(),
   connect_timeout_ms: z.int(),
   concurrency: z.int(),

@@ -13,8 +13,10 @@ import { upstreamFault } from './upstream-fault.ts'
 export interface CallOptions {
   readonly signal?: AbortSignal | undefined
   readonly onProgress?: ((progress: Progress) => void) | undefined
-  /** The call need not wait for others any more. */
-  readonly onTurn?: (() => void) | undefined
+  /** The request is about to be written: from now on the upstream may have got it. */
+  readonly onSend?: (() => void) | undefined
+  /** An earlier request of the same call may have reached the upstream, and its answer is lost. */
+  readonly mayHaveRun?: boolean | undefined
 }
 
 export interface ToolList<Tool> {
@@ -184,7 +186,8 @@ export class Connection {
       const isForgotten = status === 404 || (status === 400 && /session/i.test(String(data.text)))
       if (hasSession() && isForgotten) {
         this.#lose('the server has forgotten the session')
-        return upstreamFault(new sdk.SdkError(sdk.SdkErrorCode.ConnectionClosed, ''), sdk, {
+        // A server that does not know the session refuses the request unread.
+        return upstreamFault(new sdk.SdkError(sdk.SdkErrorCode.NotConnected, ''), sdk, {
           upstream: record.name,
           scrub,
         })

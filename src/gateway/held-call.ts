@@ -31,7 +31,7 @@ export class HeldCall {
   #timer: NodeJS.Timeout
   #expiresAt: number
   #reason: GivenUp | undefined
-  #isBegun = false
+  #isSent = false
   #isAnswered = false
 
   constructor(parts: HeldParts, { offer, task }: GrantedCall) {
@@ -63,9 +63,14 @@ export class HeldCall {
     if (!this.#isAnswered) this.#controller.abort(new Error(`The call was given up: ${reason}.`))
   }
 
-  /** The upstream has got the call, or will at once: it has no one to wait for any more. */
-  begun(): void {
-    this.#isBegun = true
+  /** The request is about to be written. */
+  sent(): void {
+    this.#isSent = true
+  }
+
+  /** Whether the upstream may have got the call. */
+  get isSent(): boolean {
+    return this.#isSent
   }
 
   /** The upstream has done its part: from now on only the lease is kept, until the outcome is reported. */
@@ -108,7 +113,7 @@ export class HeldCall {
     const code = error instanceof Fault ? error.code : undefined
     if (code === 'LEASE_INVALID_OR_EXPIRED' || code === 'TASK_NOT_FOUND') this.giveUp('lost')
     // It goes on under a new lease. A timeout of the task, however, is to be a timeout.
-    else if (code === 'LEASE_LIFETIME_EXCEEDED' && !this.#isBegun && !this.#hasTimeout) this.giveUp('waited')
+    else if (code === 'LEASE_LIFETIME_EXCEEDED' && !this.#isSent && !this.#hasTimeout) this.giveUp('waited')
     else if (code === undefined) this.#parts.report(error)
   }
 }

@@ -5,7 +5,9 @@ import type { Caller } from '../core/principal.ts'
 import type { Gate } from '../gate/gate.ts'
 import type { GrantedCall } from '../gate/tool-call-desk.ts'
 import { readToolCall, type ToolCall } from '../gate/tool-calls.ts'
+import { type Failure, failureOf, heldBackFor, pauseOf, stopFailure } from './call-failure.ts'
 import { HeldCall } from './held-call.ts'
+import { Patience } from './patience.ts'
 import { ProgressReports } from './progress-reports.ts'
 import type { Upstreams } from './upstreams.ts'
 
@@ -14,14 +16,9 @@ export interface MakerParts {
   readonly tenant: number
   /** As the gate knows the gateway. */
   readonly caller: Caller
-  readonly upstreams: Pick<Upstreams, 'call' | 'offered'>
+  readonly upstreams: Pick<Upstreams, 'call' | 'mayRepeat' | 'timeoutMs'>
   report(error: unknown): void
 }
-
-/** Pauses double up to this one, whatever the task says. */
-const MAX_PAUSE_MS = 30_000
-/** An upstream may ask for a longer one, within reason. */
-const MAX_ASKED_MS = 3_600_000
 
 /** Faults of the gate that pass; what was to be reported is reported again. */
 const PASSING: ReadonlySet<string> = new Set(['DATABASE_UNAVAILABLE', 'OUTCOME_UNKNOWN', 'OVERLOADED'])
@@ -30,6 +27,7 @@ const PASSING: ReadonlySet<string> = new Set(['DATABASE_UNAVAILABLE', 'OUTCOME_U
 export class CallMaker {
   readonly #parts: MakerParts
   readonly #held = new Set<HeldCall>()
+  readonly #patience = new Patience()
   #isStopped = false
 
   constructor(parts: MakerParts) {
@@ -42,44 +40,54 @@ export class CallMaker {
 
   /** Never rejects. */
   async make(granted: GrantedCall): Promise<void> {
-    try {
-      await this.#make(granted)
-    } catch (error) {
-      await this.#giveBack(granted, error)
-    }
-  }
-
-  /** Gives up all calls, also those that are yet to come: they are then as if they had not been begun. */
-  stop(): void {
-    this.#isStopped = true
-    for (const held of this.#held) held.giveUp('stopping')
-  }
-
-  async #make(granted: GrantedCall): Promise<void> {
-    const call = readToolCall(granted.offer.payload)
     const held = new HeldCall(this.#parts, granted)
     this.#held.add(held)
     if (this.#isStopped) held.giveUp('stopping')
     try {
-      const outcome = await this.#call(call, held)
-      held.answered()
-      if (held.reason === 'stopping' || held.reason === 'waited') await this.#release(held)
-      else if (held.reason === 'ended') await this.#stopped(held)
-      // The task is somebody else's by now: whatever came of the call is nobody's.
-      else if (held.reason !== undefined) return
-      else if (outcome instanceof Fault) await this.#fail(held, granted, call, outcome)
-      else await this.#complete(held, granted, call, outcome)
+      await this.#make(granted, held)
+    } catch (error) {
+      await this.#giveBack(held, error)
     } finally {
       this.#held.delete(held)
       held.close()
     }
   }
 
-  async #call(call: ToolCall, held: HeldCall): Promise<CallToolResult | Fault> {
+  /** Gives up all calls, also those that are yet to come. Those that were not sent are as if they had not been begun. */
+  stop(): void {
+    this.#isStopped = true
+    for (const held of this.#held) held.giveUp('stopping')
+  }
+
+  async #make(granted: GrantedCall, held: HeldCall): Promise<void> {
+    const call = readToolCall(granted.offer.payload)
+    const outcome = await this.#call(call, granted, held)
+    held.answered()
+    if (held.reason === 'ended') await this.#stopped(held)
+    // The task is somebody else's by now: whatever came of the call is nobody's.
+    else if (held.reason === 'lost') return
+    // An answer that came while the call was being given up counts: it would otherwise be made again.
+    else if (!(outcome instanceof Fault)) await this.#complete(held, granted, call, outcome)
+    else if (held.reason === undefined) await this.#failed(held, granted, call, outcome)
+    else if (held.isSent)
+      await this.#fail(held, stopFailure(call, this.#mayRepeat(call)), { retry_after_seconds: 0 })
+    else await this.#release(held)
+  }
+
+  async #call(call: ToolCall, { task }: GrantedCall, held: HeldCall): Promise<CallToolResult | Fault> {
     const { gate, caller, upstreams } = this.#parts
+    // A lease that ended without a word from its holder may have been that of a call that was sent.
+    const mayHaveRun = task.expiry_count > 0
+    if (mayHaveRun && task.attempt + task.expiry_count >= task.max_attempts) {
+      return new Fault('UPSTREAM_OUTCOME_UNKNOWN', {
+        upstream: call.upstream,
+        tool: call.tool,
+        problem: LOST,
+      })
+    }
     const progress = new ProgressReports((report) => gate.progress(caller, { ...held.key, progress: report }))
+    const options = { signal: held.signal, onProgress: progress.heard, onSend: () => held.sent(), mayHaveRun }
     try {
-      const options = { signal: held.signal, onProgress: progress.heard, onTurn: () => held.begun() }
       return await upstreams.call(call.upstream, call.tool, call.arguments, options)
     } catch (error) {
       if (error instanceof Fault) return error
@@ -99,65 +107,71 @@ export class CallMaker {
   ): Promise<void> {
     const { gate, caller } = this.#parts
     const artifacts = [{ type: 'inline', url: `inline://task/${held.key.task_id}/result` }]
+    this.#patience.end(held.key.task_id)
     try {
       await this.#reported(held, () => gate.complete(caller, { ...held.key, result, artifacts }))
     } catch (error) {
       if (!(error instanceof Fault)) throw error
-      await this.#fail(held, granted, call, unkeepable(error, call.upstream))
+      await this.#failed(held, granted, call, unkeepable(error, call.upstream))
     }
   }
 
-  async #fail(held: HeldCall, { task }: GrantedCall, call: ToolCall, fault: Fault): Promise<void> {
-    const { gate, caller } = this.#parts
-    const report = {
-      ...held.key,
-      error: fault.toJSON(),
-      retryable: this.#mayRetry(fault, call),
-      ...pauseOf(fault, task.retry_backoff_seconds, task.attempt),
+  async #failed(held: HeldCall, { task }: GrantedCall, call: ToolCall, fault: Fault): Promise<void> {
+    if (await this.#waits(held, call, fault)) return
+    const { isSent } = held
+    const failure = failureOf({ call, fault, isSent, mayRepeat: () => this.#mayRepeat(call) })
+    await this.#fail(held, failure, pauseOf(fault, task.retry_backoff_seconds, task.attempt))
+  }
+
+  /** A call whose upstream will be connected again waits for that, as long as it could take, and spends no attempt. */
+  async #waits({ key }: HeldCall, { upstream }: ToolCall, fault: Fault): Promise<boolean> {
+    const { gate, tenant, upstreams } = this.#parts
+    const pauseMs = heldBackFor(fault)
+    const mayWaitMs = upstreams.timeoutMs(upstream) ?? 0
+    if (pauseMs === undefined || !this.#patience.lasts(key.task_id, mayWaitMs)) return false
+    try {
+      await gate.toolCalls.release(tenant, key, pauseMs)
+      return true
+    } catch (error) {
+      if (error instanceof Fault && error.code === 'LEASE_INVALID_OR_EXPIRED') return true
+      throw error
     }
+  }
+
+  async #fail(
+    held: HeldCall,
+    { fault, retryable }: Failure,
+    when: { readonly retry_after_seconds?: number },
+  ): Promise<void> {
+    const { gate, caller } = this.#parts
+    const report = { ...held.key, error: fault.toJSON(), retryable, ...when }
+    if (!retryable) this.#patience.end(held.key.task_id)
     await this.#reported(held, () => gate.fail(caller, report))
   }
 
-  /**
-   * A call that was refused, or could not reach its upstream, or whose connection broke, is made again. One that was
-   * not answered in time may still be at work: it is made again only if its tool says that this does no harm.
-   */
-  #mayRetry(fault: Fault, { upstream, tool }: ToolCall): boolean {
-    if (fault.code !== 'UPSTREAM_TIMEOUT') return fault.retryable
-    try {
-      const { annotations = {} } = this.#parts.upstreams.offered(upstream, tool)
-      return annotations.readOnlyHint === true || annotations.idempotentHint === true
-    } catch {
-      return false
-    }
+  #mayRepeat({ upstream, tool }: ToolCall): boolean {
+    return this.#parts.upstreams.mayRepeat(upstream, tool)
   }
 
   /** Something is wrong with the task, or with us: without a word its lease would have to lapse first. */
-  async #giveBack({ offer }: GrantedCall, error: unknown): Promise<void> {
+  async #giveBack(held: HeldCall, error: unknown): Promise<void> {
     const { gate, caller, report } = this.#parts
     const isFault = error instanceof Fault
     if (!isFault) report(error)
-    const { task_id, lease_id } = offer
     const fault = isFault ? error : new Fault('INTERNAL_ERROR')
-    await gate
-      .fail(caller, {
-        task_id,
-        lease_id,
-        worker_id: gate.toolCalls.workerId,
-        error: fault.toJSON(),
-        retryable: fault.retryable,
-      })
-      .catch(report)
+    const failure = { ...held.key, error: fault.toJSON(), retryable: fault.retryable && !held.isSent }
+    await gate.fail(caller, failure).catch(report)
   }
 
   async #release(held: HeldCall): Promise<void> {
-    const { gate, caller, report } = this.#parts
-    await gate.release(caller, held.key).catch(report)
+    const { gate, tenant, report } = this.#parts
+    await gate.toolCalls.release(tenant, held.key).catch(report)
   }
 
   /** If it was canceled, whoever did so sees that it has stopped. */
   async #stopped(held: HeldCall): Promise<void> {
     const { gate, caller } = this.#parts
+    this.#patience.end(held.key.task_id)
     await gate.reportCancel(caller, { ...held.key, stage: 'stopped' }).catch(() => {})
   }
 
@@ -178,6 +192,9 @@ export class CallMaker {
   }
 }
 
+const LOST =
+  'the processes that made the call ended before its answer was recorded, as often as it may be made'
+
 /** Why a result that came cannot be kept. */
 function unkeepable(error: Fault, upstream: string): Fault {
   if (error.code === 'PAYLOAD_TOO_LARGE') {
@@ -190,13 +207,4 @@ function unkeepable(error: Fault, upstream: string): Fault {
   }
   const { problem, path } = error.details
   return new Fault('UPSTREAM_REFUSED', { upstream, problem: problem ?? error.message, path })
-}
-
-/** When to try again: not before the upstream says, and never after a longer pause than is sensible. */
-function pauseOf(fault: Fault, baseSeconds: number, attempt: number): { retry_after_seconds?: number } {
-  const { retry_after_ms } = fault.details
-  const usual = baseSeconds * 1000 * 2 ** Math.min(attempt, 30)
-  const asked = typeof retry_after_ms === 'number' ? Math.min(retry_after_ms, MAX_ASKED_MS) : 0
-  if (asked <= usual && usual <= MAX_PAUSE_MS) return {}
-  return { retry_after_seconds: Math.ceil(Math.max(asked, Math.min(usual, MAX_PAUSE_MS)) / 1000) }
 }

@@ -25,7 +25,7 @@ import type { Upstreams } from './upstreams.ts'
 
 export interface SessionsOptions {
   readonly gate: Gate
-  readonly upstreams: Pick<Upstreams, 'tenant' | 'list' | 'call' | 'offered'>
+  readonly upstreams: Pick<Upstreams, 'tenant' | 'list' | 'call' | 'mayRepeat' | 'timeoutMs'>
   /** Whose sessions they are: the tenant of the upstreams. */
   readonly tenantName: string
   readonly entries: Entries

@@ -15,10 +15,20 @@ const GONE =
 /** A program that ended before it had shaken hands; the message is how. */
 export class ProgramEnded extends Error {}
 
+/** A server at an address has no connection that is planned: it is tried again after this pause. */
+const REACH_AGAIN_MS = 1000
+
 export interface Source {
   readonly upstream: string
   /** Takes the credentials out of a text. */
   readonly scrub: (text: string) => string
+}
+
+/** In the details of a fault: the upstream has certainly not run the call, so making it again does no harm. */
+export const NOT_RUN = { not_run: true } as const
+
+export function isNotRun({ details }: Fault): boolean {
+  return details.not_run === true
 }
 
 /** What an error of the client means to whoever called: what may help a second time, and what may not. */
@@ -31,12 +41,20 @@ export function upstreamFault(error: unknown, sdk: Sdk, { upstream, scrub }: Sou
     const { status, retryAfterMs } = error
     return fault('UPSTREAM_UNAVAILABLE', {
       status,
+      // Any other error may come from a server, or a proxy in front of it, that has begun with the call.
+      ...(status === 429 && NOT_RUN),
       ...(retryAfterMs !== undefined && { retry_after_ms: retryAfterMs }),
     })
   }
   if (error instanceof ProgramEnded)
     return fault('UPSTREAM_UNAVAILABLE', { problem: cleanLine(scrub(error.message), MAX_MESSAGE) })
-  if (error instanceof EgressError) return fault(codeOfEgress(error), { problem: error.message })
+  if (error instanceof EgressError) {
+    const again = error.retryable && { retry_after_ms: REACH_AGAIN_MS }
+    return fault(codeOfEgress(error), {
+      problem: error.message,
+      ...(error.isUnsent && { ...NOT_RUN, ...again }),
+    })
+  }
   if (error instanceof CredentialError) return fault('UPSTREAM_UNAVAILABLE', { problem: error.message })
   if (sdk.SdkHttpError.isInstance(error)) {
     return fault(error.status === 408 ? 'UPSTREAM_UNAVAILABLE' : 'UPSTREAM_REFUSED', {
@@ -48,8 +66,9 @@ export function upstreamFault(error: unknown, sdk: Sdk, { upstream, scrub }: Sou
     switch (error.code) {
       case sdk.SdkErrorCode.RequestTimeout:
         return fault('UPSTREAM_TIMEOUT')
-      case sdk.SdkErrorCode.ConnectionClosed:
       case sdk.SdkErrorCode.NotConnected:
+        return fault('UPSTREAM_UNAVAILABLE', { problem: 'it is not connected', ...NOT_RUN })
+      case sdk.SdkErrorCode.ConnectionClosed:
       case sdk.SdkErrorCode.SendFailed:
         return fault('UPSTREAM_UNAVAILABLE', { problem: 'the connection was lost' })
       case sdk.SdkErrorCode.EraNegotiationFailed:
@@ -68,7 +87,9 @@ export function upstreamFault(error: unknown, sdk: Sdk, { upstream, scrub }: Sou
   const code = error instanceof Error && 'code' in error ? String(error.code) : ''
   const message = error instanceof Error ? error.message : String(error)
   const isAborted = error instanceof Error && error.name === 'AbortError'
-  if (isAborted || GONE.test(code) || message === 'Not connected') {
+  if (message === 'Not connected')
+    return fault('UPSTREAM_UNAVAILABLE', { problem: 'it is not connected', ...NOT_RUN })
+  if (isAborted || GONE.test(code)) {
     return fault('UPSTREAM_UNAVAILABLE', { problem: 'the connection was lost' })
   }
   return fault('UPSTREAM_REFUSED', { problem: cleanLine(scrub(message), MAX_MESSAGE) })

@@ -10,9 +10,10 @@ import { Breaker } from './breaker.ts'
 import type { Catalogue } from './catalogue.ts'
 import type { CallOptions, Connection } from './connection.ts'
 import type { Definition } from './definition.ts'
+import { mayRepeat } from './retry-mode.ts'
 import { ToolWatch, type ToolWatchParts } from './tool-watch.ts'
 import { Turnstile } from './turnstile.ts'
-import { faultLine } from './upstream-fault.ts'
+import { faultLine, NOT_RUN } from './upstream-fault.ts'
 import { aborted, deferred, orAborted } from './waiting.ts'
 
 /** Takes what pino takes. */
@@ -27,6 +28,8 @@ export interface UpstreamParts extends Omit<ToolWatchParts, 'failed'> {
 }
 
 type State = UpstreamHealth['state']
+
+const LOST = 'the process that made the call ended before its answer was recorded'
 
 /** One upstream: kept connected as long as it is wanted, and called with care. */
 export class Upstream {
@@ -43,6 +46,8 @@ export class Upstream {
   /** What those calls wait for that come while it is being connected. */
   #connecting = deferred<void>()
   #running: Promise<void> = Promise.resolve()
+  /** By the monotonic clock, while a try to connect is planned. */
+  #nextConnectAt: number | undefined
   #restarts = 0
   #lastError: UpstreamHealth['last_error'] = null
 
@@ -106,15 +111,23 @@ export class Upstream {
     throw isUnknown ? this.#unavailable() : this.#notOffered(tool)
   }
 
+  /** Whether a call of the tool that may have reached it may be sent again. */
+  mayRepeat(tool: string): boolean {
+    return mayRepeat(this.record, tool, this.#tools.catalogue.get(tool)?.listed?.tool.annotations)
+  }
+
   /** Rejects with a Fault, or at once with the reason of the signal. */
   async call(tool: string, args: JsonObject, options: CallOptions = {}): Promise<CallToolResult> {
     const { signal } = options
     signal?.throwIfAborted()
     await this.#connected(signal)
     this.#callable(tool)
+    // What the tool says of itself is known only now.
+    if (options.mayHaveRun && !this.mayRepeat(tool)) {
+      throw new Fault('UPSTREAM_OUTCOME_UNKNOWN', { upstream: this.record.name, tool, problem: LOST })
+    }
     if (this.#breaker.waitMs > 0) throw this.#spared()
     const leave = await this.#turnstile.enter(signal)
-    options.onTurn?.()
     try {
       // Much may have happened while it waited.
       const connection = await this.#connected(signal)
@@ -134,6 +147,8 @@ export class Upstream {
     const pass = this.#breaker.enter()
     if (pass === undefined) throw this.#spared()
     try {
+      options.signal?.throwIfAborted()
+      options.onSend?.()
       const result = await connection.call(definition, args, options)
       pass.succeeded()
       return result
@@ -159,6 +174,7 @@ export class Upstream {
       const lastedMs = await this.#once()
       if (signal.aborted) return
       const pauseMs = backoff.next(lastedMs)
+      this.#nextConnectAt = performance.now() + pauseMs
       this.#connecting.reject(this.#unavailable())
       this.#settled.resolve()
       const reason = this.#lastError?.message
@@ -167,6 +183,7 @@ export class Upstream {
         'an upstream is down',
       )
       await pause(pauseMs, undefined, { signal, ref: false }).catch(() => {})
+      this.#nextConnectAt = undefined
       if (signal.aborted) return
       this.#restarts += 1
       this.#connecting = deferred()
@@ -242,13 +259,20 @@ export class Upstream {
 
   #unavailable(): Fault {
     const problem = this.#state === 'disabled' ? 'it is disabled' : 'it is not connected'
-    return new Fault('UPSTREAM_UNAVAILABLE', { upstream: this.record.name, problem })
+    const next = this.#nextConnectAt
+    return new Fault('UPSTREAM_UNAVAILABLE', {
+      upstream: this.record.name,
+      problem,
+      ...NOT_RUN,
+      ...(next !== undefined && { retry_after_ms: Math.max(1, Math.ceil(next - performance.now())) }),
+    })
   }
 
   #spared(): Fault {
     return new Fault('UPSTREAM_UNAVAILABLE', {
       upstream: this.record.name,
       problem: 'it failed too often just now',
+      ...NOT_RUN,
       retry_after_ms: Math.ceil(this.#breaker.waitMs),
     })
   }

@@ -164,6 +164,16 @@ export class Upstreams implements UpstreamRegistry {
     return this.#find(name).call(tool, args, options)
   }
 
+  /** Whether a call that may have reached its tool may be sent again. */
+  mayRepeat(name: string, tool: string): boolean {
+    return this.#running.get(name)?.mayRepeat(tool) ?? false
+  }
+
+  /** The longest that a call of this upstream may take; undefined if there is no such upstream. */
+  timeoutMs(name: string): number | undefined {
+    return this.#running.get(name)?.record.timeout_ms
+  }
+
   #find(name: string): Upstream {
     const upstream = this.#running.get(name)
     if (upstream === undefined) throw new Fault('UPSTREAM_NOT_FOUND', { name })

@@ -81,9 +81,12 @@ export function named(info: unknown): Pick<Client, 'name' | 'version'> {
   return { name: short(name), version: short(version) }
 }
 
-/** Without what does not show: it ends up on people's screens. */
 function short(text: unknown): string | null {
-  if (typeof text !== 'string') return null
-  const shown = text.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, '').slice(0, MAX_TEXT)
+  const shown = typeof text === 'string' ? plainText(text, MAX_TEXT) : ''
   return shown === '' ? null : shown
+}
+
+/** Without what does not show: it ends up on people's screens. */
+export function plainText(text: string, max: number): string {
+  return text.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, '').slice(0, max)
 }

@@ -26,6 +26,7 @@ import type { Call } from './tool.ts'
 import type { ToolNames } from './tools.ts'
 import { serveWeb } from './web-bridge.ts'
 import {
+  acceptsEvents,
   acceptsJson,
   BROKEN,
   headerOf,
@@ -83,9 +84,10 @@ export function createMcpEndpoint({
   const endpoint = new Endpoint({ ...options, bus, face, clients: clientDoor(gate) })
   return {
     handle: (request, response) => endpoint.handle(request, response),
-    close() {
+    async close() {
       stopListening()
-      return endpoint.close()
+      await endpoint.close()
+      await face.tasks?.calls.settled()
     },
   }
 }
@@ -152,7 +154,10 @@ export class Endpoint {
       const credential = proven ?? authenticator.ofToken(tokenOf(message?.body))
       if (message?.flaw && !isToolCall(message.body)) throw message.flaw
       const { meta, tasks } = toldIn(isObject(message?.body) ? message.body.params : undefined)
-      const call = new OpenCall({ credential, requestId, flaw: message?.flaw, meta, tasks }, open)
+      const call = new OpenCall(
+        { credential, requestId, flaw: message?.flaw, meta, tasks, streams: acceptsEvents(request.headers) },
+        open,
+      )
       await this.#route(request, response, message, call)
     } catch (error) {
       const expected = error instanceof Fault

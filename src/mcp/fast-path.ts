@@ -4,7 +4,8 @@ import type { Fields } from '../auth/caller.ts'
 import { type JsonPieces, writeJson } from '../gate/stored-json.ts'
 import { type PlainRequest, readPlainRequest } from './envelope.ts'
 import { callTool, type Face, LIST_HINT } from './server.ts'
-import type { Call } from './tool.ts'
+import { isTaskTool } from './task-tool.ts'
+import { type Call, wantsProgress } from './tool.ts'
 import { isObject, sendResult } from './wire.ts'
 
 /**
@@ -47,6 +48,8 @@ export class FastPath {
     if (request.method === 'tools/list') return this.#listed(await tools.list(call.credential, 'modern'))
     if (request.method === 'tools/call') {
       const found = await tools.find(request.name, call.credential)
+      // Whoever is told of progress gets a stream, which the SDK writes.
+      if (found !== undefined && isTaskTool(found) && wantsProgress(call)) return undefined
       return found && this.#sealed(await callTool(this.#face, found, request.args, call))
     }
     if (tasks === undefined || call.tasks !== 'handle') return undefined

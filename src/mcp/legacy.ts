@@ -8,11 +8,12 @@ import { type ClientDoor, SESSION_HEADER } from './client-instance.ts'
 import { readPlainCall } from './envelope.ts'
 import { LegacyStreams } from './legacy-stream.ts'
 import { isToolCall } from './message.ts'
+import { OpenCalls } from './open-calls.ts'
 import { createServer, type Face } from './server.ts'
 import { isTaskTool } from './task-tool.ts'
-import type { Call } from './tool.ts'
+import { type Call, wantsProgress } from './tool.ts'
 import { serveWeb } from './web-bridge.ts'
-import { answerOf, isObject, type RequestId, sendResult } from './wire.ts'
+import { acceptsEvents, answerOf, isObject, type RequestId, sendResult } from './wire.ts'
 
 /** Serves what belongs to the revisions before 2026-07-28. `body` is undefined unless it is a POST. */
 export type LegacyLeg = (
@@ -42,8 +43,9 @@ export function statelessLeg(
 ): LegacyLeg {
   const face = bus === undefined ? unreachable(open) : open
   const streams = bus && new LegacyStreams(face, bus)
+  const held = new OpenCalls()
   return async (request, response, body, callOf) => {
-    if (request.method === 'GET' && streams !== undefined && acceptsEvents(request)) {
+    if (request.method === 'GET' && streams !== undefined && acceptsEvents(request.headers)) {
       await streams.serve(response, callOf(new AbortController().signal))
       return
     }
@@ -61,33 +63,68 @@ export function statelessLeg(
     const gone = once(response, 'close')
     gone.catch(() => {})
     if (isBatch(body)) {
-      const answer = (message: unknown) => answerOne(face, request, gone, message, callOf, fastPath)
+      const answer = (message: unknown) => answerOne({ face, held, gone }, request, message, callOf, fastPath)
       return serveBatch(response, body, { answer, waits: (message) => mayWait(face, message), onError })
     }
     const greeting = clients && greetingOf(body, clients)
     if (greeting !== undefined) response.setHeader(SESSION_HEADER, greeting)
-    await serveWeb(request, response, body, (web) => serveBySdk(face, web, gone, body, callOf))
+    const streamed = await tellsProgress(face, body, callOf)
+    await serveWeb(request, response, body, (web) =>
+      serveBySdk({ face, held, gone }, web, body, callOf, streamed),
+    )
   }
 }
 
+interface LegParts {
+  readonly face: Face
+  readonly held: OpenCalls
+  /** Resolves when the response is over, or its client has gone. */
+  readonly gone: Promise<unknown>
+}
+
 async function serveBySdk(
-  face: Face,
+  { face, held, gone }: LegParts,
   web: Request,
-  gone: Promise<unknown>,
   body: unknown,
   callOf: (signal: AbortSignal) => Call,
+  streamed = false,
 ): Promise<Response> {
-  const server = createServer(face, 'legacy', ({ mcpReq }) => callOf(mcpReq.signal))
-  const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: true })
+  const unheld = callOf(new AbortController().signal)
+  held.heard(body, unheld)
+  const cancelable = held.begin(body, unheld)
+  const server = createServer(face, 'legacy', ({ mcpReq }) =>
+    callOf(cancelable === undefined ? mcpReq.signal : AbortSignal.any([mcpReq.signal, cancelable.signal])),
+  )
+  const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: !streamed })
   await server.connect(transport)
   web.headers.set('accept', 'application/json, text/event-stream')
   // The transport never answers a request whose client has gone.
   const unanswered = gone.then(() => new Response(null, { status: 499 }))
+  const end = async () => {
+    cancelable?.end()
+    await server.close()
+  }
   try {
     return await Promise.race([transport.handleRequest(web, { parsedBody: body }), unanswered])
   } finally {
-    await server.close()
+    // A stream has only begun by now.
+    if (streamed) void gone.then(end, end)
+    else await end()
   }
+}
+
+/** Whether the message is the call of a tool whose client wants to hear how far it is. */
+async function tellsProgress(
+  { tools }: Face,
+  message: unknown,
+  callOf: (signal: AbortSignal) => Call,
+): Promise<boolean> {
+  if (!isToolCall(message) || !isObject(message) || !isObject(message.params)) return false
+  const call = callOf(new AbortController().signal)
+  const { name } = message.params
+  if (!wantsProgress(call) || typeof name !== 'string') return false
+  const found = await tools.find(name, call.credential)
+  return found !== undefined && isTaskTool(found)
 }
 
 /**
@@ -110,14 +147,13 @@ async function callPlainly(
 
 /** The answer to one message of a batch. */
 async function answerOne(
-  face: Face,
+  parts: LegParts,
   request: IncomingMessage,
-  gone: Promise<unknown>,
   message: unknown,
   callOf: (signal: AbortSignal) => Call,
   fastPath: boolean,
 ): Promise<Answered> {
-  const plain = fastPath ? await callPlainly(face, request, message, callOf) : undefined
+  const plain = fastPath ? await callPlainly(parts.face, request, message, callOf) : undefined
   if (plain !== undefined) return answerOf(plain.id, plain.result)
   const { 'mcp-protocol-version': version } = request.headers
   const headers = {
@@ -125,7 +161,7 @@ async function answerOne(
     ...(typeof version === 'string' && { 'mcp-protocol-version': version }),
   }
   const web = new Request('http://localhost/mcp', { method: 'POST', headers })
-  const answered = await serveBySdk(face, web, gone, message, callOf)
+  const answered = await serveBySdk(parts, web, message, callOf)
   const text = await answered.text()
   return text === '' ? undefined : text
 }
@@ -140,10 +176,6 @@ function mayWait({ tools }: Face, message: unknown): boolean {
 function unreachable({ capabilities, ...rest }: Face): Face {
   const { tools: _, ...others } = capabilities
   return { ...rest, capabilities: { ...others, tools: {} } }
-}
-
-function acceptsEvents({ headers }: IncomingMessage): boolean {
-  return /\btext\/event-stream\b/i.test(headers.accept ?? '')
 }
 
 /** The name under which a client that shakes hands goes from now on. */

@@ -5,6 +5,14 @@ import type { Fault } from '../core/errors.ts'
 import type { Told } from './capabilities.ts'
 import type { Call, TaskWish } from './tool.ts'
 
+/** Why calls end that the server itself gives up. Their clients have not canceled them. */
+export const SERVER_STOPS = new Error('The server stops.')
+
+/** Whether the client has canceled the call, or closed it; not if the server stops. */
+export function hasLeft(signal: AbortSignal): boolean {
+  return signal.aborted && signal.reason !== SERVER_STOPS
+}
+
 /** A request that is being served. Its signal is made when somebody wants it: most requests end before that. */
 export class OpenRequest {
   readonly #response: ServerResponse
@@ -21,17 +29,20 @@ export class OpenRequest {
     if (this.#controller === undefined) {
       this.#controller = new AbortController()
       const response = this.#response
-      if (this.#isOver || response.destroyed) this.#controller.abort()
+      const controller = this.#controller
+      if (this.#isOver) controller.abort(SERVER_STOPS)
+      else if (response.destroyed) controller.abort()
       response.once('close', () => {
-        if (!response.writableFinished) this.end()
+        if (!response.writableFinished) controller.abort()
       })
     }
     return this.#controller.signal
   }
 
+  /** The server stops. */
   end(): void {
     this.#isOver = true
-    this.#controller?.abort()
+    this.#controller?.abort(SERVER_STOPS)
   }
 }
 
@@ -39,6 +50,7 @@ export interface CallFacts extends Told {
   readonly credential: Credential
   readonly requestId: string | undefined
   readonly flaw: Fault | undefined
+  readonly streams: boolean
 }
 
 /** The call that a request makes. */
@@ -48,6 +60,7 @@ export class OpenCall implements Call {
   readonly flaw: Fault | undefined
   readonly meta: Fields | undefined
   readonly tasks: TaskWish | undefined
+  readonly streams: boolean
   readonly #request: OpenRequest
 
   constructor(facts: CallFacts, request: OpenRequest) {
@@ -56,6 +69,7 @@ export class OpenCall implements Call {
     this.flaw = facts.flaw
     this.meta = facts.meta
     this.tasks = facts.tasks
+    this.streams = facts.streams
     this.#request = request
   }
 
@@ -66,7 +80,7 @@ export class OpenCall implements Call {
 
 /** The same call, over when the SDK says so too. */
 export function during(call: Call, signal: AbortSignal): Call {
-  const { credential, requestId, flaw, meta, client, tasks } = call
+  const { credential, requestId, flaw, meta, client, tasks, streams } = call
   return {
     credential,
     client,
@@ -74,6 +88,7 @@ export function during(call: Call, signal: AbortSignal): Call {
     flaw,
     meta,
     tasks,
+    streams,
     get signal() {
       return AbortSignal.any([call.signal, signal])
     },

@@ -2,6 +2,7 @@ import {
   type CacheHint,
   type CallToolResult,
   type Implementation,
+  type Progress,
   ProtocolError,
   ProtocolErrorCode,
   Server,
@@ -13,7 +14,7 @@ import { TASKS_EXTENSION } from './capabilities.ts'
 import type { TaskFace } from './task-face.ts'
 import { serveTasks } from './task-handlers.ts'
 import { isTaskTool } from './task-tool.ts'
-import type { Call, Era, FoundTool, ToolTable } from './tool.ts'
+import { type Call, type Era, type FoundTool, type ToolTable, wantsProgress } from './tool.ts'
 
 /** What a server shows of itself, whichever way it is reached. */
 export interface Face {
@@ -57,11 +58,23 @@ export function createServer(face: Face, era: Era, callOf: CallOf): Server {
     const call = callOf(context, params.task)
     const found = await tools.find(params.name, call.credential)
     if (found === undefined) throw unknownTool(params.name)
-    return callTool(face, found, params.arguments ?? {}, call)
+    return callTool(face, found, params.arguments ?? {}, tellingProgress(call, context))
   })
   if (tasks !== undefined) serveTasks(server, tasks, era, callOf)
   face.extend?.(server, callOf)
   return server
+}
+
+/** The same call, which tells its client how far it is if the client asked for that. */
+function tellingProgress(call: Call, { mcpReq }: ServerContext): Call {
+  const progressToken = mcpReq._meta?.progressToken
+  if (progressToken === undefined || !wantsProgress(call)) return call
+  const progress = (report: Progress) => {
+    const params = { progressToken, ...report }
+    // A client that has gone need not know.
+    void mcpReq.notify({ method: 'notifications/progress', params }).catch(() => {})
+  }
+  return { ...call, progress }
 }
 
 export function callTool(

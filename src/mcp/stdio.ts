@@ -14,6 +14,7 @@ import type { Gate } from '../gate/gate.ts'
 import { toldBy } from './capabilities.ts'
 import { named, newClient } from './client-instance.ts'
 import { gateFace } from './gate-face.ts'
+import { SERVER_STOPS } from './open-call.ts'
 import { createServer } from './server.ts'
 import { CheckedLines } from './stdio-lines.ts'
 import { ListeningTransport } from './stdio-listen.ts'
@@ -44,11 +45,13 @@ export function serveStdioMcp(gate: Gate, options: StdioOptions = {}): StdioServ
   // The process at the other end is one client, whatever it calls itself.
   const client = newClient(undefined)
   let stopListening = () => {}
+  const stopping = new AbortController()
   const bus = new InMemoryServerEventBus()
   const connect = ({ era }: McpRequestContext) => {
     const server = createServer(face, era, (context, task) => ({
       credential,
-      signal: context.mcpReq.signal,
+      signal: AbortSignal.any([context.mcpReq.signal, stopping.signal]),
+      streams: true,
       client: { ...client, ...named(server.getClientVersion()) },
       flaw: lines?.flawOf(context.mcpReq.id),
       ...toldBy(context, task),
@@ -69,7 +72,10 @@ export function serveStdioMcp(gate: Gate, options: StdioOptions = {}): StdioServ
   return {
     async close() {
       stopListening()
+      // A client that has closed its end has left; any other did not ask for an end of its calls.
+      if (transport !== undefined || !process.stdin.readableEnded) stopping.abort(SERVER_STOPS)
       await served.close()
+      await tasks?.calls.settled()
       await gate.clientLeft(credential.tenant, client.instance)
     },
   }

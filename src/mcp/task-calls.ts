@@ -6,16 +6,18 @@ import type { Links } from '../gate/links.ts'
 import type { WaitAnswer } from '../gate/reads/wait-for-task.ts'
 import type { CreateAnswer } from '../gate/verbs/create.ts'
 import { META_PREFIX } from './identity.ts'
+import { TaskHold } from './task-hold.ts'
 import { ended } from './task-results.ts'
 import { asOld, type TaskHandle, type TaskStates } from './task-states.ts'
 import type { CreatedTask, TaskTool } from './task-tool.ts'
+import type { TaskWatch } from './task-watch.ts'
 import { approvalWords, inputWords } from './task-words.ts'
 import { answered, asFault, type Call, refused } from './tool.ts'
-import { wholeTask } from './whole-task.ts'
 
 export interface TaskCallOptions {
   readonly gate: Gate
   readonly states: TaskStates
+  readonly watch: TaskWatch
   /** The tool with which a model goes on when the result does not come in time. */
   readonly waitTool: string
   readonly onError: (error: unknown) => void
@@ -27,9 +29,16 @@ export const AS_TASK = `${META_PREFIX}task`
 /** Answers calls of tools that are tasks, each in the way that its client understands. */
 export class TaskCalls {
   readonly #options: TaskCallOptions
+  readonly #hold: TaskHold
 
   constructor(options: TaskCallOptions) {
     this.#options = options
+    this.#hold = new TaskHold(options)
+  }
+
+  /** Resolves when the tasks of calls that their clients have canceled are canceled too. */
+  settled(): Promise<void> {
+    return this.#hold.settled()
   }
 
   /** Rejects only with errors of JSON-RPC. */
@@ -53,18 +62,15 @@ export class TaskCalls {
     }
   }
 
-  async #answerHandle(
-    { quickSeconds = 0 }: TaskTool,
-    task: CreatedTask,
-    call: Call,
-  ): Promise<CallToolResult> {
-    const quick = quickSeconds > 0 ? await this.#wait(task, quickSeconds, call) : undefined
+  async #answerHandle(tool: TaskTool, task: CreatedTask, call: Call): Promise<CallToolResult> {
+    const { quickSeconds = 0 } = tool
+    const quick = quickSeconds > 0 ? await this.#wait(tool, task, quickSeconds, call) : undefined
     return quick?.done ? ended(quick) : { content: [], resultType: 'task', ...(await this.#handle(task)) }
   }
 
   /** The result if it comes in time; else what is known, and how to go on. */
   async #answerResult(tool: TaskTool, task: CreatedTask, call: Call): Promise<CallToolResult> {
-    const seen = await this.#wait(task, tool.waitSeconds, call)
+    const seen = await this.#wait(tool, task, tool.waitSeconds, call)
     if (seen?.done) return ended(seen)
     const goesOn = isParked(seen?.status ?? task.created.status) || !tool.cancelsAtTimeout
     if (!goesOn && (await this.#canceled(task))) return canceledResult(task.created)
@@ -78,11 +84,8 @@ export class TaskCalls {
     return view === undefined ? states.fresh(created) : states.handle(view)
   }
 
-  #wait({ caller, created }: CreatedTask, seconds: number, call: Call): Promise<WaitAnswer | undefined> {
-    const { gate } = this.#options
-    const wait = { task_id: created.task_id, wait_seconds: seconds }
-    const waited = gate.waitForTask(caller, wait, call.signal)
-    return this.#unlessBroken(waited.then((task) => wholeTask(gate, caller, task)))
+  #wait(tool: TaskTool, task: CreatedTask, seconds: number, call: Call): Promise<WaitAnswer | undefined> {
+    return this.#unlessBroken(this.#hold.hold(tool, task, seconds, call))
   }
 
   async #canceled({ caller, created }: CreatedTask): Promise<boolean> {

@@ -28,13 +28,14 @@ export interface TaskFace {
 export function taskFace({ gate, waitTool, onError }: TaskFaceOptions): TaskFace {
   const states = new TaskStates(gate.links)
   const modern = new Tasks({ gate, states, onError })
+  const watch = new TaskWatch(gate)
   return {
     gate,
     states,
-    calls: new TaskCalls({ gate, states, waitTool, onError }),
+    calls: new TaskCalls({ gate, states, watch, waitTool, onError }),
     modern,
     old: new OldTasks({ gate, states, tasks: modern, onError }),
-    watch: new TaskWatch(gate),
+    watch,
     onError,
   }
 }

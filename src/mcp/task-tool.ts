@@ -13,6 +13,8 @@ export interface TaskTool {
   readonly quickSeconds?: number
   /** Whether the task is canceled when such a client has waited in vain; else it goes on. */
   readonly cancelsAtTimeout?: boolean
+  /** Whether a client that cancels its call, or closes it, cancels the task too; else the task goes on. */
+  readonly endsWithCall?: boolean
   /** What is done instead, unless the call asks for a task. */
   readonly plain?: RunTool
   /** Resolves when the task is durable; rejects with a Fault if there is none. */

@@ -1,4 +1,4 @@
-import type { CallToolResult, Tool } from '@modelcontextprotocol/server'
+import type { CallToolResult, Progress, Tool } from '@modelcontextprotocol/server'
 import type { Fields } from '../auth/caller.ts'
 import type { Credential } from '../auth/credential.ts'
 import { Fault } from '../core/errors.ts'
@@ -20,6 +20,15 @@ export interface Call {
   readonly client?: Client | undefined
   /** How the client wants to have tasks; undefined if it knows none. */
   readonly tasks?: TaskWish | undefined
+  /** Whether the client can be sent messages before the answer. */
+  readonly streams?: boolean | undefined
+  /** Hears how far the work is, if the client asked for that. */
+  readonly progress?: ((progress: Progress) => void) | undefined
+}
+
+/** Whether a call that is held tells how far it is. A client that gets a task asks for that itself. */
+export function wantsProgress({ streams, tasks, meta }: Pick<Call, 'streams' | 'tasks' | 'meta'>): boolean {
+  return streams === true && tasks === undefined && meta?.progressToken !== undefined
 }
 
 /**

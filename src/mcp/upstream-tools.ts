@@ -55,6 +55,7 @@ function taskTool(
     waitSeconds,
     quickSeconds: QUICK_SECONDS,
     cancelsAtTimeout,
+    endsWithCall: true,
     async create(given: Fields, call: Call) {
       const { identity, rest } = args.split(given)
       const { caller } = callerOf(call.credential, CREATE, withIdentity(identity, call))

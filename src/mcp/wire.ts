@@ -116,6 +116,11 @@ export function headerOf(headers: IncomingHttpHeaders, name: string): string | u
   return typeof value === 'string' ? value : undefined
 }
 
+/** Whether an answer may be a stream of events. */
+export function acceptsEvents({ accept }: IncomingHttpHeaders): boolean {
+  return /\btext\/event-stream\b/i.test(accept ?? '')
+}
+
 /** All answers to plain calls are JSON. */
 export function acceptsJson({ accept }: IncomingHttpHeaders): boolean {
   return accept === undefined || /(application|\*)\/(json|\*)/i.test(accept)

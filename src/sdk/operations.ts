@@ -1704,11 +1704,15 @@ export interface ListUpstreamsAnswer {
       readonly allow?: readonly string[]
       /** None of these, whatever allow says */
       readonly deny: readonly string[]
+      /** The retry mode of these; * stands for any text, and the most careful mode wins */
+      readonly retry: Readonly<Record<string, 'never' | 'idempotent' | 'always'>>
     }
     /** The category of a tool, for policies */
     readonly categories: Readonly<Record<string, string>>
     /** Which definitions need no admin: those of the first list (first_use), each tool as first seen (each_tool), none (strict) */
     readonly pinned: 'first_use' | 'each_tool' | 'strict'
+    /** Whether a call that may have reached the tool is repeated: never, if the tool says that it only reads or is idempotent, or always */
+    readonly retry: 'never' | 'idempotent' | 'always'
     readonly timeout_ms: number
     readonly connect_timeout_ms: number
     readonly concurrency: number
@@ -1777,11 +1781,15 @@ export interface GetUpstreamAnswer {
     readonly allow?: readonly string[]
     /** None of these, whatever allow says */
     readonly deny: readonly string[]
+    /** The retry mode of these; * stands for any text, and the most careful mode wins */
+    readonly retry: Readonly<Record<string, 'never' | 'idempotent' | 'always'>>
   }
   /** The category of a tool, for policies */
   readonly categories: Readonly<Record<string, string>>
   /** Which definitions need no admin: those of the first list (first_use), each tool as first seen (each_tool), none (strict) */
   readonly pinned: 'first_use' | 'each_tool' | 'strict'
+  /** Whether a call that may have reached the tool is repeated: never, if the tool says that it only reads or is idempotent, or always */
+  readonly retry: 'never' | 'idempotent' | 'always'
   readonly timeout_ms: number
   readonly connect_timeout_ms: number
   readonly concurrency: number
@@ -1876,13 +1884,17 @@ export interface AddUpstreamInput {
         allow?: readonly string[] | undefined
         /** None of these, whatever allow says */
         deny?: readonly string[] | undefined
+        /** The retry mode of these; * stands for any text, and the most careful mode wins */
+        retry?: object | undefined
       }
     | undefined
   /** The category of a tool, for policies */
   categories?: object | undefined
   /** Which definitions need no admin: those of the first list (first_use), each tool as first seen (each_tool), none (strict) */
   pinned?: 'first_use' | 'each_tool' | 'strict' | undefined
-  /** Longest that a call may take, once it is its turn */
+  /** Whether a call that may have reached the tool is repeated: never, if the tool says that it only reads or is idempotent, or always */
+  retry?: 'never' | 'idempotent' | 'always' | undefined
+  /** Longest that a call may take, once it is its turn, and that it waits for an upstream that is down */
   timeout_ms?: number | undefined
   /** Longest for connecting, and for listing the tools */
   connect_timeout_ms?: number | undefined
@@ -1931,11 +1943,15 @@ export interface AddUpstreamAnswer {
     readonly allow?: readonly string[]
     /** None of these, whatever allow says */
     readonly deny: readonly string[]
+    /** The retry mode of these; * stands for any text, and the most careful mode wins */
+    readonly retry: Readonly<Record<string, 'never' | 'idempotent' | 'always'>>
   }
   /** The category of a tool, for policies */
   readonly categories: Readonly<Record<string, string>>
   /** Which definitions need no admin: those of the first list (first_use), each tool as first seen (each_tool), none (strict) */
   readonly pinned: 'first_use' | 'each_tool' | 'strict'
+  /** Whether a call that may have reached the tool is repeated: never, if the tool says that it only reads or is idempotent, or always */
+  readonly retry: 'never' | 'idempotent' | 'always'
   readonly timeout_ms: number
   readonly connect_timeout_ms: number
   readonly concurrency: number

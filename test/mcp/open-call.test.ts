@@ -1,7 +1,7 @@
 import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import { describe, expect, it } from 'vitest'
-import { OpenRequest } from '../../src/mcp/open-call.ts'
+import { hasLeft, OpenRequest } from '../../src/mcp/open-call.ts'
 
 const response = () => new ServerResponse(new IncomingMessage(new Socket()))
 
@@ -19,7 +19,17 @@ describe('a request that is served', () => {
     const answer = response()
     const { signal } = new OpenRequest(answer, false)
     answer.emit('close')
-    expect(signal.aborted).toBe(true)
+    expect([signal.aborted, hasLeft(signal)]).toEqual([true, true])
+  })
+
+  it('has not been left by its client if the server stops', () => {
+    const answer = response()
+    const request = new OpenRequest(answer, false)
+    const { signal } = request
+    request.end()
+    answer.emit('close')
+    expect([signal.aborted, hasLeft(signal)]).toEqual([true, false])
+    expect(hasLeft(new OpenRequest(response(), true).signal)).toBe(false)
   })
 
   it('was over before anybody asked, if the client had left or the server stops', () => {

@@ -4,7 +4,7 @@ import { isPastDeadline } from '../deadline.ts'
 import type { Decision, Draft } from '../draft.ts'
 import { canonical } from '../json.ts'
 import { timeoutAt } from '../lease.ts'
-import { GATE } from '../principal.ts'
+import { GATE, GATEWAY, principalKey } from '../principal.ts'
 import { backoffMs, graceEnd, requeueAt } from '../retry.ts'
 import { type HeldTask, isHeld, isOpen, wakeAt } from '../task.ts'
 import { countExpiry } from './count-expiry.ts'
@@ -41,7 +41,10 @@ function endLease(draft: Draft, task: HeldTask): 'queued' | 'failed' {
   return timeout !== null && timeout <= expires_at ? timeOut(draft, task) : expire(draft, task)
 }
 
-/** The work took longer than the task allows: a failure like one that the worker reports. */
+/**
+ * The work took longer than the task allows: a failure like one that the worker reports. A call of the gateway is not
+ * repeated then, since only the gateway knows whether it was sent and may be sent twice.
+ */
 function timeOut(draft: Draft, task: HeldTask) {
   const error = canonical({
     code: 'EXECUTION_TIMEOUT',
@@ -51,7 +54,8 @@ function timeOut(draft: Draft, task: HeldTask) {
   const grace = graceEnd(now, task.lease.expires_at, settings) - now
   const backoff = backoffMs(task.retry_backoff_seconds, task.attempt + 1, settings)
   const retry_after_ms = grace > backoff ? grace : null
-  const { requeued } = failed(draft, task, { from: GATE, error, retryable: true, retry_after_ms })
+  const retryable = task.lease.holder !== principalKey(GATEWAY)
+  const { requeued } = failed(draft, task, { from: GATE, error, retryable, retry_after_ms })
   return requeued ? 'queued' : 'failed'
 }
 

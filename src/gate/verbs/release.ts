@@ -8,6 +8,6 @@ export const releaseInput = z.strictObject(leaseFields)
 
 export async function release(engine: Engine, caller: Caller, input: unknown) {
   const lease = await leaseCall(engine, caller, parse(releaseInput, input))
-  const { status } = await engine.submit({ verb: 'release', ...lease })
-  return { ok: true, status } as const
+  await engine.submit({ verb: 'release', ...lease })
+  return { ok: true, status: 'queued' } as const
 }

@@ -18,7 +18,12 @@ const failing = (...faults: readonly Fault[]): { run: Run; left: Fault[] } => {
 }
 
 const unavailable = () =>
-  new Fault('UPSTREAM_UNAVAILABLE', { upstream: 'stub', problem: 'it is not connected' })
+  new Fault('UPSTREAM_UNAVAILABLE', { upstream: 'stub', problem: 'it is not connected', not_run: true })
+/** The request was written, and then nothing more was heard. */
+const broken = () =>
+  new Fault('UPSTREAM_UNAVAILABLE', { upstream: 'stub', problem: 'the connection was lost' })
+const READS = { annotations: { readOnlyHint: true } }
+const PUTS = { annotations: { idempotentHint: true } }
 const call = (tool: string, more: object = {}) => ({
   type: 'mcp.tool_call',
   payload: { upstream: 'stub', tool, arguments: {} },
@@ -83,7 +88,7 @@ describeGates('calls of tools of upstreams', (open) => {
   it('that wait for their turn longer than a lease can last go on under another, and nothing is counted', async () => {
     const hold = held()
     const { call, ended, stub } = await openGateway(open, {
-      tools: { hold: hold.tool },
+      tools: { hold: { ...hold.tool, waits: true } },
       settings: { max_lease_ttl_seconds: 1, max_lease_lifetime_seconds: 1 },
     })
     const task_id = await call('hold')
@@ -176,7 +181,12 @@ describeGates('calls of tools of upstreams', (open) => {
 
   it('are made again after the pause that the upstream asks for', async () => {
     const busy = failing(
-      new Fault('UPSTREAM_UNAVAILABLE', { upstream: 'stub', status: 429, retry_after_ms: 60_500 }),
+      new Fault('UPSTREAM_UNAVAILABLE', {
+        upstream: 'stub',
+        status: 429,
+        retry_after_ms: 60_500,
+        not_run: true,
+      }),
     )
     const { gate, call } = await openGateway(open, { tools: { busy } })
     const task_id = await call('busy')
@@ -208,6 +218,97 @@ describeGates('calls of tools of upstreams', (open) => {
     expect(await outcome('plain')).toBe('failed')
     expect(await outcome('reading')).toBe('succeeded')
     expect(await outcome('putting')).toBe('succeeded')
+  })
+
+  it('whose connection broke after they were sent are repeated only as their retry mode allows', async () => {
+    const { gate, ended, stub } = await openGateway(open, {
+      tools: {
+        plain: failing(broken()),
+        reading: { ...failing(broken(), broken()), ...READS },
+        putting: { ...failing(broken()), ...PUTS },
+      },
+    })
+    const outcome = async (tool: string) => {
+      const { status, attempt, result } = await ended((await gate.create(ADA, call(tool))).task_id)
+      return { status, attempt, error: result?.error ?? null }
+    }
+    expect(await outcome('plain')).toMatchObject({
+      status: 'failed',
+      attempt: 0,
+      error: {
+        code: 'UPSTREAM_OUTCOME_UNKNOWN',
+        retryable: false,
+        hint: expect.stringContaining('retry_task'),
+        details: { upstream: 'stub', tool: 'plain', problem: 'the connection was lost' },
+      },
+    })
+    expect(stub.calls).toBe(1)
+    expect(await outcome('reading')).toMatchObject({ status: 'succeeded', attempt: 2 })
+    expect(await outcome('putting')).toMatchObject({ status: 'succeeded', attempt: 1 })
+    stub.retry = 'never'
+    stub.set('reading', { ...failing(broken()), ...READS })
+    expect(await outcome('reading')).toMatchObject({ error: { code: 'UPSTREAM_OUTCOME_UNKNOWN' } })
+    stub.retry = 'always'
+    stub.set('plain', failing(broken(), new Fault('UPSTREAM_TIMEOUT', { upstream: 'stub' })))
+    expect(await outcome('plain')).toMatchObject({ status: 'succeeded', attempt: 2 })
+  })
+
+  it('whose lease expired may have been sent, so only idempotent ones are made again', async () => {
+    const { gate, ended, stub, sessions } = await openGateway(open, {
+      tools: { write: echo, read: { ...echo, ...READS } },
+      settings: { max_lease_ttl_seconds: 1 },
+      sweeping: true,
+      start: false,
+    })
+    const ids: string[] = []
+    for (const more of [{ max_attempts: 1 }, {}]) {
+      for (const tool of ['write', 'read']) ids.push((await gate.create(ADA, call(tool, more))).task_id)
+    }
+    // Leased by a process that is never heard of again.
+    for (const _ of ids) expect(await gate.toolCalls.claim(stub.tenant, () => [0], 1000)).toBeDefined()
+    await until(async () => (await gate.countTasks(ROOT, {})).leased === 0)
+    await sessions.start()
+    const outcomes = await Promise.all(ids.map((id) => ended(id, 20)))
+    await sessions.stop()
+    const unknown = { status: 'failed', result: { error: { code: 'UPSTREAM_OUTCOME_UNKNOWN' } } }
+    // Whoever asked for one attempt does not get two.
+    expect(outcomes).toMatchObject([unknown, unknown, unknown, { status: 'succeeded', expiry_count: 1 }])
+    expect(stub.calls).toBe(1)
+  })
+
+  it('that take longer than their task allows are given up, and not made again', async () => {
+    const hold = held()
+    const { gate, ended, stub } = await openGateway(open, {
+      tools: { hold: { ...hold.tool, ...READS } },
+      sweeping: true,
+    })
+    const { task_id } = await gate.create(ADA, call('hold', { timeout_seconds: 1, max_attempts: 3 }))
+    expect(await ended(task_id, 20)).toMatchObject({
+      status: 'failed',
+      result: { error: { code: 'EXECUTION_TIMEOUT' } },
+    })
+    await until(() => hold.aborted.length === 1)
+    expect(stub.calls).toBe(1)
+  })
+
+  it('whose upstream is about to be connected again wait for it and spend no attempt', async () => {
+    const down = () =>
+      new Fault('UPSTREAM_UNAVAILABLE', { upstream: 'stub', not_run: true, retry_after_ms: 5 })
+    const starting = failing(...Array.from({ length: 6 }, down))
+    const { gate, ended, stub } = await openGateway(open, { tools: { starting } })
+    const first = await gate.create(ADA, call('starting', { max_attempts: 1 }))
+    expect(await ended(first.task_id)).toMatchObject({ status: 'succeeded', attempt: 0 })
+    expect(stub.calls).toBe(7)
+    // But no longer than a call may take.
+    stub.timeout = 0
+    stub.set('starting', failing(...Array.from({ length: 6 }, down)))
+    const second = await gate.create(ADA, call('starting', { max_attempts: 2 }))
+    expect(await ended(second.task_id)).toMatchObject({
+      status: 'failed',
+      dead_letter: true,
+      result: { error: { code: 'UPSTREAM_UNAVAILABLE', details: { retry_after_ms: 5 } } },
+    })
+    expect(stub.calls).toBe(9)
   })
 
   it('that were refused fail at once', async () => {

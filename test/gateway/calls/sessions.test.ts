@@ -4,7 +4,7 @@ import { expect, it } from 'vitest'
 import type { TaskEvent } from '../../../src/gate/events.ts'
 import { CallMaker } from '../../../src/gateway/make-call.ts'
 import { describeGates } from '../../support/gates.ts'
-import { echo, held } from './stub.ts'
+import { echo, held, type Run, says } from './stub.ts'
 import { ADA, anotherGateway, BOB, client, type Gateway, openGateway, ROOT, until } from './support.ts'
 
 const NOTHING = { sessions: 0, seats: 0, calls: 0, making: 0, places: 0, due: 0, stopping: 0 }
@@ -260,21 +260,55 @@ describeGates('sessions', (open, storeName) => {
     expect(gateway.stub.most).toBe(3)
   })
 
-  it('leave their calls in the store when the gate stops, and others make them', async () => {
+  it('leave their calls in the store when the gate stops, and others make those that may be made', async () => {
     const hold = held()
+    const reading = { annotations: { readOnlyHint: true } }
     const gateway = await openGateway(open, {
-      tools: { hold: hold.tool },
-      limits: { gateway_session_workers: 1 },
+      tools: { read: { ...hold.tool, ...reading }, write: hold.tool, wait: { ...hold.tool, waits: true } },
     })
-    const [running = '', queued = ''] = await calls(gateway, 2)
-    await until(() => gateway.stub.running === 1)
+    const [read = '', write = '', unsent = '', queued = ''] = [
+      await gateway.call('read'),
+      await gateway.call('write'),
+      await gateway.call('wait'),
+      await gateway.call('write'),
+    ]
+    await until(() => gateway.stub.running === 3)
     await gateway.gate.close()
-    expect(hold.aborted).toHaveLength(1)
-    const after = await anotherGateway(gateway, { tools: { hold: echo } })
-    for (const task of [running, queued]) {
-      // Nothing was spent: the call was given back.
+    expect(hold.aborted).toHaveLength(3)
+    const after = await anotherGateway(gateway, {
+      tools: { read: { ...echo, ...reading }, write: echo, wait: echo },
+    })
+    // What was not sent was given back, and nothing was spent.
+    for (const task of [unsent, queued]) {
       expect(await after.ended(task)).toMatchObject({ status: 'succeeded', attempt: 0 })
     }
+    expect(await after.ended(read)).toMatchObject({ status: 'succeeded', attempt: 1 })
+    expect(await after.ended(write)).toMatchObject({
+      status: 'failed',
+      result: {
+        error: { code: 'UPSTREAM_OUTCOME_UNKNOWN', details: { problem: expect.stringContaining('stopped') } },
+      },
+    })
+    expect(after.stub.calls).toBe(3)
+  })
+
+  it('keep an answer that comes while the gate gives its calls up', async () => {
+    let answer = () => {}
+    const run: Run = (_, { signal }) =>
+      new Promise((resolve) => {
+        answer = () => resolve(says('done'))
+        signal?.addEventListener('abort', answer)
+      })
+    const gateway = await openGateway(open, { tools: { late: { run } } })
+    const task_id = await gateway.call('late')
+    await until(() => gateway.stub.running === 1)
+    await gateway.gate.close()
+    const after = await anotherGateway(gateway, { tools: { late: echo } })
+    expect(await after.ended(task_id)).toMatchObject({
+      status: 'succeeded',
+      result: { result: says('done') },
+    })
+    expect(after.stub.calls).toBe(0)
   })
 
   it('give back a call that they get when it is too late to make it', async () => {
@@ -308,21 +342,26 @@ describeGates('sessions', (open, storeName) => {
   })
 
   it.skipIf(storeName === 'postgres')('of a process that died are taken on at once by the next', async () => {
-    const gateway = await openGateway(open, { tools: { echo }, start: false })
+    const tools = { read: { ...echo, annotations: { readOnlyHint: true } }, write: echo }
+    const gateway = await openGateway(open, { tools, start: false, settings: { instance_id: 'before' } })
     const { gate, stub } = gateway
-    const payload = { upstream: 'stub', tool: 'echo', arguments: {} }
-    const { task_id } = await gate.create(ADA, { type: 'mcp.tool_call', payload, max_attempts: 2 })
-    const once = await gate.create(ADA, { type: 'mcp.tool_call', payload, max_attempts: 1 })
+    const create = async (tool: string, max_attempts: number) => {
+      const payload = { upstream: 'stub', tool, arguments: {} }
+      return (await gate.create(ADA, { type: 'mcp.tool_call', payload, max_attempts })).task_id
+    }
+    const [again, once, write] = [await create('read', 2), await create('read', 1), await create('write', 9)]
     // Leased, and never heard of again.
-    for (const _ of [1, 2]) expect(await gate.toolCalls.claim(stub.tenant, () => [0], 60_000)).toBeDefined()
+    for (const _ of [1, 2, 3]) {
+      expect(await gate.toolCalls.claim(stub.tenant, () => [0], 60_000)).toBeDefined()
+    }
     await gate.close()
-    const after = await anotherGateway(gateway, { tools: { echo } })
-    expect(await after.ended(task_id)).toMatchObject({ status: 'succeeded', attempt: 1 })
+    const after = await anotherGateway(gateway, { tools, settings: { instance_id: 'after' } })
+    expect(await after.ended(again)).toMatchObject({ status: 'succeeded', expiry_count: 1 })
+    const unknown = { status: 'failed', result: { error: { code: 'UPSTREAM_OUTCOME_UNKNOWN' } } }
     // Whoever asked for one attempt does not get two.
-    expect(await after.ended(once.task_id)).toMatchObject({
-      status: 'failed',
-      result: { error: { code: 'UPSTREAM_UNAVAILABLE' } },
-    })
+    expect(await after.ended(once)).toMatchObject(unknown)
+    expect(await after.ended(write)).toMatchObject(unknown)
+    expect(after.stub.calls).toBe(1)
   })
 
   it('make the call as it was approved, and not as it was asked for', async () => {

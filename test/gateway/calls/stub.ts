@@ -2,7 +2,9 @@ import type { CallToolResult } from '@modelcontextprotocol/client'
 import { Fault } from '../../../src/core/errors.ts'
 import type { JsonObject } from '../../../src/core/json.ts'
 import type { UpstreamRegistry, UpstreamTool } from '../../../src/gate/upstreams.ts'
+import type { RetryMode } from '../../../src/gate/upstreams-shape.ts'
 import type { CallOptions } from '../../../src/gateway/connection.ts'
+import { mayRepeat } from '../../../src/gateway/retry-mode.ts'
 import type { Store } from '../../../src/store/store.ts'
 
 export type Run = (args: JsonObject, options: CallOptions) => Promise<CallToolResult>
@@ -11,6 +13,8 @@ export interface StubTool {
   readonly run: Run
   readonly annotations?: JsonObject
   readonly outputSchema?: JsonObject
+  /** Whether its calls are never sent: they wait for their turn. */
+  readonly waits?: boolean
 }
 
 /** Upstreams that are functions of the test: all the tools of one upstream called `stub`. */
@@ -20,6 +24,8 @@ export class StubUpstreams implements UpstreamRegistry {
   running = 0
   most = 0
   calls = 0
+  retry: RetryMode = 'idempotent'
+  timeout = 300_000
   readonly #tools: Map<string, StubTool>
   readonly #listeners = new Set<() => void>()
   #listed: readonly UpstreamTool[]
@@ -42,6 +48,10 @@ export class StubUpstreams implements UpstreamRegistry {
   ): Promise<CallToolResult> {
     options.signal?.throwIfAborted()
     this.offered(upstream, tool)
+    if (options.mayHaveRun && !this.mayRepeat(upstream, tool)) {
+      throw new Fault('UPSTREAM_OUTCOME_UNKNOWN', { upstream, tool })
+    }
+    if (!this.#tool(tool).waits) options.onSend?.()
     this.calls += 1
     this.running += 1
     this.most = Math.max(this.most, this.running)
@@ -59,6 +69,18 @@ export class StubUpstreams implements UpstreamRegistry {
     const found = this.#listed.find((each) => each.tool === tool)
     if (found === undefined) throw new Error(`${tool} is not listed`)
     return found
+  }
+
+  mayRepeat(_upstream: string, tool: string): boolean {
+    return mayRepeat(
+      { retry: this.retry, tools: { deny: [], retry: {} } },
+      tool,
+      this.#tools.get(tool)?.annotations,
+    )
+  }
+
+  timeoutMs(): number {
+    return this.timeout
   }
 
   /** Adds a tool, or removes one. */

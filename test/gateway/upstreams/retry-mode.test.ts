@@ -1,0 +1,108 @@
+import { describe, expect, it } from 'vitest'
+import { addUpstreamInput } from '../../../src/gate/upstreams-shape.ts'
+import { Patience } from '../../../src/gateway/patience.ts'
+import { mayRepeat, retryMode } from '../../../src/gateway/retry-mode.ts'
+import { httpFixture } from './fixture-http.ts'
+import { fault, open, program, record, until, web } from './support.ts'
+
+const transport = { type: 'http', url: 'https://x.example/mcp' }
+
+describe('the retry mode of a tool', () => {
+  it('is that of its upstream, unless a pattern names the tool, and the most careful pattern wins', () => {
+    expect(retryMode(record({ transport }), 'send')).toBe('idempotent')
+    const rules = record({
+      transport,
+      retry: 'always',
+      tools: { retry: { 'get_*': 'idempotent', '*_secret': 'never', get_secret: 'always' } },
+    })
+    expect(['send', 'get_list', 'get_secret'].map((tool) => retryMode(rules, tool))).toEqual([
+      'always',
+      'idempotent',
+      'never',
+    ])
+  })
+
+  it('decides together with what the tool says of itself', () => {
+    const hints = [undefined, {}, { readOnlyHint: true }, { idempotentHint: true }, { readOnlyHint: 'yes' }]
+    const answers = (retry: string) =>
+      hints.map((annotations) => mayRepeat(record({ transport, retry }), 'send', annotations))
+    expect(answers('never')).toEqual([false, false, false, false, false])
+    expect(answers('idempotent')).toEqual([false, false, true, true, false])
+    expect(answers('always')).toEqual([true, true, true, true, true])
+  })
+
+  it('is one of three, in the file of the operator and over the API', () => {
+    const read = (fields: object) => addUpstreamInput.safeParse({ name: 'fix', transport, ...fields })
+    expect(read({}).data).toMatchObject({ retry: 'idempotent', tools: { retry: {} } })
+    expect(read({ retry: 'sometimes' }).error?.issues[0]?.path).toEqual(['retry'])
+    expect(read({ tools: { retry: { 'a*': 'yes' } } }).error?.issues[0]?.path).toEqual([
+      'tools',
+      'retry',
+      'a*',
+    ])
+  })
+})
+
+describe('the fault of a call says whether the upstream can have run it', () => {
+  const failure = (call: Promise<unknown>) => call.then(() => undefined, Object)
+
+  it('when a program is not connected, and when it ended in the middle of the call', async () => {
+    const restart = { first_ms: 3_600_000, max_ms: 3_600_000 }
+    const { upstreams } = await open([program('legacy', {}, { restart })])
+    const crashed = await failure(upstreams.call('fix', 'crash', {}))
+    expect(crashed).toMatchObject(fault('UPSTREAM_UNAVAILABLE'))
+    expect(crashed.details.not_run).toBeUndefined()
+    await until(() => upstreams.get('fix')?.health.state === 'down')
+    const { details } = await failure(upstreams.call('fix', 'echo', {}))
+    expect(details).toMatchObject({ problem: 'it is not connected', not_run: true })
+    // The next try to connect is in about an hour.
+    expect(details.retry_after_ms).toBeGreaterThan(3_500_000)
+    expect(details.retry_after_ms).toBeLessThanOrEqual(3_600_000)
+  })
+
+  it('when a server is busy, fails, or cannot be reached', async () => {
+    const served = await httpFixture('modern')
+    const { upstreams } = await open([web(served.url, { breaker: { failures: 100 } })])
+    let status = 429
+    served.intercept = (request, response) => {
+      if (request.headers['mcp-method'] !== 'tools/call') return false
+      response.writeHead(status).end()
+      return true
+    }
+    const call = async () => (await failure(upstreams.call('fix', 'echo', {}))).details
+    expect(await call()).toMatchObject({ status: 429, not_run: true })
+    status = 502
+    expect((await call()).not_run).toBeUndefined()
+    served.close()
+    expect(await call()).toMatchObject({ not_run: true, retry_after_ms: 1000 })
+  })
+
+  it('and a call that may have run before is sent only if its tool may be repeated', async () => {
+    const events: string[] = []
+    const { url, fixture } = await httpFixture('modern', { tell: (event) => events.push(event) })
+    const { upstreams } = await open([web(url, { tools: { retry: { mistake: 'always' } } })])
+    const options = { mayHaveRun: true, onSend: () => events.push('sent') }
+    const refused = fault('UPSTREAM_OUTCOME_UNKNOWN', { upstream: 'fix', tool: 'echo' })
+    await expect(upstreams.call('fix', 'echo', {}, options)).rejects.toMatchObject(refused)
+    expect([fixture.calls, events.includes('sent')]).toEqual([0, false])
+    expect(await upstreams.call('fix', 'mistake', {}, options)).toMatchObject({ isError: true })
+    expect([fixture.calls, events.includes('sent')]).toEqual([1, true])
+  })
+})
+
+describe('the patience of calls', () => {
+  it('ends a given time after a call first found its upstream down, and forgets calls that are gone', () => {
+    let now = 0
+    const patience = new Patience(() => now)
+    expect(patience.lasts('a', 100)).toBe(true)
+    now = 99
+    expect(patience.lasts('a', 100)).toBe(true)
+    now = 100
+    expect(patience.lasts('a', 100)).toBe(false)
+    patience.end('a')
+    expect(patience.lasts('a', 100)).toBe(true)
+    now = 4_000_000
+    patience.lasts('b', 100)
+    expect(patience.size).toBe(1)
+  })
+})
