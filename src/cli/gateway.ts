@@ -8,6 +8,7 @@ import { serveStdioMcp } from '../mcp/stdio.ts'
 import { command } from './command.ts'
 import { CliError, EXIT } from './exit.ts'
 import { upstreamName } from './gateway-name.ts'
+import { StartReport } from './gateway-start.ts'
 import { addToClaude } from './mcp-config.ts'
 import type { OpenOptions, OpenServer } from './open-server.ts'
 import { type Output, paint, warn } from './output.ts'
@@ -18,8 +19,7 @@ import { LISTEN_OPTIONS, listenFlags, SETTINGS_OPTIONS, settingsFlags } from './
 const ALLOWANCES = ['reads', 'all', 'none'] as const
 type Allowance = (typeof ALLOWANCES)[number]
 
-/** The first start of a package may have to fetch it. */
-const START_MS = 300_000
+const MAX_CONNECT_SECONDS = 600
 
 export const gateway = command({
   name: 'gateway',
@@ -39,6 +39,11 @@ export const gateway = command({
       multiple: true,
       doc: 'let it have this variable of yours',
     },
+    'connect-timeout': {
+      type: 'string',
+      value: 'SECONDS',
+      doc: 'longest that it may take to answer at the start, 1 to 600; default 30',
+    },
     stdio: { type: 'boolean', doc: 'serve MCP on stdin and stdout, for a client that starts its servers' },
     ...LISTEN_OPTIONS,
     ...SETTINGS_OPTIONS,
@@ -56,7 +61,14 @@ export const gateway = command({
   async run(input, output) {
     const allow = allowanceOf(input.text('allow') ?? 'reads')
     if (allow === undefined) throw input.wrong(`--allow takes one of ${ALLOWANCES.join(', ')}.`)
-    const record = recordOf(input.words, input.text('name'), input.texts('env'))
+    const connectSeconds = input.whole('connect-timeout')
+    if (connectSeconds !== undefined && (connectSeconds < 1 || connectSeconds > MAX_CONNECT_SECONDS))
+      throw input.wrong(`--connect-timeout takes 1 to ${MAX_CONNECT_SECONDS} seconds.`)
+    const record = recordOf(input.words, {
+      name: input.text('name'),
+      env: input.texts('env'),
+      connectSeconds,
+    })
     const isStdio = input.flag('stdio')
     const { file, flags } = settingsFlags(input)
     const own = ownKey()
@@ -73,10 +85,16 @@ export const gateway = command({
         ...(isStdio && { port: 0, database_url: `sqlite:.asyncgate/gateway-${record.name}.db` }),
       }),
     })
+    const report = new StartReport(
+      { name: record.name, command: input.words, connectTimeoutMs: record.connect_timeout_ms },
+      (line) => process.stderr.write(`${line}\n`),
+    )
     const options: OpenOptions = {
       upstreams: [record],
+      onStderr: (_, line) => report.heard(line),
       rules: (upstreams) => {
-        const tools = checkedTools(upstreams, record.name)
+        report.end()
+        const tools = checkedTools(upstreams, record.name, report)
         return allow === 'reads' ? readingRules(record.name, tools) : []
       },
     }
@@ -97,17 +115,19 @@ function allowanceOf(text: string): Allowance | undefined {
   return ALLOWANCES.find((each) => each === text)
 }
 
-function recordOf(
-  words: readonly string[],
-  name: string | undefined,
-  env: readonly string[],
-): UpstreamRecord {
+interface Given {
+  readonly name: string | undefined
+  readonly env: readonly string[]
+  readonly connectSeconds: number | undefined
+}
+
+function recordOf(words: readonly string[], { name, env, connectSeconds }: Given): UpstreamRecord {
   const [program = '', ...args] = words
   const variables = Object.fromEntries(env.map((each) => [each, `env:${each}`]))
   const parsed = fileUpstream.safeParse({
     name: name ?? upstreamName(words),
     transport: { type: 'stdio', command: program, args, env: variables, cwd: process.cwd() },
-    connect_timeout_ms: START_MS,
+    ...(connectSeconds !== undefined && { connect_timeout_ms: connectSeconds * 1000 }),
   })
   if (parsed.success) return parsed.data
   const [issue] = parsed.error.issues
@@ -116,13 +136,16 @@ function recordOf(
 }
 
 /** The tools of the upstream; without them there is nothing to serve. */
-function checkedTools(upstreams: Upstreams, name: string): readonly Named[] {
+function checkedTools(upstreams: Upstreams, name: string, report: StartReport): readonly Named[] {
   const { health } = upstreams.get(name) ?? {}
   if (health?.state !== 'ready') {
     throw new CliError(
       EXIT.failure,
       `${name} did not start: ${health?.last_error?.message ?? 'it does not answer'}`,
-      'Try the command by itself: it has to be an MCP server that speaks on stdin and stdout.',
+      [
+        ...report.explanation(health?.last_error?.code === 'UPSTREAM_TIMEOUT'),
+        'Try the command by itself: it has to be an MCP server that speaks on stdin and stdout.',
+      ].join('\n'),
     )
   }
   return upstreams.tools().filter(({ upstream }) => upstream === name)

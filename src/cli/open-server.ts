@@ -39,6 +39,8 @@ export interface OpenOptions extends Pick<ServerOptions, 'drainMs' | 'graceMs'> 
   readonly store?: Store
   /** MCP servers behind this one, besides those of the file. */
   readonly upstreams?: readonly UpstreamRecord[]
+  /** Hears each line that the program of an upstream writes to stderr. */
+  readonly onStderr?: (upstream: string, line: string) => void
   /** Rules that follow from what the upstreams offer. They are waited for. */
   readonly rules?: (upstreams: Upstreams) => readonly RuleDraft[]
 }
@@ -47,7 +49,7 @@ export interface OpenOptions extends Pick<ServerOptions, 'drainMs' | 'graceMs'> 
 export async function openServer(
   config: Config,
   logger: Logger,
-  { store, upstreams: more = [], rules, ...closing }: OpenOptions = {},
+  { store, upstreams: more = [], rules, onStderr, ...closing }: OpenOptions = {},
 ): Promise<OpenServer> {
   const { host, port, max_body_bytes, mcp_fast_path, mcp_tool_names, legacy_tools, public_url } =
     config.server
@@ -59,7 +61,7 @@ export async function openServer(
   const opened = store ?? (await openStore(config.database))
   const mail =
     config.mail && (await (await import('./email-service.ts')).openMail(config.mail, opened, logger))
-  const upstreams = await openUpstreams(config.server, opened, logger, fixed)
+  const upstreams = await openUpstreams(config.server, opened, logger, fixed, onStderr)
   const allRules = await withRules(policy, upstreams, rules).catch(async (error: unknown) => {
     await upstreams.close()
     await opened.close()

@@ -6,7 +6,7 @@ import { CliError, EXIT } from './exit.ts'
 import { type OpenOptions, type OpenServer, openServer } from './open-server.ts'
 import { type Output, warn } from './output.ts'
 import { dataFolder, serverFileName, writeServerFile } from './server-file.ts'
-import { stopRequested } from './signals.ts'
+import { exitCodeOf, stopRequested } from './signals.ts'
 
 /** Whoever stops us waits ten seconds; what has not ended by then is cut off. */
 const STOP_WITHIN_MS = 9_500
@@ -34,7 +34,13 @@ export async function serveUntilStopped(
   for (const warning of config.warnings) warn(warning)
   const stopping = stopRequested()
   const logger = createLogger(config.logLevel)
+  let isOpen = false
+  // During the start there is nothing to finish. The programs of upstreams end with this process.
+  void stopping.then((signal) => {
+    if (!isOpen) process.exit(exitCodeOf(signal))
+  })
   const server = await openServer(config, logger, options)
+  isOpen = true
   logger.info(
     {
       url: server.url,

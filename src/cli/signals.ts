@@ -1,11 +1,16 @@
 const SIGNALS = { SIGINT: 2, SIGTERM: 15 } as const
 
+/** The exit code of a process that a signal has ended. */
+export function exitCodeOf(signal: keyof typeof SIGNALS): number {
+  return 128 + SIGNALS[signal]
+}
+
 /** Resolves when the process is told to stop. Told again, it ends at once. */
-export function stopRequested(): Promise<NodeJS.Signals> {
+export function stopRequested(): Promise<keyof typeof SIGNALS> {
   return new Promise((resolve) => {
     let asked = false
     const on = (signal: keyof typeof SIGNALS) => () => {
-      if (asked) process.exit(128 + SIGNALS[signal])
+      if (asked) process.exit(exitCodeOf(signal))
       asked = true
       resolve(signal)
     }
