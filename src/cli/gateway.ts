@@ -1,5 +1,7 @@
 import { dirname } from 'node:path'
 import { DEFAULT_TENANT } from '../auth/credential.ts'
+import { databaseOf } from '../config/database.ts'
+import { DEFAULT_DATABASE } from '../config/server.ts'
 import { type Config, loadConfig } from '../config.ts'
 import { readRule } from '../gate/policy-shape.ts'
 import { fileUpstream, type UpstreamRecord } from '../gate/upstreams-shape.ts'
@@ -7,19 +9,24 @@ import type { Upstreams } from '../gateway/upstreams.ts'
 import { serveStdioMcp } from '../mcp/stdio.ts'
 import { command } from './command.ts'
 import { CliError, EXIT } from './exit.ts'
+import type { ClientService } from './gateway-clients.ts'
+import { servesOf } from './gateway-join.ts'
 import { upstreamName } from './gateway-name.ts'
+import { type HostGateway, serveHttpGateway, serveStdioGateway } from './gateway-share.ts'
 import { StartReport } from './gateway-start.ts'
 import { addToClaude } from './mcp-config.ts'
-import type { OpenOptions, OpenServer } from './open-server.ts'
+import type { OpenServer } from './open-server.ts'
 import { type Output, paint, warn } from './output.ts'
 import { OWN_KEY_FILE, ownKey } from './own-key.ts'
-import { serveUntilStopped } from './server-process.ts'
+import { type ProcessOptions, serveUntilStopped } from './server-process.ts'
 import { LISTEN_OPTIONS, listenFlags, SETTINGS_OPTIONS, settingsFlags } from './settings-options.ts'
 
 const ALLOWANCES = ['reads', 'all', 'none'] as const
 type Allowance = (typeof ALLOWANCES)[number]
 
 const MAX_CONNECT_SECONDS = 600
+/** Clients kill a program that has not ended about four seconds after they closed its input. */
+const STDIO_STOP_MS = 1_000
 
 export const gateway = command({
   name: 'gateway',
@@ -72,6 +79,7 @@ export const gateway = command({
     const isStdio = input.flag('stdio')
     const { file, flags } = settingsFlags(input)
     const own = ownKey()
+    const ownDatabase = `sqlite:.asyncgate/gateway-${record.name}.db`
     const config = loadConfig({
       env: process.env,
       file,
@@ -82,14 +90,42 @@ export const gateway = command({
         log_level: 'warn',
         upstream_default: allow === 'all' ? 'ALLOW' : 'REQUIRE_APPROVAL',
         // A client may start several, in one folder.
-        ...(isStdio && { port: 0, database_url: `sqlite:.asyncgate/gateway-${record.name}.db` }),
+        ...(isStdio && { port: 0, database_url: ownDatabase }),
       }),
     })
-    const report = new StartReport(
-      { name: record.name, command: input.words, connectTimeoutMs: record.connect_timeout_ms },
-      (line) => process.stderr.write(`${line}\n`),
-    )
-    const options: OpenOptions = {
+    const serves = servesOf(record, input.words, allow, process.env)
+    const host = hostOf({ record, words: input.words, allow, config, output, isStdio })
+    const { database } = config
+    if (isStdio) {
+      const isOwn = config.server.database_url === ownDatabase
+      const alternative = isOwn ? databaseOf(DEFAULT_DATABASE) : undefined
+      await serveStdioGateway({ serves, database, alternative, host })
+    } else {
+      await serveHttpGateway({ serves, database, host })
+    }
+    return undefined
+  },
+})
+
+interface HostParts {
+  readonly record: UpstreamRecord
+  readonly words: readonly string[]
+  readonly allow: Allowance
+  readonly config: Config
+  readonly output: Output
+  readonly isStdio: boolean
+}
+
+/** Runs the gateway in this process, for whichever clients come. */
+function hostOf({ record, words, allow, config, output, isStdio }: HostParts): HostGateway {
+  return async ({ store, clients, clientGone, whenServing }) => {
+    const starting = { name: record.name, command: words, connectTimeoutMs: record.connect_timeout_ms }
+    const report = new StartReport(starting, (line) => process.stderr.write(`${line}\n`))
+    const options: ProcessOptions = {
+      store,
+      isStdio,
+      ...(clientGone && { unneeded: clientGone, callsStopMs: STDIO_STOP_MS }),
+      ownKeyFolder: dirname(OWN_KEY_FILE),
       upstreams: [record],
       onStderr: (_, line) => report.heard(line),
       rules: (upstreams) => {
@@ -99,17 +135,20 @@ export const gateway = command({
       },
     }
     const whenReady = (server: OpenServer) => {
-      if (!isStdio) return introduce(output, config, server, record.name, allow)
-      return serveStdio(server, config)
+      const service = clientService(server, config)
+      clients.ready(service)
+      if (isStdio) sayWhereToApprove(server, config)
+      else introduce(output, config, server, record.name, allow)
+      return whenServing(service)
     }
-    await serveUntilStopped(config, output, whenReady, {
-      ...options,
-      isStdio,
-      ownKeyFolder: dirname(OWN_KEY_FILE),
-    })
-    return undefined
-  },
-})
+    try {
+      await serveUntilStopped(config, output, whenReady, options)
+    } catch (error) {
+      await clients.failed(error instanceof Error ? error.message : String(error))
+      throw error
+    }
+  }
+}
 
 function allowanceOf(text: string): Allowance | undefined {
   return ALLOWANCES.find((each) => each === text)
@@ -206,17 +245,23 @@ function introduce(
   return undefined
 }
 
-/** The client on stdin and stdout; approvals come over REST. What is to be said goes to stderr. */
-function serveStdio({ gate, url, sources }: OpenServer, { server }: Config) {
+function sayWhereToApprove({ url }: OpenServer, { server }: Config): void {
   const pages = server.console ? `at ${url}/console, or ` : ''
   warn(`AsyncGate: approve ${pages}with "asyncgate approvals list --url ${url}"`)
-  const served = serveStdioMcp(gate, {
-    // It may well be an agent.
-    credential: { kind: 'shared', tenant: DEFAULT_TENANT, no_admin: true },
-    toolNames: server.mcp_tool_names,
-    oldNames: server.legacy_tools,
-    sources,
-  })
-  process.stdin.once('close', () => process.kill(process.pid, 'SIGTERM'))
-  return { stop: () => served.close() }
+}
+
+/** Serves clients on pairs of streams; approvals come over REST. */
+function clientService({ gate, url, sources }: OpenServer, { server }: Config): ClientService {
+  return {
+    url,
+    serve: (relayed) =>
+      serveStdioMcp(gate, {
+        // It may well be an agent.
+        credential: { kind: 'shared', tenant: DEFAULT_TENANT, no_admin: true },
+        toolNames: server.mcp_tool_names,
+        oldNames: server.legacy_tools,
+        sources,
+        relayed,
+      }),
+  }
 }

@@ -35,6 +35,8 @@ export interface OpenServer {
 }
 
 export interface OpenOptions extends Pick<ServerOptions, 'drainMs' | 'graceMs'> {
+  /** How long calls of upstreams' tools may take to end when the server stops. */
+  readonly callsStopMs?: number
   /** Instead of the database of the settings. */
   readonly store?: Store
   /** MCP servers behind this one, besides those of the file. */
@@ -49,7 +51,7 @@ export interface OpenOptions extends Pick<ServerOptions, 'drainMs' | 'graceMs'> 
 export async function openServer(
   config: Config,
   logger: Logger,
-  { store, upstreams: more = [], rules, onStderr, ...closing }: OpenOptions = {},
+  { store, upstreams: more = [], rules, onStderr, callsStopMs, ...closing }: OpenOptions = {},
 ): Promise<OpenServer> {
   const { host, port, max_body_bytes, mcp_fast_path, mcp_tool_names, legacy_tools, public_url } =
     config.server
@@ -90,7 +92,7 @@ export async function openServer(
     maxBodyBytes: max_body_bytes,
   }
   const pages = await openConsole(config.server, shared, onError)
-  const { sessions, source } = openSessions(config.server, gate, upstreams, opened, onError)
+  const { sessions, source } = openSessions(config.server, gate, upstreams, opened, onError, callsStopMs)
   const webhook = await openWebhook(config.server, gate, opened, logger)
   const mcp = createMcpEndpoint({
     ...shared,

@@ -19,6 +19,8 @@ export interface Companion {
 export interface ProcessOptions extends OpenOptions {
   /** It serves a client on stdin and stdout, which belong to that client. */
   readonly isStdio?: boolean
+  /** Resolves when there is nobody left to serve. */
+  readonly unneeded?: Promise<void>
   /** Where its own key is kept, which commands in the same folder may use. */
   readonly ownKeyFolder?: string
 }
@@ -28,11 +30,11 @@ export async function serveUntilStopped(
   config: Config,
   output: Output,
   whenReady: (server: OpenServer) => Companion | undefined = () => undefined,
-  { isStdio = false, ownKeyFolder, ...options }: ProcessOptions = {},
+  { isStdio = false, unneeded, ownKeyFolder, ...options }: ProcessOptions = {},
 ): Promise<void> {
   if (config.refusals.length > 0) throw new CliError(EXIT.failure, config.refusals.join('\n'))
   for (const warning of config.warnings) warn(warning)
-  const stopping = stopRequested()
+  const stopping = stopRequested(unneeded)
   const logger = createLogger(config.logLevel)
   let isOpen = false
   // During the start there is nothing to finish. The programs of upstreams end with this process.

@@ -5,9 +5,13 @@ export function exitCodeOf(signal: keyof typeof SIGNALS): number {
   return 128 + SIGNALS[signal]
 }
 
-/** Resolves when the process is told to stop. Told again, it ends at once. */
-export function stopRequested(): Promise<keyof typeof SIGNALS> {
+/**
+ * Resolves when the process is told to stop. Told again, it ends at once. `also` is another way to tell it, such as the
+ * end of its input; a signal that comes after it is the first one.
+ */
+export function stopRequested(also?: Promise<void>): Promise<keyof typeof SIGNALS> {
   return new Promise((resolve) => {
+    void also?.then(() => resolve('SIGTERM'))
     let asked = false
     const on = (signal: keyof typeof SIGNALS) => () => {
       if (asked) process.exit(exitCodeOf(signal))
