@@ -1,5 +1,7 @@
 import { dirname } from 'node:path'
 import { DEFAULT_TENANT } from '../auth/credential.ts'
+import { databaseOf } from '../config/database.ts'
+import { DEFAULT_DATABASE } from '../config/server.ts'
 import { type Config, loadConfig } from '../config.ts'
 import { readRule } from '../gate/policy-shape.ts'
 import { fileUpstream, type UpstreamRecord } from '../gate/upstreams-shape.ts'
@@ -7,20 +9,25 @@ import type { Upstreams } from '../gateway/upstreams.ts'
 import { serveStdioMcp } from '../mcp/stdio.ts'
 import { command } from './command.ts'
 import { CliError, EXIT } from './exit.ts'
+import type { ClientService } from './gateway-clients.ts'
+import { servesOf } from './gateway-join.ts'
 import { upstreamName } from './gateway-name.ts'
+import { type HostGateway, serveHttpGateway, serveStdioGateway } from './gateway-share.ts'
+import { StartReport } from './gateway-start.ts'
 import { addToClaude } from './mcp-config.ts'
-import type { OpenOptions, OpenServer } from './open-server.ts'
+import type { OpenServer } from './open-server.ts'
 import { type Output, paint, warn } from './output.ts'
 import { OWN_KEY_FILE, ownKey } from './own-key.ts'
-import { serveUntilStopped } from './server-process.ts'
+import { type ProcessOptions, serveUntilStopped } from './server-process.ts'
 import { LISTEN_OPTIONS, listenFlags, SETTINGS_OPTIONS, settingsFlags } from './settings-options.ts'
 import { upstreamLineOf } from './tell-upstreams.ts'
 
 const ALLOWANCES = ['reads', 'all', 'none'] as const
 type Allowance = (typeof ALLOWANCES)[number]
 
-/** The first start of a package may have to fetch it. */
-const START_MS = 300_000
+const MAX_CONNECT_SECONDS = 600
+/** Clients kill a program that has not ended about four seconds after they closed its input. */
+const STDIO_STOP_MS = 1_000
 
 export const gateway = command({
   name: 'gateway',
@@ -40,6 +47,11 @@ export const gateway = command({
       multiple: true,
       doc: 'let it have this variable of yours',
     },
+    'connect-timeout': {
+      type: 'string',
+      value: 'SECONDS',
+      doc: 'longest that it may take to answer at the start, 1 to 600; default 30',
+    },
     stdio: { type: 'boolean', doc: 'serve MCP on stdin and stdout, for a client that starts its servers' },
     ...LISTEN_OPTIONS,
     ...SETTINGS_OPTIONS,
@@ -57,10 +69,18 @@ export const gateway = command({
   async run(input, output) {
     const allow = allowanceOf(input.text('allow') ?? 'reads')
     if (allow === undefined) throw input.wrong(`--allow takes one of ${ALLOWANCES.join(', ')}.`)
-    const record = recordOf(input.words, input.text('name'), input.texts('env'))
+    const connectSeconds = input.whole('connect-timeout')
+    if (connectSeconds !== undefined && (connectSeconds < 1 || connectSeconds > MAX_CONNECT_SECONDS))
+      throw input.wrong(`--connect-timeout takes 1 to ${MAX_CONNECT_SECONDS} seconds.`)
+    const record = recordOf(input.words, {
+      name: input.text('name'),
+      env: input.texts('env'),
+      connectSeconds,
+    })
     const isStdio = input.flag('stdio')
     const { file, flags } = settingsFlags(input)
     const own = ownKey()
+    const ownDatabase = `sqlite:.asyncgate/gateway-${record.name}.db`
     const config = loadConfig({
       env: process.env,
       file,
@@ -71,44 +91,83 @@ export const gateway = command({
         log_level: 'warn',
         upstream_default: allow === 'all' ? 'ALLOW' : 'REQUIRE_APPROVAL',
         // A client may start several, in one folder.
-        ...(isStdio && { port: 0, database_url: `sqlite:.asyncgate/gateway-${record.name}.db` }),
+        ...(isStdio && { port: 0, database_url: ownDatabase }),
       }),
     })
-    const options: OpenOptions = {
-      upstreams: [record],
-      rules: (upstreams) => {
-        const tools = checkedTools(upstreams, record.name)
-        return allow === 'reads' ? readingRules(record.name, tools) : []
-      },
+    const serves = servesOf(record, input.words, allow, process.env)
+    const host = hostOf({ record, words: input.words, allow, config, output, isStdio })
+    const { database } = config
+    if (isStdio) {
+      const isOwn = config.server.database_url === ownDatabase
+      const alternative = isOwn ? databaseOf(DEFAULT_DATABASE) : undefined
+      await serveStdioGateway({ serves, database, alternative, host })
+    } else {
+      await serveHttpGateway({ serves, database, host })
     }
-    const whenReady = (server: OpenServer) => {
-      if (!isStdio) return introduce(output, config, server, record.name)
-      return serveStdio(server, config)
-    }
-    await serveUntilStopped(config, output, whenReady, {
-      ...options,
-      isStdio,
-      ownKeyFolder: dirname(OWN_KEY_FILE),
-    })
     return undefined
   },
 })
+
+interface HostParts {
+  readonly record: UpstreamRecord
+  readonly words: readonly string[]
+  readonly allow: Allowance
+  readonly config: Config
+  readonly output: Output
+  readonly isStdio: boolean
+}
+
+/** Runs the gateway in this process, for whichever clients come. */
+function hostOf({ record, words, allow, config, output, isStdio }: HostParts): HostGateway {
+  return async ({ store, clients, clientGone, whenServing }) => {
+    const starting = { name: record.name, command: words, connectTimeoutMs: record.connect_timeout_ms }
+    const report = new StartReport(starting, (line) => process.stderr.write(`${line}\n`))
+    const options: ProcessOptions = {
+      store,
+      isStdio,
+      ...(clientGone && { unneeded: clientGone, callsStopMs: STDIO_STOP_MS }),
+      ownKeyFolder: dirname(OWN_KEY_FILE),
+      upstreams: [record],
+      onStderr: (_, line) => report.heard(line),
+      rules: (upstreams) => {
+        report.end()
+        const tools = checkedTools(upstreams, record.name, report)
+        return allow === 'reads' ? readingRules(record.name, tools) : []
+      },
+    }
+    const whenReady = async (server: OpenServer) => {
+      const service = clientService(server, config)
+      clients.ready(service)
+      if (isStdio) sayWhereToApprove(server, config)
+      else await introduce(output, config, server, record.name)
+      return whenServing(service)
+    }
+    try {
+      await serveUntilStopped(config, output, whenReady, options)
+    } catch (error) {
+      await clients.failed(error instanceof Error ? error.message : String(error))
+      throw error
+    }
+  }
+}
 
 function allowanceOf(text: string): Allowance | undefined {
   return ALLOWANCES.find((each) => each === text)
 }
 
-function recordOf(
-  words: readonly string[],
-  name: string | undefined,
-  env: readonly string[],
-): UpstreamRecord {
+interface Given {
+  readonly name: string | undefined
+  readonly env: readonly string[]
+  readonly connectSeconds: number | undefined
+}
+
+function recordOf(words: readonly string[], { name, env, connectSeconds }: Given): UpstreamRecord {
   const [program = '', ...args] = words
   const variables = Object.fromEntries(env.map((each) => [each, `env:${each}`]))
   const parsed = fileUpstream.safeParse({
     name: name ?? upstreamName(words),
     transport: { type: 'stdio', command: program, args, env: variables, cwd: process.cwd() },
-    connect_timeout_ms: START_MS,
+    ...(connectSeconds !== undefined && { connect_timeout_ms: connectSeconds * 1000 }),
   })
   if (parsed.success) return parsed.data
   const [issue] = parsed.error.issues
@@ -117,13 +176,16 @@ function recordOf(
 }
 
 /** The tools of the upstream; without them there is nothing to serve. */
-function checkedTools(upstreams: Upstreams, name: string): readonly Named[] {
+function checkedTools(upstreams: Upstreams, name: string, report: StartReport): readonly Named[] {
   const { health } = upstreams.get(name) ?? {}
   if (health?.state !== 'ready') {
     throw new CliError(
       EXIT.failure,
       `${name} did not start: ${health?.last_error?.message ?? 'it does not answer'}`,
-      'Try the command by itself: it has to be an MCP server that speaks on stdin and stdout.',
+      [
+        ...report.explanation(health?.last_error?.code === 'UPSTREAM_TIMEOUT'),
+        'Try the command by itself: it has to be an MCP server that speaks on stdin and stdout.',
+      ].join('\n'),
     )
   }
   return upstreams.tools().filter(({ upstream }) => upstream === name)
@@ -158,7 +220,7 @@ async function introduce(
   { server }: Config,
   { url, gate }: OpenServer,
   name: string,
-): Promise<undefined> {
+): Promise<void> {
   const title = (text: string) => output.say(`\n${paint('bold', text)}`)
   if (server.allow_insecure_dev) {
     warn('No key is asked for: every program on this machine can call these tools. See ASYNCGATE_API_KEY.')
@@ -175,20 +237,25 @@ async function introduce(
   output.say(`  asyncgate approvals list${at}`)
   output.say(`  asyncgate approvals approve TASK_ID${at}`)
   output.say(`  asyncgate approvals deny TASK_ID --reason "..."${at}\n`)
-  return undefined
 }
 
-/** The client on stdin and stdout; approvals come over REST. What is to be said goes to stderr. */
-function serveStdio({ gate, url, sources }: OpenServer, { server }: Config) {
+function sayWhereToApprove({ url }: OpenServer, { server }: Config): void {
   const pages = server.console ? `at ${url}/console, or ` : ''
   warn(`AsyncGate: approve ${pages}with "asyncgate approvals list --url ${url}"`)
-  const served = serveStdioMcp(gate, {
-    // It may well be an agent.
-    credential: { kind: 'shared', tenant: DEFAULT_TENANT, no_admin: true },
-    toolNames: server.mcp_tool_names,
-    oldNames: server.legacy_tools,
-    sources,
-  })
-  process.stdin.once('close', () => process.kill(process.pid, 'SIGTERM'))
-  return { stop: () => served.close() }
+}
+
+/** Serves clients on pairs of streams; approvals come over REST. */
+function clientService({ gate, url, sources }: OpenServer, { server }: Config): ClientService {
+  return {
+    url,
+    serve: (relayed) =>
+      serveStdioMcp(gate, {
+        // It may well be an agent.
+        credential: { kind: 'shared', tenant: DEFAULT_TENANT, no_admin: true },
+        toolNames: server.mcp_tool_names,
+        oldNames: server.legacy_tools,
+        sources,
+        relayed,
+      }),
+  }
 }

@@ -35,10 +35,14 @@ export interface OpenServer {
 }
 
 export interface OpenOptions extends Pick<ServerOptions, 'drainMs' | 'graceMs'> {
+  /** How long calls of upstreams' tools may take to end when the server stops. */
+  readonly callsStopMs?: number
   /** Instead of the database of the settings. */
   readonly store?: Store
   /** MCP servers behind this one, besides those of the file. */
   readonly upstreams?: readonly UpstreamRecord[]
+  /** Hears each line that the program of an upstream writes to stderr. */
+  readonly onStderr?: (upstream: string, line: string) => void
   /** Rules that follow from what the upstreams offer. They are waited for. */
   readonly rules?: (upstreams: Upstreams) => readonly RuleDraft[]
 }
@@ -47,7 +51,7 @@ export interface OpenOptions extends Pick<ServerOptions, 'drainMs' | 'graceMs'> 
 export async function openServer(
   config: Config,
   logger: Logger,
-  { store, upstreams: more = [], rules, ...closing }: OpenOptions = {},
+  { store, upstreams: more = [], rules, onStderr, callsStopMs, ...closing }: OpenOptions = {},
 ): Promise<OpenServer> {
   const { host, port, max_body_bytes, mcp_fast_path, mcp_tool_names, legacy_tools, public_url } =
     config.server
@@ -59,7 +63,7 @@ export async function openServer(
   const opened = store ?? (await openStore(config.database))
   const mail =
     config.mail && (await (await import('./email-service.ts')).openMail(config.mail, opened, logger))
-  const upstreams = await openUpstreams(config.server, opened, logger, fixed)
+  const upstreams = await openUpstreams(config.server, opened, logger, fixed, onStderr)
   const allRules = await withRules(policy, upstreams, rules).catch(async (error: unknown) => {
     await upstreams.close()
     await opened.close()
@@ -88,7 +92,7 @@ export async function openServer(
     maxBodyBytes: max_body_bytes,
   }
   const pages = await openConsole(config.server, shared, onError)
-  const { sessions, source } = openSessions(config.server, gate, upstreams, opened, onError)
+  const { sessions, source } = openSessions(config.server, gate, upstreams, opened, onError, callsStopMs)
   const webhook = await openWebhook(config.server, gate, opened, logger)
   const mcp = createMcpEndpoint({
     ...shared,

@@ -6,7 +6,7 @@ import { CliError, EXIT } from './exit.ts'
 import { type OpenOptions, type OpenServer, openServer } from './open-server.ts'
 import { type Output, warn } from './output.ts'
 import { dataFolder, serverFileName, writeServerFile } from './server-file.ts'
-import { stopRequested } from './signals.ts'
+import { exitCodeOf, stopRequested } from './signals.ts'
 
 /** Whoever stops us waits ten seconds; what has not ended by then is cut off. */
 const STOP_WITHIN_MS = 9_500
@@ -21,6 +21,8 @@ type Ready = Companion | undefined
 export interface ProcessOptions extends OpenOptions {
   /** It serves a client on stdin and stdout, which belong to that client. */
   readonly isStdio?: boolean
+  /** Resolves when there is nobody left to serve. */
+  readonly unneeded?: Promise<void>
   /** Where its own key is kept, which commands in the same folder may use. */
   readonly ownKeyFolder?: string
 }
@@ -30,13 +32,19 @@ export async function serveUntilStopped(
   config: Config,
   output: Output,
   whenReady: (server: OpenServer) => Ready | Promise<Ready> = () => undefined,
-  { isStdio = false, ownKeyFolder, ...options }: ProcessOptions = {},
+  { isStdio = false, unneeded, ownKeyFolder, ...options }: ProcessOptions = {},
 ): Promise<void> {
   if (config.refusals.length > 0) throw new CliError(EXIT.failure, config.refusals.join('\n'))
   for (const warning of config.warnings) warn(warning)
-  const stopping = stopRequested()
+  const stopping = stopRequested(unneeded)
   const logger = createLogger(config.logLevel)
+  let isOpen = false
+  // During the start there is nothing to finish. The programs of upstreams end with this process.
+  void stopping.then((signal) => {
+    if (!isOpen) process.exit(exitCodeOf(signal))
+  })
   const server = await openServer(config, logger, options)
+  isOpen = true
   logger.info(
     {
       url: server.url,

@@ -25,6 +25,7 @@ export function openSessions(
   upstreams: Upstreams,
   store: Store,
   report: (error: unknown) => void,
+  stopMs?: number,
 ): OpenSessions {
   const { gateway_wait_seconds, gateway_at_timeout, mcp_tool_names } = values
   return {
@@ -35,6 +36,7 @@ export function openSessions(
       entries: store.entries,
       shared: store.shared,
       settings: values,
+      ...(stopMs !== undefined && { stopMs }),
       report,
     }),
     source: upstreamTools({

@@ -1,11 +1,20 @@
 const SIGNALS = { SIGINT: 2, SIGTERM: 15 } as const
 
-/** Resolves when the process is told to stop. Told again, it ends at once. */
-export function stopRequested(): Promise<NodeJS.Signals> {
+/** The exit code of a process that a signal has ended. */
+export function exitCodeOf(signal: keyof typeof SIGNALS): number {
+  return 128 + SIGNALS[signal]
+}
+
+/**
+ * Resolves when the process is told to stop. Told again, it ends at once. `also` is another way to tell it, such as the
+ * end of its input; a signal that comes after it is the first one.
+ */
+export function stopRequested(also?: Promise<void>): Promise<keyof typeof SIGNALS> {
   return new Promise((resolve) => {
+    void also?.then(() => resolve('SIGTERM'))
     let asked = false
     const on = (signal: keyof typeof SIGNALS) => () => {
-      if (asked) process.exit(128 + SIGNALS[signal])
+      if (asked) process.exit(exitCodeOf(signal))
       asked = true
       resolve(signal)
     }

@@ -3,7 +3,7 @@ import type { ServerValues } from '../config/server.ts'
 import { ConfigError } from '../config.ts'
 import { privatePlaces } from '../egress/private-places.ts'
 import type { UpstreamRecord } from '../gate/upstreams-shape.ts'
-import { Upstreams } from '../gateway/upstreams.ts'
+import { Upstreams, type UpstreamsOptions } from '../gateway/upstreams.ts'
 import type { Logger } from '../http/log.ts'
 import type { Store } from '../store/store.ts'
 import { readUpstreamsFile } from './upstreams-file.ts'
@@ -16,6 +16,7 @@ export async function openUpstreams(
   store: Store,
   logger: Logger,
   fixed: readonly UpstreamRecord[],
+  onStderr?: UpstreamsOptions['onStderr'],
 ): Promise<Upstreams> {
   const { upstream_private, upstream_credentials, egress_allow_http } = values
   const { tenant } = await store.tenant(DEFAULT_TENANT)
@@ -26,6 +27,7 @@ export async function openUpstreams(
     egress: { allow_http: egress_allow_http, allowed_ports: 'any', allowed_private: upstream_private },
     credentials: upstream_credentials,
     logger,
+    onStderr,
   })
 }
 

@@ -209,7 +209,8 @@ export function openGate(options: GateOptions) {
     /** Calls back when these, or those that are blocked, are others. Returns the way to stop listening. */
     onUpstreamTools: (listener: () => void) => onUpstreamTools(engine, listener),
     /** A call of an upstream's tool, as a task of the session of its client. */
-    callTool: (caller: Caller, call: unknown, client: Client) => callTool(engine, caller, call, client),
+    callTool: (caller: Caller, call: unknown, client: Client, key?: string) =>
+      callTool(engine, caller, call, client, key),
     /** A client is gone: its sessions end as is configured. */
     clientLeft: (tenant: string, instance: string, principal?: PrincipalKey) =>
       clientLeft(engine, tenant, instance, principal),

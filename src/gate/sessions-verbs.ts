@@ -1,6 +1,7 @@
 import { Fault } from '../core/errors.ts'
 import { checkRole, forbidden, seesAll } from '../core/policy.ts'
 import { type Caller, type PrincipalKey, principalKey } from '../core/principal.ts'
+import { isTerminal } from '../core/transitions.ts'
 import type { Engine } from './engine.ts'
 import { writing } from './entry-write.ts'
 import { parse } from './input.ts'
@@ -36,12 +37,13 @@ export function onUpstreamTools({ upstreams, blockedTools }: Engine, listener: (
   }
 }
 
-/** A call of a tool by a client, as a task of its session. */
+/** A call of a tool by a client, as a task of its session. With a key that it has used before it is the task of then. */
 export async function callTool(
   engine: Engine,
   caller: Caller,
   call: unknown,
   client: Client,
+  key?: string,
 ): Promise<CreateAnswer> {
   checkRole(caller, 'create')
   const { upstream, tool, arguments: args } = readToolCall(call)
@@ -51,10 +53,13 @@ export async function callTool(
     type: TOOL_CALL,
     payload: { upstream, tool, arguments: args },
     session_id: admission.session_id,
+    ...(key !== undefined && { idempotency_key: key }),
   }
   try {
     const created = await createTask(engine, tenant, caller, input, { seat: admission.seat })
-    admission.created(created.task_id)
+    // A task of before may have ended, and nobody would say so again.
+    if (created.is_duplicate && isTerminal(created.status)) admission.dropped()
+    else admission.created(created.task_id)
     return created
   } catch (error) {
     admission.dropped()

@@ -1,4 +1,5 @@
 import type { JSONRPCMessage } from '@modelcontextprotocol/client'
+import { Fault } from '../core/errors.ts'
 import { VERSION } from '../core/version.ts'
 import type { EgressSettings } from '../egress/settings.ts'
 import type { UpstreamRecord } from '../gate/upstreams-shape.ts'
@@ -15,6 +16,8 @@ export interface ConnectOptions {
   readonly egress: Partial<EgressSettings>
   /** Where references to variables lead, and what programs inherit a little of. */
   readonly env: Environment
+  /** Hears each line that a program writes to stderr, without the credentials. */
+  readonly onStderr?: ((line: string) => void) | undefined
 }
 
 /** A silent program on a pipe is taken for an older server after this time. */
@@ -59,9 +62,12 @@ interface AttemptParts {
 
 class Attempt {
   readonly #parts: AttemptParts
+  /** When the time for connecting is over, however many handshakes it takes. */
+  readonly #deadline: number
 
   constructor(parts: AttemptParts) {
     this.#parts = parts
+    this.#deadline = performance.now() + parts.record.connect_timeout_ms
   }
 
   async run(): Promise<Connection> {
@@ -102,6 +108,11 @@ class Attempt {
     })
     const stop = () => void transport.close()
     signal.addEventListener('abort', stop, { once: true })
+    let isLate = false
+    const late = setTimeout(() => {
+      isLate = true
+      stop()
+    }, this.#deadline - performance.now())
     try {
       await client.connect(transport, {
         timeout: record.connect_timeout_ms,
@@ -110,8 +121,11 @@ class Attempt {
       return connection
     } catch (error) {
       await transport.close().catch(() => {})
-      throw this.#betterReason(error, transport)
+      throw isLate || performance.now() >= this.#deadline
+        ? noHandshake(record)
+        : this.#betterReason(error, transport)
     } finally {
+      clearTimeout(late)
       signal.removeEventListener('abort', stop)
     }
   }
@@ -125,7 +139,8 @@ class Attempt {
   }
 
   #transport(): Ours {
-    const { sdk, record, options, resolved } = this.#parts
+    const { sdk, record, options, resolved, scrub } = this.#parts
+    const { onStderr } = options
     const { transport } = record
     const limits: AnswerLimits = { call: record.max_result_bytes, other: MAX_LIST_BYTES }
     if (transport.type === 'http') {
@@ -143,11 +158,17 @@ class Attempt {
       program: { command, args, cwd, env: { ...inherited(options.env), ...resolved.values } },
       limits,
       deserialize: (line): JSONRPCMessage => sdk.deserializeMessage(line),
+      ...(onStderr && { onStderr: (line) => onStderr(scrub(line)) }),
     })
   }
 }
 
 type Ours = HttpTransport | StdioTransport
+
+function noHandshake({ name, connect_timeout_ms }: UpstreamRecord): Fault {
+  const problem = `There was no answer to the MCP handshake within ${connect_timeout_ms / 1000} s (connect_timeout_ms).`
+  return new Fault('UPSTREAM_TIMEOUT', { upstream: name, problem })
+}
 
 function endingOf(transport: Ours): string | undefined {
   return transport instanceof StdioTransport ? transport.ending : undefined

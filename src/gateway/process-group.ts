@@ -35,10 +35,12 @@ export class ProcessGroup {
     running.add(this)
     // A signal that could not be sent; whether it has ended is told by `exited`.
     child.on('error', () => {})
-    this.exited = once(child, 'exit').then(([code, signal]): Exit => {
-      this.kill()
-      running.delete(this)
-      return { code, signal }
+    this.exited = new Promise((resolve) => {
+      child.once('exit', (code, signal) => {
+        this.kill()
+        running.delete(this)
+        resolve({ code, signal })
+      })
     })
   }
 
@@ -52,8 +54,15 @@ export class ProcessGroup {
       stdio: ['pipe', 'pipe', 'pipe'],
       ...(cwd !== undefined && { cwd }),
     })
-    await once(child, 'spawn')
-    return new ProcessGroup(child)
+    // Known from this moment on, so that it also ends with a process that is told to stop right now.
+    const group = new ProcessGroup(child)
+    try {
+      await once(child, 'spawn')
+    } catch (error) {
+      running.delete(group)
+      throw error
+    }
+    return group
   }
 
   get pid(): number | undefined {

@@ -17,6 +17,8 @@ export interface StdioOptions {
   readonly program: Program
   readonly limits: AnswerLimits
   readonly deserialize: (line: string) => JSONRPCMessage
+  /** Hears each line that the program writes to stderr. */
+  readonly onStderr?: ((line: string) => void) | undefined
 }
 
 const MAX_COMPLAINT = 300
@@ -143,7 +145,9 @@ export class StdioTransport implements Transport {
     group.stderr.on('data', (chunk: Buffer) => {
       for (const line of lines.push(chunk)) {
         const text = cleanLine('text' in line ? line.text : line.head, MAX_COMPLAINT)
-        if (text !== '') this.#complaint = text
+        if (text === '') continue
+        this.#complaint = text
+        this.#options.onStderr?.(text)
       }
     })
   }

@@ -85,6 +85,8 @@ export function upstreamFault(error: unknown, sdk: Sdk, { upstream, scrub }: Sou
     return fault('UPSTREAM_REFUSED', { rpc_code: error.code, ...said(error.message) })
   }
   const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+  const unstartable = unstartableProgram(error, code)
+  if (unstartable !== undefined) return fault('UPSTREAM_UNAVAILABLE', { problem: unstartable })
   const message = error instanceof Error ? error.message : String(error)
   const isAborted = error instanceof Error && error.name === 'AbortError'
   if (message === 'Not connected')
@@ -93,6 +95,17 @@ export function upstreamFault(error: unknown, sdk: Sdk, { upstream, scrub }: Sou
     return fault('UPSTREAM_UNAVAILABLE', { problem: 'the connection was lost' })
   }
   return fault('UPSTREAM_REFUSED', { problem: cleanLine(scrub(message), MAX_MESSAGE) })
+}
+
+/** What keeps a program from being started; undefined if the error is about anything else. */
+function unstartableProgram(error: unknown, code: string): string | undefined {
+  if (!(error instanceof Error) || !('syscall' in error) || !String(error.syscall).startsWith('spawn'))
+    return undefined
+  const program = 'path' in error ? String(error.path) : 'the program'
+  if (code === 'ENOENT')
+    return `There is no program ${program} (ENOENT): check its spelling, PATH, and the folder it is started in.`
+  if (code === 'EACCES') return `The program ${program} may not be run (EACCES): check its permissions.`
+  return `The program ${program} cannot be started (${code}).`
 }
 
 function codeOfEgress(error: EgressError): ErrorCode {

@@ -30,6 +30,8 @@ export interface UpstreamsOptions {
   /** Where variables are looked up; those of this process if absent. */
   readonly env?: Environment
   readonly logger: Logger
+  /** Hears each line that the program of an upstream writes to stderr. */
+  readonly onStderr?: ((upstream: string, line: string) => void) | undefined
   /** How upstreams are connected to, if not as usual. */
   readonly connect?: typeof connect
 }
@@ -229,14 +231,15 @@ export class Upstreams implements UpstreamRegistry {
   }
 
   #begin(record: UpstreamRecord): void {
-    const { egress = {}, env = process.env, logger } = this.#options
+    const { egress = {}, env = process.env, logger, onStderr } = this.#options
+    const heard = onStderr && ((line: string) => onStderr(record.name, line))
     const open = this.#options.connect ?? connect
     const upstream = new Upstream({
       record,
       connect: async (signal) => {
         const kept = this.#keptOf(record.name)
         if (kept !== undefined) this.#checkPlace(kept.record)
-        return open(record, { egress, env }, signal)
+        return open(record, { egress, env, onStderr: heard }, signal)
       },
       pin: (list) => this.#pins.see(record, list),
       pins: () => this.#pins.of(record.name),

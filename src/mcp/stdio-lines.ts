@@ -7,6 +7,7 @@ import { type RequestId, refusal, requestIdOf } from './wire.ts'
 const MAX_LINE_BYTES = 8 * 1024 * 1024
 
 const NEWLINE = 0x0a
+const SPACE = 0x20
 
 /**
  * The lines of a client under the rules for JSON that hold over HTTP. A call of a tool goes on, and is refused by the
@@ -14,13 +15,25 @@ const NEWLINE = 0x0a
  */
 export class CheckedLines extends Transform {
   readonly #flaws = new Map<RequestId, Fault>()
+  /** The numbers of calls, where lines are numbered. */
+  readonly #numbers = new Map<RequestId, string>()
+  readonly #isNumbered: boolean
   readonly #answer: (message: object) => void
   #parts: Buffer[] = []
   #length = 0
 
-  constructor(answer: (message: object) => void) {
+  /** Numbered lines begin with digits and a space, which are taken off. */
+  constructor(answer: (message: object) => void, isNumbered = false) {
     super()
     this.#answer = answer
+    this.#isNumbered = isNumbered
+  }
+
+  /** The number of the line with the call that has this id; asked once. */
+  numberOf(id: RequestId): string | undefined {
+    const number = this.#numbers.get(id)
+    this.#numbers.delete(id)
+    return number
   }
 
   /** What is wrong with the call that has this id; asked once. */
@@ -51,9 +64,13 @@ export class CheckedLines extends Transform {
   }
 
   #endLine(): void {
-    const line = this.#taken()
+    const whole = this.#taken()
+    const digits = this.#isNumbered ? whole.indexOf(SPACE) : -1
+    const line = whole.subarray(digits + 1)
     try {
       const message = readLine(line.toString('utf8'))
+      const id = digits > 0 && isToolCall(message?.body) ? requestIdOf(message?.body) : null
+      if (id !== null) this.#numbers.set(id, whole.toString('latin1', 0, digits))
       // What is not JSON has no id that could be answered.
       if (message?.flaw === undefined) {
         this.push(line)

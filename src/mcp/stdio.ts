@@ -1,3 +1,4 @@
+import type { Readable, Writable } from 'node:stream'
 import { InMemoryServerEventBus, type McpRequestContext } from '@modelcontextprotocol/server'
 import {
   type ServeStdioOptions,
@@ -11,6 +12,7 @@ import { Fault, invalid } from '../core/errors.ts'
 import { MAX_DEPTH } from '../core/json.ts'
 import { parseJson } from '../core/json-text.ts'
 import type { Gate } from '../gate/gate.ts'
+import type { Client } from '../gate/sessions.ts'
 import { toldBy } from './capabilities.ts'
 import { named, newClient } from './client-instance.ts'
 import { gateFace } from './gate-face.ts'
@@ -33,17 +35,27 @@ export interface StdioOptions {
   readonly onError?: (error: unknown) => void
   /** Instead of stdin and stdout. */
   readonly transport?: ServeStdioOptions['transport']
+  /** The client is at the other end of a relay, whose lines these are. */
+  readonly relayed?: RelayedClient
+}
+
+export interface RelayedClient {
+  /** Lines with numbers: a line that the relay sends again has the number that it had. */
+  readonly input: Readable
+  readonly output: Writable
+  /** The same for the same client, whichever server it is relayed to. */
+  readonly instance: string
 }
 
 const LOCAL: Credential = { kind: 'shared', tenant: 'default' }
 
 /** Serves MCP on stdin and stdout, every revision, until the client closes its end. */
 export function serveStdioMcp(gate: Gate, options: StdioOptions = {}): StdioServerHandle {
-  const { credential = LOCAL, toolNames, oldNames, sources, onError = () => {}, transport } = options
+  const { credential = LOCAL, toolNames, oldNames, sources, onError = () => {}, transport, relayed } = options
   const { face: open, onTools } = gateFace({ gate, toolNames, oldNames, sources, onError })
   const face = { ...open, tools: checked(open.tools) }
   // The process at the other end is one client, whatever it calls itself.
-  const client = newClient(undefined)
+  const client = relayed ? { ...newClient(undefined), instance: relayed.instance } : newClient(undefined)
   let stopListening = () => {}
   const stopping = new AbortController()
   const bus = new InMemoryServerEventBus()
@@ -54,6 +66,7 @@ export function serveStdioMcp(gate: Gate, options: StdioOptions = {}): StdioServ
       streams: true,
       client: { ...client, ...named(server.getClientVersion()) },
       flaw: lines?.flawOf(context.mcpReq.id),
+      key: keyOf(client, lines?.numberOf(context.mcpReq.id)),
       ...toldBy(context, task),
     }))
     stopListening()
@@ -64,8 +77,10 @@ export function serveStdioMcp(gate: Gate, options: StdioOptions = {}): StdioServ
     })
     return server
   }
-  const lines = transport === undefined ? new CheckedLines(writeLine) : undefined
-  const wire = transport ?? new StdioServerTransport(lines && process.stdin.pipe(lines))
+  const { input, output } = relayed ?? { input: process.stdin, output: process.stdout }
+  const writeLine = (message: object) => output.write(`${JSON.stringify(message)}\n`)
+  const lines = transport === undefined ? new CheckedLines(writeLine, relayed !== undefined) : undefined
+  const wire = transport ?? new StdioServerTransport(lines && input.pipe(lines), output)
   const { tasks } = face
   const listening = tasks ? new ListeningTransport(wire, { face, tasks, bus, credential }) : wire
   const served = serveStdio(connect, { onerror: onError, transport: listening })
@@ -81,8 +96,9 @@ export function serveStdioMcp(gate: Gate, options: StdioOptions = {}): StdioServ
   }
 }
 
-function writeLine(message: object): void {
-  process.stdout.write(`${JSON.stringify(message)}\n`)
+/** By it a call is known again that a relay sends a second time. */
+function keyOf({ instance }: Client, number: string | undefined): string | undefined {
+  return number === undefined ? undefined : `mcp:${instance}:${number}`
 }
 
 /**

@@ -16,6 +16,8 @@ export interface Call {
   readonly flaw?: Fault | undefined
   /** What the request says about itself, in `params._meta`. */
   readonly meta?: Fields | undefined
+  /** Calls with the same key are one call; undefined if it has none. */
+  readonly key?: string | undefined
   /** The program that calls, where the connection says so. */
   readonly client?: Client | undefined
   /** How the client wants to have tasks; undefined if it knows none. */

@@ -59,7 +59,8 @@ function taskTool(
     async create(given: Fields, call: Call) {
       const { identity, rest } = args.split(given)
       const { caller } = callerOf(call.credential, CREATE, withIdentity(identity, call))
-      const created = await gate.callTool(caller, { upstream, tool: name, arguments: rest }, clientOf(call))
+      const asked = { upstream, tool: name, arguments: rest }
+      const created = await gate.callTool(caller, asked, clientOf(call), call.key)
       return { caller, created }
     },
   }

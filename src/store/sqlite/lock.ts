@@ -57,8 +57,11 @@ function realFile(path: string): string {
   }
 }
 
+/** Another server has the database. */
+export class DatabaseInUse extends Error {}
+
 function inUse(by: string): Error {
-  return new Error(
+  return new DatabaseInUse(
     `it is in use by ${by}. A SQLite database has one server: stop the other one, use another file, ` +
       'or use PostgreSQL to run several',
   )

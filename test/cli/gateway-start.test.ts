@@ -1,0 +1,120 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
+import { StartReport } from '../../src/cli/gateway-start.ts'
+import { until } from '../gateway/calls/support.ts'
+import { cli, startCli, testFolder } from './support.ts'
+
+/** A program that runs, and says nothing over MCP. It leaves its process id in a file. */
+const SILENT =
+  "require('node:fs').writeFileSync('pid', String(process.pid)); console.error('Fetching things'); setInterval(() => {}, 1000)"
+
+function startGateway(...args: string[]) {
+  const cwd = testFolder()
+  const { process: child, ended } = startCli(['gateway', '--port', '0', ...args], cwd)
+  onTestFinished(async () => {
+    child.kill('SIGKILL')
+    await ended
+  })
+  let stderr = ''
+  child.stderr?.on('data', (text) => {
+    stderr += String(text)
+  })
+  return { cwd, child, ended, said: (text: string) => until(() => stderr.includes(text)) }
+}
+
+/** The process id of the silent program, when it runs. */
+async function silentPid(cwd: string): Promise<number> {
+  const file = join(cwd, 'pid')
+  await until(() => existsSync(file) && readFileSync(file, 'utf8') !== '')
+  return Number(readFileSync(file, 'utf8'))
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch {
+    return false
+  }
+}
+
+describe('the start of asyncgate gateway', () => {
+  for (const [signal, code] of [
+    ['SIGTERM', 143],
+    ['SIGINT', 130],
+  ] as const) {
+    it(`says at once what it starts, and ends with the first ${signal} together with the program`, async () => {
+      const { cwd, child, ended, said } = startGateway('--', process.execPath, '-e', SILENT)
+      await said('Starting ')
+      await said('Waiting for it to answer as an MCP server (at most 30 s)')
+      const pid = await silentPid(cwd)
+      child.kill(signal)
+      expect((await ended).code).toBe(code)
+      await until(() => !isAlive(pid))
+    })
+  }
+
+  it('fails when the program does not answer in time, with its last lines and how to wait longer', async () => {
+    const { cwd, ended } = startGateway('--connect-timeout', '1', '--', process.execPath, '-e', SILENT)
+    const { code, stderr } = await ended
+    expect(code).toBe(1)
+    expect(stderr).toContain('There was no answer to the MCP handshake within 1 s')
+    expect(stderr).toContain('Its last lines on stderr:\n  Fetching things')
+    expect(stderr).toContain('--connect-timeout SECONDS allows for more')
+    const pid = await silentPid(cwd)
+    await until(() => !isAlive(pid))
+  })
+
+  it('fails when the program ends, with its exit code and last lines', async () => {
+    const program = "console.error('No token'); process.exitCode = 3"
+    const { code, stderr } = await startGateway('--', process.execPath, '-e', program).ended
+    expect(code).toBe(1)
+    expect(stderr).toContain('the program ended with code 3: No token')
+    expect(stderr).not.toContain('--connect-timeout')
+  })
+
+  it('fails when there is no such program', async () => {
+    const { code, stderr } = await startGateway('--', 'no-such-program-here').ended
+    expect(code).toBe(1)
+    expect(stderr).toContain('There is no program no-such-program-here (ENOENT)')
+  })
+
+  it('refuses a connect timeout that is none', async () => {
+    for (const value of ['0', '601', 'soon']) {
+      const { code, stderr } = await cli(['gateway', '--connect-timeout', value, '--', 'x'])
+      expect(code).toBe(2)
+      expect(stderr).toContain('--connect-timeout takes')
+    }
+  })
+})
+
+describe('the report of a start', () => {
+  beforeEach(() => void vi.useFakeTimers())
+  afterEach(() => void vi.useRealTimers())
+
+  const starting = { name: 'files', command: ['npx', 'x'], connectTimeoutMs: 30_000 }
+
+  it('reminds after three seconds and every ten, with the last lines of the program and one hint', () => {
+    const said: string[] = []
+    const report = new StartReport(starting, (line) => said.push(line))
+    expect(said.splice(0)).toEqual([
+      'Starting files: npx x',
+      'Waiting for it to answer as an MCP server (at most 30 s)...',
+    ])
+    vi.advanceTimersByTime(3_000)
+    expect(said.splice(0)).toEqual([
+      'files has not answered after 3 s. It has written nothing to stderr.',
+      expect.stringContaining('--connect-timeout SECONDS'),
+    ])
+    for (let n = 1; n <= 7; n++) report.heard(`line ${n}`)
+    vi.advanceTimersByTime(10_000)
+    const lines = [3, 4, 5, 6, 7].map((n) => `  line ${n}`)
+    expect(said.splice(0)).toEqual([
+      ['files has not answered after 13 s. Its last lines on stderr:', ...lines].join('\n'),
+    ])
+    report.end()
+    vi.advanceTimersByTime(60_000)
+    expect(said).toEqual([])
+  })
+})
