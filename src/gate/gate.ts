@@ -39,6 +39,7 @@ import { listWorkers } from './reads/workers.ts'
 import type { ResultContent } from './results.ts'
 import type { Client } from './sessions.ts'
 import {
+  absentTool,
   callTool,
   clientLeft,
   endSession,
@@ -205,6 +206,8 @@ export function openGate(options: GateOptions) {
     upstreamTools: (tenant: string) => upstreamTools(engine, tenant),
     /** Calls back when these are others. Returns the way to stop listening. */
     onUpstreamTools: (listener: () => void) => engine.upstreams?.onTools(listener) ?? (() => {}),
+    /** Why a tool that is not among them cannot be called; undefined if it is not that of an upstream. */
+    absentTool: (tenant: string, name: string) => absentTool(engine, tenant, name),
     /** A call of an upstream's tool, as a task of the session of its client. */
     callTool: (caller: Caller, call: unknown, client: Client) => callTool(engine, caller, call, client),
     /** A client is gone: its sessions end as is configured. */

@@ -28,6 +28,13 @@ export async function upstreamTools(engine: Engine, tenant: string): Promise<rea
   return (await engine.tenant(tenant)).tenant === upstreams.tenant ? upstreams.tools() : NO_TOOLS
 }
 
+/** Why a tenant cannot call a tool of this name; undefined if it is not that of an upstream's tool. */
+export async function absentTool(engine: Engine, tenant: string, name: string): Promise<Fault | undefined> {
+  const { upstreams } = engine
+  if (upstreams === undefined || (await engine.tenant(tenant)).tenant !== upstreams.tenant) return undefined
+  return upstreams.absence(name)
+}
+
 /** A call of a tool by a client, as a task of its session. */
 export async function callTool(
   engine: Engine,

@@ -1,3 +1,4 @@
+import type { Fault } from '../core/errors.ts'
 import type { JsonObject } from '../core/json.ts'
 import type { PrincipalKey } from '../core/principal.ts'
 import type { UpstreamDetail, UpstreamDraft, UpstreamToolView, UpstreamView } from './upstreams-shape.ts'
@@ -38,6 +39,8 @@ export interface UpstreamRegistry {
   tools(): readonly UpstreamTool[]
   /** By the name that clients use. */
   find(name: string): UpstreamTool | undefined
+  /** Why a tool that `find` does not know cannot be called; undefined if no upstream has or had a tool of this name. */
+  absence(name: string): Fault | undefined
   /** A tool by the name that its upstream uses. Throws a Fault that says why it cannot be called. */
   offered(upstream: string, tool: string): UpstreamTool
   /** Calls back when `tools()` is another list. Returns the way to stop listening. */

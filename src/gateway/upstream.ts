@@ -106,6 +106,22 @@ export class Upstream {
     throw isUnknown ? this.#unavailable() : this.#notOffered(tool)
   }
 
+  /**
+   * Why a tool that clients know by this name cannot be called. Undefined if it can, or if the upstream, which has been
+   * listed, never had one of this name.
+   */
+  absence(name: string): Fault | undefined {
+    const known = [...this.#tools.catalogue.values()].find(({ view }) => view.name === name)
+    if (known === undefined) return this.#tools.listedAt === undefined ? this.#unavailable() : undefined
+    try {
+      this.offered(known.view.tool)
+      return undefined
+    } catch (error) {
+      if (error instanceof Fault) return error
+      throw error
+    }
+  }
+
   /** Rejects with a Fault, or at once with the reason of the signal. */
   async call(tool: string, args: JsonObject, options: CallOptions = {}): Promise<CallToolResult> {
     const { signal } = options
@@ -235,9 +251,9 @@ export class Upstream {
   }
 
   #notOffered(tool: string): Fault {
-    const isQuarantined = this.#tools.catalogue.get(tool)?.view.status === 'quarantined'
-    const code = isQuarantined ? 'UPSTREAM_TOOL_QUARANTINED' : 'UPSTREAM_TOOL_NOT_FOUND'
-    return new Fault(code, { upstream: this.record.name, tool })
+    const { status, reason = null } = this.#tools.catalogue.get(tool)?.view ?? {}
+    const code = status === 'quarantined' ? 'UPSTREAM_TOOL_QUARANTINED' : 'UPSTREAM_TOOL_NOT_FOUND'
+    return new Fault(code, { upstream: this.record.name, tool, ...(reason !== null && { problem: reason }) })
   }
 
   #unavailable(): Fault {

@@ -16,6 +16,7 @@ import type { CallOptions } from './connection.ts'
 import { type Environment, mayRefer } from './credentials.ts'
 import { PinBook } from './pin-book.ts'
 import { type KeptRecord, RegistryCopy, type UpstreamStorage } from './registry-copy.ts'
+import { SEPARATOR } from './tool-name.ts'
 import { type Logger, Upstream } from './upstream.ts'
 import { mayBeAt } from './upstream-egress.ts'
 import { detailOf, viewOf } from './upstream-view.ts'
@@ -142,6 +143,11 @@ export class Upstreams implements UpstreamRegistry {
 
   find(name: string): UpstreamTool | undefined {
     return this.#byName.get(name)
+  }
+
+  absence(name: string): Fault | undefined {
+    const [upstream = ''] = name.split(SEPARATOR, 1)
+    return this.#running.get(upstream)?.absence(name)
   }
 
   offered(name: string, tool: string): UpstreamTool {

@@ -1,5 +1,6 @@
 import type { Tool } from '@modelcontextprotocol/server'
 import type { Fields } from '../auth/caller.ts'
+import type { Fault } from '../core/errors.ts'
 import type { Caller } from '../core/principal.ts'
 import type { CreateAnswer } from '../gate/verbs/create.ts'
 import type { Call, RunTool } from './tool.ts'
@@ -29,6 +30,8 @@ export interface CreatedTask {
 export interface TaskToolSource {
   /** Those of a tenant by name. The same map as long as they are the same. */
   tools(tenant: string): Promise<ReadonlyMap<string, TaskTool>>
+  /** Why a tool of this name is not among them, if it is known to be one of theirs. */
+  absence?(name: string, tenant: string): Promise<Fault | undefined>
   /** Calls back when some tenant's tools are others. Returns the way to stop listening. */
   onChange(listener: () => void): () => void
 }

@@ -39,6 +39,7 @@ export function upstreamTools(options: UpstreamToolOptions): TaskToolSource {
       known.set(listed, tools)
       return tools
     },
+    absence: (name, tenant) => gate.absentTool(tenant, name),
     onChange: (listener) => gate.onUpstreamTools(listener),
   }
 }

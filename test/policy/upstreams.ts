@@ -32,6 +32,7 @@ export function offering(tools: Record<string, string | null>, upstream = 'mail'
         if (found === undefined) throw new Fault('UPSTREAM_TOOL_NOT_FOUND', { name, tool })
         return found
       },
+      absence: () => undefined,
       onTools: () => () => {},
     }
   }

@@ -77,6 +77,12 @@ export class StubUpstreams implements UpstreamRegistry {
     return this.#listed.find((tool) => tool.name === name)
   }
 
+  absence(name: string): Fault | undefined {
+    return name === 'stub__changed'
+      ? new Fault('UPSTREAM_TOOL_QUARANTINED', { upstream: 'stub', tool: 'changed' })
+      : undefined
+  }
+
   onTools(listener: () => void): () => void {
     this.#listeners.add(listener)
     return () => this.#listeners.delete(listener)

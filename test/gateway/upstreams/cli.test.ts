@@ -70,7 +70,7 @@ describe('asyncgate upstreams', () => {
     expect(shown).toContain('header     X-Home: env:HOME')
     expect(shown).toContain('server     fixture 1, MCP 2026-07-28')
     expect(shown).toMatch(/^echo +listed +fix__echo +harmless$/m)
-    expect(shown).toMatch(/^crash +hidden +fix__crash +allow does not name it$/m)
+    expect(shown).toMatch(/^crash +hidden +fix__crash +tools\.allow of the upstream does not name it$/m)
     expect(JSON.parse(await say('show', 'fix', '--json'))).toMatchObject({
       name: 'fix',
       counts: { listed: 1 },
