@@ -2,6 +2,7 @@ import { dirname } from 'node:path'
 import { DEFAULT_TENANT } from '../auth/credential.ts'
 import { type Config, loadConfig } from '../config.ts'
 import { readRule } from '../gate/policy-shape.ts'
+import { ANY_PROMPT, READ_RESOURCE } from '../gate/upstream-reads.ts'
 import { fileUpstream, type UpstreamRecord } from '../gate/upstreams-shape.ts'
 import type { Upstreams } from '../gateway/upstreams.ts'
 import { serveStdioMcp } from '../mcp/stdio.ts'
@@ -31,7 +32,7 @@ export const gateway = command({
     allow: {
       type: 'string',
       value: 'WHAT',
-      doc: 'calls that need no approval: reads (of tools that say they only read; the default), all or none',
+      doc: 'calls that need no approval: reads (tools that say they only read, prompts and resources; the default), all or none',
     },
     env: {
       type: 'string',
@@ -140,16 +141,14 @@ function readers(tools: readonly Named[]): string[] {
 
 function readingRules(upstream: string, tools: readonly Named[]) {
   const names = readers(tools)
-  if (names.length === 0) return []
-  const rule = {
-    id: 'gateway-reads',
-    action: 'ALLOW',
-    scope: { upstream },
-    condition: { in: [{ var: 'tool' }, names] },
-    priority: -1_000_000,
-    description: 'Tools that say that they only read.',
-  }
-  return [readRule(rule, () => false)]
+  const allow = (id: string, description: string, what: object) =>
+    readRule({ id, action: 'ALLOW', priority: -1_000_000, description, ...what }, () => false)
+  const reading = { scope: { upstream }, condition: { in: [{ var: 'tool' }, names] } }
+  return [
+    ...(names.length === 0 ? [] : [allow('gateway-reads', 'Tools that say that they only read.', reading)]),
+    allow('gateway-prompts', 'Prompts are only read.', { scope: { upstream, tool: ANY_PROMPT } }),
+    allow('gateway-resources', 'Resources are only read.', { scope: { upstream, tool: READ_RESOURCE } }),
+  ]
 }
 
 function introduce(
@@ -169,6 +168,11 @@ function introduce(
   output.say(
     `  ${name}: ${tools.length} tools. ${free} are called at once, ${tools.length - free} wait for your approval.`,
   )
+  const { prompts, resources } = upstreams.offers()
+  if (prompts.length + resources.length > 0) {
+    const how = allow === 'none' ? 'wait for your approval' : 'are read at once'
+    output.say(`  ${name}: ${prompts.length} prompts and ${resources.length} resources ${how}.`)
+  }
   output.say(`  MCP  ${url}/mcp`)
   output.say(`  REST ${url}/v1, described at ${url}/docs`)
   title('Connect an agent')

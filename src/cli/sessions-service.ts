@@ -42,6 +42,7 @@ export function openSessions(
       waitSeconds: gateway_wait_seconds,
       cancelsAtTimeout: gateway_at_timeout === 'cancel',
       waitTool: waitToolName(mcp_tool_names),
+      onError: report,
     }),
   }
 }

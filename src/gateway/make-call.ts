@@ -1,5 +1,4 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import type { CallToolResult } from '@modelcontextprotocol/client'
 import { Fault } from '../core/errors.ts'
 import type { Caller } from '../core/principal.ts'
 import type { Gate } from '../gate/gate.ts'
@@ -7,6 +6,7 @@ import type { GrantedCall } from '../gate/tool-call-desk.ts'
 import { readToolCall, type ToolCall } from '../gate/tool-calls.ts'
 import { HeldCall } from './held-call.ts'
 import { ProgressReports } from './progress-reports.ts'
+import type { Answer } from './read-answers.ts'
 import type { Upstreams } from './upstreams.ts'
 
 export interface MakerParts {
@@ -75,7 +75,7 @@ export class CallMaker {
     }
   }
 
-  async #call(call: ToolCall, held: HeldCall): Promise<CallToolResult | Fault> {
+  async #call(call: ToolCall, held: HeldCall): Promise<Answer | Fault> {
     const { gate, caller, upstreams } = this.#parts
     const progress = new ProgressReports((report) => gate.progress(caller, { ...held.key, progress: report }))
     try {
@@ -91,12 +91,7 @@ export class CallMaker {
   }
 
   /** What the tool answered is the result, also if it says that the tool has failed: that is not ours to repeat. */
-  async #complete(
-    held: HeldCall,
-    granted: GrantedCall,
-    call: ToolCall,
-    result: CallToolResult,
-  ): Promise<void> {
+  async #complete(held: HeldCall, granted: GrantedCall, call: ToolCall, result: Answer): Promise<void> {
     const { gate, caller } = this.#parts
     const artifacts = [{ type: 'inline', url: `inline://task/${held.key.task_id}/result` }]
     try {

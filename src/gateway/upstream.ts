@@ -1,15 +1,17 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import type { CallToolResult } from '@modelcontextprotocol/client'
 import { Fault } from '../core/errors.ts'
 import type { JsonObject } from '../core/json.ts'
 import { isoTime } from '../core/time.ts'
-import type { UpstreamTool } from '../gate/upstreams.ts'
+import { readOf, type UpstreamOffers } from '../gate/upstream-reads.ts'
+import type { Completed, Completing, UpstreamTool } from '../gate/upstreams.ts'
 import type { UpstreamHealth, UpstreamRecord } from '../gate/upstreams-shape.ts'
 import { Backoff } from './backoff.ts'
 import { Breaker } from './breaker.ts'
 import type { Catalogue } from './catalogue.ts'
 import type { CallOptions, Connection } from './connection.ts'
 import type { Definition } from './definition.ts'
+import { OfferWatch, type OfferWatchParts } from './offer-watch.ts'
+import type { Answer } from './read-answers.ts'
 import { ToolWatch, type ToolWatchParts } from './tool-watch.ts'
 import { Turnstile } from './turnstile.ts'
 import { faultLine } from './upstream-fault.ts'
@@ -21,7 +23,9 @@ export interface Logger {
   warn(fields: object, message: string): void
 }
 
-export interface UpstreamParts extends Omit<ToolWatchParts, 'failed'> {
+export interface UpstreamParts
+  extends Omit<ToolWatchParts, 'failed'>,
+    Pick<OfferWatchParts, 'offersChanged'> {
   readonly connect: (signal: AbortSignal) => Promise<Connection>
   readonly logger: Logger
 }
@@ -33,6 +37,7 @@ export class Upstream {
   readonly record: UpstreamRecord
   readonly #parts: UpstreamParts
   readonly #tools: ToolWatch
+  readonly #offers: OfferWatch
   readonly #breaker: Breaker
   readonly #turnstile: Turnstile
   readonly #stop = new AbortController()
@@ -50,6 +55,7 @@ export class Upstream {
     this.#parts = parts
     this.record = parts.record
     this.#tools = new ToolWatch({ ...parts, failed: (error) => this.#listFailed(error) })
+    this.#offers = new OfferWatch({ ...parts, failed: (error) => this.#note(error) })
     this.#breaker = new Breaker(parts.record.breaker)
     this.#turnstile = new Turnstile(parts.record.concurrency)
     this.#state = parts.record.enabled ? 'connecting' : 'disabled'
@@ -62,6 +68,10 @@ export class Upstream {
 
   get catalogue(): Catalogue {
     return this.#tools.catalogue
+  }
+
+  get offers(): UpstreamOffers {
+    return this.#offers.offers
   }
 
   get health(): UpstreamHealth {
@@ -100,6 +110,7 @@ export class Upstream {
 
   /** A tool as clients see it. Throws a Fault that says why it cannot be called. */
   offered(tool: string): UpstreamTool {
+    if (readOf(tool) !== undefined) return this.#readable(tool)
     const entry = this.#tools.catalogue.get(tool)
     if (entry?.listed !== undefined) return entry.listed.tool
     const isUnknown = this.#tools.listedAt === undefined && entry?.view.status !== 'quarantined'
@@ -123,7 +134,7 @@ export class Upstream {
   }
 
   /** Rejects with a Fault, or at once with the reason of the signal. */
-  async call(tool: string, args: JsonObject, options: CallOptions = {}): Promise<CallToolResult> {
+  async call(tool: string, args: JsonObject, options: CallOptions = {}): Promise<Answer> {
     const { signal } = options
     signal?.throwIfAborted()
     await this.#connected(signal)
@@ -141,12 +152,25 @@ export class Upstream {
     }
   }
 
+  /** Has it complete an argument, at once or not at all. Rejects with a Fault. */
+  async complete(asked: Completing, signal: AbortSignal | undefined): Promise<Completed> {
+    signal?.throwIfAborted()
+    const connection = await this.#connected(signal)
+    if (this.#breaker.waitMs > 0) throw this.#spared()
+    const leave = await this.#turnstile.enter(signal)
+    try {
+      return await connection.complete(asked, signal)
+    } finally {
+      leave()
+    }
+  }
+
   async #callNow(
     connection: Connection,
     definition: Definition,
     args: JsonObject,
     options: CallOptions,
-  ): Promise<CallToolResult> {
+  ): Promise<Answer> {
     const pass = this.#breaker.enter()
     if (pass === undefined) throw this.#spared()
     try {
@@ -198,7 +222,8 @@ export class Upstream {
     try {
       connection = await this.#parts.connect(signal)
       const lost = this.#lossOf(connection)
-      await Promise.race([this.#tools.begin(connection), lost, aborted(signal)])
+      const listed = Promise.all([this.#tools.begin(connection), this.#offers.begin(connection)])
+      await Promise.race([listed, lost, aborted(signal)])
       signal.throwIfAborted()
       readyAt = performance.now()
       this.#ready(connection)
@@ -208,7 +233,7 @@ export class Upstream {
     } finally {
       this.#connection = undefined
       this.#enter('down')
-      const ended = this.#tools.end()
+      const ended = Promise.all([this.#tools.end(), this.#offers.end()])
       await connection?.close().catch(() => {})
       await ended
     }
@@ -244,7 +269,15 @@ export class Upstream {
     return this.#connection
   }
 
+  /** A call that reads a prompt or a resource. Throws a Fault that says why it cannot be made. */
+  #readable(call: string): UpstreamTool {
+    const found = this.#offers.find(call)
+    if (found !== undefined) return found
+    throw this.#offers.isKnown ? this.#notOffered(call) : this.#unavailable()
+  }
+
   #callable(tool: string): Definition {
+    if (readOf(tool) !== undefined) return { name: tool, inputSchema: this.#readable(tool).inputSchema }
     const listed = this.#tools.catalogue.get(tool)?.listed
     if (listed === undefined) throw this.#notOffered(tool)
     return listed.definition

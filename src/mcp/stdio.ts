@@ -1,4 +1,4 @@
-import { InMemoryServerEventBus, type McpRequestContext } from '@modelcontextprotocol/server'
+import { InMemoryServerEventBus, type McpRequestContext, type Server } from '@modelcontextprotocol/server'
 import {
   type ServeStdioOptions,
   type StdioServerHandle,
@@ -14,6 +14,7 @@ import type { Gate } from '../gate/gate.ts'
 import { toldBy } from './capabilities.ts'
 import { named, newClient } from './client-instance.ts'
 import { gateFace } from './gate-face.ts'
+import type { ListKind } from './read-source.ts'
 import { createServer } from './server.ts'
 import { CheckedLines } from './stdio-lines.ts'
 import { ListeningTransport } from './stdio-listen.ts'
@@ -39,7 +40,7 @@ const LOCAL: Credential = { kind: 'shared', tenant: 'default' }
 /** Serves MCP on stdin and stdout, every revision, until the client closes its end. */
 export function serveStdioMcp(gate: Gate, options: StdioOptions = {}): StdioServerHandle {
   const { credential = LOCAL, toolNames, oldNames, sources, onError = () => {}, transport } = options
-  const { face: open, onTools } = gateFace({ gate, toolNames, oldNames, sources, onError })
+  const { face: open, onLists } = gateFace({ gate, toolNames, oldNames, sources, onError })
   const face = { ...open, tools: checked(open.tools) }
   // The process at the other end is one client, whatever it calls itself.
   const client = newClient(undefined)
@@ -54,10 +55,10 @@ export function serveStdioMcp(gate: Gate, options: StdioOptions = {}): StdioServ
       ...toldBy(context, task),
     }))
     stopListening()
-    stopListening = onTools(() => {
-      bus.publish({ kind: 'tools_list_changed' })
-      // A client that has gone need not know.
-      void server.sendToolListChanged().catch(() => {})
+    stopListening = onLists((kind) => {
+      bus.publish({ kind: `${kind}_list_changed` })
+      // A client that has gone need not know, nor one that was never told of such a list.
+      if (server.getCapabilities()[kind] !== undefined) void sendListChanged(server, kind).catch(() => {})
     })
     return server
   }
@@ -72,6 +73,17 @@ export function serveStdioMcp(gate: Gate, options: StdioOptions = {}): StdioServ
       await served.close()
       await gate.clientLeft(credential.tenant, client.instance)
     },
+  }
+}
+
+function sendListChanged(server: Server, kind: ListKind): Promise<void> {
+  switch (kind) {
+    case 'tools':
+      return server.sendToolListChanged()
+    case 'prompts':
+      return server.sendPromptListChanged()
+    case 'resources':
+      return server.sendResourceListChanged()
   }
 }
 

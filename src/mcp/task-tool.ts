@@ -3,6 +3,7 @@ import type { Fields } from '../auth/caller.ts'
 import type { Fault } from '../core/errors.ts'
 import type { Caller } from '../core/principal.ts'
 import type { CreateAnswer } from '../gate/verbs/create.ts'
+import type { ReadSource } from './read-source.ts'
 import type { Call, RunTool } from './tool.ts'
 
 /** A tool whose call is a task. How a call is answered, now or with a handle, is not its business. */
@@ -30,6 +31,8 @@ export interface CreatedTask {
 export interface TaskToolSource {
   /** Those of a tenant by name. The same map as long as they are the same. */
   tools(tenant: string): Promise<ReadonlyMap<string, TaskTool>>
+  /** Prompts and resources that come from the same place. */
+  readonly reads?: ReadSource
   /** Why a tool of this name is not among them, if it is known to be one of theirs. */
   absence?(name: string, tenant: string): Promise<Fault | undefined>
   /** Calls back when some tenant's tools are others. Returns the way to stop listening. */

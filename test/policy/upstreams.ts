@@ -1,4 +1,5 @@
 import { Fault } from '../../src/core/errors.ts'
+import { NO_OFFERS } from '../../src/gate/upstream-reads.ts'
 import type { UpstreamRegistry, UpstreamTool } from '../../src/gate/upstreams.ts'
 import type { Store } from '../../src/store/store.ts'
 
@@ -33,6 +34,9 @@ export function offering(tools: Record<string, string | null>, upstream = 'mail'
         return found
       },
       absence: () => undefined,
+      offers: () => NO_OFFERS,
+      onOffers: () => () => {},
+      complete: refuse,
       onTools: () => () => {},
     }
   }

@@ -1,6 +1,7 @@
 import type { CallToolResult } from '@modelcontextprotocol/client'
 import { Fault } from '../../../src/core/errors.ts'
 import type { JsonObject } from '../../../src/core/json.ts'
+import { NO_OFFERS } from '../../../src/gate/upstream-reads.ts'
 import type { UpstreamRegistry, UpstreamTool } from '../../../src/gate/upstreams.ts'
 import type { CallOptions } from '../../../src/gateway/connection.ts'
 import type { Store } from '../../../src/store/store.ts'
@@ -81,6 +82,18 @@ export class StubUpstreams implements UpstreamRegistry {
     return name === 'stub__changed'
       ? new Fault('UPSTREAM_TOOL_QUARANTINED', { upstream: 'stub', tool: 'changed' })
       : undefined
+  }
+
+  offers() {
+    return NO_OFFERS
+  }
+
+  onOffers() {
+    return () => {}
+  }
+
+  async complete(): Promise<never> {
+    throw new Fault('NOT_CONFIGURED')
   }
 
   onTools(listener: () => void): () => void {
