@@ -1731,6 +1731,12 @@ export interface ListUpstreamsAnswer {
       readonly quarantined: number
       readonly hidden: number
     }
+    /** What it offers besides tools */
+    readonly offers: {
+      readonly prompts: number
+      readonly resources: number
+      readonly resource_templates: number
+    }
     readonly health: {
       readonly state: 'disabled' | 'connecting' | 'ready' | 'down'
       readonly since: string
@@ -1803,6 +1809,12 @@ export interface GetUpstreamAnswer {
     readonly listed: number
     readonly quarantined: number
     readonly hidden: number
+  }
+  /** What it offers besides tools */
+  readonly offers: {
+    readonly prompts: number
+    readonly resources: number
+    readonly resource_templates: number
   }
   readonly health: {
     readonly state: 'disabled' | 'connecting' | 'ready' | 'down'
@@ -1946,6 +1958,12 @@ export interface AddUpstreamAnswer {
     readonly listed: number
     readonly quarantined: number
     readonly hidden: number
+  }
+  /** What it offers besides tools */
+  readonly offers: {
+    readonly prompts: number
+    readonly resources: number
+    readonly resource_templates: number
   }
   readonly health: {
     readonly state: 'disabled' | 'connecting' | 'ready' | 'down'
