@@ -4,6 +4,7 @@ import { databaseOf } from '../config/database.ts'
 import { DEFAULT_DATABASE } from '../config/server.ts'
 import { type Config, loadConfig } from '../config.ts'
 import { readRule } from '../gate/policy-shape.ts'
+import { ANY_PROMPT, READ_RESOURCE } from '../gate/upstream-reads.ts'
 import { fileUpstream, type UpstreamRecord } from '../gate/upstreams-shape.ts'
 import type { Upstreams } from '../gateway/upstreams.ts'
 import { serveStdioMcp } from '../mcp/stdio.ts'
@@ -39,7 +40,7 @@ export const gateway = command({
     allow: {
       type: 'string',
       value: 'WHAT',
-      doc: 'calls that need no approval: reads (of tools that say they only read; the default), all or none',
+      doc: 'calls that need no approval: reads (tools that say they only read, prompts and resources; the default), all or none',
     },
     env: {
       type: 'string',
@@ -139,7 +140,7 @@ function hostOf({ record, words, allow, config, output, isStdio }: HostParts): H
       const service = clientService(server, config)
       clients.ready(service)
       if (isStdio) sayWhereToApprove(server, config)
-      else await introduce(output, config, server, record.name)
+      else await introduce(output, config, server, record.name, allow)
       return whenServing(service)
     }
     try {
@@ -203,29 +204,33 @@ function readers(tools: readonly Named[]): string[] {
 
 function readingRules(upstream: string, tools: readonly Named[]) {
   const names = readers(tools)
-  if (names.length === 0) return []
-  const rule = {
-    id: 'gateway-reads',
-    action: 'ALLOW',
-    scope: { upstream },
-    condition: { in: [{ var: 'tool' }, names] },
-    priority: -1_000_000,
-    description: 'Tools that say that they only read.',
-  }
-  return [readRule(rule, () => false)]
+  const allow = (id: string, description: string, what: object) =>
+    readRule({ id, action: 'ALLOW', priority: -1_000_000, description, ...what }, () => false)
+  const reading = { scope: { upstream }, condition: { in: [{ var: 'tool' }, names] } }
+  return [
+    ...(names.length === 0 ? [] : [allow('gateway-reads', 'Tools that say that they only read.', reading)]),
+    allow('gateway-prompts', 'Prompts are only read.', { scope: { upstream, tool: ANY_PROMPT } }),
+    allow('gateway-resources', 'Resources are only read.', { scope: { upstream, tool: READ_RESOURCE } }),
+  ]
 }
 
 async function introduce(
   output: Output,
   { server }: Config,
-  { url, gate }: OpenServer,
+  { url, gate, upstreams }: OpenServer,
   name: string,
+  allow: Allowance,
 ): Promise<void> {
   const title = (text: string) => output.say(`\n${paint('bold', text)}`)
   if (server.allow_insecure_dev) {
     warn('No key is asked for: every program on this machine can call these tools. See ASYNCGATE_API_KEY.')
   }
   output.say(`  ${await upstreamLineOf(gate, name)}`)
+  const { prompts, resources } = upstreams.offers()
+  if (prompts.length + resources.length > 0) {
+    const how = allow === 'none' ? 'wait for your approval' : 'are read at once'
+    output.say(`  ${name}: ${prompts.length} prompts and ${resources.length} resources ${how}.`)
+  }
   output.say(`  MCP  ${url}/mcp`)
   output.say(`  REST ${url}/v1, described at ${url}/docs`)
   title('Connect an agent')

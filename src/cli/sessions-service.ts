@@ -44,6 +44,7 @@ export function openSessions(
       waitSeconds: gateway_wait_seconds,
       cancelsAtTimeout: gateway_at_timeout === 'cancel',
       waitTool: waitToolName(mcp_tool_names),
+      onError: report,
     }),
   }
 }

@@ -19,6 +19,10 @@ export const upstreamShape = z.looseObject({
   concurrency: z.number(),
   max_result_bytes: z.number(),
   counts: z.looseObject({ listed: z.number(), quarantined: z.number(), hidden: z.number() }),
+  /** An older server does not say. */
+  offers: z
+    .looseObject({ prompts: z.number(), resources: z.number(), resource_templates: z.number() })
+    .optional(),
   health: z.looseObject({
     state: z.string(),
     since: z.string(),
@@ -80,6 +84,7 @@ export function tellUpstream(output: Output, upstream: UpstreamInfo): void {
     ['breaker', health.breaker],
     ['calls', `${health.running} running, ${health.waiting} waiting, ${upstream.concurrency} at once`],
     ['limits', `${upstream.timeout_ms} ms, ${upstream.max_result_bytes} bytes`],
+    ['offers', offersOf(upstream)],
     ['restarts', String(health.restarts)],
     ['pinned', upstream.pinned],
     ['retry', retryLine(upstream)],
@@ -91,6 +96,13 @@ export function tellUpstream(output: Output, upstream: UpstreamInfo): void {
 /** What is repeated of it: the mode of the upstream, then those of single tools. */
 function retryLine({ retry, tools }: UpstreamInfo): string {
   return [retry, ...Object.entries(tools.retry).map(([tool, mode]) => `${tool}: ${mode}`)].join(', ')
+}
+
+/** What it has besides tools, if anything. */
+function offersOf({ offers }: UpstreamInfo): string {
+  const { prompts = 0, resources = 0, resource_templates: templates = 0 } = offers ?? {}
+  if (prompts + resources + templates === 0) return ''
+  return `${prompts} prompts, ${resources} resources, ${templates} resource templates`
 }
 
 /** A definition as JSON in which nothing is hidden: what does not show is written as its code. */

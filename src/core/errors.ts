@@ -115,6 +115,12 @@ export const ERRORS = {
     message: 'The definition of this tool has not been accepted.',
     hint: 'Do not call it again for now. An admin reads the definition with get_upstream and accepts it with accept_upstream_tool.',
   },
+  READ_NOT_DONE: {
+    http: 409,
+    retryable: false,
+    message: 'What was to be read is not there yet.',
+    hint: 'Do not read it again: the read goes on as the task in details.task_id, and wait_for_task has its result. If details.status is pending_approval, a person has to approve it first.',
+  },
   POLICY_BLOCKED: {
     http: 403,
     retryable: false,

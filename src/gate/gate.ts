@@ -39,6 +39,7 @@ import { listWorkers } from './reads/workers.ts'
 import type { ResultContent } from './results.ts'
 import type { Client } from './sessions.ts'
 import {
+  absentTool,
   callTool,
   clientLeft,
   endSession,
@@ -48,6 +49,9 @@ import {
   setSession,
   upstreamTools,
 } from './sessions-verbs.ts'
+import { completeArgument, upstreamOffers } from './upstream-offers.ts'
+import { NO_OFFERS } from './upstream-reads.ts'
+import type { Completing } from './upstreams.ts'
 import {
   acceptUpstreamTool,
   addUpstream,
@@ -208,6 +212,16 @@ export function openGate(options: GateOptions) {
     blockedTools: (tenant: string, principal?: PrincipalKey) => engine.blockedTools.names(tenant, principal),
     /** Calls back when these, or those that are blocked, are others. Returns the way to stop listening. */
     onUpstreamTools: (listener: () => void) => onUpstreamTools(engine, listener),
+    /** What upstreams offer a tenant besides tools. The same object as long as it is the same. */
+    upstreamOffers: (tenant: string) => upstreamOffers(engine, tenant),
+    /** Which upstreams have prompts, resources and completions, of whichever tenant. */
+    upstreamsHaving: () => (engine.upstreams?.offers() ?? NO_OFFERS).having,
+    onUpstreamOffers: (listener: (kind: 'prompts' | 'resources') => void) =>
+      engine.upstreams?.onOffers(listener) ?? (() => {}),
+    completeArgument: (caller: Caller, upstream: string, asked: Completing, signal?: AbortSignal) =>
+      completeArgument(engine, caller, upstream, asked, signal),
+    /** Why a tool that is not among them cannot be called; undefined if it is not that of an upstream. */
+    absentTool: (tenant: string, name: string) => absentTool(engine, tenant, name),
     /** A call of an upstream's tool, as a task of the session of its client. */
     callTool: (caller: Caller, call: unknown, client: Client, key?: string) =>
       callTool(engine, caller, call, client, key),

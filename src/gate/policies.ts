@@ -16,6 +16,8 @@ export interface Remembered {
   readonly type: string
   readonly upstream: string | null
   readonly tool: string | null
+  /** Of the resource, if one was to be read: no other one is allowed. */
+  readonly uri?: string | undefined
   readonly until: number
   readonly by: PrincipalKey
   readonly reason: string

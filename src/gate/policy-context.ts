@@ -1,9 +1,12 @@
+import { Fault } from '../core/errors.ts'
 import type { Json } from '../core/json.ts'
 import type { PrincipalKey } from '../core/principal.ts'
 import type { TenantRef } from '../store/store.ts'
 import type { Engine } from './engine.ts'
 import type { PolicyContext } from './policies.ts'
 import { TOOL_CALL } from './tool-calls.ts'
+import { readOf } from './upstream-reads.ts'
+import type { UpstreamRegistry } from './upstreams.ts'
 
 /** What somebody wants to have done, as far as rules care. */
 export interface Asking {
@@ -37,8 +40,18 @@ export function argumentsOf(payload: Json | undefined): Json {
 export function categoryOf(engine: Engine, tenant: number, upstream: string, tool: string): string | null {
   const { upstreams } = engine
   if (upstreams === undefined || upstreams.tenant !== tenant) return null
+  if (readOf(tool) !== undefined) return categoryOfRead(upstreams, upstream, tool)
   const found = upstreams.tools().find((each) => each.tool === tool && each.upstream === upstream)
   return found?.category ?? null
+}
+
+function categoryOfRead(upstreams: UpstreamRegistry, upstream: string, tool: string): string | null {
+  try {
+    return upstreams.offered(upstream, tool).category
+  } catch (error) {
+    if (error instanceof Fault) return null
+    throw error
+  }
 }
 
 function textOf(payload: Json | undefined, name: string): string {

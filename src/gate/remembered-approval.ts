@@ -5,7 +5,8 @@ import { isoTime } from '../core/time.ts'
 import type { TaskRecord } from '../store/reads.ts'
 import type { TenantRef } from '../store/store.ts'
 import type { Engine } from './engine.ts'
-import { readToolCall, TOOL_CALL } from './tool-calls.ts'
+import { readToolCall, TOOL_CALL, type ToolCall } from './tool-calls.ts'
+import { READ_RESOURCE } from './upstream-reads.ts'
 import { inputOf } from './view.ts'
 
 interface Wish {
@@ -30,11 +31,17 @@ export function rememberApproval(
     type: spec.type,
     upstream: call?.upstream ?? null,
     tool: call?.tool ?? null,
+    uri: call && uriOf(call),
     until,
     by,
     reason: comment ?? `${by} approved task ${task.task_id}, and until ${isoTime(until)} what is like it.`,
     rule_id: ruleOf(question),
   })
+}
+
+/** Reading one resource says nothing about the others, while a prompt has a name of its own. */
+function uriOf({ tool, arguments: { uri } }: ToolCall): string | undefined {
+  return tool === READ_RESOURCE && typeof uri === 'string' ? uri : undefined
 }
 
 /** The rule that asked; null if the default did. */

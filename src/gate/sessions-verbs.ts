@@ -37,6 +37,13 @@ export function onUpstreamTools({ upstreams, blockedTools }: Engine, listener: (
   }
 }
 
+/** Why a tenant cannot call a tool of this name; undefined if it is not that of an upstream's tool. */
+export async function absentTool(engine: Engine, tenant: string, name: string): Promise<Fault | undefined> {
+  const { upstreams } = engine
+  if (upstreams === undefined || (await engine.tenant(tenant)).tenant !== upstreams.tenant) return undefined
+  return upstreams.absence(name)
+}
+
 /** A call of a tool by a client, as a task of its session. With a key that it has used before it is the task of then. */
 export async function callTool(
   engine: Engine,

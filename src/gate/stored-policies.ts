@@ -247,14 +247,15 @@ interface Change {
 }
 
 /** The rule that stands in for the person who said yes. */
-function rememberedRule({ principal, type, upstream, tool, until, reason, rule_id }: Remembered): RuleDraft {
+function rememberedRule(what: Remembered): RuleDraft {
+  const { principal, type, upstream, tool, uri, until, reason, rule_id } = what
   const scope: Scope = {
     ...(upstream !== null && { upstream: literally(upstream) }),
     ...(tool !== null && { tool: literally(tool) }),
     type: literally(type),
     principal: literally(principal),
   }
-  const key: Json = [principal, type, upstream, tool, rule_id ?? null]
+  const key: Json = [principal, type, upstream, tool, rule_id ?? null, ...(uri === undefined ? [] : [uri])]
   return {
     id: `${REMEMBERED}${hash('sha256', canonical(key)).slice(0, 16)}`,
     description:
@@ -264,7 +265,7 @@ function rememberedRule({ principal, type, upstream, tool, until, reason, rule_i
         .toWellFormed() || null,
     scope,
     action: 'ALLOW',
-    condition: null,
+    condition: uri === undefined ? null : { '===': [{ var: 'args.uri' }, uri] },
     redact: null,
     approves: rule_id === undefined ? '*' : (rule_id ?? THE_DEFAULT),
     approval_expires_in_seconds: null,

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { Fault, invalid } from '../core/errors.ts'
 import type { JsonObject } from '../core/json.ts'
 import { jsonObject, text } from './input.ts'
+import { readOf, readProblem } from './upstream-reads.ts'
 import type { UpstreamRegistry } from './upstreams.ts'
 import type { CreateInput } from './verbs/create.ts'
 
@@ -84,9 +85,16 @@ export function toolCallRefusal(
     const call = readToolCall(input.payload)
     if (upstreams === undefined) throw new Fault('UPSTREAM_NOT_FOUND', { name: call.upstream })
     upstreams.offered(call.upstream, call.tool)
+    checkRead(call)
     return undefined
   } catch (error) {
     if (error instanceof Fault) return error
     throw error
   }
+}
+
+function checkRead({ tool, arguments: args }: ToolCall): void {
+  const read = readOf(tool)
+  const flaw = read && readProblem(read, args)
+  if (flaw !== undefined) throw invalid(`payload.arguments.${flaw.path}`, flaw.problem)
 }

@@ -11,6 +11,7 @@ const upstreamSettings = upstreamShape.omit({
   updated_at: true,
   updated_by: true,
   counts: true,
+  offers: true,
   health: true,
 })
 

@@ -184,6 +184,9 @@ export const upstreamShape = z.object({
   updated_at: time.nullable(),
   updated_by: z.string().nullable(),
   counts: z.object({ listed: z.int(), quarantined: z.int(), hidden: z.int() }),
+  offers: z
+    .object({ prompts: z.int(), resources: z.int(), resource_templates: z.int() })
+    .meta({ description: 'What it offers besides tools' }),
   health: upstreamHealthShape,
 })
 

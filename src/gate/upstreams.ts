@@ -1,5 +1,7 @@
+import type { Fault } from '../core/errors.ts'
 import type { JsonObject } from '../core/json.ts'
 import type { PrincipalKey } from '../core/principal.ts'
+import type { OfferKind, UpstreamOffers } from './upstream-reads.ts'
 import type { UpstreamDetail, UpstreamDraft, UpstreamToolView, UpstreamView } from './upstreams-shape.ts'
 
 /**
@@ -38,8 +40,31 @@ export interface UpstreamRegistry {
   tools(): readonly UpstreamTool[]
   /** By the name that clients use. */
   find(name: string): UpstreamTool | undefined
+  /** Why a tool that `find` does not know cannot be called; undefined if no upstream has or had a tool of this name. */
+  absence(name: string): Fault | undefined
   /** A tool by the name that its upstream uses. Throws a Fault that says why it cannot be called. */
   offered(upstream: string, tool: string): UpstreamTool
   /** Calls back when `tools()` is another list. Returns the way to stop listening. */
   onTools(listener: () => void): () => void
+  /** What they offer besides tools. The same object as long as it is the same. */
+  offers(): UpstreamOffers
+  /** Calls back when `offers()` is another one, with what has changed. Returns the way to stop listening. */
+  onOffers(listener: (kind: Exclude<OfferKind, 'completions'>) => void): () => void
+  /** Has an upstream complete an argument; `ref` names a prompt or a template as the upstream does. Rejects with a Fault. */
+  complete(upstream: string, asked: Completing, signal?: AbortSignal): Promise<Completed>
+}
+
+export interface Completing {
+  readonly ref:
+    | { readonly type: 'ref/prompt'; readonly name: string }
+    | { readonly type: 'ref/resource'; readonly uri: string }
+  readonly argument: { readonly name: string; readonly value: string }
+  /** The values of other arguments, if they are known. */
+  readonly others?: Readonly<Record<string, string>> | undefined
+}
+
+export interface Completed {
+  readonly values: readonly string[]
+  readonly total?: number
+  readonly hasMore?: boolean
 }

@@ -15,8 +15,11 @@ export const STREAM_ENDED = -31_002
 
 export type MessageId = string | number
 
+/** Requests whose answers are results of calls. */
+const CALLS: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 'resources/read'])
+
 export function limitFor(message: JSONRPCMessage, limits: AnswerLimits): number {
-  return 'method' in message && message.method === 'tools/call' ? limits.call : limits.other
+  return 'method' in message && CALLS.has(message.method) ? limits.call : limits.other
 }
 
 /** The id of a message that waits for an answer. */

@@ -60,9 +60,9 @@ function entryOf(
   const { allow, deny } = rules.tools
   const view = (status: UpstreamToolView['status'], reason: string | null) =>
     viewOf(rules, tool, status, reason, pin, read)
-  if (matchesAny(tool, deny)) return { view: view('hidden', 'deny names it') }
+  if (matchesAny(tool, deny)) return { view: view('hidden', 'tools.deny of the upstream names it') }
   if (allow !== undefined && !matchesAny(tool, allow))
-    return { view: view('hidden', 'allow does not name it') }
+    return { view: view('hidden', 'tools.allow of the upstream does not name it') }
   const name = outwardName(rules.name, tool)
   if (taken.has(name)) return { view: view('hidden', 'another tool has its name here') }
   if (pin?.accepted?.hash !== hash) return { view: view('quarantined', reasonOf(pin)) }

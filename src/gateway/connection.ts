@@ -1,11 +1,15 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import type { CallToolResult, Client, Progress } from '@modelcontextprotocol/client'
+import type { Client, Progress, SubscriptionFilter } from '@modelcontextprotocol/client'
 import { z } from 'zod'
-import type { Fault } from '../core/errors.ts'
+import { Fault } from '../core/errors.ts'
 import type { JsonObject } from '../core/json.ts'
+import { readOf, type UpstreamRead } from '../gate/upstream-reads.ts'
+import type { Completed, Completing } from '../gate/upstreams.ts'
 import type { UpstreamRecord } from '../gate/upstreams-shape.ts'
 import { Backoff } from './backoff.ts'
 import type { Definition } from './definition.ts'
+import type { RawOffers } from './offers.ts'
+import { type Answer, completeAnswer, readRequest } from './read-answers.ts'
 import type { Sdk } from './sdk.ts'
 import { cleanLine } from './untrusted-text.ts'
 import { upstreamFault } from './upstream-fault.ts'
@@ -37,15 +41,14 @@ export interface ConnectionParts {
   readonly scrub: (text: string) => string
 }
 
-const MAX_TOOLS = 1000
+const MAX_ITEMS = 1000
 const MAX_PAGES = 100
 const MAX_PROGRESS_TEXT = 1000
 
-const listPage = z.looseObject({
-  tools: z.array(z.unknown()),
-  nextCursor: z.string().optional(),
-  ttlMs: z.number().optional(),
-})
+/** Prompts and resources are no reason to keep an upstream's tools waiting for longer. */
+const MAX_OFFERS_MS = 10_000
+
+const listPage = z.looseObject({ nextCursor: z.string().optional(), ttlMs: z.number().optional() })
 
 /** A connection to an upstream that has shaken hands, in the era that it speaks. */
 export class Connection {
@@ -87,36 +90,67 @@ export class Connection {
   /** Every page of the list, of which only what was read is kept. Rejects with a Fault. */
   async list<Tool>(read: (tool: unknown) => Tool): Promise<ToolList<Tool>> {
     const { client, record } = this.#parts
-    const tools: Tool[] = []
+    if (client.getServerCapabilities()?.tools === undefined) return { tools: [], ttlMs: undefined }
+    const { items, ttlMs } = await this.#pages('tools/list', 'tools', read, record.connect_timeout_ms)
+    return { tools: items, ttlMs }
+  }
+
+  /** Every page of what the upstream offers besides tools. A list that it refuses is empty. Rejects with a Fault. */
+  async listOffers(): Promise<RawOffers> {
+    const { client, record } = this.#parts
+    const { prompts, resources, completions } = client.getServerCapabilities() ?? {}
+    const timeout = Math.min(record.connect_timeout_ms, MAX_OFFERS_MS)
+    const list = async (has: boolean, method: string, key: string): Promise<readonly unknown[]> => {
+      if (!has) return []
+      try {
+        return (await this.#pages(method, key, (item) => item, timeout)).items
+      } catch (error) {
+        if (error instanceof Fault && error.code === 'UPSTREAM_REFUSED') return []
+        throw error
+      }
+    }
+    const has = {
+      prompts: prompts !== undefined,
+      resources: resources !== undefined,
+      completions: completions !== undefined,
+    }
+    return {
+      prompts: await list(has.prompts, 'prompts/list', 'prompts'),
+      resources: await list(has.resources, 'resources/list', 'resources'),
+      templates: await list(has.resources, 'resources/templates/list', 'resourceTemplates'),
+      has,
+    }
+  }
+
+  async #pages<Item>(method: string, key: string, read: (item: unknown) => Item, timeout: number) {
+    const { client } = this.#parts
+    const page = listPage.refine((answer) => Array.isArray(answer[key]))
+    const items: Item[] = []
     let ttlMs: number | undefined
     let cursor: string | undefined
-    if (client.getServerCapabilities()?.tools === undefined) return { tools, ttlMs }
     try {
-      for (let pages = 0; pages < MAX_PAGES && tools.length < MAX_TOOLS; pages++) {
-        const request = { method: 'tools/list', params: cursor === undefined ? {} : { cursor } }
-        const page = await client.request(request, listPage, {
-          timeout: record.connect_timeout_ms,
-          signal: this.#closing.signal,
-        })
-        for (const tool of page.tools.slice(0, MAX_TOOLS - tools.length)) tools.push(read(tool))
-        ttlMs = page.ttlMs ?? ttlMs
-        cursor = page.nextCursor
+      for (let pages = 0; pages < MAX_PAGES && items.length < MAX_ITEMS; pages++) {
+        const request = { method, params: cursor === undefined ? {} : { cursor } }
+        const answer = await client.request(request, page, { timeout, signal: this.#closing.signal })
+        const listed = answer[key]
+        const found: readonly unknown[] = Array.isArray(listed) ? listed : []
+        for (const item of found.slice(0, MAX_ITEMS - items.length)) items.push(read(item))
+        ttlMs = answer.ttlMs ?? ttlMs
+        cursor = answer.nextCursor
         if (cursor === undefined) break
       }
     } catch (error) {
       throw this.#fault(error)
     }
-    return { tools, ttlMs }
+    return { items, ttlMs }
   }
 
   /** Rejects with a Fault, or at once with the reason of the signal; the upstream is then told. */
-  async call(
-    definition: Definition,
-    args: JsonObject,
-    { signal, onProgress }: CallOptions,
-  ): Promise<CallToolResult> {
+  async call(definition: Definition, args: JsonObject, { signal, onProgress }: CallOptions): Promise<Answer> {
     const { client, record } = this.#parts
     const { name, inputSchema } = definition
+    const read = readOf(name)
+    if (read !== undefined) return this.#read(read, args, signal)
     try {
       const result = await client.callTool(
         { name, arguments: args },
@@ -136,12 +170,57 @@ export class Connection {
     }
   }
 
+  /** Has the upstream complete an argument. Rejects with a Fault, or at once with the reason of the signal. */
+  async complete({ ref, argument, others }: Completing, signal: AbortSignal | undefined): Promise<Completed> {
+    const { client, record } = this.#parts
+    const params = { ref, argument, ...(others && { context: { arguments: others } }) }
+    try {
+      const timeout = Math.min(record.timeout_ms, MAX_OFFERS_MS)
+      const request = { method: 'completion/complete', params }
+      const { completion } = await client.request(request, completeAnswer, {
+        timeout,
+        ...(signal && { signal }),
+      })
+      return completion
+    } catch (error) {
+      signal?.throwIfAborted()
+      throw this.#fault(error)
+    }
+  }
+
+  async #read(read: UpstreamRead, args: JsonObject, signal: AbortSignal | undefined): Promise<Answer> {
+    const { client, record } = this.#parts
+    const { method, params, answer } = readRequest(read, args)
+    try {
+      const timeout = record.timeout_ms
+      const options = { timeout, ...(signal && { signal }) }
+      const { _meta, ...result } = await client.request({ method, params }, answer, options)
+      return { ...withoutEnvelope(result), _meta: provenance(record.name, _meta) }
+    } catch (error) {
+      signal?.throwIfAborted()
+      throw this.#fault(error)
+    }
+  }
+
   /** Calls back when the upstream says that its tools are others, as long as the connection lasts. */
   onListChanged(changed: () => void): void {
     const { client } = this.#parts
     client.setNotificationHandler('notifications/tools/list_changed', changed)
     const isPromised = client.getServerCapabilities()?.tools?.listChanged === true
-    if (this.isModern && isPromised) void this.#keepListening(changed)
+    if (this.isModern && isPromised) void this.#keepListening({ toolsListChanged: true }, changed)
+  }
+
+  /** The same for its prompts and resources. */
+  onOffersChanged(changed: () => void): void {
+    const { client } = this.#parts
+    client.setNotificationHandler('notifications/prompts/list_changed', changed)
+    client.setNotificationHandler('notifications/resources/list_changed', changed)
+    const { prompts, resources } = client.getServerCapabilities() ?? {}
+    const filter = {
+      ...(prompts?.listChanged === true && { promptsListChanged: true }),
+      ...(resources?.listChanged === true && { resourcesListChanged: true }),
+    }
+    if (this.isModern && Object.keys(filter).length > 0) void this.#keepListening(filter, changed)
   }
 
   /** It is of no use any more. Whoever waits for that closes it. */
@@ -156,7 +235,7 @@ export class Connection {
   }
 
   /** Newer servers tell only those who listen. Whatever changed between two times is asked for. */
-  async #keepListening(changed: () => void): Promise<void> {
+  async #keepListening(filter: SubscriptionFilter, changed: () => void): Promise<void> {
     const { client, record } = this.#parts
     const { signal } = this.#closing
     const backoff = new Backoff(record.restart)
@@ -164,7 +243,7 @@ export class Connection {
       const began = performance.now()
       try {
         const timeout = record.connect_timeout_ms
-        const { closed } = await client.listen({ toolsListChanged: true }, { signal, timeout })
+        const { closed } = await client.listen(filter, { signal, timeout })
         if (!isFirst) changed()
         await closed
       } catch {
@@ -200,6 +279,12 @@ export class Connection {
 }
 
 type Meta = Readonly<Record<string, unknown>>
+
+/** What a revision of the protocol adds to results is for the connection; clients of ours may speak another revision. */
+function withoutEnvelope(result: Meta): Record<string, unknown> {
+  const { resultType: _, ttlMs, cacheScope, ...rest } = result
+  return rest
+}
 
 /** Says where a result is from. What the upstream says under names that are ours, or the protocol's, is left out. */
 function provenance(upstream: string, meta: Meta = {}): Record<string, unknown> {

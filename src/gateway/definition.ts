@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { Fault } from '../core/errors.ts'
 import { canonical, type Json, type JsonObject } from '../core/json.ts'
+import { readOf } from '../gate/upstream-reads.ts'
 import { cleanText } from './untrusted-text.ts'
 
 /** What is pinned of a tool: all that a client is told of it, as the upstream says it. */
@@ -46,6 +47,7 @@ export function readDefinition(raw: unknown, overHttp: boolean): ReadDefinition 
   const { name, title, description, inputSchema, outputSchema, annotations, execution } = parsed.data
   if (/\p{Cc}|\p{Cf}/u.test(name) || !name.isWellFormed())
     return { name: nameOf(raw), unfit: 'its name has characters that do not show' }
+  if (readOf(name) !== undefined) return { name, unfit: 'its name is that of reading a prompt or a resource' }
   if (inputSchema.type !== 'object') return { name, unfit: 'its arguments are not an object' }
   if (execution?.taskSupport === 'required') return { name, unfit: 'it can only be called as a task' }
   const definition: Definition = {

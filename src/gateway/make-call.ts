@@ -1,5 +1,4 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import type { CallToolResult } from '@modelcontextprotocol/client'
 import { Fault } from '../core/errors.ts'
 import type { Caller } from '../core/principal.ts'
 import type { Gate } from '../gate/gate.ts'
@@ -9,6 +8,7 @@ import { type Failure, failureOf, heldBackFor, pauseOf, stopFailure } from './ca
 import { HeldCall } from './held-call.ts'
 import { Patience } from './patience.ts'
 import { ProgressReports } from './progress-reports.ts'
+import type { Answer } from './read-answers.ts'
 import type { Upstreams } from './upstreams.ts'
 
 export interface MakerParts {
@@ -74,7 +74,7 @@ export class CallMaker {
     else await this.#release(held)
   }
 
-  async #call(call: ToolCall, { task }: GrantedCall, held: HeldCall): Promise<CallToolResult | Fault> {
+  async #call(call: ToolCall, { task }: GrantedCall, held: HeldCall): Promise<Answer | Fault> {
     const { gate, caller, upstreams } = this.#parts
     // A lease that ended without a word from its holder may have been that of a call that was sent.
     const mayHaveRun = task.expiry_count > 0
@@ -99,12 +99,7 @@ export class CallMaker {
   }
 
   /** What the tool answered is the result, also if it says that the tool has failed: that is not ours to repeat. */
-  async #complete(
-    held: HeldCall,
-    granted: GrantedCall,
-    call: ToolCall,
-    result: CallToolResult,
-  ): Promise<void> {
+  async #complete(held: HeldCall, granted: GrantedCall, call: ToolCall, result: Answer): Promise<void> {
     const { gate, caller } = this.#parts
     const artifacts = [{ type: 'inline', url: `inline://task/${held.key.task_id}/result` }]
     this.#patience.end(held.key.task_id)

@@ -5,12 +5,15 @@ const MAX_NAME = 128
 const FITTING = /^[A-Za-z0-9_-]+$/
 const HASH_CHARACTERS = 10
 
+/** Between the name of an upstream and that of its tool. */
+export const SEPARATOR = '__'
+
 /**
  * What clients call a tool of an upstream. An upstream's name has no underscore, so the first two of them end it, and
  * nothing of ours has two. A tool whose own name does not fit gets one that ends in a hash: the same each time.
  */
 export function outwardName(upstream: string, tool: string): string {
-  const prefix = `${upstream}__`
+  const prefix = upstream + SEPARATOR
   const room = MAX_NAME - prefix.length
   if (FITTING.test(tool) && tool.length <= room) return prefix + tool
   const hash = createHash('sha256').update(tool).digest('hex').slice(0, HASH_CHARACTERS)

@@ -5,7 +5,7 @@ import type { Upstream } from './upstream.ts'
 
 /** An upstream as admins see it. `kept` is absent for one of the operator's file. */
 export function viewOf(upstream: Upstream, kept: KeptRecord | undefined): UpstreamView {
-  const { record, health, catalogue } = upstream
+  const { record, health, catalogue, offers } = upstream
   const { transport, ...rest } = record
   const statuses = [...catalogue.values()].map(({ view }) => view.status)
   const count = (status: string) => statuses.filter((each) => each === status).length
@@ -16,6 +16,11 @@ export function viewOf(upstream: Upstream, kept: KeptRecord | undefined): Upstre
     updated_at: kept === undefined ? null : isoTime(kept.updated_at),
     updated_by: kept?.updated_by ?? null,
     counts: { listed: count('listed'), quarantined: count('quarantined'), hidden: count('hidden') },
+    offers: {
+      prompts: offers.prompts.length,
+      resources: offers.resources.length,
+      resource_templates: offers.templates.length,
+    },
     health,
   }
 }

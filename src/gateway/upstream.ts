@@ -1,15 +1,17 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import type { CallToolResult } from '@modelcontextprotocol/client'
 import { Fault } from '../core/errors.ts'
 import type { JsonObject } from '../core/json.ts'
 import { isoTime } from '../core/time.ts'
-import type { UpstreamTool } from '../gate/upstreams.ts'
+import { readOf, type UpstreamOffers } from '../gate/upstream-reads.ts'
+import type { Completed, Completing, UpstreamTool } from '../gate/upstreams.ts'
 import type { UpstreamHealth, UpstreamRecord } from '../gate/upstreams-shape.ts'
 import { Backoff } from './backoff.ts'
 import { Breaker } from './breaker.ts'
 import type { Catalogue } from './catalogue.ts'
 import type { CallOptions, Connection } from './connection.ts'
 import type { Definition } from './definition.ts'
+import { OfferWatch, type OfferWatchParts } from './offer-watch.ts'
+import type { Answer } from './read-answers.ts'
 import { mayRepeat } from './retry-mode.ts'
 import { ToolWatch, type ToolWatchParts } from './tool-watch.ts'
 import { Turnstile } from './turnstile.ts'
@@ -22,7 +24,9 @@ export interface Logger {
   warn(fields: object, message: string): void
 }
 
-export interface UpstreamParts extends Omit<ToolWatchParts, 'failed'> {
+export interface UpstreamParts
+  extends Omit<ToolWatchParts, 'failed'>,
+    Pick<OfferWatchParts, 'offersChanged'> {
   readonly connect: (signal: AbortSignal) => Promise<Connection>
   readonly logger: Logger
 }
@@ -36,6 +40,7 @@ export class Upstream {
   readonly record: UpstreamRecord
   readonly #parts: UpstreamParts
   readonly #tools: ToolWatch
+  readonly #offers: OfferWatch
   readonly #breaker: Breaker
   readonly #turnstile: Turnstile
   readonly #stop = new AbortController()
@@ -55,6 +60,7 @@ export class Upstream {
     this.#parts = parts
     this.record = parts.record
     this.#tools = new ToolWatch({ ...parts, failed: (error) => this.#listFailed(error) })
+    this.#offers = new OfferWatch({ ...parts, failed: (error) => this.#note(error) })
     this.#breaker = new Breaker(parts.record.breaker)
     this.#turnstile = new Turnstile(parts.record.concurrency)
     this.#state = parts.record.enabled ? 'connecting' : 'disabled'
@@ -67,6 +73,10 @@ export class Upstream {
 
   get catalogue(): Catalogue {
     return this.#tools.catalogue
+  }
+
+  get offers(): UpstreamOffers {
+    return this.#offers.offers
   }
 
   get health(): UpstreamHealth {
@@ -105,6 +115,7 @@ export class Upstream {
 
   /** A tool as clients see it. Throws a Fault that says why it cannot be called. */
   offered(tool: string): UpstreamTool {
+    if (readOf(tool) !== undefined) return this.#readable(tool)
     const entry = this.#tools.catalogue.get(tool)
     if (entry?.listed !== undefined) return entry.listed.tool
     const isUnknown = this.#tools.listedAt === undefined && entry?.view.status !== 'quarantined'
@@ -116,8 +127,24 @@ export class Upstream {
     return mayRepeat(this.record, tool, this.#tools.catalogue.get(tool)?.listed?.tool.annotations)
   }
 
+  /**
+   * Why a tool that clients know by this name cannot be called. Undefined if it can, or if the upstream, which has been
+   * listed, never had one of this name.
+   */
+  absence(name: string): Fault | undefined {
+    const known = [...this.#tools.catalogue.values()].find(({ view }) => view.name === name)
+    if (known === undefined) return this.#tools.listedAt === undefined ? this.#unavailable() : undefined
+    try {
+      this.offered(known.view.tool)
+      return undefined
+    } catch (error) {
+      if (error instanceof Fault) return error
+      throw error
+    }
+  }
+
   /** Rejects with a Fault, or at once with the reason of the signal. */
-  async call(tool: string, args: JsonObject, options: CallOptions = {}): Promise<CallToolResult> {
+  async call(tool: string, args: JsonObject, options: CallOptions = {}): Promise<Answer> {
     const { signal } = options
     signal?.throwIfAborted()
     await this.#connected(signal)
@@ -138,12 +165,25 @@ export class Upstream {
     }
   }
 
+  /** Has it complete an argument, at once or not at all. Rejects with a Fault. */
+  async complete(asked: Completing, signal: AbortSignal | undefined): Promise<Completed> {
+    signal?.throwIfAborted()
+    const connection = await this.#connected(signal)
+    if (this.#breaker.waitMs > 0) throw this.#spared()
+    const leave = await this.#turnstile.enter(signal)
+    try {
+      return await connection.complete(asked, signal)
+    } finally {
+      leave()
+    }
+  }
+
   async #callNow(
     connection: Connection,
     definition: Definition,
     args: JsonObject,
     options: CallOptions,
-  ): Promise<CallToolResult> {
+  ): Promise<Answer> {
     const pass = this.#breaker.enter()
     if (pass === undefined) throw this.#spared()
     try {
@@ -199,7 +239,8 @@ export class Upstream {
     try {
       connection = await this.#parts.connect(signal)
       const lost = this.#lossOf(connection)
-      await Promise.race([this.#tools.begin(connection), lost, aborted(signal)])
+      const listed = Promise.all([this.#tools.begin(connection), this.#offers.begin(connection)])
+      await Promise.race([listed, lost, aborted(signal)])
       signal.throwIfAborted()
       readyAt = performance.now()
       this.#ready(connection)
@@ -209,7 +250,7 @@ export class Upstream {
     } finally {
       this.#connection = undefined
       this.#enter('down')
-      const ended = this.#tools.end()
+      const ended = Promise.all([this.#tools.end(), this.#offers.end()])
       await connection?.close().catch(() => {})
       await ended
     }
@@ -245,16 +286,24 @@ export class Upstream {
     return this.#connection
   }
 
+  /** A call that reads a prompt or a resource. Throws a Fault that says why it cannot be made. */
+  #readable(call: string): UpstreamTool {
+    const found = this.#offers.find(call)
+    if (found !== undefined) return found
+    throw this.#offers.isKnown ? this.#notOffered(call) : this.#unavailable()
+  }
+
   #callable(tool: string): Definition {
+    if (readOf(tool) !== undefined) return { name: tool, inputSchema: this.#readable(tool).inputSchema }
     const listed = this.#tools.catalogue.get(tool)?.listed
     if (listed === undefined) throw this.#notOffered(tool)
     return listed.definition
   }
 
   #notOffered(tool: string): Fault {
-    const isQuarantined = this.#tools.catalogue.get(tool)?.view.status === 'quarantined'
-    const code = isQuarantined ? 'UPSTREAM_TOOL_QUARANTINED' : 'UPSTREAM_TOOL_NOT_FOUND'
-    return new Fault(code, { upstream: this.record.name, tool })
+    const { status, reason = null } = this.#tools.catalogue.get(tool)?.view ?? {}
+    const code = status === 'quarantined' ? 'UPSTREAM_TOOL_QUARANTINED' : 'UPSTREAM_TOOL_NOT_FOUND'
+    return new Fault(code, { upstream: this.record.name, tool, ...(reason !== null && { problem: reason }) })
   }
 
   #unavailable(): Fault {

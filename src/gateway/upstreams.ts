@@ -1,9 +1,9 @@
-import type { CallToolResult } from '@modelcontextprotocol/client'
 import { Fault, invalid } from '../core/errors.ts'
 import type { JsonObject } from '../core/json.ts'
 import type { PrincipalKey } from '../core/principal.ts'
 import type { EgressSettings } from '../egress/settings.ts'
-import type { UpstreamRegistry, UpstreamTool } from '../gate/upstreams.ts'
+import { NO_OFFERS, type UpstreamOffers } from '../gate/upstream-reads.ts'
+import type { Completed, Completing, UpstreamRegistry, UpstreamTool } from '../gate/upstreams.ts'
 import type {
   UpstreamDetail,
   UpstreamDraft,
@@ -14,8 +14,11 @@ import type {
 import { connect } from './connect.ts'
 import type { CallOptions } from './connection.ts'
 import { type Environment, mayRefer } from './credentials.ts'
+import { joined } from './offers.ts'
 import { PinBook } from './pin-book.ts'
+import type { Answer } from './read-answers.ts'
 import { type KeptRecord, RegistryCopy, type UpstreamStorage } from './registry-copy.ts'
+import { SEPARATOR } from './tool-name.ts'
 import { type Logger, Upstream } from './upstream.ts'
 import { mayBeAt } from './upstream-egress.ts'
 import { detailOf, viewOf } from './upstream-view.ts'
@@ -53,6 +56,8 @@ export class Upstreams implements UpstreamRegistry {
   readonly #listeners = new Set<() => void>()
   #tools: readonly UpstreamTool[] = []
   #byName: ReadonlyMap<string, UpstreamTool> = new Map()
+  readonly #offerListeners = new Set<(kind: 'prompts' | 'resources') => void>()
+  #offers = NO_OFFERS
   #isOpen = false
 
   constructor(options: UpstreamsOptions) {
@@ -147,6 +152,11 @@ export class Upstreams implements UpstreamRegistry {
     return this.#byName.get(name)
   }
 
+  absence(name: string): Fault | undefined {
+    const [upstream = ''] = name.split(SEPARATOR, 1)
+    return this.#running.get(upstream)?.absence(name)
+  }
+
   offered(name: string, tool: string): UpstreamTool {
     return this.#find(name).offered(tool)
   }
@@ -156,13 +166,21 @@ export class Upstreams implements UpstreamRegistry {
     return () => this.#listeners.delete(listener)
   }
 
+  offers(): UpstreamOffers {
+    return this.#offers
+  }
+
+  onOffers(listener: (kind: 'prompts' | 'resources') => void): () => void {
+    this.#offerListeners.add(listener)
+    return () => this.#offerListeners.delete(listener)
+  }
+
+  async complete(name: string, asked: Completing, signal?: AbortSignal): Promise<Completed> {
+    return this.#find(name).complete(asked, signal)
+  }
+
   /** Calls a tool by its own name. Rejects with a Fault, or at once with the reason of the signal. */
-  async call(
-    name: string,
-    tool: string,
-    args: JsonObject,
-    options: CallOptions = {},
-  ): Promise<CallToolResult> {
+  async call(name: string, tool: string, args: JsonObject, options: CallOptions = {}): Promise<Answer> {
     return this.#find(name).call(tool, args, options)
   }
 
@@ -228,6 +246,7 @@ export class Upstreams implements UpstreamRegistry {
     }
     for (const [name, record] of wanted) if (!this.#running.has(name)) this.#begin(record)
     this.#gather()
+    this.#gatherOffers()
   }
 
   #begin(record: UpstreamRecord): void {
@@ -244,6 +263,7 @@ export class Upstreams implements UpstreamRegistry {
       pin: (list) => this.#pins.see(record, list),
       pins: () => this.#pins.of(record.name),
       changed: () => this.#gather(),
+      offersChanged: () => this.#gatherOffers(),
       logger,
     })
     this.#running.set(record.name, upstream)
@@ -268,6 +288,26 @@ export class Upstreams implements UpstreamRegistry {
     this.#tools = tools
     this.#byName = new Map(tools.map((tool) => [tool.name, tool]))
     for (const listener of this.#listeners) listener()
+  }
+
+  /** The same for what is offered besides tools. */
+  #gatherOffers(): void {
+    const before = this.#offers
+    const running = [...this.#running]
+    const now = joined(
+      running.map(([name]) => name),
+      running.map(([, { offers }]) => offers),
+    )
+    const isSame = (one: unknown, other: unknown) => JSON.stringify(one) === JSON.stringify(other)
+    const prompts = !isSame(now.prompts, before.prompts)
+    const resources = !isSame([now.resources, now.templates], [before.resources, before.templates])
+    const isSameElse = isSame([now.upstreams, now.having], [before.upstreams, before.having])
+    if (!prompts && !resources && isSameElse) return
+    this.#offers = now
+    for (const listener of this.#offerListeners) {
+      if (prompts) listener('prompts')
+      if (resources) listener('resources')
+    }
   }
 }
 

@@ -77,10 +77,10 @@ export function createMcpEndpoint({
   ...options
 }: McpEndpointOptions): McpEndpoint {
   const onError = options.onError ?? (() => {})
-  const { face, onTools } = gateFace({ gate, toolNames, oldNames, sources, onError })
+  const { face, onLists } = gateFace({ gate, toolNames, oldNames, sources, onError })
   // Who listens hears that some list has changed, and not whose.
   const bus = new InMemoryServerEventBus()
-  const stopListening = onTools(() => bus.publish({ kind: 'tools_list_changed' }))
+  const stopListening = onLists((kind) => bus.publish({ kind: `${kind}_list_changed` }))
   const endpoint = new Endpoint({ ...options, bus, face, clients: clientDoor(gate) })
   return {
     handle: (request, response) => endpoint.handle(request, response),

@@ -1,6 +1,8 @@
+import { mergeCapabilities, type ServerCapabilities } from '@modelcontextprotocol/server'
 import { VERSION } from '../core/version.ts'
 import type { Gate } from '../gate/gate.ts'
 import { INSTRUCTIONS } from './instructions.ts'
+import type { ListKind } from './read-source.ts'
 import type { Face } from './server.ts'
 import { taskFace } from './task-face.ts'
 import type { TaskToolSource } from './task-tool.ts'
@@ -19,24 +21,35 @@ export interface GateFaceOptions {
 
 export interface GateFace {
   readonly face: Face
-  /** Calls back when the list of tools is another for somebody. Returns the way to stop listening. */
-  onTools(listener: () => void): () => void
+  /** Calls back when a list is another for somebody. Returns the way to stop listening. */
+  onLists(listener: (kind: ListKind) => void): () => void
 }
 
 /** A gate as MCP shows it. */
 export function gateFace({ gate, toolNames, oldNames, sources = [], onError }: GateFaceOptions): GateFace {
   const waitTool = waitToolName(toolNames)
   const all = [typeTools(gate, waitTool), ...sources]
+  const reads = all.flatMap((source) => source.reads ?? [])
   return {
     face: {
       info: { name: 'asyncgate', title: 'AsyncGate', version: VERSION },
-      capabilities: { tools: { listChanged: true } },
+      capabilities: () =>
+        reads.reduce<ServerCapabilities>(
+          (others, source) => mergeCapabilities(others, source.capabilities()),
+          { tools: { listChanged: true } },
+        ),
       instructions: INSTRUCTIONS,
       tools: gateTools({ gate, toolNames, oldNames, sources: all, onError }),
       tasks: taskFace({ gate, waitTool, onError }),
+      extend(server, callOf) {
+        for (const source of reads) source.serve(server, callOf)
+      },
     },
-    onTools(listener) {
-      const stops = all.map((source) => source.onChange(listener))
+    onLists(listener) {
+      const stops = [
+        ...all.map((source) => source.onChange(() => listener('tools'))),
+        ...reads.map((source) => source.onChange(listener)),
+      ]
       return () => {
         for (const stop of stops) stop()
       }

@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import type { ServerEventBus, Tool } from '@modelcontextprotocol/server'
 import { Fault } from '../core/errors.ts'
+import type { ListKind } from './read-source.ts'
 import type { Face } from './server.ts'
 import type { Call } from './tool.ts'
 
@@ -13,7 +14,8 @@ const KEEP_ALIVE_MS = 15_000
 /** What a client may leave unread before it is cut off. */
 const MAX_UNREAD_BYTES = 64 * 1024
 
-const CHANGED = JSON.stringify({ jsonrpc: '2.0', method: 'notifications/tools/list_changed' })
+const changed = (kind: ListKind) =>
+  `event: message\ndata: ${JSON.stringify({ jsonrpc: '2.0', method: `notifications/${kind}/list_changed` })}\n\n`
 
 /** The streams over which clients of the revisions before 2026-07-28 hear that their tools are others. */
 export class LegacyStreams {
@@ -67,10 +69,12 @@ export class LegacyStreams {
       // The list of another tenant may be what has changed.
       if (tools === listed) return
       listed = tools
-      write(response, `event: message\ndata: ${CHANGED}\n\n`)
+      write(response, changed('tools'))
     }
     const stop = this.#bus.subscribe((event) => {
       if (event.kind === 'tools_list_changed') looking = looking.then(look)
+      else if (event.kind === 'prompts_list_changed') write(response, changed('prompts'))
+      else if (event.kind === 'resources_list_changed') write(response, changed('resources'))
     })
     response.writeHead(200, {
       'content-type': 'text/event-stream',

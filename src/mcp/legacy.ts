@@ -166,16 +166,26 @@ async function answerOne(
   return text === '' ? undefined : text
 }
 
+/** Reads wait for their upstreams. */
+const READS: ReadonlySet<unknown> = new Set(['prompts/get', 'resources/read', 'completion/complete'])
+
 function mayWait({ tools }: Face, message: unknown): boolean {
+  if (isObject(message) && READS.has(message.method)) return true
   if (!isToolCall(message) || !isObject(message) || !isObject(message.params)) return false
   const { name, arguments: args = {} } = message.params
   return typeof name === 'string' && isObject(args) && tools.mayWait(name, args)
 }
 
 /** Without a stream nobody can be told of a change. */
-function unreachable({ capabilities, ...rest }: Face): Face {
-  const { tools: _, ...others } = capabilities
-  return { ...rest, capabilities: { ...others, tools: {} } }
+function unreachable(face: Face): Face {
+  return {
+    ...face,
+    capabilities() {
+      const { prompts, resources, ...others } = face.capabilities()
+      const { listChanged: _, ...rest } = resources ?? {}
+      return { ...others, tools: {}, ...(prompts && { prompts: {} }), ...(resources && { resources: rest }) }
+    },
+  }
 }
 
 /** The name under which a client that shakes hands goes from now on. */

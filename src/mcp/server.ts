@@ -19,7 +19,8 @@ import { type Call, type Era, type FoundTool, type ToolTable, wantsProgress } fr
 /** What a server shows of itself, whichever way it is reached. */
 export interface Face {
   readonly info: Implementation
-  readonly capabilities: ServerCapabilities
+  /** What there is at present: upstreams come and go. */
+  capabilities(): ServerCapabilities
   readonly instructions?: string
   readonly tools: ToolTable
   /** If some tools are tasks. */
@@ -45,11 +46,18 @@ const TASK_CAPABILITIES: Readonly<Record<Era, ServerCapabilities>> = {
 
 /** A server of the SDK. One serves one HTTP request or one stdio connection, and is never shared. */
 export function createServer(face: Face, era: Era, callOf: CallOf): Server {
-  const { info, capabilities, instructions, tools, tasks } = face
+  const { info, instructions, tools, tasks } = face
+  const capabilities = face.capabilities()
   const server = new Server(info, {
     capabilities: tasks === undefined ? capabilities : { ...capabilities, ...TASK_CAPABILITIES[era] },
     ...(instructions !== undefined && { instructions }),
-    cacheHints: { 'tools/list': LIST_HINT, 'server/discover': DISCOVER_HINT },
+    cacheHints: {
+      'tools/list': LIST_HINT,
+      'prompts/list': LIST_HINT,
+      'resources/list': LIST_HINT,
+      'resources/templates/list': LIST_HINT,
+      'server/discover': DISCOVER_HINT,
+    },
   })
   server.setRequestHandler('tools/list', async (_, context) => ({
     tools: [...(await tools.list(callOf(context).credential, era))],

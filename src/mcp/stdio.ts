@@ -1,5 +1,5 @@
 import type { Readable, Writable } from 'node:stream'
-import { InMemoryServerEventBus, type McpRequestContext } from '@modelcontextprotocol/server'
+import { InMemoryServerEventBus, type McpRequestContext, type Server } from '@modelcontextprotocol/server'
 import {
   type ServeStdioOptions,
   type StdioServerHandle,
@@ -17,6 +17,7 @@ import { toldBy } from './capabilities.ts'
 import { named, newClient } from './client-instance.ts'
 import { gateFace } from './gate-face.ts'
 import { SERVER_STOPS } from './open-call.ts'
+import type { ListKind } from './read-source.ts'
 import { createServer } from './server.ts'
 import { CheckedLines } from './stdio-lines.ts'
 import { ListeningTransport } from './stdio-listen.ts'
@@ -52,7 +53,7 @@ const LOCAL: Credential = { kind: 'shared', tenant: 'default' }
 /** Serves MCP on stdin and stdout, every revision, until the client closes its end. */
 export function serveStdioMcp(gate: Gate, options: StdioOptions = {}): StdioServerHandle {
   const { credential = LOCAL, toolNames, oldNames, sources, onError = () => {}, transport, relayed } = options
-  const { face: open, onTools } = gateFace({ gate, toolNames, oldNames, sources, onError })
+  const { face: open, onLists } = gateFace({ gate, toolNames, oldNames, sources, onError })
   const face = { ...open, tools: checked(open.tools) }
   // The process at the other end is one client, whatever it calls itself.
   const client = relayed ? { ...newClient(undefined), instance: relayed.instance } : newClient(undefined)
@@ -70,10 +71,10 @@ export function serveStdioMcp(gate: Gate, options: StdioOptions = {}): StdioServ
       ...toldBy(context, task),
     }))
     stopListening()
-    stopListening = onTools(() => {
-      bus.publish({ kind: 'tools_list_changed' })
-      // A client that has gone need not know.
-      void server.sendToolListChanged().catch(() => {})
+    stopListening = onLists((kind) => {
+      bus.publish({ kind: `${kind}_list_changed` })
+      // A client that has gone need not know, nor one that was never told of such a list.
+      if (server.getCapabilities()[kind] !== undefined) void sendListChanged(server, kind).catch(() => {})
     })
     return server
   }
@@ -88,7 +89,7 @@ export function serveStdioMcp(gate: Gate, options: StdioOptions = {}): StdioServ
     async close() {
       stopListening()
       // A client that has closed its end has left; any other did not ask for an end of its calls.
-      if (transport !== undefined || !process.stdin.readableEnded) stopping.abort(SERVER_STOPS)
+      if (transport !== undefined || !input.readableEnded) stopping.abort(SERVER_STOPS)
       await served.close()
       await tasks?.calls.settled()
       await gate.clientLeft(credential.tenant, client.instance)
@@ -99,6 +100,17 @@ export function serveStdioMcp(gate: Gate, options: StdioOptions = {}): StdioServ
 /** By it a call is known again that a relay sends a second time. */
 function keyOf({ instance }: Client, number: string | undefined): string | undefined {
   return number === undefined ? undefined : `mcp:${instance}:${number}`
+}
+
+function sendListChanged(server: Server, kind: ListKind): Promise<void> {
+  switch (kind) {
+    case 'tools':
+      return server.sendToolListChanged()
+    case 'prompts':
+      return server.sendPromptListChanged()
+    case 'resources':
+      return server.sendResourceListChanged()
+  }
 }
 
 /**

@@ -91,7 +91,7 @@ export class Subscription {
     for (const id of asked) this.#stops.push(await tasks.watch.watch(tenant, id, () => this.#changed(id)))
     const views = await tasks.gate.peekTasks(this.#caller, { task_ids: asked })
     const taskIds = asked.filter((id) => views.some(({ task_id }) => task_id === id))
-    const lists = honouredLists(this.#asked.notifications, face.capabilities)
+    const lists = honouredLists(this.#asked.notifications, face.capabilities())
     if (bus !== undefined) {
       const stop = bus.subscribe((event) => {
         const notification = listNotification(event, lists)

@@ -1,7 +1,9 @@
 import type { Tool } from '@modelcontextprotocol/server'
 import type { Fields } from '../auth/caller.ts'
+import type { Fault } from '../core/errors.ts'
 import type { Caller, PrincipalKey } from '../core/principal.ts'
 import type { CreateAnswer } from '../gate/verbs/create.ts'
+import type { ReadSource } from './read-source.ts'
 import type { Call, RunTool } from './tool.ts'
 
 /** A tool whose call is a task. How a call is answered, now or with a handle, is not its business. */
@@ -33,6 +35,10 @@ export interface TaskToolSource {
   tools(tenant: string): Promise<ReadonlyMap<string, TaskTool>>
   /** Names of tools that are not listed for a caller, though they can be called. The same set as long as they are the same. */
   hidden?(tenant: string, principal: PrincipalKey | undefined): Promise<ReadonlySet<string>>
+  /** Prompts and resources that come from the same place. */
+  readonly reads?: ReadSource
+  /** Why a tool of this name is not among them, if it is known to be one of theirs. */
+  absence?(name: string, tenant: string): Promise<Fault | undefined>
   /** Calls back when some tenant's tools are others. Returns the way to stop listening. */
   onChange(listener: () => void): () => void
 }

@@ -1,8 +1,9 @@
 import type { Tool } from '@modelcontextprotocol/server'
 import type { Credential } from '../auth/credential.ts'
+import type { Fault } from '../core/errors.ts'
 import { principalKey } from '../core/principal.ts'
 import type { TaskTool, TaskToolSource } from './task-tool.ts'
-import { asFault, type Era, type FoundTool, refused } from './tool.ts'
+import { asFault, type Era, type FoundTool, type RunTool, refused } from './tool.ts'
 
 export interface ShelvesOptions {
   /** The tools of the gate itself, which everybody sees. */
@@ -55,10 +56,12 @@ export class Shelves {
 
   async find(name: string, tenant: string): Promise<FoundTool | undefined> {
     try {
-      return (await this.#shelf(tenant)).tasks.get(name)
+      const found = (await this.#shelf(tenant)).tasks.get(name)
+      if (found !== undefined) return found
+      const fault = await this.#absence(name, tenant)
+      return fault && refusing(fault)
     } catch (error) {
-      const fault = asFault(error, this.#options.onError)
-      return async (_, { requestId }) => refused(fault, requestId)
+      return refusing(asFault(error, this.#options.onError))
     }
   }
 
@@ -81,6 +84,14 @@ export class Shelves {
     const shown = { modern: tools.modern.filter(isShown), legacy: tools.legacy.filter(isShown) }
     made.set(hidden, shown)
     return shown
+  }
+
+  async #absence(name: string, tenant: string): Promise<Fault | undefined> {
+    for (const source of this.#options.sources) {
+      const fault = await source.absence?.(name, tenant)
+      if (fault !== undefined) return fault
+    }
+    return undefined
   }
 
   async #shelf(tenant: string): Promise<Shelf> {
@@ -106,6 +117,10 @@ export class Shelves {
 }
 
 const NOTHING: Names = new Set()
+/** A tool that is there only to say why it cannot be called. */
+function refusing(fault: Fault): RunTool {
+  return async (_, { requestId }) => refused(fault, requestId)
+}
 
 /** In the older era a tool says that it may be called as a task. */
 function listed(tools: readonly Tool[], tasks: ReadonlySet<string>): Shelf['tools'] {

@@ -9,6 +9,7 @@ import { withIdentity } from './identity.ts'
 import type { TaskTool, TaskToolSource } from './task-tool.ts'
 import type { Call } from './tool.ts'
 import { type ToolArguments, toolArguments } from './tool-arguments.ts'
+import { UpstreamReads } from './upstream-reads.ts'
 
 export interface UpstreamToolOptions {
   readonly gate: Gate
@@ -18,6 +19,8 @@ export interface UpstreamToolOptions {
   readonly cancelsAtTimeout: boolean
   /** The tool with which a model goes on when the result does not come in time. */
   readonly waitTool: string
+  /** Hears of errors that callers are not told. */
+  readonly onError: (error: unknown) => void
 }
 
 /** Most calls are over by then, and need no task that somebody has to ask after. */
@@ -28,7 +31,7 @@ const CREATE = { actor: 'agent', input: createInput } as const
 
 /** The tools of upstreams: a call is a task of the session of its client. */
 export function upstreamTools(options: UpstreamToolOptions): TaskToolSource {
-  const { gate } = options
+  const { gate, waitSeconds, waitTool, onError } = options
   const known = new WeakMap<readonly UpstreamTool[], ReadonlyMap<string, TaskTool>>()
   return {
     async tools(tenant) {
@@ -40,6 +43,8 @@ export function upstreamTools(options: UpstreamToolOptions): TaskToolSource {
       return tools
     },
     hidden: (tenant, principal) => gate.blockedTools(tenant, principal),
+    reads: new UpstreamReads({ gate, waitSeconds, waitTool, onError }),
+    absence: (name, tenant) => gate.absentTool(tenant, name),
     onChange: (listener) => gate.onUpstreamTools(listener),
   }
 }

@@ -1735,6 +1735,12 @@ export interface ListUpstreamsAnswer {
       readonly quarantined: number
       readonly hidden: number
     }
+    /** What it offers besides tools */
+    readonly offers: {
+      readonly prompts: number
+      readonly resources: number
+      readonly resource_templates: number
+    }
     readonly health: {
       readonly state: 'disabled' | 'connecting' | 'ready' | 'down'
       readonly since: string
@@ -1811,6 +1817,12 @@ export interface GetUpstreamAnswer {
     readonly listed: number
     readonly quarantined: number
     readonly hidden: number
+  }
+  /** What it offers besides tools */
+  readonly offers: {
+    readonly prompts: number
+    readonly resources: number
+    readonly resource_templates: number
   }
   readonly health: {
     readonly state: 'disabled' | 'connecting' | 'ready' | 'down'
@@ -1973,6 +1985,12 @@ export interface AddUpstreamAnswer {
     readonly listed: number
     readonly quarantined: number
     readonly hidden: number
+  }
+  /** What it offers besides tools */
+  readonly offers: {
+    readonly prompts: number
+    readonly resources: number
+    readonly resource_templates: number
   }
   readonly health: {
     readonly state: 'disabled' | 'connecting' | 'ready' | 'down'

@@ -57,13 +57,13 @@ const definitions = [
 
 const face: Face = {
   info: { name: 'asyncgate-fixtures', version: '1.0.0' },
-  capabilities: {
+  capabilities: () => ({
     tools: { listChanged: true },
     prompts: { listChanged: true },
     resources: { subscribe: true, listChanged: true },
     completions: {},
     logging: {},
-  },
+  }),
   tools: {
     list: async () => definitions,
     mayWait: () => true,

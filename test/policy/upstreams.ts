@@ -1,4 +1,5 @@
 import { Fault } from '../../src/core/errors.ts'
+import { NO_OFFERS } from '../../src/gate/upstream-reads.ts'
 import type { UpstreamRegistry, UpstreamTool } from '../../src/gate/upstreams.ts'
 import type { Store } from '../../src/store/store.ts'
 
@@ -32,6 +33,10 @@ export function offering(tools: Record<string, string | null>, upstream = 'mail'
         if (found === undefined) throw new Fault('UPSTREAM_TOOL_NOT_FOUND', { name, tool })
         return found
       },
+      absence: () => undefined,
+      offers: () => NO_OFFERS,
+      onOffers: () => () => {},
+      complete: refuse,
       onTools: () => () => {},
     }
   }

@@ -135,7 +135,10 @@ describe('servers of others behind a gate, called by a client', () => {
     await until(() => served.upstreams.find('fix__echo') === undefined)
     const { tools } = await client.listTools()
     expect(tools.map(({ name }) => name)).not.toContain('fix__echo')
-    await expect(client.callTool({ name: 'fix__echo', arguments: {} })).rejects.toThrow('Unknown tool')
+    expect(await client.callTool({ name: 'fix__echo', arguments: {} })).toMatchObject({
+      isError: true,
+      structuredContent: { code: 'UPSTREAM_TOOL_QUARANTINED' },
+    })
     const direct = { type: 'mcp.tool_call', payload: { upstream: 'fix', tool: 'echo', arguments: {} } }
     await expect(served.gate.create(ROOT, direct)).rejects.toMatchObject({
       code: 'UPSTREAM_TOOL_QUARANTINED',

@@ -1,17 +1,20 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
+import { Client, InMemoryTransport, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { onTestFinished } from 'vitest'
 import { type OpenServer, openServer } from '../../../src/cli/open-server.ts'
 import { loadConfig } from '../../../src/config.ts'
 import type { UpstreamRecord } from '../../../src/gate/upstreams-shape.ts'
 import { createLogger } from '../../../src/http/log.ts'
+import { serveStdioMcp } from '../../../src/mcp/stdio.ts'
 import { asCaller, authEnvironment, suiteAuthMode } from '../../support/auth-modes.ts'
 
 export interface Served extends OpenServer {
   /** A real client of either era. */
   connect(era?: 'modern' | 'legacy', name?: string): Promise<Client>
+  /** The same over the transport that stdin and stdout are served with. */
+  connectStdio(era?: 'modern' | 'legacy'): Promise<Client>
 }
 
 /** A whole server with these upstreams, over a database of its own. */
@@ -31,6 +34,14 @@ export async function serve(
   })
   const open = await openServer(config, createLogger('silent'), { upstreams, drainMs: 0 })
   const clients: Client[] = []
+  const clientOf = (era: 'modern' | 'legacy', name: string) => {
+    const client = new Client(
+      { name, version: '1' },
+      era === 'modern' ? { versionNegotiation: { mode: { pin: '2026-07-28' } } } : {},
+    )
+    clients.push(client)
+    return client
+  }
   onTestFinished(async () => {
     for (const client of clients) await client.close().catch(() => {})
     await open.close()
@@ -40,14 +51,18 @@ export async function serve(
   return {
     ...open,
     async connect(era = 'legacy', name = 'test') {
-      const client = new Client(
-        { name, version: '1' },
-        era === 'modern' ? { versionNegotiation: { mode: { pin: '2026-07-28' } } } : {},
-      )
-      clients.push(client)
+      const client = clientOf(era, name)
       const { headers } = asCaller(suiteAuthMode(), {})
       const requestInit = { headers: { ...headers } }
       await client.connect(new StreamableHTTPClientTransport(new URL(`${open.url}/mcp`), { requestInit }))
+      return client
+    },
+    async connectStdio(era = 'legacy') {
+      const [near, far] = InMemoryTransport.createLinkedPair()
+      const handle = serveStdioMcp(open.gate, { sources: open.sources, transport: far })
+      onTestFinished(() => handle.close())
+      const client = clientOf(era, 'stdio')
+      await client.connect(near)
       return client
     },
   }

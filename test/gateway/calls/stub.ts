@@ -1,6 +1,7 @@
 import type { CallToolResult } from '@modelcontextprotocol/client'
 import { Fault } from '../../../src/core/errors.ts'
 import type { JsonObject } from '../../../src/core/json.ts'
+import { NO_OFFERS } from '../../../src/gate/upstream-reads.ts'
 import type { UpstreamRegistry, UpstreamTool } from '../../../src/gate/upstreams.ts'
 import type { RetryMode } from '../../../src/gate/upstreams-shape.ts'
 import type { CallOptions } from '../../../src/gateway/connection.ts'
@@ -97,6 +98,24 @@ export class StubUpstreams implements UpstreamRegistry {
 
   find(name: string): UpstreamTool | undefined {
     return this.#listed.find((tool) => tool.name === name)
+  }
+
+  absence(name: string): Fault | undefined {
+    return name === 'stub__changed'
+      ? new Fault('UPSTREAM_TOOL_QUARANTINED', { upstream: 'stub', tool: 'changed' })
+      : undefined
+  }
+
+  offers() {
+    return NO_OFFERS
+  }
+
+  onOffers() {
+    return () => {}
+  }
+
+  async complete(): Promise<never> {
+    throw new Fault('NOT_CONFIGURED')
   }
 
   onTools(listener: () => void): () => void {

@@ -116,7 +116,7 @@ describe('asyncgate upstreams', () => {
     expect(shown).toMatch(
       /^echo +listed +fix__echo +harmless +blocked +No rule allows this, and calls of upstream tools are blocked by default\.$/m,
     )
-    expect(shown).toMatch(/^crash +hidden +fix__crash +allow does not name it$/m)
+    expect(shown).toMatch(/^crash +hidden +fix__crash +tools\.allow of the upstream does not name it$/m)
     expect(JSON.parse(await say('show', 'fix', '--json'))).toMatchObject({
       name: 'fix',
       counts: { listed: 1 },

@@ -6,6 +6,7 @@ import { NodeStreamableHTTPServerTransport } from '@modelcontextprotocol/node'
 import { createMcpHandler } from '@modelcontextprotocol/server'
 import { onTestFinished } from 'vitest'
 import { serveWeb } from '../../../src/mcp/web-bridge.ts'
+import type { FixtureReads } from './fixture-reads.ts'
 import { Fixture, type FixtureOptions } from './fixture-tools.ts'
 
 export type Handler = (request: IncomingMessage, response: ServerResponse) => unknown
@@ -32,7 +33,7 @@ export async function httpFixture(
   const fixture = new Fixture(options)
   const requests: IncomingMessage[] = []
   const sessions = new Map<string, NodeStreamableHTTPServerTransport>()
-  const answer = era === 'modern' ? modern(fixture) : legacy(fixture, sessions)
+  const answer = era === 'modern' ? modern(fixture, options.reads) : legacy(fixture, sessions)
   const web = createServer((request, response) => {
     requests.push(request)
     if (!served.intercept(request, response)) answer(request, response)
@@ -59,9 +60,13 @@ export async function httpFixture(
   return served
 }
 
-function modern(fixture: Fixture): Handler {
+function modern(fixture: Fixture, reads: FixtureReads | undefined): Handler {
   const handler = createMcpHandler(() => fixture.server(), { legacy: 'reject' })
   fixture.onChange.add(() => handler.notify.toolsChanged())
+  reads?.onChange.add((kind) => {
+    if (kind === 'prompts') handler.notify.promptsChanged()
+    else handler.notify.resourcesChanged()
+  })
   return async (request, response) =>
     serveWeb(request, response, await bodyOf(request), (asked) => handler.fetch(asked))
 }

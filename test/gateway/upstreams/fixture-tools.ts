@@ -8,6 +8,8 @@ import {
   type Tool,
 } from '@modelcontextprotocol/server'
 
+import type { FixtureReads } from './fixture-reads.ts'
+
 type Args = Readonly<Record<string, unknown>>
 type Run = (args: Args, context: ServerContext) => Promise<CallToolResult>
 
@@ -21,6 +23,8 @@ export interface FixtureOptions {
   readonly listMs?: number
   /** Definitions that come as they are, after the others. */
   readonly more?: readonly Tool[]
+  /** Prompts and resources, if it has any. */
+  readonly reads?: FixtureReads
   /** Hears what the tools do. */
   readonly tell?: (event: string) => void
   /** Of `crash`. */
@@ -63,8 +67,9 @@ export class Fixture {
   server(): Server {
     const server = new Server(
       { name: 'fixture', version: '1' },
-      { capabilities: { tools: { listChanged: true } } },
+      { capabilities: { tools: { listChanged: true }, ...this.#options.reads?.capabilities } },
     )
+    this.#options.reads?.serve(server)
     server.setRequestHandler('tools/list', async ({ params }) => this.#list(params?.cursor))
     server.setRequestHandler('tools/call', async ({ params }, context) => {
       this.calls += 1

@@ -139,7 +139,10 @@ describe('the tools of an upstream', () => {
     expect(names(bench)).toEqual(['big', 'echo', 'wait'])
     expect(bench.upstreams.find('fix__echo')?.category).toBe('harmless')
     expect(bench.upstreams.find('fix__wait')?.category).toBeNull()
-    expect(toolOf(bench, 'environment')).toMatchObject({ status: 'hidden', reason: 'deny names it' })
+    expect(toolOf(bench, 'environment')).toMatchObject({
+      status: 'hidden',
+      reason: 'tools.deny of the upstream names it',
+    })
     const missing = fault('UPSTREAM_TOOL_NOT_FOUND', { upstream: 'fix', tool: 'crash' })
     await expect(bench.upstreams.call('fix', 'crash', {})).rejects.toMatchObject(missing)
   })

@@ -3,10 +3,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import type { CallToolResult } from '@modelcontextprotocol/client'
+import { isCallToolResult } from '@modelcontextprotocol/client'
 import { onTestFinished } from 'vitest'
 import type { ErrorCode } from '../../../src/core/errors.ts'
 import { fileUpstream, type UpstreamRecord } from '../../../src/gate/upstreams-shape.ts'
+import type { Answer } from '../../../src/gateway/read-answers.ts'
 import { Upstreams, type UpstreamsOptions } from '../../../src/gateway/upstreams.ts'
 import { openSqliteStore } from '../../../src/store/sqlite/store.ts'
 import type { Store } from '../../../src/store/store.ts'
@@ -118,8 +119,8 @@ export async function until(check: () => unknown): Promise<void> {
 }
 
 /** What a call answered, as text. */
-export function textOf({ content }: CallToolResult): string {
-  const [first] = content
+export function textOf(answer: Answer): string {
+  const [first] = isCallToolResult(answer) ? answer.content : []
   return first?.type === 'text' ? first.text : ''
 }
 

@@ -1,0 +1,462 @@
+import { Client as OldClient } from '@modelcontextprotocol/sdk/client/index.js'
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
+import { describe, expect, it } from 'vitest'
+import { asCaller, suiteAuthMode } from '../../support/auth-modes.ts'
+import { admin } from '../../support/gates.ts'
+import { httpFixture } from '../upstreams/fixture-http.ts'
+import { FixtureReads, type FixtureReadsOptions } from '../upstreams/fixture-reads.ts'
+import { INSTRUCTION } from '../upstreams/fixture-tools.ts'
+import { folder, installed, record, web } from '../upstreams/support.ts'
+import { type Served, serve } from './served.ts'
+import { until } from './support.ts'
+
+const ROOT = admin()
+const PRIVATE = { ASYNCGATE_UPSTREAM_PRIVATE: '127.0.0.1' }
+const ERAS = ['modern', 'legacy'] as const
+const NOTES = [
+  { uri: 'note://a', name: 'A' },
+  { uri: 'note://b', name: 'B' },
+]
+
+/** The official client of both eras over HTTP and stdio, and the one that came before it. */
+async function everyClient(served: Served) {
+  const old = new OldClient({ name: 'old', version: '1' })
+  const { headers } = asCaller(suiteAuthMode(), {})
+  await old.connect(
+    new StreamableHTTPClientTransport(new URL(`${served.url}/mcp`), {
+      requestInit: { headers: { ...headers } },
+    }),
+  )
+  const clients = [
+    await served.connect('modern'),
+    await served.connect('legacy'),
+    await served.connectStdio('modern'),
+    await served.connectStdio('legacy'),
+  ]
+  return { clients, old }
+}
+
+/** A server with one upstream, `fix`, that has these prompts and resources. */
+async function start(
+  options: FixtureReadsOptions,
+  env: object = {},
+  fields: object = {},
+  era: 'modern' | 'legacy' = 'modern',
+) {
+  const reads = new FixtureReads(options)
+  const upstream = await httpFixture(era, { reads })
+  const served = await serve([web(upstream.url, { ...fields })], { ...PRIVATE, ...env })
+  return { reads, upstream, served }
+}
+
+const blocked = { ASYNCGATE_UPSTREAM_DEFAULT: 'BLOCK' }
+const asking = { ASYNCGATE_UPSTREAM_DEFAULT: 'REQUIRE_APPROVAL' }
+const errorOf = (code: string, details: object = {}) => ({
+  data: { code, details: expect.objectContaining(details) },
+})
+
+describe('prompts and resources of an upstream', () => {
+  it('are listed, read and completed under its name, by every official client', async () => {
+    const served = await serve([installed('server-everything')])
+    const { clients, old } = await everyClient(served)
+    const prompt = { name: 'everything__args-prompt', arguments: { city: 'Oslo' } }
+    const uri = 'everything+demo://resource/static/document/features.md'
+    const blob = 'everything+demo://resource/dynamic/blob/1'
+    const ref = { type: 'ref/prompt', name: 'everything__completable-prompt' } as const
+    const complete = { ref, argument: { name: 'department', value: 'S' } }
+    for (const client of [...clients, old]) {
+      expect(client.getServerCapabilities()).toMatchObject({
+        prompts: { listChanged: true },
+        resources: { listChanged: true },
+        completions: {},
+      })
+      const { prompts } = await client.listPrompts()
+      expect(prompts).toHaveLength(4)
+      expect(prompts[0]).toMatchObject({
+        name: prompt.name,
+        arguments: [{ name: 'city', required: true }, {}],
+      })
+      const { resources } = await client.listResources()
+      expect(resources).toContainEqual(expect.objectContaining({ uri, mimeType: 'text/markdown' }))
+      const { resourceTemplates } = await client.listResourceTemplates()
+      expect(resourceTemplates.map(({ uriTemplate }) => uriTemplate)).toContain(
+        'everything+demo://resource/dynamic/text/{resourceId}',
+      )
+      expect(await client.getPrompt(prompt)).toMatchObject({
+        messages: [{ role: 'user', content: { type: 'text', text: "What's weather in Oslo?" } }],
+        _meta: { 'asyncgate/origin': 'upstream:everything', 'asyncgate/untrusted': true },
+      })
+      expect(await client.readResource({ uri })).toMatchObject({
+        contents: [{ uri, text: expect.stringContaining('Everything') }],
+        _meta: { 'asyncgate/untrusted': true },
+      })
+      expect(await client.readResource({ uri: blob })).toMatchObject({
+        contents: [{ uri: blob, blob: expect.any(String) }],
+      })
+      expect(await client.complete(complete)).toMatchObject({ completion: { values: ['Sales', 'Support'] } })
+    }
+    await old.close()
+    expect(served.upstreams.get('everything')?.offers).toEqual({
+      prompts: 4,
+      resources: expect.any(Number),
+      resource_templates: 2,
+    })
+    const { tasks } = await served.gate.listTasks(ROOT, { type: 'mcp.tool_call', limit: 100 })
+    expect(tasks).toHaveLength(15)
+    expect(tasks.every(({ status }) => status === 'succeeded')).toBe(true)
+    expect(tasks.map(({ payload }) => payload)).toContainEqual({
+      upstream: 'everything',
+      tool: 'resources/read',
+      arguments: { uri: 'demo://resource/static/document/features.md' },
+    })
+  })
+
+  it('that embed resources name them so that they can be read', async () => {
+    const served = await serve([installed('server-everything')])
+    const client = await served.connect()
+    const { messages } = await client.getPrompt({
+      name: 'everything__resource-prompt',
+      arguments: { resourceType: 'Text', resourceId: '1' },
+    })
+    const uri = 'everything+demo://resource/dynamic/text/1'
+    expect(messages).toContainEqual(
+      expect.objectContaining({
+        content: expect.objectContaining({ resource: expect.objectContaining({ uri }) }),
+      }),
+    )
+    expect(await client.readResource({ uri })).toMatchObject({ contents: [{ uri }] })
+  })
+
+  it('are announced only if an upstream has some', async () => {
+    const served = await serve([installed('server-filesystem', [folder()])])
+    for (const client of (await everyClient(served)).clients) {
+      const { prompts, resources, completions } = client.getServerCapabilities() ?? {}
+      expect({ prompts, resources, completions }).toEqual({})
+    }
+  })
+
+  it.each(ERAS)('are read page by page from a server of the %s era, and listed in pages', async (era) => {
+    const many = Array.from({ length: 720 }, (_, i) => ({
+      uri: `note://${String(i).padStart(4, '0')}`,
+      name: `${i}`,
+    }))
+    const { served } = await start(
+      { resources: many, prompts: [{ name: 'one' }, { name: 'two' }], pageSize: 100 },
+      {},
+      {},
+      era,
+    )
+    const { old } = await everyClient(served)
+    const first = await old.listResources()
+    expect(first.resources).toHaveLength(500)
+    const { resources, nextCursor } = await old.listResources({ cursor: first.nextCursor })
+    expect(nextCursor).toBeUndefined()
+    expect([...first.resources, ...resources].map(({ uri }) => uri)).toEqual(
+      many.map(({ uri }) => `fix+${uri}`),
+    )
+    expect((await old.listPrompts()).prompts.map(({ name }) => name)).toEqual(['fix__one', 'fix__two'])
+    await expect(old.listResources({ cursor: 'nonsense!' })).rejects.toThrow('cursor')
+    await old.close()
+  })
+
+  it.each(ERAS)(
+    'of the %s era that change are told to clients of both eras, over HTTP and stdio',
+    async (era) => {
+      const { served, reads } = await start({}, {}, {}, era)
+      const { clients, old } = await everyClient(served)
+      const heard: string[] = []
+      for (const [i, client] of [...clients.slice(1, 2), clients[3]].entries()) {
+        client?.setNotificationHandler(
+          'notifications/prompts/list_changed',
+          () => void heard.push(`prompts ${i}`),
+        )
+        client?.setNotificationHandler(
+          'notifications/resources/list_changed',
+          () => void heard.push(`resources ${i}`),
+        )
+      }
+      for (const [i, client] of [clients[0], clients[2]].entries()) {
+        client?.setNotificationHandler(
+          'notifications/prompts/list_changed',
+          () => void heard.push(`new prompts ${i}`),
+        )
+        client?.setNotificationHandler(
+          'notifications/resources/list_changed',
+          () => void heard.push(`new resources ${i}`),
+        )
+        await client?.listen({ promptsListChanged: true, resourcesListChanged: true })
+      }
+      await old.close()
+      reads.addPrompt({ name: 'fresh' })
+      reads.addResource({ uri: 'note://fresh', name: 'Fresh' })
+      await until(() => new Set(heard).size === 8)
+      for (const client of clients) {
+        expect((await client.listPrompts()).prompts).toMatchObject([{ name: 'fix__fresh' }])
+        expect((await client.listResources()).resources).toMatchObject([{ uri: 'fix+note://fresh' }])
+      }
+    },
+  )
+
+  it('are shown without what does not show, and cannot pass for a tool or mark themselves', async () => {
+    const hidden = `Good.\u001b[8m${INSTRUCTION}\u202e\u200b`
+    const reads = new FixtureReads({
+      prompts: [
+        { name: 'zero\u200bwidth' },
+        { name: 'with space/é', description: hidden, arguments: [{ name: 'a', description: hidden }] },
+      ],
+      resources: [
+        { uri: 'note://\u202ea', name: 'A' },
+        { uri: 'note://b', name: hidden, description: hidden },
+      ],
+      read: async (uri) => ({
+        contents: [{ uri, text: 'x' }],
+        _meta: { 'asyncgate/untrusted': false, theirs: 1 },
+      }),
+    })
+    const more = [{ name: 'resources/read', inputSchema: { type: 'object' as const } }]
+    const upstream = await httpFixture('modern', { reads, more })
+    const served = await serve([web(upstream.url)], PRIVATE)
+    const client = await served.connect('modern')
+    const { prompts } = await client.listPrompts()
+    const { resources } = await client.listResources()
+    expect(prompts).toHaveLength(1)
+    expect(prompts[0]?.name).toMatch(/^fix__with_space_[0-9a-f]{10}$|^fix__with_space__[0-9a-f]{10}$/)
+    expect(resources.map(({ uri }) => uri)).toEqual(['fix+note://b'])
+    expect(JSON.stringify([prompts, resources])).not.toMatch(/\\u001b|\u202e|\u200b/)
+    expect(await client.getPrompt({ name: prompts[0]?.name ?? '', arguments: { a: '1' } })).toMatchObject({
+      messages: [{ content: { text: 'with space/é {"a":"1"}' } }],
+    })
+    expect(await client.readResource({ uri: 'fix+note://b' })).toMatchObject({
+      _meta: { 'asyncgate/untrusted': true, theirs: 1 },
+    })
+    const { tools } = await client.listTools()
+    expect(tools.map(({ name }) => name).filter((name) => name.includes('resources'))).toEqual([])
+  })
+
+  it('may be as large as the result of a call, and no larger', async () => {
+    const read = async (uri: string) => ({
+      contents: [{ uri, text: 'x'.repeat(uri === 'note://a' ? 1000 : 100_000) }],
+    })
+    const { served } = await start({ resources: NOTES, read }, {}, { max_result_bytes: 50_000 })
+    for (const client of (await everyClient(served)).clients) {
+      expect(await client.readResource({ uri: 'fix+note://a' })).toMatchObject({
+        contents: [{ uri: 'fix+note://a' }],
+      })
+      await expect(client.readResource({ uri: 'fix+note://b' })).rejects.toMatchObject({
+        data: { code: 'UPSTREAM_RESULT_TOO_LARGE', status: 'failed', task_id: expect.any(String) },
+      })
+    }
+  })
+
+  it('are offered only as far as tools.allow and tools.deny say', async () => {
+    const prompts = [{ name: 'review' }, { name: 'secret' }]
+    const { served } = await start(
+      { resources: NOTES, prompts },
+      {},
+      { tools: { deny: ['prompts/get:secret', 'resources/*'] } },
+    )
+    const client = await served.connect()
+    expect(client.getServerCapabilities()?.resources).toBeUndefined()
+    expect((await client.listPrompts()).prompts.map(({ name }) => name)).toEqual(['fix__review'])
+    await expect(client.getPrompt({ name: 'fix__secret' })).rejects.toMatchObject(
+      errorOf('UPSTREAM_TOOL_NOT_FOUND', { tool: 'prompts/get:secret' }),
+    )
+    const direct = {
+      type: 'mcp.tool_call',
+      payload: { upstream: 'fix', tool: 'resources/read', arguments: { uri: 'note://a' } },
+    }
+    await expect(served.gate.create(ROOT, direct)).rejects.toMatchObject({ code: 'UPSTREAM_TOOL_NOT_FOUND' })
+  })
+
+  it('that do not exist are refused with an error of the protocol', async () => {
+    const { served } = await start({ resources: NOTES, prompts: [{ name: 'review' }] })
+    for (const client of (await everyClient(served)).clients) {
+      await expect(client.getPrompt({ name: 'nobody__review' })).rejects.toThrow(
+        'Unknown prompt: nobody__review',
+      )
+      await expect(client.getPrompt({ name: 'fix__other' })).rejects.toMatchObject({ code: -32_602 })
+      await expect(client.readResource({ uri: 'fix+note://c' })).rejects.toMatchObject({ code: -32_602 })
+    }
+  })
+})
+
+describe('a URI without the name of an upstream', () => {
+  const two = async () => {
+    const records = []
+    for (const [name, resources] of [
+      ['one', NOTES],
+      ['two', NOTES.slice(0, 1)],
+    ] as const) {
+      const reads = new FixtureReads({
+        resources,
+        read: async (uri) => ({ contents: [{ uri, text: name }] }),
+      })
+      records.push(web((await httpFixture('modern', { reads })).url, { name }))
+    }
+    return serve(records, PRIVATE)
+  }
+
+  it('will do where only one upstream can be meant', async () => {
+    const client = await (await two()).connect('modern')
+    expect(await client.readResource({ uri: 'note://b' })).toMatchObject({
+      contents: [{ uri: 'one+note://b', text: 'one' }],
+    })
+    for (const name of ['one', 'two']) {
+      const uri = `${name}+note://a`
+      expect(await client.readResource({ uri })).toMatchObject({ contents: [{ uri, text: name }] })
+    }
+    await expect(client.readResource({ uri: 'note://a' })).rejects.toThrow(
+      'begin with the name of an upstream',
+    )
+    await expect(client.readResource({ uri: 'note://c' })).rejects.toThrow(
+      'begin with the name of an upstream',
+    )
+  })
+})
+
+describe('a read', () => {
+  const options = { resources: NOTES, prompts: [{ name: 'review' }] }
+
+  it('that a rule or the default blocks leaves what a blocked call leaves', async () => {
+    const { served } = await start(options, blocked)
+    await served.gate.putPolicy(ROOT, {
+      id: 'prompts',
+      action: 'ALLOW',
+      scope: { upstream: 'fix', tool: 'prompts/get:*' },
+    })
+    await served.gate.putPolicy(ROOT, {
+      id: 'only-a',
+      action: 'ALLOW',
+      scope: { tool: 'resources/read' },
+      condition: { '==': [{ var: 'args.uri' }, 'note://a'] },
+    })
+    const { clients } = await everyClient(served)
+    for (const client of clients) {
+      expect(await client.getPrompt({ name: 'fix__review' })).toMatchObject({ messages: [{}] })
+      expect(await client.readResource({ uri: 'fix+note://a' })).toMatchObject({ contents: [{}] })
+      await expect(client.readResource({ uri: 'fix+note://b' })).rejects.toMatchObject(
+        errorOf('POLICY_BLOCKED', { task_id: expect.any(String) }),
+      )
+    }
+    const { tasks } = await served.gate.listTasks(ROOT, { status: 'failed' })
+    expect(tasks).toHaveLength(clients.length)
+    const { receipts } = await served.gate.listLedger(ROOT, { receipt_type: 'policy.blocked' })
+    expect(receipts).toHaveLength(clients.length)
+  })
+
+  it('that needs approval names its task, and an approval that is remembered is for that resource only', async () => {
+    const { served } = await start(options, asking)
+    for (const [i, client] of (await everyClient(served)).clients.entries()) {
+      const meta = { _meta: { 'io.asyncgate/agent_id': `agent-${i}` } }
+      const read = (uri: string) => client.readResource({ uri, ...meta })
+      const refusal = await read('fix+note://a').catch((error: unknown) => error)
+      expect(refusal).toMatchObject(errorOf('READ_NOT_DONE', { status: 'pending_approval' }))
+      const { task_id } = Object(refusal).data.details
+      expect(Object(refusal).message).toContain(task_id)
+      const until = new Date(Date.now() + 3_600_000).toISOString()
+      await served.gate.approve(ROOT, { task_id, remember_until: until })
+      const { result } = await served.gate.waitForTask(ROOT, { task_id, wait_seconds: 5, until: 'done' })
+      expect(result?.result).toMatchObject({ contents: [{ uri: 'note://a' }] })
+      expect(await read('fix+note://a')).toMatchObject({ contents: [{ uri: 'fix+note://a' }] })
+      await expect(read('fix+note://b')).rejects.toMatchObject(errorOf('READ_NOT_DONE'))
+    }
+  })
+
+  it('is redacted as a result is, and completions with it', async () => {
+    const card = 'card 4111111111111111'
+    const read = async (uri: string) => ({ contents: [{ uri, text: card }] })
+    const get = () => ({
+      messages: [{ role: 'user' as const, content: { type: 'text' as const, text: card } }],
+    })
+    const { served, reads } = await start({ ...options, read, get })
+    await served.gate.putPolicy(ROOT, {
+      id: 'cards',
+      action: 'REDACT',
+      redact: { targets: 'both', patterns: ['card'] },
+    })
+    const client = await served.connect('modern')
+    expect(await client.readResource({ uri: 'fix+note://a' })).toMatchObject({
+      contents: [{ text: 'card [REDACTED]' }],
+    })
+    expect(await client.getPrompt({ name: 'fix__review' })).toMatchObject({
+      messages: [{ content: { text: 'card [REDACTED]' } }],
+    })
+    const ref = { type: 'ref/prompt', name: 'fix__review' } as const
+    const complete = (value: string) => client.complete({ ref, argument: { name: 'a', value } })
+    expect(await complete('x')).toMatchObject({ completion: { values: ['xone', 'card [REDACTED]'] } })
+    expect(await complete(card)).toMatchObject({ completion: { values: [] } })
+    expect(reads.completed).toEqual(['x'])
+  })
+
+  it('that is not allowed completes nothing', async () => {
+    const { served, reads } = await start(options, asking)
+    const client = await served.connect('modern')
+    const ref = { type: 'ref/resource', uri: 'fix+note://{id}' } as const
+    const answer = await client.complete({ ref, argument: { name: 'id', value: 'x' } })
+    expect(answer).toMatchObject({ completion: { values: [] } })
+    expect(reads.completed).toEqual([])
+  })
+
+  it('that its client gives up is canceled, and the upstream hears of it', async () => {
+    let begun = 0
+    let stopped = 0
+    const read = (_: string, signal: AbortSignal) =>
+      new Promise<never>((_resolve, reject) => {
+        begun += 1
+        signal.addEventListener('abort', () => {
+          stopped += 1
+          reject(signal.reason)
+        })
+      })
+    const { served } = await start({ ...options, read })
+    const clients = [
+      await served.connect('modern'),
+      await served.connectStdio('modern'),
+      await served.connectStdio('legacy'),
+    ]
+    for (const [i, client] of clients.entries()) {
+      const stop = new AbortController()
+      const reading = client.readResource({ uri: 'fix+note://a' }, { signal: stop.signal })
+      await until(() => begun === i + 1)
+      stop.abort()
+      await expect(reading).rejects.toThrow()
+      await until(() => stopped === i + 1)
+      const { tasks } = await served.gate.listTasks(ROOT, { status: 'canceled' })
+      expect(tasks).toHaveLength(i + 1)
+    }
+  })
+
+  it('of an upstream that is down says so', async () => {
+    const reads = new FixtureReads(options)
+    const upstream = await httpFixture('modern', { reads })
+    const down = record({
+      name: 'down',
+      transport: { type: 'stdio', command: '/no/such/program' },
+      restart: { first_ms: 60_000, max_ms: 60_000 },
+    })
+    const served = await serve([web(upstream.url), down], PRIVATE)
+    for (const client of (await everyClient(served)).clients) {
+      await expect(client.readResource({ uri: 'down+note://a' })).rejects.toMatchObject(
+        errorOf('UPSTREAM_UNAVAILABLE'),
+      )
+      await expect(client.getPrompt({ name: 'down__review' })).rejects.toMatchObject(
+        errorOf('UPSTREAM_UNAVAILABLE'),
+      )
+    }
+  })
+
+  it('can be made over REST as a task, whose arguments are checked', async () => {
+    const { served } = await start(options)
+    const made = (tool: string, args: object) =>
+      served.gate.create(ROOT, { type: 'mcp.tool_call', payload: { upstream: 'fix', tool, arguments: args } })
+    const { task_id } = await made('prompts/get:review', { file: 'a.ts' })
+    const { result } = await served.gate.waitForTask(ROOT, { task_id, wait_seconds: 5 })
+    expect(result?.result).toMatchObject({ messages: [{ content: { text: 'review {"file":"a.ts"}' } }] })
+    await expect(made('prompts/get:review', { file: 1 })).rejects.toMatchObject({
+      details: { path: 'payload.arguments.file' },
+    })
+    await expect(made('resources/read', {})).rejects.toMatchObject({
+      details: { path: 'payload.arguments.uri' },
+    })
+  })
+})
