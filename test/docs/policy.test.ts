@@ -2,7 +2,10 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { readPoliciesFile } from '../../src/cli/policies-file.ts'
-import { compileCondition } from '../../src/policy/condition.ts'
+import { BUILT_IN_PATTERNS } from '../../src/policy/built-in-patterns.ts'
+import { CONDITION_ROOTS, compileCondition } from '../../src/policy/condition.ts'
+import { OUTCOMES } from '../../src/policy/forecast.ts'
+import { parsePath } from '../../src/policy/path.ts'
 import { ruleRecord } from '../../src/policy/rule.ts'
 import { cli, startServer, testFolder } from '../cli/support.ts'
 import { codeWords, markdownTable, repositoryText } from '../core/documents.ts'
@@ -16,7 +19,14 @@ function wordsOf(line: string): string[] {
   return [...line.matchAll(/'([^']*)'|(\S+)/g)].map(([, quoted, plain]) => quoted ?? plain ?? '')
 }
 
-it('the commands of docs/policy.md work, one after the other', async () => {
+/** The paragraph that begins with these words, or contains them. */
+function paragraphWith(words: string): string {
+  const found = page.split('\n\n').find((each) => each.includes(words))
+  if (found === undefined) throw new Error(`docs/policy.md does not say: ${words}`)
+  return found
+}
+
+it('the commands of docs/policy.md work, one after the other, and print what the page shows', async () => {
   const home = testFolder()
   const file = join(home, 'policies.yaml')
   writeFileSync(file, blocks.find(({ language }) => language === 'yaml')?.text ?? '')
@@ -24,33 +34,61 @@ it('the commands of docs/policy.md work, one after the other', async () => {
 
   const server = await startServer(['dev'], home)
   const run = (args: readonly string[]) => cli(args, { ASYNCGATE_URL: server.url })
-  const lines = blocks.filter(({ language }) => language === 'sh').flatMap(({ text }) => text.split('\n'))
-  expect(lines.length).toBeGreaterThan(15)
-  const said: string[] = []
-  for (const line of lines) {
-    const [, ...args] = wordsOf(line.replace('policies.yaml', file))
-    const ended = await run(args)
-    expect(ended, line).toMatchObject({ code: 0, stderr: '' })
-    said.push(ended.stdout)
+  let [commands, shown, last, told] = [0, 0, '', '']
+  for (const { language, text } of blocks) {
+    if (language === 'text') {
+      expect(last).toContain(text)
+      shown += 1
+    }
+    if (language !== 'sh') continue
+    last = ''
+    for (const line of text.split('\n')) {
+      const [program, ...args] = wordsOf(line.replace('policies.yaml', file))
+      expect(program).toBe('asyncgate')
+      const ended = await run(args)
+      expect(ended, line).toMatchObject({ code: 0, stderr: '' })
+      last += ended.stdout
+      commands += 1
+    }
+    told += last
   }
-  const told = said.join('\n')
-  const shown = blocks.find(({ language }) => language === 'text')?.text
-  expect(told).toContain(shown)
-  expect(told).toContain('(plate) was seen')
+  expect([commands, shown]).toEqual([19, 4])
   expect(told).toMatch(/^BLOCK: Rule no-delete \(Agents delete nothing\) blocks this\.$/m)
-  expect(told).toContain('"card":"[REDACTED]"')
-  expect(told).toContain('"password":"[REDACTED]"')
   expect(told).toContain('policy.changed')
+  const { tasks } = JSON.parse((await run(['tasks', 'list', '--type', 'buy', '--json'])).stdout)
+  expect(tasks).toMatchObject([
+    {
+      status: 'pending_approval',
+      policy: { action: 'REQUIRE_APPROVAL', rule_id: 'expensive', redacted_fields: [] },
+    },
+  ])
   await server.stop()
 })
 
-it('docs/policy.md explains every field of a rule', () => {
+it('docs/policy.md explains every field of a rule and every outcome of a tool', () => {
   const fields = markdownTable(page, 'Field').map(({ Field = '' }) => codeWords(Field)[0])
   expect(fields.sort()).toEqual(Object.keys(ruleRecord.shape).sort())
+  const outcomes = markdownTable(page, 'Outcome').map(({ Outcome = '' }) => codeWords(Outcome)[0])
+  expect(outcomes).toEqual([...OUTCOMES])
 })
 
-it('the conditions of docs/policy.md are conditions', () => {
-  const json = blocks.filter(({ language }) => language === 'json')
-  expect(json).not.toEqual([])
-  for (const { text } of json) expect(() => compileCondition(JSON.parse(text))).not.toThrow()
+it('docs/policy.md names the built-in patterns', () => {
+  const [, list = ''] =
+    /The built-in patterns are (.*?)\. Add/s.exec(paragraphWith('The built-in patterns are')) ?? []
+  expect(codeWords(list)).toEqual(BUILT_IN_PATTERNS.map(({ name }) => name))
+})
+
+it('the conditions of docs/policy.md are conditions, over what it says that they see', () => {
+  const json = blocks.filter(({ language }) => language === 'json').map(({ text }) => text)
+  const inline = [...page.matchAll(/`(\{"(?:and|or|>|<).*?\})`/g)].map(([, text = '']) => text)
+  expect(json.length * inline.length).toBeGreaterThan(0)
+  for (const text of [...json, ...inline]) expect(() => compileCondition(JSON.parse(text))).not.toThrow()
+  const [seen = ''] = /over .*?\./s.exec(paragraphWith('[JSON Logic]')) ?? []
+  expect(codeWords(seen).sort()).toEqual([...CONDITION_ROOTS].sort())
+})
+
+it('the paths of docs/policy.md are paths', () => {
+  const paths = [...page.matchAll(/`(\$[.[][^`]+)`/g)].map(([, path = '']) => path)
+  expect(paths.length).toBeGreaterThan(5)
+  for (const path of paths) expect(() => parsePath(path), path).not.toThrow()
 })

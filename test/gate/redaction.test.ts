@@ -1,5 +1,7 @@
+import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import type { Gate } from '../../src/gate/gate.ts'
+import { BADGE, decidingRules, objects, SECRETS } from '../policy/rule-books.ts'
 import { offering } from '../policy/upstreams.ts'
 import { admin, agent, caller, describeGates, worker } from '../support/gates.ts'
 import { ask, held, lease, look, only, receiptsOf, refusal } from '../support/steps.ts'
@@ -126,5 +128,47 @@ describeGates('redaction and the rule that decides', (open) => {
       payload: { arguments: { text: '[REDACTED]' } },
       policy: { action: 'REQUIRE_APPROVAL', rule_id: null, redacting_rules: ['cards'] },
     })
+  })
+})
+
+describeGates('redaction under random rules', (open) => {
+  it('no secret is stored, shown to an approver, handed to a worker or returned', {
+    timeout: 60_000,
+  }, async () => {
+    const { gate } = await open()
+    await gate.putPattern(admin(), { name: 'badge', pattern: BADGE })
+    const redact = { targets: 'both', patterns: ['card', 'email', 'badge'] }
+    const property = fc.asyncProperty(
+      fc.array(decidingRules, { maxLength: 4 }),
+      fc.integer({ min: -3, max: 3 }),
+      objects,
+      async (rules, priority, payload) => {
+        await put(gate, 'secrets', { action: 'REDACT', priority, redact })
+        for (const [i, fields] of rules.entries()) await put(gate, `r${i}`, fields)
+        const seen: unknown[] = []
+        const asked = { payload, summary: SECRETS.join(' '), inputs: payload }
+        const refused = await ask(gate, asked, agent('bob')).catch((error: unknown) => error)
+        seen.push(refused)
+        const { tasks } = await gate.listTasks(admin(), { limit: 1 })
+        const { task_id, status } = only(tasks)
+        if (status === 'pending_approval') {
+          seen.push(await gate.getApproval(HUMAN, { task_id }))
+          await gate.approve(HUMAN, { task_id, payload })
+        }
+        if (status !== 'failed') {
+          const offer = await lease(gate)
+          seen.push(offer)
+          await gate.complete(worker(), {
+            ...held(offer),
+            result: { payload, SECRETS },
+            artifacts: ARTIFACTS,
+          })
+        }
+        seen.push(await look(gate, { task_id }), await receiptsOf(gate, { task_id }))
+        for (const secret of SECRETS) expect(JSON.stringify(seen)).not.toContain(secret)
+        for (const [i] of rules.entries()) await gate.removePolicy(admin(), { id: `r${i}` })
+      },
+    )
+    await fc.assert(property, { numRuns: 30 })
   })
 })
