@@ -90,7 +90,11 @@ export class GatewayClients {
     this.#cuts.add(cut)
     if (!link.destroyed) await once(link, 'close')
     this.#cuts.delete(cut)
-    if (!isCut) await served.close()
+    if (isCut) return
+    // Its server sees the end of the input before it is closed: the client has left, and is not sent away.
+    input.end()
+    if (!input.readableEnded) await once(input, 'end')
+    await served.close()
   }
 
   /**

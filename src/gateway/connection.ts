@@ -7,6 +7,7 @@ import type { UpstreamRecord } from '../gate/upstreams-shape.ts'
 import { Backoff } from './backoff.ts'
 import type { Definition } from './definition.ts'
 import type { Sdk } from './sdk.ts'
+import type { CallSession } from './session-connections.ts'
 import { cleanLine } from './untrusted-text.ts'
 import { upstreamFault } from './upstream-fault.ts'
 
@@ -15,6 +16,8 @@ export interface CallOptions {
   readonly onProgress?: ((progress: Progress) => void) | undefined
   /** The call need not wait for others any more. */
   readonly onTurn?: (() => void) | undefined
+  /** Whose call it is; undefined for one that belongs to no session. */
+  readonly session?: CallSession | undefined
 }
 
 export interface ToolList<Tool> {

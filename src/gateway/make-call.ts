@@ -4,9 +4,10 @@ import { Fault } from '../core/errors.ts'
 import type { Caller } from '../core/principal.ts'
 import type { Gate } from '../gate/gate.ts'
 import type { GrantedCall } from '../gate/tool-call-desk.ts'
-import { readToolCall, type ToolCall } from '../gate/tool-calls.ts'
+import { COMMON_SEAT, readToolCall, type ToolCall } from '../gate/tool-calls.ts'
 import { HeldCall } from './held-call.ts'
 import { ProgressReports } from './progress-reports.ts'
+import type { CallSession } from './session-connections.ts'
 import type { Upstreams } from './upstreams.ts'
 
 export interface MakerParts {
@@ -15,6 +16,8 @@ export interface MakerParts {
   /** As the gate knows the gateway. */
   readonly caller: Caller
   readonly upstreams: Pick<Upstreams, 'call' | 'offered'>
+  /** Whether a session goes on, so that more calls of it may come. */
+  isLive(sessionId: string): boolean
   report(error: unknown): void
 }
 
@@ -61,7 +64,7 @@ export class CallMaker {
     this.#held.add(held)
     if (this.#isStopped) held.giveUp('stopping')
     try {
-      const outcome = await this.#call(call, held)
+      const outcome = await this.#call(call, granted, held)
       held.answered()
       if (held.reason === 'stopping' || held.reason === 'waited') await this.#release(held)
       else if (held.reason === 'ended') await this.#stopped(held)
@@ -75,11 +78,16 @@ export class CallMaker {
     }
   }
 
-  async #call(call: ToolCall, held: HeldCall): Promise<CallToolResult | Fault> {
+  async #call(call: ToolCall, granted: GrantedCall, held: HeldCall): Promise<CallToolResult | Fault> {
     const { gate, caller, upstreams } = this.#parts
     const progress = new ProgressReports((report) => gate.progress(caller, { ...held.key, progress: report }))
     try {
-      const options = { signal: held.signal, onProgress: progress.heard, onTurn: () => held.begun() }
+      const options = {
+        signal: held.signal,
+        onProgress: progress.heard,
+        onTurn: () => held.begun(),
+        session: this.#sessionOf(granted),
+      }
       return await upstreams.call(call.upstream, call.tool, call.arguments, options)
     } catch (error) {
       if (error instanceof Fault) return error
@@ -88,6 +96,13 @@ export class CallMaker {
     } finally {
       await progress.end()
     }
+  }
+
+  /** A call that has the common seat was created over REST, whatever session it names. */
+  #sessionOf({ seat, offer }: GrantedCall): CallSession | undefined {
+    const { session_id: id } = offer
+    if (seat === COMMON_SEAT || id === null) return undefined
+    return { id, isLive: () => this.#parts.isLive(id) }
   }
 
   /** What the tool answered is the result, also if it says that the tool has failed: that is not ours to repeat. */
