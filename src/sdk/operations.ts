@@ -1712,6 +1712,8 @@ export interface ListUpstreamsAnswer {
     readonly timeout_ms: number
     readonly connect_timeout_ms: number
     readonly concurrency: number
+    readonly isolation: 'shared' | 'per_session'
+    readonly max_session_connections: number
     readonly max_result_bytes: number
     /** Pause before the second try to connect; doubled up to max_ms, reset after healthy_ms */
     readonly restart: {
@@ -1743,6 +1745,8 @@ export interface ListUpstreamsAnswer {
       readonly running: number
       /** Calls that wait for their turn */
       readonly waiting: number
+      /** Connections that belong to one session each */
+      readonly sessions: number
       readonly listed_at: string | null
       readonly last_error: {
         readonly at: string
@@ -1785,6 +1789,8 @@ export interface GetUpstreamAnswer {
   readonly timeout_ms: number
   readonly connect_timeout_ms: number
   readonly concurrency: number
+  readonly isolation: 'shared' | 'per_session'
+  readonly max_session_connections: number
   readonly max_result_bytes: number
   /** Pause before the second try to connect; doubled up to max_ms, reset after healthy_ms */
   readonly restart: {
@@ -1816,6 +1822,8 @@ export interface GetUpstreamAnswer {
     readonly running: number
     /** Calls that wait for their turn */
     readonly waiting: number
+    /** Connections that belong to one session each */
+    readonly sessions: number
     readonly listed_at: string | null
     readonly last_error: {
       readonly at: string
@@ -1877,6 +1885,10 @@ export interface AddUpstreamInput {
   connect_timeout_ms?: number | undefined
   /** Calls at once; others wait for their turn */
   concurrency?: number | undefined
+  /** Whether all sessions share one connection and what the upstream remembers (shared), or each has its own (per_session) */
+  isolation?: 'shared' | 'per_session' | undefined
+  /** With per_session: how many sessions may have a connection at once */
+  max_session_connections?: number | undefined
   /** Largest answer to a call, counted as it comes */
   max_result_bytes?: number | undefined
   /** Pause before the second try to connect; doubled up to max_ms, reset after healthy_ms */
@@ -1928,6 +1940,8 @@ export interface AddUpstreamAnswer {
   readonly timeout_ms: number
   readonly connect_timeout_ms: number
   readonly concurrency: number
+  readonly isolation: 'shared' | 'per_session'
+  readonly max_session_connections: number
   readonly max_result_bytes: number
   /** Pause before the second try to connect; doubled up to max_ms, reset after healthy_ms */
   readonly restart: {
@@ -1959,6 +1973,8 @@ export interface AddUpstreamAnswer {
     readonly running: number
     /** Calls that wait for their turn */
     readonly waiting: number
+    /** Connections that belong to one session each */
+    readonly sessions: number
     readonly listed_at: string | null
     readonly last_error: {
       readonly at: string
