@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { chmodSync, rmSync } from 'node:fs'
 import { createServer, type Server, type Socket } from 'node:net'
 import { type Duplex, PassThrough } from 'node:stream'
+import { setTimeout as pause } from 'node:timers/promises'
 import type { RelayedClient } from '../mcp/stdio.ts'
 import { type Answer, difference, firstLine, helloShape, type Serves } from './gateway-join.ts'
 
@@ -18,6 +19,9 @@ export interface ClientsParts {
   readonly database: string
   report(error: unknown): void
 }
+
+/** How long those who wait may take to read that the gateway does not start. */
+const TELL_MS = 1_000
 
 type Started = ClientService | { readonly failure: string }
 
@@ -68,7 +72,9 @@ export class GatewayClients {
   async failed(failure: string): Promise<void> {
     this.#resolveStarted({ failure })
     this.#server?.close()
-    await Promise.all([...this.#waiting].map((socket) => socket.destroyed || once(socket, 'close')))
+    const told = [...this.#waiting].map((socket) => socket.destroyed || once(socket, 'close'))
+    await Promise.race([Promise.all(told), pause(TELL_MS, undefined, { ref: false })])
+    for (const socket of this.#waiting) socket.destroy()
     this.#remove()
   }
 
@@ -90,7 +96,11 @@ export class GatewayClients {
     this.#cuts.add(cut)
     if (!link.destroyed) await once(link, 'close')
     this.#cuts.delete(cut)
-    if (!isCut) await served.close()
+    if (isCut) return
+    // Its server sees the end of the input before it is closed: the client has left, and is not sent away.
+    input.end()
+    if (!input.readableEnded) await once(input, 'end')
+    await served.close()
   }
 
   /**

@@ -25,6 +25,7 @@ const servesShape = z.object({
   /** Digests of the variables that the program is given. */
   variables: z.record(z.string(), z.string()),
   allow: z.string(),
+  isolation: z.string(),
 })
 export type Serves = z.output<typeof servesShape>
 
@@ -58,7 +59,7 @@ export function helloOf(client: string, serves: Serves): Hello {
 }
 
 export function servesOf(
-  { name, transport }: UpstreamRecord,
+  { name, transport, isolation }: UpstreamRecord,
   words: readonly string[],
   allow: string,
   env: NodeJS.ProcessEnv,
@@ -69,7 +70,7 @@ export function servesOf(
       .update(env[variable] ?? '')
       .digest('hex')
   const variables = Object.fromEntries(names.map((variable) => [variable, digest(variable)]))
-  return { name, command: [...words], folder: process.cwd(), variables, allow }
+  return { name, command: [...words], folder: process.cwd(), variables, allow, isolation }
 }
 
 /** What differs between two gateways of one name, in words; undefined if nothing does. */
@@ -79,6 +80,7 @@ export function difference(running: Serves, wanted: Serves): string | undefined 
     return `it runs "${shown(running)}", and this one was to run "${shown(wanted)}"`
   if (running.folder !== wanted.folder) return `it runs in ${running.folder}`
   if (running.allow !== wanted.allow) return `it was started with --allow ${running.allow}`
+  if (running.isolation !== wanted.isolation) return `it was started with --isolation ${running.isolation}`
   if (!isDeepStrictEqual(running.variables, wanted.variables))
     return 'its program has other variables, or other values of them (--env)'
   return isDeepStrictEqual(running, wanted) ? undefined : 'it was started with other options'

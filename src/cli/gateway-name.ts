@@ -2,7 +2,7 @@
 const RUNNERS = /^(npx|bunx|uvx|pnpx|npm|pnpm|yarn|bun|deno|node|tsx|python\d?|uv|docker|env)$/
 const RUN_WORDS = /^(exec|run|dlx|x|tool|start)$/
 /** Names of files and folders that say nothing. */
-const EMPTY = /^(index|main|server|cli|app|dist|build|src|lib|bin|out|stdio|)$/
+const EMPTY = /^(index|main|server|mcp|cli|app|dist|build|src|lib|bin|out|stdio|)$/
 
 /** What to call an upstream that is started by this command, as its tools will show: `filesystem__read_file`. */
 export function upstreamName(words: readonly string[]): string {

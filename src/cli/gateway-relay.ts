@@ -28,6 +28,7 @@ export class Relay {
   readonly #parts: RelayParts
   /** Resolves when the client has closed its end. */
   readonly gone: Promise<void>
+  #isGone = false
   readonly #open = new Map<string | number, OpenRequest>()
   /** The lines with which a client of an older revision has introduced itself. */
   readonly #handshake: string[] = []
@@ -41,11 +42,19 @@ export class Relay {
     this.#parts = parts
     const { input } = parts
     this.gone = new Promise((resolve) => {
-      input.once('end', resolve)
-      input.once('close', resolve)
+      const leave = () => {
+        this.#isGone = true
+        resolve()
+      }
+      input.once('end', leave)
+      input.once('close', leave)
     })
     eachLine(input, (line) => this.#fromClient(line.toString('utf8')))
     input.pause()
+  }
+
+  get isGone(): boolean {
+    return this.#isGone
   }
 
   /** Carries lines until the gateway ends the link, or the client has gone. */

@@ -112,9 +112,11 @@ async function hostFor(
     void relay.over(here, before === own)
     return {
       async stop() {
-        // Others go to another gateway. The own client has no other.
-        there.destroy()
-        await left
+        // Those of other processes go to another gateway.
+        if (relay.isGone) {
+          there.destroy()
+          await left
+        }
         clients.stop()
       },
     }

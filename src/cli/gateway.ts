@@ -5,7 +5,7 @@ import { DEFAULT_DATABASE } from '../config/server.ts'
 import { type Config, loadConfig } from '../config.ts'
 import { readRule } from '../gate/policy-shape.ts'
 import { ANY_PROMPT, READ_RESOURCE } from '../gate/upstream-reads.ts'
-import { fileUpstream, type UpstreamRecord } from '../gate/upstreams-shape.ts'
+import { fileUpstream, ISOLATIONS, type UpstreamRecord } from '../gate/upstreams-shape.ts'
 import type { Upstreams } from '../gateway/upstreams.ts'
 import { serveStdioMcp } from '../mcp/stdio.ts'
 import { command } from './command.ts'
@@ -48,6 +48,11 @@ export const gateway = command({
       multiple: true,
       doc: 'let it have this variable of yours',
     },
+    isolation: {
+      type: 'string',
+      value: 'MODE',
+      doc: 'shared: all sessions use one program (the default); per_session: each gets one of its own',
+    },
     'connect-timeout': {
       type: 'string',
       value: 'SECONDS',
@@ -73,10 +78,13 @@ export const gateway = command({
     const connectSeconds = input.whole('connect-timeout')
     if (connectSeconds !== undefined && (connectSeconds < 1 || connectSeconds > MAX_CONNECT_SECONDS))
       throw input.wrong(`--connect-timeout takes 1 to ${MAX_CONNECT_SECONDS} seconds.`)
+    const isolation = ISOLATIONS.find((each) => each === (input.text('isolation') ?? 'shared'))
+    if (isolation === undefined) throw input.wrong(`--isolation takes one of ${ISOLATIONS.join(', ')}.`)
     const record = recordOf(input.words, {
       name: input.text('name'),
       env: input.texts('env'),
       connectSeconds,
+      isolation,
     })
     const isStdio = input.flag('stdio')
     const { file, flags } = settingsFlags(input)
@@ -160,14 +168,16 @@ interface Given {
   readonly name: string | undefined
   readonly env: readonly string[]
   readonly connectSeconds: number | undefined
+  readonly isolation: UpstreamRecord['isolation']
 }
 
-function recordOf(words: readonly string[], { name, env, connectSeconds }: Given): UpstreamRecord {
+function recordOf(words: readonly string[], { name, env, connectSeconds, isolation }: Given): UpstreamRecord {
   const [program = '', ...args] = words
   const variables = Object.fromEntries(env.map((each) => [each, `env:${each}`]))
   const parsed = fileUpstream.safeParse({
     name: name ?? upstreamName(words),
     transport: { type: 'stdio', command: program, args, env: variables, cwd: process.cwd() },
+    isolation,
     ...(connectSeconds !== undefined && { connect_timeout_ms: connectSeconds * 1000 }),
   })
   if (parsed.success) return parsed.data

@@ -18,6 +18,8 @@ export const upstreamShape = z.looseObject({
   timeout_ms: z.number(),
   concurrency: z.number(),
   max_result_bytes: z.number(),
+  isolation: z.string().default('shared'),
+  max_session_connections: z.number().default(0),
   counts: z.looseObject({ listed: z.number(), quarantined: z.number(), hidden: z.number() }),
   /** An older server does not say. */
   offers: z
@@ -32,6 +34,7 @@ export const upstreamShape = z.looseObject({
     restarts: z.number(),
     running: z.number(),
     waiting: z.number(),
+    sessions: z.number().default(0),
     last_error: z.looseObject({ at: z.string(), message: z.string() }).nullable(),
   }),
 })
@@ -70,6 +73,11 @@ export function placeOf({ transport }: UpstreamInfo): string {
   return transport.url ?? transport.command ?? transport.type
 }
 
+function isolationOf({ isolation, max_session_connections, health }: UpstreamInfo): string {
+  if (isolation === 'shared') return 'shared: all sessions use one connection'
+  return `${isolation}: ${health.sessions} of at most ${max_session_connections} connections of sessions`
+}
+
 export function tellUpstream(output: Output, upstream: UpstreamInfo): void {
   const { health, transport } = upstream
   const lines: [string, string][] = [
@@ -85,6 +93,7 @@ export function tellUpstream(output: Output, upstream: UpstreamInfo): void {
     ['calls', `${health.running} running, ${health.waiting} waiting, ${upstream.concurrency} at once`],
     ['limits', `${upstream.timeout_ms} ms, ${upstream.max_result_bytes} bytes`],
     ['offers', offersOf(upstream)],
+    ['isolation', isolationOf(upstream)],
     ['restarts', String(health.restarts)],
     ['pinned', upstream.pinned],
     ['retry', retryLine(upstream)],

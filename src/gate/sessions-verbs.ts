@@ -1,7 +1,6 @@
 import { Fault } from '../core/errors.ts'
 import { checkRole, forbidden, seesAll } from '../core/policy.ts'
 import { type Caller, type PrincipalKey, principalKey } from '../core/principal.ts'
-import { isTerminal } from '../core/transitions.ts'
 import type { Engine } from './engine.ts'
 import { writing } from './entry-write.ts'
 import { parse } from './input.ts'
@@ -64,8 +63,8 @@ export async function callTool(
   }
   try {
     const created = await createTask(engine, tenant, caller, input, { seat: admission.seat })
-    // A task of before may have ended, and nobody would say so again.
-    if (created.is_duplicate && isTerminal(created.status)) admission.dropped()
+    // A task of before may have ended by now, and nobody would say so again.
+    if (created.is_duplicate) admission.dropped()
     else admission.created(created.task_id)
     return created
   } catch (error) {

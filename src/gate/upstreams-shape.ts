@@ -8,6 +8,7 @@ const UPSTREAM_STATES = ['disabled', 'connecting', 'ready', 'down'] as const
 const BREAKER_STATES = ['closed', 'open', 'half_open'] as const
 /** From the most careful to the least. */
 export const RETRY_MODES = ['never', 'idempotent', 'always'] as const
+export const ISOLATIONS = ['shared', 'per_session'] as const
 const TOOL_STATUSES = ['listed', 'quarantined', 'hidden'] as const
 
 /** Tool names and categories are read by models and put into tables. */
@@ -99,6 +100,13 @@ const options = {
   timeout_ms: ms(HOUR_MS).default(300_000),
   connect_timeout_ms: ms(600_000).default(30_000),
   concurrency: z.int().min(1).max(1000).default(8),
+  isolation: z.enum(ISOLATIONS).default('shared').meta({
+    description:
+      'Whether all sessions share one connection and what the upstream remembers (shared), or each has its own (per_session)',
+  }),
+  max_session_connections: z.int().min(1).max(1000).default(32).meta({
+    description: 'With per_session: how many sessions may have a connection at once',
+  }),
   max_result_bytes: z
     .int()
     .min(1024)
@@ -157,6 +165,7 @@ export const upstreamHealthShape = z.object({
   restarts: z.int(),
   running: z.int().meta({ description: 'Calls under way' }),
   waiting: z.int().meta({ description: 'Calls that wait for their turn' }),
+  sessions: z.int().meta({ description: 'Connections that belong to one session each' }),
   listed_at: time.nullable(),
   last_error: z.object({ at: time, code: z.string(), message: z.string() }).nullable(),
 })
@@ -178,6 +187,8 @@ export const upstreamShape = z.object({
   timeout_ms: z.int(),
   connect_timeout_ms: z.int(),
   concurrency: z.int(),
+  isolation: z.enum(ISOLATIONS),
+  max_session_connections: z.int(),
   max_result_bytes: z.int(),
   restart,
   breaker,

@@ -11,6 +11,7 @@ import type { Definition } from './definition.ts'
 import type { RawOffers } from './offers.ts'
 import { type Answer, completeAnswer, readRequest } from './read-answers.ts'
 import type { Sdk } from './sdk.ts'
+import type { CallSession } from './session-connections.ts'
 import { cleanLine } from './untrusted-text.ts'
 import { upstreamFault } from './upstream-fault.ts'
 
@@ -21,6 +22,8 @@ export interface CallOptions {
   readonly onSend?: (() => void) | undefined
   /** An earlier request of the same call may have reached the upstream, and its answer is lost. */
   readonly mayHaveRun?: boolean | undefined
+  /** Whose call it is; undefined for one that belongs to no session. */
+  readonly session?: CallSession | undefined
 }
 
 export interface ToolList<Tool> {

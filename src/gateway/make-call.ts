@@ -3,12 +3,13 @@ import { Fault } from '../core/errors.ts'
 import type { Caller } from '../core/principal.ts'
 import type { Gate } from '../gate/gate.ts'
 import type { GrantedCall } from '../gate/tool-call-desk.ts'
-import { readToolCall, type ToolCall } from '../gate/tool-calls.ts'
+import { COMMON_SEAT, readToolCall, type ToolCall } from '../gate/tool-calls.ts'
 import { type Failure, failureOf, heldBackFor, pauseOf, stopFailure } from './call-failure.ts'
 import { HeldCall } from './held-call.ts'
 import { Patience } from './patience.ts'
 import { ProgressReports } from './progress-reports.ts'
 import type { Answer } from './read-answers.ts'
+import type { CallSession } from './session-connections.ts'
 import type { Upstreams } from './upstreams.ts'
 
 export interface MakerParts {
@@ -17,6 +18,8 @@ export interface MakerParts {
   /** As the gate knows the gateway. */
   readonly caller: Caller
   readonly upstreams: Pick<Upstreams, 'call' | 'mayRepeat' | 'timeoutMs'>
+  /** Whether a session goes on, so that more calls of it may come. */
+  isLive(sessionId: string): boolean
   report(error: unknown): void
 }
 
@@ -74,8 +77,9 @@ export class CallMaker {
     else await this.#release(held)
   }
 
-  async #call(call: ToolCall, { task }: GrantedCall, held: HeldCall): Promise<Answer | Fault> {
+  async #call(call: ToolCall, granted: GrantedCall, held: HeldCall): Promise<Answer | Fault> {
     const { gate, caller, upstreams } = this.#parts
+    const { task } = granted
     // A lease that ended without a word from its holder may have been that of a call that was sent.
     const mayHaveRun = task.expiry_count > 0
     if (mayHaveRun && task.attempt + task.expiry_count >= task.max_attempts) {
@@ -86,7 +90,13 @@ export class CallMaker {
       })
     }
     const progress = new ProgressReports((report) => gate.progress(caller, { ...held.key, progress: report }))
-    const options = { signal: held.signal, onProgress: progress.heard, onSend: () => held.sent(), mayHaveRun }
+    const options = {
+      signal: held.signal,
+      onProgress: progress.heard,
+      onSend: () => held.sent(),
+      mayHaveRun,
+      session: this.#sessionOf(granted),
+    }
     try {
       return await upstreams.call(call.upstream, call.tool, call.arguments, options)
     } catch (error) {
@@ -96,6 +106,13 @@ export class CallMaker {
     } finally {
       await progress.end()
     }
+  }
+
+  /** A call that has the common seat was created over REST, whatever session it names. */
+  #sessionOf({ seat, offer }: GrantedCall): CallSession | undefined {
+    const { session_id: id } = offer
+    if (seat === COMMON_SEAT || id === null) return undefined
+    return { id, isLive: () => this.#parts.isLive(id) }
   }
 
   /** What the tool answered is the result, also if it says that the tool has failed: that is not ours to repeat. */

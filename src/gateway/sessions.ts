@@ -25,7 +25,7 @@ import type { Upstreams } from './upstreams.ts'
 
 export interface SessionsOptions {
   readonly gate: Gate
-  readonly upstreams: Pick<Upstreams, 'tenant' | 'list' | 'call' | 'mayRepeat' | 'timeoutMs'>
+  readonly upstreams: Pick<Upstreams, 'tenant' | 'list' | 'call' | 'mayRepeat' | 'timeoutMs' | 'endSession'>
   /** Whose sessions they are: the tenant of the upstreams. */
   readonly tenantName: string
   readonly entries: Entries
@@ -88,7 +88,14 @@ export class GatewaySessions implements Sessions {
       report,
     })
     const caller = gate.toolCalls.caller(options.tenantName)
-    this.#maker = new CallMaker({ gate, tenant, caller, upstreams, report })
+    this.#maker = new CallMaker({
+      gate,
+      tenant,
+      caller,
+      upstreams,
+      isLive: (id) => this.#sessions.has(id),
+      report,
+    })
     this.#caretaker = new Caretaker({
       desk: gate.toolCalls,
       tenant,
@@ -293,6 +300,7 @@ export class GatewaySessions implements Sessions {
     this.#bySeat.delete(session.seat)
     this.#seats.leave(session.seat)
     for (const taskId of session.open) this.#calls.delete(taskId)
+    this.#options.upstreams.endSession(session.id)
     const stopped = session.slots.stop().finally(() => this.#stopping.delete(stopped))
     this.#stopping.add(stopped)
     if (session.open.size + session.arriving > 0) this.#caretaker.look()

@@ -28,6 +28,8 @@ export interface UpstreamParts
   extends Omit<ToolWatchParts, 'failed'>,
     Pick<OfferWatchParts, 'offersChanged'> {
   readonly connect: (signal: AbortSignal) => Promise<Connection>
+  /** What the connections of single sessions do, if there are such. */
+  readonly sessions?: () => Pick<UpstreamHealth, 'sessions' | 'running' | 'waiting'>
   readonly logger: Logger
 }
 
@@ -81,6 +83,7 @@ export class Upstream {
 
   get health(): UpstreamHealth {
     const { listedAt } = this.#tools
+    const others = this.#parts.sessions?.() ?? { sessions: 0, running: 0, waiting: 0 }
     return {
       state: this.#state,
       since: isoTime(this.#since),
@@ -88,8 +91,9 @@ export class Upstream {
       server: this.#connection?.server ?? null,
       breaker: this.#breaker.state,
       restarts: this.#restarts,
-      running: this.#turnstile.inside,
-      waiting: this.#turnstile.waiting,
+      running: this.#turnstile.inside + others.running,
+      waiting: this.#turnstile.waiting + others.waiting,
+      sessions: others.sessions,
       listed_at: listedAt === undefined ? null : isoTime(listedAt),
       last_error: this.#lastError,
     }

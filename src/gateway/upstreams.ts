@@ -18,6 +18,7 @@ import { joined } from './offers.ts'
 import { PinBook } from './pin-book.ts'
 import type { Answer } from './read-answers.ts'
 import { type KeptRecord, RegistryCopy, type UpstreamStorage } from './registry-copy.ts'
+import { SessionConnections } from './session-connections.ts'
 import { SEPARATOR } from './tool-name.ts'
 import { type Logger, Upstream } from './upstream.ts'
 import { mayBeAt } from './upstream-egress.ts'
@@ -52,6 +53,8 @@ export class Upstreams implements UpstreamRegistry {
   readonly #copy: RegistryCopy
   readonly #pins: PinBook
   readonly #running = new Map<string, Upstream>()
+  /** Of those whose sessions share no connection. */
+  readonly #isolated = new Map<string, SessionConnections>()
   readonly #stopping = new Set<Promise<void>>()
   readonly #listeners = new Set<() => void>()
   #tools: readonly UpstreamTool[] = []
@@ -181,7 +184,15 @@ export class Upstreams implements UpstreamRegistry {
 
   /** Calls a tool by its own name. Rejects with a Fault, or at once with the reason of the signal. */
   async call(name: string, tool: string, args: JsonObject, options: CallOptions = {}): Promise<Answer> {
-    return this.#find(name).call(tool, args, options)
+    const upstream = this.#find(name)
+    const { session } = options
+    const isolated = session && this.#isolated.get(name)
+    return isolated ? isolated.call(session, tool, args, options) : upstream.call(tool, args, options)
+  }
+
+  /** A session is over: the connections that it had for itself are closed. */
+  endSession(sessionId: string): void {
+    for (const isolated of this.#isolated.values()) isolated.end(sessionId)
   }
 
   /** Whether a call that may have reached its tool may be sent again. */
@@ -242,7 +253,10 @@ export class Upstreams implements UpstreamRegistry {
     for (const [name, { record }] of [...this.#running]) {
       const now = wanted.get(name)
       if (now === undefined || JSON.stringify(now) !== JSON.stringify(record)) this.#stop(name)
-      else this.#running.get(name)?.review()
+      else {
+        this.#running.get(name)?.review()
+        this.#isolated.get(name)?.review()
+      }
     }
     for (const [name, record] of wanted) if (!this.#running.has(name)) this.#begin(record)
     this.#gather()
@@ -250,10 +264,23 @@ export class Upstreams implements UpstreamRegistry {
   }
 
   #begin(record: UpstreamRecord): void {
+    const { name, isolation } = record
+    const isolated =
+      isolation === 'per_session'
+        ? new SessionConnections({ record, open: () => this.#upstream(record, () => {}) })
+        : undefined
+    if (isolated !== undefined) this.#isolated.set(name, isolated)
+    const upstream = this.#upstream(record, () => this.#gather(), isolated)
+    this.#running.set(name, upstream)
+    upstream.start()
+  }
+
+  /** A connection to an upstream, not started. `changed` hears when its list of tools is another. */
+  #upstream(record: UpstreamRecord, changed: () => void, isolated?: SessionConnections): Upstream {
     const { egress = {}, env = process.env, logger, onStderr } = this.#options
     const heard = onStderr && ((line: string) => onStderr(record.name, line))
     const open = this.#options.connect ?? connect
-    const upstream = new Upstream({
+    return new Upstream({
       record,
       connect: async (signal) => {
         const kept = this.#keptOf(record.name)
@@ -262,19 +289,21 @@ export class Upstreams implements UpstreamRegistry {
       },
       pin: (list) => this.#pins.see(record, list),
       pins: () => this.#pins.of(record.name),
-      changed: () => this.#gather(),
+      changed,
       offersChanged: () => this.#gatherOffers(),
       logger,
+      ...(isolated && { sessions: () => isolated.totals }),
     })
-    this.#running.set(record.name, upstream)
-    upstream.start()
   }
 
   #stop(name: string): void {
     const upstream = this.#running.get(name)
     if (upstream === undefined) return
+    const isolated = this.#isolated.get(name)
     this.#running.delete(name)
-    const stopped = upstream.stop().finally(() => this.#stopping.delete(stopped))
+    this.#isolated.delete(name)
+    const all = Promise.all([upstream.stop(), isolated?.stop()])
+    const stopped: Promise<void> = all.then(() => {}).finally(() => this.#stopping.delete(stopped))
     this.#stopping.add(stopped)
   }
 

@@ -1716,6 +1716,8 @@ export interface ListUpstreamsAnswer {
     readonly timeout_ms: number
     readonly connect_timeout_ms: number
     readonly concurrency: number
+    readonly isolation: 'shared' | 'per_session'
+    readonly max_session_connections: number
     readonly max_result_bytes: number
     /** Pause before the second try to connect; doubled up to max_ms, reset after healthy_ms */
     readonly restart: {
@@ -1753,6 +1755,8 @@ export interface ListUpstreamsAnswer {
       readonly running: number
       /** Calls that wait for their turn */
       readonly waiting: number
+      /** Connections that belong to one session each */
+      readonly sessions: number
       readonly listed_at: string | null
       readonly last_error: {
         readonly at: string
@@ -1799,6 +1803,8 @@ export interface GetUpstreamAnswer {
   readonly timeout_ms: number
   readonly connect_timeout_ms: number
   readonly concurrency: number
+  readonly isolation: 'shared' | 'per_session'
+  readonly max_session_connections: number
   readonly max_result_bytes: number
   /** Pause before the second try to connect; doubled up to max_ms, reset after healthy_ms */
   readonly restart: {
@@ -1836,6 +1842,8 @@ export interface GetUpstreamAnswer {
     readonly running: number
     /** Calls that wait for their turn */
     readonly waiting: number
+    /** Connections that belong to one session each */
+    readonly sessions: number
     readonly listed_at: string | null
     readonly last_error: {
       readonly at: string
@@ -1912,6 +1920,10 @@ export interface AddUpstreamInput {
   connect_timeout_ms?: number | undefined
   /** Calls at once; others wait for their turn */
   concurrency?: number | undefined
+  /** Whether all sessions share one connection and what the upstream remembers (shared), or each has its own (per_session) */
+  isolation?: 'shared' | 'per_session' | undefined
+  /** With per_session: how many sessions may have a connection at once */
+  max_session_connections?: number | undefined
   /** Largest answer to a call, counted as it comes */
   max_result_bytes?: number | undefined
   /** Pause before the second try to connect; doubled up to max_ms, reset after healthy_ms */
@@ -1967,6 +1979,8 @@ export interface AddUpstreamAnswer {
   readonly timeout_ms: number
   readonly connect_timeout_ms: number
   readonly concurrency: number
+  readonly isolation: 'shared' | 'per_session'
+  readonly max_session_connections: number
   readonly max_result_bytes: number
   /** Pause before the second try to connect; doubled up to max_ms, reset after healthy_ms */
   readonly restart: {
@@ -2004,6 +2018,8 @@ export interface AddUpstreamAnswer {
     readonly running: number
     /** Calls that wait for their turn */
     readonly waiting: number
+    /** Connections that belong to one session each */
+    readonly sessions: number
     readonly listed_at: string | null
     readonly last_error: {
       readonly at: string

@@ -45,6 +45,13 @@ ${facts([
     value: health.protocol_version === null ? 'not known yet' : line(health.protocol_version),
   },
   { name: 'Timeout', value: `${upstream.timeout_ms / 1000} s` },
+  {
+    name: 'Isolation',
+    value:
+      upstream.isolation === 'shared'
+        ? 'shared: all sessions use one connection'
+        : `per session: ${health.sessions} of at most ${upstream.max_session_connections} connections`,
+  },
 ])}
 </section>
 </div>

@@ -164,7 +164,7 @@ describe('asyncgate gateway', () => {
 
   it('says what is wrong with what it was given', async () => {
     const cwd = testFolder()
-    const run = (...args: string[]) => startCli(['gateway', '--port', '0', ...args], cwd).ended
+    const run = (...args: string[]) => cli(['gateway', '--port', '0', ...args])
     expect(await run()).toMatchObject({ code: 2, stderr: expect.stringContaining('COMMAND is missing') })
     expect(await run('--allow', 'some', '--', 'x')).toMatchObject({
       code: 2,
@@ -174,7 +174,13 @@ describe('asyncgate gateway', () => {
       code: 2,
       stderr: expect.stringContaining('--name is 1 to 32 lower-case letters'),
     })
-    const ended = await run('--', process.execPath, '-e', 'process.exit(3)')
+    expect(await run('--isolation', 'some', '--', 'x')).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('--isolation takes one of shared, per_session'),
+    })
+    const words = ['gateway', '--port', '0', '--', process.execPath, '-e', 'process.exit(3)']
+    const { ended: child } = startCli(words, cwd)
+    const ended = await child
     expect(ended).toMatchObject({ code: 1, stderr: expect.stringContaining('did not start') })
   })
 })

@@ -175,6 +175,7 @@ describe('the name of an upstream that is a command', () => {
     ['/usr/local/bin/issues-mcp', 'issues'],
     ['pnpm dlx My_Server', 'my'],
     ['python3 -m asyncgate', 'upstream'],
+    ['npx -y @playwright/mcp', 'playwright'],
     ['node index.js', 'upstream'],
   ])('%s is %s', (command, name) => {
     expect(upstreamName(command.split(' '))).toBe(name)

@@ -317,7 +317,14 @@ describeGates('sessions', (open, storeName) => {
     const payload = { upstream: 'stub', tool: 'echo', arguments: {} }
     const { task_id } = await gate.create(ADA, { type: 'mcp.tool_call', payload })
     const caller = gate.toolCalls.caller('default')
-    const maker = new CallMaker({ gate, tenant: stub.tenant, caller, upstreams: stub, report() {} })
+    const maker = new CallMaker({
+      gate,
+      tenant: stub.tenant,
+      caller,
+      upstreams: stub,
+      isLive: () => false,
+      report() {},
+    })
     maker.stop()
     const granted = await gate.toolCalls.claim(stub.tenant, () => [0], 60_000)
     if (granted === undefined) throw new Error('nothing was granted')
@@ -333,7 +340,14 @@ describeGates('sessions', (open, storeName) => {
     const granted = await gate.toolCalls.claim(stub.tenant, () => [0], 60_000)
     if (granted === undefined) throw new Error('nothing was granted')
     const caller = gate.toolCalls.caller('default')
-    const maker = new CallMaker({ gate, tenant: stub.tenant, caller, upstreams: stub, report() {} })
+    const maker = new CallMaker({
+      gate,
+      tenant: stub.tenant,
+      caller,
+      upstreams: stub,
+      isLive: () => false,
+      report() {},
+    })
     await maker.make({ ...granted, offer: { ...granted.offer, payload: { upstream: 1 } } })
     expect(await ended(task_id, 0)).toMatchObject({
       status: 'failed',

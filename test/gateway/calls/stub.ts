@@ -84,6 +84,8 @@ export class StubUpstreams implements UpstreamRegistry {
     return this.timeout
   }
 
+  endSession(): void {}
+
   /** Adds a tool, or removes one. */
   set(name: string, tool: StubTool | undefined): void {
     if (tool === undefined) this.#tools.delete(name)

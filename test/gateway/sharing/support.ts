@@ -88,28 +88,43 @@ export async function startClient(
   return { client, pid: transport.pid ?? 0, said: () => said }
 }
 
-/** `asyncgate gateway` over HTTP, in the same folder. */
-export async function startGateway({ cwd, env }: Folder, options: readonly string[] = []) {
-  const args = [MAIN, 'gateway', '--port', '0', '--allow', 'all', '--env', 'COUNTER_LOG', ...options]
-  const child = spawn(process.execPath, [...args, '--', process.execPath, COUNTER], {
-    cwd,
-    env: { PATH: process.env.PATH, HOME: cwd, ...env },
-  })
+/** A command that goes on until it is stopped, as a process of its own. */
+export function startProcess(args: readonly string[], cwd: string, env: NodeJS.ProcessEnv) {
+  const child = spawn(process.execPath, args, { cwd, env })
   const ended = once(child, 'close')
   onTestFinished(async () => {
     child.kill('SIGKILL')
     await ended
   })
-  let said = ''
+  let output = ''
   for (const stream of [child.stdout, child.stderr]) {
     stream.on('data', (text) => {
-      said += String(text)
+      output += String(text)
     })
   }
-  await Promise.race([until(() => said.includes('approvals deny')), ended])
-  const [, url] = /listening on (http:\S+)/.exec(said) ?? []
-  if (url === undefined) throw new Error(said)
-  return { child, ended, url }
+  return {
+    child,
+    ended,
+    output: () => output,
+    /** Waits for a text; throws with all that was said if the process ends without it. */
+    async said(text: string, command = '') {
+      await Promise.race([until(() => output.includes(text)), ended])
+      if (!output.includes(text)) throw new Error(`${command}\n${output}`)
+    },
+  }
+}
+
+/** `asyncgate gateway` over HTTP, in the same folder. */
+export async function startGateway({ cwd, env }: Folder, options: readonly string[] = []) {
+  const args = [MAIN, 'gateway', '--port', '0', '--allow', 'all', '--env', 'COUNTER_LOG', ...options]
+  const started = startProcess([...args, '--', process.execPath, COUNTER], cwd, {
+    PATH: process.env.PATH,
+    HOME: cwd,
+    ...env,
+  })
+  await started.said('approvals deny')
+  const [, url = ''] = /listening on (http:\S+)/.exec(started.output()) ?? []
+  return { ...started, url }
 }
 
 export async function callText(client: Client, tool: string, args: object = {}): Promise<string> {

@@ -14,11 +14,12 @@ const page = repositoryText('docs/gateway.md')
 const blocks = (language: string) => blocksOf(page).filter((block) => block.language === language)
 
 it('the files of docs/gateway.md can be read', () => {
-  const [first, ...more] = blocks('yaml')
-  expect(more).toEqual([])
-  const path = join(folder(), 'upstreams.yaml')
-  writeFileSync(path, first?.text ?? '')
-  expect(readUpstreamsFile(path)).toMatchObject([{ name: 'files' }, { name: 'issues' }, { name: 'search' }])
+  const names = blocks('yaml').map(({ text }, i) => {
+    const path = join(folder(), `upstreams-${i}.yaml`)
+    writeFileSync(path, text)
+    return readUpstreamsFile(path).map(({ name }) => name)
+  })
+  expect(names).toEqual([['files', 'issues', 'search'], ['browser']])
 })
 
 it('the commands of docs/gateway.md exist, with their options', async () => {
@@ -52,6 +53,8 @@ it('the defaults, errors and settings of docs/gateway.md are those of the code',
     'timeout_ms',
     'connect_timeout_ms',
     'concurrency',
+    'isolation',
+    'max_session_connections',
     'max_result_bytes',
   ]) {
     expect(told).toContainEqual([field, String(defaults[field])])
