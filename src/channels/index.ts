@@ -1,5 +1,6 @@
 import { blobChannel } from './blob.ts'
 import { fileChannel } from './file.ts'
+import { gistChannel } from './gist.ts'
 import { httpChannel } from './http.ts'
 import { inlineChannel } from './inline.ts'
 import { s3Channel } from './s3.ts'
@@ -9,6 +10,7 @@ export { type BlobOptions, blobChannel } from './blob.ts'
 export type { Capabilities, Channel, Fetched, Part, Payload, PutOptions, Stored } from './channel.ts'
 export { type FileOptions, fileChannel } from './file.ts'
 export { type GateResultsOptions, gateResults } from './gate-results.ts'
+export { type GistOptions, gistChannel } from './gist.ts'
 export { type HttpOptions, httpChannel } from './http.ts'
 export { inlineChannel } from './inline.ts'
 export { type ChannelSettings, Channels, openChannels } from './registry.ts'
@@ -27,3 +29,5 @@ export const s3Results = (...options: Parameters<typeof s3Channel>): WorkerResul
   channelResults(s3Channel(...options))
 export const httpResults = (...options: Parameters<typeof httpChannel>): WorkerResults =>
   channelResults(httpChannel(...options))
+export const gistResults = (...options: Parameters<typeof gistChannel>): WorkerResults =>
+  channelResults(gistChannel(...options))

@@ -2,6 +2,7 @@ import { type BlobOptions, blobChannel } from './blob.ts'
 import type { Channel } from './channel.ts'
 import { type DatabaseOptions, databaseChannel } from './database.ts'
 import { type FileOptions, fileChannel } from './file.ts'
+import { type GistOptions, gistChannel } from './gist.ts'
 import { type HttpOptions, httpChannel } from './http.ts'
 import { inlineChannel } from './inline.ts'
 import { type S3Options, s3Channel } from './s3.ts'
@@ -13,12 +14,14 @@ export interface ChannelSettings {
   readonly file?: FileOptions | undefined
   readonly s3?: S3Options | undefined
   readonly http?: HttpOptions | undefined
+  readonly gist?: GistOptions | undefined
   /** Channels that are made elsewhere. */
   readonly others?: readonly Channel[] | undefined
 }
 
 /** A new channel is a module of its own and one line here. Nothing is opened before it is used. */
-export function openChannels({ database, blob, file, s3, http, others = [] }: ChannelSettings): Channels {
+export function openChannels(settings: ChannelSettings): Channels {
+  const { database, blob, file, s3, http, gist, others = [] } = settings
   return new Channels([
     inlineChannel(),
     ...(database ? [databaseChannel(database)] : []),
@@ -26,6 +29,7 @@ export function openChannels({ database, blob, file, s3, http, others = [] }: Ch
     ...(file ? [fileChannel(file)] : []),
     ...(s3 ? [s3Channel(s3)] : []),
     ...(http ? [httpChannel(http)] : []),
+    ...(gist ? [gistChannel(gist)] : []),
     ...others,
   ])
 }

@@ -4,6 +4,7 @@ import { checkClock, checkDatabase, checkDriver } from './doctor-database.ts'
 import { checkNode, checkPort } from './doctor-machine.ts'
 import { CliError, EXIT } from './exit.ts'
 import type { Finding } from './finding.ts'
+import { checkGists } from './gist-options.ts'
 import { type Output, ProgressLine, paint } from './output.ts'
 import { readPoliciesFile } from './policies-file.ts'
 import { dataFolder, runningServers } from './server-file.ts'
@@ -25,6 +26,7 @@ export const doctor = command({
       ...checkSettings(report.problems, report.config),
       ...(report.config === undefined ? [] : await checkFiles(report.config)),
       ...(report.config === undefined ? [] : await checkSurroundings(report.config)),
+      ...(report.config === undefined ? [] : await checkGists(report.config)),
     ]
     const ok = findings.every((finding) => finding.ok)
     const notices = [...report.notices, ...(report.config?.warnings ?? [])]

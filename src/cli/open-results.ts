@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { DEFAULT_TENANT } from '../auth/credential.ts'
+import type { GistOptions } from '../channels/gist.ts'
 import { openChannels } from '../channels/registry.ts'
 import { resultStore } from '../channels/store.ts'
 import type { Config } from '../config.ts'
@@ -14,6 +15,7 @@ export async function openResults(
   config: Config,
   store: Pick<Store, 'tenant' | 'entries'>,
   mail: Mail | undefined,
+  gist: GistOptions | undefined,
 ): Promise<ResultStore> {
   const { results, settings, server } = config
   const { results_channel, results_file_folder, results_s3_bucket, results_http_put_url } = results
@@ -41,6 +43,7 @@ export async function openResults(
             egress: egressOf(server),
           }
         : undefined,
+    gist,
     others: mail === undefined ? [] : [(await import('../channels/email.ts')).emailChannel({ mail, tenant })],
   })
   const standard = results_channel ?? (config.database.kind === 'postgres' ? 'database' : 'blob')

@@ -13,6 +13,7 @@ import type { RuleDraft } from '../policy/rule.ts'
 import { type ServerOptions, startServer } from '../server.ts'
 import type { Store } from '../store/store.ts'
 import { CliError, EXIT } from './exit.ts'
+import { gistOptions } from './gist-options.ts'
 import { openConsole } from './open-console.ts'
 import { openMemory } from './open-memory.ts'
 import { openResults } from './open-results.ts'
@@ -60,6 +61,7 @@ export async function openServer(
   const types = file === null ? [] : await readTypesFile(file)
   const policy = await openPolicy(config.server)
   const fixed = [...readUpstreams(config.server), ...more]
+  const gist = await gistOptions(config)
   const opened = store ?? (await openStore(config.database))
   const mail =
     config.mail && (await (await import('./email-service.ts')).openMail(config.mail, opened, logger))
@@ -76,7 +78,7 @@ export async function openServer(
     settings: config.settings,
     environment: config.server.env,
     onError,
-    results: await openResults(config, opened, mail?.queue),
+    results: await openResults(config, opened, mail?.queue, gist),
     memory: await openMemory(config, onError),
     upstreams,
     policy: allRules,

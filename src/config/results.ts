@@ -3,7 +3,7 @@ import type { Database } from './database.ts'
 import { httpUrl, type Kind, oneOf, text, truth } from './kinds.ts'
 import { setting } from './setting.ts'
 
-const CHANNELS = ['database', 'blob', 'file', 's3', 'http', 'email', 'none'] as const
+const CHANNELS = ['database', 'blob', 'file', 's3', 'http', 'gist', 'email', 'none'] as const
 
 const bucket: Kind<string> = {
   form: 'the name of a bucket',
@@ -68,6 +68,18 @@ export const resultsTable = z.object({
     null,
     'Results of the channel http are sent with PUT to addresses below this one. Unset: it only reads.',
   ),
+  results_gist_token: setting<string | null>(
+    text,
+    null,
+    'GitHub token of the channel gist, with the right to write gists: the token itself, env:NAME or file:/path. Unset: there is no such channel.',
+    { secret: true },
+  ),
+  results_gist_api_url: setting(
+    httpUrl,
+    'https://api.github.com',
+    'REST API of the channel gist. It may be a private address.',
+  ),
+  results_gist_public: setting(truth, false, 'Whether gists are public. Otherwise they are secret.'),
 })
 
 export type ResultsValues = z.output<typeof resultsTable>
@@ -82,6 +94,7 @@ export function resultsProblems(values: ResultsValues, hasMail: boolean): string
     file: values.results_file_folder === null ? 'RESULTS_FILE_FOLDER' : undefined,
     s3: values.results_s3_bucket === null ? 'RESULTS_S3_BUCKET' : undefined,
     http: values.results_http_put_url === null ? 'RESULTS_HTTP_PUT_URL' : undefined,
+    gist: values.results_gist_token === null ? 'RESULTS_GIST_TOKEN' : undefined,
     email: hasMail ? undefined : 'MAIL_FROM',
   }[values.results_channel]
   return needs === undefined ? [] : [`RESULTS_CHANNEL is ${values.results_channel}, which needs ${needs}.`]

@@ -2,10 +2,10 @@ import { z } from 'zod'
 import { EgressError } from '../egress/error.ts'
 import { type GuardedResponse, guardedFetch } from '../egress/fetch.ts'
 import type { Resolve } from '../egress/resolve.ts'
+import { retryAfterSeconds } from '../egress/retry-after.ts'
 import { DEFAULT_EGRESS, type EgressSettings } from '../egress/settings.ts'
 import { Permanent, RetryAfter, RetryableError, task } from '../sdk/worker.ts'
 import { bodyText } from './body-text.ts'
-import { retryAfterSeconds } from './retry-after.ts'
 
 /** With this the result fits into a task, whatever the body is made of. */
 const DEFAULT_MAX_BYTES = 128 * 1024

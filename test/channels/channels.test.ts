@@ -3,9 +3,11 @@ import type { AddressInfo } from 'node:net'
 import { blobChannel } from '../../src/channels/blob.ts'
 import type { Channel } from '../../src/channels/channel.ts'
 import { fileChannel } from '../../src/channels/file.ts'
+import { gistChannel } from '../../src/channels/gist.ts'
 import { httpChannel } from '../../src/channels/http.ts'
 import { inlineChannel } from '../../src/channels/inline.ts'
 import { s3Channel } from '../../src/channels/s3.ts'
+import { GIST_TOKEN, startGists } from '../support/gist.ts'
 import { S3_KEYS, startS3 } from '../support/s3.ts'
 import { describeChannel, type OpenChannel } from './conformance.ts'
 import { emptyFolder } from './folder.ts'
@@ -42,6 +44,12 @@ describeChannel(
   },
   { unknownSize: true },
 )
+
+describeChannel('gist', async () => {
+  const api = await startGists()
+  const channel = gistChannel({ apiUrl: api.url, token: GIST_TOKEN })
+  return { channel, stored: async () => api.gists.size, close: api.close }
+})
 
 function onDisk(make: (folder: string) => Channel): OpenChannel {
   const folder = emptyFolder()

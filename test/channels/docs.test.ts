@@ -16,6 +16,7 @@ it('docs/results.md lists every channel with what it can do', async () => {
     file: { folder: '/x' },
     s3: { bucket: 'b' },
     http: { putUrl: 'https://files.example' },
+    gist: { token: 't' },
   })
   const said = markdownTable(page, 'Channel').map((row) => [
     ...codeWords(row.Channel ?? ''),

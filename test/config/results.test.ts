@@ -1,8 +1,11 @@
-import { describe, expect, it } from 'vitest'
+import { writeFileSync } from 'node:fs'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { type OpenServer, openServer } from '../../src/cli/open-server.ts'
 import { reportConfig } from '../../src/config.ts'
 import { createLogger } from '../../src/http/log.ts'
 import { emptyFolder } from '../channels/folder.ts'
+import { admin } from '../support/gates.ts'
+import { GIST_TOKEN, startGists } from '../support/gist.ts'
 
 const report = (env: Record<string, string>) => reportConfig({ env, file: '/dev/null' })
 
@@ -19,6 +22,9 @@ describe('the settings of results', () => {
       results_s3_path_style: false,
       results_http: false,
       results_http_put_url: null,
+      results_gist_token: null,
+      results_gist_api_url: 'https://api.github.com',
+      results_gist_public: false,
     })
   })
 
@@ -26,6 +32,7 @@ describe('the settings of results', () => {
     ['file', 'RESULTS_FILE_FOLDER', '/srv/results'],
     ['s3', 'RESULTS_S3_BUCKET', 'my-results'],
     ['http', 'RESULTS_HTTP_PUT_URL', 'https://files.example/results'],
+    ['gist', 'RESULTS_GIST_TOKEN', 'env:GITHUB_TOKEN'],
   ])('ask for what %s needs', (channel, name, value) => {
     const env = { ASYNCGATE_RESULTS_CHANNEL: channel }
     expect(report(env).problems).toEqual([`RESULTS_CHANNEL is ${channel}, which needs ${name}.`])
@@ -55,6 +62,8 @@ describe('the settings of results', () => {
     ['RESULTS_S3_ENDPOINT', 'minio:9000'],
     ['RESULTS_HTTP_PUT_URL', 'https://user:password@files.example/'],
     ['RESULTS_HTTP_PUT_URL', 'https://files.example/?a=b'],
+    ['RESULTS_GIST_API_URL', 'api.github.com'],
+    ['RESULTS_GIST_PUBLIC', 'perhaps'],
     ['RESULT_MAX_BYTES', '0'],
   ])('refuse %s=%s by name', (name, value) => {
     const [problem] = report({ [`ASYNCGATE_${name}`]: value }).problems
@@ -109,6 +118,43 @@ describe('a server', () => {
       const answer = await fetch(`${server.url}/v1/tasks/${task_id}/result?principal_id=alice`)
       expect(await answer.json()).toBe(large)
     })
+  })
+
+  it('keeps them in gists, whose token is where the setting says, and removes a gist that is archived', async () => {
+    const api = await startGists()
+    onTestFinished(() => api.close())
+    writeFileSync(`${folder.path}/token`, `${GIST_TOKEN}\n`)
+    const gist = {
+      ASYNCGATE_DATABASE_URL: `sqlite:${folder.path}/gists.db`,
+      ASYNCGATE_RESULTS_CHANNEL: 'gist',
+      ASYNCGATE_RESULTS_GIST_TOKEN: `file:${folder.path}/token`,
+      ASYNCGATE_RESULTS_GIST_API_URL: api.url,
+    }
+    await serve(gist, async (server) => {
+      const { task_id, status } = await completed(server, large)
+      expect(status).toBe(200)
+      expect([...api.gists.values()]).toMatchObject([{ public: false }])
+      const answer = await fetch(`${server.url}/v1/tasks/${task_id}/result?principal_id=alice`)
+      expect(await answer.json()).toBe(large)
+      const archived = await fetch(`${server.url}/v1/tasks/${task_id}/result/archive`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ principal_id: 'alice' }),
+      })
+      expect(archived.status).toBe(200)
+      expect(api.gists.size).toBe(0)
+      api.fault = () => ({ status: 503, headers: { 'retry-after': '0' } })
+      // The task has no room for it, so the worker is to send it again.
+      expect((await completed(server, large)).status).toBe(503)
+      await server.gate.registerTaskType(admin(), { type: 'job', result_channel: 'gist' })
+      const displaced = await completed(server, 'small')
+      expect(displaced.status).toBe(200)
+      const view = await fetch(`${server.url}/v1/tasks/${displaced.task_id}?principal_id=alice`)
+      expect(await view.json()).toMatchObject({ status: 'succeeded', result: { result: 'small' } })
+    })
+    await expect(
+      serve({ ...gist, ASYNCGATE_RESULTS_GIST_TOKEN: 'env:NO_SUCH_TOKEN' }, async () => {}),
+    ).rejects.toThrow('RESULTS_GIST_TOKEN: env:NO_SUCH_TOKEN is not set or empty.')
   })
 
   it('keeps them where it is told, or nowhere', async () => {

@@ -50,6 +50,7 @@ describe('the table of settings', () => {
       'admin_keys',
       'memory_token',
       'approval_webhook_secret',
+      'results_gist_token',
       'mail_webhook_secret',
       'smtp_url',
       'smtp_password',

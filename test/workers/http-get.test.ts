@@ -1,9 +1,9 @@
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { retryAfterSeconds } from '../../src/egress/retry-after.ts'
 import type { SubmitOptions } from '../../src/sdk/client.ts'
 import { bodyText } from '../../src/workers/body-text.ts'
 import { httpGet } from '../../src/workers/http-get.ts'
-import { retryAfterSeconds } from '../../src/workers/retry-after.ts'
 import { LOCAL, site } from '../egress/site.ts'
 import { openTestGate, outcomeOf, type TestGate, work } from './support.ts'
 
