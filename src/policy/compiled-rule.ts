@@ -115,5 +115,21 @@ function matcherOf(part: Part, wanted: string | undefined): Matcher[] {
 
 function dataOf(context: PolicyContext): ConditionData {
   const { tool, upstream, category, type, agent, principal, tenant, session, args } = context
-  return { tool, upstream, category, type, agent, principal, tenant, session, args }
+  const { inputs = {}, body = null, payload_pointer = null, requirements } = context
+  const { capabilities = [], tags = [] } = requirements ?? {}
+  return {
+    tool,
+    upstream,
+    category,
+    type,
+    agent,
+    principal,
+    tenant,
+    session,
+    args,
+    inputs,
+    body,
+    payload_pointer,
+    requirements: { capabilities, tags },
+  }
 }
