@@ -67,8 +67,13 @@ export class TenantCopies<Copy> {
     return copy
   }
 
-  /** A copy that was read after this call. Those who ask while one is being read share the next, so that many cost no more. */
+  /**
+   * A copy with every change that was made before this call, by any process. If only this one makes changes, that is the copy
+   * at hand. Otherwise it is read: those who ask while another is being read share the next one.
+   */
   fresh(tenant: number): Promise<Copy> {
+    const known = this.#source.shared ? undefined : this.known(tenant)
+    if (known !== undefined) return Promise.resolve(known)
     const next = this.#next.get(tenant)
     if (next !== undefined) return next
     const current = this.#current.get(tenant) ?? Promise.resolve()

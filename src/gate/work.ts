@@ -46,12 +46,32 @@ export function workOf(facts: WorkFacts, input: CreateInput, payload: Json): Wor
   }
 }
 
-/** The work of a task as it stood when a question was asked, or as it was approved. */
-export function workAt(record: TaskRecord, payload: Json): Work {
-  const { task, spec } = record
+/** The work that question `n` of a task is about: with what was edited up to that question, and nothing of later ones. */
+export function workAt(record: TaskRecord, n: number): Work {
+  const input = storedInput(record.spec.input)
+  return workOf(factsOf(record), input, payloadUpTo(record, input, n))
+}
+
+/** The same work with another payload. */
+export function workWith(record: TaskRecord, payload: Json): Work {
+  return workOf(factsOf(record), storedInput(record.spec.input), payload)
+}
+
+export function payloadAt(record: TaskRecord, n: number): Json {
+  return payloadUpTo(record, storedInput(record.spec.input), n)
+}
+
+function payloadUpTo({ questions }: TaskRecord, input: CreateInput, n: number): Json {
+  return payloadOf(
+    input,
+    questions.filter((question) => question.n <= n),
+  )
+}
+
+function factsOf({ task, spec }: TaskRecord): WorkFacts {
   const { type, priority, session_id, idempotency_key } = spec
   const { principal_ai, max_attempts, timeout_seconds, deadline_at } = task
-  const facts = {
+  return {
     type,
     priority,
     session_id,
@@ -61,16 +81,6 @@ export function workAt(record: TaskRecord, payload: Json): Work {
     timeout_seconds,
     deadline_at,
   }
-  return workOf(facts, storedInput(spec.input), payload)
-}
-
-/** The payload that a question is about: with what was edited up to this question, and nothing of later ones. */
-export function payloadAt({ spec, questions }: TaskRecord, n: number): Json {
-  const input = storedInput(spec.input)
-  return payloadOf(
-    input,
-    questions.filter((question) => question.n <= n),
-  )
 }
 
 /** Equal only for the same request about the same work. */
@@ -83,5 +93,5 @@ export function contentHash({ kind, request }: Pick<Question, 'kind' | 'request'
 
 /** That of a question of this task, also if it is older than the column. */
 export function contentHashOf(record: TaskRecord, question: Question): string {
-  return question.content_hash ?? contentHash(question, workAt(record, payloadAt(record, question.n)))
+  return question.content_hash ?? contentHash(question, workAt(record, question.n))
 }

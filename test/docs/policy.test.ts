@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { readPoliciesFile } from '../../src/cli/policies-file.ts'
-import { compileCondition } from '../../src/policy/condition.ts'
+import { CONDITION_ROOTS, compileCondition } from '../../src/policy/condition.ts'
 import { ruleRecord } from '../../src/policy/rule.ts'
 import { cli, startServer, testFolder } from '../cli/support.ts'
 import { codeWords, markdownTable, repositoryText } from '../core/documents.ts'
@@ -36,6 +36,8 @@ it('the commands of docs/policy.md work, one after the other', async () => {
   const told = said.join('\n')
   const shown = blocks.find(({ language }) => language === 'text')?.text
   expect(told).toContain(shown)
+  expect(told).toContain('BLOCK: Rule no-pointers blocks this.')
+  expect(told).toContain('REQUIRE_APPROVAL: Rule large says that this needs approval.')
   expect(told).toContain('(plate) was seen')
   expect(told).toMatch(/^BLOCK: Rule no-delete \(Agents delete nothing\) blocks this\.$/m)
   expect(told).toContain('"card":"[REDACTED]"')
@@ -47,6 +49,11 @@ it('the commands of docs/policy.md work, one after the other', async () => {
 it('docs/policy.md explains every field of a rule', () => {
   const fields = markdownTable(page, 'Field').map(({ Field = '' }) => codeWords(Field)[0])
   expect(fields.sort()).toEqual(Object.keys(ruleRecord.shape).sort())
+})
+
+it('docs/policy.md explains every variable of a condition', () => {
+  const variables = markdownTable(page, 'Variable').flatMap(({ Variable = '' }) => codeWords(Variable))
+  expect(variables.sort()).toEqual([...CONDITION_ROOTS].sort())
 })
 
 it('the conditions of docs/policy.md are conditions', () => {

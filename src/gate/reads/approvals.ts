@@ -19,7 +19,7 @@ import { originShape, principalShape, statusShape, workShape } from '../shapes.t
 import { storedJson } from '../stored-json.ts'
 import { questionOf } from '../verbs/answer.ts'
 import { isoOrNull, storedOrNull } from '../view.ts'
-import { contentHashOf, payloadAt, workAt } from '../work.ts'
+import { contentHashOf, workAt } from '../work.ts'
 import { readTask } from './get-task.ts'
 import { pageLimit } from './paging.ts'
 
@@ -191,7 +191,7 @@ async function linesOf(
 
 function approvalView(record: TaskRecord, question: Question): ApprovalView {
   const { task, spec } = record
-  const { payload_pointer, ...work } = workAt(record, payloadAt(record, question.n))
+  const { payload_pointer, ...work } = workAt(record, question.n)
   const { diff, ...answer } = partsOf(question)
   return {
     task_id: task.task_id,

@@ -18,7 +18,7 @@ import { redactedPayload } from '../policy-admission.ts'
 import { readTask } from '../reads/get-task.ts'
 import { rememberApproval } from '../remembered-approval.ts'
 import { storedMembers } from '../stored-json.ts'
-import { contentHash, contentHashOf, payloadAt, workAt } from '../work.ts'
+import { contentHash, contentHashOf, payloadAt, workWith } from '../work.ts'
 
 const n = z.int().min(1).optional().meta({
   description: 'Which question of the task; the newest if absent. Name the one you have seen.',
@@ -166,7 +166,7 @@ async function editOf(
 /** The hash of what is approved, if that is not what was asked. */
 function editedHash(record: TaskRecord, question: Question, answer: CanonicalJson): string | null {
   const { payload } = storedMembers(answer)
-  return payload === undefined ? null : contentHash(question, workAt(record, payload))
+  return payload === undefined ? null : contentHash(question, workWith(record, payload))
 }
 
 async function submit(

@@ -12,7 +12,7 @@ import { leaseCall } from '../lease-call.ts'
 import { keptOf, mayRedact } from '../policy-results.ts'
 import type { Schemas } from '../schemas.ts'
 import { isoOrNull } from '../view.ts'
-import { contentHash, payloadAt, workAt } from '../work.ts'
+import { contentHash, workAt } from '../work.ts'
 
 const MAX_REQUEST_BYTES = 64 * 1024
 
@@ -75,7 +75,7 @@ async function contentHashFor(
 ): Promise<string | null> {
   const record = await engine.reading(() => engine.store.reads.task(tenant, task_id))
   if (record === undefined) return null
-  return contentHash(question, workAt(record, payloadAt(record, record.task.question_count)))
+  return contentHash(question, workAt(record, record.task.question_count))
 }
 
 /** What is kept of a request, and where something was taken out of it. */
