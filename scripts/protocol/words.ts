@@ -178,6 +178,8 @@ export const MEANINGS: Readonly<Record<string, string>> = {
   'put_redaction_pattern.description': 'What it finds, for people',
   'remove_redaction_pattern.name': 'The pattern',
   'list_approvals.state': '`open` unless said otherwise: those that wait; `all` for whatever became of them',
+  'test_policy.context.requirements.capabilities': 'What a worker must have',
+  'test_policy.context.requirements.tags': 'How the task is tagged',
   'approve.comment': 'A word to the worker',
   'deny.reason': 'Why; the owner is told',
   'ask.kind': '`approval`: a person says yes or no; `input`: the agent answers with data',

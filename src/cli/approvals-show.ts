@@ -4,7 +4,7 @@ import { command } from './command.ts'
 
 export const approvalsShow = command({
   name: 'approvals show',
-  summary: 'Show an approval: who asks, for what, with the whole payload.',
+  summary: 'Show an approval: who asks, for what, with everything that the worker will get.',
   takes: ['TASK_ID'],
   options: {
     n: { type: 'string', value: 'N', doc: 'which question of the task; the newest if absent' },
@@ -17,10 +17,11 @@ export const approvalsShow = command({
     output.answer(approval, () => {
       tellApproval(output, approval)
       if (approval.state !== 'open') return
-      output.say(
-        `\nasyncgate approvals approve ${approval.task_id}${option}    (--edit to change the payload)`,
-      )
-      output.say(`asyncgate approvals deny ${approval.task_id} --reason WHY${option}`)
+      const { task_id, content_hash } = approval
+      const seen = content_hash === undefined ? '' : ` --content-hash ${content_hash}`
+      output.say('\nDecide on exactly this (--edit changes the payload first):')
+      output.say(`asyncgate approvals approve ${task_id}${seen}${option}`)
+      output.say(`asyncgate approvals deny ${task_id} --reason WHY${seen}${option}`)
     })
     return undefined
   },

@@ -25,6 +25,14 @@ export const policiesTest = command({
     agent: { type: 'string', value: 'ID', doc: 'on whose behalf' },
     session: { type: 'string', value: 'ID', doc: 'the session' },
     args: { type: 'string', value: 'JSON', doc: 'the payload, or the arguments of the tool' },
+    inputs: { type: 'string', value: 'JSON', doc: 'the inputs of the task' },
+    body: { type: 'string', value: 'TEXT', doc: 'the body of the task' },
+    'payload-pointer': { type: 'string', value: 'URI', doc: 'where the payload of the task is' },
+    requirements: {
+      type: 'string',
+      value: 'JSON',
+      doc: 'what the task requires, as in \'{"tags": ["prod"]}\'',
+    },
     rules: {
       type: 'string',
       value: 'FILE',
@@ -46,7 +54,11 @@ export const policiesTest = command({
           principal: input.text('principal'),
           agent: input.text('agent'),
           session: input.text('session'),
-          args: argsOf(input.text('args'), () => input.wrong('--args takes JSON.')),
+          args: jsonOf('args', input.text('args'), input),
+          inputs: jsonOf('inputs', input.text('inputs'), input),
+          body: input.text('body'),
+          payload_pointer: input.text('payload-pointer'),
+          requirements: jsonOf('requirements', input.text('requirements'), input),
         },
         rules: written?.rules,
         patterns: written?.patterns,
@@ -71,11 +83,11 @@ export const policiesTest = command({
   },
 })
 
-function argsOf(text: string | undefined, wrong: () => Error): unknown {
+function jsonOf(name: string, text: string | undefined, input: { wrong(message: string): Error }): unknown {
   if (text === undefined) return undefined
   try {
     return JSON.parse(text)
   } catch {
-    throw wrong()
+    throw input.wrong(`--${name} takes JSON.`)
   }
 }

@@ -37,6 +37,7 @@ const HINTS: Readonly<Partial<Record<ErrorCode, string>>> = {
   LEASE_INVALID_OR_EXPIRED: '"asyncgate tasks show TASK" shows what became of the task.',
   INVALID_STATE_TRANSITION: '"asyncgate tasks show TASK" shows the status of the task.',
   ALREADY_DECIDED: 'The first decision stands; "asyncgate approvals show TASK" shows it.',
+  CONTENT_CHANGED: 'Nothing was decided. Look at it again with "asyncgate approvals show TASK", then decide.',
   RESULT_CONFLICT: 'The first result stands; "asyncgate tasks show TASK" shows it.',
   RESULT_NOT_FOUND: '"asyncgate tasks show TASK" shows what there is of the result, and where.',
   CHANNEL_NOT_CONFIGURED: 'Configure the result channel that is named here; see docs/configuration.md.',

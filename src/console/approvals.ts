@@ -11,7 +11,7 @@ import { type ConsoleRoute, type Reply, redirect, type Visit } from './reply.ts'
 const PAGE = 50
 
 const listShape = z.object({ approvals: z.array(approvalShape), next_cursor: z.string().nullable() })
-const decidedShape = z.object({ rule_id: z.string().optional() })
+const decidedShape = z.object({ rule_id: z.string().optional(), is_duplicate: z.boolean() })
 
 export const approvalRoutes: readonly ConsoleRoute[] = [
   {
@@ -35,11 +35,13 @@ export const approvalRoutes: readonly ConsoleRoute[] = [
           const input = {
             task_id,
             n,
+            content_hash: textIn(form, 'content_hash'),
             comment: textIn(form, 'comment'),
             payload: editedPayload(form),
             remember_until: rememberUntil(form),
           }
-          const { rule_id } = await desk.call('approve', input, decidedShape)
+          const { rule_id, is_duplicate } = await desk.call('approve', input, decidedShape)
+          if (is_duplicate) return 'decided'
           return rule_id === undefined ? 'approved' : 'remembered'
         }),
       ),
@@ -50,8 +52,14 @@ export const approvalRoutes: readonly ConsoleRoute[] = [
     handle: (visit) =>
       attempting(visit, showApproval, ({ desk, params: { task_id = '' }, form }) =>
         deciding(task_id, form, async (n) => {
-          await desk.call('deny', { task_id, n, reason: textIn(form, 'reason') }, decidedShape)
-          return 'denied'
+          const input = {
+            task_id,
+            n,
+            content_hash: textIn(form, 'content_hash'),
+            reason: textIn(form, 'reason'),
+          }
+          const { is_duplicate } = await desk.call('deny', input, decidedShape)
+          return is_duplicate ? 'decided' : 'denied'
         }),
       ),
   },

@@ -8,7 +8,6 @@ const NOTICES: Readonly<
   approved: () => good('Approved. The task is in the queue.'),
   remembered: () => good('Approved, and remembered: a new rule allows this until the date you gave.'),
   denied: () => good('Denied. The task is canceled.'),
-  decided: () => plain('Somebody else decided before you. The first decision stands.'),
   answered: () => good('Answered. The task is in the queue.'),
   canceled: (done, kept) =>
     good(

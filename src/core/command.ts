@@ -150,6 +150,8 @@ export interface Answer extends TenantCommand {
   /** Of a denial, in words. */
   readonly reason: string | null
   readonly answer: CanonicalJson
+  /** Of what is approved, if the approver changed it; null if not. */
+  readonly content_hash: string | null
 }
 
 export interface Cancel extends TenantCommand {
@@ -311,6 +313,8 @@ export interface Answers {
     n: number
     state: DecidedState
     status: Status
+    /** This very decision had been made before. */
+    is_duplicate: boolean
     decided_by: PrincipalKey
     decided_at: number
     seq: number

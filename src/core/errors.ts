@@ -157,6 +157,12 @@ export const ERRORS = {
     message: 'This question has been decided.',
     hint: 'The first decision stands; details say which, by whom and when. Read the task with get_task.',
   },
+  CONTENT_CHANGED: {
+    http: 409,
+    retryable: false,
+    message: 'The content_hash is not that of this question.',
+    hint: 'Nothing was decided. Read the approval again with get_approval, and decide on what it shows now, with its content_hash.',
+  },
   LEASE_RENEWAL_LIMIT_EXCEEDED: {
     http: 409,
     retryable: false,

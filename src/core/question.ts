@@ -44,6 +44,11 @@ export interface Question {
   /** The seq of its question.answered receipt. */
   readonly decided_seq: number | null
   readonly answer: CanonicalJson | null
+  /**
+   * The hash of the request and of everything that the worker gets: as it was asked, or, once an approver has changed
+   * the payload, as it was approved. Null for questions from before there was one.
+   */
+  readonly content_hash: string | null
 }
 
 /** Whether a rule of the gate asked, and not a worker: whoever asks under a lease ends it. */
@@ -64,6 +69,8 @@ export interface Asked {
   readonly kind: QuestionKind
   readonly expires_in_ms: number | null
   readonly request: CanonicalJson
+  /** Of the request and of everything that the worker gets. */
+  readonly content_hash: string | null
 }
 
 /** What ends a question. */
@@ -71,4 +78,10 @@ export interface Verdict {
   readonly state: DecidedState
   readonly by: PrincipalKey
   readonly answer: CanonicalJson | null
+  /** Of what was approved, if the approver changed it. */
+  readonly content_hash?: string | null
 }
+
+/** What an approver has to know of a pointer that the agent gave. */
+export const ELSEWHERE =
+  'The worker may read what is at this place. It cannot be shown here, and it may change after you have decided.'

@@ -3,42 +3,53 @@ import { canonical, canonicalWithin, type Json } from '../core/json.ts'
 import type { TaskRecord } from '../store/reads.ts'
 import type { TenantRef } from '../store/store.ts'
 import type { Engine } from './engine.ts'
-import { blockOf, redactedPayload } from './policy-admission.ts'
+import type { Ruling } from './policies.ts'
+import { blockOf } from './policy-admission.ts'
 import { policyContext } from './policy-context.ts'
 import { readToolCall, TOOL_CALL } from './tool-calls.ts'
+import { inputOf } from './view.ts'
 
-/**
- * A payload that an approver has changed, as it may be kept. It has to pass what a payload that is created has to pass:
- * its size, the schema of its type, and the rules, which may block it or take something out.
- */
-export async function editedPayload(
+/** What the rules say now about a task that somebody wants to approve, with this payload. */
+export async function ruledAgain(
   engine: Engine,
   tenant: TenantRef,
   { task, spec }: TaskRecord,
+  payload: Json,
+): Promise<Ruling> {
+  // Another server may have changed the rules a moment ago.
+  const rules = await engine.policies.fresh(tenant.tenant)
+  return rules.rule(
+    policyContext(engine, tenant, {
+      type: spec.type,
+      input: inputOf(spec.input),
+      payload,
+      session_id: spec.session_id,
+      principal_ai: task.principal_ai,
+      principal: task.owner,
+    }),
+  )
+}
+
+/** A person has allowed it, so that no rule does is no reason to refuse it. A rule that forbids it is. */
+export function checkUnblocked(ruling: Ruling): void {
+  const block = blockOf(ruling)
+  if (block !== undefined && ruling.rule_id !== null) throw block
+}
+
+/** A payload that an approver has changed has to pass what every payload has to pass: its size and the schema of its type. */
+export async function checkEdited(
+  engine: Engine,
+  tenant: TenantRef,
+  { spec }: TaskRecord,
   before: Json,
   payload: Json,
-): Promise<Json> {
+): Promise<void> {
   const text = canonicalWithin(payload, 'payload', engine.settings.max_payload_bytes)
   if (spec.type === TOOL_CALL) checkSameTool(before, payload)
-  const { taskTypes, policies } = engine
+  const { taskTypes } = engine
   const types = taskTypes.known(tenant.tenant) ?? (await taskTypes.load(tenant.tenant))
   const refusal = await types.rules.get(spec.type)?.refusal(engine.schemas, { value: payload, text })
   if (refusal !== undefined) throw refusal
-
-  const rules = policies.known(tenant.tenant) ?? (await policies.load(tenant.tenant))
-  const context = policyContext(engine, tenant, {
-    type: spec.type,
-    payload,
-    payload_pointer: undefined,
-    session_id: spec.session_id,
-    principal_ai: task.principal_ai,
-    principal: task.owner,
-  })
-  const ruling = rules.rule(context)
-  const block = blockOf(ruling)
-  // A person has allowed it, so that nobody else does is no reason.
-  if (block !== undefined && ruling.rule_id !== null) throw block
-  return redactedPayload(spec.type, payload, ruling).payload
 }
 
 /** Only the arguments of a call can be changed: another tool is another call, which rules have not looked at. */

@@ -20,7 +20,7 @@ export interface Admission {
   /** What is kept of the input: the same one if nothing is taken out. */
   readonly input: CreateInput
   /** Who has to say yes first. */
-  readonly question: Asked | null
+  readonly question: Omit<Asked, 'content_hash'> | null
   /** What the task shows of it; null if no rule had anything to say. */
   readonly policy: CanonicalJson | null
   readonly block: Block | undefined
@@ -36,8 +36,8 @@ export function admit(
 ): Admission {
   const context = policyContext(engine, tenant, {
     type: input.type,
+    input,
     payload: input.payload,
-    payload_pointer: input.payload_pointer,
     session_id: input.session_id ?? null,
     principal_ai: input.principal_ai ?? caller.principal.id,
     principal: principalKey(caller.principal),
@@ -134,7 +134,7 @@ function policyOf(ruling: Ruling, fields: readonly string[]): CanonicalJson | nu
   })
 }
 
-function approvalOf(engine: Engine, context: PolicyContext, ruling: Ruling): Asked {
+function approvalOf(engine: Engine, context: PolicyContext, ruling: Ruling): Omit<Asked, 'content_hash'> {
   const { type, tool, upstream, principal } = context
   const { approval_expires_seconds } = engine.settings
   const byDefault = approval_expires_seconds > 0 ? approval_expires_seconds * 1000 : null

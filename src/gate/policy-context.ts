@@ -7,29 +7,42 @@ import type { PolicyContext } from './policies.ts'
 import { TOOL_CALL } from './tool-calls.ts'
 import { readOf } from './upstream-reads.ts'
 import type { UpstreamRegistry } from './upstreams.ts'
+import type { CreateInput } from './verbs/create.ts'
 
 /** What somebody wants to have done, as far as rules care. */
 export interface Asking {
   readonly type: string
+  readonly input: Pick<CreateInput, 'inputs' | 'body' | 'payload_pointer' | 'requirements'>
+  /** As it was asked, or as somebody wants to approve it. */
   readonly payload: Json | undefined
-  readonly payload_pointer: string | undefined
   readonly session_id: string | null
   readonly principal_ai: string
   readonly principal: PrincipalKey
 }
 
 export function policyContext(engine: Engine, tenant: TenantRef, asking: Asking): PolicyContext {
-  const { type, payload, payload_pointer, session_id, principal_ai, principal } = asking
+  const { type, input, payload, session_id, principal_ai, principal } = asking
+  const { inputs, body, payload_pointer, requirements } = input
   const who = { agent: principal_ai, principal, tenant: tenant.name, session: session_id }
+  const besides = { inputs, body, payload_pointer, requirements }
   if (type !== TOOL_CALL) {
     const elsewhere = payload_pointer !== undefined
-    return { type, tool: null, upstream: null, category: null, ...who, args: payload ?? {}, elsewhere }
+    return {
+      type,
+      tool: null,
+      upstream: null,
+      category: null,
+      ...who,
+      args: payload ?? {},
+      ...besides,
+      elsewhere,
+    }
   }
   // One that cannot be read is still a call, and is refused as such.
   const upstream = textOf(payload, 'upstream')
   const tool = textOf(payload, 'tool')
   const category = categoryOf(engine, tenant.tenant, upstream, tool)
-  return { type, tool, upstream, category, ...who, args: argumentsOf(payload) }
+  return { type, tool, upstream, category, ...who, args: argumentsOf(payload), ...besides }
 }
 
 /** The arguments of a call of a tool. */

@@ -55,8 +55,8 @@ function ruledBefore(
   const input = inputOf(spec.input)
   const context = policyContext(engine, tenant, {
     type: spec.type,
+    input,
     payload: payloadOf(input, questions),
-    payload_pointer: input.payload_pointer,
     session_id: spec.session_id,
     principal_ai: task.principal_ai,
     principal: task.owner,

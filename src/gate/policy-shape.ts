@@ -15,6 +15,7 @@ import {
 import { contradictionIn, type RuleDraft, ruleOf, ruleRecord, writtenRule } from '../policy/rule.ts'
 import { ACTIONS } from '../policy/ruling.ts'
 import { json, parse, text, withoutNulls } from './input.ts'
+import { createInput } from './verbs/create.ts'
 
 /** A change is told in a receipt, with what was there before. */
 const MAX_RULE_BYTES = 24 * 1024
@@ -56,7 +57,13 @@ export const testPolicyInput = z.strictObject({
       .meta({ description: 'kind:id or the id of an agent; the caller if absent' }),
     agent: text(255).optional(),
     session: text(255).optional(),
-    args: json.optional(),
+    args: json.optional().meta({ description: 'The payload, or the arguments of the tool' }),
+    inputs: createInput.shape.inputs.meta({ description: 'Those of the task' }),
+    body: createInput.shape.body.meta({ description: 'That of the task' }),
+    payload_pointer: createInput.shape.payload_pointer.meta({
+      description: 'Rules that look at args of a task cannot tell what is there, and block',
+    }),
+    requirements: createInput.shape.requirements.meta({ description: 'Those of the task' }),
   }),
   rules: z
     .array(writtenRule)

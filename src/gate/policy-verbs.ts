@@ -70,6 +70,7 @@ export async function testPolicy(engine: Engine, caller: Caller, input: unknown)
   checkRole(caller, 'manage')
   const { context: asked, rules, patterns = [] } = parse(testPolicyInput, withPlainRules(input))
   canonical(asked.args ?? {}, 'context.args')
+  canonical(asked.inputs ?? {}, 'context.inputs')
   const tenant = await engine.tenant(caller.tenant)
   const copy = await engine.policies.copy(tenant.tenant)
   const book =
@@ -158,6 +159,7 @@ type Asked = ReturnType<typeof testPolicyInput.parse>['context']
 
 function contextOf(engine: Engine, tenant: TenantRef, caller: Caller, asked: Asked): PolicyContext {
   const { upstream, tool, principal, agent, session, args } = asked
+  const { inputs, body, payload_pointer, requirements } = asked
   const isCall = tool !== undefined || upstream !== undefined
   const type = asked.type ?? (isCall ? TOOL_CALL : undefined)
   if (type === undefined) throw invalid('context.type', 'is required, unless a tool is given')
@@ -175,6 +177,11 @@ function contextOf(engine: Engine, tenant: TenantRef, caller: Caller, asked: Ask
     tenant: tenant.name,
     session: session ?? null,
     args: args ?? {},
+    inputs,
+    body,
+    payload_pointer,
+    requirements,
+    elsewhere: called.tool === null && payload_pointer !== undefined,
   }
 }
 

@@ -49,6 +49,7 @@ export function answerView(question: Question): AnswerView {
     answer: question.answer === null ? null : answer,
     decided_by: principalOrNull(question.decided_by),
     decided_at: question.decided_at === null ? null : isoTime(question.decided_at),
+    content_hash: question.content_hash,
   }
 }
 

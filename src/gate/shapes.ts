@@ -47,6 +47,10 @@ export const answerShape = z.object({
   answer: json.meta({ description: 'approval: comment, diff; input: content' }),
   decided_by: principalShape.nullable(),
   decided_at: time.nullable(),
+  content_hash: z
+    .string()
+    .nullable()
+    .meta({ description: 'As in get_approval; null for questions of older versions' }),
 })
 
 export const taskShape = z.object({
@@ -137,10 +141,8 @@ export const receiptShape = z.object({
   delivered_at: time.nullable(),
 })
 
-export const offerShape = z.object({
-  task_id: id,
-  lease_id: id,
-  fence: z.int().meta({ description: 'Higher than that of every earlier lease of the task' }),
+/** What a worker is handed with a task: the work itself, whoever does it. An approver sees all of it. */
+export const workShape = z.object({
   type: z.string(),
   summary: z.string().nullable(),
   payload: json,
@@ -149,10 +151,7 @@ export const offerShape = z.object({
   inputs: json,
   principal_ai: z.string(),
   priority: z.int(),
-  attempt: z.int(),
   max_attempts: z.int(),
-  expires_at: time,
-  expires_in_ms: z.int(),
   timeout_seconds: z.int().nullable(),
   deadline_at: deadline,
   requirements: requirementsShape,
@@ -166,6 +165,16 @@ export const offerShape = z.object({
     caused_by_receipt_id: z.string().nullable(),
     dedupe_key: z.string().nullable(),
   }),
+})
+
+export const offerShape = z.object({
+  task_id: id,
+  lease_id: id,
+  fence: z.int().meta({ description: 'Higher than that of every earlier lease of the task' }),
+  ...workShape.shape,
+  attempt: z.int(),
+  expires_at: time,
+  expires_in_ms: z.int(),
   answers: z
     .array(answerShape)
     .readonly()
@@ -196,6 +205,7 @@ export type OpenQuestionView = z.output<typeof openQuestionShape>
 export type AnswerView = z.output<typeof answerShape>
 export type TaskView = z.output<typeof taskShape>
 export type ReceiptView = z.output<typeof receiptShape>
+export type WorkView = z.output<typeof workShape>
 export type OfferView = z.output<typeof offerShape>
 export type ServerView = z.output<typeof serverShape>
 export type RelationshipView = z.output<typeof relationshipShape>

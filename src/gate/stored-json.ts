@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { type CanonicalJson, type Json, type JsonObject, parseCanonical } from '../core/json.ts'
+import { type CanonicalJson, canonical, type Json, type JsonObject, parseCanonical } from '../core/json.ts'
 import { membersIn } from '../core/json-members.ts'
 import { nextTurn } from '../store/turns.ts'
 
@@ -28,6 +28,15 @@ export function storedJson(text: CanonicalJson): Json {
   }
 }
 
+/** The texts of values that were not parsed. */
+const texts = new WeakMap<object, CanonicalJson>()
+
+/** The canonical text of a value. That of a large stored one is at hand. */
+export function canonicalText(value: Json): CanonicalJson {
+  const stored = typeof value === 'object' && value !== null ? texts.get(value) : undefined
+  return stored ?? canonical(value)
+}
+
 /** The members of a stored object, of which the large ones are not parsed yet. */
 export function storedMembers(text: CanonicalJson): JsonObject {
   if (text.length < LARGE) {
@@ -50,7 +59,7 @@ function unparsed<T extends object>(target: T, text: CanonicalJson): T {
     embedded?.push([text])
     return MARK
   }
-  return new Proxy(target, {
+  const proxy = new Proxy(target, {
     get: (_, key) => (key === 'toJSON' && embedded !== undefined ? embed : Reflect.get(filled(), key)),
     has: (_, key) => Reflect.has(filled(), key),
     ownKeys: () => Reflect.ownKeys(filled()),
@@ -60,6 +69,8 @@ function unparsed<T extends object>(target: T, text: CanonicalJson): T {
     deleteProperty: (_, key) => Reflect.deleteProperty(filled(), key),
     preventExtensions: () => Reflect.preventExtensions(filled()),
   })
+  texts.set(proxy, text)
+  return proxy
 }
 
 /** The JSON of a value in pieces, for who writes it piece by piece. */

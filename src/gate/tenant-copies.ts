@@ -28,6 +28,9 @@ export class TenantCopies<Copy> {
   readonly #source: CopySource<Copy>
   readonly #kept = new Map<number, Kept<Copy>>()
   readonly #loading = new Map<number, Promise<Copy>>()
+  /** What `fresh` is reading, and what it will read after that. */
+  readonly #current = new Map<number, Promise<Copy>>()
+  readonly #next = new Map<number, Promise<Copy>>()
   #readings = 0
   #timer: NodeJS.Timeout | undefined
   #running: Promise<void> | undefined
@@ -64,11 +67,38 @@ export class TenantCopies<Copy> {
     return copy
   }
 
+  /**
+   * A copy with every change that was made before this call, by any process. If only this one makes changes, that is the copy
+   * at hand. Otherwise it is read: those who ask while another is being read share the next one.
+   */
+  fresh(tenant: number): Promise<Copy> {
+    const known = this.#source.shared ? undefined : this.known(tenant)
+    if (known !== undefined) return Promise.resolve(known)
+    const next = this.#next.get(tenant)
+    if (next !== undefined) return next
+    const current = this.#current.get(tenant) ?? Promise.resolve()
+    const begun = current.then(
+      () => this.#begin(tenant),
+      () => this.#begin(tenant),
+    )
+    this.#next.set(tenant, begun)
+    return begun
+  }
+
+  #begin(tenant: number): Promise<Copy> {
+    this.#next.delete(tenant)
+    const reading = this.refresh(tenant)
+    this.#current.set(tenant, reading)
+    return reading.finally(() => {
+      if (this.#current.get(tenant) === reading) this.#current.delete(tenant)
+    })
+  }
+
   /** Reads no more by itself. Resolves when nobody waits for a copy. */
   async stop(): Promise<void> {
     this.#stopped = true
     clearInterval(this.#timer)
-    await Promise.allSettled([this.#running, ...this.#loading.values()])
+    await Promise.allSettled([this.#running, ...this.#loading.values(), ...this.#next.values()])
   }
 
   #keepReading(): void {

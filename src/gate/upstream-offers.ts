@@ -41,7 +41,7 @@ export async function completeArgument(
   const context = policyContext(engine, tenant, {
     type: TOOL_CALL,
     payload: { upstream, tool, arguments: ref.type === 'ref/prompt' ? known : { uri: ref.uri } },
-    payload_pointer: undefined,
+    input: {},
     session_id: null,
     principal_ai: caller.principal.id,
     principal: principalKey(caller.principal),

@@ -18,6 +18,9 @@ const decided = z.object({
   decided_by: principalShape,
   decided_at: time,
   receipt_id: z.string().meta({ description: 'The question.answered receipt: the record of the decision' }),
+  is_duplicate: z
+    .boolean()
+    .meta({ description: 'This very decision had been made before, so that nothing was changed' }),
   rule_id: z
     .string()
     .optional()
@@ -42,7 +45,7 @@ export const questionOperations: readonly Operation[] = [
     name: 'get_approval',
     title: 'Look at an approval',
     description:
-      'One approval: what is asked, by whom, with the whole payload of the task, and what was decided and changed, if it was.',
+      'One approval: what is asked, by whom, with everything that the worker will get, and what was decided and changed, if it was.',
     input: getApprovalInput,
     output: approvalShape,
     actor: 'anyone',

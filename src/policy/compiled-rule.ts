@@ -158,10 +158,30 @@ function partialData(context: PartialContext): PartialData {
     tenant,
     session,
     args: UNKNOWN,
+    inputs: UNKNOWN,
+    body: UNKNOWN,
+    payload_pointer: UNKNOWN,
+    requirements: UNKNOWN,
   })
 }
 
 function dataOf(context: PolicyContext): ConditionData {
   const { tool, upstream, category, type, agent, principal, tenant, session, args } = context
-  return { tool, upstream, category, type, agent, principal, tenant, session, args }
+  const { inputs = {}, body = null, payload_pointer = null, requirements } = context
+  const { capabilities = [], tags = [] } = requirements ?? {}
+  return {
+    tool,
+    upstream,
+    category,
+    type,
+    agent,
+    principal,
+    tenant,
+    session,
+    args,
+    inputs,
+    body,
+    payload_pointer,
+    requirements: { capabilities, tags },
+  }
 }

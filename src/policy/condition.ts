@@ -20,6 +20,10 @@ export const CONDITION_ROOTS = [
   'tenant',
   'session',
   'args',
+  'inputs',
+  'body',
+  'payload_pointer',
+  'requirements',
 ] as const
 
 export type ConditionData = { readonly [root in (typeof CONDITION_ROOTS)[number]]: unknown }

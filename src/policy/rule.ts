@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { Json } from '../core/json.ts'
 import { isPrincipalKind } from '../core/principal.ts'
+import { CONDITION_ROOTS } from './condition.ts'
 import { patternName } from './pattern.ts'
 import { ACTIONS } from './ruling.ts'
 import { fitting, line } from './text.ts'
@@ -40,7 +41,7 @@ const logic = z
   .custom<Json>((value) => value !== undefined, 'is required')
   .meta({
     type: 'object',
-    description: 'JSON Logic over tool, upstream, category, type, agent, principal, tenant, session and args',
+    description: `JSON Logic over ${CONDITION_ROOTS.join(', ')}`,
   })
 
 const YEAR_SECONDS = 365 * 24 * 3600

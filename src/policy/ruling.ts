@@ -1,4 +1,4 @@
-import type { Json } from '../core/json.ts'
+import type { Json, JsonObject } from '../core/json.ts'
 import type { PrincipalKey } from '../core/principal.ts'
 
 export const ACTIONS = ['ALLOW', 'BLOCK', 'REDACT', 'REQUIRE_APPROVAL'] as const
@@ -15,6 +15,12 @@ export interface Defaults {
   readonly upstream: DefaultAction
 }
 
+/** What a worker must be able to do, and how the agent tags the task. */
+export interface Requirements {
+  readonly capabilities?: readonly string[] | undefined
+  readonly tags?: readonly string[] | undefined
+}
+
 /** What rules are about: a task that somebody wants to have done. */
 export interface PolicyContext {
   readonly type: string
@@ -29,6 +35,11 @@ export interface PolicyContext {
   readonly tenant: string
   readonly session: string | null
   readonly args: Json
+  /** What else the worker gets; absent if the task has none of it. */
+  readonly inputs?: JsonObject | undefined
+  readonly body?: string | undefined
+  readonly payload_pointer?: string | undefined
+  readonly requirements?: Requirements | undefined
   /** Some of the arguments are elsewhere, where no rule can look at them. */
   readonly elsewhere?: boolean
 }

@@ -20,7 +20,7 @@ export class UnknownValue extends Error {
   }
 }
 
-/** What each root of a condition is about, if it can be unknown. */
+/** What each root of a condition is about, if it can be unknown. The others are parts of what is asked. */
 export const UNKNOWN_ROOTS: Readonly<Record<string, Unknown>> = {
   args: 'arguments',
   agent: 'caller',
@@ -39,6 +39,10 @@ export class PartialData implements ConditionData {
   readonly tenant: unknown
   readonly session: unknown
   readonly args: unknown
+  readonly inputs: unknown
+  readonly body: unknown
+  readonly payload_pointer: unknown
+  readonly requirements: unknown
 
   constructor(data: ConditionData) {
     this.tool = data.tool
@@ -50,6 +54,10 @@ export class PartialData implements ConditionData {
     this.tenant = data.tenant
     this.session = data.session
     this.args = data.args
+    this.inputs = data.inputs
+    this.body = data.body
+    this.payload_pointer = data.payload_pointer
+    this.requirements = data.requirements
   }
 }
 

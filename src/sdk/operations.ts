@@ -182,12 +182,7 @@ export interface Offer {
   readonly inputs: unknown
   readonly principal_ai: string
   readonly priority: number
-  readonly attempt: number
   readonly max_attempts: number
-  /** When the lease ends, on the clock of the server */
-  readonly expires_at: string
-  /** The same as a time from now, so that clocks need not agree */
-  readonly expires_in_ms: number
   readonly timeout_seconds: number | null
   /** When the task as a whole has to have ended; null if it has no deadline */
   readonly deadline_at: string | null
@@ -207,6 +202,11 @@ export interface Offer {
     /** The idempotency_key of the task */
     readonly dedupe_key: string | null
   }
+  readonly attempt: number
+  /** When the lease ends, on the clock of the server */
+  readonly expires_at: string
+  /** The same as a time from now, so that clocks need not agree */
+  readonly expires_in_ms: number
   /** What was asked about this task before, in that order; present if anything was */
   readonly answers?: readonly {
     readonly n: number
@@ -221,6 +221,8 @@ export interface Offer {
     readonly answer: unknown
     readonly decided_by: Principal | null
     readonly decided_at: string | null
+    /** As in get_approval; null for questions of older versions */
+    readonly content_hash: string | null
   }[]
 }
 
@@ -789,13 +791,43 @@ export interface ListApprovalsAnswer {
       readonly before?: unknown
       readonly after?: unknown
     }[]
+    /** Of the request and of everything that the worker will get; as it was approved, if the approver changed it. approve and deny take it */
+    readonly content_hash: string
+    /** Everything that the worker will get, and who asks for it */
     readonly task: {
       readonly type: string
       readonly summary: string | null
       readonly payload: unknown
-      readonly owner: Principal
+      /** inline://task/TASK_ID, or where the agent says that the payload, or more of it, is */
+      readonly payload_pointer: string
+      readonly body: string | null
+      readonly inputs: unknown
       readonly principal_ai: string
+      readonly priority: number
+      readonly max_attempts: number
+      readonly timeout_seconds: number | null
+      /** When the task as a whole has to have ended; null if it has no deadline */
+      readonly deadline_at: string | null
+      readonly requirements: {
+        readonly capabilities: readonly string[]
+        readonly tags: readonly string[]
+      }
+      readonly success_criteria: string | null
+      readonly result_delivery: string
+      readonly expected_outcome_kind: string | null
+      readonly expected_artifact_mime: string | null
       readonly session_id: string | null
+      /** Where the task comes from */
+      readonly provenance: {
+        readonly parent_task_id: string | null
+        readonly caused_by_receipt_id: string | null
+        readonly dedupe_key: string | null
+      }
+      /** The worker may read what is at payload_pointer. The gate does not know what that is, and it may change after the decision */
+      readonly payload_is_elsewhere: boolean
+      /** An approved task is not worked on before then; null if it need not wait */
+      readonly not_before: string | null
+      readonly owner: Principal
       readonly created_at: string
       readonly status: Status
       readonly policy: unknown
@@ -835,13 +867,43 @@ export interface GetApprovalAnswer {
     readonly before?: unknown
     readonly after?: unknown
   }[]
+  /** Of the request and of everything that the worker will get; as it was approved, if the approver changed it. approve and deny take it */
+  readonly content_hash: string
+  /** Everything that the worker will get, and who asks for it */
   readonly task: {
     readonly type: string
     readonly summary: string | null
     readonly payload: unknown
-    readonly owner: Principal
+    /** inline://task/TASK_ID, or where the agent says that the payload, or more of it, is */
+    readonly payload_pointer: string
+    readonly body: string | null
+    readonly inputs: unknown
     readonly principal_ai: string
+    readonly priority: number
+    readonly max_attempts: number
+    readonly timeout_seconds: number | null
+    /** When the task as a whole has to have ended; null if it has no deadline */
+    readonly deadline_at: string | null
+    readonly requirements: {
+      readonly capabilities: readonly string[]
+      readonly tags: readonly string[]
+    }
+    readonly success_criteria: string | null
+    readonly result_delivery: string
+    readonly expected_outcome_kind: string | null
+    readonly expected_artifact_mime: string | null
     readonly session_id: string | null
+    /** Where the task comes from */
+    readonly provenance: {
+      readonly parent_task_id: string | null
+      readonly caused_by_receipt_id: string | null
+      readonly dedupe_key: string | null
+    }
+    /** The worker may read what is at payload_pointer. The gate does not know what that is, and it may change after the decision */
+    readonly payload_is_elsewhere: boolean
+    /** An approved task is not worked on before then; null if it need not wait */
+    readonly not_before: string | null
+    readonly owner: Principal
     readonly created_at: string
     readonly status: Status
     readonly policy: unknown
@@ -853,6 +915,8 @@ export interface ApproveInput {
   task_id: string
   /** Which question of the task; the newest if absent. Name the one you have seen. */
   n?: number | undefined
+  /** That of the approval you have seen. If it is no longer that of the question, nothing is decided */
+  content_hash?: string | undefined
   /** A word to the worker */
   comment?: string | undefined
   /** The payload to be used instead of the one that was asked */
@@ -871,6 +935,8 @@ export interface ApproveAnswer {
   readonly decided_at: string
   /** The question.answered receipt: the record of the decision */
   readonly receipt_id: string
+  /** This very decision had been made before, so that nothing was changed */
+  readonly is_duplicate: boolean
   /** The rule that remembers it, if it is to be remembered */
   readonly rule_id?: string
 }
@@ -880,6 +946,8 @@ export interface DenyInput {
   task_id: string
   /** Which question of the task; the newest if absent. Name the one you have seen. */
   n?: number | undefined
+  /** That of the approval you have seen. If it is no longer that of the question, nothing is decided */
+  content_hash?: string | undefined
   /** Why; the owner is told */
   reason: string
 }
@@ -2178,7 +2246,7 @@ export interface PutPolicyInput {
   enabled?: boolean | undefined
   /** Whoever is blocked reads it */
   description?: string | undefined
-  /** JSON Logic over tool, upstream, category, type, agent, principal, tenant, session and args */
+  /** JSON Logic over tool, upstream, category, type, agent, principal, tenant, session, args, inputs, body, payload_pointer, requirements */
   condition?: object | undefined
   /** For REDACT: what is taken out of what */
   redact?:
@@ -2231,6 +2299,21 @@ export interface TestPolicyInput {
     session?: string | undefined
     /** The payload, or the arguments of the tool */
     args?: unknown
+    /** Those of the task */
+    inputs?: object | undefined
+    /** That of the task */
+    body?: string | undefined
+    /** Rules that look at args of a task cannot tell what is there, and block */
+    payload_pointer?: string | undefined
+    /** Those of the task */
+    requirements?:
+      | {
+          /** What a worker must have */
+          capabilities?: readonly string[] | undefined
+          /** How the task is tagged */
+          tags?: readonly string[] | undefined
+        }
+      | undefined
   }
   /** To be tried instead of those that are there */
   rules?:
@@ -2253,7 +2336,7 @@ export interface TestPolicyInput {
         enabled?: boolean | undefined
         /** Whoever is blocked reads it */
         description?: string | undefined
-        /** JSON Logic over tool, upstream, category, type, agent, principal, tenant, session and args */
+        /** JSON Logic over tool, upstream, category, type, agent, principal, tenant, session, args, inputs, body, payload_pointer, requirements */
         condition?: object | undefined
         /** For REDACT: what is taken out of what */
         redact?:
@@ -2765,7 +2848,7 @@ export abstract class Operations {
     return this.call(ROUTES.listApprovals, input, options)
   }
 
-  /** Look at an approval. One approval: what is asked, by whom, with the whole payload of the task, and what was decided and changed, if it was. */
+  /** Look at an approval. One approval: what is asked, by whom, with everything that the worker will get, and what was decided and changed, if it was. */
   getApproval(input: GetApprovalInput, options?: CallOptions): Promise<GetApprovalAnswer> {
     return this.call(ROUTES.getApproval, input, options)
   }

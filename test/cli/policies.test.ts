@@ -62,6 +62,25 @@ describe('asyncgate policies', () => {
       action: 'ALLOW',
       rule_id: null,
     })
+    for (const [variable, value, ...given] of [
+      ['inputs.to', 'eve', '--inputs', '{"to": "eve"}'],
+      ['body', 'Pay eve.', '--body', 'Pay eve.'],
+      ['payload_pointer', 'https://eve.example', '--payload-pointer', 'https://eve.example'],
+      ['requirements.tags.0', 'eve', '--requirements', '{"tags": ["eve"]}'],
+    ] as const) {
+      const when = JSON.stringify({ '==': [{ var: variable }, value] })
+      await say('policies', 'set', 'eve', 'block', '--type', 'sell', '--when', when)
+      const tested = await answer('policies', 'test', '--type', 'sell', ...given)
+      expect(tested).toMatchObject({ action: 'BLOCK', rule_id: 'eve' })
+      expect(await answer('policies', 'test', '--type', 'sell')).toMatchObject({ action: 'ALLOW' })
+    }
+    await say('policies', 'remove', 'eve')
+    for (const option of ['--inputs', '--requirements']) {
+      expect(await ask('policies', 'test', '--type', 'sell', option, 'no JSON')).toMatchObject({
+        code: 2,
+        stderr: expect.stringContaining(`${option} takes JSON.`),
+      })
+    }
     expect(await say('policies', 'remove', 'dear')).toBe('dear is removed\n')
     expect(await ask('policies', 'remove', 'dear')).toMatchObject({ code: 3 })
     expect(await ask('policies', 'show', 'dear')).toMatchObject({ code: 3 })

@@ -163,7 +163,7 @@ describe.skipIf(program === undefined)('in Chromium', () => {
         await page.getByRole('heading', { name: 'approved' }).waitFor()
         expect(await page.getByLabel('Reason to deny').inputValue()).toBe('because')
         await page.getByRole('button', { name: 'Deny' }).click()
-        await page.getByText('Somebody else decided before you.').waitFor()
+        await page.getByText('Nothing was changed.').waitFor()
       })
 
       it('follows a task through progress, cancel and stop', async () => {

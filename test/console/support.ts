@@ -128,7 +128,7 @@ export function hiddenFields(page: string, action: string): Record<string, strin
   return Object.fromEntries(Array.from(fields, ([, name = '', value = '']) => [name, unescaped(value)]))
 }
 
-function unescaped(text: string): string {
+export function unescaped(text: string): string {
   return text
     .replaceAll('&lt;', '<')
     .replaceAll('&gt;', '>')

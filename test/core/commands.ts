@@ -155,12 +155,14 @@ export const APPROVAL: Asked = {
   kind: 'approval',
   expires_in_ms: null,
   request: canonical({ title: 'Send the mail?' }),
+  content_hash: 'sha256:a',
 }
 
 export const INPUT: Asked = {
   kind: 'input',
   expires_in_ms: null,
   request: canonical({ message: 'Which colour?' }),
+  content_hash: 'sha256:b',
 }
 
 export const ask = (changes: Partial<Ask> = {}): Ask => ({
@@ -170,7 +172,14 @@ export const ask = (changes: Partial<Ask> = {}): Ask => ({
   ...changes,
 })
 
-const answering = { verb: 'answer', tenant: 1, task_id: TASK_ID, n: 1, reason: null } as const
+const answering = {
+  verb: 'answer',
+  tenant: 1,
+  task_id: TASK_ID,
+  n: 1,
+  reason: null,
+  content_hash: null,
+} as const
 
 export const approve = (changes: Partial<Answer> = {}): Answer => ({
   ...answering,

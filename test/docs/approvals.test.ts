@@ -8,6 +8,7 @@ import { reportConfig } from '../../src/config.ts'
 import { ERRORS } from '../../src/core/errors.ts'
 import { MAX_QUESTIONS, QUESTION_STATES } from '../../src/core/question.ts'
 import { createLogger } from '../../src/http/log.ts'
+import { cli, startServer, testFolder } from '../cli/support.ts'
 import { codeWords, repositoryText } from '../core/documents.ts'
 import { members } from '../http/support.ts'
 import { blocksOf, proseOf } from './markdown.ts'
@@ -63,6 +64,58 @@ it('the requests of docs/approvals.md are answered as it says, from first to las
     }
   }
   expect(last).toMatchObject({ n: 2, state: 'answered', status: 'queued' })
+})
+
+it('the commands of docs/approvals.md work, one after the other', async () => {
+  const server = await startServer(['dev'], testFolder())
+  onTestFinished(async () => {
+    await server.stop()
+  })
+  const post = async (path: string, body: object) => {
+    const response = await fetch(server.url + path, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    })
+    expect(response.status).toBe(200)
+    return members(await response.json())
+  }
+  /** A task that waits for an answer to such a question. */
+  const asking = async (question: object) => {
+    const { task_id } = await post('/v1/tasks', { type: 'clean-up', principal_id: 'planner' })
+    const { tasks } = await post('/v1/leases/claim', { worker_id: 'w1' })
+    const { lease_id } = members(Array.isArray(tasks) ? tasks[0] : undefined)
+    await post(`/v1/tasks/${task_id}/ask`, { worker_id: 'w1', task_id, lease_id, ...question })
+    return String(task_id)
+  }
+  const approval = { kind: 'approval', request: { title: 'Delete it?' } }
+  const toApprove = await asking(approval)
+  const toDeny = await asking(approval)
+  const toAnswer = await asking({ kind: 'input', request: { message: 'Where to?' } })
+  const idFor = (line: string) =>
+    line.includes('deny') ? toDeny : line.includes('tasks answer') ? toAnswer : toApprove
+
+  const lines = Array.from(page.matchAll(/^ {4}asyncgate (.*)$/gm), ([, line = '']) => line)
+  expect(lines).toHaveLength(5)
+  const said: string[] = []
+  for (const line of lines) {
+    const words = Array.from(line.matchAll(/'([^']*)'|(\S+)/g), ([, quoted, plain]) => quoted ?? plain ?? '')
+    const args = words.map((word) => (word === 'TASK_ID' ? idFor(line) : word))
+    const ended = await cli(args, { ASYNCGATE_URL: server.url })
+    expect(ended, line).toMatchObject({ code: 0, stderr: '' })
+    said.push(ended.stdout)
+  }
+  const told = said.join('\n')
+  expect(told).toContain(`asyncgate approvals approve ${toApprove} --content-hash sha256:`)
+  expect(told).toContain('Approved: Delete it?')
+  expect(told).toContain('Denied: Delete it?')
+  expect(told).toContain('Answered.')
+  const [, section = ''] = /^## At the command line\n(.*?)^## /ms.exec(page) ?? []
+  const options = new Set(Array.from(section.matchAll(/--[a-z][a-z-]+/g), ([option]) => option))
+  const help = await Promise.all(
+    ['approve', 'deny'].map((verb) => cli(['approvals', verb, '--help']).then(({ stdout }) => stdout)),
+  )
+  expect([...options].filter((option) => !help.join('\n').includes(`${option} `))).toEqual([])
 })
 
 it('the states, errors and settings of docs/approvals.md are those of the code', () => {

@@ -11,13 +11,14 @@ const leaseOf = (name: string) => ({
 const TAKE = { ...W1, accept_types: ['delicate'] }
 const DELICATE = { task_id: '$delicate.task_id' }
 const OTHER = { task_id: '$other.task_id' }
+const WORK = { payload: { path: '/a' }, body: 'Delete it.', inputs: { depth: 2 } }
 const APPROVAL = { kind: 'approval', request: { title: 'Delete it all?', show: { files: 3 } } }
 const SCHEMA = { type: 'object', properties: { colour: { enum: ['red', 'blue'] } }, required: ['colour'] }
 const INPUT = { kind: 'input', request: { message: 'Which colour?', schema: SCHEMA } }
 
 /** Workers ask, people decide, agents answer. */
 export const questionSteps: readonly Step[] = [
-  ok('create_task', { ...ALICE, type: 'delicate', payload: { path: '/a' } }, {}, 'delicate'),
+  ok('create_task', { ...ALICE, type: 'delicate', ...WORK }, {}, 'delicate'),
   ok('lease_next', TAKE, { tasks: [DELICATE] }, 'first'),
   no('ask', { ...leaseOf('first'), kind: 'approval', request: {} }, 'VALIDATION_ERROR'),
   no('ask', { ...leaseOf('first'), ...APPROVAL, lease_id: NOWHERE }, 'LEASE_INVALID_OR_EXPIRED'),
@@ -48,27 +49,45 @@ export const questionSteps: readonly Step[] = [
   ok('list_approvals', { ...BOB, state: 'all' }, { approvals: [] }),
   ok('list_approvals', { ...ALICE, type: 'delicate', limit: 1 }, { approvals: [DELICATE] }),
   no('list_approvals', { ...PAUL, state: 'pondered' }, 'VALIDATION_ERROR'),
-  ok('get_approval', { ...PAUL, ...DELICATE }, { n: 1, task: { type: 'delicate', payload: { path: '/a' } } }),
+  ok(
+    'get_approval',
+    { ...PAUL, ...DELICATE },
+    { n: 1, task: { type: 'delicate', payload: { path: '/a' }, body: 'Delete it.', inputs: { depth: 2 } } },
+    'seen',
+  ),
   no('get_approval', { ...PAUL, ...DELICATE, n: 2 }, 'QUESTION_NOT_FOUND'),
   no('get_approval', { ...BOB, ...DELICATE }, 'FORBIDDEN'),
 
   no('approve', { ...ALICE, ...DELICATE }, 'FORBIDDEN'),
   no('approve', { ...PAUL, task_id: NOWHERE }, 'TASK_NOT_FOUND'),
   no('approve', { ...PAUL, ...DELICATE, remember_until: 'Friday' }, 'VALIDATION_ERROR'),
+  no('approve', { ...PAUL, ...DELICATE, content_hash: 'sha256:0' }, 'CONTENT_CHANGED'),
+  no('deny', { ...PAUL, ...DELICATE, content_hash: 'sha256:0', reason: 'no' }, 'CONTENT_CHANGED'),
   { seconds: 3600 },
   ok(
     'approve',
-    { ...PAUL, ...DELICATE, n: 1, comment: 'half of it', payload: { path: '/a/b' } },
+    {
+      ...PAUL,
+      ...DELICATE,
+      content_hash: '$seen.content_hash',
+      comment: 'half of it',
+      payload: { path: '/a/b' },
+    },
     { state: 'approved', status: 'queued', decided_by: { kind: 'human', id: 'paul' } },
     'yes',
   ),
   ok(
     'approve',
     { ...PAUL, ...DELICATE, n: 1, comment: 'half of it', payload: { path: '/a/b' } },
-    { receipt_id: '$yes.receipt_id' },
+    { receipt_id: '$yes.receipt_id', is_duplicate: true },
   ),
   no('deny', { ...ROOT, ...DELICATE, reason: 'no' }, 'ALREADY_DECIDED'),
-  ok('get_approval', { ...PAUL, ...DELICATE }, { diff: [{ path: '/path', before: '/a', after: '/a/b' }] }),
+  ok(
+    'get_approval',
+    { ...PAUL, ...DELICATE },
+    { diff: [{ path: '/path', before: '/a', after: '/a/b' }] },
+    'approved',
+  ),
   ok(
     'lease_next',
     TAKE,
@@ -76,7 +95,14 @@ export const questionSteps: readonly Step[] = [
       tasks: [
         {
           payload: { path: '/a/b' },
-          answers: [{ n: 1, state: 'approved', answer: { comment: 'half of it' } }],
+          answers: [
+            {
+              n: 1,
+              state: 'approved',
+              answer: { comment: 'half of it' },
+              content_hash: '$approved.content_hash',
+            },
+          ],
         },
       ],
     },

@@ -76,6 +76,7 @@ describeGates('a task that asks for an approval', (open) => {
         answer: { comment: 'go ahead' },
         decided_by,
         decided_at,
+        content_hash: expect.stringMatching(/^sha256:[0-9a-f]{64}$/),
       },
     ])
     await finish(gate, offer)
@@ -253,7 +254,10 @@ describeGates('an approval', (open) => {
       })
     }
     // The same of the same person is answered as the first time.
-    expect(await gate.approve(person(), { task_id, n: 1, comment: 'yes' })).toEqual(first)
+    expect(await gate.approve(person(), { task_id, n: 1, comment: 'yes' })).toEqual({
+      ...first,
+      is_duplicate: true,
+    })
     expect(await answered(gate, { task_id })).toHaveLength(1)
   })
 
@@ -262,7 +266,11 @@ describeGates('an approval', (open) => {
     const { task_id } = await pending(gate)
     const first = await gate.approve(person(), { task_id })
     await finish(gate, await lease(gate))
-    expect(await gate.approve(person(), { task_id })).toEqual({ ...first, status: 'succeeded' })
+    expect(await gate.approve(person(), { task_id })).toEqual({
+      ...first,
+      status: 'succeeded',
+      is_duplicate: true,
+    })
     expect(await refusal(gate.deny(person(), { task_id, reason: 'too late' }))).toMatchObject({
       code: 'ALREADY_DECIDED',
     })

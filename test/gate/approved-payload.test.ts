@@ -111,7 +111,10 @@ describeGates('an approval with another payload', (open) => {
     const { gate } = await open()
     const { task_id } = await pending(gate, { payload: { a: 1 } })
     const first = await gate.approve(person(), { task_id, payload: { a: 2 } })
-    expect(await gate.approve(person(), { task_id, payload: { a: 2 } })).toEqual(first)
+    expect(await gate.approve(person(), { task_id, payload: { a: 2 } })).toEqual({
+      ...first,
+      is_duplicate: true,
+    })
     expect(await refusal(gate.approve(person(), { task_id, payload: { a: 3 } }))).toMatchObject({
       code: 'ALREADY_DECIDED',
     })

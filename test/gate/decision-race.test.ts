@@ -104,7 +104,10 @@ test('an approval outlives the process that asked for it', async () => {
   await gate.close()
 
   gate = await openAgain()
-  expect(await gate.approve(person(), { task_id, payload: { a: 2 } })).toEqual(decided)
+  expect(await gate.approve(person(), { task_id, payload: { a: 2 } })).toEqual({
+    ...decided,
+    is_duplicate: true,
+  })
   expect(await refusal(gate.deny(admin(), { task_id, reason: 'no' }))).toMatchObject({
     code: 'ALREADY_DECIDED',
   })

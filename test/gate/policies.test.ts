@@ -435,7 +435,11 @@ describeGates('rules that redact', (open) => {
     const third = await hold(gate)
     const request = { title: 'May bob@example.com?', show: said }
     await gate.ask(by, { ...held(third), kind: 'approval', request })
-    expect((await look(gate, third)).question?.request).toEqual({ title: 'May [REDACTED]?', show: kept })
+    expect((await look(gate, third)).question?.request).toEqual({
+      title: 'May [REDACTED]?',
+      show: kept,
+      redacted_fields: ['/title', '/show/password', '/show/who'],
+    })
 
     const { receipts: all } = await gate.listReceipts(agent(), { limit: 200 })
     expect(all.length).toBeGreaterThan(8)

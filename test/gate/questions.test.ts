@@ -113,7 +113,10 @@ describeGates('a task that asks for input', (open) => {
     const { gate } = await open()
     const { task_id } = await needy(gate)
     const first = await gate.answerQuestion(agent(), { task_id, content: 'blue' })
-    expect(await gate.answerQuestion(agent(), { task_id, content: 'blue' })).toEqual(first)
+    expect(await gate.answerQuestion(agent(), { task_id, content: 'blue' })).toEqual({
+      ...first,
+      is_duplicate: true,
+    })
     expect(await refusal(gate.answerQuestion(agent(), { task_id, content: 'red' }))).toMatchObject({
       code: 'ALREADY_DECIDED',
       details: { state: 'answered', decided_by: 'agent:alice' },

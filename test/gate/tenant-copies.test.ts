@@ -49,6 +49,46 @@ describe('a copy of what the store has', () => {
     expect(replaced).not.toHaveBeenCalled()
   })
 
+  it('that has to be fresh is read after the call, once for all who ask meanwhile', async () => {
+    const { copies, readings } = slowSource()
+    const first = [copies.fresh(1), copies.fresh(1)]
+    await settle()
+    expect(readings).toHaveLength(1)
+    // The reading under way may have missed what these have to see.
+    const second = [copies.fresh(1), copies.fresh(1), copies.fresh(1)]
+    await settle()
+    expect(readings).toHaveLength(1)
+    readings[0]?.('a')
+    expect(await Promise.all(first)).toEqual(['a', 'a'])
+    await settle()
+    expect(readings).toHaveLength(2)
+    readings[1]?.('b')
+    expect(await Promise.all(second)).toEqual(['b', 'b', 'b'])
+    const third = copies.fresh(1)
+    await settle()
+    readings[2]?.('c')
+    expect(await third).toBe('c')
+    expect(copies.known(1)).toBe('c')
+  })
+
+  it('that has to be fresh is read again though the reading before has failed', async () => {
+    let readings = 0
+    const read = async () => {
+      readings += 1
+      if (readings === 1) throw new Error('no database')
+      return 'a'
+    }
+    const copies = new TenantCopies<string>({ shared: false, read, report: () => {} })
+    const first = copies.fresh(1).catch(String)
+    await Promise.resolve()
+    const second = copies.fresh(1)
+    expect(await first).toBe('Error: no database')
+    expect(await second).toBe('a')
+    // No other process can have changed it.
+    expect(await copies.fresh(1)).toBe('a')
+    expect(readings).toBe(2)
+  })
+
   it('is read again every two seconds, one reading at a time', async () => {
     const { copies, readings, replaced } = slowSource()
     const loaded = copies.load(1)

@@ -13,6 +13,10 @@ const NOTHING: ConditionData = {
   tenant: 'default',
   session: null,
   args: {},
+  inputs: {},
+  body: null,
+  payload_pointer: null,
+  requirements: { capabilities: [], tags: [] },
 }
 
 const holds = (logic: unknown, args: unknown = {}) => compileCondition(logic).holds({ ...NOTHING, args })

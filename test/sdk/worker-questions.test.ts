@@ -166,11 +166,26 @@ describe('a handler that asks a person', () => {
 
   it('gets the payload that the person has edited', async () => {
     const t = await open(async (input, ctx) => {
+      await ctx.approval({ title: 'Send it?' })
+      return input
+    })
+    const id = await begin(t, { to: 'everybody' })
+    await t.approve(id, { payload: { to: 'ann' } })
+    await t.drain()
+    expect((await t.waitFor(id, 'succeeded')).result?.result).toEqual({ to: 'ann' })
+  })
+
+  it('asks again if the edited payload makes another question', async () => {
+    const t = await open(async (input, ctx) => {
       await ctx.approval({ title: 'Send it?', show: input })
       return input
     })
     const id = await begin(t, { to: 'everybody' })
     await t.approve(id, { payload: { to: 'ann' } })
+    await t.drain()
+    const { question } = await t.waitFor(id, 'pending_approval')
+    expect(question).toMatchObject({ n: 2, request: { show: { to: 'ann' } } })
+    await t.approve(id)
     await t.drain()
     expect((await t.waitFor(id, 'succeeded')).result?.result).toEqual({ to: 'ann' })
   })
@@ -241,7 +256,7 @@ describe('a question', () => {
     expect((await t.waitFor(id, 'succeeded')).result?.result).toEqual([1, 2])
   })
 
-  it('that differs from the one that was answered fails for good', async () => {
+  it('of another kind than the one that was answered is a new question', async () => {
     let run = 0
     const t = await open((_, ctx) => {
       run += 1
@@ -250,7 +265,109 @@ describe('a question', () => {
     const id = await begin(t)
     await t.answer(id, 1)
     await t.drain()
-    expect((await t.waitFor(id, 'failed')).result?.error).toMatchObject({ code: 'QUESTIONS_DIFFER' })
+    const { question } = await t.waitFor(id, 'pending_approval')
+    expect(question).toMatchObject({ n: 2, request: { title: 'Go on?' } })
+    await t.approve(id)
+    await t.drain()
+    expect((await t.waitFor(id, 'succeeded')).result?.result).toMatchObject({ by: 'human:approver' })
+  })
+
+  it('about something else than what was approved is asked again, and that decision counts', async () => {
+    let draft = 0
+    const sent: unknown[] = []
+    const t = await open(async (_, ctx) => {
+      // The second run drafts another text; from then on the text stays.
+      draft = Math.min(draft + 1, 2)
+      const text = `draft ${draft}`
+      await ctx.approval({ title: 'Send this?', show: { text } })
+      sent.push(text)
+      return text
+    })
+    const id = await begin(t)
+    await t.approve(id, { comment: 'the first' })
+    await t.drain()
+    expect(sent).toEqual([])
+    const { question } = await t.waitFor(id, 'pending_approval')
+    expect(question).toMatchObject({ n: 2, request: { show: { text: 'draft 2' } } })
+    await t.approve(id)
+    await t.drain()
+    expect((await t.waitFor(id, 'succeeded')).result?.result).toBe('draft 2')
+    expect(sent).toEqual(['draft 2'])
+  })
+
+  it('for other input than what was answered is asked again', async () => {
+    let run = 0
+    const t = await open((_, ctx) => {
+      run += 1
+      return ctx.ask({ message: run === 1 ? 'Which folder?' : 'Which file?' })
+    })
+    const id = await begin(t)
+    await t.answer(id, 'a folder')
+    await t.drain()
+    expect((await t.waitFor(id, 'input_required')).question).toMatchObject({
+      n: 2,
+      request: { message: 'Which file?' },
+    })
+    await t.answer(id, 'a file')
+    await t.drain()
+    expect((await t.waitFor(id, 'succeeded')).result?.result).toBe('a file')
+  })
+
+  it('is the same whatever the order of its members, with dates as texts and without undefined ones', async () => {
+    let run = 0
+    const t = await open((_, ctx) => {
+      run += 1
+      const day = new Date(0)
+      const show =
+        run === 1 ? { a: 1, day, b: { '10': 1, '9': [2] } } : { b: { '9': [2], '10': 1 }, day, a: 1 }
+      return ctx.approval({ title: 'Go on?', show: { ...show, nothing: undefined } })
+    })
+    const id = await begin(t)
+    await t.approve(id)
+    await t.drain()
+    expect((await t.waitFor(id, 'succeeded')).result?.result).toMatchObject({ by: 'human:approver' })
+  })
+
+  it('asked twice in a run gets two answers, in their order', async () => {
+    const t = await open(async (_, ctx) => [
+      await ctx.ask({ message: 'Next?' }),
+      await ctx.ask({ message: 'Next?' }),
+    ])
+    const id = await begin(t)
+    for (const answer of ['one', 'two']) {
+      await t.answer(id, answer)
+      await t.drain()
+    }
+    expect((await t.waitFor(id, 'succeeded')).result?.result).toEqual(['one', 'two'])
+  })
+
+  it('of which a rule takes something out is recognised, and what stays of it is compared', async () => {
+    let run = 0
+    const t = await open((_, ctx) => {
+      run += 1
+      const show = { card: `4111 1111 1111 1111 ${run}`, amount: run < 3 ? 10 : 20 }
+      return ctx.approval({ title: 'Pay?', show })
+    })
+    await t.gate.putPolicy(admin(), {
+      id: 'cards',
+      action: 'REDACT',
+      scope: { type: 'job' },
+      redact: { targets: 'both', patterns: ['card'] },
+    })
+    const id = await begin(t)
+    const { question } = await t.waitFor(id, 'pending_approval')
+    expect(question?.request).toMatchObject({ show: { amount: 10 }, redacted_fields: ['/show/card'] })
+    await t.approve(id)
+    await t.drain()
+    expect((await t.waitFor(id, 'succeeded')).result?.result).toMatchObject({ by: 'human:approver' })
+    run = 1
+    const other = await begin(t)
+    await t.approve(other)
+    await t.drain()
+    expect((await t.waitFor(other, 'pending_approval')).question).toMatchObject({
+      n: 2,
+      request: { show: { amount: 20 } },
+    })
   })
 
   it('that the gate does not take fails for good, and says why', async () => {

@@ -96,6 +96,7 @@ export function question(changes: Partial<Question> = {}): Question {
     decided_at: null,
     decided_seq: null,
     answer: null,
+    content_hash: 'sha256:a',
     ...changes,
   }
 }

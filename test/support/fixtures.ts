@@ -219,6 +219,7 @@ export function question(over: Over<Question>): Question {
     decided_at: null,
     decided_seq: null,
     answer: null,
+    content_hash: 'sha256:a',
     ...over,
   }
 }

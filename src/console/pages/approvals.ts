@@ -1,6 +1,6 @@
 import type { ApprovalView } from '../../gate/reads/approvals.ts'
 import { link, place } from '../fields.ts'
-import { type Html, html } from '../html.ts'
+import { type Content, type Html, html } from '../html.ts'
 import { notice } from '../notices.ts'
 import { empty, heading, principal, tabs } from '../parts.ts'
 import type { Page } from '../reply.ts'
@@ -54,12 +54,22 @@ function none(state: string): Html {
     : empty('There are none.', html`<a href="/console/approvals">Show those that wait</a>`)
 }
 
+/** That there is more to see than the payload. */
+function besides({ body, inputs, payload_is_elsewhere }: ApprovalView['task']): Content {
+  const more = [
+    ...(body === null ? [] : ['body']),
+    ...(inputs !== null && Object.keys(inputs).length > 0 ? ['inputs'] : []),
+    ...(payload_is_elsewhere ? ['a payload pointer'] : []),
+  ]
+  return more.length > 0 && html`<span class="row-sub">and ${more.join(', ')}</span>`
+}
+
 function row(approval: ApprovalView, { state: shown, now }: ApprovalsView): Html {
   const { task_id, n, state, request, asked_at, expires_at, decided_by, decided_at, task } = approval
   const { title, reason, rule_id } = requestOf(request)
   const saysRule = reason === undefined || rule_id === undefined || !reason.includes(rule_id)
   return html`<li class="row">
-<a class="row-main" href="${link(place('approvals', task_id), { n: n > 1 ? n : undefined })}"><span class="row-title">${line(titleOf(task), 120)}</span><span class="row-sub">${line(task.summary ?? title ?? '', 200)}</span><code class="row-peek">${line(peek(task), 160)}</code></a>
+<a class="row-main" href="${link(place('approvals', task_id), { n: n > 1 ? n : undefined })}"><span class="row-title">${line(titleOf(task), 120)}</span><span class="row-sub">${line(task.summary ?? title ?? '', 200)}</span><code class="row-peek">${line(peek(task), 160)}</code>${besides(task)}</a>
 <span class="row-who">${principal(task.owner)}${task.principal_ai !== task.owner.id && html` <span class="soft">for</span> ${line(task.principal_ai, 60)}`}</span>
 <span class="row-why soft">${saysRule && rule_id !== undefined && html`<span class="chip">${line(rule_id, 60)}</span> `}${reason !== undefined && line(reason, 160)}</span>
 <span class="row-when">${shown === 'all' && html`<span class="status approval-${state}">${state}</span> `}${

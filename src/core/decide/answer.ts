@@ -30,7 +30,7 @@ export function answer(draft: Draft, command: Answer): Decision<Answers['answer'
   else checkAnswerer(task, command.by, command.role)
 
   if (isDecided(question)) {
-    if (isSame(question, command)) return draft.done(answerOf(task.status, question))
+    if (isSame(question, command)) return draft.done(answerOf(task.status, question, true))
     throw alreadyDecided(question)
   }
   const parked = checkParked(task)
@@ -43,6 +43,7 @@ export function answer(draft: Draft, command: Answer): Decision<Answers['answer'
     state: STATES[command.decision],
     by,
     answer: command.answer,
+    content_hash: command.content_hash,
   })
   if (command.decision === 'deny') {
     const message = command.reason ?? 'The approval was denied.'
@@ -86,11 +87,16 @@ function isSame(question: Decided, { by, decision, answer }: Answer): boolean {
   return question.decided_by === by && question.state === STATES[decision] && question.answer === answer
 }
 
-function answerOf(status: Task['status'], question: Decided): Answers['answer'] {
+function answerOf(status: Task['status'], question: Decided, is_duplicate = false): Answers['answer'] {
   const { n, state, decided_by, decided_at, decided_seq } = question
-  return { n, state, status, decided_by, decided_at, seq: decided_seq }
+  return { n, state, status, is_duplicate, decided_by, decided_at, seq: decided_seq }
 }
 
 function alreadyDecided({ n, state, decided_by, decided_at }: Decided): Fault {
-  return new Fault('ALREADY_DECIDED', { n, state, decided_by, decided_at: isoTime(decided_at) })
+  const at = isoTime(decided_at)
+  const message =
+    state === 'expired'
+      ? `Question ${n} already expired at ${at}.`
+      : `Question ${n} was already ${state} by ${decided_by} at ${at}.`
+  return new Fault('ALREADY_DECIDED', { n, state, decided_by, decided_at: at }, message)
 }

@@ -43,6 +43,7 @@ export function ask(
     lease_id,
     parents: [task.seq],
     body: body({
+      content_hash: canonical(asked.content_hash),
       expires_at: canonical(task.expires_at === null ? null : isoTime(task.expires_at)),
       kind: canonical(asked.kind),
       n: canonical(n),
@@ -68,6 +69,7 @@ export function ask(
     decided_at: null,
     decided_seq: null,
     answer: null,
+    content_hash: asked.content_hash,
   })
   return seq
 }
@@ -86,6 +88,7 @@ export function isDecided(question: Question): question is Decided {
 /** Ends a question, with the receipt that says how: each question has exactly one. */
 export function decideQuestion(draft: Draft, task: TaskCore, question: Question, verdict: Verdict): Decided {
   const { state, by, answer } = verdict
+  const content_hash = verdict.content_hash ?? question.content_hash
   const decided_seq = draft.receipt({
     type: 'question.answered',
     from: by,
@@ -94,13 +97,22 @@ export function decideQuestion(draft: Draft, task: TaskCore, question: Question,
     parents: [task.seq, question.seq],
     body: body({
       answer_hash: answer === null ? null : hashOf(answer),
+      content_hash: canonical(content_hash),
       decision: canonical(state),
       kind: canonical(question.kind),
       n: canonical(question.n),
       request_hash: hashOf(question.request),
     }),
   })
-  const decided = { ...question, state, decided_by: by, decided_at: draft.world.now, decided_seq, answer }
+  const decided = {
+    ...question,
+    state,
+    decided_by: by,
+    decided_at: draft.world.now,
+    decided_seq,
+    answer,
+    content_hash,
+  }
   draft.question(decided)
   return decided
 }

@@ -14,12 +14,12 @@ import { nextTurn } from '../../store/turns.ts'
 import type { Engine } from '../engine.ts'
 import { json, parse, taskId, text } from '../input.ts'
 import { readRecords } from '../portions.ts'
-import { partsOf, payloadOf, principalOrNull } from '../question-view.ts'
-import { originShape, principalShape, statusShape } from '../shapes.ts'
-import { storedInput } from '../stored-input.ts'
+import { partsOf, principalOrNull } from '../question-view.ts'
+import { originShape, principalShape, statusShape, workShape } from '../shapes.ts'
 import { storedJson } from '../stored-json.ts'
 import { questionOf } from '../verbs/answer.ts'
 import { isoOrNull, storedOrNull } from '../view.ts'
+import { contentHashOf, workAt } from '../work.ts'
 import { readTask } from './get-task.ts'
 import { pageLimit } from './paging.ts'
 
@@ -55,17 +55,29 @@ export const approvalShape = z.object({
   decided_at: time.nullable(),
   answer: json.meta({ description: 'comment, payload of an approval; reason of a denial' }),
   diff: differencesShape.optional().meta({ description: 'What the approver changed in the payload' }),
-  task: z.object({
-    type: z.string(),
-    summary: z.string().nullable(),
-    payload: json,
-    owner: principalShape,
-    principal_ai: z.string(),
-    session_id: z.string().nullable(),
-    created_at: time,
-    status: statusShape,
-    policy: json,
+  content_hash: z.string().meta({
+    description:
+      'Of the request and of everything that the worker will get; as it was approved, if the approver changed it. approve and deny take it',
   }),
+  task: z
+    .object({
+      ...workShape.shape,
+      payload_pointer: z.string().meta({
+        description: 'inline://task/TASK_ID, or where the agent says that the payload, or more of it, is',
+      }),
+      payload_is_elsewhere: z.boolean().meta({
+        description:
+          'The worker may read what is at payload_pointer. The gate does not know what that is, and it may change after the decision',
+      }),
+      not_before: time
+        .nullable()
+        .meta({ description: 'An approved task is not worked on before then; null if it need not wait' }),
+      owner: principalShape,
+      created_at: time,
+      status: statusShape,
+      policy: json,
+    })
+    .meta({ description: 'Everything that the worker will get, and who asks for it' }),
 })
 
 export type ApprovalView = z.output<typeof approvalShape>
@@ -177,8 +189,9 @@ async function linesOf(
   return new Map(lines.map((line) => [line.task_id, line]))
 }
 
-function approvalView({ task, spec, questions }: TaskRecord, question: Question): ApprovalView {
-  const input = storedInput(spec.input)
+function approvalView(record: TaskRecord, question: Question): ApprovalView {
+  const { task, spec } = record
+  const { payload_pointer, ...work } = workAt(record, question.n)
   const { diff, ...answer } = partsOf(question)
   return {
     task_id: task.task_id,
@@ -194,13 +207,13 @@ function approvalView({ task, spec, questions }: TaskRecord, question: Question)
     decided_at: isoOrNull(question.decided_at),
     answer: question.answer === null ? null : answer,
     ...(diff !== undefined && { diff: differencesShape.parse(diff) }),
+    content_hash: contentHashOf(record, question),
     task: {
-      type: spec.type,
-      summary: input.summary ?? null,
-      payload: payloadOf(input, questions),
+      ...work,
+      payload_pointer: payload_pointer ?? `inline://task/${task.task_id}`,
+      payload_is_elsewhere: payload_pointer !== null,
+      not_before: isoOrNull(question.not_before),
       owner: parsePrincipalKey(task.owner),
-      principal_ai: task.principal_ai,
-      session_id: spec.session_id,
       created_at: isoTime(spec.created_at),
       status: task.status,
       policy: storedOrNull(spec.policy),

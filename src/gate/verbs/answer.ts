@@ -11,21 +11,28 @@ import type { Status } from '../../core/transitions.ts'
 import type { TaskRecord } from '../../store/reads.ts'
 import type { TenantRef } from '../../store/store.ts'
 import { checkContent } from '../answer-content.ts'
-import { editedPayload } from '../edited-payload.ts'
+import { checkEdited, checkUnblocked, ruledAgain } from '../edited-payload.ts'
 import type { Engine } from '../engine.ts'
 import { json, parse, taskId, text } from '../input.ts'
-import { payloadOf } from '../question-view.ts'
+import { redactedPayload } from '../policy-admission.ts'
 import { readTask } from '../reads/get-task.ts'
 import { rememberApproval } from '../remembered-approval.ts'
-import { inputOf } from '../view.ts'
+import { storedMembers } from '../stored-json.ts'
+import { contentHash, contentHashOf, payloadAt, workWith } from '../work.ts'
 
 const n = z.int().min(1).optional().meta({
   description: 'Which question of the task; the newest if absent. Name the one you have seen.',
 })
 
+const content_hash = text(128).optional().meta({
+  description:
+    'That of the approval you have seen. If it is no longer that of the question, nothing is decided',
+})
+
 export const approveInput = z.strictObject({
   task_id: taskId,
   n,
+  content_hash,
   comment: text(2000).optional(),
   payload: json.optional().meta({ description: 'The payload to be used instead of the one that was asked' }),
   remember_until: z.iso
@@ -34,7 +41,7 @@ export const approveInput = z.strictObject({
     .meta({ description: 'Until then the same agent need not ask again for the same type or tool' }),
 })
 
-export const denyInput = z.strictObject({ task_id: taskId, n, reason: text(2000) })
+export const denyInput = z.strictObject({ task_id: taskId, n, content_hash, reason: text(2000) })
 
 export const answerInput = z.strictObject({
   task_id: taskId,
@@ -54,25 +61,29 @@ export interface DecisionAnswer {
   readonly decided_by: Principal
   readonly decided_at: string
   readonly receipt_id: string
+  /** This very decision had been made before, and nothing was changed. */
+  readonly is_duplicate: boolean
   /** The rule that remembers it. */
   readonly rule_id?: string
 }
 
 export async function approve(engine: Engine, caller: Caller, input: unknown): Promise<DecisionAnswer> {
   checkRole(caller, 'approve')
-  const { task_id, n, comment, payload, remember_until } = parse(approveInput, input)
+  const { task_id, n, comment, payload, remember_until, content_hash } = parse(approveInput, input)
   const until = remember_until === undefined ? undefined : futureTime(remember_until)
   const { tenant, record, question } = await find(engine, caller, task_id, n)
   checkApprover(record.task, question, principalKey(caller.principal))
   if (until !== undefined && !isAskedByGate(question)) {
     throw invalid('remember_until', 'is for what a rule asks about; this was asked by a worker')
   }
-  const edit = payload === undefined ? {} : await editOf(engine, tenant, record, question, payload)
+  checkSeen(record, question, content_hash)
+  const edit = await editOf(engine, tenant, record, question, payload)
   const answer = canonical({ comment, ...edit })
   const decided = await submit(engine, caller, tenant, question, {
     decision: 'approve',
     reason: null,
     answer,
+    content_hash: editedHash(record, question, answer),
   })
   if (until === undefined) return decided
   const rule_id = await rememberApproval(engine, caller, tenant, record, question, { until, comment })
@@ -81,8 +92,9 @@ export async function approve(engine: Engine, caller: Caller, input: unknown): P
 
 export async function deny(engine: Engine, caller: Caller, input: unknown): Promise<DecisionAnswer> {
   checkRole(caller, 'approve')
-  const { task_id, n, reason } = parse(denyInput, input)
-  const { tenant, question } = await find(engine, caller, task_id, n)
+  const { task_id, n, content_hash, reason } = parse(denyInput, input)
+  const { tenant, record, question } = await find(engine, caller, task_id, n)
+  checkSeen(record, question, content_hash)
   const answer = canonical({ reason })
   return submit(engine, caller, tenant, question, { decision: 'deny', reason, answer })
 }
@@ -121,19 +133,40 @@ export function questionOf({ task, questions }: TaskRecord, n: number = task.que
   return question
 }
 
-/** What the answer keeps of a payload that was changed. Compared with what the task had before this question. */
+/** An open question never changes, so it is enough to compare it before it is decided. */
+function checkSeen(record: TaskRecord, question: Question, seen: string | undefined): void {
+  if (seen === undefined || question.state !== 'open') return
+  const content_hash = contentHashOf(record, question)
+  if (seen === content_hash) return
+  throw new Fault('CONTENT_CHANGED', { task_id: question.task_id, n: question.n, content_hash })
+}
+
+/**
+ * What the answer keeps of a payload that was changed. Compared with what the task had before this question. The rules are
+ * asked again, whether or not it was changed: one of them may be younger than the question.
+ */
 async function editOf(
   engine: Engine,
   tenant: TenantRef,
   record: TaskRecord,
   question: Question,
-  payload: Json,
+  payload: Json | undefined,
 ): Promise<{ payload?: Json; diff?: Json }> {
-  const earlier = record.questions.filter(({ n }) => n < question.n)
-  const before = payloadOf(inputOf(record.spec.input), earlier)
-  const after = await editedPayload(engine, tenant, record, before, payload)
+  const before = payloadAt(record, question.n - 1)
+  if (payload !== undefined) await checkEdited(engine, tenant, record, before, payload)
+  const ruling = await ruledAgain(engine, tenant, record, payload ?? before)
+  // Whoever says again what was decided is answered as the first time.
+  if (question.state === 'open') checkUnblocked(ruling)
+  if (payload === undefined) return {}
+  const { payload: after } = redactedPayload(record.spec.type, payload, ruling)
   const diff = diffOf(before, after)
   return diff.length === 0 ? {} : { payload: after, diff: diff.map((difference) => ({ ...difference })) }
+}
+
+/** The hash of what is approved, if that is not what was asked. */
+function editedHash(record: TaskRecord, question: Question, answer: CanonicalJson): string | null {
+  const { payload } = storedMembers(answer)
+  return payload === undefined ? null : contentHash(question, workWith(record, payload))
 }
 
 async function submit(
@@ -141,10 +174,10 @@ async function submit(
   caller: Caller,
   tenant: TenantRef,
   question: Question,
-  decision: Pick<Answer, 'decision' | 'reason'> & { readonly answer: CanonicalJson },
+  decision: Pick<Answer, 'decision' | 'reason' | 'answer'> & Partial<Pick<Answer, 'content_hash'>>,
 ): Promise<DecisionAnswer> {
   const { task_id, n } = question
-  const { state, status, decided_by, decided_at, seq } = await engine.submit({
+  const { state, status, decided_by, decided_at, is_duplicate, seq } = await engine.submit({
     verb: 'answer',
     tenant: tenant.tenant,
     task_id,
@@ -154,6 +187,7 @@ async function submit(
     decision: decision.decision,
     reason: decision.reason,
     answer: decision.answer,
+    content_hash: decision.content_hash ?? null,
   })
   return {
     ok: true,
@@ -164,6 +198,7 @@ async function submit(
     decided_by: parsePrincipalKey(decided_by),
     decided_at: isoTime(decided_at),
     receipt_id: engine.receiptId(tenant, seq),
+    is_duplicate,
   }
 }
 

@@ -1,4 +1,6 @@
 import { z } from 'zod'
+import type { Ask } from '../../core/command.ts'
+import { diffOf } from '../../core/diff.ts'
 import { invalid } from '../../core/errors.ts'
 import { type CanonicalJson, canonical, canonicalWithin } from '../../core/json.ts'
 import type { Caller } from '../../core/principal.ts'
@@ -10,6 +12,7 @@ import { leaseCall } from '../lease-call.ts'
 import { keptOf, mayRedact } from '../policy-results.ts'
 import type { Schemas } from '../schemas.ts'
 import { isoOrNull } from '../view.ts'
+import { contentHash, workAt } from '../work.ts'
 
 const MAX_REQUEST_BYTES = 64 * 1024
 
@@ -44,11 +47,13 @@ export interface AskAnswer {
 export async function ask(engine: Engine, caller: Caller, input: unknown): Promise<AskAnswer> {
   const asked = parse(askInput, input)
   const lease = await leaseCall(engine, caller, asked)
-  const { expires_in_seconds } = asked
+  const { kind, expires_in_seconds } = asked
+  const request = await checkedRequest(engine.schemas, kind, await keptRequest(engine, caller, asked))
   const question = {
-    kind: asked.kind,
+    kind,
     expires_in_ms: expires_in_seconds === undefined ? null : expires_in_seconds * 1000,
-    request: await checkedRequest(engine.schemas, asked.kind, await keptRequest(engine, caller, asked)),
+    request,
+    content_hash: await contentHashFor(engine, lease, { kind, request }),
   }
   const { n, status, expires_at, seq } = await engine.submit({ verb: 'ask', question, ...lease })
   const tenant = await engine.tenant(caller.tenant)
@@ -62,31 +67,51 @@ export async function ask(engine: Engine, caller: Caller, input: unknown): Promi
   }
 }
 
+/** The work cannot change while somebody holds its lease. Null: there is no such task, and the question will be refused. */
+async function contentHashFor(
+  engine: Engine,
+  { tenant, task_id }: Pick<Ask, 'tenant' | 'task_id'>,
+  question: Pick<Ask['question'], 'kind' | 'request'>,
+): Promise<string | null> {
+  const record = await engine.reading(() => engine.store.reads.task(tenant, task_id))
+  if (record === undefined) return null
+  return contentHash(question, workAt(record, record.task.question_count))
+}
+
+/** What is kept of a request, and where something was taken out of it. */
+type KeptRequest = AskInput['request'] & { readonly redacted_fields?: readonly string[] }
+
+const REDACTED = ['title', 'show', 'reason', 'message'] as const
+
 /** Without what rules take out of what workers say. */
-async function keptRequest(engine: Engine, caller: Caller, asked: AskInput): Promise<AskInput['request']> {
+async function keptRequest(engine: Engine, caller: Caller, asked: AskInput): Promise<KeptRequest> {
   const tenant = await engine.tenant(caller.tenant)
   if (!mayRedact(engine, tenant.tenant)) return asked.request
   canonical(asked.request, 'request')
   const { text, json: value } = await keptOf(engine, tenant, asked.task_id)
   const { title, show, reason, message } = asked.request
-  return {
+  const kept = {
     ...asked.request,
     ...(title !== undefined && { title: text(title) }),
     ...(show !== undefined && { show: value(show) }),
     ...(reason !== undefined && { reason: text(reason) }),
     ...(message !== undefined && { message: text(message) }),
   }
+  const redacted_fields = REDACTED.flatMap((name) =>
+    diffOf(asked.request[name] ?? null, kept[name] ?? null).map(({ path }) => `/${name}${path}`),
+  )
+  return redacted_fields.length === 0 ? kept : { ...kept, redacted_fields }
 }
 
 const FIELDS = {
-  approval: ['title', 'show', 'reason', 'rule_id'],
-  input: ['message', 'schema'],
-} as const satisfies Record<QuestionKind, readonly (keyof z.output<typeof request>)[]>
+  approval: ['title', 'show', 'reason', 'rule_id', 'redacted_fields'],
+  input: ['message', 'schema', 'redacted_fields'],
+} as const satisfies Record<QuestionKind, readonly (keyof KeptRequest)[]>
 
 async function checkedRequest(
   schemas: Schemas,
   kind: QuestionKind,
-  asked: z.output<typeof request>,
+  asked: KeptRequest,
 ): Promise<CanonicalJson> {
   const allowed: readonly string[] = FIELDS[kind]
   const [needed] = FIELDS[kind]

@@ -7,7 +7,6 @@ import { type CanonicalJson, canonical, canonicalWithin, type JsonObject } from 
 import { sortedSet } from '../../core/matching.ts'
 import { checkRole } from '../../core/policy.ts'
 import { type Caller, principalKey } from '../../core/principal.ts'
-import type { Asked } from '../../core/question.ts'
 import type { Settings } from '../../core/settings.ts'
 import { isoTime } from '../../core/time.ts'
 import type { Status } from '../../core/transitions.ts'
@@ -15,7 +14,8 @@ import type { TenantRef } from '../../store/store.ts'
 import type { Engine } from '../engine.ts'
 import { json, jsonObject, labels, ONE_YEAR, parse, seconds, text } from '../input.ts'
 import { outlook } from '../outlook.ts'
-import { admit } from '../policy-admission.ts'
+import { type Admission, admit } from '../policy-admission.ts'
+import { storedInput } from '../stored-input.ts'
 import type { GivenPayload, TaskTypeRule } from '../task-types-rule.ts'
 import {
   COMMON_SEAT,
@@ -25,6 +25,7 @@ import {
   TOOL_CALL_DEFAULTS,
   toolCallRefusal,
 } from '../tool-calls.ts'
+import { contentHash, workOf } from '../work.ts'
 
 export const createInput = z.strictObject({
   type: text(255),
@@ -176,7 +177,7 @@ interface Judged {
   readonly asked: CanonicalJson | undefined
   readonly refusal: Fault | undefined
   readonly block: Block | undefined
-  readonly question: Asked | null
+  readonly question: Admission['question']
   readonly policy: CanonicalJson | null
 }
 
@@ -195,7 +196,7 @@ function createCommand(
   const standard = call === undefined ? settings : TOOL_CALL_DEFAULTS
   const defaults = type?.view
   const timeout_seconds = timeoutOf(input, defaults?.default_timeout_seconds, settings)
-  return {
+  const command: Create = {
     verb: 'create',
     tenant: tenant.tenant,
     owner: principalKey(caller.principal),
@@ -219,11 +220,15 @@ function createCommand(
     input: text,
     asked: original,
     contract: contractOf(input, timeout_seconds, caller.principal.instance_id),
-    question,
+    question: null,
     policy,
     refusal,
     block,
   }
+  if (question === null) return command
+  const kept = storedInput(text)
+  const content_hash = contentHash(question, workOf(command, kept, kept.payload ?? EMPTY))
+  return { ...command, question: { ...question, content_hash } }
 }
 
 /** The limit of one attempt, from the task, its type or the settings; null if there is none. */

@@ -38,7 +38,8 @@ export interface TaskContext {
   readonly extend: (duration: Duration) => Promise<boolean>
   /**
    * Asks the agent's side for something. Without an answer yet the run ends here and the task waits as `input_required`;
-   * with one the handler is run anew, and this gives the answer. Ask the same questions in the same order in every run.
+   * with one the handler is run again, and this gives the answer, provided that it asks the same then. A question that
+   * differs from the recorded one is a new question.
    */
   readonly ask: <Schema extends StandardSchema>(request: AskRequest<Schema>) => Promise<SchemaOutput<Schema>>
   /**

@@ -1,6 +1,7 @@
 import type { Offer } from '../operations.ts'
 import { type Duration, milliseconds, wholeSeconds } from './duration.ts'
-import { Parked, Permanent } from './errors.ts'
+import { Parked } from './errors.ts'
+import { isSameRequest } from './same-request.ts'
 import { check, jsonSchemaOf, type Problem, type SchemaOutput, type StandardSchema } from './schema.ts'
 
 /** What the agent's side is asked for. */
@@ -47,8 +48,9 @@ type Answered = NonNullable<Offer['answers']>[number]
 const MAX_MESSAGE = 4000
 
 /**
- * What a handler asks in one run. A handler that asks is run anew with the answer, so that the first question of each run
- * gets the first answer, the second the second, and so on; a question without an answer ends the run.
+ * What a handler asks in one run. A handler that asks is run again with the answer. A question gets the recorded answer only
+ * if it asks what was asked then; the same question asked twice gets two answers, in their order. Any other question is new,
+ * and ends the run: nobody has decided on it.
  */
 export class Questions {
   readonly #answers: readonly Answered[]
@@ -70,7 +72,8 @@ export class Questions {
     const asked: Question['request'] = { message, schema: schema && jsonSchemaOf(schema) }
     let problem: Problem | undefined
     for (;;) {
-      const answer = this.#take('input') ?? this.#park('input', again(asked, message, problem), expiresIn)
+      const wanted = again(asked, message, problem)
+      const answer = this.#take('input', wanted) ?? this.#park('input', wanted, expiresIn)
       const checked = await check(schema, member(answer.answer, 'content'))
       if ('value' in checked) return checked.value
       // What the schema cannot say as JSON Schema is only found out here: it is asked again.
@@ -79,7 +82,8 @@ export class Questions {
   }
 
   async approval({ title, show, reason, expiresIn }: ApprovalRequest): Promise<Approval> {
-    const answer = this.#take('approval') ?? this.#park('approval', { title, show, reason }, expiresIn)
+    const wanted = { title, show, reason }
+    const answer = this.#take('approval', wanted) ?? this.#park('approval', wanted, expiresIn)
     const comment = member(answer.answer, 'comment')
     const { decided_by } = answer
     return {
@@ -89,17 +93,15 @@ export class Questions {
     }
   }
 
-  /** The answer to the next question, if it was asked before. */
-  #take(kind: Question['kind']): Answered | undefined {
+  /** The answer to this very question, if it was asked before and not used in this run. */
+  #take(kind: Question['kind'], request: Question['request']): Answered | undefined {
     if (this.#open !== undefined) throw new Parked()
-    const answer = this.#answers[this.#taken]
-    if (answer === undefined) return undefined
-    this.#taken++
-    if (answer.kind === kind) return answer
-    throw new Permanent(
-      `Question ${this.#taken} of this run asks for ${kind}, but in an earlier run it asked for ${answer.kind}. A handler must ask the same questions in the same order in every run.`,
-      { code: 'QUESTIONS_DIFFER' },
+    const at = this.#answers.findIndex(
+      (answer, i) => i >= this.#taken && answer.kind === kind && isSameRequest(answer.request, request),
     )
+    if (at === -1) return undefined
+    this.#taken = at + 1
+    return this.#answers[at]
   }
 
   #park(kind: Question['kind'], request: Question['request'], expiresIn: Duration | undefined): never {

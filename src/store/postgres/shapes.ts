@@ -210,6 +210,7 @@ export const VERDICT = {
   decided_at: 'bigint',
   decided_seq: 'bigint',
   answer: 'text',
+  content_hash: 'text',
 } as const satisfies Shape
 
 export const QUESTION = {

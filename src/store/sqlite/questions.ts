@@ -22,6 +22,7 @@ const COLUMNS = [
   'decided_at',
   'decided_seq',
   'answer',
+  'content_hash',
 ] as const satisfies readonly (keyof Question)[]
 
 export const OF_TASK = `SELECT ${COLUMNS} FROM questions WHERE task_id = ? AND tenant = ? ORDER BY n`
@@ -77,19 +78,20 @@ export function prepareQuestionReads(database: Database): QuestionReads {
 export function prepareQuestionWrites(database: Database): (changes: Changes) => void {
   const insert = database.prepare(`INSERT INTO questions (${COLUMNS}) VALUES (${COLUMNS.map(() => '?')})`)
   const decide = database.prepare(
-    `UPDATE questions SET state = ?, decided_by = ?, decided_at = ?, decided_seq = ?, answer = ?
+    `UPDATE questions SET state = ?, decided_by = ?, decided_at = ?, decided_seq = ?, answer = ?, content_hash = ?
      WHERE task_id = ? AND tenant = ? AND n = ? AND state = 'open'`,
   )
   return (changes) => {
     for (const question of changes.asked) insert.run(...COLUMNS.map((column) => question[column]))
     for (const { tenant, task_id, n, ...question } of changes.decided) {
-      const { state, decided_by, decided_at, decided_seq, answer } = question
+      const { state, decided_by, decided_at, decided_seq, answer, content_hash } = question
       const { changes: found } = decide.run(
         state,
         decided_by,
         decided_at,
         decided_seq,
         answer,
+        content_hash,
         task_id,
         tenant,
         n,

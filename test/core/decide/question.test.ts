@@ -42,6 +42,7 @@ describe('ask', () => {
       decided_at: null,
       decided_seq: null,
       answer: null,
+      content_hash: command.APPROVAL.content_hash,
     })
     expect(decision.closed).toEqual([])
   })
@@ -50,7 +51,12 @@ describe('ask', () => {
     const receipt = receiptOf(held.decide(command.ask()), 'question.asked')
     expect(receipt).toMatchObject({ from: LEASE.holder, to: 'agent:alice', lease_id: LEASE.lease_id })
     expect(receipt.parents).toEqual([1])
-    expect(bodyOf(receipt)).toMatchObject({ kind: 'approval', n: 1, expires_at: null })
+    expect(bodyOf(receipt)).toMatchObject({
+      kind: 'approval',
+      n: 1,
+      expires_at: null,
+      content_hash: command.APPROVAL.content_hash,
+    })
     expect(receipt.body).not.toContain('Send the mail?')
   })
 
@@ -133,11 +139,19 @@ describe('a decision', () => {
       n: 1,
       state: 'approved',
       status: 'queued',
+      is_duplicate: false,
       decided_by: 'human:root',
       decided_at: NOW,
       seq: 3,
     })
     expect(questionOf(decision)).toMatchObject({ state: 'approved', decided_seq: 3, answer: '{}' })
+    expect(bodyOf(receiptOf(decision, 'question.answered'))).toMatchObject({ content_hash: 'sha256:a' })
+  })
+
+  test('on a changed payload is recorded with the hash of what was approved', () => {
+    const decision = asking.decide(command.approve({ content_hash: 'sha256:edited' }))
+    expect(questionOf(decision)).toMatchObject({ content_hash: 'sha256:edited' })
+    expect(bodyOf(receiptOf(decision, 'question.answered'))).toMatchObject({ content_hash: 'sha256:edited' })
   })
 
   test('against it ends the task, and nothing is owed any more', () => {
