@@ -15,7 +15,7 @@ function inAuthMode(name: string) {
 
 export default defineConfig({
   test: {
-    globalSetup: ['test/support/postgres-server.ts'],
+    globalSetup: ['test/support/postgres-server.ts', 'test/support/config-folder.ts'],
     pool: 'forks',
     maxWorkers: 2,
     testTimeout: 30_000,

@@ -1,4 +1,3 @@
-import { dirname } from 'node:path'
 import { DEFAULT_TENANT } from '../auth/credential.ts'
 import { type Config, loadConfig } from '../config.ts'
 import { readRule } from '../gate/policy-shape.ts'
@@ -8,10 +7,10 @@ import { serveStdioMcp } from '../mcp/stdio.ts'
 import { command } from './command.ts'
 import { CliError, EXIT } from './exit.ts'
 import { upstreamName } from './gateway-name.ts'
+import { type LocalKey, localKeyFile, openLocalKey } from './local-key.ts'
 import { addToClaude } from './mcp-config.ts'
 import type { OpenOptions, OpenServer } from './open-server.ts'
 import { type Output, paint, warn } from './output.ts'
-import { OWN_KEY_FILE, ownKey } from './own-key.ts'
 import { serveUntilStopped } from './server-process.ts'
 import { LISTEN_OPTIONS, listenFlags, SETTINGS_OPTIONS, settingsFlags } from './settings-options.ts'
 
@@ -50,8 +49,9 @@ export const gateway = command({
       '  asyncgate gateway -- npx -y @modelcontextprotocol/server-filesystem ~/notes',
       '',
       'It asks agents for no key unless ASYNCGATE_API_KEY is set, listens on this machine only, and keeps everything',
-      `in SQLite under .asyncgate/. Your own key, for approving, is in ${OWN_KEY_FILE}; commands that you run in this`,
-      'folder use it. Rules of your own (asyncgate policies) come before what --allow says.',
+      'in SQLite under .asyncgate/. Agents cannot approve: that takes your key, which is in your configuration folder',
+      '(ASYNCGATE_CONFIG_DIR; by default ~/.config/asyncgate) and which the asyncgate command on this machine finds.',
+      'Rules of your own (asyncgate policies) come before what --allow says.',
     ].join('\n'),
   async run(input, output) {
     const allow = allowanceOf(input.text('allow') ?? 'reads')
@@ -59,19 +59,23 @@ export const gateway = command({
     const record = recordOf(input.words, input.text('name'), input.texts('env'))
     const isStdio = input.flag('stdio')
     const { file, flags } = settingsFlags(input)
-    const own = ownKey()
+    let localKey: LocalKey | undefined
     const config = loadConfig({
       env: process.env,
       file,
       flags: { ...flags, ...listenFlags(input) },
-      preset: (isGiven) => ({
-        allow_insecure_dev: !isGiven('api_key'),
-        admin_keys: `${own.name}=${own.key}`,
-        log_level: 'warn',
-        upstream_default: allow === 'all' ? 'ALLOW' : 'REQUIRE_APPROVAL',
-        // A client may start several, in one folder.
-        ...(isStdio && { port: 0, database_url: `sqlite:.asyncgate/gateway-${record.name}.db` }),
-      }),
+      preset: (isGiven) => {
+        localKey = isGiven('admin_keys') ? undefined : openLocalKey()
+        return {
+          allow_insecure_dev: !isGiven('api_key'),
+          // So nobody else is an admin, whatever a request says.
+          ...(localKey && { admin_keys: `${localKey.name}=${localKey.key}` }),
+          log_level: 'warn',
+          upstream_default: allow === 'all' ? 'ALLOW' : 'REQUIRE_APPROVAL',
+          // A client may start several, in one folder.
+          ...(isStdio && { port: 0, database_url: `sqlite:.asyncgate/gateway-${record.name}.db` }),
+        }
+      },
     })
     const options: OpenOptions = {
       upstreams: [record],
@@ -87,7 +91,7 @@ export const gateway = command({
     await serveUntilStopped(config, output, whenReady, {
       ...options,
       isStdio,
-      ownKeyFolder: dirname(OWN_KEY_FILE),
+      localKey,
     })
     return undefined
   },
@@ -176,7 +180,7 @@ function introduce(
   output.say(`  asyncgate mcp config --client codex --url ${url}     (or claude, cursor, vscode)`)
   title('Approve, or not')
   const at = url === server.url ? '' : ` --url ${url}`
-  if (server.console) output.say(`  ${url}/console/approvals     (with the key in ${OWN_KEY_FILE})`)
+  if (server.console) output.say(`  ${url}/console/approvals     (sign in with the key in ${localKeyFile()})`)
   output.say(`  asyncgate approvals list${at}`)
   output.say(`  asyncgate approvals approve TASK_ID${at}`)
   output.say(`  asyncgate approvals deny TASK_ID --reason "..."${at}\n`)

@@ -3,6 +3,7 @@ import { withoutPassword } from '../config/database.ts'
 import type { Config } from '../config.ts'
 import { createLogger, type Logger } from '../http/log.ts'
 import { CliError, EXIT } from './exit.ts'
+import { type LocalKey, openLocalKey } from './local-key.ts'
 import { type OpenOptions, type OpenServer, openServer } from './open-server.ts'
 import { type Output, warn } from './output.ts'
 import { dataFolder, serverFileName, writeServerFile } from './server-file.ts'
@@ -19,8 +20,6 @@ export interface Companion {
 export interface ProcessOptions extends OpenOptions {
   /** It serves a client on stdin and stdout, which belong to that client. */
   readonly isStdio?: boolean
-  /** Where its own key is kept, which commands in the same folder may use. */
-  readonly ownKeyFolder?: string
 }
 
 /** Runs a server until the process is told to stop, then lets it finish what it has begun. */
@@ -28,13 +27,13 @@ export async function serveUntilStopped(
   config: Config,
   output: Output,
   whenReady: (server: OpenServer) => Companion | undefined = () => undefined,
-  { isStdio = false, ownKeyFolder, ...options }: ProcessOptions = {},
+  { isStdio = false, localKey = localKeyOf(config), ...options }: ProcessOptions = {},
 ): Promise<void> {
   if (config.refusals.length > 0) throw new CliError(EXIT.failure, config.refusals.join('\n'))
   for (const warning of config.warnings) warn(warning)
   const stopping = stopRequested()
   const logger = createLogger(config.logLevel)
-  const server = await openServer(config, logger, options)
+  const server = await openServer(config, logger, { ...options, localKey })
   logger.info(
     {
       url: server.url,
@@ -44,7 +43,7 @@ export async function serveUntilStopped(
     },
     'listening',
   )
-  const remove = await announce(config, server.url, isStdio, ownKeyFolder, logger)
+  const remove = await announce(config, server.url, isStdio, logger)
   process.once('exit', remove)
   if (!isStdio) {
     output.event({ event: 'listening', url: server.url })
@@ -66,17 +65,31 @@ export async function serveUntilStopped(
   logger.flush()
 }
 
+/**
+ * The key of the person who runs the server, where people have no keys by the settings. In staging and production
+ * everybody who decides is named in the settings.
+ */
+function localKeyOf({ server }: Config): LocalKey | undefined {
+  if (server.env !== 'development' || server.admin_keys !== null) return undefined
+  try {
+    return openLocalKey()
+  } catch (error) {
+    if (!(error instanceof CliError)) throw error
+    warn(`${error.message}\nWithout it nobody can approve from the command line. ${error.hint}`)
+    return undefined
+  }
+}
+
 /** Tells commands of this machine where the server is. It serves without that, too. */
 async function announce(
   { database }: Config,
   url: string,
   isStdio: boolean,
-  ownKeyFolder: string | undefined,
   logger: Logger,
 ): Promise<() => void> {
-  const path = join(ownKeyFolder ?? dataFolder(database), serverFileName(database, isStdio))
+  const path = join(dataFolder(database), serverFileName(database, isStdio))
   try {
-    return await writeServerFile(path, { url, own_key: ownKeyFolder !== undefined })
+    return await writeServerFile(path, { url })
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)
     logger.info(

@@ -61,6 +61,7 @@ export const questionOperations: readonly Operation[] = [
     actor: 'agent',
     rest: { method: 'POST', path: '/v1/approvals/{task_id}/approve' },
     effect: WRITES_ONCE,
+    needsPerson: true,
     run: (gate, caller, input) => gate.approve(caller, input),
   },
   {
@@ -73,6 +74,7 @@ export const questionOperations: readonly Operation[] = [
     actor: 'agent',
     rest: { method: 'POST', path: '/v1/approvals/{task_id}/deny' },
     effect: ENDS,
+    needsPerson: true,
     run: (gate, caller, input) => gate.deny(caller, input),
   },
   {
