@@ -49,7 +49,7 @@ export function openLocalKey(): LocalKey {
   }
 }
 
-export function readLocalKey(): string | undefined {
+function readLocalKey(): string | undefined {
   const file = localKeyFile()
   if (!existsSync(file)) return undefined
   if (process.platform !== 'win32' && (statSync(file).mode & 0o077) !== 0) {
@@ -57,6 +57,15 @@ export function readLocalKey(): string | undefined {
     warn(`${file} was readable by others. It no longer is; delete it to get another key.`)
   }
   return readFileSync(file, 'utf8').trim() || undefined
+}
+
+/** For what can do without the key: one that cannot be read is as good as none. */
+export function readableLocalKey(): string | undefined {
+  try {
+    return readLocalKey()
+  } catch {
+    return undefined
+  }
 }
 
 function writeLocalKey(): string {

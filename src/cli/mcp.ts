@@ -2,6 +2,7 @@ import { openGate } from '../gate/gate.ts'
 import { createLogger, logErrors } from '../http/log.ts'
 import { serveStdioMcp } from '../mcp/stdio.ts'
 import { command } from './command.ts'
+import { checkKeyExposure } from './key-exposure.ts'
 import { openMemory } from './open-memory.ts'
 import { openResults } from './open-results.ts'
 import { openStore } from './open-store.ts'
@@ -27,6 +28,7 @@ export const mcp = command({
     const types = server.task_types_file === null ? [] : await readTypesFile(server.task_types_file)
     const policy = await openPolicy(server)
     const fixed = readUpstreams(server)
+    checkKeyExposure(fixed)
     const store = await openStore(database)
     const mail =
       mailConfig && (await (await import('./email-service.ts')).openMail(mailConfig, store, logger))

@@ -13,6 +13,7 @@ import type { RuleDraft } from '../policy/rule.ts'
 import { type ServerOptions, startServer } from '../server.ts'
 import type { Store } from '../store/store.ts'
 import { CliError, EXIT } from './exit.ts'
+import { checkKeyExposure } from './key-exposure.ts'
 import type { LocalKey } from './local-key.ts'
 import { openConsole } from './open-console.ts'
 import { openMemory } from './open-memory.ts'
@@ -59,6 +60,7 @@ export async function openServer(
   const types = file === null ? [] : await readTypesFile(file)
   const policy = await openPolicy(config.server)
   const fixed = [...readUpstreams(config.server), ...more]
+  checkKeyExposure(fixed)
   const opened = store ?? (await openStore(config.database))
   const mail =
     config.mail && (await (await import('./email-service.ts')).openMail(config.mail, opened, logger))

@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import { withoutPassword } from '../config/database.ts'
 import type { Config } from '../config.ts'
 import { createLogger, type Logger } from '../http/log.ts'
+import { watchForCommands } from './command-tools.ts'
 import { CliError, EXIT } from './exit.ts'
 import { type LocalKey, openLocalKey } from './local-key.ts'
 import { type OpenOptions, type OpenServer, openServer } from './open-server.ts'
@@ -49,6 +50,7 @@ export async function serveUntilStopped(
     output.event({ event: 'listening', url: server.url })
     output.say(`AsyncGate listening on ${server.url}`)
   }
+  watchForCommands(server.upstreams, warn)
   const companion = whenReady(server)
 
   const signal = await stopping

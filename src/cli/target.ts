@@ -4,7 +4,7 @@ import { isLoopback } from '../config/refusals.ts'
 import { DEFAULT_URL } from '../config/server.ts'
 import { ConfigError, type Line, reportConfig } from '../config.ts'
 import { CliError, EXIT } from './exit.ts'
-import { readLocalKey } from './local-key.ts'
+import { readableLocalKey } from './local-key.ts'
 import { dataFolder, runningServers, type ServerRecord, versionAt } from './server-file.ts'
 
 /** The server that a command talks to. */
@@ -65,15 +65,6 @@ async function withLocalKey(url: string): Promise<Pick<Target, 'url' | 'local'>>
   const key = readableLocalKey()
   const found = key === undefined ? undefined : await localAt(url)
   return key === undefined || found === undefined ? { url } : { url: found.url, local: { key, at: found.at } }
-}
-
-/** Most commands do without it, so one that cannot be read stops none of them. */
-function readableLocalKey(): string | undefined {
-  try {
-    return readLocalKey()
-  } catch {
-    return undefined
-  }
 }
 
 /** The address of a server on this machine: a proof is for one address, so a name is replaced with the one that answers. */

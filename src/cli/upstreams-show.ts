@@ -1,5 +1,6 @@
 import { CLIENT_OPTIONS, clientOf } from './client.ts'
 import { command } from './command.ts'
+import { commandWarning } from './command-tools.ts'
 import { detailShape, pathOf, tellUpstream } from './upstreams.ts'
 
 export const upstreamsShow = command({
@@ -23,6 +24,8 @@ export const upstreamsShow = command({
           reason ?? '',
         ]),
       )
+      const warning = commandWarning(upstream)
+      if (warning !== undefined) output.say(`\n${warning}`)
     })
     return undefined
   },

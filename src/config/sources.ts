@@ -8,7 +8,7 @@ export const DEFAULT_FILE = 'asyncgate.config.yaml'
 /** Variables of the test suite, which a server that it starts inherits. */
 const TEST_PREFIX = 'ASYNCGATE_TEST_'
 /** Where the key of the person is. It is no setting: a file that somebody else may write must not move it. */
-const CONFIG_DIR = 'ASYNCGATE_CONFIG_DIR'
+export const CONFIG_DIR = 'ASYNCGATE_CONFIG_DIR'
 
 /** Settings of one place, and how a person finds each of them there. */
 export interface Source {

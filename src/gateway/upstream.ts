@@ -10,6 +10,7 @@ import { Breaker } from './breaker.ts'
 import type { Catalogue } from './catalogue.ts'
 import type { CallOptions, Connection } from './connection.ts'
 import type { Definition } from './definition.ts'
+import type { HoldsSecret } from './secrets.ts'
 import { ToolWatch, type ToolWatchParts } from './tool-watch.ts'
 import { Turnstile } from './turnstile.ts'
 import { faultLine } from './upstream-fault.ts'
@@ -24,6 +25,8 @@ export interface Logger {
 export interface UpstreamParts extends Omit<ToolWatchParts, 'failed'> {
   readonly connect: (signal: AbortSignal) => Promise<Connection>
   readonly logger: Logger
+  /** Whether an answer has something in it that no agent may see. */
+  readonly holdsSecret?: HoldsSecret | undefined
 }
 
 type State = UpstreamHealth['state']
@@ -119,10 +122,18 @@ export class Upstream {
       // Much may have happened while it waited.
       const connection = await this.#connected(signal)
       const definition = this.#callable(tool)
-      return await this.#callNow(connection, definition, args, options)
+      return this.#safe(tool, await this.#callNow(connection, definition, args, options))
     } finally {
       leave()
     }
+  }
+
+  /** The answer, unless it has a key of this machine in it. */
+  #safe(tool: string, result: CallToolResult): CallToolResult {
+    if (!this.#parts.holdsSecret?.(result)) return result
+    const { name: upstream } = this.record
+    this.#parts.logger.warn({ upstream, tool }, 'an answer contained the approval key and was not handed on')
+    throw new Fault('UPSTREAM_REFUSED', { upstream, problem: 'the answer contains a key of this server' })
   }
 
   async #callNow(

@@ -16,6 +16,7 @@ import type { CallOptions } from './connection.ts'
 import { type Environment, mayRefer } from './credentials.ts'
 import { PinBook } from './pin-book.ts'
 import { type KeptRecord, RegistryCopy, type UpstreamStorage } from './registry-copy.ts'
+import { type HoldsSecret, secretFinder } from './secrets.ts'
 import { type Logger, Upstream } from './upstream.ts'
 import { mayBeAt } from './upstream-egress.ts'
 import { detailOf, viewOf } from './upstream-view.ts'
@@ -30,6 +31,8 @@ export interface UpstreamsOptions {
   /** Where variables are looked up; those of this process if absent. */
   readonly env?: Environment
   readonly logger: Logger
+  /** Keys that no agent may see: an answer with one in it is refused. */
+  readonly secrets?: readonly string[]
   /** How upstreams are connected to, if not as usual. */
   readonly connect?: typeof connect
 }
@@ -49,6 +52,7 @@ export class Upstreams implements UpstreamRegistry {
   readonly #running = new Map<string, Upstream>()
   readonly #stopping = new Set<Promise<void>>()
   readonly #listeners = new Set<() => void>()
+  readonly #holdsSecret: HoldsSecret
   #tools: readonly UpstreamTool[] = []
   #byName: ReadonlyMap<string, UpstreamTool> = new Map()
   #isOpen = false
@@ -56,6 +60,7 @@ export class Upstreams implements UpstreamRegistry {
   constructor(options: UpstreamsOptions) {
     this.#options = options
     this.tenant = options.storage.tenant
+    this.#holdsSecret = secretFinder(options.secrets ?? [])
     this.#fixed = new Map((options.fixed ?? []).map((record) => [record.name, record]))
     this.#copy = new RegistryCopy(
       options.storage,
@@ -231,6 +236,7 @@ export class Upstreams implements UpstreamRegistry {
       pins: () => this.#pins.of(record.name),
       changed: () => this.#gather(),
       logger,
+      holdsSecret: this.#holdsSecret,
     })
     this.#running.set(record.name, upstream)
     upstream.start()
