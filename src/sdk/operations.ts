@@ -1832,6 +1832,8 @@ export interface GetUpstreamAnswer {
     readonly reason: string | null
     readonly category: string | null
     readonly description: string
+    /** Whether it seems to run commands, and so can read every file of the account it runs under */
+    readonly runs_commands: boolean
     /** SHA-256 of what it states */
     readonly hash: string | null
     readonly accepted_hash: string | null
@@ -1997,6 +1999,8 @@ export interface AcceptUpstreamToolAnswer {
   readonly reason: string | null
   readonly category: string | null
   readonly description: string
+  /** Whether it seems to run commands, and so can read every file of the account it runs under */
+  readonly runs_commands: boolean
   /** SHA-256 of what it states */
   readonly hash: string | null
   readonly accepted_hash: string | null
