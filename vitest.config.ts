@@ -15,7 +15,7 @@ function inAuthMode(name: string) {
 
 export default defineConfig({
   test: {
-    globalSetup: ['test/support/postgres-server.ts'],
+    globalSetup: ['test/support/postgres-server.ts', 'test/support/config-folder.ts'],
     pool: 'forks',
     // Most suites wait for processes and timers, so more of them than processors run at a time.
     maxWorkers: 3,

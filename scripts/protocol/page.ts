@@ -42,8 +42,8 @@ const SHAPES_INTRODUCED = 'Fields that [create_task](#create_task) takes mean th
 
 const CALLERS_INTRODUCED =
   'Admins may call all of them. An admin is a person with a key of `ASYNCGATE_ADMIN_KEYS`; where there are no such keys, whoever ' +
-  'calls as a person (`principal_kind: human`) or names nobody. People decide on approvals, but not on what they asked for ' +
-  'themselves. Agents and workers act on their own tasks, leases, receipts and inboxes only.'
+  'calls as a person (`principal_kind: human`) or names nobody. What decides, or changes what has to be decided, needs a key of ' +
+  'a person in any case ([who may decide](approvals.md#who-may-decide)); nobody decides on what they asked for themselves. Agents and workers act on their own tasks, leases, receipts and inboxes only.'
 
 function section(operation: Operation, callers: string): string {
   const { name, title, description } = operation
@@ -51,7 +51,7 @@ function section(operation: Operation, callers: string): string {
   return [
     `### ${name}`,
     `${title}${title.endsWith('?') ? '' : '.'} ${description}`,
-    `${route(operation)} · MCP \`asyncgate.${name}\` · for ${callers} · ${repeatable(operation)}`,
+    `${route(operation)} · MCP \`asyncgate.${name}\` · for ${callers}${operation.needsPerson ? ', with a key of their own' : ''} · ${repeatable(operation)}`,
     inputTable(operation),
     ...(example === undefined ? [] : [request(operation, example)]),
     answer(operation),

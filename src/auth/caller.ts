@@ -10,9 +10,7 @@ import {
   principalKey,
   type Role,
 } from '../core/principal.ts'
-import type { Credential } from './credential.ts'
-
-type SharedCredential = Extract<Credential, { kind: 'shared' }>
+import type { BoundCredential, Credential, SharedCredential } from './credential.ts'
 
 export type Fields = Readonly<Record<string, unknown>>
 
@@ -20,6 +18,8 @@ export type Fields = Readonly<Record<string, unknown>>
 export interface Called {
   readonly actor: 'agent' | 'worker' | 'anyone'
   readonly input: { readonly shape: object }
+  /** Only a person who has proved who they are may do it. */
+  readonly needsPerson?: true
 }
 
 /** Fields that say who calls. They are taken off, unless the operation itself has a field of that name. */
@@ -52,7 +52,9 @@ export function callerOf(
   const tenant = text(fields, 'tenant_id')
   if (tenant !== undefined && tenant !== credential.tenant)
     throw new Fault('FORBIDDEN', { tenant_id: tenant })
-  if (credential.kind === 'bound') return boundCaller(credential, operation, fields)
+  const person = personOf(credential, operation)
+  if (person !== undefined) return boundCaller(person, operation, fields)
+  if (credential.kind === 'bound' || operation.needsPerson) throw unproven()
   const { principal, role } = namedPrincipal(operation, fields) ?? { principal: OPERATOR, role: 'admin' }
   const caller: Caller = {
     tenant: credential.tenant,
@@ -60,6 +62,27 @@ export function callerOf(
     role: roleUnder(credential, principal, role),
   }
   return { caller, input: without(fields, operation, IDENTITY_FIELDS) }
+}
+
+/**
+ * The person who calls, if that is proved. A person of this machine who calls with the shared key as well does so as
+ * whoever the request names, except where a person is needed or the shared key makes nobody an admin.
+ */
+function personOf(credential: Credential, { needsPerson }: Called): BoundCredential | undefined {
+  if (credential.kind === 'shared') {
+    return needsPerson || credential.no_admin ? credential.person : undefined
+  }
+  return needsPerson && credential.principal.kind !== 'human' ? undefined : credential
+}
+
+/** Naming a person is not being one. */
+function unproven(): Fault {
+  return new Fault(
+    'FORBIDDEN',
+    { required_role: 'admin' },
+    'A person decides this, with a key of their own. ' +
+      'Ask one to use the console or the asyncgate command on the machine of the server, or to send an admin key.',
+  )
 }
 
 /** Where admins have keys of their own, naming a person is not being one. */
@@ -92,14 +115,17 @@ function isLabel(name: string, { actor, input }: Called): boolean {
 
 /** A request may repeat who it is, but not be somebody else. */
 function boundCaller(
-  credential: Extract<Credential, { kind: 'bound' }>,
+  credential: BoundCredential,
   operation: Called,
   fields: Fields,
 ): { caller: Caller; input: Fields } {
   const { tenant, principal, role } = credential
   const { shape } = operation.input
   const id = text(fields, 'principal_id') ?? text(fields, 'agent_id')
-  if (!('principal_id' in shape) && id !== undefined && id !== principal.id) throw forbidden('admin', role)
+  if (!('principal_id' in shape) && id !== undefined && id !== principal.id) {
+    const key = principalKey(principal)
+    throw new Fault('FORBIDDEN', { principal: key }, `The key is that of ${key}. Name nobody else with it.`)
+  }
   if (operation.actor === 'worker') namedPrincipal(operation, fields)
   const taken = IDENTITY_FIELDS.filter((name) => !(name in shape))
   const instance = operation.actor === 'worker' ? 'worker_instance_id' : 'principal_instance_id'

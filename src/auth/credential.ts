@@ -1,19 +1,29 @@
 import { hash, timingSafeEqual } from 'node:crypto'
 import { Fault } from '../core/errors.ts'
 import type { Principal, Role } from '../core/principal.ts'
+import { isProof, PROOF_HEADER } from './local-proof.ts'
 
 /**
  * What a request proved. A bound credential says who calls; under a shared key, or in insecure development, the
  * request itself names its principal.
  */
-export type Credential =
-  | {
-      readonly kind: 'shared'
-      readonly tenant: string
-      /** Admins have keys of their own: whoever holds this one is neither an admin nor a person. */
-      readonly no_admin?: true
-    }
-  | { readonly kind: 'bound'; readonly tenant: string; readonly principal: Principal; readonly role: Role }
+export type Credential = SharedCredential | BoundCredential
+
+export interface SharedCredential {
+  readonly kind: 'shared'
+  readonly tenant: string
+  /** Admins have keys of their own: whoever holds this one is neither an admin nor a person. */
+  readonly no_admin?: true
+  /** The person who made the request, with proof. Only what needs a person is done in their name. */
+  readonly person?: BoundCredential
+}
+
+export interface BoundCredential {
+  readonly kind: 'bound'
+  readonly tenant: string
+  readonly principal: Principal
+  readonly role: Role
+}
 
 export interface AuthSettings {
   /** The shared key; null if there is none. */
@@ -22,11 +32,26 @@ export interface AuthSettings {
   readonly allow_insecure_dev: boolean
   /** Keys of people, by their name. With any, the shared key makes nobody an admin. */
   readonly admin_keys?: Readonly<Record<string, string>> | null
+  /** Keys of people who run this server, by their name. They take nothing away from the shared key. */
+  readonly local_keys?: Readonly<Record<string, string>> | null
 }
 
 export interface AuthHeaders {
   readonly authorization?: string | undefined
   readonly 'x-api-key'?: string | string[] | undefined
+  readonly [PROOF_HEADER]?: string | string[] | undefined
+}
+
+/** The server's end of the connection on which a request came. */
+export interface Socket {
+  readonly localAddress?: string | undefined
+  readonly localPort?: number | undefined
+}
+
+interface Person {
+  readonly key: string
+  readonly digest: Buffer
+  readonly credential: BoundCredential
 }
 
 /** Whoever holds the shared key. */
@@ -37,18 +62,19 @@ const BEARER = /^Bearer +(\S+) *$/i
 export class Authenticator {
   readonly #insecure: boolean
   readonly #key: Buffer | null
-  readonly #admins: readonly { readonly key: Buffer; readonly credential: Credential }[]
-  readonly #shared: Credential
+  readonly #people: readonly Person[]
+  readonly #local: readonly Person[]
+  readonly #shared: SharedCredential
+  readonly #startedAt = Date.now()
 
   constructor(settings: AuthSettings) {
     this.#insecure = settings.allow_insecure_dev
     this.#key = settings.api_key === null ? null : digest(settings.api_key)
-    this.#admins = Object.entries(settings.admin_keys ?? {}).map(([id, key]) => ({
-      key: digest(key),
-      credential: { kind: 'bound', tenant: DEFAULT_TENANT, principal: { kind: 'human', id }, role: 'admin' },
-    }))
+    const admins = peopleOf(settings.admin_keys)
+    this.#local = peopleOf(settings.local_keys)
+    this.#people = [...admins, ...this.#local]
     const shared = { kind: 'shared', tenant: DEFAULT_TENANT } as const
-    this.#shared = this.#admins.length === 0 ? shared : { ...shared, no_admin: true }
+    this.#shared = admins.length === 0 ? shared : { ...shared, no_admin: true }
   }
 
   /** Whether a request without a key is let in. */
@@ -56,8 +82,25 @@ export class Authenticator {
     return this.#insecure
   }
 
-  authenticate(headers: AuthHeaders): Credential {
-    return this.ofHeaders(headers) ?? this.ofToken(undefined)
+  /** Whether a person who has no key can sign in to the console, by name. */
+  get trustsNames(): boolean {
+    return this.#insecure && this.#shared.no_admin !== true
+  }
+
+  /** With a socket, the headers may also prove which person of this machine calls. */
+  authenticate(headers: AuthHeaders, socket?: Socket): Credential {
+    const person = socket && this.#personOf(headers[PROOF_HEADER], socket)
+    if (person === undefined) return this.ofHeaders(headers) ?? this.ofToken(undefined)
+    if (keyOf(headers) === undefined && !this.#insecure) return person
+    const credential = this.ofHeaders(headers) ?? this.ofToken(undefined)
+    return credential.kind === 'bound' ? credential : { ...credential, person }
+  }
+
+  #personOf(proof: string | string[] | undefined, socket: Socket): BoundCredential | undefined {
+    const { localAddress: address, localPort: port } = socket
+    if (typeof proof !== 'string' || address === undefined || port === undefined) return undefined
+    const times = { now: Date.now(), startedAt: this.#startedAt }
+    return this.#local.find(({ key }) => isProof(proof, key, { address, port }, times))?.credential
   }
 
   /** What the headers prove; undefined if there is no key in them. */
@@ -76,11 +119,19 @@ export class Authenticator {
   #credentialOf(given: string): Credential {
     // Digests are compared, so that every wrong key takes the same time.
     const sent = digest(given)
-    const admin = this.#admins.find(({ key }) => timingSafeEqual(sent, key))
-    if (admin !== undefined) return admin.credential
+    const person = this.#people.find((candidate) => timingSafeEqual(sent, candidate.digest))
+    if (person !== undefined) return person.credential
     if (this.#key !== null ? timingSafeEqual(sent, this.#key) : this.#insecure) return this.#shared
     throw new Fault('UNAUTHENTICATED')
   }
+}
+
+function peopleOf(keys: Readonly<Record<string, string>> | null | undefined): readonly Person[] {
+  return Object.entries(keys ?? {}).map(([id, key]) => ({
+    key,
+    digest: digest(key),
+    credential: { kind: 'bound', tenant: DEFAULT_TENANT, principal: { kind: 'human', id }, role: 'admin' },
+  }))
 }
 
 function keyOf(headers: AuthHeaders): string | undefined {

@@ -1,4 +1,5 @@
 import type { z } from 'zod'
+import { PROOF_HEADER, writeProof } from '../auth/local-proof.ts'
 import type { Principal } from '../core/principal.ts'
 import { CliError, EXIT } from './exit.ts'
 import type { Input, Options } from './input.ts'
@@ -94,6 +95,7 @@ export class Client {
       headers: {
         ...(body !== undefined && { 'content-type': 'application/json' }),
         ...(target.key !== null && { authorization: `Bearer ${target.key}` }),
+        ...(target.local && { [PROOF_HEADER]: writeProof(target.local.key, target.local.at, Date.now()) }),
       },
       ...(body !== undefined && { method: 'POST', body: JSON.stringify({ ...body, ...who }) }),
     }
@@ -139,6 +141,6 @@ function reasonOf(error: unknown): string {
 export function clientOf(input: Input<keyof typeof CLIENT_OPTIONS>): Client {
   const as = input.principal('as')
   // The key of a person says who calls, so it is not for speaking for an agent.
-  const mayUseOwnKey = as === undefined || as.kind === 'human'
-  return new Client(() => findTarget({ url: input.text('url'), key: input.text('key'), mayUseOwnKey }), as)
+  const isPerson = as === undefined || as.kind === 'human'
+  return new Client(() => findTarget({ url: input.text('url'), key: input.text('key'), isPerson }), as)
 }

@@ -1,4 +1,3 @@
-import { dirname } from 'node:path'
 import { DEFAULT_TENANT } from '../auth/credential.ts'
 import { databaseOf } from '../config/database.ts'
 import { DEFAULT_DATABASE } from '../config/server.ts'
@@ -15,10 +14,10 @@ import { servesOf } from './gateway-join.ts'
 import { upstreamName } from './gateway-name.ts'
 import { type HostGateway, serveHttpGateway, serveStdioGateway } from './gateway-share.ts'
 import { StartReport } from './gateway-start.ts'
+import { type LocalKey, localKeyFile, openLocalKey } from './local-key.ts'
 import { addToClaude } from './mcp-config.ts'
 import type { OpenServer } from './open-server.ts'
 import { type Output, paint, warn } from './output.ts'
-import { OWN_KEY_FILE, ownKey } from './own-key.ts'
 import { type ProcessOptions, serveUntilStopped } from './server-process.ts'
 import { LISTEN_OPTIONS, listenFlags, SETTINGS_OPTIONS, settingsFlags } from './settings-options.ts'
 import { upstreamLineOf } from './tell-upstreams.ts'
@@ -69,8 +68,9 @@ export const gateway = command({
       '  asyncgate gateway -- npx -y @modelcontextprotocol/server-filesystem ~/notes',
       '',
       'It asks agents for no key unless ASYNCGATE_API_KEY is set, listens on this machine only, and keeps everything',
-      `in SQLite under .asyncgate/. Your own key, for approving, is in ${OWN_KEY_FILE}; commands that you run in this`,
-      'folder use it. Rules of your own (asyncgate policies) come before what --allow says.',
+      'in SQLite under .asyncgate/. Agents cannot approve: that takes your key, which is in your configuration folder',
+      '(ASYNCGATE_CONFIG_DIR; by default ~/.config/asyncgate) and which the asyncgate command on this machine finds.',
+      'Rules of your own (asyncgate policies) come before what --allow says.',
     ].join('\n'),
   async run(input, output) {
     const allow = allowanceOf(input.text('allow') ?? 'reads')
@@ -88,23 +88,27 @@ export const gateway = command({
     })
     const isStdio = input.flag('stdio')
     const { file, flags } = settingsFlags(input)
-    const own = ownKey()
     const ownDatabase = `sqlite:.asyncgate/gateway-${record.name}.db`
+    let localKey: LocalKey | undefined
     const config = loadConfig({
       env: process.env,
       file,
       flags: { ...flags, ...listenFlags(input) },
-      preset: (isGiven) => ({
-        allow_insecure_dev: !isGiven('api_key'),
-        admin_keys: `${own.name}=${own.key}`,
-        log_level: 'warn',
-        upstream_default: allow === 'all' ? 'ALLOW' : 'REQUIRE_APPROVAL',
-        // A client may start several, in one folder.
-        ...(isStdio && { port: 0, database_url: ownDatabase }),
-      }),
+      preset: (isGiven) => {
+        localKey = isGiven('admin_keys') ? undefined : openLocalKey()
+        return {
+          allow_insecure_dev: !isGiven('api_key'),
+          // So nobody else is an admin, whatever a request says.
+          ...(localKey && { admin_keys: `${localKey.name}=${localKey.key}` }),
+          log_level: 'warn',
+          upstream_default: allow === 'all' ? 'ALLOW' : 'REQUIRE_APPROVAL',
+          // A client may start several, in one folder.
+          ...(isStdio && { port: 0, database_url: ownDatabase }),
+        }
+      },
     })
     const serves = servesOf(record, input.words, allow, process.env)
-    const host = hostOf({ record, words: input.words, allow, config, output, isStdio })
+    const host = hostOf({ record, words: input.words, allow, config, output, isStdio, localKey })
     const { database } = config
     if (isStdio) {
       const isOwn = config.server.database_url === ownDatabase
@@ -124,10 +128,11 @@ interface HostParts {
   readonly config: Config
   readonly output: Output
   readonly isStdio: boolean
+  readonly localKey: LocalKey | undefined
 }
 
 /** Runs the gateway in this process, for whichever clients come. */
-function hostOf({ record, words, allow, config, output, isStdio }: HostParts): HostGateway {
+function hostOf({ record, words, allow, config, output, isStdio, localKey }: HostParts): HostGateway {
   return async ({ store, clients, clientGone, whenServing }) => {
     const starting = { name: record.name, command: words, connectTimeoutMs: record.connect_timeout_ms }
     const report = new StartReport(starting, (line) => process.stderr.write(`${line}\n`))
@@ -135,7 +140,7 @@ function hostOf({ record, words, allow, config, output, isStdio }: HostParts): H
       store,
       isStdio,
       ...(clientGone && { unneeded: clientGone, callsStopMs: STDIO_STOP_MS }),
-      ownKeyFolder: dirname(OWN_KEY_FILE),
+      localKey,
       upstreams: [record],
       onStderr: (_, line) => report.heard(line),
       rules: (upstreams) => {
@@ -248,7 +253,7 @@ async function introduce(
   output.say(`  asyncgate mcp config --client codex --url ${url}     (or claude, cursor, vscode)`)
   title('Approve, or not')
   const at = url === server.url ? '' : ` --url ${url}`
-  if (server.console) output.say(`  ${url}/console/approvals     (with the key in ${OWN_KEY_FILE})`)
+  if (server.console) output.say(`  ${url}/console/approvals     (sign in with the key in ${localKeyFile()})`)
   output.say(`  asyncgate approvals list${at}`)
   output.say(`  asyncgate approvals approve TASK_ID${at}`)
   output.say(`  asyncgate approvals deny TASK_ID --reason "..."${at}\n`)

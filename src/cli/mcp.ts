@@ -3,6 +3,7 @@ import { createLogger, logErrors } from '../http/log.ts'
 import { serveStdioMcp } from '../mcp/stdio.ts'
 import { command } from './command.ts'
 import { gistOptions } from './gist-options.ts'
+import { checkKeyExposure } from './key-exposure.ts'
 import { openMemory } from './open-memory.ts'
 import { openResults } from './open-results.ts'
 import { openStore } from './open-store.ts'
@@ -29,6 +30,7 @@ export const mcp = command({
     const policy = await openPolicy(server)
     const fixed = readUpstreams(server)
     const gist = await gistOptions(config)
+    checkKeyExposure(fixed)
     const store = await openStore(database)
     const mail =
       mailConfig && (await (await import('./email-service.ts')).openMail(mailConfig, store, logger))

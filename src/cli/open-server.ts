@@ -14,6 +14,8 @@ import { type ServerOptions, startServer } from '../server.ts'
 import type { Store } from '../store/store.ts'
 import { CliError, EXIT } from './exit.ts'
 import { gistOptions } from './gist-options.ts'
+import { checkKeyExposure } from './key-exposure.ts'
+import type { LocalKey } from './local-key.ts'
 import { openConsole } from './open-console.ts'
 import { openMemory } from './open-memory.ts'
 import { openResults } from './open-results.ts'
@@ -46,13 +48,15 @@ export interface OpenOptions extends Pick<ServerOptions, 'drainMs' | 'graceMs'> 
   readonly onStderr?: (upstream: string, line: string) => void
   /** Rules that follow from what the upstreams offer. They are waited for. */
   readonly rules?: (upstreams: Upstreams) => readonly RuleDraft[]
+  /** The key of the person who runs the server. */
+  readonly localKey?: LocalKey | undefined
 }
 
 /** Puts the parts together: store, gate, MCP and HTTP. */
 export async function openServer(
   config: Config,
   logger: Logger,
-  { store, upstreams: more = [], rules, onStderr, callsStopMs, ...closing }: OpenOptions = {},
+  { store, upstreams: more = [], rules, onStderr, callsStopMs, localKey, ...closing }: OpenOptions = {},
 ): Promise<OpenServer> {
   const { host, port, max_body_bytes, mcp_fast_path, mcp_tool_names, legacy_tools, public_url } =
     config.server
@@ -62,6 +66,7 @@ export async function openServer(
   const policy = await openPolicy(config.server)
   const fixed = [...readUpstreams(config.server), ...more]
   const gist = await gistOptions(config)
+  checkKeyExposure(fixed)
   const opened = store ?? (await openStore(config.database))
   const mail =
     config.mail && (await (await import('./email-service.ts')).openMail(config.mail, opened, logger))
@@ -84,16 +89,17 @@ export async function openServer(
     policy: allRules,
     ...(mail && { mail: mail.queue }),
   })
+  const auth = { ...config.server, ...(localKey && { local_keys: { [localKey.name]: localKey.key } }) }
   const shared = {
     gate,
-    authenticator: new Authenticator(config.server),
+    authenticator: new Authenticator(auth),
     guard: {
       allowed_hosts: [...config.server.allowed_hosts, asHostHeader(host), ...hostOf(public_url)],
       allowed_origins: config.server.allowed_origins,
     },
     maxBodyBytes: max_body_bytes,
   }
-  const pages = await openConsole(config.server, shared, onError)
+  const pages = await openConsole(auth, shared, onError)
   const { sessions, source } = openSessions(config.server, gate, upstreams, opened, onError, callsStopMs)
   const webhook = await openWebhook(config.server, gate, opened, logger)
   const mcp = createMcpEndpoint({

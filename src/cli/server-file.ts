@@ -12,8 +12,6 @@ const recordShape = z.object({
   url: z.url({ protocol: /^https?$/ }),
   pid: z.int().positive(),
   started_at: z.iso.datetime(),
-  /** Whether the key in own-key, beside this file, is a key of this server. */
-  own_key: z.boolean().default(false),
 })
 
 export type ServerRecord = z.output<typeof recordShape>
@@ -35,17 +33,13 @@ export function serverFileName(database: Database, isStdio: boolean): string {
  * Writes the file of this process and returns the way to remove it. The file of another server that is running stays:
  * the first one keeps it.
  */
-export async function writeServerFile(
-  path: string,
-  { url, own_key }: Pick<ServerRecord, 'url' | 'own_key'>,
-): Promise<() => void> {
+export async function writeServerFile(path: string, { url }: Pick<ServerRecord, 'url'>): Promise<() => void> {
   const other = readRecord(path)
   if (other !== undefined && other.pid !== process.pid && (await isRunning(other))) return () => {}
   const record: ServerRecord = {
     url: reachable(url),
     pid: process.pid,
     started_at: new Date().toISOString(),
-    own_key,
   }
   const draft = `${path}.${process.pid}`
   mkdirSync(dirname(path), { recursive: true })

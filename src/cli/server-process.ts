@@ -2,7 +2,9 @@ import { join } from 'node:path'
 import { withoutPassword } from '../config/database.ts'
 import type { Config } from '../config.ts'
 import { createLogger, type Logger } from '../http/log.ts'
+import { watchForCommands } from './command-tools.ts'
 import { CliError, EXIT } from './exit.ts'
+import { type LocalKey, openLocalKey } from './local-key.ts'
 import { type OpenOptions, type OpenServer, openServer } from './open-server.ts'
 import { type Output, warn } from './output.ts'
 import { dataFolder, serverFileName, writeServerFile } from './server-file.ts'
@@ -23,8 +25,6 @@ export interface ProcessOptions extends OpenOptions {
   readonly isStdio?: boolean
   /** Resolves when there is nobody left to serve. */
   readonly unneeded?: Promise<void>
-  /** Where its own key is kept, which commands in the same folder may use. */
-  readonly ownKeyFolder?: string
 }
 
 /** Runs a server until the process is told to stop, then lets it finish what it has begun. */
@@ -32,7 +32,7 @@ export async function serveUntilStopped(
   config: Config,
   output: Output,
   whenReady: (server: OpenServer) => Ready | Promise<Ready> = () => undefined,
-  { isStdio = false, unneeded, ownKeyFolder, ...options }: ProcessOptions = {},
+  { isStdio = false, unneeded, localKey = localKeyOf(config), ...options }: ProcessOptions = {},
 ): Promise<void> {
   if (config.refusals.length > 0) throw new CliError(EXIT.failure, config.refusals.join('\n'))
   for (const warning of config.warnings) warn(warning)
@@ -43,7 +43,7 @@ export async function serveUntilStopped(
   void stopping.then((signal) => {
     if (!isOpen) process.exit(exitCodeOf(signal))
   })
-  const server = await openServer(config, logger, options)
+  const server = await openServer(config, logger, { ...options, localKey })
   isOpen = true
   logger.info(
     {
@@ -54,12 +54,13 @@ export async function serveUntilStopped(
     },
     'listening',
   )
-  const remove = await announce(config, server.url, isStdio, ownKeyFolder, logger)
+  const remove = await announce(config, server.url, isStdio, logger)
   process.once('exit', remove)
   if (!isStdio) {
     output.event({ event: 'listening', url: server.url })
     output.say(`AsyncGate listening on ${server.url}`)
   }
+  watchForCommands(server.upstreams, warn)
   const companion = await whenReady(server)
 
   const signal = await stopping
@@ -76,17 +77,31 @@ export async function serveUntilStopped(
   logger.flush()
 }
 
+/**
+ * The key of the person who runs the server, where people have no keys by the settings. In staging and production
+ * everybody who decides is named in the settings.
+ */
+function localKeyOf({ server }: Config): LocalKey | undefined {
+  if (server.env !== 'development' || server.admin_keys !== null) return undefined
+  try {
+    return openLocalKey()
+  } catch (error) {
+    if (!(error instanceof CliError)) throw error
+    warn(`${error.message}\nWithout it nobody can approve from the command line. ${error.hint}`)
+    return undefined
+  }
+}
+
 /** Tells commands of this machine where the server is. It serves without that, too. */
 async function announce(
   { database }: Config,
   url: string,
   isStdio: boolean,
-  ownKeyFolder: string | undefined,
   logger: Logger,
 ): Promise<() => void> {
-  const path = join(ownKeyFolder ?? dataFolder(database), serverFileName(database, isStdio))
+  const path = join(dataFolder(database), serverFileName(database, isStdio))
   try {
-    return await writeServerFile(path, { url, own_key: ownKeyFolder !== undefined })
+    return await writeServerFile(path, { url })
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)
     logger.info(

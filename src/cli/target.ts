@@ -1,9 +1,11 @@
-import { dirname } from 'node:path'
+import { isIP } from 'node:net'
+import type { LocalAddress } from '../auth/local-proof.ts'
+import { isLoopback } from '../config/refusals.ts'
 import { DEFAULT_URL } from '../config/server.ts'
 import { ConfigError, type Line, reportConfig } from '../config.ts'
 import { CliError, EXIT } from './exit.ts'
-import { OWN_KEY_FILE, readOwnKey } from './own-key.ts'
-import { dataFolder, runningServers, type ServerRecord } from './server-file.ts'
+import { readableLocalKey } from './local-key.ts'
+import { dataFolder, runningServers, type ServerRecord, versionAt } from './server-file.ts'
 
 /** The server that a command talks to. */
 export interface Target {
@@ -11,6 +13,8 @@ export interface Target {
   readonly key: string | null
   /** What hints add to a command so that it talks to the same server. */
   readonly option: string
+  /** The key of the person, for proofs at this address, if the server is on this machine. */
+  readonly local?: { readonly key: string; readonly at: LocalAddress }
   /** Why a key that is kept in this folder was not sent. */
   readonly withheld?: string
 }
@@ -20,15 +24,16 @@ interface Asked {
   readonly key: string | undefined
   /** The config file, if it is named. */
   readonly file?: string | undefined
-  /** Whether the person may act with the key of the gateway of this folder. */
-  readonly mayUseOwnKey?: boolean
+  /** Whether it is the person who runs the command that calls, and not somebody on whose behalf they do. */
+  readonly isPerson?: boolean
 }
 
 /**
  * Finds the server: --url, ASYNCGATE_URL, the config file (url, or host and port), a server that runs in this folder, the
- * default. A key that is kept in this folder goes only to the server that it belongs to.
+ * default. A key of the config file goes only to the server of that file. The key of the person goes nowhere: a server
+ * on this machine gets a proof that is worth nothing elsewhere.
  */
-export async function findTarget({ url, key, file, mayUseOwnKey = false }: Asked): Promise<Target> {
+export async function findTarget({ url, key, file, isPerson = false }: Asked): Promise<Target> {
   const report = reportConfig({ env: process.env, file, flags: { url, api_key: key } })
   const { config, lines, problems } = report
   if (config === undefined) throw new ConfigError(problems)
@@ -36,11 +41,12 @@ export async function findTarget({ url, key, file, mayUseOwnKey = false }: Asked
   const { server, database } = config
   const named = originOf(line('url')) === 'default' ? undefined : server.url
   const listening = listeningUrl(server.host, server.port, [line('host'), line('port')].some(isGiven))
-  const running = await runningIn([...new Set([dataFolder(database), dirname(OWN_KEY_FILE)])])
+  const running = await runningIn([...new Set([dataFolder(database), DATA_FOLDER])])
   const [first] = running
   const found = checkedUrl(named ?? listening ?? first?.url ?? DEFAULT_URL)
   const record = running.find((candidate) => isSame(candidate.url, found))
   const target = record?.url ?? found
+  const there = isPerson ? await withLocalKey(target) : { url: target }
   const option = originOf(line('url')) === 'flag' ? ` --url ${found}` : ''
 
   const keyFrom = originOf(line('api_key'))
@@ -49,11 +55,37 @@ export async function findTarget({ url, key, file, mayUseOwnKey = false }: Asked
     originOf(line('url')) === 'file' || record !== undefined || isSame(found, listening ?? DEFAULT_URL)
   if (isStored && !isOurs) {
     const withheld = `The api_key of ${line('api_key')?.origin} was not sent: that file is about another server.`
-    return { url: target, key: null, option, withheld }
+    return { key: null, option, withheld, ...there }
   }
-  const own = mayUseOwnKey && record?.own_key ? readOwnKey() : undefined
-  return { url: target, key: server.api_key ?? own ?? null, option }
+  return { key: server.api_key, option, ...there }
 }
+
+/** The server with the key of the person, where it is one of this machine and the person has a key. */
+async function withLocalKey(url: string): Promise<Pick<Target, 'url' | 'local'>> {
+  const key = readableLocalKey()
+  const found = key === undefined ? undefined : await localAt(url)
+  return key === undefined || found === undefined ? { url } : { url: found.url, local: { key, at: found.at } }
+}
+
+/** The address of a server on this machine: a proof is for one address, so a name is replaced with the one that answers. */
+async function localAt(url: string): Promise<{ url: string; at: LocalAddress } | undefined> {
+  const { protocol, hostname, port } = new URL(url)
+  if (protocol !== 'http:' || !isLoopback(hostname)) return undefined
+  const at = (address: string): LocalAddress => ({ address, port: Number(port || 80) })
+  const literal = hostname.replace(/^\[|\]$/g, '')
+  if (isIP(literal) !== 0) return { url, at: at(literal) }
+  for (const [name, address] of [
+    ['127.0.0.1', '127.0.0.1'],
+    ['[::1]', '::1'],
+  ] as const) {
+    const candidate = url.replace(hostname, name)
+    if ((await versionAt(candidate)) !== undefined) return { url: candidate, at: at(address) }
+  }
+  return undefined
+}
+
+/** Where a server keeps its data by default. */
+const DATA_FOLDER = '.asyncgate'
 
 async function runningIn(folders: readonly string[]): Promise<readonly ServerRecord[]> {
   const found = await Promise.all(folders.map(runningServers))

@@ -6,17 +6,22 @@ import type { UpstreamRecord } from '../gate/upstreams-shape.ts'
 import { Upstreams, type UpstreamsOptions } from '../gateway/upstreams.ts'
 import type { Logger } from '../http/log.ts'
 import type { Store } from '../store/store.ts'
+import { readableLocalKey } from './local-key.ts'
 import { readUpstreamsFile } from './upstreams-file.ts'
 
 type UpstreamValues = Pick<ServerValues, 'upstream_private' | 'upstream_credentials' | 'egress_allow_http'>
 
-/** The upstreams of a server. They do nothing until they are started. `fixed` are those that nobody can change by API. */
+/**
+ * The upstreams of a server. They do nothing until they are started. `fixed` are those that nobody can change by API.
+ * The key of the person who runs it is kept from them, whether or not this server accepts the key.
+ */
 export async function openUpstreams(
   values: UpstreamValues,
   store: Store,
   logger: Logger,
   fixed: readonly UpstreamRecord[],
   onStderr?: UpstreamsOptions['onStderr'],
+  localKey = readableLocalKey(),
 ): Promise<Upstreams> {
   const { upstream_private, upstream_credentials, egress_allow_http } = values
   const { tenant } = await store.tenant(DEFAULT_TENANT)
@@ -28,6 +33,7 @@ export async function openUpstreams(
     credentials: upstream_credentials,
     logger,
     onStderr,
+    secrets: localKey === undefined ? [] : [localKey],
   })
 }
 

@@ -1,6 +1,7 @@
 import { outcomeWords } from '../gate/tool-forecasts.ts'
 import { CLIENT_OPTIONS, clientOf } from './client.ts'
 import { command } from './command.ts'
+import { commandWarning } from './command-tools.ts'
 import { detailShape, pathOf, tellUpstream } from './upstreams.ts'
 
 export const upstreamsShow = command({
@@ -25,6 +26,8 @@ export const upstreamsShow = command({
           reason ?? policy?.reason ?? '',
         ]),
       )
+      const warning = commandWarning(upstream)
+      if (warning !== undefined) output.say(`\n${warning}`)
     })
     return undefined
   },

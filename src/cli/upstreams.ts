@@ -45,6 +45,7 @@ const toolShape = z.looseObject({
   status: z.string(),
   reason: z.string().nullable(),
   category: z.string().nullable(),
+  runs_commands: z.boolean().default(false),
   hash: z.string().nullable(),
   offered: z.unknown(),
   accepted: z.unknown(),

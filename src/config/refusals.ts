@@ -91,8 +91,8 @@ export function warnings(values: ServerValues): string[] {
   if (env === 'development') found.push(...weakKeys(values))
   else if (api_key !== null && admin_keys === null) {
     found.push(
-      'Whoever has ASYNCGATE_API_KEY can also approve tasks and change policies, by saying that they are a person. ' +
-        'Set ASYNCGATE_ADMIN_KEYS to give people keys of their own.',
+      'Nobody can approve tasks, change policies or sign in to the console: that takes a key of a person. ' +
+        'Set ASYNCGATE_ADMIN_KEYS to give people keys.',
     )
   }
   if (/^(0\.0\.0\.0|\[?::\]?)$/.test(host) && allowed_hosts.length === 0 && public_url === null) {

@@ -7,6 +7,8 @@ export const PREFIX = 'ASYNCGATE_'
 export const DEFAULT_FILE = 'asyncgate.config.yaml'
 /** Variables of the test suite, which a server that it starts inherits. */
 const TEST_PREFIX = 'ASYNCGATE_TEST_'
+/** Where the key of the person is. It is no setting: a file that somebody else may write must not move it. */
+export const CONFIG_DIR = 'ASYNCGATE_CONFIG_DIR'
 
 /** Settings of one place, and how a person finds each of them there. */
 export interface Source {
@@ -30,7 +32,10 @@ export function readEnvironment(
   known: readonly string[],
 ): Read {
   const given = Object.entries(env).flatMap(([variable, value]): [string, unknown][] =>
-    variable.startsWith(PREFIX) && !variable.startsWith(TEST_PREFIX) && value !== ''
+    variable.startsWith(PREFIX) &&
+    !variable.startsWith(TEST_PREFIX) &&
+    variable !== CONFIG_DIR &&
+    value !== ''
       ? [[variable.slice(PREFIX.length), value]]
       : [],
   )

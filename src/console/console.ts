@@ -28,7 +28,7 @@ export interface ConsoleOptions {
   readonly authenticator: Authenticator
   readonly guard: GuardSettings
   readonly maxBodyBytes: number
-  /** All keys of the configuration: sign-ins are signed with what is made of them. */
+  /** All keys of the server, if people have some: sign-ins are signed with what is made of them. */
   readonly keys: readonly string[]
   readonly onError: (error: unknown) => void
 }
@@ -51,6 +51,10 @@ export class Console {
     this.#signIns = new SignIns(signingSecret(options.keys))
     this.#live = new LivePages(options.gate)
     this.#assets = loadAssets()
+  }
+
+  get #takesNames(): boolean {
+    return this.#options.authenticator.trustsNames
   }
 
   /** Ends what pages are kept up to date by. */
@@ -83,7 +87,7 @@ export class Console {
       case '/console/login':
         return isForm
           ? this.#signIn(request, response)
-          : this.#show(response, loginPage({ query: url.searchParams }))
+          : this.#show(response, loginPage({ query: url.searchParams, takesNames: this.#takesNames }))
     }
     const signIn = this.#whoVisits(request, response)
     if (signIn === undefined && !isForm && request.headers['sec-fetch-site'] === 'cross-site') {
@@ -156,21 +160,30 @@ export class Console {
     } catch (error) {
       if (!(error instanceof Fault)) throw error
       const query = new URLSearchParams({ next })
-      this.#show(response, loginPage({ query, name: form.get('name') ?? '', fault: error }))
+      this.#show(
+        response,
+        loginPage({ query, takesNames: this.#takesNames, name: form.get('name') ?? '', fault: error }),
+      )
     }
   }
 
   /** The person that a credential stands for, or that somebody names who may. */
   #personOf(headers: AuthHeaders, name: string | undefined): Caller {
     const credential = this.#options.authenticator.authenticate(headers)
-    if (credential.kind === 'shared' && name === undefined) {
-      throw new Fault('VALIDATION_ERROR', { path: 'name' }, 'Say who you are: this key is a shared one.')
-    }
+    if (credential.kind === 'shared') this.#checkTrusted(name)
     const fields = credential.kind === 'bound' ? {} : { principal_kind: 'human', principal_id: name }
     const { caller } = callerOf(credential, ANY_CALL, fields)
     if (caller.principal.kind !== 'human')
       throw new Fault('FORBIDDEN', {}, 'This key is not that of a person.')
     return caller
+  }
+
+  /** The shared key is that of every agent: it proves nothing about a person. */
+  #checkTrusted(name: string | undefined): void {
+    if (!this.#takesNames) {
+      throw new Fault('FORBIDDEN', {}, 'This is not the key of a person. Sign in with a key of your own.')
+    }
+    if (name === undefined) throw new Fault('VALIDATION_ERROR', { path: 'name' }, 'Say who you are.')
   }
 
   #signOut(request: IncomingMessage, response: ServerResponse): void {

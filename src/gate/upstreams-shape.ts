@@ -208,6 +208,9 @@ export const upstreamToolShape = z.object({
   reason: z.string().nullable().meta({ description: 'Why it is not listed' }),
   category: z.string().nullable(),
   description: z.string(),
+  runs_commands: z.boolean().meta({
+    description: 'Whether it seems to run commands, and so can read every file of the account it runs under',
+  }),
   hash: z.string().nullable().meta({ description: 'Of the definition as it is now' }),
   accepted_hash: z.string().nullable(),
   accepted_at: time.nullable(),

@@ -3,6 +3,7 @@ import type { UpstreamTool } from '../gate/upstreams.ts'
 import type { UpstreamRecord, UpstreamToolView } from '../gate/upstreams-shape.ts'
 import { type Definition, type ReadDefinition, shownDefinition } from './definition.ts'
 import type { Pin } from './pins.ts'
+import { runsCommands } from './runs-commands.ts'
 import { matchesAny, outwardName } from './tool-name.ts'
 import { cleanLine } from './untrusted-text.ts'
 
@@ -95,6 +96,7 @@ function viewOf(
     reason,
     category: categoryOf(rules, tool),
     description: cleanLine(read?.definition.description ?? '', 500),
+    runs_commands: read !== undefined && runsCommands(read.definition),
     hash: read?.hash ?? null,
     accepted_hash: accepted?.hash ?? null,
     accepted_at: accepted === null ? null : isoTime(accepted.at),

@@ -13,6 +13,7 @@ import type { Definition } from './definition.ts'
 import { OfferWatch, type OfferWatchParts } from './offer-watch.ts'
 import type { Answer } from './read-answers.ts'
 import { mayRepeat } from './retry-mode.ts'
+import type { HoldsSecret } from './secrets.ts'
 import { ToolWatch, type ToolWatchParts } from './tool-watch.ts'
 import { Turnstile } from './turnstile.ts'
 import { faultLine, NOT_RUN } from './upstream-fault.ts'
@@ -31,6 +32,8 @@ export interface UpstreamParts
   /** What the connections of single sessions do, if there are such. */
   readonly sessions?: () => Pick<UpstreamHealth, 'sessions' | 'running' | 'waiting'>
   readonly logger: Logger
+  /** Whether an answer has something in it that no agent may see. */
+  readonly holdsSecret?: HoldsSecret | undefined
 }
 
 type State = UpstreamHealth['state']
@@ -163,7 +166,7 @@ export class Upstream {
       // Much may have happened while it waited.
       const connection = await this.#connected(signal)
       const definition = this.#callable(tool)
-      return await this.#callNow(connection, definition, args, options)
+      return this.#safe(tool, await this.#callNow(connection, definition, args, options))
     } finally {
       leave()
     }
@@ -176,10 +179,18 @@ export class Upstream {
     if (this.#breaker.waitMs > 0) throw this.#spared()
     const leave = await this.#turnstile.enter(signal)
     try {
-      return await connection.complete(asked, signal)
+      return this.#safe('completion/complete', await connection.complete(asked, signal))
     } finally {
       leave()
     }
+  }
+
+  /** The answer, unless it has a key of this machine in it. */
+  #safe<T extends Answer | Completed>(tool: string, answer: T): T {
+    if (!this.#parts.holdsSecret?.(answer)) return answer
+    const { name: upstream } = this.record
+    this.#parts.logger.warn({ upstream, tool }, 'an answer contained the approval key and was not handed on')
+    throw new Fault('UPSTREAM_REFUSED', { upstream, problem: 'the answer contains a key of this server' })
   }
 
   async #callNow(

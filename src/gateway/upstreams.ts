@@ -18,6 +18,7 @@ import { joined } from './offers.ts'
 import { PinBook } from './pin-book.ts'
 import type { Answer } from './read-answers.ts'
 import { type KeptRecord, RegistryCopy, type UpstreamStorage } from './registry-copy.ts'
+import { type HoldsSecret, secretFinder } from './secrets.ts'
 import { SessionConnections } from './session-connections.ts'
 import { SEPARATOR } from './tool-name.ts'
 import { type Logger, Upstream } from './upstream.ts'
@@ -36,6 +37,8 @@ export interface UpstreamsOptions {
   readonly logger: Logger
   /** Hears each line that the program of an upstream writes to stderr. */
   readonly onStderr?: ((upstream: string, line: string) => void) | undefined
+  /** Keys that no agent may see: an answer with one in it is refused. */
+  readonly secrets?: readonly string[]
   /** How upstreams are connected to, if not as usual. */
   readonly connect?: typeof connect
 }
@@ -57,6 +60,7 @@ export class Upstreams implements UpstreamRegistry {
   readonly #isolated = new Map<string, SessionConnections>()
   readonly #stopping = new Set<Promise<void>>()
   readonly #listeners = new Set<() => void>()
+  readonly #holdsSecret: HoldsSecret
   #tools: readonly UpstreamTool[] = []
   #byName: ReadonlyMap<string, UpstreamTool> = new Map()
   readonly #offerListeners = new Set<(kind: 'prompts' | 'resources') => void>()
@@ -66,6 +70,7 @@ export class Upstreams implements UpstreamRegistry {
   constructor(options: UpstreamsOptions) {
     this.#options = options
     this.tenant = options.storage.tenant
+    this.#holdsSecret = secretFinder(options.secrets ?? [])
     this.#fixed = new Map((options.fixed ?? []).map((record) => [record.name, record]))
     this.#copy = new RegistryCopy(
       options.storage,
@@ -293,6 +298,7 @@ export class Upstreams implements UpstreamRegistry {
       offersChanged: () => this.#gatherOffers(),
       logger,
       ...(isolated && { sessions: () => isolated.totals }),
+      holdsSecret: this.#holdsSecret,
     })
   }
 

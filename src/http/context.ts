@@ -24,7 +24,7 @@ export interface Context {
 /** Lets a request in, or refuses it before anything of it is read. */
 export function admit({ guard, authenticator }: Context, { request }: Exchange): Credential {
   checkHostAndOrigin(request.headers, guard)
-  return authenticator.authenticate(request.headers)
+  return authenticator.authenticate(request.headers, request.socket)
 }
 
 /** The JSON object of the body; an empty one if there is no body. */

@@ -4,7 +4,7 @@ import type { Credential } from '../auth/credential.ts'
 import { principalKey } from '../core/principal.ts'
 import type { Gate } from '../gate/gate.ts'
 import type { Client } from '../gate/sessions.ts'
-import { META_PREFIX } from './identity.ts'
+import { META_PREFIX } from './meta-prefix.ts'
 import type { Call } from './tool.ts'
 import { isObject } from './wire.ts'
 
@@ -42,16 +42,15 @@ export function clientOfHeader(header: string | string[] | undefined): Client | 
 
 /** Clients of the older revisions: who they are is in what they are given, so that nobody has to remember it. */
 export interface ClientDoor {
-  /** What a client that shakes hands is to send from now on; undefined if it need not. */
-  greet(info: unknown): string | undefined
+  /** What a client that shakes hands is to send from now on. */
+  greet(info: unknown): string
   /** It says that it is gone. */
   left(credential: Credential, client: Client): Promise<void>
 }
 
 export function clientDoor(gate: Gate): ClientDoor {
   return {
-    greet: (info) =>
-      gate.toolCalls.sessions === undefined ? undefined : `${randomUUID()}.${writeInfo(info)}`,
+    greet: (info) => `${randomUUID()}.${writeInfo(info)}`,
     left: (credential, { instance }) => gate.clientLeft(credential.tenant, instance, holderOf(credential)),
   }
 }

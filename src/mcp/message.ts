@@ -1,7 +1,7 @@
 import { Fault, invalid } from '../core/errors.ts'
 import { inOneGo, isNotJson, type Reading, readEnveloped } from '../core/json-text.ts'
 import { inSteps } from '../web/steps.ts'
-import { META_PREFIX } from './identity.ts'
+import { META_PREFIX } from './meta-prefix.ts'
 import { isObject } from './wire.ts'
 
 export interface Message {

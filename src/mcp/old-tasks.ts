@@ -10,7 +10,7 @@ import { isParked } from '../core/transitions.ts'
 import type { Gate } from '../gate/gate.ts'
 import type { TaskView } from '../gate/shapes.ts'
 import { MAX_WAIT_SECONDS } from '../gate/verbs/claim.ts'
-import { taskCaller } from './identity.ts'
+import { listCaller } from './identity.ts'
 import { asProtocolError, lookError } from './task-errors.ts'
 import { ended } from './task-results.ts'
 import { isOver, type OldTask, rpcErrorOf, type TaskStates } from './task-states.ts'
@@ -60,7 +60,7 @@ export class OldTasks {
   async list(cursor: string | undefined, call: Call): Promise<OldTaskPage> {
     const { gate, states, onError } = this.#options
     try {
-      const page = await gate.listTasks(taskCaller(call), cursor === undefined ? {} : { cursor })
+      const page = await gate.listTasks(listCaller(call), cursor === undefined ? {} : { cursor })
       const tasks = page.tasks.map((task) => states.old(task))
       return page.next_cursor === null ? { tasks } : { tasks, nextCursor: page.next_cursor }
     } catch (error) {

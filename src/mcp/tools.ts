@@ -86,7 +86,7 @@ function createTool(gate: Gate, operation: Operation, plain: RunTool): TaskTool 
     waitSeconds: 0,
     plain,
     async create(args, call) {
-      const { caller, input } = callerOf(call.credential, operation, withIdentity(args, call))
+      const { caller, input } = callerOf(call.credential, operation, withIdentity(args, call, operation))
       return { caller, created: await gate.create(caller, input) }
     },
   }
@@ -97,18 +97,13 @@ function runOperation(gate: Gate, operation: Operation, onError: (error: unknown
   return async (args, call) => {
     try {
       if (call.flaw) throw call.flaw
-      const { caller, input } = callerOf(call.credential, operation, named(operation, args, call))
+      const { caller, input } = callerOf(call.credential, operation, withIdentity(args, call, operation))
       const signal = takesTime(input) ? call.signal : undefined
       return answered(await operation.run(gate, caller, input, signal))
     } catch (error) {
       return refused(asFault(error, onError), call.requestId)
     }
   }
-}
-
-/** A worker says who it is in its arguments, always. */
-function named({ actor }: Operation, args: Fields, call: Call): Fields {
-  return actor === 'worker' ? args : withIdentity(args, call)
 }
 
 async function runOldTool(

@@ -18,6 +18,11 @@ export interface Operation {
   readonly actor: 'agent' | 'worker' | 'anyone'
   readonly rest: { readonly method: 'GET' | 'POST'; readonly path: `/v1/${string}` }
   readonly effect: Effect
+  /**
+   * Whether it decides, or changes what has to be decided. Only a person who has proved who they are may do that: over
+   * REST and MCP with a key that is theirs alone, in the console by signing in.
+   */
+  readonly needsPerson?: true
   /** Whether it may take as long as a wait: it stops between two steps when its caller leaves. */
   readonly isLong?: true
   run(gate: Gate, caller: Caller, input: unknown, signal?: AbortSignal): Promise<object>

@@ -50,6 +50,7 @@ export const policyOperations: readonly Operation[] = [
     actor: 'anyone',
     rest: { method: 'POST', path: '/v1/policies' },
     effect: WRITES_ONCE,
+    needsPerson: true,
     run: (gate, caller, input) => gate.putPolicy(caller, input),
   },
   {
@@ -62,6 +63,7 @@ export const policyOperations: readonly Operation[] = [
     actor: 'anyone',
     rest: { method: 'POST', path: '/v1/policies/{id}/remove' },
     effect: ENDS,
+    needsPerson: true,
     run: (gate, caller, input) => gate.removePolicy(caller, input),
   },
   {
@@ -98,6 +100,7 @@ export const policyOperations: readonly Operation[] = [
     actor: 'anyone',
     rest: { method: 'POST', path: '/v1/redaction-patterns' },
     effect: WRITES_ONCE,
+    needsPerson: true,
     run: (gate, caller, input) => gate.putPattern(caller, input),
   },
   {
@@ -109,6 +112,7 @@ export const policyOperations: readonly Operation[] = [
     actor: 'anyone',
     rest: { method: 'POST', path: '/v1/redaction-patterns/{name}/remove' },
     effect: ENDS,
+    needsPerson: true,
     run: (gate, caller, input) => gate.removePattern(caller, input),
   },
 ]

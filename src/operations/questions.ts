@@ -64,6 +64,7 @@ export const questionOperations: readonly Operation[] = [
     actor: 'agent',
     rest: { method: 'POST', path: '/v1/approvals/{task_id}/approve' },
     effect: WRITES_ONCE,
+    needsPerson: true,
     run: (gate, caller, input) => gate.approve(caller, input),
   },
   {
@@ -76,6 +77,7 @@ export const questionOperations: readonly Operation[] = [
     actor: 'agent',
     rest: { method: 'POST', path: '/v1/approvals/{task_id}/deny' },
     effect: ENDS,
+    needsPerson: true,
     run: (gate, caller, input) => gate.deny(caller, input),
   },
   {

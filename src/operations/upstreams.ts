@@ -45,6 +45,7 @@ export const upstreamOperations: readonly Operation[] = [
     actor: 'anyone',
     rest: { method: 'POST', path: '/v1/upstreams' },
     effect: WRITES_ONCE,
+    needsPerson: true,
     run: (gate, caller, input) => gate.addUpstream(caller, input),
   },
   {
@@ -57,6 +58,7 @@ export const upstreamOperations: readonly Operation[] = [
     actor: 'anyone',
     rest: { method: 'POST', path: '/v1/upstreams/{name}/remove' },
     effect: ENDS,
+    needsPerson: true,
     run: (gate, caller, input) => gate.removeUpstream(caller, input),
   },
   {
@@ -69,6 +71,7 @@ export const upstreamOperations: readonly Operation[] = [
     actor: 'anyone',
     rest: { method: 'POST', path: '/v1/upstreams/{name}/accept' },
     effect: WRITES_ONCE,
+    needsPerson: true,
     run: (gate, caller, input) => gate.acceptUpstreamTool(caller, input),
   },
 ]

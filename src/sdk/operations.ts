@@ -1928,6 +1928,8 @@ export interface GetUpstreamAnswer {
     readonly reason: string | null
     readonly category: string | null
     readonly description: string
+    /** Whether it seems to run commands, and so can read every file of the account it runs under */
+    readonly runs_commands: boolean
     /** SHA-256 of what it states */
     readonly hash: string | null
     readonly accepted_hash: string | null
@@ -2126,6 +2128,8 @@ export interface AcceptUpstreamToolAnswer {
   readonly reason: string | null
   readonly category: string | null
   readonly description: string
+  /** Whether it seems to run commands, and so can read every file of the account it runs under */
+  readonly runs_commands: boolean
   /** SHA-256 of what it states */
   readonly hash: string | null
   readonly accepted_hash: string | null

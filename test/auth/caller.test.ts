@@ -172,3 +172,48 @@ describe('under a shared key where admins have keys of their own', () => {
     expect(callerOf(credential, byWorker, { worker_id: 'w' }).caller.role).toBe('worker')
   })
 })
+
+describe('what needs a person', () => {
+  const decides = { actor: 'agent', input: { shape: {} }, needsPerson: true } as const
+  const reads = { actor: 'agent', input: { shape: {} } } as const
+  const person = {
+    ...BOUND,
+    tenant: 'default',
+    principal: { kind: 'human', id: 'ann' },
+    role: 'admin',
+  } as const
+  const proved: Credential = { ...SHARED, person }
+
+  it.each([
+    {},
+    { agent_id: 'a' },
+    { principal_kind: 'human', principal_id: 'ann' },
+    { principal_kind: 'service', principal_id: 'ci' },
+  ])('is not done for %o under a shared key', (fields) => {
+    for (const credential of [SHARED, { ...SHARED, no_admin: true } as const]) {
+      expect(refusal(() => callerOf(credential, decides, fields))).toMatchObject({
+        code: 'FORBIDDEN',
+        message: expect.stringContaining('with a key of their own'),
+      })
+    }
+  })
+
+  it('is not done for a key of somebody who is no person', () => {
+    expect(refusal(() => callerOf(BOUND, decides, {})).code).toBe('FORBIDDEN')
+  })
+
+  it('is done for a person, in their name', () => {
+    for (const credential of [person, proved]) {
+      expect(callerOf(credential, decides, {}).caller).toMatchObject({ principal: { id: 'ann' } })
+      const fields = { principal_kind: 'human', principal_id: 'bob' }
+      expect(refusal(() => callerOf(credential, decides, fields)).code).toBe('FORBIDDEN')
+    }
+  })
+
+  it('leaves who calls for anything else to the request, unless only people are admins', () => {
+    expect(callerOf(proved, reads, { agent_id: 'a' }).caller.principal).toEqual({ kind: 'agent', id: 'a' })
+    expect(callerOf(proved, reads, {}).caller.principal).toEqual({ kind: 'service', id: 'operator' })
+    const strict: Credential = { ...proved, no_admin: true }
+    expect(callerOf(strict, reads, {}).caller.principal).toEqual({ kind: 'human', id: 'ann' })
+  })
+})

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { Authenticator } from '../../src/auth/credential.ts'
+import { PROOF_HEADER, writeProof } from '../../src/auth/local-proof.ts'
 
 const KEY = 'the-key'
 const SHARED = { kind: 'shared', tenant: 'default' }
@@ -72,5 +73,55 @@ describe('keys of people', () => {
     expect(auth.authenticate({ 'x-api-key': KEY })).toEqual({ ...SHARED, no_admin: true })
     const open = new Authenticator({ api_key: null, allow_insecure_dev: true, admin_keys: { anna: ANNA } })
     expect(open.authenticate({})).toEqual({ ...SHARED, no_admin: true })
+  })
+})
+
+describe('the key of a person who runs the server', () => {
+  const LOCAL = 'the-local-key-of-ann'
+  const ANN = { kind: 'bound', tenant: 'default', principal: { kind: 'human', id: 'ann' }, role: 'admin' }
+  const at = { address: '127.0.0.1', port: 8080 }
+  const socket = { localAddress: '127.0.0.1', localPort: 8080 }
+  const proof = (key = LOCAL, where = at, when = Date.now()) => ({
+    [PROOF_HEADER]: writeProof(key, where, when),
+  })
+  const local_keys = { ann: LOCAL }
+  const dev = new Authenticator({ api_key: null, allow_insecure_dev: true, local_keys })
+  const keyed = new Authenticator({ api_key: KEY, allow_insecure_dev: false, local_keys })
+
+  it('is theirs, and leaves the shared key as it was', () => {
+    expect(keyed.authenticate({ authorization: `Bearer ${LOCAL}` })).toEqual(ANN)
+    expect(dev.authenticate({ 'x-api-key': LOCAL })).toEqual(ANN)
+    expect(keyed.authenticate({ authorization: `Bearer ${KEY}` })).toEqual(SHARED)
+    expect(dev.authenticate({})).toEqual(SHARED)
+  })
+
+  it('is proved beside the shared key, or without any', () => {
+    const both = { authorization: `Bearer ${KEY}`, ...proof() }
+    expect(keyed.authenticate(both, socket)).toEqual({ ...SHARED, person: ANN })
+    expect(keyed.authenticate(proof(), socket)).toEqual(ANN)
+    expect(dev.authenticate(proof(), socket)).toEqual({ ...SHARED, person: ANN })
+  })
+
+  it('is proved on the connection that the proof was made for only', () => {
+    const elsewhere = [
+      { localAddress: '127.0.0.1', localPort: 8081 },
+      { localAddress: '::1', localPort: 8080 },
+      {},
+    ]
+    for (const other of elsewhere) expect(dev.authenticate(proof(), other)).toEqual(SHARED)
+    const mapped = { localAddress: '::ffff:127.0.0.1', localPort: 8080 }
+    expect(dev.authenticate(proof(), mapped)).toEqual({ ...SHARED, person: ANN })
+  })
+
+  it.each([
+    ['of another key', proof('some-other-key')],
+    ['that is old', proof(LOCAL, at, Date.now() - 61_000)],
+    ['that is from before the server started', proof(LOCAL, at, Date.now() - 30_000)],
+    ['of the future', proof(LOCAL, at, Date.now() + 61_000)],
+    ['that is none', { [PROOF_HEADER]: 'x' }],
+    ['that is sent twice', { [PROOF_HEADER]: [proof()[PROOF_HEADER], proof()[PROOF_HEADER]] }],
+  ])('is not proved by a proof %s', (_, headers) => {
+    expect(dev.authenticate(headers, socket)).toEqual(SHARED)
+    expect(() => keyed.authenticate(headers, socket)).toThrow('missing or not valid')
   })
 })

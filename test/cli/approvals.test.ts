@@ -1,4 +1,5 @@
 import { rmSync, writeFileSync } from 'node:fs'
+import { userInfo } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
@@ -18,7 +19,8 @@ afterAll(async () => {
 /** What a terminal obeys, and what it does not show. */
 const HIDDEN = /(?!\n)[\p{Cc}\p{Cf}]/u
 
-const ANN = ['--as', 'human:ann']
+/** Who runs the commands, and the server. */
+const PERSON = userInfo().username
 const ask = (...args: string[]) => cli(args, { ASYNCGATE_URL: server.url })
 const askJson = async (...args: string[]) => {
   const { code, stdout, stderr } = await ask(...args, '--json')
@@ -110,29 +112,26 @@ describe('approvals', () => {
 
   it('are approved, and the task goes on; the first decision counts', async () => {
     const { task_id, type } = await asking(approval('Go on?'))
-    expect(await ask('approvals', 'approve', task_id, '--comment', 'fine', ...ANN)).toMatchObject({
+    expect(await ask('approvals', 'approve', task_id, '--comment', 'fine')).toMatchObject({
       code: 0,
       stdout: 'Approved: Go on?\nThe task is queued and goes on.\n',
     })
     expect(await askJson('approvals', 'show', task_id)).toMatchObject({
       state: 'approved',
-      decided_by: { kind: 'human', id: 'ann' },
+      decided_by: { kind: 'human', id: PERSON },
       answer: { comment: 'fine' },
     })
-    expect((await ask('approvals', 'show', task_id)).stdout).toMatch(/^decided +\S+Z, by human:ann: fine$/m)
-    expect(await ask('approvals', 'deny', task_id, '--reason', 'no', ...ANN)).toMatchObject({
-      code: 1,
-      stderr: expect.stringContaining('ALREADY_DECIDED'),
-    })
-    expect(await ask('approvals', 'approve', task_id, '--comment', 'fine', ...ANN)).toMatchObject({
+    expect((await ask('approvals', 'show', task_id)).stdout).toMatch(
+      new RegExp(`^decided +\\S+Z, by human:${PERSON}: fine$`, 'm'),
+    )
+    const already = `^(?:asyncgate: )?Already approved by human:${PERSON} (just now|\\d+ seconds? ago)\\. Nothing was changed`
+    expect(await ask('approvals', 'approve', task_id, '--comment', 'fine')).toMatchObject({
       code: 0,
-      stdout: expect.stringMatching(
-        /^Already approved by human:ann (just now|\d+ seconds? ago)\. Nothing was changed; the task is queued\.\n$/,
-      ),
+      stdout: expect.stringMatching(new RegExp(`${already}; the task is queued\\.\n$`)),
     })
-    expect(await ask('approvals', 'deny', task_id, '--reason', 'no', '--as', 'human:bob')).toMatchObject({
+    expect(await ask('approvals', 'deny', task_id, '--reason', 'no')).toMatchObject({
       code: 1,
-      stderr: expect.stringMatching(/^asyncgate: Already approved by human:ann .*\. Nothing was changed\. /),
+      stderr: expect.stringMatching(new RegExp(`${already}\\. `)),
     })
     expect(await take(type)).toMatchObject({ payload: { to: 'ann' } })
   })
@@ -150,7 +149,7 @@ describe('approvals', () => {
       timeout_seconds: 90,
       max_attempts: 5,
     }
-    await post('/v1/policies', { id: type, action: 'REQUIRE_APPROVAL', scope: { type } })
+    expect(await ask('policies', 'set', type, 'REQUIRE_APPROVAL', '--type', type)).toMatchObject({ code: 0 })
     const { task_id } = createdShape.parse(
       await post('/v1/tasks', { type, agent_id: 'alice', delay_seconds: 1, ...work }),
     )
@@ -172,12 +171,12 @@ describe('approvals', () => {
     expect(stdout).toContain(`asyncgate approvals approve ${task_id} --content-hash ${content_hash}`)
     const other = ['--content-hash', `sha256:${'0'.repeat(64)}`]
     for (const verb of [['approve'], ['deny', '--reason', 'no']]) {
-      expect(await ask('approvals', ...verb, task_id, ...other, ...ANN)).toMatchObject({
+      expect(await ask('approvals', ...verb, task_id, ...other)).toMatchObject({
         code: 1,
         stderr: expect.stringContaining('CONTENT_CHANGED'),
       })
     }
-    const decided = await ask('approvals', 'approve', task_id, '--content-hash', content_hash, ...ANN)
+    const decided = await ask('approvals', 'approve', task_id, '--content-hash', content_hash)
     expect(decided).toMatchObject({ code: 0 })
     const claimed = { worker_id: 'w1', accept_types: [type], capabilities: ['bank'], wait_seconds: 10 }
     const [offer] = offersShape.parse(await post('/v1/leases/claim', claimed)).tasks
@@ -186,11 +185,11 @@ describe('approvals', () => {
 
   it('are denied with a reason', async () => {
     const { task_id } = await asking(approval('Delete it all?'))
-    expect(await ask('approvals', 'deny', task_id, ...ANN)).toMatchObject({
+    expect(await ask('approvals', 'deny', task_id)).toMatchObject({
       code: 2,
       stderr: expect.stringContaining('--reason'),
     })
-    expect(await ask('approvals', 'deny', task_id, '--reason', 'never', ...ANN)).toMatchObject({
+    expect(await ask('approvals', 'deny', task_id, '--reason', 'never')).toMatchObject({
       code: 0,
       stdout: 'Denied: Delete it all?\nThe task is canceled.\n',
     })
@@ -199,6 +198,18 @@ describe('approvals', () => {
       message: 'never',
     })
     expect((await askJson('approvals', 'list', '--state', 'denied')).approvals).toMatchObject([{ task_id }])
+  })
+
+  it('are decided under the name of whoever runs the command, and no other', async () => {
+    const { task_id } = await asking(approval('In whose name?'))
+    for (const name of ['human:ann', 'agent:bob', 'service:ci']) {
+      expect(await ask('approvals', 'approve', task_id, '--as', name)).toMatchObject({
+        code: 4,
+        stderr: expect.stringContaining('FORBIDDEN'),
+      })
+    }
+    const own = ['--as', `human:${PERSON}`]
+    expect(await ask('approvals', 'approve', task_id, ...own)).toMatchObject({ code: 0 })
   })
 
   it('cannot be given by who asks for the work', async () => {
@@ -213,7 +224,7 @@ describe('approvals', () => {
     const { task_id, type } = await asking(approval('Send?'), { to: 'everybody', cc: null })
     const file = join(testFolder(), 'payload.json')
     writeFileSync(file, '{"to":"bob","cc":null}')
-    const done = await ask('approvals', 'approve', task_id, '--payload', `@${file}`, ...ANN)
+    const done = await ask('approvals', 'approve', task_id, '--payload', `@${file}`)
     expect(done.stdout).toContain('goes on with your payload')
     expect((await ask('approvals', 'show', task_id)).stdout).toMatch(/\/?to: "everybody" -> "bob"$/m)
     expect(await take(type)).toMatchObject({ payload: { to: 'bob', cc: null } })
@@ -240,7 +251,7 @@ describe('approvals approve --edit', () => {
       `const fs = require('node:fs'), file = process.argv[2]; let text = fs.readFileSync(file, 'utf8'); ${script}; fs.writeFileSync(file, text)`,
     )
     const env = { ASYNCGATE_URL: server.url, VISUAL: '', EDITOR: `"${process.execPath}" "${program}"` }
-    return startCli(['approvals', 'approve', task_id, '--edit', ...ANN], home, env).ended
+    return startCli(['approvals', 'approve', task_id, '--edit'], home, env).ended
   }
 
   it('opens the editor on the payload and uses what comes back', async () => {
@@ -269,7 +280,7 @@ describe('approvals approve --edit', () => {
     expect(code).toBe(2)
     const [, file = ''] = /--payload @(\S+)\./.exec(stderr) ?? []
     writeFileSync(file, '{"to":"carol"}')
-    expect((await ask('approvals', 'approve', task_id, '--payload', `@${file}`, ...ANN)).code).toBe(0)
+    expect((await ask('approvals', 'approve', task_id, '--payload', `@${file}`)).code).toBe(0)
     rmSync(file)
   })
 })

@@ -3,6 +3,8 @@ import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'no
 import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest'
+import { isProof, PROOF_HEADER } from '../../src/auth/local-proof.ts'
+import { openLocalKey } from '../../src/cli/local-key.ts'
 import { hintFor, refusal } from '../../src/cli/refusal.ts'
 import { runningServers, writeServerFile } from '../../src/cli/server-file.ts'
 import { findTarget } from '../../src/cli/target.ts'
@@ -20,10 +22,14 @@ afterEach(() => {
 /** Something that answers like an AsyncGate without a task, and keeps the keys that it was sent. */
 async function listener() {
   const keys: (string | undefined)[] = []
+  const proofs: (string | undefined)[] = []
   const server = createServer(({ url, headers }, response) => {
     response.setHeader('content-type', 'application/json')
     const isHealth = url?.startsWith('/health')
-    if (!isHealth) keys.push(headers.authorization)
+    if (!isHealth) {
+      keys.push(headers.authorization)
+      proofs.push(headers[PROOF_HEADER]?.toString())
+    }
     response.end(isHealth ? '{"status":"healthy","version":"1.0.0"}' : '{"tasks":[],"next_cursor":null}')
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -33,7 +39,7 @@ async function listener() {
   })
   const address = server.address()
   const port = typeof address === 'object' && address !== null ? address.port : 0
-  return { url: `http://127.0.0.1:${port}`, port, keys }
+  return { url: `http://127.0.0.1:${port}`, port, keys, proofs }
 }
 
 function record(folder: string, content: object): void {
@@ -70,7 +76,7 @@ describe('the file of a running server', () => {
     const folder = testFolder()
     const first = await listener()
     record(folder, { url: first.url, pid: process.ppid })
-    const remove = await writeServerFile(join(folder, 'server.json'), { url: DEFAULT, own_key: false })
+    const remove = await writeServerFile(join(folder, 'server.json'), { url: DEFAULT })
     remove()
     expect(await runningServers(folder)).toMatchObject([{ url: first.url }])
   })
@@ -78,7 +84,7 @@ describe('the file of a running server', () => {
   it('names an address that can be connected to', async () => {
     const folder = testFolder()
     const path = join(folder, 'server.json')
-    await writeServerFile(path, { url: 'http://0.0.0.0:8123', own_key: false })
+    await writeServerFile(path, { url: 'http://0.0.0.0:8123' })
     expect(JSON.parse(readFileSync(path, 'utf8')).url).toBe('http://127.0.0.1:8123')
   })
 })
@@ -147,19 +153,33 @@ describe('a key that is kept in the folder', () => {
     expect((await findTarget({ ...asked, file, url: theirs.url })).key).toBe('a-key-that-was-given')
   })
 
-  it('of a gateway goes to that gateway and to no other server of this machine', async () => {
+  it('of a person is not sent, only a proof for the server at that address', async () => {
     const home = testFolder()
     const ours = await listener()
-    const other = await listener()
-    record(join(home, '.asyncgate'), { url: ours.url, own_key: true })
-    writeFileSync(join(home, '.asyncgate', 'own-key'), 'the-key-of-the-gateway\n')
-    const list = (url: string) => startCli(['tasks', 'list', '--url', url], home).ended
-    expect(await list(other.url)).toMatchObject({ code: 0 })
-    expect(await list(ours.url.replace('127.0.0.1', 'localhost'))).toMatchObject({ code: 0 })
-    expect({ other: other.keys, ours: ours.keys }).toEqual({
-      other: [undefined],
-      ours: ['Bearer the-key-of-the-gateway'],
-    })
+    vi.stubEnv('ASYNCGATE_CONFIG_DIR', join(home, 'config'))
+    const { key } = openLocalKey()
+    const env = { ASYNCGATE_CONFIG_DIR: join(home, 'config') }
+    const list = (...args: string[]) => startCli(['tasks', 'list', ...args], home, env).ended
+    expect(await list('--url', ours.url.replace('127.0.0.1', 'localhost'))).toMatchObject({ code: 0 })
+    expect(await list('--url', ours.url, '--as', 'agent:alice')).toMatchObject({ code: 0 })
+    expect(ours.keys).toEqual([undefined, undefined])
+    const [proof = '', forAgent] = ours.proofs
+    expect(forAgent).toBeUndefined()
+    expect(proof).not.toContain(key)
+    const [now, startedAt] = [Date.now(), 0]
+    const at = { address: '127.0.0.1', port: ours.port }
+    expect(isProof(proof, key, at, { now, startedAt })).toBe(true)
+    expect(isProof(proof, key, { ...at, port: at.port + 1 }, { now, startedAt })).toBe(false)
+  })
+
+  it('of a person proves nothing to a server that is not on this machine', async () => {
+    vi.stubEnv('ASYNCGATE_CONFIG_DIR', join(testFolder(), 'config'))
+    openLocalKey()
+    const of = (url: string) => findTarget({ ...asked, url, isPerson: true })
+    expect(await of('http://gate.example:8080')).not.toHaveProperty('local')
+    expect(await of('https://127.0.0.1:8080')).not.toHaveProperty('local')
+    expect(await of('http://127.0.0.1:8080')).toHaveProperty('local')
+    expect(await of('http://[::1]:8080')).toMatchObject({ local: { at: { address: '::1', port: 8080 } } })
   })
 })
 

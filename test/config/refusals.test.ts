@@ -62,8 +62,8 @@ describe('what is safe, but probably not meant, is said', () => {
     expect(of({ API_KEY: 'short' })).toMatchObject({ refusals: [], warnings: [warning] })
   })
 
-  it('whoever has the shared key can approve, outside of development', () => {
-    const warning = expect.stringMatching(/can also approve tasks.*Set ASYNCGATE_ADMIN_KEYS/)
+  it('nobody can approve where no person has a key, outside of development', () => {
+    const warning = expect.stringMatching(/^Nobody can approve tasks.*Set ASYNCGATE_ADMIN_KEYS/)
     expect(of({ ENV: 'production', API_KEY: KEY }).warnings).toEqual([warning])
     expect(
       of({ ENV: 'production', API_KEY: KEY, ADMIN_KEYS: 'anna=another-key-of-some-length' }).warnings,

@@ -32,7 +32,7 @@ describeGates(
       const bench = await open()
       const pages = await servePages(bench.gate, LOCKED)
       const visitor = pages.visitor()
-      await visitor.signIn(KEY, 'maria')
+      await visitor.signIn(KEY)
       return { ...bench, pages, visitor }
     }
 

@@ -1,8 +1,19 @@
 import { expect, it } from 'vitest'
 import { Authenticator, type Credential } from '../../src/auth/credential.ts'
-import { describeGates } from '../support/gates.ts'
+import { signingSecret } from '../../src/console/secret.ts'
+import { SignIns } from '../../src/console/sign-in.ts'
+import { admin, describeGates } from '../support/gates.ts'
 import { ask, statusOf } from '../support/steps.ts'
-import { ADMINS, hiddenFields, KEY, LOCKED, servePages, wordsOf } from './support.ts'
+import {
+  ADMINS,
+  hiddenFields,
+  KEY,
+  KEY_OF_PEDRO,
+  LOCKED,
+  SHARED_KEY,
+  servePages,
+  wordsOf,
+} from './support.ts'
 
 describeGates(
   'the doors of the console',
@@ -20,8 +31,7 @@ describeGates(
       expect(await visitor.post('/login', { ...next, key: 'wrong', name: 'maria' })).toMatchObject({
         status: 401,
       })
-      expect(await visitor.post('/login', { ...next, key: KEY })).toMatchObject({ status: 400 })
-      const entered = await visitor.post('/login', { ...next, key: KEY, name: 'maria' })
+      const entered = await visitor.post('/login', { ...next, key: KEY })
       expect(entered).toMatchObject({ status: 303, headers: { location: '/console/tasks?status=failed' } })
       const page = await visitor.follow(entered)
       expect(page.status).toBe(200)
@@ -31,19 +41,31 @@ describeGates(
     it('let a person with a key of his own in under his own name only', async () => {
       const { gate } = await open()
       const visitor = (await servePages(gate, ADMINS)).visitor()
-      await visitor.signIn('the-key-of-pedro-0002', 'maria')
+      await visitor.signIn(KEY_OF_PEDRO, 'maria')
       expect(wordsOf((await visitor.get('/tasks')).text)).toContain('Signed in as pedro')
     })
 
-    it('do not take the shared key where people have keys of their own', async () => {
+    it('do not take the shared key, whoever it is said to be', async () => {
       const { gate } = await open()
-      const visitor = (await servePages(gate, ADMINS)).visitor()
-      const answer = await visitor.signIn(KEY, 'maria')
-      expect(answer.status).toBe(403)
-      expect(answer.headers['set-cookie']).toBeUndefined()
-      expect(wordsOf(answer.text)).toContain('People have keys of their own here.')
+      const alone = { ...LOCKED, local_keys: null }
+      for (const auth of [ADMINS, LOCKED, alone]) {
+        const visitor = (await servePages(gate, auth)).visitor()
+        const answer = await visitor.signIn(SHARED_KEY, 'maria')
+        expect(answer.status).toBe(403)
+        expect(answer.headers['set-cookie']).toBeUndefined()
+        expect(wordsOf(answer.text)).toContain('Sign in with a key of your own.')
+      }
       const open_ = (await servePages(gate, { ...ADMINS, api_key: null, allow_insecure_dev: true })).visitor()
       expect(await open_.get('/tasks')).toMatchObject({ status: 303 })
+    })
+
+    it('do not open for a cookie that somebody signs who knows the shared key', async () => {
+      const { gate } = await open()
+      const visitor = (await servePages(gate, { ...LOCKED, local_keys: null })).visitor()
+      const forged = new SignIns(signingSecret([SHARED_KEY]))
+      const signIn = forged.begin({ ...admin(), principal: { kind: 'human', id: 'maria' } }, true)
+      visitor.cookie = `asyncgate_console_${visitor.port}=${forged.write(signIn)}`
+      expect(await visitor.get('/approvals')).toMatchObject({ status: 303 })
     })
 
     it('let in people only', async () => {
@@ -71,7 +93,7 @@ describeGates(
     it('close again', async () => {
       const { gate } = await open()
       const visitor = (await servePages(gate, LOCKED)).visitor()
-      await visitor.signIn(KEY, 'maria')
+      await visitor.signIn(KEY)
       expect(await visitor.get('/logout')).toMatchObject({ headers: { location: '/console' } })
       const left = await visitor.submit('/tasks', '/logout')
       expect(left.headers['set-cookie']?.[0]).toMatch(/=; Path=\/console; Max-Age=0;/)
@@ -89,7 +111,7 @@ describeGates(
         'javascript:alert(1)',
         '/consoleevil',
       ]) {
-        const answer = await visitor.post('/login', { key: KEY, name: 'maria', next })
+        const answer = await visitor.post('/login', { key: KEY, next })
         expect(answer.headers.location).toBe('/console')
       }
     })
@@ -97,11 +119,11 @@ describeGates(
     it('keep the cookie to the console and to itself', async () => {
       const { gate } = await open()
       const pages = await servePages(gate, LOCKED)
-      const [plain = ''] = (await pages.visitor().signIn(KEY, 'maria')).headers['set-cookie'] ?? []
+      const [plain = ''] = (await pages.visitor().signIn(KEY)).headers['set-cookie'] ?? []
       expect(plain).toMatch(/; Path=\/console; Max-Age=43200; HttpOnly; SameSite=Strict$/)
       expect(plain).not.toContain(KEY)
       const visitor = pages.visitor({ 'x-forwarded-proto': 'https' })
-      const [secure = ''] = (await visitor.signIn(KEY, 'maria')).headers['set-cookie'] ?? []
+      const [secure = ''] = (await visitor.signIn(KEY)).headers['set-cookie'] ?? []
       expect(secure).toMatch(/; Secure$/)
     })
 
@@ -125,7 +147,7 @@ describeGates(
       const { gate } = await open()
       const pages = await servePages(gate, LOCKED)
       const visitor = pages.visitor()
-      await visitor.signIn(KEY, 'maria')
+      await visitor.signIn(KEY)
       const { task_id } = await ask(gate)
       const path = `/tasks/${task_id}`
       const { text } = await visitor.get(path)
@@ -141,7 +163,7 @@ describeGates(
     it('are not taken without the token of the one who got the page', async () => {
       const { gate, pages, visitor, path, fields, task_id } = await prepare()
       const other = pages.visitor()
-      await other.signIn(KEY, 'mallory')
+      await other.signIn(KEY_OF_PEDRO)
       expect(await other.post(`${path}/cancel`, fields)).toMatchObject({ status: 403 })
       expect(await visitor.post(`${path}/cancel`, {})).toMatchObject({ status: 403 })
       expect(await visitor.post(`${path}/cancel`, { token: 'x' })).toMatchObject({ status: 403 })
@@ -169,7 +191,7 @@ describeGates(
       const { gate } = await open()
       const pages = await servePages(gate, LOCKED, { allowed_hosts: ['gate.example'] })
       const visitor = pages.visitor({ host: 'gate.example', origin: 'https://gate.example' })
-      await visitor.signIn(KEY, 'maria')
+      await visitor.signIn(KEY)
       const { task_id } = await ask(gate)
       const sent = await visitor.submit(`/tasks/${task_id}`, `/tasks/${task_id}/cancel`)
       expect(sent.status).toBe(303)

@@ -15,7 +15,7 @@ describeGates(
       const fixed = { rules: [readRule(rule, () => false)], patterns: [] }
       const { gate } = await open({ policy: { fixed } })
       const visitor = (await servePages(gate, LOCKED)).visitor()
-      await visitor.signIn(KEY, 'maria')
+      await visitor.signIn(KEY)
       return { gate, visitor }
     }
 

@@ -22,7 +22,7 @@ async function isThere(settings: Readonly<Record<string, string>>): Promise<bool
 
 describe('the console', () => {
   it.each([
-    [{ ASYNCGATE_API_KEY: 'a-shared-key-for-tests' }, true],
+    [{ ASYNCGATE_API_KEY: 'a-shared-key-for-tests' }, false],
     [{ ASYNCGATE_ADMIN_KEYS: 'maria=the-key-of-maria-0001' }, true],
     [{ ASYNCGATE_ALLOW_INSECURE_DEV: 'true' }, true],
     [{ ASYNCGATE_API_KEY: 'a-shared-key-for-tests', ASYNCGATE_CONSOLE: 'false' }, false],

@@ -2,6 +2,7 @@ import { type IncomingMessage, request } from 'node:http'
 import { onTestFinished } from 'vitest'
 import { Authenticator, type AuthSettings } from '../../src/auth/credential.ts'
 import { Console } from '../../src/console/console.ts'
+import { signingKeys } from '../../src/console/secret.ts'
 import type { Gate } from '../../src/gate/gate.ts'
 import { startServer } from '../../src/server.ts'
 import type { GuardSettings } from '../../src/web/guard.ts'
@@ -9,12 +10,14 @@ import type { StubTool } from '../gateway/calls/stub.ts'
 import { type Answer, readAnswer } from '../http/support.ts'
 
 export const OPEN: AuthSettings = { api_key: null, allow_insecure_dev: true }
-export const KEY = 'a-shared-key-for-tests'
-export const LOCKED: AuthSettings = { api_key: KEY, allow_insecure_dev: false }
-export const ADMINS: AuthSettings = {
-  ...LOCKED,
-  admin_keys: { maria: 'the-key-of-maria-0001', pedro: 'the-key-of-pedro-0002' },
-}
+export const SHARED_KEY = 'a-shared-key-for-tests'
+/** The key of maria. */
+export const KEY = 'the-key-of-maria-0001'
+export const KEY_OF_PEDRO = 'the-key-of-pedro-0002'
+const SHARED: AuthSettings = { api_key: SHARED_KEY, allow_insecure_dev: false }
+/** Maria and pedro run this server. */
+export const LOCKED: AuthSettings = { ...SHARED, local_keys: { maria: KEY, pedro: KEY_OF_PEDRO } }
+export const ADMINS: AuthSettings = { ...SHARED, admin_keys: { maria: KEY, pedro: KEY_OF_PEDRO } }
 
 export interface Pages {
   readonly url: string
@@ -36,8 +39,7 @@ export async function servePages(
     guard: { allowed_hosts: [], allowed_origins: [], ...guard },
     maxBodyBytes: 1024 * 1024,
   }
-  const keys = [...(auth.api_key === null ? [] : [auth.api_key]), ...Object.values(auth.admin_keys ?? {})]
-  const pages = new Console({ ...shared, keys, onError: (error) => errors.push(error) })
+  const pages = new Console({ ...shared, keys: signingKeys(auth), onError: (error) => errors.push(error) })
   const server = await startServer({ ...shared, drainMs: 0, graceMs: 100, console: pages.handle.bind(pages) })
   let closed: Promise<void> | undefined
   const close = () => {
@@ -57,12 +59,12 @@ export async function servePages(
 type Form = Readonly<Record<string, string | readonly string[]>>
 
 export class Visitor {
-  readonly #port: number
+  readonly port: number
   readonly #headers: Readonly<Record<string, string>>
   cookie = ''
 
   constructor(port: number, headers: Readonly<Record<string, string>>) {
-    this.#port = port
+    this.port = port
     this.#headers = headers
   }
 
@@ -94,8 +96,8 @@ export class Visitor {
     return this.get((headers.location ?? '').replace(/^\/console/, ''))
   }
 
-  async signIn(key: string, name = ''): Promise<Answer> {
-    return this.post('/login', { key, name })
+  async signIn(key: string, name?: string): Promise<Answer> {
+    return this.post('/login', { key, ...(name !== undefined && { name }) })
   }
 
   async #send(
@@ -107,7 +109,7 @@ export class Visitor {
     const sent = { ...this.#headers, ...(this.cookie !== '' && { cookie: this.cookie }), ...headers }
     const message = await new Promise<IncomingMessage>((resolve, reject) => {
       request(
-        { port: this.#port, host: '127.0.0.1', method, path: `/console${path}`, headers: sent, agent: false },
+        { port: this.port, host: '127.0.0.1', method, path: `/console${path}`, headers: sent, agent: false },
         resolve,
       )
         .on('error', reject)

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
 import { openServer } from '../../src/cli/open-server.ts'
 import { TABLE } from '../../src/config/rows.ts'
+import { CONFIG_DIR } from '../../src/config/sources.ts'
 import { reportConfig } from '../../src/config.ts'
 import { ERRORS } from '../../src/core/errors.ts'
 import { MAX_QUESTIONS, QUESTION_STATES } from '../../src/core/question.ts'
@@ -15,6 +16,7 @@ import { blocksOf, proseOf } from './markdown.ts'
 
 const page = repositoryText('docs/approvals.md')
 const KEY = 'KEY'
+const KEY_OF_PAULA = 'KEY_OF_PAULA'
 
 it('the requests of docs/approvals.md are answered as it says, from first to last', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'asyncgate-approvals-'))
@@ -25,7 +27,9 @@ it('the requests of docs/approvals.md are answered as it says, from first to las
   }
   const { config } = reportConfig({ env, file: '/dev/null' })
   if (config === undefined) throw new Error('the settings are not valid')
-  const server = await openServer(config, createLogger('silent'))
+  const server = await openServer(config, createLogger('silent'), {
+    localKey: { name: 'paula', key: KEY_OF_PAULA },
+  })
   onTestFinished(async () => {
     await server.close()
     rmSync(folder, { recursive: true, force: true })
@@ -46,7 +50,10 @@ it('the requests of docs/approvals.md are answered as it says, from first to las
       if (given !== undefined && name in ids) given[name] = ids[name]
     const response = await fetch(server.url + path.replace('{task_id}', String(ids.task_id)), {
       method,
-      headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' },
+      headers: {
+        authorization: `Bearer ${head.includes(KEY_OF_PAULA) ? KEY_OF_PAULA : KEY}`,
+        'content-type': 'application/json',
+      },
       ...(given !== undefined && { body: JSON.stringify(given) }),
     })
     last = members(await response.json())
@@ -130,7 +137,8 @@ it('the states, errors and settings of docs/approvals.md are those of the code',
   expect(
     named.filter((code) => !errors.has(code) && !ofTasks.includes(code) && !settings.includes(code)),
   ).toEqual([])
-  expect(settings.filter((name) => !TABLE.some(({ variable }) => variable === name))).toEqual([])
+  const known = [CONFIG_DIR, ...TABLE.map(({ variable }) => variable)]
+  expect(settings.filter((name) => !known.includes(name))).toEqual([])
 })
 
 /** The value with the type of each text and number in its place. */

@@ -4,6 +4,7 @@ import { fieldsOf, schemaOf } from '../../scripts/protocol/schema.ts'
 import { whoMayCall } from '../../scripts/protocol/who.ts'
 import { EXAMPLES, MEANINGS, REPEATS } from '../../scripts/protocol/words.ts'
 import { callerOf } from '../../src/auth/caller.ts'
+import type { Credential } from '../../src/auth/credential.ts'
 import { ERRORS } from '../../src/core/errors.ts'
 import { openApi } from '../../src/http/openapi.ts'
 import { findOperation, OPERATIONS } from '../../src/operations/catalogue.ts'
@@ -12,6 +13,14 @@ import { proseOf } from './markdown.ts'
 
 const page = repositoryText('docs/protocol.md')
 const prose = proseOf(writtenByHand(page))
+
+const SHARED: Credential = { kind: 'shared', tenant: 'default' }
+const PERSON: Credential = {
+  kind: 'bound',
+  tenant: 'default',
+  principal: { kind: 'human', id: 'paula' },
+  role: 'admin',
+}
 
 describe('the generated part of docs/protocol.md', () => {
   it('is what the catalogue says; node --import tsx scripts/protocol.ts writes it', async () => {
@@ -58,7 +67,7 @@ describe('the generated part of docs/protocol.md', () => {
   it.each(Object.entries(EXAMPLES))('has a request for %s that fits its schema', (name, example) => {
     const operation = findOperation(name)
     if (operation === undefined) throw new Error(`there is no operation ${name}`)
-    const { input } = callerOf({ kind: 'shared', tenant: 'default' }, operation, example)
+    const { input } = callerOf(operation.needsPerson ? PERSON : SHARED, operation, example)
     expect(operation.input.safeParse(input).error).toBeUndefined()
   })
 })

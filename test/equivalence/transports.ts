@@ -2,12 +2,13 @@ import { PassThrough } from 'node:stream'
 import { StdioServerTransport } from '@modelcontextprotocol/server/stdio'
 import { z } from 'zod'
 import { callerOf } from '../../src/auth/caller.ts'
+import { Authenticator, type Credential } from '../../src/auth/credential.ts'
 import { ERRORS, Fault } from '../../src/core/errors.ts'
 import { parseJson } from '../../src/core/json-text.ts'
 import { serveStdioMcp } from '../../src/mcp/stdio.ts'
 import type { Operation } from '../../src/operations/operation.ts'
-import { bareCall, modernCall, type Post } from '../mcp/endpoint.ts'
-import { AUTH_MODES, type AuthMode, asCaller, type Fields } from '../support/auth-modes.ts'
+import { bareCall, META, modernPost, type Post } from '../mcp/endpoint.ts'
+import { AUTH_MODES, type AuthMode, asCaller, authSettings, type Fields } from '../support/auth-modes.ts'
 import { type Received, restRequest, type Sent, serveHttp } from './http.ts'
 import type { JsonFields } from './step.ts'
 import type { World } from './world.ts'
@@ -27,7 +28,7 @@ export const TRANSPORTS: Readonly<Record<string, Connect>> = {
   ...inEachMode('REST', overRest),
   ...inEachMode('MCP 2026-07-28', (world, mode) => overMcp(world, mode, modernCall)),
   ...inEachMode('MCP 2025-11-25', (world, mode) => overMcp(world, mode, olderCall, HANDSHAKE)),
-  'MCP 2026-07-28 over stdio': (world) => overStdio(world, (name, input) => modernCall(name, input)),
+  'MCP 2026-07-28 over stdio': (world) => overStdio(world, modernCall),
   'MCP 2025-11-25 over stdio': (world) => overStdio(world, (name, input) => bareCall(name, input), HANDSHAKE),
 }
 
@@ -37,7 +38,8 @@ export async function onTheGate({ gate }: World): Promise<Transport> {
     async call(operation, fields) {
       try {
         parseJson(JSON.stringify(fields))
-        const { caller, input } = callerOf({ kind: 'shared', tenant: 'default' }, operation, fields)
+        const { credential, rest } = proven(fields)
+        const { caller, input } = callerOf(credential, operation, rest)
         const answer = await operation.run(gate, caller, input)
         return { answer: JSON.parse(JSON.stringify(answer)) }
       } catch (error) {
@@ -50,6 +52,14 @@ export async function onTheGate({ gate }: World): Promise<Transport> {
     },
     close: async () => {},
   }
+}
+
+const authenticator = new Authenticator(authSettings('insecure development'))
+
+/** What whoever these fields name proves, and the other fields. */
+function proven(input: Fields): { credential: Credential; rest: Fields } {
+  const { headers, fields } = asCaller('insecure development', input)
+  return { credential: authenticator.authenticate(headers), rest: fields }
 }
 
 async function overRest(world: World, mode: AuthMode): Promise<Transport> {
@@ -136,6 +146,14 @@ async function overMcp(
   }
 }
 
+/** A client without a name is the operator, as it is over REST. */
+const NAMELESS = { name: '', version: '1' }
+
+function modernCall(name: string, input: Fields): Post {
+  const _meta = { ...META, 'io.modelcontextprotocol/clientInfo': NAMELESS }
+  return modernPost('tools/call', { _meta, name, arguments: input }, { 'mcp-name': name })
+}
+
 const VERSION = { 'mcp-protocol-version': '2025-11-25' }
 const HANDSHAKE: readonly Post[] = [
   {
@@ -143,7 +161,7 @@ const HANDSHAKE: readonly Post[] = [
       jsonrpc: '2.0',
       id: 0,
       method: 'initialize',
-      params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'test', version: '1' } },
+      params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: NAMELESS },
     },
   },
   { body: { jsonrpc: '2.0', method: 'notifications/initialized' }, headers: VERSION },
@@ -153,14 +171,35 @@ function olderCall(name: string, input: Fields): Post {
   return { ...bareCall(name, input), headers: VERSION }
 }
 
-async function overStdio(
+/** Over stdin and stdout a connection has one credential, so each person has a connection of their own. */
+async function overStdio(world: World, make: MakeCall, before: readonly Post[] = []): Promise<Transport> {
+  const open = new Map<Credential, Promise<StdioConnection>>()
+  return {
+    async call(operation, input) {
+      const { credential, rest } = proven(input)
+      const connection = open.get(credential) ?? connectStdio(world, credential, before)
+      open.set(credential, connection)
+      return toolOutcome(await (await connection).send(make(`asyncgate.${operation.name}`, rest).body))
+    },
+    async close() {
+      for (const connection of open.values()) await (await connection).close()
+    },
+  }
+}
+
+interface StdioConnection {
+  send(body: unknown): Promise<unknown>
+  close(): Promise<void>
+}
+
+async function connectStdio(
   { gate, errors }: World,
-  make: MakeCall,
-  before: readonly Post[] = [],
-): Promise<Transport> {
+  credential: Credential,
+  before: readonly Post[],
+): Promise<StdioConnection> {
   const [stdin, stdout] = [new PassThrough(), new PassThrough()]
   const transport = new StdioServerTransport(stdin, stdout)
-  const handle = serveStdioMcp(gate, { transport, onError: (error) => errors.push(error) })
+  const handle = serveStdioMcp(gate, { credential, transport, onError: (error) => errors.push(error) })
   const lines = linesOf(stdout)
   const send = async (body: unknown): Promise<unknown> => {
     stdin.write(`${JSON.stringify(body)}\n`)
@@ -172,11 +211,7 @@ async function overStdio(
     }
   }
   for (const { body } of before) await send(body)
-  return {
-    call: async (operation, input) =>
-      toolOutcome(await send(make(`asyncgate.${operation.name}`, input).body)),
-    close: () => handle.close(),
-  }
+  return { send, close: () => handle.close() }
 }
 
 async function* linesOf(stream: PassThrough): AsyncGenerator<string, undefined> {

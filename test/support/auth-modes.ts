@@ -18,34 +18,35 @@ const SHARED_KEY = 'a-shared-key-for-tests'
 /** The people that have keys. */
 const PEOPLE = ['root', 'paul', 'bob', 'maria', 'eve']
 
-const keyOf = (person: string) => `the-admin-key-of-${person}`
+/** The key of a person, with which they decide in every mode. */
+export const personKey = (person: string) => `the-admin-key-of-${person}`
 
 export function authSettings(mode: AuthMode): AuthSettings {
-  if (mode === 'insecure development') return { api_key: null, allow_insecure_dev: true }
+  const keys = Object.fromEntries(PEOPLE.map((person) => [person, personKey(person)]))
+  if (mode === 'insecure development') return { api_key: null, allow_insecure_dev: true, local_keys: keys }
   const shared = { api_key: SHARED_KEY, allow_insecure_dev: false }
-  if (mode === 'shared key') return shared
-  return { ...shared, admin_keys: Object.fromEntries(PEOPLE.map((person) => [person, keyOf(person)])) }
+  return mode === 'shared key' ? { ...shared, local_keys: keys } : { ...shared, admin_keys: keys }
 }
 
 export type Fields = Readonly<Record<string, unknown>>
 
 /**
  * How the caller that these fields name would call: a person with a key of their own, who then does not name
- * themselves, where people have keys; anybody else with the shared key.
+ * themselves; anybody else with the shared key, if there is one.
  */
 export function asCaller(
   mode: AuthMode,
   fields: Fields,
 ): { readonly headers: Readonly<Record<string, string>>; readonly fields: Fields } {
-  if (mode === 'insecure development') return { headers: {}, fields }
   const { principal_kind, principal_id, ...rest } = fields
-  if (mode === 'shared key' || principal_kind !== 'human') return { headers: bearer(SHARED_KEY), fields }
-  return { headers: bearer(keyOf(String(principal_id))), fields: rest }
+  const isPerson = principal_kind === 'human' && PEOPLE.includes(String(principal_id))
+  if (isPerson) return { headers: bearer(personKey(String(principal_id))), fields: rest }
+  return { headers: mode === 'insecure development' ? {} : bearer(SHARED_KEY), fields }
 }
 
 /** A key that sees the tasks of everybody; undefined where none is needed. */
 export function adminKey(mode: AuthMode): string | undefined {
-  return mode === 'shared key and admin keys' ? keyOf('root') : sharedKey(mode)
+  return mode === 'shared key and admin keys' ? personKey('root') : sharedKey(mode)
 }
 
 /** The settings of a server that takes its configuration from the environment. */

@@ -1,5 +1,5 @@
 import { ERRORS, type Fault } from '../../core/errors.ts'
-import { html } from '../html.ts'
+import { type Html, html } from '../html.ts'
 import { notice } from '../notices.ts'
 import { complaint } from '../parts.ts'
 import type { Page } from '../reply.ts'
@@ -8,11 +8,13 @@ import { line } from '../untrusted.ts'
 export interface LoginView {
   /** `next`: where to go afterwards. */
   readonly query: URLSearchParams
+  /** Whether a person may sign in by name, without a key. */
+  readonly takesNames: boolean
   readonly name?: string
   readonly fault?: Fault
 }
 
-export function loginPage({ query, name = '', fault }: LoginView): Page {
+export function loginPage({ query, takesNames, name = '', fault }: LoginView): Page {
   return {
     kind: 'page',
     title: 'Sign in',
@@ -23,13 +25,23 @@ ${notice(query)}
 ${fault && complaint(fault.code === 'UNAUTHENTICATED' ? 'This key is not known here.' : line(fault.message))}
 <form method="post" action="/console/login">
 <input type="hidden" name="next" value="${query.get('next') ?? ''}">
-<label for="name">Your name</label>
-<input id="name" name="name" autocomplete="username" maxlength="64" value="${name}" aria-describedby="name-hint">
-<p class="hint" id="name-hint">It stands on your decisions. Not needed if the key is your own.</p>
-<label for="key">Key</label>
-<input id="key" name="key" type="password" autocomplete="current-password" required>
+${takesNames ? byName(name) : byKey()}
 <button class="button primary">Sign in</button>
 </form>
 </div>`,
   }
+}
+
+function byName(name: string): Html {
+  return html`<label for="name">Your name</label>
+<input id="name" name="name" autocomplete="username" maxlength="64" value="${name}" aria-describedby="name-hint">
+<p class="hint" id="name-hint">It is recorded with your decisions. Not needed with a key of your own.</p>
+<label for="key">Key (optional)</label>
+<input id="key" name="key" type="password" autocomplete="current-password">`
+}
+
+function byKey(): Html {
+  return html`<label for="key">Your key</label>
+<input id="key" name="key" type="password" autocomplete="current-password" required aria-describedby="key-hint">
+<p class="hint" id="key-hint">A key of your own, not the shared key of agents and workers.</p>`
 }

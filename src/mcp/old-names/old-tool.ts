@@ -4,6 +4,7 @@ import type { Caller } from '../../core/principal.ts'
 import type { Gate } from '../../gate/gate.ts'
 import { parse } from '../../gate/input.ts'
 import type { Operation } from '../../operations/operation.ts'
+import { withIdentity } from '../identity.ts'
 import type { Call } from '../tool.ts'
 
 export interface OldNames {
@@ -42,7 +43,11 @@ export function oldTool<Input extends z.ZodObject>(tool: OldTool<Input>): AnyOld
       const input = parse(tool.input, rest)
       const implied = (await identity?.(input, context, call)) ?? {}
       const called = { actor: tool.actor, input: { shape: {} } }
-      const { caller } = callerOf(call.credential, called, { ...implied, ...named })
+      const { caller } = callerOf(
+        call.credential,
+        called,
+        withIdentity({ ...implied, ...named }, call, called),
+      )
       return run(context, caller, input, { ...call, implied })
     },
   }

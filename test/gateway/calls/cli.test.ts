@@ -1,11 +1,12 @@
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { userInfo } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
-import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
+import { getDefaultEnvironment, StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { z } from 'zod'
+import { localKeyFile } from '../../../src/cli/local-key.ts'
 import { cli, startCli, testFolder } from '../../cli/support.ts'
 import { journal, program } from '../upstreams/support.ts'
 import { serve } from './served.ts'
@@ -89,7 +90,9 @@ describe('asyncgate gateway', () => {
       const put = await client.callTool({ name: 'asyncgate.put_policy', arguments: rule })
       expect(put).toMatchObject({ isError: true, structuredContent: { code: 'FORBIDDEN' } })
     }
-    expect(statSync(join(cwd, '.asyncgate', 'own-key')).mode & 0o777).toBe(0o600)
+    const file = localKeyFile()
+    expect([statSync(file), statSync(dirname(file))].map(({ mode }) => mode & 0o777)).toEqual([0o600, 0o700])
+    expect(existsSync(join(cwd, '.asyncgate', 'own-key'))).toBe(false)
     const asAgent = startCli(['approvals', 'approve', task_id, '--as', 'agent:other', '--url', url], cwd)
     expect(await asAgent.ended).toMatchObject({ code: 4 })
     expect(existsSync(path)).toBe(false)
@@ -139,6 +142,7 @@ describe('asyncgate gateway', () => {
         cwd,
       ],
       cwd,
+      env: { ...getDefaultEnvironment(), XDG_CONFIG_HOME: process.env.XDG_CONFIG_HOME ?? '' },
       stderr: 'pipe',
     })
     let errors = ''

@@ -1,0 +1,43 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { secretFinder } from '../../../src/gateway/secrets.ts'
+import { folder, installed, open } from './support.ts'
+
+const KEY = 'q5Vd0nX_2mT-7kLwRz9sYbEa'
+
+describe('an answer with a key in it', () => {
+  const holds = secretFinder([KEY])
+
+  it('is found wherever the key is', () => {
+    expect(holds({ content: [{ type: 'text', text: `the key: ${KEY}\n` }] })).toBe(true)
+    expect(holds({ structuredContent: { nested: [{ [KEY]: 1 }] } })).toBe(true)
+  })
+
+  it.each([0, 1, 2, 3, 4, 5])('is found in base64, %i bytes into it', (offset) => {
+    const data = Buffer.from(`${'x'.repeat(offset)}${KEY}\nand more`).toString('base64')
+    expect(holds({ content: [{ type: 'blob', data }] })).toBe(true)
+  })
+
+  it('is told from any other', () => {
+    expect(holds({ content: [{ type: 'text', text: KEY.slice(1) }] })).toBe(false)
+    expect(holds(null)).toBe(false)
+    expect(secretFinder([])({ text: KEY })).toBe(false)
+    expect(secretFinder([''])({ text: KEY })).toBe(false)
+  })
+})
+
+it('an upstream that reads a file with the key in it is not handed on, and the log says so', async () => {
+  const place = folder()
+  writeFileSync(join(place, 'key'), KEY)
+  writeFileSync(join(place, 'other'), 'hello')
+  const { upstreams, log } = await open([installed('server-filesystem', [place])], { secrets: [KEY] })
+  const read = (tool: string, name: string) => upstreams.call('filesystem', tool, { path: join(place, name) })
+  for (const tool of ['read_text_file', 'read_media_file']) {
+    const refused = await read(tool, 'key').catch((error: unknown) => error)
+    expect(refused).toMatchObject({ code: 'UPSTREAM_REFUSED' })
+    expect(JSON.stringify(refused)).not.toContain(KEY)
+  }
+  expect(await read('read_text_file', 'other')).toMatchObject({ content: [{ text: 'hello' }] })
+  expect(log.filter(({ message }) => message.includes('approval key'))).toHaveLength(2)
+})

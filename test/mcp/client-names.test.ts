@@ -1,0 +1,126 @@
+import { PassThrough } from 'node:stream'
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
+import { StdioServerTransport } from '@modelcontextprotocol/server/stdio'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { z } from 'zod'
+import { agentName } from '../../src/mcp/identity.ts'
+import { serveStdioMcp } from '../../src/mcp/stdio.ts'
+import { asCaller, suiteAuthMode } from '../support/auth-modes.ts'
+import { admin } from '../support/gates.ts'
+import { bareCall, contentOf, type McpServer, META, modernPost, startMcp } from './endpoint.ts'
+
+const ERAS = ['legacy', 'modern'] as const
+
+/** An official client that calls itself this. */
+async function connect({ url }: McpServer, name: string, era: (typeof ERAS)[number]): Promise<Client> {
+  const mode = era === 'legacy' ? 'legacy' : { pin: '2026-07-28' }
+  const client = new Client({ name, version: '1' }, { versionNegotiation: { mode } })
+  const { headers } = asCaller(suiteAuthMode(), {})
+  await client.connect(new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers } }))
+  onTestFinished(() => client.close())
+  return client
+}
+
+const created = z.looseObject({ task_id: z.string() })
+
+async function ownerOf(server: McpServer, client: Client, args: object = {}) {
+  const answer = await client.callTool({ name: 'asyncgate.create_task', arguments: { type: 'x', ...args } })
+  const { task_id } = created.parse(answer.structuredContent)
+  return (await server.gate.getTask(admin(), { task_id })).created_by
+}
+
+describe.each(ERAS)('a client of the %s era that names nobody', (era) => {
+  it('is the agent of its own name, and two copies of it are the same agent', async () => {
+    const server = await startMcp()
+    const clients = [await connect(server, 'Claude Code', era), await connect(server, 'Claude Code', era)]
+    for (const client of clients) {
+      expect(await ownerOf(server, client)).toMatchObject({ kind: 'agent', id: 'claude-code' })
+    }
+    const { structuredContent } = await (await connect(server, 'codex', era)).callTool({
+      name: 'asyncgate.list_tasks',
+      arguments: {},
+    })
+    expect(structuredContent).toMatchObject({ tasks: [] })
+  })
+
+  it('may still name somebody', async () => {
+    const server = await startMcp()
+    const client = await connect(server, 'Claude Code', era)
+    expect(await ownerOf(server, client, { agent_id: 'alice' })).toMatchObject({ id: 'alice' })
+    expect(await ownerOf(server, client, { principal_ai: 'hexy' })).toMatchObject({ id: 'hexy' })
+  })
+
+  it('is no person and no admin by naming a kind only', async () => {
+    const server = await startMcp()
+    const client = await connect(server, 'root', era)
+    expect(await ownerOf(server, client, { principal_kind: 'human' })).toMatchObject({
+      kind: 'agent',
+      id: 'root',
+    })
+    const answer = await client.callTool({ name: 'asyncgate.list_policies', arguments: {} })
+    expect(answer).toMatchObject({ isError: true, structuredContent: { code: 'FORBIDDEN' } })
+  })
+})
+
+it('the instance of a client is in the receipt of what it asked for', async () => {
+  const server = await startMcp()
+  const instances = []
+  for (const instance of ['one', 'two', 'two']) {
+    const _meta = { ...META, 'io.asyncgate/client_instance': instance }
+    const params = { _meta, name: 'asyncgate.create_task', arguments: { type: 'x' } }
+    const post = modernPost('tools/call', params, { 'mcp-name': 'asyncgate.create_task' })
+    const { task_id } = contentOf(await server.post(post))
+    const { receipts } = await server.gate.listReceipts(admin(), { task_id: String(task_id) })
+    instances.push(JSON.stringify(receipts).match(/"created_by_instance_id":"([0-9a-f]{12})"/)?.[1])
+  }
+  const [one, two, again] = instances
+  expect(one).toBeDefined()
+  expect(one).not.toBe(two)
+  expect(two).toBe(again)
+})
+
+it('a program without a name is the operator, and decides nothing', async () => {
+  const server = await startMcp()
+  const { task_id } = contentOf(await server.post(bareCall('asyncgate.create_task', { type: 'x' })))
+  const { created_by } = await server.gate.getTask(admin(), { task_id: String(task_id) })
+  expect(created_by).toEqual({ kind: 'service', id: 'operator' })
+  const rule = { id: 'mine', action: 'ALLOW' }
+  for (const who of [{}, { agent_id: 'a' }, { principal_kind: 'human', principal_id: 'nobody-with-a-key' }]) {
+    const answer = await server.post(bareCall('asyncgate.put_policy', { ...rule, ...who }))
+    expect(answer.body?.result).toMatchObject({ isError: true, structuredContent: { code: 'FORBIDDEN' } })
+  }
+})
+
+it('a client on stdin and stdout is the agent of its own name, too', async () => {
+  const server = await startMcp()
+  const [stdin, stdout] = [new PassThrough(), new PassThrough()]
+  const handle = serveStdioMcp(server.gate, { transport: new StdioServerTransport(stdin, stdout) })
+  onTestFinished(() => handle.close())
+  const clientInfo = { name: 'Zed', version: '1' }
+  const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo }
+  const say = (message: object) => stdin.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`)
+  say({ id: 0, method: 'initialize', params })
+  say({ method: 'notifications/initialized' })
+  say({ id: 1, method: 'tools/call', params: { name: 'asyncgate.create_task', arguments: { type: 'x' } } })
+  let text = ''
+  for await (const chunk of stdout.setEncoding('utf8')) {
+    text += chunk
+    if (/"id":1[,}][^\n]*\n/.test(text) || /\n[^\n]*"id":1[^\n]*\n/.test(text)) break
+  }
+  const { tasks } = await server.gate.listTasks(admin(), {})
+  expect(tasks).toMatchObject([{ created_by: { kind: 'agent', id: 'zed' } }])
+})
+
+it.each([
+  ['claude-code', 'claude-code'],
+  ['Claude Code', 'claude-code'],
+  ['  Visual Studio Code (Insiders) ', 'visual-studio-code-insiders'],
+  ['mcp_client.v2', 'mcp_client.v2'],
+  ['Ünïcode', 'unicode'],
+  ['agent:root', 'agent-root'],
+  ['../..', ''],
+  ['日本', ''],
+  ['x'.repeat(200), 'x'.repeat(64)],
+])('the client %j is the agent %j', (name, agent) => {
+  expect(agentName(name)).toBe(agent)
+})
