@@ -21,7 +21,7 @@ import { type KeptRecord, RegistryCopy, type UpstreamStorage } from './registry-
 import { type HoldsSecret, secretFinder } from './secrets.ts'
 import { SessionConnections } from './session-connections.ts'
 import { SEPARATOR } from './tool-name.ts'
-import { type Logger, Upstream } from './upstream.ts'
+import { type Logger, Upstream, type UpstreamParts } from './upstream.ts'
 import { mayBeAt } from './upstream-egress.ts'
 import { detailOf, viewOf } from './upstream-view.ts'
 
@@ -47,6 +47,8 @@ export interface UpstreamsOptions {
 const MAX_UPSTREAMS = 100
 /** How often a write is tried that somebody else came before. */
 const TRIES = 20
+
+type ListParts = Pick<UpstreamParts, 'changed' | 'offersChanged' | 'sessions'>
 
 /** The MCP servers behind a gate, and their tools. */
 export class Upstreams implements UpstreamRegistry {
@@ -272,16 +274,23 @@ export class Upstreams implements UpstreamRegistry {
     const { name, isolation } = record
     const isolated =
       isolation === 'per_session'
-        ? new SessionConnections({ record, open: () => this.#upstream(record, () => {}) })
+        ? new SessionConnections({ record, open: () => this.#upstream(record) })
         : undefined
     if (isolated !== undefined) this.#isolated.set(name, isolated)
-    const upstream = this.#upstream(record, () => this.#gather(), isolated)
+    const upstream = this.#upstream(record, {
+      changed: () => this.#gather(),
+      offersChanged: () => this.#gatherOffers(),
+      ...(isolated && { sessions: () => isolated.totals }),
+    })
     this.#running.set(name, upstream)
     upstream.start()
   }
 
-  /** A connection to an upstream, not started. `changed` hears when its list of tools is another. */
-  #upstream(record: UpstreamRecord, changed: () => void, isolated?: SessionConnections): Upstream {
+  /** A connection to an upstream, not started. The connection of a session tells nobody what it lists. */
+  #upstream(
+    record: UpstreamRecord,
+    { changed = () => {}, offersChanged = () => {}, sessions }: Partial<ListParts> = {},
+  ): Upstream {
     const { egress = {}, env = process.env, logger, onStderr } = this.#options
     const heard = onStderr && ((line: string) => onStderr(record.name, line))
     const open = this.#options.connect ?? connect
@@ -295,9 +304,9 @@ export class Upstreams implements UpstreamRegistry {
       pin: (list) => this.#pins.see(record, list),
       pins: () => this.#pins.of(record.name),
       changed,
-      offersChanged: () => this.#gatherOffers(),
+      offersChanged,
       logger,
-      ...(isolated && { sessions: () => isolated.totals }),
+      ...(sessions && { sessions }),
       holdsSecret: this.#holdsSecret,
     })
   }
