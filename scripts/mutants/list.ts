@@ -391,7 +391,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'a question is never decided twice, not even in the same way',
     file: 'src/core/decide/answer.ts',
-    find: '    if (isSame(question, command)) return draft.done(answerOf(task.status, question))\n',
+    find: '    if (isSame(question, command)) return draft.done(answerOf(task.status, question, true))\n',
     replace: '',
   },
   {
@@ -493,8 +493,26 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'a question that is approved again is compared with its own payload',
     file: 'src/gate/verbs/answer.ts',
-    find: '({ n }) => n < question.n',
-    replace: '({ n }) => n <= question.n',
+    find: 'payloadAt(record, question.n - 1)',
+    replace: 'payloadAt(record, question.n)',
+  },
+  {
+    name: 'a question is decided whatever the approver has seen',
+    file: 'src/gate/verbs/answer.ts',
+    find: '  if (seen === content_hash) return\n',
+    replace: '  return\n',
+  },
+  {
+    name: 'a rule that another server has added is not asked about an approval',
+    file: 'src/gate/edited-payload.ts',
+    find: 'await engine.policies.fresh(tenant.tenant)',
+    replace: 'engine.policies.known(tenant.tenant) ?? (await engine.policies.load(tenant.tenant))',
+  },
+  {
+    name: 'the content hash leaves out what the worker gets',
+    file: 'src/gate/work.ts',
+    find: 'task: assemble(members)',
+    replace: 'task: canonicalText(work.payload)',
   },
   {
     name: 'a question is approved with a payload that a rule blocks',

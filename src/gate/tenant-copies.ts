@@ -98,7 +98,12 @@ export class TenantCopies<Copy> {
   async stop(): Promise<void> {
     this.#stopped = true
     clearInterval(this.#timer)
-    await Promise.allSettled([this.#running, ...this.#loading.values(), ...this.#next.values()])
+    await Promise.allSettled([
+      this.#running,
+      ...this.#loading.values(),
+      ...this.#current.values(),
+      ...this.#next.values(),
+    ])
   }
 
   #keepReading(): void {

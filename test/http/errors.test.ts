@@ -277,6 +277,19 @@ const CASES: readonly Case[] = [
     body: { details: expect.objectContaining({ state: 'approved' }) },
   },
   {
+    code: 'CONTENT_CHANGED',
+    async provoke(served) {
+      const { task_id, ...held } = await heldTask(served)
+      const question = { kind: 'approval', request: { title: 'May I?' } }
+      await served.post(`/v1/tasks/${task_id}/ask`, { ...held, ...question })
+      return served.post(`/v1/approvals/${task_id}/approve`, {
+        ...person('maria'),
+        content_hash: 'sha256:of-something-else',
+      })
+    },
+    body: { details: expect.objectContaining({ content_hash: expect.stringMatching(/^sha256:/) }) },
+  },
+  {
     code: 'QUESTION_NOT_FOUND',
     async provoke(served) {
       return served.post(`/v1/approvals/${await createTask(served)}/approve`, person('maria'))

@@ -298,7 +298,7 @@ export class Driver {
     if (expected.said === undefined) return
     const { question, how } = expected.said
     this.#coverage.note('answer', how)
-    await this.#compareDecision(question, answer)
+    await this.#compareDecision(question, answer, how === 'again')
   }
 
   #decide(
@@ -320,7 +320,11 @@ export class Driver {
     }
   }
 
-  async #compareDecision({ task, n, state, verdict }: ModelQuestion, answer: unknown): Promise<void> {
+  async #compareDecision(
+    { task, n, state, verdict }: ModelQuestion,
+    answer: unknown,
+    is_duplicate: boolean,
+  ): Promise<void> {
     assert.ok(verdict !== null)
     assert.deepEqual(answer, {
       ok: true,
@@ -331,6 +335,7 @@ export class Driver {
       decided_by: parsePrincipalKey(verdict.by as PrincipalKey),
       decided_at: iso(verdict.at),
       receipt_id: await this.#receiptId(verdict.receipt),
+      is_duplicate,
     })
   }
 
