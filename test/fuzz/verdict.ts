@@ -3,13 +3,16 @@ import { z } from 'zod'
 import { ERRORS, type ErrorCode } from '../../src/core/errors.ts'
 import { type Received, restRequest, type Sent } from '../equivalence/http.ts'
 import { modernCall } from '../mcp/endpoint.ts'
+import { asCaller } from '../support/auth-modes.ts'
 import type { FuzzRequest } from './requests.ts'
 import type { JsonFields } from './schema.ts'
 
+/** The request as whoever it names would send it to a server with a shared key: a person with a key of their own. */
 export function wireRequest({ protocol, operation }: FuzzRequest, input: JsonFields): Sent {
-  if (protocol === 'REST') return restRequest(operation, input)
-  const { body, headers = {} } = modernCall(`asyncgate.${operation.name}`, input)
-  return { method: 'POST', path: '/mcp', body: JSON.stringify(body), headers }
+  const { headers: key, fields } = asCaller('shared key', input)
+  if (protocol === 'REST') return { ...restRequest(operation, fields), headers: key }
+  const { body, headers } = modernCall(`asyncgate.${operation.name}`, fields)
+  return { method: 'POST', path: '/mcp', body: JSON.stringify(body), headers: { ...headers, ...key } }
 }
 
 /** An answer that is as it should be: the answer itself, or the code and body of an error. */

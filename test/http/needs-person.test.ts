@@ -1,0 +1,72 @@
+import { describe, expect, it } from 'vitest'
+import { OPERATIONS } from '../../src/operations/catalogue.ts'
+import { restRequest } from '../equivalence/http.ts'
+import { bareCall } from '../mcp/endpoint.ts'
+import { AUTH_MODES, authSettings, personKey, sharedKey } from '../support/auth-modes.ts'
+import { admin, agent, describeGates } from '../support/gates.ts'
+import { members, serveGate } from './support.ts'
+
+const DECIDING = OPERATIONS.filter(({ needsPerson }) => needsPerson)
+
+const CLAIMS = [
+  {},
+  { agent_id: 'alice' },
+  { principal_kind: 'human', principal_id: 'root' },
+  { principal_kind: 'service', principal_id: 'ci' },
+]
+
+it('what decides, or changes what has to be decided, needs a person', () => {
+  expect(DECIDING.map(({ name }) => name)).toEqual(
+    expect.arrayContaining([
+      'approve',
+      'deny',
+      'put_policy',
+      'remove_policy',
+      'put_redaction_pattern',
+      'remove_redaction_pattern',
+      'add_upstream',
+      'remove_upstream',
+      'accept_upstream_tool',
+    ]),
+  )
+})
+
+describe.each(AUTH_MODES)('with %s', (mode) => {
+  const key = sharedKey(mode)
+  const shared = key === undefined ? {} : { authorization: `Bearer ${key}` }
+
+  describeGates('a server', (open) => {
+    it('takes no claim to be a person for proof, over REST and MCP', async () => {
+      const { gate } = await open()
+      const { send } = await serveGate(gate, { auth: authSettings(mode) })
+      for (const operation of DECIDING) {
+        for (const claim of CLAIMS) {
+          const { method, path, body } = restRequest(operation, {
+            task_id: 'x',
+            name: 'x',
+            id: 'x',
+            ...claim,
+          })
+          const refused = { status: 403, body: { code: 'FORBIDDEN' } }
+          expect(await send(method, path, body, shared), operation.name).toMatchObject(refused)
+          const call = bareCall(`asyncgate.${operation.name}`, claim)
+          const answer = await send('POST', '/mcp', call.body, { accept: 'application/json', ...shared })
+          const error = { isError: true, structuredContent: { code: 'FORBIDDEN' } }
+          expect(members(answer.body.result), operation.name).toMatchObject(error)
+        }
+      }
+    })
+
+    it('lets a person with a key of their own decide', async () => {
+      const { gate } = await open()
+      const { send } = await serveGate(gate, { auth: authSettings(mode) })
+      await gate.putPolicy(admin(), { id: 'look', action: 'REQUIRE_APPROVAL', scope: { type: 'pay' } })
+      const { task_id } = await gate.create(agent('alice'), { type: 'pay' })
+      const headers = { authorization: `Bearer ${personKey('maria')}` }
+      expect(await send('POST', `/v1/approvals/${task_id}/approve`, {}, headers)).toMatchObject({
+        status: 200,
+        body: { state: 'approved', decided_by: { kind: 'human', id: 'maria' } },
+      })
+    })
+  })
+})
