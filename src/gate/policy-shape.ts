@@ -109,7 +109,7 @@ export function checkRule(draft: RuleDraft, hasPattern: (name: string) => boolea
     if (!hasPattern(name)) {
       throw invalid(
         `${at}redact.patterns`,
-        `has ${name}, which there is not; list_redaction_patterns shows those there are`,
+        `names the pattern ${name}, which does not exist; list_redaction_patterns shows those that do`,
       )
     }
   }

@@ -115,8 +115,7 @@ function operation(logic: object, place: Place): Part {
     return special.compile(args, place)
   }
   const operator = Object.hasOwn(OPERATORS, name) ? OPERATORS[name] : undefined
-  if (operator === undefined)
-    throw new ConditionError(`uses the operator ${JSON.stringify(name)}, which there is not`)
+  if (operator === undefined) throw new ConditionError(`has the unknown operator ${JSON.stringify(name)}`)
   checkCount(name, operator.takes, args.length)
   const parts = compileAll(args, place)
   return (data, fuel) => {

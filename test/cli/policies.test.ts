@@ -157,8 +157,11 @@ describe('a file of policies', () => {
     ['policies: []', 'has policies beside rules and patterns'],
     ['- { id: a, action: NO }', 'rules[0] (a) action'],
     ['- { id: a, action: ALLOW }\n- { id: a, action: BLOCK }', 'has rule a twice'],
-    ['- { id: a, action: ALLOW, condition: { nonsense: 1 } }', 'uses the operator "nonsense"'],
-    ['- { id: a, action: REDACT, redact: { targets: args, patterns: [b] } }', 'has b, which there is not'],
+    ['- { id: a, action: ALLOW, condition: { nonsense: 1 } }', 'has the unknown operator "nonsense"'],
+    [
+      '- { id: a, action: REDACT, redact: { targets: args, patterns: [b] } }',
+      'names the pattern b, which does not exist',
+    ],
     ['patterns: [{ name: a, pattern: "(" }]', 'patterns[0] (a) pattern'],
     ['patterns: [{ name: email, pattern: x }]', 'which is built in'],
   ])('that is wrong keeps the server from starting: %j', async (text, problem) => {

@@ -76,11 +76,11 @@ describeGates('the tools that rules block', (open, storeName) => {
 
   it('are announced when a rule expires', async () => {
     const { gate } = await open(MAIL)
-    const expires_at = new Date(Date.now() + 3000).toISOString()
+    const expires_at = new Date(Date.now() + 5000).toISOString()
     await put(gate, 'for-now', { action: 'ALLOW', expires_at })
     expect(await names(gate)).toEqual([])
     const heard = listenTo(gate)
-    await vi.waitFor(() => expect(heard).toHaveBeenCalledTimes(1), 10_000)
+    await vi.waitFor(() => expect(heard).toHaveBeenCalledTimes(1), 20_000)
     expect(await names(gate)).toEqual(['mail__read', 'mail__send'])
   })
 
