@@ -379,6 +379,24 @@ describeGates('calls of tools of upstreams', (open) => {
     expect(await gate.getTask(ADA, { task_id })).toMatchObject({ status: 'canceled' })
   })
 
+  it('that end take no wakeup from those who wait for other tasks', async () => {
+    const { gate, call, ended } = await openGateway(open, { tools: { echo } })
+    const plain = async () => {
+      const { task_id } = await gate.create(ADA, { type: 'plain' })
+      // Longer than this test may take: only a wakeup ends it in time.
+      const waited = gate.waitForTask(ADA, { task_id, wait_seconds: 50 })
+      const { tasks } = await gate.claim(worker(), { worker_id: 'w1', accept_types: ['plain'] })
+      const [lease] = tasks
+      await gate.complete(worker(), { worker_id: 'w1', task_id, lease_id: lease?.lease_id, result: {} })
+      return (await waited).status
+    }
+    for (let n = 0; n < 60; n++) {
+      const made = call('echo').then((taskId) => ended(taskId, 50))
+      const [status, { status: other }] = await Promise.all([plain(), made])
+      expect([status, other]).toEqual(['succeeded', 'succeeded'])
+    }
+  })
+
   it('say how far they are, and are shown as running', async () => {
     let go = () => {}
     const slow: Run = async (_, { onProgress }) => {

@@ -14,11 +14,15 @@ const page = repositoryText('docs/gateway.md')
 const blocks = (language: string) => blocksOf(page).filter((block) => block.language === language)
 
 it('the files of docs/gateway.md can be read', () => {
-  const [first, ...more] = blocks('yaml')
-  expect(more).toEqual([])
-  const path = join(folder(), 'upstreams.yaml')
-  writeFileSync(path, first?.text ?? '')
-  expect(readUpstreamsFile(path)).toMatchObject([{ name: 'files' }, { name: 'issues' }, { name: 'search' }])
+  const read = blocks('yaml').map(({ text }) => {
+    const path = join(folder(), 'upstreams.yaml')
+    writeFileSync(path, text)
+    return readUpstreamsFile(path)
+  })
+  expect(read).toMatchObject([
+    [{ name: 'files' }, { name: 'issues' }, { name: 'search' }],
+    [{ name: 'shop', retry: 'idempotent', tools: { retry: { 'get_*': 'always', send_receipt: 'never' } } }],
+  ])
 })
 
 it('the commands of docs/gateway.md exist, with their options', async () => {
