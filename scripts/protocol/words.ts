@@ -102,7 +102,8 @@ export const MEANINGS: Readonly<Record<string, string>> = {
   'transport.url': 'Its address: https, unless the operator names the place',
   'add_upstream.enabled': 'Whether to connect to it',
   'add_upstream.tools': 'Which of its tools are offered; all if absent',
-  timeout_ms: 'Longest that a call may take, once it is its turn, and that it waits for an upstream that is down',
+  timeout_ms:
+    'Longest that a call may take, once it is its turn, and that it waits for an upstream that is down',
   connect_timeout_ms: 'Longest for connecting, and for listing the tools',
   concurrency: 'Calls at once; others wait for their turn',
   max_result_bytes: 'Largest answer to a call, counted as it comes',
