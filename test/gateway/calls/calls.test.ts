@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { expect, it } from 'vitest'
 import { Fault } from '../../../src/core/errors.ts'
 import type { Gate } from '../../../src/gate/gate.ts'
@@ -377,6 +378,32 @@ describeGates('calls of tools of upstreams', (open) => {
     await until(async () => (await gate.getTask(ADA, { task_id: third })).status === 'running')
     expect(stub.calls).toBe(2)
     expect(await gate.getTask(ADA, { task_id })).toMatchObject({ status: 'canceled' })
+  })
+
+  it('that end take no wakeup from those who wait for other tasks', async () => {
+    let answered = () => {}
+    const run: Run = async () => {
+      answered()
+      return says('done')
+    }
+    const { gate, call } = await openGateway(open, { tools: { quick: { run } } })
+    for (let turns = 0; turns < 40; turns++) {
+      const { task_id } = await gate.create(ADA, { type: 'plain' })
+      const { tasks } = await gate.claim(worker(), { worker_id: 'w1', accept_types: ['plain'] })
+      // The wait begins when the answer of the tool is there and not yet recorded. It is longer than this test may take, so
+      // only a wakeup ends it in time.
+      const waited = new Promise<string>((resolve, reject) => {
+        answered = async () => {
+          for (let n = 0; n < turns; n++) await Promise.resolve()
+          gate.waitForTask(ADA, { task_id, wait_seconds: 50 }).then(({ status }) => resolve(status), reject)
+        }
+      })
+      const made = await call('quick')
+      await until(async () => (await gate.getTask(ADA, { task_id: made })).status === 'succeeded')
+      await delay(2)
+      await gate.complete(worker(), { worker_id: 'w1', task_id, lease_id: tasks[0]?.lease_id, result: {} })
+      expect(await waited).toBe('succeeded')
+    }
   })
 
   it('say how far they are, and are shown as running', async () => {

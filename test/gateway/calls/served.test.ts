@@ -122,6 +122,26 @@ describe('servers of others behind a gate, called by a client', () => {
     expect(served.upstreams.get('memory')?.health.restarts).toBe(1)
   })
 
+  it('that are being started again get the calls that were approved meanwhile', async () => {
+    const restart = { first_ms: 4000, max_ms: 4000 }
+    const served = await serve([program('legacy', {}, { restart })])
+    const client = await served.connect()
+    await served.gate.putPolicy(ROOT, { id: 'ask', action: 'REQUIRE_APPROVAL', scope: { tool: 'echo' } })
+    const asked = await client.callTool({ name: 'fix__echo', arguments: { text: 'approved' } })
+    const { task_id } = Object(asked.structuredContent)
+    expect(await client.callTool({ name: 'fix__crash', arguments: {} })).toMatchObject({
+      isError: true,
+      structuredContent: { error: { code: 'UPSTREAM_OUTCOME_UNKNOWN' } },
+    })
+    await until(() => served.upstreams.get('fix')?.health.state === 'down')
+    await served.gate.approve(ROOT, { task_id })
+    expect(await served.gate.waitForTask(ROOT, { task_id, wait_seconds: 25 })).toMatchObject({
+      status: 'succeeded',
+      attempt: 0,
+      result: { result: { content: [{ text: 'approved' }] } },
+    })
+  })
+
   it('are not called with a definition that nobody has accepted', async () => {
     const served = await serve([program('legacy')])
     const client = await served.connect()

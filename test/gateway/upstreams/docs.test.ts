@@ -14,12 +14,16 @@ const page = repositoryText('docs/gateway.md')
 const blocks = (language: string) => blocksOf(page).filter((block) => block.language === language)
 
 it('the files of docs/gateway.md can be read', () => {
-  const names = blocks('yaml').map(({ text }, i) => {
-    const path = join(folder(), `upstreams-${i}.yaml`)
+  const read = blocks('yaml').map(({ text }) => {
+    const path = join(folder(), 'upstreams.yaml')
     writeFileSync(path, text)
-    return readUpstreamsFile(path).map(({ name }) => name)
+    return readUpstreamsFile(path)
   })
-  expect(names).toEqual([['files', 'issues', 'search'], ['browser']])
+  expect(read).toMatchObject([
+    [{ name: 'files' }, { name: 'issues' }, { name: 'search' }],
+    [{ name: 'shop', retry: 'idempotent', tools: { retry: { 'get_*': 'always', send_receipt: 'never' } } }],
+    [{ name: 'browser', isolation: 'per_session' }],
+  ])
 })
 
 it('the commands of docs/gateway.md exist, with their options', async () => {
