@@ -35,8 +35,8 @@ export type CallOf = (context: ServerContext, task?: unknown) => Call
 /** Types of tasks come and go: who does not listen for changes learns of them within a minute. */
 export const LIST_HINT: Required<CacheHint> = { ttlMs: 60_000, cacheScope: 'private' }
 
-/** What a server is changes only with its version. */
-const DISCOVER_HINT: Required<CacheHint> = { ttlMs: 300_000, cacheScope: 'private' }
+/** Whether there are prompts and resources changes with the upstreams, the rest of it with the version. */
+const DISCOVER_HINT: Required<CacheHint> = { ttlMs: 60_000, cacheScope: 'private' }
 
 /** Each era has its own way to say that there are tasks. */
 const TASK_CAPABILITIES: Readonly<Record<Era, ServerCapabilities>> = {

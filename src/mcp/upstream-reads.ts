@@ -6,8 +6,10 @@ import {
   type Server,
 } from '@modelcontextprotocol/server'
 import { callerOf } from '../auth/caller.ts'
+import { Fault } from '../core/errors.ts'
 import type { Json, JsonObject } from '../core/json.ts'
 import type { Caller } from '../core/principal.ts'
+import { isParked } from '../core/transitions.ts'
 import type { Gate } from '../gate/gate.ts'
 import { promptCall, READ_RESOURCE, splitUri, type UpstreamOffers } from '../gate/upstream-reads.ts'
 import type { Completing } from '../gate/upstreams.ts'
@@ -26,6 +28,8 @@ export interface UpstreamReadOptions {
   readonly gate: Gate
   /** How long a client waits for what it reads. */
   readonly waitSeconds: number
+  /** Whether a read is canceled when its client has waited in vain. */
+  readonly cancelsAtTimeout: boolean
   /** The tool with which a model gets what did not come in time. */
   readonly waitTool: string
   readonly onError: (error: unknown) => void
@@ -147,13 +151,18 @@ export class UpstreamReads implements ReadSource {
     args: JsonObject,
     uri?: string,
   ): Promise<Json | undefined> {
-    const { gate, waitSeconds, waitTool } = this.#options
+    const { gate, waitSeconds, waitTool, cancelsAtTimeout } = this.#options
     const { caller } = callerOf(call.credential, CREATE, withIdentity({}, call))
     const made = { upstream, tool, arguments: args }
     const { task_id } = await gate.callTool(caller, made, clientOf(call))
     const seen = await gate.waitForTask(caller, { task_id, wait_seconds: waitSeconds }, call.signal)
-    if (!seen.done && call.signal.aborted) await this.#cancel(caller, task_id)
-    if (!seen.done) throw notEnded(seen, gate.links, waitTool)
+    if (!seen.done) {
+      const isTooLate = cancelsAtTimeout && !isParked(seen.status)
+      if (call.signal.aborted || isTooLate) await this.#cancel(caller, task_id)
+      throw isTooLate
+        ? new Fault('UPSTREAM_TIMEOUT', { upstream, task_id })
+        : notEnded(seen, gate.links, waitTool)
+    }
     const task = await wholeTask(gate, caller, seen)
     if (task.status !== 'succeeded') throw failureOf(task, call, uri)
     return task.result?.result

@@ -31,7 +31,7 @@ const CREATE = { actor: 'agent', input: createInput } as const
 
 /** The tools of upstreams: a call is a task of the session of its client. */
 export function upstreamTools(options: UpstreamToolOptions): TaskToolSource {
-  const { gate, waitSeconds, waitTool, onError } = options
+  const { gate } = options
   const known = new WeakMap<readonly UpstreamTool[], ReadonlyMap<string, TaskTool>>()
   return {
     async tools(tenant) {
@@ -43,7 +43,7 @@ export function upstreamTools(options: UpstreamToolOptions): TaskToolSource {
       return tools
     },
     hidden: (tenant, principal) => gate.blockedTools(tenant, principal),
-    reads: new UpstreamReads({ gate, waitSeconds, waitTool, onError }),
+    reads: new UpstreamReads(options),
     absence: (name, tenant) => gate.absentTool(tenant, name),
     onChange: (listener) => gate.onUpstreamTools(listener),
   }

@@ -426,6 +426,22 @@ describe('a read', () => {
     }
   })
 
+  it('that takes too long goes on as a task, or is canceled where calls are', async () => {
+    const read = () => new Promise<never>(() => {})
+    for (const [how, code, status] of [
+      ['keep', 'READ_NOT_DONE', 'running'],
+      ['cancel', 'UPSTREAM_TIMEOUT', 'canceled'],
+    ] as const) {
+      const env = { ASYNCGATE_GATEWAY_WAIT_SECONDS: '0', ASYNCGATE_GATEWAY_AT_TIMEOUT: how }
+      const { served } = await start({ ...options, read }, env)
+      const client = await served.connect('modern')
+      const refusal = await client.readResource({ uri: 'fix+note://a' }).catch((error: unknown) => error)
+      expect(refusal).toMatchObject(errorOf(code))
+      const { task_id } = Object(refusal).data.details
+      await until(async () => (await served.gate.getTask(ROOT, { task_id })).status === status)
+    }
+  })
+
   it('of an upstream that is down says so', async () => {
     const reads = new FixtureReads(options)
     const upstream = await httpFixture('modern', { reads })
