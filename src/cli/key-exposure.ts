@@ -5,10 +5,12 @@ import { fileURLToPath } from 'node:url'
 import type { StdioTransportRecord, UpstreamRecord } from '../gate/upstreams-shape.ts'
 import { CliError, EXIT } from './exit.ts'
 import { configFolder, readableLocalKey } from './local-key.ts'
+import { warn } from './output.ts'
 
 /**
  * Refuses programs that are given a folder with the key of the person in it: agents call their tools, and could read
- * the key and approve what they asked for.
+ * the key and approve what they asked for. The folder that a program is started in is often the home folder, or that of
+ * the whole disk, and few programs serve it: about that there is only a warning.
  */
 export function checkKeyExposure(upstreams: readonly UpstreamRecord[]): void {
   const folder = configFolder()
@@ -19,14 +21,24 @@ export function checkKeyExposure(upstreams: readonly UpstreamRecord[]): void {
     const given = pathsOf(transport).find(
       (path) => isBelow(keyFolder, real(path)) || isBelow(real(path), keyFolder),
     )
-    if (given === undefined) continue
+    if (given === undefined) {
+      if (isBelow(keyFolder, real(transport.cwd ?? process.cwd()))) warn(inCwd(name, folder))
+      continue
+    }
     throw new CliError(
       EXIT.failure,
       `The upstream ${name} is given ${given}, and could read your approval key, which is in ${folder}.`,
-      'Give it another folder (arguments, cwd and variables count), or keep the key elsewhere: set ' +
+      'Give it another folder (arguments and variables count), or keep the key elsewhere: set ' +
         'ASYNCGATE_CONFIG_DIR to a folder outside, for this server and for the commands that you approve with.',
     )
   }
+}
+
+function inCwd(name: string, folder: string): string {
+  return (
+    `The upstream ${name} is started above ${folder}, where your approval key is. If it serves the folder that it is ` +
+    'started in, start it in another, or set ASYNCGATE_CONFIG_DIR to a folder outside.'
+  )
 }
 
 /** Whatever a program is told that may be a path, such as `--root=/srv`, `/srv:/data` or `~/notes,/tmp`. */
@@ -36,7 +48,7 @@ function pathsOf({ args, env, cwd = process.cwd() }: StdioTransportRecord): read
     return variable === undefined ? text : (process.env[variable] ?? '')
   })
   const texts = [...args, ...values].flatMap((text) => [text, ...text.split(/[=,:;]/)])
-  return [cwd, ...texts.filter((text) => text !== '').map((text) => pathOf(text, cwd))]
+  return texts.filter((text) => text !== '').map((text) => pathOf(text, cwd))
 }
 
 function pathOf(text: string, cwd: string): string {

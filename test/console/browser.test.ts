@@ -58,7 +58,7 @@ describe.skipIf(program === undefined)('in Chromium', () => {
         await page.getByRole('button', { name: 'Approve' }).tap()
         await page.getByText('Approved. The task is in the queue.').waitFor()
         await page.reload()
-        await page.getByRole('heading', { name: 'approved' }).waitFor()
+        await page.getByRole('heading', { name: 'approved', exact: true }).waitFor()
         expect(await page.getByText('The task is in the queue.').count()).toBe(0)
         expect(await statusOf(gate, { task_id })).toBe('queued')
         expect(complaints).toEqual([])

@@ -21,7 +21,7 @@ const lines = blocksOf(page)
 
 /** The words of a command as a shell reads them. */
 function wordsOf(line: string): string[] {
-  return [...line.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, plain]) => quoted ?? plain ?? '')
+  return [...line.matchAll(/"([^"]*)"|'([^']*)'|(\S+)/g)].map(([, ...forms]) => forms.find(Boolean) ?? '')
 }
 
 const FILESYSTEM = fileURLToPath(import.meta.resolve('@modelcontextprotocol/server-filesystem/dist/index.js'))
@@ -122,7 +122,7 @@ it('the other commands of docs/gateway.md work, one after the other', async () =
     if (line.includes('upstreams add')) await until(async () => (await wikiNow()).health.state === 'ready')
     count += 1
   }
-  expect(count).toBe(9)
+  expect(count).toBe(10)
   expect(await wikiNow()).toMatchObject({
     isolation: 'per_session',
     max_session_connections: 100,

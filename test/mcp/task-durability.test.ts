@@ -22,7 +22,7 @@ it('a handle outlives the process that gave it, which is killed in the middle', 
   const call = async (client: TaskClient, name: string, args: object) =>
     contentOf(await client.call(`asyncgate.${name}`, args))
 
-  await call(before, 'register_task_type', SUM)
+  await call(before, 'register_task_type', { ...SUM, principal_kind: 'human', principal_id: 'ada' })
   const { taskId, createdAt } = await before.start('sum', { numbers: [1, 2], agent_id: 'alice' })
   const leased = await call(before, 'lease_next', { worker_id: 'w', lease_ttl_seconds: 600 })
   const [lease] = Leased.parse(leased).tasks

@@ -36,16 +36,18 @@ async function startGateway({ cwd, env }: Place, upstream: string, args: readonl
     await child.ended
   })
   let said = ''
-  child.process.stdout?.on('data', (text) => {
-    said += String(text)
-  })
+  for (const stream of [child.process.stdout, child.process.stderr]) {
+    stream?.on('data', (text) => {
+      said += String(text)
+    })
+  }
   await until(() => child.process.exitCode !== null || said.includes('approvals deny'))
   const [, url = ''] = /listening on (http:\S+)/.exec(said) ?? []
   const client = new Client({ name: 'Rogue Agent', version: '1' })
   await client.connect(new StreamableHTTPClientTransport(new URL(`${url}/mcp`)))
   onTestFinished(() => client.close())
   const call = (name: string, args: object = {}) => client.callTool({ name, arguments: { ...args } })
-  return { url, call, client }
+  return { url, call, client, said: () => said }
 }
 
 type Gateway = Awaited<ReturnType<typeof startGateway>>
@@ -267,5 +269,12 @@ describe('asyncgate gateway', () => {
     expect(code).toBe(1)
     expect(stderr).toContain('could read your approval key')
     expect(stderr).toContain('ASYNCGATE_CONFIG_DIR')
+  })
+
+  it('warns of a program that is started in a folder above that of the key', async () => {
+    const place = newPlace()
+    const above = { ...place, cwd: join(place.keyFolder, '..') }
+    const { said } = await startGateway(above, 'server-filesystem', [place.cwd])
+    expect(said()).toContain('is started above')
   })
 })

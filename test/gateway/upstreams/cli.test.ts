@@ -9,6 +9,7 @@ import { createLogger } from '../../../src/http/log.ts'
 import { startServer } from '../../../src/server.ts'
 import { openSqliteStore } from '../../../src/store/sqlite/store.ts'
 import { cli, startServer as startProcess, testFolder } from '../../cli/support.ts'
+import { authSettings, personKey } from '../../support/auth-modes.ts'
 import { admin } from '../../support/gates.ts'
 import { httpFixture } from './fixture-http.ts'
 import { program, textOf, until } from './support.ts'
@@ -33,7 +34,7 @@ async function serve(values: Partial<typeof VALUES> = {}) {
   const gate = openGate({ store, upstreams })
   const server = await startServer({
     gate,
-    authenticator: new Authenticator({ api_key: null, allow_insecure_dev: true }),
+    authenticator: new Authenticator(authSettings('insecure development')),
     guard: { allowed_hosts: [], allowed_origins: [] },
     maxBodyBytes: 1024 * 1024,
   })
@@ -45,7 +46,10 @@ async function serve(values: Partial<typeof VALUES> = {}) {
   await upstreams.start()
   await upstreams.settled()
   const ask = (...args: string[]) =>
-    cli(['upstreams', ...args], { ASYNCGATE_URL: `http://127.0.0.1:${server.port}` })
+    cli(['upstreams', ...args], {
+      ASYNCGATE_URL: `http://127.0.0.1:${server.port}`,
+      ASYNCGATE_API_KEY: personKey('root'),
+    })
   const say = async (...args: string[]) => {
     const { code, stdout, stderr } = await ask(...args)
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
