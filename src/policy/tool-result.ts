@@ -9,24 +9,46 @@ const REMOVED: JsonObject = { type: 'text', text: REPLACEMENT }
 /** A text that no pattern looks at and that a path can still lead to. */
 const SKIPPED = ''
 
+/** An item of a list: what is looked at of it, and the item again once that is redacted. */
+interface Item {
+  visible(item: Json, isBroken: boolean): Json
+  whole(item: Json | undefined, seen: Json | undefined, redacted: Json): Json
+}
+
+/** The lists of what MCP servers answer: to the call of a tool, to the reading of a resource, and with a prompt. */
+const LISTS: Readonly<Record<string, Item>> = {
+  content: { visible: visiblePart, whole: wholeBlock },
+  contents: { visible: visibleContents, whole: wholeContents },
+  messages: { visible: visibleMessage, whole: wholeMessage },
+}
+
 /**
- * Redacts what a tool of an MCP server answered (a CallToolResult), so that it stays one. Patterns do not look at the
- * binary data of images, audio and resources; a path that leads to such data removes the block.
+ * Redacts what an MCP server answered (the result of a tool, a resource or a prompt), so that it stays one. Patterns do
+ * not look at the binary data of images, audio and resources; a path that leads to such data removes the block.
  */
 export function redactToolResult(plan: Plan, value: Json): Redacted {
-  if (takesNothing(plan) || !isObject(value) || !isList(value.content)) return redact(plan, value)
-  const { content } = value
-  const seen = content.map((block) => visiblePart(block, plan.isBroken))
-  const redacted = redact(plan, { ...value, content: seen })
+  if (takesNothing(plan) || !isObject(value)) return redact(plan, value)
+  const lists = Object.entries(LISTS).flatMap(([name, item]) => {
+    const items = value[name]
+    if (!isList(items)) return []
+    return [{ name, item, items, seen: items.map((each) => item.visible(each, plan.isBroken)) }]
+  })
+  if (lists.length === 0) return redact(plan, value)
+  const shown = Object.fromEntries(lists.map(({ name, seen }) => [name, seen]))
+  const redacted = redact(plan, { ...value, ...shown })
   const { fields, value: kept } = redacted
   if (fields.length === 0) return { value, fields }
   if (!isObject(kept)) return redacted
-  const blocks = isList(kept.content)
-    ? kept.content.map((block, i) =>
-        block === seen[i] ? (content[i] ?? REMOVED) : wholeBlock(content[i], seen[i], block),
-      )
-    : [REMOVED]
-  return { value: { ...sameKinds(value, kept), ...withOrigin(value, kept), content: blocks }, fields }
+  const whole = lists.map(({ name, item, items, seen }): [string, Json] => {
+    const left = kept[name]
+    if (!isList(left)) return [name, [REMOVED]]
+    return [
+      name,
+      left.map((each, i) => (each === seen[i] ? (items[i] ?? REMOVED) : item.whole(items[i], seen[i], each))),
+    ]
+  })
+  const result = { ...sameKinds(value, kept), ...withOrigin(value, kept), ...Object.fromEntries(whole) }
+  return { value: result, fields }
 }
 
 /** What the gate itself says about where the result is from is no part of what is redacted. */
@@ -63,6 +85,37 @@ function wholeBlock(block: Json | undefined, seen: Json | undefined, redacted: J
   if (after.blob !== shown.blob) return REMOVED
   const blob = before.blob === undefined ? {} : { blob: before.blob }
   return { ...whole, resource: { ...sameKinds(before, after), ...blob } }
+}
+
+function visibleContents(contents: Json, isBroken: boolean): Json {
+  if (isBroken || !isObject(contents) || !isBase64(contents.blob)) return contents
+  return { ...contents, blob: SKIPPED }
+}
+
+/** What was read of a resource again with its binary data, or without all that it said. */
+function wholeContents(contents: Json | undefined, seen: Json | undefined, redacted: Json): Json {
+  if (!isObject(contents) || !isObject(seen)) return REMOVED
+  const { uri = REPLACEMENT, blob } = contents
+  if (!isObject(redacted) || redacted.blob !== seen.blob) return { uri, text: REPLACEMENT }
+  return { ...sameKinds(contents, redacted), ...(blob !== undefined && { blob }) }
+}
+
+function visibleMessage(message: Json, isBroken: boolean): Json {
+  if (!isObject(message) || message.content === undefined) return message
+  return { ...message, role: SKIPPED, content: visiblePart(message.content, isBroken) }
+}
+
+function wholeMessage(message: Json | undefined, seen: Json | undefined, redacted: Json): Json {
+  if (!isObject(message) || !isObject(seen)) return REMOVED
+  const { role = 'user', content } = message
+  if (!isObject(redacted)) return { role, content: REMOVED }
+  const left = redacted.content ?? REMOVED
+  const isWhole = left === seen.content && content !== undefined
+  return {
+    ...sameKinds(message, redacted),
+    role,
+    content: isWhole ? content : wholeBlock(content, seen.content, left),
+  }
 }
 
 /** Optional members of which each text is a word of the protocol or a format of its own. */

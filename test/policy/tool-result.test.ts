@@ -27,6 +27,44 @@ const blob = { type: 'resource', resource: { uri: 'file:///a.bin', blob: DATA } 
 const file = { type: 'resource', resource: { uri: 'file:///a.txt', mimeType: 'text/plain', text: CARD } }
 const link = { type: 'resource_link', uri: 'file:///b', name: `for ${CARD}`, size: 7 }
 
+describe('what was read of a server', () => {
+  test('of a resource keeps its binary data, and its texts are redacted', () => {
+    const contents = [
+      { uri: 'file:///a.bin', mimeType: 'image/png', blob: DATA },
+      { uri: 'file:///a.txt', text: CARD },
+    ]
+    expect(redactToolResult(byPatterns('card', 'api_key'), { contents })).toEqual({
+      value: { contents: [contents[0], { uri: 'file:///a.txt', text: '[REDACTED]' }] },
+      fields: ['/contents/1/text'],
+    })
+    expect(redactToolResult(byPaths('$.contents[*].blob'), { contents }).value).toEqual({
+      contents: [{ uri: 'file:///a.bin', text: '[REDACTED]' }, contents[1]],
+    })
+  })
+
+  test('as a prompt keeps its roles and images, and its texts are redacted', () => {
+    const messages = [
+      { role: 'user', content: { type: 'text', text: `pay with ${CARD}` } },
+      { role: 'assistant', content: image },
+      { role: 'user', content: file },
+    ]
+    expect(redactToolResult(byPatterns('card', 'api_key'), { description: CARD, messages }).value).toEqual({
+      description: '[REDACTED]',
+      messages: [
+        { role: 'user', content: { type: 'text', text: 'pay with [REDACTED]' } },
+        messages[1],
+        { role: 'user', content: { ...file, resource: { ...file.resource, text: '[REDACTED]' } } },
+      ],
+    })
+    expect(redactToolResult(byPatterns('anything'), { messages }).value).toMatchObject({
+      messages: [{ role: 'user' }, { role: 'assistant' }, { role: 'user' }],
+    })
+    expect(redactToolResult(byPaths('$.messages[*].content.data'), { messages }).value).toMatchObject({
+      messages: [{}, { role: 'assistant', content: REMOVED }, {}],
+    })
+  })
+})
+
 describe('patterns over the result of a tool', () => {
   test('leave the data of images, audio and resources as it is, and look at everything else', () => {
     const value = {
