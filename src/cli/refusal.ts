@@ -42,6 +42,9 @@ const HINTS: Readonly<Partial<Record<ErrorCode, string>>> = {
   RESULT_NOT_FOUND: '"asyncgate tasks show TASK" shows what there is of the result, and where.',
   CHANNEL_NOT_CONFIGURED: 'Configure the result channel that is named here; see docs/configuration.md.',
   NOT_CONFIGURED: 'Set the settings that are named here and restart the server; see docs/configuration.md.',
+  READ_NOT_DONE: '"asyncgate tasks wait TASK" waits for what was to be read.',
+  UPSTREAM_OUTCOME_UNKNOWN:
+    'Look at the upstream whether the call had its effect. If it had none, "asyncgate tasks retry TASK" makes it again.',
   UPSTREAM_REFUSED: 'Sending the same call again will not help. What the upstream said is shown here.',
   UPSTREAM_UNAVAILABLE: 'Try again after a pause; "asyncgate upstreams show NAME" shows how the upstream is.',
   QUOTA_EXCEEDED:

@@ -1,9 +1,18 @@
 import { once } from 'node:events'
 import { rmSync } from 'node:fs'
 import { createServer, type IncomingMessage } from 'node:http'
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { z } from 'zod'
-import { type Child, cli, type Ended, folder, type Server, startCli, startServer } from './support.ts'
+import {
+  type Child,
+  cli,
+  type Ended,
+  folder,
+  type Server,
+  startCli,
+  startServer,
+  testFolder,
+} from './support.ts'
 
 const KEY = 'a-key-of-the-tests'
 const NO_SUCH = '0197d7a4-31c0-7c4e-9f6b-0d5a3f1e2b4c'
@@ -306,6 +315,10 @@ describe('a refusal', () => {
   it('of the key or the role is exit code 4', async () => {
     const hint = 'Give the key with --key, or set ASYNCGATE_API_KEY.'
     const env = { ASYNCGATE_URL: server.url }
+    // The commands of who runs the server need no key.
+    expect(await cli(['tasks', 'list'], env)).toMatchObject({ code: 0 })
+    vi.stubEnv('ASYNCGATE_CONFIG_DIR', testFolder())
+    onTestFinished(() => void vi.unstubAllEnvs())
     expectRefusal(await cli(['tasks', 'list'], env), 4, 'UNAUTHENTICATED', hint)
     expectRefusal(await cli(['workers', '--key', 'wrong'], env), 4, 'UNAUTHENTICATED', hint)
     expect((await cli(['tasks', 'list', '--key', KEY], env)).code).toBe(0)

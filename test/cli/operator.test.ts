@@ -137,7 +137,7 @@ describe('asyncgate doctor', () => {
     const options = ['--port', '0', '--database-url', `sqlite:${join(testFolder(), 'a.db')}`]
     expect(await cli(['doctor', ...options], env)).toMatchObject({
       code: 0,
-      stdout: expect.stringContaining('can also approve tasks'),
+      stdout: expect.stringContaining('Nobody can approve tasks'),
     })
     expect(await cli(['doctor', ...options], { ...env, ASYNCGATE_API_KEY: '...' })).toMatchObject({
       code: 1,

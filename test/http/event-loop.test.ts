@@ -1,5 +1,7 @@
+import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { expect, it, vi } from 'vitest'
+import { localKeyFile } from '../../src/cli/local-key.ts'
 import { bareCall, modernCall, type Post } from '../mcp/endpoint.ts'
 import {
   type Received,
@@ -147,7 +149,8 @@ it('a batch of large texts that rules redact blocks nobody', async () => {
   const server = await serveInProcess()
   const patterns = ['email', 'phone', 'ssn', 'card', 'api_key', 'bearer', 'ipv4']
   const rule = { id: 'red', action: 'REDACT', redact: { targets: 'args', patterns } }
-  expect(await post(server, '/v1/policies', rule)).toMatchObject({ status: 200 })
+  const headers = { authorization: `Bearer ${readFileSync(localKeyFile(), 'utf8').trim()}` }
+  expect(await send(server, '/v1/policies', { body: rule, headers })).toMatchObject({ status: 200 })
   const text = 'call 555-123-4567 or write to someone@example.com about 10.1.2.3; '.repeat(600)
   const tasks = Array.from({ length: 60 }, (_, i) => ({ type: 'job', payload: { text, i } }))
   const { status, body } = await whileProbing(server, () =>

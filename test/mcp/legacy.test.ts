@@ -18,7 +18,8 @@ describe('clients of the older revisions', () => {
       const server = await startMcp()
       const hello = await server.post(initialize(version))
       expect(hello.status).toBe(200)
-      expect(hello.headers.get('mcp-session-id')).toBeNull()
+      // It says who calls in the requests that follow.
+      expect(hello.headers.get('mcp-session-id')).toMatch(/^[0-9a-f-]{36}\./)
       expect(hello.body?.result).toMatchObject({
         protocolVersion: version,
         serverInfo: { name: 'asyncgate' },
