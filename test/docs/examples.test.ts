@@ -35,7 +35,9 @@ beforeAll(async () => {
     file: '/dev/null',
   })
   if (config === undefined) throw new Error('the settings are not valid')
-  server = await openServer(config, createLogger('silent'))
+  // As `asyncgate serve` does in development.
+  const localKey = { name: 'paula', key: 'the local key of paula' }
+  server = await openServer(config, createLogger('silent'), { localKey })
 })
 
 afterAll(async () => {
