@@ -304,8 +304,13 @@ describe.skipIf(program === undefined)('in Chromium', () => {
         const { task_id } = await ask(gate)
         const { url } = await servePages(gate)
         const { page } = await openWindow()
+        // Once it hears of changes, the page is fetched again.
+        const fetched = page.waitForResponse(
+          (response) =>
+            response.url().includes('/console/tasks/') && !response.request().isNavigationRequest(),
+        )
         await page.goto(`${url}/console/tasks/${task_id}`)
-        await page.waitForResponse((response) => response.url().includes('/console/tasks/'))
+        await fetched
         await gate.close()
         expect(await look(gate, { task_id }).catch(() => 'closed')).toBe('closed')
       })
