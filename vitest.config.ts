@@ -8,6 +8,9 @@ const IN_EVERY_AUTH_MODE = [
   'test/sdk/{client,worker,worker-cancel,worker-questions,worker-results}.test.ts',
 ]
 
+/** Suites that leave nothing behind in a process. They share one, so that it loads the code only once. */
+const IN_ONE_PROCESS = 'test/{auth,config,core,egress,gate,policy,schedule}/**/*.test.ts'
+
 function inAuthMode(name: string) {
   const env = { ASYNCGATE_TEST_AUTH: name, ASYNCGATE_TEST_STORES: 'sqlite' }
   return { extends: true as const, test: { name, include: IN_EVERY_AUTH_MODE, env } }
@@ -23,7 +26,15 @@ export default defineConfig({
     hookTimeout: 120_000,
     reporters: ['default'],
     projects: [
-      { extends: true, test: { name: 'insecure development', include: ['test/**/*.test.ts'] } },
+      {
+        extends: true,
+        test: {
+          name: 'insecure development',
+          include: ['test/**/*.test.ts'],
+          exclude: [IN_ONE_PROCESS],
+        },
+      },
+      { extends: true, test: { name: 'in one process', include: [IN_ONE_PROCESS], isolate: false } },
       inAuthMode('shared key'),
       inAuthMode('shared key and admin keys'),
     ],
