@@ -4,7 +4,7 @@ import { defineConfig } from 'vitest/config'
 const IN_EVERY_AUTH_MODE = [
   'test/http/{errors,events,fallback-owner,lease-protocol,operations,worker-port}.test.ts',
   'test/mcp/{old-names,open-call,task-calls,tools,type-tools}.test.ts',
-  'test/gateway/calls/{clients,held,reads,served}.test.ts',
+  'test/gateway/calls/{clients,reads,served}.test.ts',
   'test/sdk/{client,worker,worker-cancel,worker-questions,worker-results}.test.ts',
 ]
 

@@ -1,3 +1,5 @@
+import { finished } from 'node:stream/promises'
+import { setTimeout as delay } from 'node:timers/promises'
 import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client'
 import {
   type AnswerLimits,
@@ -22,6 +24,7 @@ export interface StdioOptions {
 }
 
 const MAX_COMPLAINT = 300
+const LAST_WORDS_MS = 100
 
 /**
  * MCP over the standard streams of a program of ours. The SDK has one too, but its programs may leave children behind,
@@ -70,10 +73,11 @@ export class StdioTransport implements Transport {
     group.stdout.on('error', (error) => this.onerror?.(error))
     group.stdout.on('data', (chunk: Buffer) => this.#receive(chunk))
     this.#listenToComplaints(group)
-    void group.exited.then(({ code, signal }) => {
+    void group.exited.then(async ({ code, signal }) => {
+      this.#group = undefined
+      await lastWords(group)
       const how = signal === null ? `with code ${code}` : `by ${signal}`
       this.#ending = `the program ended ${how}${this.#complaint === '' ? '' : `: ${this.#complaint}`}`
-      this.#group = undefined
       // Children may hold the pipes open; what they write is of no use any more.
       group.stdout.destroy()
       group.stderr.destroy()
@@ -151,4 +155,10 @@ export class StdioTransport implements Transport {
       }
     })
   }
+}
+
+/** What a program wrote last may still be in its pipes when it has ended. A child of it may hold them open for ever. */
+async function lastWords({ stdout, stderr }: ProcessGroup): Promise<void> {
+  const read = Promise.all([stdout, stderr].map((stream) => finished(stream, { writable: false })))
+  await Promise.race([read.catch(() => {}), delay(LAST_WORDS_MS, undefined, { ref: false })])
 }
