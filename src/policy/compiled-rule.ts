@@ -3,7 +3,7 @@ import { glob } from './glob.ts'
 import { type Path, parsePath } from './path.ts'
 import { principalOf, type RuleDraft, type Scope } from './rule.ts'
 import type { PolicyContext } from './ruling.ts'
-import { PartialData, UNKNOWN, UNKNOWN_ROOTS, type Unknown, UnknownValue } from './unknown.ts'
+import { partialData, UNKNOWN, UNKNOWN_ROOTS, type Unknown, UnknownValue } from './unknown.ts'
 
 /** Whether a rule applies: `failed` says why that cannot be told. */
 export type Verdict =
@@ -122,7 +122,7 @@ export class CompiledRule {
     if (this.#failure !== undefined) return { is: 'failed', on }
     if (this.#condition === undefined) return { is: 'applies', on }
     try {
-      const holds = this.#condition.holds(partialData(context))
+      const holds = this.#condition.holds(knownDataOf(context))
       return holds ? { is: 'applies', on } : { is: 'not', on: new Set() }
     } catch (error) {
       if (!(error instanceof UnknownValue)) return { is: 'failed', on }
@@ -145,10 +145,11 @@ function matcherOf(part: Part, wanted: string | undefined): Matcher[] {
   return [{ part, wanted, fits: glob(part === 'principal' ? principalOf(wanted) : wanted) }]
 }
 
-function partialData(context: PartialContext): PartialData {
+/** What is known of a call before it is made. */
+function knownDataOf(context: PartialContext): ConditionData {
   const { tool, upstream, category, type, tenant } = context
   const { agent = UNKNOWN, principal = UNKNOWN, session = UNKNOWN } = context
-  return new PartialData({
+  return partialData({
     tool,
     upstream,
     category,

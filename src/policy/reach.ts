@@ -1,5 +1,5 @@
 import type { Fuel } from './fuel.ts'
-import { PartialData, UNKNOWN, UnknownValue, unknownAt } from './unknown.ts'
+import { isPartial, UNKNOWN, UnknownValue, unknownAt } from './unknown.ts'
 
 /** The names on the way to a value: `args.items.0` has three. */
 export function pathOf(name: unknown): readonly string[] {
@@ -15,7 +15,7 @@ export function pathOf(name: unknown): readonly string[] {
  */
 export function reach(data: unknown, path: readonly string[], fuel: Fuel): unknown {
   fuel.burn(1 + path.length)
-  if (path.length === 0 && data instanceof PartialData) throw new UnknownValue(['arguments'])
+  if (path.length === 0 && isPartial(data)) throw new UnknownValue(['arguments'])
   let value = data
   for (const name of path) {
     if (value === null || value === undefined) return undefined

@@ -28,37 +28,16 @@ export const UNKNOWN_ROOTS: Readonly<Record<string, Unknown>> = {
   session: 'session',
 }
 
-/** The data of a condition of which some roots are UNKNOWN. */
-export class PartialData implements ConditionData {
-  readonly tool: unknown
-  readonly upstream: unknown
-  readonly category: unknown
-  readonly type: unknown
-  readonly agent: unknown
-  readonly principal: unknown
-  readonly tenant: unknown
-  readonly session: unknown
-  readonly args: unknown
-  readonly inputs: unknown
-  readonly body: unknown
-  readonly payload_pointer: unknown
-  readonly requirements: unknown
+const partial = new WeakSet<object>()
 
-  constructor(data: ConditionData) {
-    this.tool = data.tool
-    this.upstream = data.upstream
-    this.category = data.category
-    this.type = data.type
-    this.agent = data.agent
-    this.principal = data.principal
-    this.tenant = data.tenant
-    this.session = data.session
-    this.args = data.args
-    this.inputs = data.inputs
-    this.body = data.body
-    this.payload_pointer = data.payload_pointer
-    this.requirements = data.requirements
-  }
+/** The data of a condition of which some roots are UNKNOWN. */
+export function partialData(data: ConditionData): ConditionData {
+  partial.add(data)
+  return data
+}
+
+export function isPartial(data: unknown): boolean {
+  return typeof data === 'object' && data !== null && partial.has(data)
 }
 
 /** The error for a root that is not known. */
