@@ -3,13 +3,14 @@ import { defineConfig } from 'vitest/config'
 /** Suites that also run in the authentication modes that they do not choose themselves, on one store. */
 const IN_EVERY_AUTH_MODE = [
   'test/http/{errors,events,fallback-owner,lease-protocol,operations,worker-port}.test.ts',
-  'test/mcp/{old-names,open-call,task-calls,tools,type-tools}.test.ts',
+  'test/mcp/**/{legacy-tools,open-call,task-calls,operation-tools,type-tools}.test.ts',
   'test/gateway/calls/{clients,reads,served}.test.ts',
-  'test/sdk/{client,worker,worker-cancel,worker-questions,worker-results}.test.ts',
+  'test/client/client.test.ts',
+  'test/worker/{worker,cancel,questions,results}.test.ts',
 ]
 
 /** Suites that leave nothing behind in a process. They share one, so that it loads the code only once. */
-const IN_ONE_PROCESS = 'test/{auth,config,core,egress,gate,policy,schedule}/**/*.test.ts'
+const IN_ONE_PROCESS = 'test/{auth,config,core,egress,engine,features,policy,scheduler/plan}/**/*.test.ts'
 
 function inAuthMode(name: string) {
   const env = { ASYNCGATE_TEST_AUTH: name, ASYNCGATE_TEST_STORES: 'sqlite' }

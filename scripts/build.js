@@ -19,7 +19,7 @@ try {
       filter: (path) => statSync(path).isDirectory() || /[/\\]migrations[/\\][^/\\]+\.sql$/.test(path),
     })
     // The code of a worker thread is JavaScript already.
-    cpSync('src/gate/schema-worker.js', `${fresh}/gate/schema-worker.js`)
+    cpSync('src/features/task-types/schema-worker.js', `${fresh}/features/task-types/schema-worker.js`)
     cpSync('src/console/assets', `${fresh}/console/assets`, { recursive: true })
     for (const path of [fresh, `${fresh}/cli/main.js`]) chmodSync(path, 0o755)
     rmSync('dist', { recursive: true, force: true })

@@ -1,5 +1,5 @@
 /**
- * Writes src/sdk/operations.ts, the types and routes of the client, from the catalogue of operations.
+ * Writes src/client/operations.ts, the types and routes of the client, from the catalogue of operations.
  *
  *   node --import tsx scripts/client-types.ts           writes it
  *   node --import tsx scripts/client-types.ts --check   fails if it is not what the catalogue says
@@ -9,12 +9,12 @@ import { parseArgs } from 'node:util'
 import { operationsFile } from './client-types/file.ts'
 
 const { values } = parseArgs({ options: { check: { type: 'boolean', default: false } } })
-const path = new URL('../src/sdk/operations.ts', import.meta.url)
+const path = new URL('../src/client/operations.ts', import.meta.url)
 const updated = operationsFile()
 
 if (!values.check) {
   writeFileSync(path, updated)
 } else if (readFileSync(path, 'utf8') !== updated) {
-  console.error('src/sdk/operations.ts is not what the catalogue says. Run: npm run client-types')
+  console.error('src/client/operations.ts is not what the catalogue says. Run: npm run client-types')
   process.exitCode = 1
 }

@@ -17,7 +17,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { z } from 'zod'
-import { OPERATIONS } from '../src/operations/catalogue.ts'
+import { OPERATIONS } from '../src/features/catalogue.ts'
 
 const execute = promisify(execFile)
 const here = (path: string) => fileURLToPath(new URL(`../${path}`, import.meta.url))

@@ -14,7 +14,7 @@ import { MUTANTS, type Mutant } from './mutants/list.ts'
  *   npm run mutants -- renew lease         those whose name has one of these words
  *   npm run mutants -- --tests test/model  with these tests only
  */
-const TESTS = 'test/core,test/gate,test/model,test/simulation'
+const TESTS = 'test/core,test/engine,test/features,test/model,test/simulation'
 const COPIED = ['src', 'test', 'scripts', 'docs', 'package.json', 'tsconfig.json']
 const WANTED_SHARE = 0.9
 const AT_ONCE = 2

@@ -1,4 +1,4 @@
-import type { Gate } from '../../dist/gate/gate.js'
+import type { Gate } from '../../dist/features/gate.js'
 import type { Report } from '../report.ts'
 import { median, times } from '../stats.ts'
 import { type Database, type Databases, openGateOn, type StoreName } from './databases.ts'

@@ -1,6 +1,6 @@
 import { taskId } from '../../dist/core/ids.js'
-import { cryptoDraw } from '../../dist/core/random.js'
 import type { Receipt } from '../../dist/core/receipt.js'
+import { cryptoDraw } from '../../dist/util/random.js'
 import type { Sample } from './sample.ts'
 
 /** What the floor writes for one task at one step: the engine's rows, with other numbers. */

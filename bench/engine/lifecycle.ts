@@ -1,5 +1,5 @@
 import type { Caller } from '../../dist/core/principal.js'
-import type { Gate } from '../../dist/gate/gate.js'
+import type { Gate } from '../../dist/features/gate.js'
 
 export const AGENT: Caller = { tenant: 'default', principal: { kind: 'agent', id: 'alice' }, role: 'agent' }
 

@@ -1,7 +1,7 @@
 import type { Obligation } from '../../dist/core/draft.js'
 import type { Receipt } from '../../dist/core/receipt.js'
 import type { DoneTask, OpenTask, TaskSpec } from '../../dist/core/task.js'
-import { openGate } from '../../dist/gate/gate.js'
+import { openGate } from '../../dist/features/gate.js'
 import { openSqliteStore } from '../../dist/store/sqlite/store.js'
 import { type Changes, isNeed } from '../../dist/store/store.js'
 import { AGENT, ARTIFACTS, PAYLOAD, RESULT, workerCaller } from './lifecycle.ts'

@@ -1,4 +1,4 @@
-import { task, worker } from '../../dist/sdk/worker.js'
+import { task, worker } from '../../dist/worker/index.js'
 import { RESULT } from '../engine/lifecycle.ts'
 import type { Figures, Job } from './process.ts'
 import type { Amount } from './raw.ts'

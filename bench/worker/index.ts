@@ -1,4 +1,4 @@
-import { task, worker } from '../../dist/sdk/worker.js'
+import { task, worker } from '../../dist/worker/index.js'
 import { type Database, Databases } from '../engine/databases.ts'
 import { Connection } from '../http/connection.ts'
 import { type ServerProcess, startGate } from '../http/servers.ts'

@@ -3,7 +3,8 @@ import { fileURLToPath } from 'node:url'
 import { z } from 'zod'
 import { PRINCIPAL_KINDS } from '../../src/core/principal.ts'
 import { RECEIPT_TYPES } from '../../src/core/receipt.ts'
-import { changeShape, followInput } from '../../src/gate/reads/follow.ts'
+import { OPERATIONS } from '../../src/features/catalogue.ts'
+import type { Operation } from '../../src/features/define-operation.ts'
 import {
   offerShape,
   principalShape,
@@ -12,10 +13,9 @@ import {
   serverShape,
   statusShape,
   taskShape,
-} from '../../src/gate/shapes.ts'
-import { OPERATIONS } from '../../src/operations/catalogue.ts'
-import type { Operation } from '../../src/operations/operation.ts'
-import { itemError } from '../../src/operations/tasks.ts'
+} from '../../src/features/shapes.ts'
+import { changeShape, followInput } from '../../src/features/tasks/follow.ts'
+import { itemError } from '../../src/features/tasks/operations.ts'
 import { type Schema, schemaOf } from '../protocol/schema.ts'
 import { ANSWERS, MEANINGS } from '../protocol/words.ts'
 import { asSchema, bodyOf, commentOf, type Style, typeOf } from './typescript.ts'
@@ -38,7 +38,7 @@ const SHAPES: Readonly<Record<string, z.ZodType>> = {
 /** Names that types of the same content go by, in the order in which they are written. */
 const names = new Map<string, string>()
 
-/** The text of src/sdk/operations.ts. */
+/** The text of src/client/operations.ts. */
 export function operationsFile(): string {
   names.clear()
   const shapes = Object.entries(SHAPES).map(([name, shape]) => answerType(name, schemaOf(shape, 'output')))
@@ -184,7 +184,7 @@ function formatted(text: string): string {
   const biome = fileURLToPath(new URL('../../node_modules/@biomejs/biome/bin/biome', import.meta.url))
   const { status, stdout, stderr } = spawnSync(
     process.execPath,
-    [biome, 'format', '--stdin-file-path=src/sdk/operations.ts'],
+    [biome, 'format', '--stdin-file-path=src/client/operations.ts'],
     { input: text, encoding: 'utf8', cwd: fileURLToPath(new URL('../..', import.meta.url)) },
   )
   if (status !== 0) throw new Error(`The generated file is not TypeScript: ${stderr}`)

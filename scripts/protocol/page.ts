@@ -1,6 +1,6 @@
 import { RECEIPT_TYPES } from '../../src/core/receipt.ts'
-import { OPERATIONS } from '../../src/operations/catalogue.ts'
-import type { Operation } from '../../src/operations/operation.ts'
+import { OPERATIONS } from '../../src/features/catalogue.ts'
+import type { Operation } from '../../src/features/define-operation.ts'
 import { type Field, fieldsOf, limitsOf, type Schema, schemaOf, typeOf } from './schema.ts'
 import { whoMayCall } from './who.ts'
 import { ANSWERS, EXAMPLES, MEANINGS, REPEATS } from './words.ts'

@@ -1,8 +1,8 @@
 import { splitIdentity } from '../../src/auth/caller.ts'
 import { Fault } from '../../src/core/errors.ts'
 import type { Caller, PrincipalKind, Role } from '../../src/core/principal.ts'
-import { openGate } from '../../src/gate/gate.ts'
-import { OPERATIONS } from '../../src/operations/catalogue.ts'
+import { OPERATIONS } from '../../src/features/catalogue.ts'
+import { openGate } from '../../src/features/gate.ts'
 import { openSqliteStore } from '../../src/store/sqlite/store.ts'
 import { EXAMPLES } from './words.ts'
 

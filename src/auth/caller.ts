@@ -1,5 +1,5 @@
+import { forbidden } from '../core/authorization.ts'
 import { Fault, invalid } from '../core/errors.ts'
-import { forbidden } from '../core/policy.ts'
 import {
   type Caller,
   isPrincipalKind,

@@ -1,4 +1,4 @@
-import type { Json } from '../core/json.ts'
+import type { Json } from '../core/json/json.ts'
 
 /**
  * A place where results are kept. A pointer is `channel:data`; only the channel that made it knows what the data

@@ -1,6 +1,6 @@
-import { backoff, pause, RETRY_REQUEST } from '../sdk/backoff.ts'
-import { GateError } from '../sdk/gate-error.ts'
-import type { GateAddress } from '../sdk/transport.ts'
+import { backoff, pause, RETRY_REQUEST } from '../client/backoff.ts'
+import { GateError } from '../client/gate-error.ts'
+import type { GateAddress } from '../client/transport.ts'
 import type { Stored } from './channel.ts'
 import { payloadOf, type WorkerResults } from './worker-results.ts'
 

@@ -1,4 +1,4 @@
-import { canonical } from '../core/json.ts'
+import { canonical } from '../core/json/json.ts'
 import type { Part, Payload, PutOptions } from './channel.ts'
 
 export const JSON_TYPE = 'application/json'

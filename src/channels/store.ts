@@ -1,5 +1,5 @@
 import { Fault } from '../core/errors.ts'
-import type { ResultContent, ResultStore } from '../gate/results.ts'
+import type { ResultContent, ResultStore } from '../features/results/result-store.ts'
 import type { Channel } from './channel.ts'
 import { once } from './payload.ts'
 import { channelOf } from './pointer.ts'

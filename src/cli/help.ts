@@ -1,4 +1,4 @@
-import { VERSION } from '../core/version.ts'
+import { VERSION } from '../util/version.ts'
 import type { Command } from './command.ts'
 import { EXIT_MEANINGS } from './exit.ts'
 import type { Options } from './input.ts'

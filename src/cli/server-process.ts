@@ -1,13 +1,13 @@
 import { join } from 'node:path'
 import { withoutPassword } from '../config/database.ts'
-import type { Config } from '../config.ts'
+import type { Config } from '../config/index.ts'
 import { createLogger, type Logger } from '../http/log.ts'
-import { watchForCommands } from './command-tools.ts'
+import { watchForCommands } from '../server/command-tools.ts'
+import { type LocalKey, openLocalKey } from '../server/local-key.ts'
+import { type OpenOptions, type OpenServer, openServer } from '../server/open-server.ts'
+import { dataFolder, serverFileName, writeServerFile } from '../server/server-file.ts'
 import { CliError, EXIT } from './exit.ts'
-import { type LocalKey, openLocalKey } from './local-key.ts'
-import { type OpenOptions, type OpenServer, openServer } from './open-server.ts'
 import { type Output, warn } from './output.ts'
-import { dataFolder, serverFileName, writeServerFile } from './server-file.ts'
 import { exitCodeOf, stopRequested } from './signals.ts'
 
 /** Whoever stops us waits ten seconds; what has not ended by then is cut off. */

@@ -1,4 +1,4 @@
-import { type Config, loadConfig } from '../config.ts'
+import { type Config, loadConfig } from '../config/index.ts'
 import type { Input, Options } from './input.ts'
 import { warn } from './output.ts'
 

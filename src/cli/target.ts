@@ -1,11 +1,11 @@
 import { isIP } from 'node:net'
 import type { LocalAddress } from '../auth/local-proof.ts'
+import { ConfigError, type Line, reportConfig } from '../config/index.ts'
 import { isLoopback } from '../config/refusals.ts'
 import { DEFAULT_URL } from '../config/server.ts'
-import { ConfigError, type Line, reportConfig } from '../config.ts'
+import { readableLocalKey } from '../server/local-key.ts'
+import { dataFolder, runningServers, type ServerRecord, versionAt } from '../server/server-file.ts'
 import { CliError, EXIT } from './exit.ts'
-import { readableLocalKey } from './local-key.ts'
-import { dataFolder, runningServers, type ServerRecord, versionAt } from './server-file.ts'
 
 /** The server that a command talks to. */
 export interface Target {

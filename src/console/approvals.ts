@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { Fault, invalid } from '../core/errors.ts'
-import { approvalShape } from '../gate/reads/approvals.ts'
+import { approvalShape } from '../features/questions/approvals.ts'
 import { type Attempt, attempting } from './attempt.ts'
 import { jsonIn, link, numberIn, place, textIn } from './fields.ts'
 import { approvalPage } from './pages/approval.ts'

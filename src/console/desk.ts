@@ -1,8 +1,8 @@
 import type { z } from 'zod'
 import { Fault } from '../core/errors.ts'
 import type { Caller } from '../core/principal.ts'
-import type { Gate } from '../gate/gate.ts'
-import { findOperation } from '../operations/catalogue.ts'
+import { findOperation } from '../features/catalogue.ts'
+import type { Gate } from '../features/gate.ts'
 import type { Fields } from './fields.ts'
 
 /** Where one visit gets everything from: operations of the catalogue, called by the person who has signed in. */

@@ -1,6 +1,6 @@
 import { invalid } from '../core/errors.ts'
-import type { Json } from '../core/json.ts'
-import { parseJson } from '../core/json-text.ts'
+import type { Json } from '../core/json/json.ts'
+import { parseJson } from '../core/json/text.ts'
 
 export type Fields = Readonly<Record<string, unknown>>
 

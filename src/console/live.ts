@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import type { Caller } from '../core/principal.ts'
-import type { Gate } from '../gate/gate.ts'
+import type { Gate } from '../features/gate.ts'
 
 const HEARTBEAT_MS = 15_000
 

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { Fault } from '../core/errors.ts'
-import { type GuardSettings, isAllowedOrigin } from '../web/guard.ts'
+import { type GuardSettings, isAllowedOrigin } from '../http/guard.ts'
 
 /** Refuses a form that a page of somebody else sent. Browsers say where it comes from, and no page can change that. */
 export function checkSameOrigin(headers: IncomingHttpHeaders, guard: GuardSettings): void {

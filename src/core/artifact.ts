@@ -1,4 +1,4 @@
-import type { CanonicalJson, Json, JsonObject } from './json.ts'
+import type { CanonicalJson, Json, JsonObject } from './json/json.ts'
 
 /** Where a result is, as a worker or the gate itself has put it. What the worker did not say is null. */
 export interface Artifact {

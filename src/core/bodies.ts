@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { isPointer } from './artifact.ts'
-import { type CanonicalJson, canonical } from './json.ts'
+import { type CanonicalJson, canonical } from './json/json.ts'
 import type { Evidence } from './locatability.ts'
 import { isWithinLimit } from './receipt.ts'
 import type { TerminalStatus } from './transitions.ts'

@@ -1,6 +1,6 @@
 import type { Fault } from './errors.ts'
 import type { InboxItem, InboxMark } from './inbox.ts'
-import type { CanonicalJson } from './json.ts'
+import type { CanonicalJson } from './json/json.ts'
 import type { Evidence } from './locatability.ts'
 import type { Wanted } from './matching.ts'
 import type { PrincipalKey, Role } from './principal.ts'

@@ -1,4 +1,4 @@
-import { canonical, type Json } from './json.ts'
+import { canonical, type Json } from './json/json.ts'
 
 /** One place where two values differ. A side that is missing there is left out. */
 export interface Difference {

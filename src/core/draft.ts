@@ -1,7 +1,7 @@
 import type { Relationship } from './command.ts'
 import type { Fault } from './errors.ts'
 import { asksForAttention, type InboxItem, newItem } from './inbox.ts'
-import type { CanonicalJson } from './json.ts'
+import type { CanonicalJson } from './json/json.ts'
 import type { PrincipalKey } from './principal.ts'
 import type { Question } from './question.ts'
 import { checkReceipt, type Receipt, type ReceiptType, receiptHash, type Statement } from './receipt.ts'

@@ -1,10 +1,4 @@
-/** Randomness, passed in so that a run can be repeated. */
-export interface Draw {
-  /** A number in [0, 1). */
-  unit(): number
-  /** `count` random bytes as hex. */
-  hex(count: number): string
-}
+import type { Draw } from '../util/random.ts'
 
 /** A time-ordered id (UUID version 7): inserts go to the right edge of the index. */
 export function taskId(now: number, draw: Draw): string {

@@ -1,5 +1,5 @@
 import { Fault, invalid } from './errors.ts'
-import { type CanonicalJson, canonicalWithin, type Json, type JsonObject } from './json.ts'
+import { type CanonicalJson, canonicalWithin, type Json, type JsonObject } from './json/json.ts'
 import { MAX_ARTIFACTS, MAX_BODY_BYTES } from './receipt.ts'
 
 /** Where a result can be found. Both null: nobody can tell. */

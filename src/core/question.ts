@@ -1,4 +1,4 @@
-import type { CanonicalJson } from './json.ts'
+import type { CanonicalJson } from './json/json.ts'
 import type { PrincipalKey } from './principal.ts'
 import type { ParkedStatus } from './transitions.ts'
 

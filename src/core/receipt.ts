@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { Fault } from './errors.ts'
 import { receiptId } from './ids.ts'
-import type { CanonicalJson } from './json.ts'
+import type { CanonicalJson } from './json/json.ts'
 import type { PrincipalKey } from './principal.ts'
 import { isTerminalType } from './termination.ts'
 

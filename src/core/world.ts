@@ -1,6 +1,6 @@
+import type { Draw } from '../util/random.ts'
 import type { Relationship } from './command.ts'
 import type { Owner } from './fairness.ts'
-import type { Draw } from './ids.ts'
 import type { InboxItem } from './inbox.ts'
 import type { Wanted } from './matching.ts'
 import type { PrincipalKey } from './principal.ts'

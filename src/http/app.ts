@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Fault } from '../core/errors.ts'
-import { isAllowedOrigin } from '../web/guard.ts'
 import type { Context } from './context.ts'
 import { Exchange } from './exchange.ts'
+import { isAllowedOrigin } from './guard.ts'
 import type { Logger } from './log.ts'
 import { type Found, type Route, Router } from './router.ts'
 

@@ -1,15 +1,15 @@
 import { type Called, callerOf, type Fields } from '../auth/caller.ts'
 import type { Authenticator, Credential } from '../auth/credential.ts'
 import { invalid } from '../core/errors.ts'
-import { parseFields } from '../core/json-text.ts'
+import { parseFields } from '../core/json/text.ts'
 import { type Caller, principalKey } from '../core/principal.ts'
-import type { Gate } from '../gate/gate.ts'
-import { checkMediaType, hasBody, readBody } from '../web/body.ts'
-import { checkHostAndOrigin, type GuardSettings } from '../web/guard.ts'
-import { inSteps } from '../web/steps.ts'
+import type { Gate } from '../features/gate.ts'
+import { checkMediaType, hasBody, readBody } from './body.ts'
 import type { Exchange } from './exchange.ts'
+import { checkHostAndOrigin, type GuardSettings } from './guard.ts'
 import type { Held } from './held.ts'
 import type { Metrics } from './metrics.ts'
+import { inSteps } from './steps.ts'
 
 /** What all routes share. */
 export interface Context {

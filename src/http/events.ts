@@ -1,5 +1,5 @@
 import type { Fields } from '../auth/caller.ts'
-import { followInput } from '../gate/reads/follow.ts'
+import { followInput } from '../features/tasks/follow.ts'
 import { admit, type Context, identify } from './context.ts'
 import { EventStream } from './event-stream.ts'
 import type { Exchange } from './exchange.ts'

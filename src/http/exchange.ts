@@ -3,8 +3,8 @@ import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { ERRORS, type Fault } from '../core/errors.ts'
-import { inTurns, writeJson } from '../gate/stored-json.ts'
-import { endAnswer, isUnread } from '../web/answer.ts'
+import { inTurns, writeJson } from '../engine/stored-json.ts'
+import { endAnswer, isUnread } from './deadline-answer.ts'
 
 /** What the log says of a request besides method, route, status and time. */
 export interface Notes {

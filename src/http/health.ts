@@ -1,6 +1,6 @@
-import { VERSION } from '../core/version.ts'
-import type { Gate } from '../gate/gate.ts'
-import type { HealthView } from '../gate/reads/server.ts'
+import type { Gate } from '../features/gate.ts'
+import type { HealthView } from '../features/server/server.ts'
+import { VERSION } from '../util/version.ts'
 import type { Route } from './router.ts'
 
 /** A database that takes longer is as good as gone. */

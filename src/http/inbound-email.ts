@@ -1,8 +1,8 @@
 import { Fault } from '../core/errors.ts'
-import type { InboundMail } from '../gate/mail.ts'
-import { readBytes } from '../web/body.ts'
-import { checkHostAndOrigin } from '../web/guard.ts'
+import type { InboundMail } from '../features/email/email.ts'
+import { readBytes } from './body.ts'
 import type { Context } from './context.ts'
+import { checkHostAndOrigin } from './guard.ts'
 import type { Route } from './router.ts'
 
 const SETTINGS = ['ASYNCGATE_MAIL_FROM', 'ASYNCGATE_MAIL_WEBHOOK_SECRET']

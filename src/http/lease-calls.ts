@@ -1,9 +1,9 @@
 import type { Fields } from '../auth/caller.ts'
 import type { Credential } from '../auth/credential.ts'
 import { invalid } from '../core/errors.ts'
-import { findOperation } from '../operations/catalogue.ts'
-import type { Operation } from '../operations/operation.ts'
-import { withHolder } from '../operations/worker-port.ts'
+import { findOperation } from '../features/catalogue.ts'
+import type { Operation } from '../features/define-operation.ts'
+import { withHolder } from '../features/leases/worker-port.ts'
 import type { Context } from './context.ts'
 
 /** The operation that a skin stands for. */

@@ -1,7 +1,7 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
 import { isParked, type Status } from '../core/transitions.ts'
-import type { TaskEvent } from '../gate/events.ts'
-import type { Gate } from '../gate/gate.ts'
+import type { TaskEvent } from '../engine/events.ts'
+import type { Gate } from '../features/gate.ts'
 
 const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800, 7200]
 

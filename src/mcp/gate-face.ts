@@ -1,13 +1,13 @@
 import { mergeCapabilities, type ServerCapabilities } from '@modelcontextprotocol/server'
-import { VERSION } from '../core/version.ts'
-import type { Gate } from '../gate/gate.ts'
+import type { Gate } from '../features/gate.ts'
+import { VERSION } from '../util/version.ts'
 import { INSTRUCTIONS } from './instructions.ts'
-import type { ListKind } from './read-source.ts'
 import type { Face } from './server.ts'
-import { taskFace } from './task-face.ts'
-import type { TaskToolSource } from './task-tool.ts'
-import { gateTools, type ToolNames, waitToolName } from './tools.ts'
-import { typeTools } from './type-tools.ts'
+import { taskFace } from './tasks/task-face.ts'
+import type { TaskToolSource } from './tasks/task-tool.ts'
+import { gateTools, type ToolNames, waitToolName } from './tools/operation-tools.ts'
+import type { ListKind } from './tools/read-source.ts'
+import { typeTools } from './tools/type-tools.ts'
 
 export interface GateFaceOptions {
   readonly gate: Gate

@@ -10,11 +10,11 @@ import {
   type ServerContext,
 } from '@modelcontextprotocol/server'
 import type { Fields } from '../auth/caller.ts'
-import { TASKS_EXTENSION } from './capabilities.ts'
-import type { TaskFace } from './task-face.ts'
-import { serveTasks } from './task-handlers.ts'
-import { isTaskTool } from './task-tool.ts'
-import { type Call, type Era, type FoundTool, type ToolTable, wantsProgress } from './tool.ts'
+import { serveTasks } from './tasks/handlers.ts'
+import type { TaskFace } from './tasks/task-face.ts'
+import { isTaskTool } from './tasks/task-tool.ts'
+import { type Call, type Era, type FoundTool, type ToolTable, wantsProgress } from './tools/tool.ts'
+import { TASKS_EXTENSION } from './transport/capabilities.ts'
 
 /** What a server shows of itself, whichever way it is reached. */
 export interface Face {

@@ -3,7 +3,7 @@ import { EgressError } from '../egress/error.ts'
 import { type GuardedResponse, guardedFetch } from '../egress/fetch.ts'
 import { onlyPlace } from '../egress/only-place.ts'
 import type { EgressSettings } from '../egress/settings.ts'
-import type { Memory, MemoryNote } from '../gate/memory.ts'
+import type { Memory, MemoryNote } from '../features/results/memory.ts'
 
 export interface HttpMemoryOptions {
   /** Where notes are posted to. The operator named it, so it may be private. */

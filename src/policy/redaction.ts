@@ -1,4 +1,4 @@
-import type { Json } from '../core/json.ts'
+import type { Json } from '../core/json/json.ts'
 import { follow, type Path, type Trails } from './path.ts'
 import { type Pattern, REPLACEMENT } from './pattern.ts'
 import type { Redacted } from './ruling.ts'

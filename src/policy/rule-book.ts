@@ -1,4 +1,4 @@
-import type { Json } from '../core/json.ts'
+import type { Json } from '../core/json/json.ts'
 import { type CompiledRule, nameOf, type PartialContext } from './compiled-rule.ts'
 import { type Forecast, forecastOf } from './forecast.ts'
 import type { Pattern } from './pattern.ts'

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { Json } from '../core/json.ts'
+import type { Json } from '../core/json/json.ts'
 import { isPrincipalKind } from '../core/principal.ts'
 import { CONDITION_ROOTS } from './condition.ts'
 import { patternName } from './pattern.ts'

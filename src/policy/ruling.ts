@@ -1,4 +1,4 @@
-import type { Json, JsonObject } from '../core/json.ts'
+import type { Json, JsonObject } from '../core/json/json.ts'
 import type { PrincipalKey } from '../core/principal.ts'
 
 export const ACTIONS = ['ALLOW', 'BLOCK', 'REDACT', 'REQUIRE_APPROVAL'] as const

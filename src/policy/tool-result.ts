@@ -1,4 +1,4 @@
-import type { Json, JsonObject } from '../core/json.ts'
+import type { Json, JsonObject } from '../core/json/json.ts'
 import { REPLACEMENT } from './pattern.ts'
 import { type Plan, redact, takesNothing } from './redaction.ts'
 import type { Redacted } from './ruling.ts'

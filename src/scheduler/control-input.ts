@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { planInput } from '../schedule/plan.ts'
-import { timetableOf } from '../schedule/timetable.ts'
+import { planInput } from './plan/plan.ts'
+import { timetableOf } from './plan/timetable.ts'
 
 const text = (max: number) => z.string().min(1).max(max)
 

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { runsBetween, type Timetable } from '../schedule/timetable.ts'
+import { runsBetween, type Timetable } from './plan/timetable.ts'
 import type { Schedule } from './schedule.ts'
 
 /** Runs that catch_up_all makes up for at one time. Of a longer absence, older ones are left out. */

@@ -1,8 +1,8 @@
-import type { JsonObject } from '../core/json.ts'
+import type { Client } from '../client/index.ts'
+import { GateError } from '../client/transport.ts'
+import type { JsonObject } from '../core/json/json.ts'
 import { isPrincipalKind, type PrincipalKey } from '../core/principal.ts'
 import { isoTime } from '../core/time.ts'
-import type { Client } from '../sdk/client.ts'
-import { GateError } from '../sdk/transport.ts'
 import type { Schedule } from './schedule.ts'
 
 /** Who asked for something, and when, by the gate's clock. */

@@ -1,5 +1,5 @@
 import type { PrincipalKey } from '../core/principal.ts'
-import type { Plan } from '../schedule/plan.ts'
+import type { Plan } from './plan/plan.ts'
 
 /** A plan that is being kept. Times are milliseconds since the epoch. */
 export interface Schedule extends Plan {

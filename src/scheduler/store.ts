@@ -1,6 +1,6 @@
 import type { PrincipalKey } from '../core/principal.ts'
-import type { MisfirePolicy, Timing } from '../schedule/plan.ts'
 import { type Database, openWriter, rollBack } from '../store/sqlite/database.ts'
+import type { MisfirePolicy, Timing } from './plan/plan.ts'
 import type { Schedule } from './schedule.ts'
 
 const VERSION = 1

@@ -1,8 +1,8 @@
-import { staleAfter } from '../schedule/run.ts'
-import { type Timetable, timetableOf } from '../schedule/timetable.ts'
-import { backoff, GateError } from '../sdk/transport.ts'
+import { backoff, GateError } from '../client/transport.ts'
 import { dueAt, dueRuns } from './due.ts'
 import type { ScheduleGate } from './gate.ts'
+import { staleAfter } from './plan/run.ts'
+import { type Timetable, timetableOf } from './plan/timetable.ts'
 import type { Schedule } from './schedule.ts'
 import type { ScheduleStore } from './store.ts'
 

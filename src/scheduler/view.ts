@@ -1,4 +1,4 @@
-import type { JsonObject } from '../core/json.ts'
+import type { JsonObject } from '../core/json/json.ts'
 import { isoTime } from '../core/time.ts'
 import type { Schedule } from './schedule.ts'
 

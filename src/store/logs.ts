@@ -1,4 +1,4 @@
-import type { CanonicalJson } from '../core/json.ts'
+import type { CanonicalJson } from '../core/json/json.ts'
 import type { LogLevel } from '../core/log.ts'
 
 /** What workers log about tasks. It is no part of the ledger, and is written without the lock of the tenant. */

@@ -1,6 +1,6 @@
 import type { ItemRef, Relationship } from '../core/command.ts'
 import type { InboxItem, InboxState } from '../core/inbox.ts'
-import type { CanonicalJson } from '../core/json.ts'
+import type { CanonicalJson } from '../core/json/json.ts'
 import type { LaneRow } from '../core/matching.ts'
 import type { PrincipalKey } from '../core/principal.ts'
 import type { Question, QuestionKind } from '../core/question.ts'

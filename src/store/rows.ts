@@ -1,4 +1,4 @@
-import type { CanonicalJson } from '../core/json.ts'
+import type { CanonicalJson } from '../core/json/json.ts'
 import type { PrincipalKey } from '../core/principal.ts'
 import {
   asDone,

@@ -1,4 +1,4 @@
-import { ROUTES } from '../sdk/operations.ts'
+import { ROUTES } from '../client/operations.ts'
 import type { OpenTasks } from './open-tasks.ts'
 
 /**

@@ -1,7 +1,7 @@
 import type { Caller } from '../core/principal.ts'
 import { isParked, isTerminal, type Status } from '../core/transitions.ts'
-import type { TaskEvent } from '../gate/events.ts'
-import type { Gate } from '../gate/gate.ts'
+import type { TaskEvent } from '../engine/events.ts'
+import type { Gate } from '../features/gate.ts'
 
 interface OpenTask {
   readonly type: string

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import type { Channel } from '../../src/channels/channel.ts'
 import { collect } from '../../src/channels/payload.ts'
-import { canonical } from '../../src/core/json.ts'
+import { canonical } from '../../src/core/json/json.ts'
 import { refusal } from '../support/steps.ts'
 
 export const TASK = '0197d7a4-31c0-7c4e-9f6b-0d5a3f1e2b4c'

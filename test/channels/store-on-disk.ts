@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { openChannels } from '../../src/channels/registry.ts'
 import { resultStore } from '../../src/channels/store.ts'
-import type { ResultStore } from '../../src/gate/results.ts'
+import type { ResultStore } from '../../src/features/results/result-store.ts'
 import { emptyFolder, type Folder } from './folder.ts'
 
 /** Channels blob and file in an empty folder, as a gate uses them. */

@@ -16,8 +16,8 @@ import {
   verified,
   type WorkerResults,
 } from '../../src/channels/index.ts'
-import type { ResultStore } from '../../src/gate/results.ts'
-import { GateError, task, worker } from '../../src/sdk/worker.ts'
+import type { ResultStore } from '../../src/features/results/result-store.ts'
+import { GateError, task, worker } from '../../src/worker/index.ts'
 import { type Served, servers } from '../http/support.ts'
 import { agent, describeGates } from '../support/gates.ts'
 import { S3_KEYS, startS3 } from '../support/s3.ts'

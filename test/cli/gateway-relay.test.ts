@@ -1,6 +1,6 @@
 import { duplexPair, PassThrough } from 'node:stream'
 import { expect, it } from 'vitest'
-import { Relay } from '../../src/cli/gateway-relay.ts'
+import { Relay } from '../../src/cli/commands/gateway/relay.ts'
 import { until } from '../gateway/calls/support.ts'
 
 type Message = Readonly<Record<string, unknown>>

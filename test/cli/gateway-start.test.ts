@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
-import { StartReport } from '../../src/cli/gateway-start.ts'
+import { StartReport } from '../../src/cli/commands/gateway/start.ts'
 import { until } from '../gateway/calls/support.ts'
 import { cli, startCli, testFolder } from './support.ts'
 

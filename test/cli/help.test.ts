@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { COMMANDS } from '../../src/cli/commands.ts'
 import { EXIT_MEANINGS } from '../../src/cli/exit.ts'
 import { commandHelp, overview } from '../../src/cli/help.ts'
-import { VERSION } from '../../src/core/version.ts'
+import { VERSION } from '../../src/util/version.ts'
 import { markdownTable, repositoryText } from '../core/documents.ts'
 import { cli } from './support.ts'
 

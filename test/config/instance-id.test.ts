@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import { loadConfig } from '../../src/config/index.ts'
 import { detectInstanceId } from '../../src/config/instance-id.ts'
-import { loadConfig } from '../../src/config.ts'
 
 const machine = { hostname: () => 'laptop', random: () => '1a2b3c4d' }
 const everything = {

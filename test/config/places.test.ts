@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { type ConfigOptions, loadConfig, reportConfig } from '../../src/config.ts'
+import { type ConfigOptions, loadConfig, reportConfig } from '../../src/config/index.ts'
 
 let folder: string
 let file: string

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { ConfigError, loadConfig, reportConfig } from '../../src/config.ts'
+import { ConfigError, loadConfig, reportConfig } from '../../src/config/index.ts'
 
 let folder: string
 let file: string

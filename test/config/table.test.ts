@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import { markdownLater, markdownSettings } from '../../src/config/describe.ts'
+import { reportConfig } from '../../src/config/index.ts'
 import { laterFeature } from '../../src/config/later.ts'
 import { TABLE } from '../../src/config/rows.ts'
 import { CONFIG_DIR } from '../../src/config/sources.ts'
-import { reportConfig } from '../../src/config.ts'
 import { DEFAULT_SETTINGS } from '../../src/core/settings.ts'
 import { repositoryText } from '../core/documents.ts'
 

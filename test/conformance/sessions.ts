@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { NodeStreamableHTTPServerTransport } from '@modelcontextprotocol/node'
 import { type EventStore, isInitializeRequest, type JSONRPCMessage } from '@modelcontextprotocol/server'
-import { type LegacyLeg, statelessLeg } from '../../src/mcp/legacy.ts'
 import { createServer, type Face } from '../../src/mcp/server.ts'
+import { type LegacyLeg, statelessLeg } from '../../src/mcp/transport/legacy.ts'
 
 /** What the gate does not need but the suite asks for: servers that ask the client back, in a session. */
 export function sessionLeg(face: Face): LegacyLeg {

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import type { Gate } from '../../src/gate/gate.ts'
+import type { Gate } from '../../src/features/gate.ts'
 import { admin, agent, caller, describeGates, worker } from '../support/gates.ts'
 import {
   ask,

@@ -1,6 +1,6 @@
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import type { Gate } from '../../src/gate/gate.ts'
+import type { Gate } from '../../src/features/gate.ts'
 import { openGateway } from '../gateway/calls/support.ts'
 import { chromiumProgram, launchChromium } from '../support/chromium.ts'
 import { admin, agent, describeGates, worker } from '../support/gates.ts'

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
-import { readRule } from '../../src/gate/policy-shape.ts'
-import { pinEntry } from '../../src/gateway/pins.ts'
+import { readRule } from '../../src/features/policies/shape.ts'
+import { pinEntry } from '../../src/gateway/upstreams/pins.ts'
 import { openGateway } from '../gateway/calls/support.ts'
 import { program, registryOn } from '../gateway/upstreams/support.ts'
 import { admin, describeGates } from '../support/gates.ts'

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import type { Json } from '../../src/core/json.ts'
+import type { Json } from '../../src/core/json/json.ts'
 
 /** Text that may be stored: no NUL, no lone surrogates. */
 export const cleanText = fc.string({ unit: 'binary', maxLength: 12 }).map((text) => text.replaceAll('\0', ''))

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { isPointer, pointersIn } from '../../src/core/artifact.ts'
-import { canonical, type Json } from '../../src/core/json.ts'
+import { canonical, type Json } from '../../src/core/json/json.ts'
 
 const SUM = 'ab'.repeat(32)
 const UNKNOWN = { checksum: null, size: null, media_type: null }

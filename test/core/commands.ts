@@ -24,7 +24,7 @@ import type {
 } from '../../src/core/command.ts'
 import type { Decision } from '../../src/core/draft.ts'
 import { Fault } from '../../src/core/errors.ts'
-import { type CanonicalJson, canonical, type JsonObject, parseCanonical } from '../../src/core/json.ts'
+import { type CanonicalJson, canonical, type JsonObject, parseCanonical } from '../../src/core/json/json.ts'
 import type { Asked } from '../../src/core/question.ts'
 import type { Receipt } from '../../src/core/receipt.ts'
 import { ALICE, LEASE, NOW, TASK_ID } from '../support/fake-world.ts'

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { diffOf } from '../../src/core/diff.ts'
-import { canonical, type Json } from '../../src/core/json.ts'
+import { canonical, type Json } from '../../src/core/json/json.ts'
 import { plainJson } from './arbitraries.ts'
 
 describe('the difference of two values', () => {

@@ -1,16 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import {
-  type Draw,
-  isUuid,
-  leaseId,
-  leaseSeq,
-  receiptId,
-  receiptSeq,
-  taskId,
-  tenantSalt,
-} from '../../src/core/ids.ts'
-import { cryptoDraw, seededDraw } from '../../src/core/random.ts'
+import { isUuid, leaseId, leaseSeq, receiptId, receiptSeq, taskId, tenantSalt } from '../../src/core/ids.ts'
+import type { Draw } from '../../src/util/random.ts'
+import { cryptoDraw, seededDraw } from '../../src/util/random.ts'
 
 const seq = fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER })
 const salt = fc.nat().map((seed) => tenantSalt(seededDraw(seed)))

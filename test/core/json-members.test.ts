@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { canonical, parseCanonical } from '../../src/core/json.ts'
-import { membersIn } from '../../src/core/json-members.ts'
+import { canonical, parseCanonical } from '../../src/core/json/json.ts'
+import { membersIn } from '../../src/core/json/members.ts'
 
 describe('the members of a canonical object', () => {
   it('are found with their texts, whatever they contain', () => {

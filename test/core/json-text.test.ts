@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { Fault } from '../../src/core/errors.ts'
-import { inOneGo, parseFields, parseJson, readEnveloped } from '../../src/core/json-text.ts'
+import { inOneGo, parseFields, parseJson, readEnveloped } from '../../src/core/json/text.ts'
 import { nestedArrays, nestedObjects, plainJson } from './arbitraries.ts'
 import { refusal, refusedPath } from './refusal.ts'
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { canonical, canonicalWithin, MAX_DEPTH, parseCanonical } from '../../src/core/json.ts'
+import { canonical, canonicalWithin, MAX_DEPTH, parseCanonical } from '../../src/core/json/json.ts'
 import { nestedArrays, nestedObjects, plainJson, reordered } from './arbitraries.ts'
 import { refusal, refusedPath } from './refusal.ts'
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { Json } from '../../src/core/json.ts'
+import type { Json } from '../../src/core/json/json.ts'
 import { isLocatable, readEvidence } from '../../src/core/locatability.ts'
 import { MAX_ARTIFACTS, MAX_BODY_BYTES } from '../../src/core/receipt.ts'
 import { refusal, refusedPath } from './refusal.ts'

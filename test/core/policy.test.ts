@@ -6,7 +6,7 @@ import {
   checkSelf,
   type Permission,
   seesAll,
-} from '../../src/core/policy.ts'
+} from '../../src/core/authorization.ts'
 import {
   type Caller,
   isPrincipalKind,

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { receiptId } from '../../src/core/ids.ts'
-import { type CanonicalJson, canonical, type Json } from '../../src/core/json.ts'
+import { type CanonicalJson, canonical, type Json } from '../../src/core/json/json.ts'
 import {
   checkReceipt,
   MAX_BODY_BYTES,

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { VERSION } from '../../src/core/version.ts'
+import { VERSION } from '../../src/util/version.ts'
 import { repositoryText } from './documents.ts'
 
 test('the version that the code tells is the one of the package', () => {

@@ -1,4 +1,4 @@
-import type { Json } from '../../src/core/json.ts'
+import type { Json } from '../../src/core/json/json.ts'
 import { ALICE, BOB, NOWHERE, ROOT } from './people.ts'
 import { no, ok, type Step } from './step.ts'
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { receiptHash } from '../../src/core/receipt.ts'
-import { OPERATIONS } from '../../src/operations/catalogue.ts'
+import { OPERATIONS } from '../../src/features/catalogue.ts'
 import { type Run, runScenario } from './run.ts'
 import { NEVER_REFUSED, SCENARIO } from './scenario.ts'
 import { onTheGate, TRANSPORTS } from './transports.ts'

@@ -1,9 +1,9 @@
 import { Agent, type IncomingMessage, request } from 'node:http'
 import { Authenticator } from '../../src/auth/credential.ts'
-import type { Gate } from '../../src/gate/gate.ts'
-import { createMcpEndpoint } from '../../src/mcp/endpoint.ts'
-import type { Operation } from '../../src/operations/operation.ts'
-import { startServer } from '../../src/server.ts'
+import type { Operation } from '../../src/features/define-operation.ts'
+import type { Gate } from '../../src/features/gate.ts'
+import { createMcpEndpoint } from '../../src/mcp/transport/endpoint.ts'
+import { startServer } from '../../src/server/http-server.ts'
 import { type AuthMode, authSettings, type Fields } from '../support/auth-modes.ts'
 
 export interface Sent {

@@ -1,5 +1,5 @@
 import type { ErrorCode } from '../../src/core/errors.ts'
-import type { Json } from '../../src/core/json.ts'
+import type { Json } from '../../src/core/json/json.ts'
 
 export type JsonFields = Readonly<Record<string, Json>>
 

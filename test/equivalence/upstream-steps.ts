@@ -1,4 +1,4 @@
-import type { Pin } from '../../src/gateway/pins.ts'
+import type { Pin } from '../../src/gateway/upstreams/pins.ts'
 import { BOB, ROOT } from './people.ts'
 import { no, ok, type Step } from './step.ts'
 

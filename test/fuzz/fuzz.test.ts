@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, it, vi } from 'vitest'
-import { OPERATIONS } from '../../src/operations/catalogue.ts'
+import { OPERATIONS } from '../../src/features/catalogue.ts'
 import { type HttpServer, serveHttp } from '../equivalence/http.ts'
 import { openWorld, type StoreName, storeNames, type World } from '../equivalence/world.ts'
 import { asCaller } from '../support/auth-modes.ts'

@@ -1,4 +1,4 @@
-import type { Json } from '../../src/core/json.ts'
+import type { Json } from '../../src/core/json/json.ts'
 import { isList } from './mutate.ts'
 import type { FuzzRequest } from './requests.ts'
 import type { JsonFields } from './schema.ts'

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import type { Json } from '../../src/core/json.ts'
+import type { Json } from '../../src/core/json/json.ts'
 import { beyond, type JsonFields, type Schema } from './schema.ts'
 
 /** Something wrong with an input, at a place that `at` chooses. */

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { z } from 'zod'
-import type { Json } from '../../src/core/json.ts'
+import type { Json } from '../../src/core/json/json.ts'
 
 /** The parts of JSON Schema that the catalogue's input schemas use. Anything else in one is refused, not ignored. */
 export interface Schema {

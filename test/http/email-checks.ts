@@ -1,6 +1,6 @@
 import { expect } from 'vitest'
-import { MailQueue } from '../../src/mail/queue.ts'
-import { MAIL } from '../mail/settings.ts'
+import { MailQueue } from '../../src/email/queue.ts'
+import { MAIL } from '../email/settings.ts'
 import { createTask, listOf, type Served, type ServeOptions, textOf } from './support.ts'
 
 const ALICE = { principal_id: 'alice' }

@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
-import type { CanonicalJson } from '../../src/core/json.ts'
+import type { CanonicalJson } from '../../src/core/json/json.ts'
 import type { Store } from '../../src/store/store.ts'
 import { folder, type Server, startServer } from '../cli/support.ts'
 import { bareCall, modernCall, type Post } from '../mcp/endpoint.ts'

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { expect, it, vi } from 'vitest'
-import { localKeyFile } from '../../src/cli/local-key.ts'
+import { localKeyFile } from '../../src/server/local-key.ts'
 import { bareCall, modernCall, type Post } from '../mcp/endpoint.ts'
 import {
   type Received,

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { openGate } from '../../src/gate/gate.ts'
+import { openGate } from '../../src/features/gate.ts'
 import { openPostgresStore } from '../../src/store/postgres/store.ts'
 import { freshDatabase, postgresUrl } from '../support/postgres.ts'
 import { startTcpProxy } from '../support/tcp-proxy.ts'

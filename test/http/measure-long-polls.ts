@@ -7,8 +7,8 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { Authenticator } from '../../src/auth/credential.ts'
-import { openGate } from '../../src/gate/gate.ts'
-import { startServer } from '../../src/server.ts'
+import { openGate } from '../../src/features/gate.ts'
+import { startServer } from '../../src/server/http-server.ts'
 import { openSqliteStore } from '../../src/store/sqlite/store.ts'
 
 const MIB = 1024 * 1024

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { OPERATIONS } from '../../src/operations/catalogue.ts'
+import { OPERATIONS } from '../../src/features/catalogue.ts'
 import { restRequest } from '../equivalence/http.ts'
 import { bareCall } from '../mcp/endpoint.ts'
 import { AUTH_MODES, authSettings, personKey, sharedKey } from '../support/auth-modes.ts'

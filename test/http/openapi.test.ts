@@ -1,9 +1,9 @@
 import { expect, it } from 'vitest'
 import { ERRORS } from '../../src/core/errors.ts'
-import { VERSION } from '../../src/core/version.ts'
-import { docsPage } from '../../src/http/docs-page.ts'
-import { openApi } from '../../src/http/openapi.ts'
-import { OPERATIONS } from '../../src/operations/catalogue.ts'
+import { OPERATIONS } from '../../src/features/catalogue.ts'
+import { docsPage } from '../../src/http/openapi/docs-page.ts'
+import { openApi } from '../../src/http/openapi/openapi.ts'
+import { VERSION } from '../../src/util/version.ts'
 import { describeGates } from '../support/gates.ts'
 import { members, servers } from './support.ts'
 

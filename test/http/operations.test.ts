@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { OPERATIONS } from '../../src/operations/catalogue.ts'
+import { OPERATIONS } from '../../src/features/catalogue.ts'
 import { describeGates } from '../support/gates.ts'
 import { emailChecks, MAILING } from './email-checks.ts'
 import { policyChecks } from './policy-checks.ts'

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { openGate } from '../../src/gate/gate.ts'
+import { openGate } from '../../src/features/gate.ts'
 import { openPostgresStore } from '../../src/store/postgres/store.ts'
 import { checkInvariants } from '../support/invariants.ts'
 import { postgresUrl } from '../support/postgres.ts'

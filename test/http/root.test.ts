@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { Authenticator } from '../../src/auth/credential.ts'
-import { startServer } from '../../src/server.ts'
+import { startServer } from '../../src/server/http-server.ts'
 import { describeGates } from '../support/gates.ts'
 import { KEY, servers } from './support.ts'
 

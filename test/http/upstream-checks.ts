@@ -1,5 +1,5 @@
 import { expect } from 'vitest'
-import { pinEntry } from '../../src/gateway/pins.ts'
+import { pinEntry } from '../../src/gateway/upstreams/pins.ts'
 import type { Store } from '../../src/store/store.ts'
 import { registryOn } from '../gateway/upstreams/support.ts'
 import { ROOT, type Served } from './support.ts'

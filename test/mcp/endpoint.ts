@@ -5,8 +5,12 @@ import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
 import { z } from 'zod'
 import { Authenticator } from '../../src/auth/credential.ts'
-import { type Gate, type GateOptions, openGate } from '../../src/gate/gate.ts'
-import { createMcpEndpoint, type McpEndpoint, type McpEndpointOptions } from '../../src/mcp/endpoint.ts'
+import { type Gate, type GateOptions, openGate } from '../../src/features/gate.ts'
+import {
+  createMcpEndpoint,
+  type McpEndpoint,
+  type McpEndpointOptions,
+} from '../../src/mcp/transport/endpoint.ts'
 import { openSqliteStore } from '../../src/store/sqlite/store.ts'
 import type { Store } from '../../src/store/store.ts'
 import { asCaller, authSettings, suiteAuthMode } from '../support/auth-modes.ts'

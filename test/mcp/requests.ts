@@ -1,5 +1,5 @@
 import { bareCall, META, MODERN, modernCall, modernPost, type Post } from './endpoint.ts'
-import { TASKS_META } from './task-client.ts'
+import { TASKS_META } from './tasks/task-client.ts'
 
 export interface Case extends Post {
   readonly name: string

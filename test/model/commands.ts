@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import type { JsonObject } from '../../src/core/json.ts'
+import type { JsonObject } from '../../src/core/json/json.ts'
 import type { Settings } from '../../src/core/settings.ts'
 import type { Driver } from './driver.ts'
 import {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { Fault } from '../../src/core/errors.ts'
 import { receiptId } from '../../src/core/ids.ts'
-import { type Json, type JsonObject, parseCanonical } from '../../src/core/json.ts'
+import { type Json, type JsonObject, parseCanonical } from '../../src/core/json/json.ts'
 import {
   type Caller,
   type Principal,
@@ -9,7 +9,7 @@ import {
   parsePrincipalKey,
 } from '../../src/core/principal.ts'
 import type { QuestionKind } from '../../src/core/question.ts'
-import type { OfferView } from '../../src/gate/shapes.ts'
+import type { OfferView } from '../../src/features/shapes.ts'
 import type { TenantRef } from '../../src/store/store.ts'
 import { admin, agent, caller, worker } from '../support/gates.ts'
 import { checkInvariants } from '../support/invariants.ts'

@@ -1,5 +1,5 @@
 import type { ErrorCode } from '../../src/core/errors.ts'
-import type { Json, JsonObject } from '../../src/core/json.ts'
+import type { Json, JsonObject } from '../../src/core/json/json.ts'
 import type { QuestionKind, QuestionState } from '../../src/core/question.ts'
 import type { ReceiptType } from '../../src/core/receipt.ts'
 import type { Settings } from '../../src/core/settings.ts'

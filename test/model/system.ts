@@ -1,12 +1,12 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { seededDraw } from '../../src/core/random.ts'
 import type { Settings } from '../../src/core/settings.ts'
-import { type Gate, openGate } from '../../src/gate/gate.ts'
+import { type Gate, openGate } from '../../src/features/gate.ts'
 import { openPostgresStore } from '../../src/store/postgres/store.ts'
 import { openSqliteStore } from '../../src/store/sqlite/store.ts'
 import type { Store } from '../../src/store/store.ts'
+import { seededDraw } from '../../src/util/random.ts'
 import { ManualClock } from '../support/gates.ts'
 
 /** Where a run keeps its tasks. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { copyOf, NO_POLICIES } from '../../src/gate/policy-copy.ts'
+import { copyOf, NO_POLICIES } from '../../src/features/policies/copy.ts'
 import type { Entry } from '../../src/store/entries.ts'
 import { rule } from './support.ts'
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { Json } from '../../src/core/json.ts'
+import type { Json } from '../../src/core/json/json.ts'
 import type { PartialContext } from '../../src/policy/compiled-rule.ts'
 import type { RuleDraft } from '../../src/policy/rule.ts'
 import { book, call, NOW, rule } from './support.ts'

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { beforeAll, expect, test } from 'vitest'
-import type { Json } from '../../src/core/json.ts'
+import type { Json } from '../../src/core/json/json.ts'
 import type { Pattern } from '../../src/policy/pattern.ts'
 import type { RuleDraft } from '../../src/policy/rule.ts'
 import type { PolicyContext } from '../../src/policy/ruling.ts'

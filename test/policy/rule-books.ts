@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import type { Json } from '../../src/core/json.ts'
+import type { Json } from '../../src/core/json/json.ts'
 
 /** What the patterns card, email and badge find, and what they do not. */
 export const SECRETS = ['4111 1111 1111 1111', 'bob@example.com', 'B123456'] as const

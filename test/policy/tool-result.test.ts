@@ -1,7 +1,7 @@
 import { isCallToolResult } from '@modelcontextprotocol/server'
 import fc from 'fast-check'
 import { beforeAll, describe, expect, test } from 'vitest'
-import type { Json } from '../../src/core/json.ts'
+import type { Json } from '../../src/core/json/json.ts'
 import { parsePath } from '../../src/policy/path.ts'
 import type { Pattern } from '../../src/policy/pattern.ts'
 import { redactToolResult } from '../../src/policy/tool-result.ts'

@@ -1,6 +1,6 @@
 import { Fault } from '../../src/core/errors.ts'
-import { NO_OFFERS } from '../../src/gate/upstream-reads.ts'
-import type { UpstreamRegistry, UpstreamTool } from '../../src/gate/upstreams.ts'
+import { NO_OFFERS } from '../../src/features/upstreams/reads.ts'
+import type { UpstreamRegistry, UpstreamTool } from '../../src/features/upstreams/upstreams.ts'
 import type { Store } from '../../src/store/store.ts'
 
 /** Upstreams that offer these tools, each with its category, and do nothing else. */

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { OpenTask } from '../../src/core/task.ts'
-import { type Gate, openGate } from '../../src/gate/gate.ts'
+import { type Gate, openGate } from '../../src/features/gate.ts'
 import { openPostgresStore } from '../../src/store/postgres/store.ts'
 import { type Changes, isNeed, type Store } from '../../src/store/store.ts'
 import { agent, describeGates, worker } from '../support/gates.ts'

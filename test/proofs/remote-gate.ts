@@ -1,7 +1,7 @@
 import { type ErrorCode, Fault, type FaultDetails } from '../../src/core/errors.ts'
 import type { Caller } from '../../src/core/principal.ts'
 import type { Settings } from '../../src/core/settings.ts'
-import type { Gate } from '../../src/gate/gate.ts'
+import type { Gate } from '../../src/features/gate.ts'
 import { type Child, startChild } from '../support/processes.ts'
 import type { Place } from './place.ts'
 

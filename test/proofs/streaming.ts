@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { client } from '../../src/sdk/client.ts'
+import { client } from '../../src/client/index.ts'
 import { childArguments, startChild } from '../support/processes.ts'
 
 export interface StreamOptions {

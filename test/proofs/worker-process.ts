@@ -1,4 +1,4 @@
-import type { WorkerMetrics } from '../../src/sdk/worker.ts'
+import type { WorkerMetrics } from '../../src/worker/index.ts'
 import { type Child, startChild } from '../support/processes.ts'
 
 export interface WorkerOptions {

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import { openGate } from '../../src/gate/gate.ts'
+import { openGate } from '../../src/features/gate.ts'
 import { openScheduler } from '../../src/scheduler/scheduler.ts'
 import { openSqliteStore } from '../../src/store/sqlite/store.ts'
 import { cli, folder, startCli, testFolder } from '../cli/support.ts'

@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { MISFIRE_POLICIES, type MisfirePolicy } from '../../src/schedule/plan.ts'
-import { staleAfter } from '../../src/schedule/run.ts'
-import { timetableOf } from '../../src/schedule/timetable.ts'
 import { dueAt, dueRuns, MAX_CATCH_UP } from '../../src/scheduler/due.ts'
+import { MISFIRE_POLICIES, type MisfirePolicy } from '../../src/scheduler/plan/plan.ts'
+import { staleAfter } from '../../src/scheduler/plan/run.ts'
+import { timetableOf } from '../../src/scheduler/plan/timetable.ts'
 
 const CREATED = Date.UTC(2026, 0, 1)
 const MINUTE = 60_000

@@ -1,11 +1,11 @@
+import { GateError } from '../../src/client/transport.ts'
 import { isoTime } from '../../src/core/time.ts'
-import { runTask } from '../../src/schedule/run.ts'
-import { timetableOf } from '../../src/schedule/timetable.ts'
 import { dueAt } from '../../src/scheduler/due.ts'
 import type { ScheduleGate } from '../../src/scheduler/gate.ts'
+import { runTask } from '../../src/scheduler/plan/run.ts'
+import { timetableOf } from '../../src/scheduler/plan/timetable.ts'
 import type { Schedule } from '../../src/scheduler/schedule.ts'
 import { upcoming } from '../../src/scheduler/ticker.ts'
-import { GateError } from '../../src/sdk/transport.ts'
 
 export const START = Date.UTC(2026, 0, 1)
 export const MINUTE = 60_000

@@ -1,5 +1,5 @@
 import type { Caller } from '../../src/core/principal.ts'
-import type { ApprovalView } from '../../src/gate/reads/approvals.ts'
+import type { ApprovalView } from '../../src/features/questions/approvals.ts'
 import type { Actor } from './agent.ts'
 import type { World } from './world.ts'
 

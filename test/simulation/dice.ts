@@ -1,5 +1,5 @@
-import type { Draw } from '../../src/core/ids.ts'
-import { seededDraw } from '../../src/core/random.ts'
+import type { Draw } from '../../src/util/random.ts'
+import { seededDraw } from '../../src/util/random.ts'
 
 /** All chance of a run, from one seed. */
 export class Dice {

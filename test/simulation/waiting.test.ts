@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-import { seededDraw } from '../../src/core/random.ts'
 import { isReady } from '../../src/core/task.ts'
-import { type Gate, openGate } from '../../src/gate/gate.ts'
-import { inputOf, requirementsOf } from '../../src/gate/view.ts'
+import { type Gate, openGate } from '../../src/features/gate.ts'
+import { inputOf, requirementsOf } from '../../src/features/view.ts'
 import { openSqliteStore } from '../../src/store/sqlite/store.ts'
 import type { Store } from '../../src/store/store.ts'
+import { seededDraw } from '../../src/util/random.ts'
 import { agent, ManualClock, worker } from '../support/gates.ts'
 import { Dice, turns } from './dice.ts'
 

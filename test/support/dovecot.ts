@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { ImapFlow } from 'imapflow'
-import type { ImapSettings } from '../../src/mail/settings.ts'
+import type { ImapSettings } from '../../src/email/settings.ts'
 import { installPackage, skippedLoudly } from './debian-package.ts'
 
 const PROGRAMS = ['/usr/sbin/dovecot', '/usr/local/sbin/dovecot', '/opt/homebrew/sbin/dovecot']

@@ -1,7 +1,7 @@
 import { Fault } from '../../src/core/errors.ts'
-import type { Gate } from '../../src/gate/gate.ts'
-import type { Sessions } from '../../src/gate/sessions.ts'
-import type { EndedSession, SessionEnd, SessionView, SetSession } from '../../src/gate/sessions-shape.ts'
+import type { Gate } from '../../src/features/gate.ts'
+import type { Sessions } from '../../src/features/sessions/sessions.ts'
+import type { EndedSession, SessionEnd, SessionView, SetSession } from '../../src/features/sessions/shape.ts'
 
 const AT = '2026-01-01T00:00:00.000Z'
 

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { type InboxItem, newItem } from '../../src/core/inbox.ts'
-import { canonical } from '../../src/core/json.ts'
+import { canonical } from '../../src/core/json/json.ts'
 import type { LaneRow } from '../../src/core/matching.ts'
 import type { PrincipalKey } from '../../src/core/principal.ts'
 import type { Question } from '../../src/core/question.ts'

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import PostalMime, { type Email as ParsedMail } from 'postal-mime'
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server'
-import type { SmtpSettings } from '../../src/mail/settings.ts'
+import type { SmtpSettings } from '../../src/email/settings.ts'
 
 export interface TakenMail {
   readonly from: string

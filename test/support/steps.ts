@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { Fault } from '../../src/core/errors.ts'
 import type { Caller } from '../../src/core/principal.ts'
-import type { Gate } from '../../src/gate/gate.ts'
-import type { OfferView, ReceiptView } from '../../src/gate/shapes.ts'
+import type { Gate } from '../../src/features/gate.ts'
+import type { OfferView, ReceiptView } from '../../src/features/shapes.ts'
 import type { Store } from '../../src/store/store.ts'
 import { admin, agent, type ManualClock, worker } from './gates.ts'
 

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { ELSEWHERE } from '../../core/question.ts'
-import type { ApprovalView } from '../../gate/reads/approvals.ts'
+import type { ApprovalView } from '../../features/questions/approvals.ts'
 import { type Attempt, complaintOf, statusOf } from '../attempt.ts'
 import { link, place } from '../fields.ts'
 import { type Content, type Html, html, nothing } from '../html.ts'

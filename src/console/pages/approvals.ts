@@ -1,4 +1,4 @@
-import type { ApprovalView } from '../../gate/reads/approvals.ts'
+import type { ApprovalView } from '../../features/questions/approvals.ts'
 import { link, place } from '../fields.ts'
 import { type Content, type Html, html } from '../html.ts'
 import { notice } from '../notices.ts'

@@ -1,4 +1,4 @@
-import type { PatternView } from '../../gate/policy-shape.ts'
+import type { PatternView } from '../../features/policies/shape.ts'
 import { type Html, html } from '../html.ts'
 import { form } from '../parts.ts'
 import { line } from '../untrusted.ts'

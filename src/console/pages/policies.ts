@@ -1,4 +1,4 @@
-import type { PatternView, PolicyView, Tested } from '../../gate/policy-shape.ts'
+import type { PatternView, PolicyView, Tested } from '../../features/policies/shape.ts'
 import { type Attempt, complaintOf, statusOf } from '../attempt.ts'
 import { type Content, type Html, html } from '../html.ts'
 import { notice } from '../notices.ts'

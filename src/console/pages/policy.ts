@@ -1,4 +1,4 @@
-import type { PatternView, PolicyView } from '../../gate/policy-shape.ts'
+import type { PatternView, PolicyView } from '../../features/policies/shape.ts'
 import { type Attempt, complaintOf, statusOf } from '../attempt.ts'
 import { place } from '../fields.ts'
 import { type Html, html } from '../html.ts'

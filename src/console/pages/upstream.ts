@@ -1,5 +1,5 @@
-import { outcomeWords } from '../../gate/tool-forecasts.ts'
-import type { RuledTool, RuledUpstream, UpstreamToolView } from '../../gate/upstreams-shape.ts'
+import type { RuledTool, RuledUpstream, UpstreamToolView } from '../../features/upstreams/shape.ts'
+import { outcomeWords } from '../../features/upstreams/tool-forecasts.ts'
 import { place } from '../fields.ts'
 import { type Html, html } from '../html.ts'
 import { alignLines, type LinePair } from '../line-diff.ts'

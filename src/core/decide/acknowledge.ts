@@ -1,11 +1,11 @@
+import { forbidden, seesAll } from '../authorization.ts'
 import { body } from '../bodies.ts'
 import type { Acknowledge, Answers } from '../command.ts'
 import type { Decision, Draft } from '../draft.ts'
 import { Fault } from '../errors.ts'
 import { receiptId } from '../ids.ts'
 import { marked } from '../inbox.ts'
-import { canonical } from '../json.ts'
-import { forbidden, seesAll } from '../policy.ts'
+import { canonical } from '../json/json.ts'
 import { GATE } from '../principal.ts'
 
 /**

@@ -1,6 +1,6 @@
 import { body } from '../bodies.ts'
 import type { Draft } from '../draft.ts'
-import { canonical } from '../json.ts'
+import { canonical } from '../json/json.ts'
 import { GATE } from '../principal.ts'
 import type { HeldTask } from '../task.ts'
 

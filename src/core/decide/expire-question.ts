@@ -1,7 +1,7 @@
 import { body } from '../bodies.ts'
 import { isPastDeadline } from '../deadline.ts'
 import type { Draft } from '../draft.ts'
-import { canonical } from '../json.ts'
+import { canonical } from '../json/json.ts'
 import { GATE } from '../principal.ts'
 import type { ParkedTask } from '../task.ts'
 import { cancelBy } from './cancel.ts'

@@ -1,6 +1,6 @@
 import { resultReadyBody } from '../bodies.ts'
 import type { Draft } from '../draft.ts'
-import type { CanonicalJson } from '../json.ts'
+import type { CanonicalJson } from '../json/json.ts'
 import type { Evidence } from '../locatability.ts'
 import { GATE, type PrincipalKey } from '../principal.ts'
 import { asDone, type EndedLease, isHeld, type OpenTask, type Outcome } from '../task.ts'

@@ -1,7 +1,7 @@
 import type { Answers, Greet, Relationship } from '../command.ts'
 import type { Decision, Draft } from '../draft.ts'
 import { marked } from '../inbox.ts'
-import { type CanonicalJson, canonical } from '../json.ts'
+import { type CanonicalJson, canonical } from '../json/json.ts'
 
 /** An instance that was silent this long begins a new session when it comes back. */
 const SESSION_GAP_MS = 30 * 60 * 1000

@@ -1,9 +1,9 @@
+import { forbidden, seesAll } from '../authorization.ts'
 import type { Answers, MarkInbox } from '../command.ts'
 import type { Decision, Draft } from '../draft.ts'
 import { Fault } from '../errors.ts'
 import { receiptId } from '../ids.ts'
 import { asksForAttention, type InboxItem, marked } from '../inbox.ts'
-import { forbidden, seesAll } from '../policy.ts'
 
 /** Marks items of an inbox, all of them or none. Only whose inbox it is may do it, and those above. */
 export function mark(draft: Draft, command: MarkInbox): Decision<Answers['mark']> {

@@ -1,7 +1,7 @@
 import { body } from '../bodies.ts'
 import type { Answers, Reclaim } from '../command.ts'
 import type { Decision, Draft } from '../draft.ts'
-import { canonical } from '../json.ts'
+import { canonical } from '../json/json.ts'
 import { checkLease } from '../lease.ts'
 import { asQueued } from '../task.ts'
 import { acceptance, grant } from './claim.ts'

@@ -2,7 +2,7 @@ import { body } from '../bodies.ts'
 import type { Answers, RecordSchedule } from '../command.ts'
 import type { Decision, Draft } from '../draft.ts'
 import { Fault, invalid } from '../errors.ts'
-import { canonical } from '../json.ts'
+import { canonical } from '../json/json.ts'
 import { checkLease } from '../lease.ts'
 
 /**

@@ -1,7 +1,7 @@
 import { body } from '../bodies.ts'
 import type { Answers, Progress, Start } from '../command.ts'
 import type { Decision, Draft } from '../draft.ts'
-import { canonical } from '../json.ts'
+import { canonical } from '../json/json.ts'
 import { checkLease } from '../lease.ts'
 import type { HeldTask } from '../task.ts'
 import { isoTime } from '../time.ts'

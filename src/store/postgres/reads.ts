@@ -1,7 +1,7 @@
 import type pg from 'pg'
 import type { Relationship } from '../../core/command.ts'
 import { isUuid } from '../../core/ids.ts'
-import type { CanonicalJson } from '../../core/json.ts'
+import type { CanonicalJson } from '../../core/json/json.ts'
 import type { Question } from '../../core/question.ts'
 import type { Receipt } from '../../core/receipt.ts'
 import type { ProgressEntry, Task, TaskSpec } from '../../core/task.ts'

@@ -1,4 +1,4 @@
-import { firstTurn, nextTurn } from '../turns.ts'
+import { firstTurn, nextTurn } from '../../util/turns.ts'
 import { attemptAvailable } from './failure.ts'
 
 // A statement runs on the thread that serves everybody. Long rows are slow to find, because SQLite compares whole rows

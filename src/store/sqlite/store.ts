@@ -1,5 +1,6 @@
-import { type Draw, tenantSalt } from '../../core/ids.ts'
-import { cryptoDraw } from '../../core/random.ts'
+import { tenantSalt } from '../../core/ids.ts'
+import type { Draw } from '../../util/random.ts'
+import { cryptoDraw } from '../../util/random.ts'
 import type { Entries } from '../entries.ts'
 import type { Logs } from '../logs.ts'
 import type { Reads } from '../reads.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { canonical } from '../../../src/core/json.ts'
+import { canonical } from '../../../src/core/json/json.ts'
 import { FakeWorld, NOW } from '../../support/fake-world.ts'
 import {
   cancel,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { canonical } from '../../../src/core/json.ts'
+import { canonical } from '../../../src/core/json/json.ts'
 import type { DoneTask } from '../../../src/core/task.ts'
 import { FakeWorld, heldTask, NOW } from '../../support/fake-world.ts'
 import {

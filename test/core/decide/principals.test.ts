@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { receiptId } from '../../../src/core/ids.ts'
 import { newItem } from '../../../src/core/inbox.ts'
-import { canonical } from '../../../src/core/json.ts'
+import { canonical } from '../../../src/core/json/json.ts'
 import { FakeWorld, NOW, SALT } from '../../support/fake-world.ts'
 import { acknowledge, bodyOf, create, expectNoChange, faultOf, greet, receiptOf } from '../commands.ts'
 

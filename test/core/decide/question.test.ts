@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { Fault } from '../../../src/core/errors.ts'
-import { canonical } from '../../../src/core/json.ts'
+import { canonical } from '../../../src/core/json/json.ts'
 import { MAX_QUESTIONS } from '../../../src/core/question.ts'
 import { isOpen } from '../../../src/core/task.ts'
 import { FakeWorld, heldTask, LEASE, NOW, parkedTask, question, TASK_ID } from '../../support/fake-world.ts'

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { expect, it } from 'vitest'
 import { Fault } from '../../../src/core/errors.ts'
-import type { Gate } from '../../../src/gate/gate.ts'
+import type { Gate } from '../../../src/features/gate.ts'
 import { agent, describeGates, worker } from '../../support/gates.ts'
 import { echo, held, type Run, says } from './stub.ts'
 import { ADA, client, openGateway, ROOT, until } from './support.ts'

@@ -6,7 +6,7 @@ import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/cli
 import { getDefaultEnvironment, StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { z } from 'zod'
-import { localKeyFile } from '../../../src/cli/local-key.ts'
+import { localKeyFile } from '../../../src/server/local-key.ts'
 import { cli, startCli, testFolder } from '../../cli/support.ts'
 import { journal, program } from '../upstreams/support.ts'
 import { serve } from './served.ts'

@@ -1,7 +1,7 @@
 import { PassThrough } from 'node:stream'
 import { StdioServerTransport } from '@modelcontextprotocol/server/stdio'
 import { describe, expect, it } from 'vitest'
-import { serveStdioMcp } from '../../../src/mcp/stdio.ts'
+import { serveStdioMcp } from '../../../src/mcp/transport/stdio.ts'
 import { bareCall, META, modernCall, modernPost, postTo, sendsOwnKey } from '../../mcp/endpoint.ts'
 import { asCaller, suiteAuthMode } from '../../support/auth-modes.ts'
 import { admin } from '../../support/gates.ts'

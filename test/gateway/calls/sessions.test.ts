@@ -1,8 +1,8 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { expect, it } from 'vitest'
-import type { TaskEvent } from '../../../src/gate/events.ts'
-import { CallMaker } from '../../../src/gateway/make-call.ts'
+import type { TaskEvent } from '../../../src/engine/events.ts'
+import { CallMaker } from '../../../src/gateway/calls/make-call.ts'
 import { describeGates } from '../../support/gates.ts'
 import { echo, held, type Run, says } from './stub.ts'
 import { ADA, anotherGateway, BOB, client, type Gateway, openGateway, ROOT, until } from './support.ts'
@@ -505,7 +505,7 @@ function used(): number {
 }
 
 it('are told by principal and client, and by nothing else', async () => {
-  const { sessionId } = await import('../../../src/gateway/session.ts')
+  const { sessionId } = await import('../../../src/gateway/calls/session.ts')
   expect(sessionId('agent:a', client('x'))).toBe(sessionId('agent:a', { ...client('x'), name: 'other' }))
   expect(sessionId('agent:a', client('x'))).not.toBe(sessionId('agent:a', client('y')))
   expect(sessionId('agent:a', client('x'))).not.toBe(sessionId('agent:b', client('x')))

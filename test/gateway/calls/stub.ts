@@ -1,11 +1,11 @@
 import type { CallToolResult } from '@modelcontextprotocol/client'
 import { Fault } from '../../../src/core/errors.ts'
-import type { JsonObject } from '../../../src/core/json.ts'
-import { NO_OFFERS } from '../../../src/gate/upstream-reads.ts'
-import type { UpstreamRegistry, UpstreamTool } from '../../../src/gate/upstreams.ts'
-import type { RetryMode } from '../../../src/gate/upstreams-shape.ts'
-import type { CallOptions } from '../../../src/gateway/connection.ts'
-import { mayRepeat } from '../../../src/gateway/retry-mode.ts'
+import type { JsonObject } from '../../../src/core/json/json.ts'
+import { NO_OFFERS } from '../../../src/features/upstreams/reads.ts'
+import type { RetryMode } from '../../../src/features/upstreams/shape.ts'
+import type { UpstreamRegistry, UpstreamTool } from '../../../src/features/upstreams/upstreams.ts'
+import { mayRepeat } from '../../../src/gateway/calls/retry-mode.ts'
+import type { CallOptions } from '../../../src/gateway/upstreams/connection.ts'
 import type { Store } from '../../../src/store/store.ts'
 
 export type Run = (args: JsonObject, options: CallOptions) => Promise<CallToolResult>

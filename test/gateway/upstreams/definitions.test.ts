@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { readDefinition, shownDefinition } from '../../../src/gateway/definition.ts'
+import { readDefinition, shownDefinition } from '../../../src/gateway/upstreams/definition.ts'
 
 const TOOL = {
   name: 'add',

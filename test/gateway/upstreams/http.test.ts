@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { guardedMcpFetch } from '../../../src/gateway/http-fetch.ts'
+import { guardedMcpFetch } from '../../../src/gateway/transports/http-fetch.ts'
 import { httpFixture } from './fixture-http.ts'
 import { fault, folder, LOCAL, open, textOf, until, web } from './support.ts'
 

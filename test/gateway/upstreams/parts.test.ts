@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest'
-import { idInEnds } from '../../../src/gateway/answers.ts'
-import { Backoff } from '../../../src/gateway/backoff.ts'
-import { Breaker } from '../../../src/gateway/breaker.ts'
-import { mayRefer, resolveAll, scrubber } from '../../../src/gateway/credentials.ts'
-import { limitEvents } from '../../../src/gateway/event-limit.ts'
-import { LineReader } from '../../../src/gateway/line-reader.ts'
-import { outwardName } from '../../../src/gateway/tool-name.ts'
-import { Turnstile } from '../../../src/gateway/turnstile.ts'
+import { idInEnds } from '../../../src/gateway/calls/answers.ts'
+import { limitEvents } from '../../../src/gateway/transports/event-limit.ts'
+import { LineReader } from '../../../src/gateway/transports/line-reader.ts'
 import { cleanLine, cleanText } from '../../../src/gateway/untrusted-text.ts'
+import { Backoff } from '../../../src/gateway/upstreams/backoff.ts'
+import { Breaker } from '../../../src/gateway/upstreams/circuit-breaker.ts'
+import { mayRefer, resolveAll, scrubber } from '../../../src/gateway/upstreams/credentials.ts'
+import { outwardName } from '../../../src/gateway/upstreams/tool-name.ts'
+import { Turnstile } from '../../../src/gateway/upstreams/turnstile.ts'
 
 describe('the pauses between tries to connect', () => {
   it('double from a second to a minute, and begin anew after a healthy minute', () => {

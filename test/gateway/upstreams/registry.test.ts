@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import type { Upstreams, UpstreamsOptions } from '../../../src/gateway/upstreams.ts'
+import type { Upstreams, UpstreamsOptions } from '../../../src/gateway/upstreams/upstreams.ts'
 import { admin, agent, type Bench, describeGates, type Open } from '../../support/gates.ts'
 import { httpFixture } from './fixture-http.ts'
 import { fault, program, registryOn, textOf, until } from './support.ts'

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { addUpstreamInput } from '../../../src/gate/upstreams-shape.ts'
-import { Patience } from '../../../src/gateway/patience.ts'
-import { mayRepeat, retryMode } from '../../../src/gateway/retry-mode.ts'
+import { addUpstreamInput } from '../../../src/features/upstreams/shape.ts'
+import { Patience } from '../../../src/gateway/calls/patience.ts'
+import { mayRepeat, retryMode } from '../../../src/gateway/calls/retry-mode.ts'
 import { httpFixture } from './fixture-http.ts'
 import { fault, open, program, record, until, web } from './support.ts'
 

@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url'
 import { Fault } from '../../../src/core/errors.ts'
-import { fileUpstream } from '../../../src/gate/upstreams-shape.ts'
-import { Upstreams } from '../../../src/gateway/upstreams.ts'
+import { fileUpstream } from '../../../src/features/upstreams/shape.ts'
+import { Upstreams } from '../../../src/gateway/upstreams/upstreams.ts'
 import { openSqliteStore } from '../../../src/store/sqlite/store.ts'
 
 /** Calls a tool that answers with 50 MB, then one that does not, in a process of its own. */

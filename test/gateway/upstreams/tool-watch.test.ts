@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import type { ToolList } from '../../../src/gateway/connection.ts'
-import { type Listed, ToolWatch } from '../../../src/gateway/tool-watch.ts'
+import type { ToolList } from '../../../src/gateway/upstreams/connection.ts'
+import { type Listed, ToolWatch } from '../../../src/gateway/upstreams/tool-watch.ts'
 import { web } from './support.ts'
 
 beforeEach(() => {

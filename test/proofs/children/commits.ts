@@ -1,6 +1,6 @@
 import { writeSync } from 'node:fs'
 import type { Caller } from '../../../src/core/principal.ts'
-import { openGate } from '../../../src/gate/gate.ts'
+import { openGate } from '../../../src/features/gate.ts'
 import { openStore, type Place } from '../place.ts'
 
 export interface CommitsOptions {

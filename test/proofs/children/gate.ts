@@ -1,5 +1,5 @@
 import { Fault } from '../../../src/core/errors.ts'
-import { openGate } from '../../../src/gate/gate.ts'
+import { openGate } from '../../../src/features/gate.ts'
 import { whenToldToFinish } from '../../support/processes.ts'
 import { openStore } from '../place.ts'
 import type { Answer, Call, GateOptions } from '../remote-gate.ts'

@@ -1,4 +1,4 @@
-import { type TaskContext, task, worker } from '../../../src/sdk/worker.ts'
+import { type TaskContext, task, worker } from '../../../src/worker/index.ts'
 import { whenToldToFinish } from '../../support/processes.ts'
 import type { WorkerLine, WorkerOptions } from '../worker-process.ts'
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { canonical } from '../../../src/core/json.ts'
+import { canonical } from '../../../src/core/json/json.ts'
 import type { PrincipalKey } from '../../../src/core/principal.ts'
 import type { Receipt } from '../../../src/core/receipt.ts'
 import type { ReceiptPath } from '../../../src/store/reads.ts'

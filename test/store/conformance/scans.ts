@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest'
-import { canonical } from '../../../src/core/json.ts'
+import { canonical } from '../../../src/core/json/json.ts'
 import type { DoneTask, OpenTask } from '../../../src/core/task.ts'
 import { isTerminal, STATUSES } from '../../../src/core/transitions.ts'
 import { QUESTION_BYTES, type ScanPath, type TaskLine } from '../../../src/store/reads.ts'

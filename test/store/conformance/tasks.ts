@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { canonical } from '../../../src/core/json.ts'
+import { canonical } from '../../../src/core/json/json.ts'
 import type { DoneTask, OpenTask, Task } from '../../../src/core/task.ts'
 import {
   BOB,

@@ -1,6 +1,6 @@
 import pg from 'pg'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { type Gate, openGate } from '../../../src/gate/gate.ts'
+import { type Gate, openGate } from '../../../src/features/gate.ts'
 import { openPostgresStore } from '../../../src/store/postgres/store.ts'
 import { NO_NEED, type Store, type TenantRef } from '../../../src/store/store.ts'
 import { counters, look, NO_CHANGES, put } from '../../support/fixtures.ts'

@@ -1,0 +1,108 @@
+import { type Config, ConfigError, reportConfig } from '../../../config/index.ts'
+import type { Finding } from '../../../server/finding.ts'
+import { checkGists } from '../../../server/gist-options.ts'
+import { readPoliciesFile } from '../../../server/policies-file.ts'
+import { dataFolder, runningServers } from '../../../server/server-file.ts'
+import { readTypesFile } from '../../../server/types-file.ts'
+import { readUpstreams } from '../../../server/upstreams-service.ts'
+import { command } from '../../command.ts'
+import { CliError, EXIT } from '../../exit.ts'
+import { type Output, ProgressLine, paint } from '../../output.ts'
+import { LISTEN_OPTIONS, listenFlags, SETTINGS_OPTIONS, settingsFlags } from '../../settings-options.ts'
+import { checkClock, checkDatabase, checkDriver } from './database.ts'
+import { checkNode, checkPort } from './machine.ts'
+
+export const doctor = command({
+  name: 'doctor',
+  summary:
+    'Look for what would keep a server from starting, and say the fix. Exit code 1 if there is something.',
+  options: { ...LISTEN_OPTIONS, ...SETTINGS_OPTIONS },
+  notes: () => 'It changes nothing, and may run beside a server.',
+  async run(input, output) {
+    const { file, flags } = settingsFlags(input)
+    const report = reportConfig({ env: process.env, file, flags: { ...flags, ...listenFlags(input) } })
+    const findings = [
+      checkNode(),
+      ...checkSettings(report.problems, report.config),
+      ...(report.config === undefined ? [] : await checkFiles(report.config)),
+      ...(report.config === undefined ? [] : await checkSurroundings(report.config)),
+      ...(report.config === undefined ? [] : await checkGists(report.config)),
+    ]
+    const ok = findings.every((finding) => finding.ok)
+    const notices = [...report.notices, ...(report.config?.warnings ?? [])]
+    output.answer({ ok, checks: findings, notices }, () => {
+      for (const finding of findings) tell(output, finding)
+      for (const notice of notices) output.say(`note      ${notice}`)
+      output.say(ok ? '\nAll is well.' : '\nSomething is wrong.')
+    })
+    return ok ? EXIT.ok : EXIT.failure
+  },
+})
+
+const CORRECT = 'Correct it; "asyncgate config" shows where each setting comes from.'
+
+function checkSettings(problems: readonly string[], config: Config | undefined): Finding[] {
+  const wrong = [...problems, ...(config?.refusals ?? [])]
+  if (wrong.length === 0) return [{ check: 'settings', ok: true, detail: 'valid' }]
+  return wrong.map((detail) => ({ check: 'settings', ok: false, detail, fix: CORRECT }))
+}
+
+/** The files that a server reads when it starts, with the same readers. */
+async function checkFiles({ server }: Config): Promise<Finding[]> {
+  const {
+    task_types_file: types,
+    policies_file: policies,
+    upstreams_file: upstreams,
+    upstream_private,
+  } = server
+  return [
+    ...(types === null ? [] : [await checkFile('types', types, readTypesFile)]),
+    ...(policies === null ? [] : [await checkFile('policies', policies, rulesOf)]),
+    ...(upstreams === null && upstream_private.length === 0
+      ? []
+      : [await checkFile('upstreams', upstreams ?? 'no file', async () => readUpstreams(server))]),
+  ]
+}
+
+async function rulesOf(file: string): Promise<readonly unknown[]> {
+  const { rules, patterns } = await readPoliciesFile(file)
+  return [...rules, ...patterns]
+}
+
+async function checkFile(
+  check: string,
+  file: string,
+  read: (file: string) => Promise<readonly unknown[]>,
+): Promise<Finding> {
+  try {
+    return { check, ok: true, detail: `${(await read(file)).length} in ${file}` }
+  } catch (error) {
+    if (error instanceof ConfigError) return { check, ok: false, detail: error.message, fix: CORRECT }
+    if (!(error instanceof CliError)) throw error
+    return { check, ok: false, detail: error.message, ...(error.hint !== undefined && { fix: error.hint }) }
+  }
+}
+
+async function checkSurroundings({ database, server }: Config): Promise<Finding[]> {
+  const progress = new ProgressLine()
+  progress.show('looking at the database and the port')
+  try {
+    const [own] = await runningServers(dataFolder(database))
+    const driver = database.kind === 'sqlite' ? [await checkDriver()] : []
+    const looked = driver.every(({ ok }) => ok) ? await checkDatabase(database, own !== undefined) : undefined
+    return [
+      ...driver,
+      ...(looked === undefined ? [] : [looked.finding]),
+      await checkPort(server.host, server.port, own),
+      checkClock(database, looked?.time),
+    ]
+  } finally {
+    progress.clear()
+  }
+}
+
+function tell(output: Output, { check, ok, detail, fix }: Finding): void {
+  const mark = ok ? paint('green', 'ok') : paint('red', 'WRONG')
+  output.say(`${check.padEnd(10)}${mark}  ${detail}`)
+  if (fix !== undefined) output.say(`${' '.repeat(10)}fix: ${fix}`)
+}

@@ -1,0 +1,39 @@
+import { createServer } from 'node:net'
+import type { Finding } from '../../../server/finding.ts'
+import { reachable, type ServerRecord, versionAt } from '../../../server/server-file.ts'
+
+const OLDEST_NODE = [20, 19] as const
+
+export function checkNode(version = process.versions.node): Finding {
+  const [major = 0, minor = 0] = version.split('.').map(Number)
+  const [oldest, oldestMinor] = OLDEST_NODE
+  const ok = major > oldest || (major === oldest && minor >= oldestMinor)
+  const fix = `Install Node ${OLDEST_NODE.join('.')} or later.`
+  return { check: 'node', ok, detail: version, ...(!ok && { fix }) }
+}
+
+/** `own` is the server that runs on this database. */
+export async function checkPort(host: string, port: number, own: ServerRecord | undefined): Promise<Finding> {
+  const check = 'port'
+  const url = reachable(`http://${host.includes(':') ? `[${host}]` : host}:${port}`)
+  if (own !== undefined && own.url === url) {
+    return { check, ok: true, detail: `the server of this database listens on ${url} (process ${own.pid})` }
+  }
+  const problem = await new Promise<string | undefined>((resolve) => {
+    const server = createServer()
+    server.once('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? error.message))
+    server.listen(port, host, () => server.close(() => resolve(undefined)))
+  })
+  if (problem === undefined) return { check, ok: true, detail: `${host}:${port} is free` }
+  if (problem === 'EADDRINUSE') {
+    const version = await versionAt(url)
+    const by = version === undefined ? 'another program' : `another AsyncGate (${version})`
+    const fix = 'Stop the program that has it, or set ASYNCGATE_PORT to another; 0 picks a free one.'
+    return { check, ok: false, detail: `${host}:${port} is in use by ${by}`, fix }
+  }
+  const fix =
+    problem === 'EACCES'
+      ? 'Set ASYNCGATE_PORT to one above 1023.'
+      : 'Set ASYNCGATE_HOST to an address of this machine.'
+  return { check, ok: false, detail: `${host}:${port} cannot be used (${problem})`, fix }
+}

@@ -1,0 +1,104 @@
+import { CLIENT_OPTIONS } from '../../client.ts'
+import { command } from '../../command.ts'
+import { warn } from '../../output.ts'
+import { findTarget } from '../../target.ts'
+
+const NAME = 'asyncgate'
+const VARIABLE = 'ASYNCGATE_API_KEY'
+/** No call of ours takes longer than 50 s, so a minute is enough for every one. */
+const TIMEOUT_MS = 60_000
+
+interface Client {
+  /** Where the settings go. */
+  readonly file: string
+  readonly note: string
+  settings(url: string, withKey: boolean): string
+}
+
+const bearer = (reference: string) => ({ headers: { Authorization: `Bearer ${reference}` } })
+const json = (value: object) => JSON.stringify(value, null, 2)
+
+/** The key itself is in none of them: each client reads it from its own environment, or asks for it. */
+const CLIENTS: Readonly<Record<string, Client>> = {
+  claude: {
+    file: '.mcp.json of the project',
+    note: 'The timeout is in milliseconds; the environment variable MCP_TOOL_TIMEOUT sets it for all servers.',
+    settings: (url, withKey) =>
+      json({
+        mcpServers: {
+          [NAME]: {
+            type: 'http',
+            url,
+            timeout: TIMEOUT_MS,
+            ...(withKey && bearer(`\${${VARIABLE}}`)),
+          },
+        },
+      }),
+  },
+  codex: {
+    file: '~/.codex/config.toml',
+    note: 'The timeout is in seconds.',
+    settings: (url, withKey) =>
+      [
+        `[mcp_servers.${NAME}]`,
+        `url = ${JSON.stringify(url)}`,
+        `tool_timeout_sec = ${TIMEOUT_MS / 1000}`,
+        ...(withKey ? [`bearer_token_env_var = "${VARIABLE}"`] : []),
+      ].join('\n'),
+  },
+  cursor: {
+    file: '.cursor/mcp.json of the project, or ~/.cursor/mcp.json',
+    note: 'A version of Cursor that has no setting for the timeout ignores it and waits 60 s, which is enough.',
+    settings: (url, withKey) =>
+      json({
+        mcpServers: {
+          [NAME]: { url, timeout: TIMEOUT_MS, ...(withKey && bearer(`\${env:${VARIABLE}}`)) },
+        },
+      }),
+  },
+  vscode: {
+    file: '.vscode/mcp.json of the workspace',
+    note: 'VS Code has no setting for the timeout: it waits for as long as a call takes.',
+    settings: (url, withKey) =>
+      json({
+        ...(withKey && {
+          inputs: [
+            { type: 'promptString', id: 'asyncgate-key', description: 'Key of AsyncGate', password: true },
+          ],
+        }),
+        // biome-ignore lint/suspicious/noTemplateCurlyInString: VS Code replaces it.
+        servers: { [NAME]: { type: 'http', url, ...(withKey && bearer('${input:asyncgate-key}')) } },
+      }),
+  },
+}
+
+const names = Object.keys(CLIENTS)
+
+export const mcpConfig = command({
+  name: 'mcp config',
+  summary: 'Print the settings with which an MCP client finds the server, with its timeout.',
+  options: {
+    client: { type: 'string', value: 'NAME', doc: names.join(', ') },
+    url: CLIENT_OPTIONS.url,
+    'with-key': { type: 'boolean', doc: `for a server that needs a key; default if ${VARIABLE} is set` },
+  },
+  async run(input, output) {
+    const name = input.text('client') ?? ''
+    const client = Object.hasOwn(CLIENTS, name) ? CLIENTS[name] : undefined
+    if (client === undefined) throw input.wrong(`--client takes one of ${names.join(', ')}.`)
+    const target = await findTarget({ url: input.text('url'), key: undefined })
+    const url = `${target.url}/mcp`
+    const withKey = input.flag('with-key') || target.key !== null
+    const settings = client.settings(url, withKey)
+    output.answer({ client: name, file: client.file, note: client.note, settings }, () => {
+      output.say(settings)
+      warn(`Put it into ${client.file}. ${client.note}`)
+    })
+    return undefined
+  },
+})
+
+/** One line that adds the server to a client. */
+export function addToClaude(url: string): string {
+  return `claude mcp add --transport http ${NAME} ${url}/mcp`
+}

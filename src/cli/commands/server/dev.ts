@@ -1,0 +1,96 @@
+import { withoutPassword } from '../../../config/database.ts'
+import { type Config, loadConfig } from '../../../config/index.ts'
+import { echo } from '../../../reference-workers/echo.ts'
+import { worker } from '../../../worker/index.ts'
+import { command } from '../../command.ts'
+import { CliError, EXIT } from '../../exit.ts'
+import { type Output, paint, warn } from '../../output.ts'
+import { type Companion, serveUntilStopped } from '../../server-process.ts'
+import { LISTEN_OPTIONS, listenFlags, SETTINGS_OPTIONS, settingsFlags } from '../../settings-options.ts'
+import { tellUpstreams } from '../gateway/report-upstreams.ts'
+import { addToClaude } from '../mcp/config.ts'
+
+export const dev = command({
+  name: 'dev',
+  summary: 'Start a server to try things out: no key, this machine only, SQLite under .asyncgate/.',
+  options: {
+    demo: { type: 'boolean', doc: 'also start a worker that answers tasks of type echo' },
+    ...LISTEN_OPTIONS,
+    ...SETTINGS_OPTIONS,
+  },
+  notes: () =>
+    'It takes the same settings as "asyncgate serve", and asks for no key unless ASYNCGATE_API_KEY is set.',
+  async run(input, output) {
+    const { file, flags } = settingsFlags(input)
+    const config = loadConfig({
+      env: process.env,
+      file,
+      flags: { ...flags, ...listenFlags(input) },
+      preset: (isGiven) => ({ allow_insecure_dev: !isGiven('api_key'), log_level: 'warn' }),
+    })
+    if (config.server.env !== 'development') {
+      throw new CliError(
+        EXIT.failure,
+        `"asyncgate dev" is for development, and ASYNCGATE_ENV is ${config.server.env}.`,
+        'Use "asyncgate serve".',
+      )
+    }
+    for (const notice of config.notices) warn(notice)
+    const hasEcho = input.flag('demo')
+    await serveUntilStopped(config, output, (server) => {
+      introduce(output, config, server.url, hasEcho)
+      const telling = tellUpstreams(output, server)
+      if (!hasEcho) return telling
+      const echoing = startEchoWorker(server.url, config.server.api_key)
+      return { stop: async () => void (await Promise.all([telling.stop(), echoing.stop()])) }
+    })
+    return undefined
+  },
+})
+
+/** The server is told to stop by the same signals, and stops it first. */
+function startEchoWorker(url: string, key: string | null): Companion {
+  const echoing = worker({
+    url,
+    ...(key !== null && { key }),
+    tasks: [echo],
+    workerId: 'echo',
+    concurrency: 10,
+    stopSeconds: 1,
+    signals: false,
+    logger: false,
+  })
+  echoing.run().catch((error: unknown) => warn(`The echo worker has ended: ${error}`))
+  return echoing
+}
+
+function introduce(output: Output, { server }: Config, url: string, hasEcho: boolean): void {
+  if (server.allow_insecure_dev) {
+    warn(
+      'INSECURE: no key is asked for, so every program on this machine can use this server as anybody. ' +
+        'For anything else set ASYNCGATE_API_KEY and use "asyncgate serve".',
+    )
+  }
+  const key = server.allow_insecure_dev ? '' : ` -H "authorization: Bearer $ASYNCGATE_API_KEY"`
+  const post = (path: string, body: object) =>
+    `curl -s ${url}${path}${key} -H 'content-type: application/json' \\\n    -d '${JSON.stringify(body)}'`
+  const title = (text: string) => output.say(`\n${paint('bold', text)}`)
+  output.say(`  REST ${url}/v1, described at ${url}/docs`)
+  output.say(`  MCP  ${url}/mcp`)
+  if (server.console) output.say(`  console ${url}/console`)
+  output.say(`  kept in ${withoutPassword(server.database_url)}`)
+
+  title('An agent, over MCP')
+  output.say(`  ${addToClaude(url)}`)
+  output.say(`  asyncgate mcp config --client codex --url ${url}     (or claude, cursor, vscode)`)
+
+  title('An agent, over REST')
+  output.say(`  ${post('/v1/tasks', { type: 'echo', principal_id: 'me', payload: { hello: 'world' } })}`)
+
+  title('A worker')
+  if (hasEcho) output.say('  one is running: it answers every task of type echo with its payload')
+  const claim = { worker_id: 'w1', accept_types: [hasEcho ? 'shout' : 'echo'], wait_seconds: 20 }
+  output.say(`  ${post('/v1/leases/claim', claim)}`)
+  const done = { worker_id: 'w1', lease_id: 'LEASE_ID', result: 'done', artifacts: [{ url: 'file:///x' }] }
+  output.say(`  ${post('/v1/tasks/TASK_ID/complete', done)}\n`)
+}

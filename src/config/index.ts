@@ -1,0 +1,188 @@
+import type { Settings } from '../core/settings.ts'
+import { type Database, databaseOf } from './database.ts'
+import { type EngineValues, engineTable } from './engine.ts'
+import { detectInstanceId, type Machine, thisMachine } from './instance-id.ts'
+import type { LogLevel } from './kinds.ts'
+import { type MailConfig, type MailValues, mailOf, mailProblems, mailRefusals, mailTable } from './mail.ts'
+import { refusals, warnings } from './refusals.ts'
+import { type ResultsValues, resultsNotices, resultsProblems, resultsTable } from './results.ts'
+import { NAMES, shown, TABLE, type TableRow } from './rows.ts'
+import { type ServerValues, serverTable } from './server.ts'
+import { readEnvironment, readFile, type Source } from './sources.ts'
+
+export interface ConfigOptions {
+  readonly env: Readonly<Record<string, string | undefined>>
+  /** A file that must exist, instead of asyncgate.config.yaml if that does. */
+  readonly file?: string | undefined
+  /** Settings by name that were given as flags. */
+  readonly flags?: Readonly<Record<string, unknown>>
+  /** Defaults of a command, from which settings are given elsewhere. */
+  readonly preset?: (isGiven: (name: string) => boolean) => Readonly<Record<string, unknown>>
+  readonly machine?: Machine
+}
+
+/** A setting as it is in effect. */
+export interface Line extends TableRow {
+  readonly value: string
+  /** Where the value comes from. */
+  readonly origin: string
+}
+
+export interface Config {
+  readonly server: ServerValues
+  readonly settings: Settings
+  readonly database: Database
+  readonly logLevel: LogLevel
+  readonly results: ResultsValues
+  /** Null: no mail. */
+  readonly mail: MailConfig | null
+  /** Why a server must not start with this, and what its operator should know. */
+  readonly refusals: readonly string[]
+  readonly warnings: readonly string[]
+}
+
+export interface Report {
+  readonly lines: readonly Line[]
+  readonly problems: readonly string[]
+  readonly notices: readonly string[]
+  /** Absent if there are problems. */
+  readonly config?: Config
+}
+
+/** Settings that cannot be used; `problems` has a line for each. */
+export class ConfigError extends Error {
+  readonly problems: readonly string[]
+
+  constructor(problems: readonly string[]) {
+    super(problems.join('\n'))
+    this.name = 'ConfigError'
+    this.problems = problems
+  }
+}
+
+/** The settings in effect, or all that is wrong with them. */
+export function loadConfig(options: ConfigOptions): Config & Pick<Report, 'notices'> {
+  const { config, problems, notices } = reportConfig(options)
+  if (config === undefined) throw new ConfigError(problems)
+  return { ...config, notices }
+}
+
+/** Every setting with its origin. Later places win: default, detected, command, file, environment, flag. */
+export function reportConfig(options: ConfigOptions): Report {
+  const file = readFile(options.file, NAMES)
+  const environment = readEnvironment(options.env, NAMES)
+  const flags = source('flag', options.flags ?? {}, (name) => `--${name.replaceAll('_', '-')}`)
+  const given = [file.source, environment.source, flags]
+  const isGiven = (name: string) => given.some(({ values }) => values.has(name))
+  const preset = source('command', options.preset?.(isGiven) ?? {}, (name) => name)
+  const detected = detectInstanceId(options.env, options.machine ?? thisMachine)
+  const detection = source('detected', { instance_id: detected.id }, () => `detected, ${detected.from}`)
+  const sources = [detection, preset, ...given]
+
+  const raw = Object.fromEntries(NAMES.map((name) => [name, find(sources, name)?.values.get(name)]))
+  const server = serverTable.safeParse(raw)
+  const engine = engineTable.safeParse(raw)
+  const mail = mailTable.safeParse(raw)
+  const results = resultsTable.safeParse(raw)
+  const issues = [server, engine, results, mail].flatMap((table) => table.error?.issues ?? [])
+  const problems = [
+    ...file.problems,
+    ...environment.problems,
+    ...issues.map((issue) => describe(sources, String(issue.path[0]), issue.message)),
+    ...(server.success && engine.success ? contradictions({ ...server.data, ...engine.data }, isGiven) : []),
+    ...(mail.success ? mailProblems(mail.data) : []),
+    ...(results.success ? resultsProblems(results.data, isGiven('mail_from')) : []),
+  ]
+  const values: Readonly<Record<string, unknown>> = {
+    ...raw,
+    ...server.data,
+    ...engine.data,
+    ...results.data,
+    ...mail.data,
+  }
+  return {
+    lines: TABLE.map((row) => ({
+      ...row,
+      value: shown(row, values[row.name] ?? row.fallback),
+      origin: originOf(find(sources, row.name), row.name),
+    })),
+    problems,
+    notices: [
+      ...file.notices,
+      ...environment.notices,
+      ...(results.success && server.success
+        ? resultsNotices(results.data, databaseOf(server.data.database_url))
+        : []),
+    ],
+    ...(server.success &&
+      engine.success &&
+      results.success &&
+      mail.success &&
+      problems.length === 0 && {
+        config: assemble(server.data, engine.data, results.data, mail.data, isGiven('instance_id')),
+      }),
+  }
+}
+
+function assemble(
+  server: ServerValues,
+  engine: EngineValues,
+  results: ResultsValues,
+  mailValues: MailValues,
+  idIsGiven: boolean,
+): Config {
+  const mail = mailOf(mailValues)
+  const { escalation_targets, escalation_lease_expiry_class } = server
+  const target = escalation_targets.find((candidate) => candidate.class === escalation_lease_expiry_class)
+  return {
+    server,
+    settings: { ...engine, escalation_target: engine.escalation_target ?? target?.to ?? null },
+    database: databaseOf(server.database_url),
+    logLevel: server.debug ? 'debug' : server.log_level,
+    results,
+    mail,
+    refusals: [...refusals(server, { id: engine.instance_id, given: idIsGiven }), ...mailRefusals(mail)],
+    warnings: warnings(server),
+  }
+}
+
+/** Values that are fine by themselves and not together. */
+function contradictions(values: ServerValues & EngineValues, isGiven: (name: string) => boolean): string[] {
+  const pairs = [
+    ['default_lease_ttl_seconds', 'max_lease_ttl_seconds'],
+    ['default_retry_backoff_seconds', 'max_retry_backoff_seconds'],
+    ['max_payload_bytes', 'max_body_bytes'],
+  ] as const
+  return pairs.flatMap(([smaller, larger]) =>
+    isGiven(smaller) && values[smaller] > values[larger]
+      ? [
+          `${smaller.toUpperCase()} (${values[smaller]}) is more than ${larger.toUpperCase()} (${values[larger]}).`,
+        ]
+      : [],
+  )
+}
+
+function source(
+  layer: Source['layer'],
+  values: Readonly<Record<string, unknown>>,
+  spell: Source['spell'],
+): Source {
+  return { layer, values: new Map(Object.entries(values).filter(([, value]) => value !== undefined)), spell }
+}
+
+function find(sources: readonly Source[], name: string): Source | undefined {
+  return sources.findLast(({ values }) => values.has(name))
+}
+
+function originOf(from: Source | undefined, name: string): string {
+  if (from === undefined) return 'default'
+  if (from.layer === 'command') return 'this command'
+  return from.layer === 'file' ? from.spell(name).replace(/^\S+ in /, '') : from.spell(name)
+}
+
+function describe(sources: readonly Source[], name: string, complaint: string): string {
+  const from = find(sources, name)
+  const row = TABLE.find((candidate) => candidate.name === name)
+  const value = row === undefined || row.secret ? '' : `: "${shown(row, from?.values.get(name))}"`
+  return `${from?.spell(name) ?? name} ${complaint}${value}.`
+}

@@ -1,0 +1,160 @@
+import { Fault } from '../core/errors.ts'
+import type { JsonObject } from '../core/json/json.ts'
+import { type Caller, MAIL_NOTICES } from '../core/principal.ts'
+import type { Email, EmailContent } from '../features/email/email.ts'
+import type { Gate } from '../features/gate.ts'
+import type { TenantRef } from '../store/store.ts'
+import type { MailQueue } from './queue.ts'
+
+export type NoticeGate = Pick<
+  Gate,
+  'create' | 'claim' | 'complete' | 'fail' | 'getTask' | 'registerTaskType' | 'settings'
+>
+
+export const NOTICE_TYPE = 'email.received'
+
+/** Only this service offers it, so that no worker takes a notice for work. */
+const CAPABILITY = 'asyncgate.mail'
+const WORKER = { worker_id: MAIL_NOTICES.id }
+
+/** As much of the text as an inbox needs; get_email has the rest. */
+const MAX_EXCERPT = 16 * 1024
+
+/**
+ * Tells agents of mail: each mail is a task of the agent that ends at once with the mail as its result, so that it is
+ * in the agent's inbox as any other result is, until the agent acknowledges it.
+ */
+export class Notices {
+  readonly #gate: NoticeGate
+  readonly #queue: MailQueue
+  readonly #tenant: TenantRef
+
+  constructor(gate: NoticeGate, queue: MailQueue, tenant: TenantRef) {
+    this.#gate = gate
+    this.#queue = queue
+    this.#tenant = tenant
+  }
+
+  /** However often it is called, an agent is told of a mail once. */
+  async announce(email: Email, agents: readonly string[]): Promise<void> {
+    for (const agent of agents) {
+      const { email_id } = email
+      await this.#create(this.#agent(agent), {
+        type: NOTICE_TYPE,
+        summary: summaryOf(email),
+        payload: { email_id },
+        requirements: { capabilities: [CAPABILITY] },
+        idempotency_key: `email:${email_id}`,
+        ...(email.task_id !== null && { parent_task_id: email.task_id }),
+      })
+    }
+    await this.finish()
+  }
+
+  /** Ends the notices that are still open; those of a process that died too. */
+  async finish(): Promise<void> {
+    const caller: Caller = {
+      tenant: this.#tenant.name,
+      principal: MAIL_NOTICES,
+      role: 'worker',
+    }
+    const claim = {
+      ...WORKER,
+      capabilities: [CAPABILITY],
+      accept_types: [NOTICE_TYPE],
+      lease_ttl_seconds: 60,
+      max_tasks: 20,
+    }
+    for (;;) {
+      const { tasks } = await this.#gate.claim(caller, claim)
+      for (const { task_id, lease_id, payload } of tasks) {
+        const lease = { ...WORKER, task_id, lease_id }
+        try {
+          await this.#gate.complete(caller, { ...lease, ...(await this.#completion(emailIdOf(payload))) })
+        } catch (error) {
+          // One that cannot be told must not keep the others from being told.
+          if (!(error instanceof Fault) || error.retryable) throw error
+          await this.#gate.fail(caller, { ...lease, error: { message: error.message } })
+        }
+      }
+      if (tasks.length === 0) return
+    }
+  }
+
+  async #completion(emailId: string): Promise<object> {
+    const { tenant } = this.#tenant
+    const email = await this.#queue.get(tenant, emailId)
+    if (email === undefined) throw new Fault('EMAIL_NOT_FOUND', { email_id: emailId })
+    return {
+      result: this.#result(email, await this.#queue.content(tenant, email)),
+      result_summary: summaryOf(email),
+      delivery_proof: { email_id: email.email_id, message_id: email.message_id },
+    }
+  }
+
+  /** The task that a mail is about, if one of its recipients may see it. */
+  async taskOf(agents: readonly string[], taskId: string): Promise<string | null> {
+    for (const agent of agents) {
+      const found = await this.#gate.getTask(this.#agent(agent), { task_id: taskId }).catch(absent)
+      if (found !== undefined) return taskId
+    }
+    return null
+  }
+
+  #agent(id: string): Caller {
+    return { tenant: this.#tenant.name, principal: { kind: 'agent', id }, role: 'agent' }
+  }
+
+  /** Where only registered types are taken, this one registers itself. */
+  async #create(caller: Caller, input: object): Promise<void> {
+    try {
+      await this.#gate.create(caller, input)
+    } catch (error) {
+      // Whoever disabled it wants to hear nothing of mail.
+      if (error instanceof Fault && error.code === 'TASK_TYPE_DISABLED') return
+      if (!(error instanceof Fault) || error.code !== 'TASK_TYPE_UNKNOWN') throw error
+      await this.#gate.registerTaskType(
+        { tenant: this.#tenant.name, principal: MAIL_NOTICES, role: 'system' },
+        { type: NOTICE_TYPE, description: 'A mail came in; the result is the mail.' },
+      )
+      await this.#gate.create(caller, input)
+    }
+  }
+
+  #result(email: Email, content: EmailContent | undefined): JsonObject {
+    const { email_id, message_id, from, subject, in_reply_to, task_id, attachments } = email
+    const text = content?.text ?? ''
+    const room = Math.min(MAX_EXCERPT, Math.floor(this.#gate.settings.max_payload_bytes / 8))
+    const shown = text.slice(0, room).toWellFormed()
+    return {
+      email_id,
+      message_id,
+      from,
+      subject,
+      in_reply_to,
+      task_id,
+      text: shown,
+      truncated: shown.length < text.length,
+      attachments: attachments.slice(0, 20).map(({ filename, media_type, size_bytes }) => ({
+        filename: filename.slice(0, 100),
+        media_type,
+        size_bytes,
+      })),
+    }
+  }
+}
+
+function summaryOf({ from, subject }: Email): string {
+  return `Mail from ${from}: ${subject}`.slice(0, 500).toWellFormed()
+}
+
+function emailIdOf(payload: unknown): string {
+  const id = typeof payload === 'object' && payload !== null && 'email_id' in payload ? payload.email_id : ''
+  return typeof id === 'string' ? id : ''
+}
+
+function absent(error: unknown): undefined {
+  if (error instanceof Fault && (error.code === 'TASK_NOT_FOUND' || error.code === 'FORBIDDEN'))
+    return undefined
+  throw error
+}

@@ -1,0 +1,189 @@
+import { Fault } from '../core/errors.ts'
+import { LANES_KEPT, type LaneRow, laneName, MAX_LANES_PER_OWNER, type Wanted } from '../core/matching.ts'
+import type { PrincipalKey } from '../core/principal.ts'
+import type { QueuedTask, Task } from '../core/task.ts'
+import type { Tenant } from '../core/world.ts'
+import type { Head } from '../store/store.ts'
+import type { TenantLanes } from './lane-directory.ts'
+import { merge, ReadyQueue } from './ready.ts'
+import { joinLevels, ReadyLanes } from './ready-lanes.ts'
+
+type Mutable<T> = { -readonly [K in keyof T]: T[K] }
+
+/** The lanes of one tenant within a batch: those that are committed, and on top of them what the batch has changed. */
+export class BatchLanes {
+  /** How many tasks became ready, by lane. */
+  readonly becameReady = new Map<number, number>()
+  /** What the batch has changed, once it is decided. */
+  changed: readonly LaneRow[] = []
+  readonly #lanes: TenantLanes
+  readonly #tenant: Mutable<Tenant>
+  readonly #queues = new Map<number, ReadyQueue>()
+  /** Lanes that had no ready task before the batch. */
+  readonly #fresh = new ReadyLanes()
+  readonly #rows = new Map<number, Mutable<LaneRow>>()
+  readonly #named = new Map<string, number>()
+  readonly #renamed = new Set<number>()
+  readonly #occupied = new Map<PrincipalKey, number>()
+  readonly #empty: { lanes?: Iterator<number>; pools?: Iterator<number> } = {}
+
+  constructor(lanes: TenantLanes, tenant: Mutable<Tenant>, heads: readonly Head[]) {
+    this.#lanes = lanes
+    this.#tenant = tenant
+    for (const head of heads) {
+      // A lane that turned out to have no mark is treated like others that were not looked into.
+      if (head.tenant !== tenant.tenant || (lanes.get(head.lane)?.mark ?? null) === null) continue
+      this.#queues.set(head.lane, new ReadyQueue(head))
+    }
+  }
+
+  /** The lane and the pool of a new task, numbered if there are none of that name. */
+  place(type: string, capabilities: readonly string[], priority: number, owner: PrincipalKey) {
+    const known = this.#find(laneName(type, capabilities, priority))
+    if (known === undefined || known.tasks === 0) this.#checkLimit(owner)
+    return {
+      pool: this.#number(null, capabilities, priority),
+      lane: known?.lane ?? this.#number(type, capabilities, priority),
+    }
+  }
+
+  /** An open task more, or one less, in its lane and pool. */
+  count({ lane, pool, owner }: Task, difference: 1 | -1): void {
+    this.#change(pool).tasks += difference
+    const row = this.#change(lane)
+    row.tasks += difference
+    if (row.owner === null && difference > 0) {
+      row.owner = owner
+      this.#occupy(owner, 1)
+    }
+    if (row.owner !== owner) return
+    row.owned += difference
+    if (row.owned > 0) return
+    row.owner = null
+    this.#occupy(owner, -1)
+  }
+
+  /** The task became ready. */
+  enter(task: QueuedTask): void {
+    this.becameReady.set(task.lane, (this.becameReady.get(task.lane) ?? 0) + 1)
+    for (const lane of [task.lane, task.pool]) {
+      const row = this.#change(lane)
+      const queue = this.#queues.get(lane) ?? (row.mark === null ? this.#startQueue(row) : undefined)
+      if (queue !== undefined) queue.add(task)
+      else row.mark = Math.min(row.mark ?? task.rank, task.rank)
+    }
+  }
+
+  /** The task is no longer ready. */
+  leave(task: QueuedTask): void {
+    this.#queues.get(task.lane)?.remove(task)
+    this.#queues.get(task.pool)?.remove(task)
+  }
+
+  /** The ready tasks that fit, best first, as far as they were loaded. Returns whether there may be more behind them. */
+  *ready(wanted: Wanted): Generator<QueuedTask, boolean, undefined> {
+    const seen = new Set<string>()
+    for (const { lanes } of joinLevels(this.#lanes.ready.levels(wanted), this.#fresh.levels(wanted))) {
+      const queues: ReadyQueue[] = []
+      for (const { lane } of lanes) {
+        const queue = this.#queues.get(lane)
+        if (queue === undefined) return true
+        queues.push(queue)
+      }
+      if (yield* merge(queues, seen)) return true
+    }
+    return false
+  }
+
+  /** The rows to be written, in their final form, with the next version. To be called once. */
+  changes(): { lanes: LaneRow[]; counted: LaneRow[] } {
+    for (const [lane, queue] of this.#queues) {
+      if (queue.mark !== this.#row(lane)?.mark) this.#change(lane).mark = queue.mark
+    }
+    const version = this.#tenant.lanes_version + 1
+    const lanes: LaneRow[] = []
+    const counted: LaneRow[] = []
+    for (const [lane, row] of this.#rows) {
+      if (row.tasks === 0) row.mark = null
+      if (this.#renamed.has(lane)) lanes.push({ ...row, version })
+      else if (!isSame(row, this.#lanes.get(lane))) counted.push({ ...row, version })
+    }
+    this.changed = [...lanes, ...counted]
+    if (this.changed.length > 0) this.#tenant.lanes_version = version
+    return { lanes, counted }
+  }
+
+  #row(lane: number): LaneRow | undefined {
+    return this.#rows.get(lane) ?? this.#lanes.get(lane)
+  }
+
+  #change(lane: number): Mutable<LaneRow> {
+    const changed = this.#rows.get(lane)
+    if (changed !== undefined) return changed
+    const row = this.#lanes.get(lane)
+    if (row === undefined) throw new Error(`there is no lane ${lane} in tenant ${this.#tenant.tenant}`)
+    const copy = { ...row }
+    this.#rows.set(lane, copy)
+    return copy
+  }
+
+  #find(name: string): LaneRow | undefined {
+    const named = this.#named.get(name)
+    if (named !== undefined) return this.#rows.get(named)
+    const row = this.#lanes.find(name)
+    return row === undefined || this.#renamed.has(row.lane) ? undefined : this.#row(row.lane)
+  }
+
+  #number(type: string | null, capabilities: readonly string[], priority: number): number {
+    const name = laneName(type, capabilities, priority)
+    const known = this.#find(name)
+    if (known !== undefined) return known.lane
+    const { tenant } = this.#tenant
+    const lane = this.#takeEmpty(type === null ? 'pools' : 'lanes') ?? ++this.#tenant.lanes
+    const state = { mark: null, tasks: 0, owner: null, owned: 0, version: 0 }
+    this.#rows.set(lane, { tenant, lane, type, capabilities, priority, ...state })
+    this.#named.set(name, lane)
+    this.#renamed.add(lane)
+    return lane
+  }
+
+  /** A lane that was empty before the batch and that the batch has not touched. */
+  #takeEmpty(kind: 'lanes' | 'pools'): number | undefined {
+    if (this.#tenant.lanes < LANES_KEPT) return undefined
+    const empty = this.#empty[kind] ?? this.#lanes.empty(kind)
+    this.#empty[kind] = empty
+    for (let next = empty.next(); !next.done; next = empty.next()) {
+      if (!this.#rows.has(next.value)) return next.value
+    }
+    return undefined
+  }
+
+  #startQueue(row: LaneRow): ReadyQueue {
+    const queue = new ReadyQueue()
+    this.#queues.set(row.lane, queue)
+    this.#fresh.add(row)
+    return queue
+  }
+
+  #occupy(owner: PrincipalKey, difference: 1 | -1): void {
+    this.#occupied.set(owner, (this.#occupied.get(owner) ?? 0) + difference)
+  }
+
+  /** Per owner, so that nobody can use up what others need. */
+  #checkLimit(owner: PrincipalKey): void {
+    const limit = MAX_LANES_PER_OWNER
+    if (this.#lanes.occupiedBy(owner) + (this.#occupied.get(owner) ?? 0) < limit) return
+    throw new Fault(
+      'QUOTA_EXCEEDED',
+      { quota: 'lanes_per_owner', limit, owner },
+      `The open tasks of ${owner} have ${limit} different combinations of type, capabilities and priority. ` +
+        'One owner cannot have more at a time.',
+    )
+  }
+}
+
+function isSame(a: LaneRow, b: LaneRow | undefined): boolean {
+  return (
+    b !== undefined && a.mark === b.mark && a.tasks === b.tasks && a.owner === b.owner && a.owned === b.owned
+  )
+}

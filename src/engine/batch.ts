@@ -1,0 +1,274 @@
+import type { Command } from '../core/command.ts'
+import { FEW } from '../core/decide/claim.ts'
+import { type AnyAnswer, decide } from '../core/decide/index.ts'
+import { Fault } from '../core/errors.ts'
+import type { Question } from '../core/question.ts'
+import type { Receipt } from '../core/receipt.ts'
+import type { Settings } from '../core/settings.ts'
+import type { Task, TaskSpec } from '../core/task.ts'
+import { isParked } from '../core/transitions.ts'
+import type { Tenant } from '../core/world.ts'
+import {
+  type Changes,
+  type Committed,
+  type Loaded,
+  type Need,
+  NO_NEED,
+  type TaskRef,
+} from '../store/store.ts'
+import type { Draw } from '../util/random.ts'
+import { type TaskEvent, taskEvent } from './events.ts'
+import type { Directory } from './lane-directory.ts'
+import { FIRST_LANES, headsFor, needOf } from './needs.ts'
+import { TenantWorld } from './tenant-world.ts'
+
+interface Surroundings {
+  readonly settings: Settings
+  readonly draw: Draw
+  readonly directory: Directory
+  /** Whether claims deal with what is due on the way. */
+  readonly wakes: boolean
+  /** Told of bugs, which callers only see as INTERNAL_ERROR. */
+  report(error: unknown): void
+}
+
+/** One is enough unless claims compete: what one of them has to leave may go to another. */
+const MAX_LOOKS_AT_SIZES = 3
+
+export type SpecLookup = (tenant: number, seq: number) => TaskSpec | undefined
+export type QuestionLookup = (task: TaskRef) => readonly Question[]
+
+/** What became of a command: an answer, a refusal, or that it must wait for the next batch. */
+export type Outcome = AnyAnswer | Fault | 'again'
+
+/**
+ * Commands that are committed together, each seeing the ones before it. A batch is decided from what the store
+ * loads and may be decided anew from more: nothing outside of it changes until it is committed.
+ */
+export class Batch {
+  readonly commands: readonly Command[]
+  readonly need: Need
+  outcomes: Outcome[] = []
+  readonly #around: Surroundings
+  #changed: Task[] = []
+  #looksAtSizes = 0
+  /** Those of them that other processes hear of: a renewal is news to nobody. */
+  #told: Task[] = []
+  #worlds = new Map<number, TenantWorld>()
+  #room = FIRST_LANES
+  /** The versions of the lanes that were known when the batch was put together. */
+  readonly #versions: ReadonlyMap<number, number>
+
+  constructor(commands: readonly Command[], around: Surroundings) {
+    const { directory, settings, wakes } = around
+    this.commands = commands
+    this.#around = around
+    this.need = needOf(commands, directory, settings, wakes)
+    this.#versions = new Map(this.need.tenants.map((tenant) => [tenant, directory.of(tenant).version]))
+  }
+
+  decide(loaded: Loaded): Changes | Need {
+    const missing = this.#missing(loaded)
+    if (missing !== undefined) return missing
+    this.#worlds = new Map()
+    for (const tenant of loaded.tenants) {
+      const { settings, draw, directory } = this.#around
+      const setting = { settings, draw, lanes: directory.of(tenant.tenant) }
+      this.#worlds.set(tenant.tenant, new TenantWorld(setting, tenant, loaded))
+    }
+    this.#changed = []
+    this.#told = []
+    for (const { tenant, task_id } of loaded.due) this.#run({ verb: 'wake', tenant, task_id })
+    this.outcomes = this.commands.map((command) => this.#run(command))
+    return this.#unsized() ?? this.#changes()
+  }
+
+  /** To be called once the batch is committed; returns what happened, in order. */
+  committed(specOf: SpecLookup): TaskEvent[] {
+    const { directory } = this.#around
+    for (const [tenant, world] of this.#worlds) directory.of(tenant).put(world.changedLanes)
+    return this.#changed.map((task) => {
+      const spec = specOf(task.tenant, task.seq)
+      // The lane of a task that was done before may have another type by now; then its spec is here.
+      const type = spec?.type ?? directory.of(task.tenant).get(task.lane)?.type ?? ''
+      return taskEvent(task, type, spec, this.now)
+    })
+  }
+
+  receipts(): Receipt[] {
+    return [...this.#worlds.values()].flatMap((world) => world.newReceipts)
+  }
+
+  /** The specs of the tasks that were made or handed out, by tenant and seq. */
+  specs(committed: Committed): SpecLookup {
+    const stored = new Map(committed.specs.map((spec) => [`${spec.tenant} ${spec.seq}`, spec]))
+    return (tenant, seq) => this.#worlds.get(tenant)?.newSpecs.get(seq) ?? stored.get(`${tenant} ${seq}`)
+  }
+
+  /** The questions of the tasks that were handed out. */
+  questions({ questions }: Committed): QuestionLookup {
+    if (questions.length === 0) return () => NO_QUESTIONS
+    return ({ tenant, task_id }) =>
+      questions.filter((question) => question.task_id === task_id && question.tenant === tenant)
+  }
+
+  /** The tenants as the batch leaves them. */
+  *tenants(): Generator<Tenant> {
+    for (const world of this.#worlds.values()) yield world.tenant
+  }
+
+  /** Lanes in which tasks became ready, with their number. */
+  *ready(): Generator<{ tenant: number; lane: number; count: number }> {
+    for (const [tenant, world] of this.#worlds) {
+      for (const [lane, count] of world.becameReady) yield { tenant, lane, count }
+    }
+  }
+
+  get now(): number {
+    return this.#worlds.values().next().value?.now ?? 0
+  }
+
+  #run(command: Command): Outcome {
+    const world = this.#worlds.get(command.tenant)
+    if (world === undefined) {
+      this.#around.report(new Error(`tenant ${command.tenant} is not in the database`))
+      return new Fault('DATABASE_UNAVAILABLE')
+    }
+    try {
+      const decision = decide(world, command)
+      if (decision.answer instanceof Fault && decision.receipts.length === 0) return decision.answer
+      const isVain = command.verb === 'claim' && isEmpty(decision.answer)
+      if (isVain && decision.tasks.length === 0 && world.couldGrantMore(command)) return 'again'
+      this.#changed.push(...decision.tasks)
+      if (command.verb !== 'renew') this.#told.push(...decision.tasks)
+      world.apply(decision)
+      // It only met tasks past their deadline, which have ended by it: what stood behind them is for the next batch.
+      return isVain && decision.tasks.length > 0 ? 'again' : decision.answer
+    } catch (error) {
+      this.#around.report(error)
+      return new Fault('INTERNAL_ERROR')
+    }
+  }
+
+  /** What only the first look has shown to be needed. */
+  #missing(loaded: Loaded): Need | undefined {
+    const { directory } = this.#around
+    const lanes = this.#missingLanes(loaded)
+    if (lanes.length > 0) return { ...NO_NEED, lanes }
+
+    const claims = this.commands.filter((command) => command.verb === 'claim')
+    this.#room *= 4
+    const heads = headsFor(claims, directory, this.#room, loaded.heads)
+    const known = new Set(loaded.tasks.map((task) => `${task.tenant} ${task.task_id}`))
+    const tasks = loaded.specs.filter((spec) => !known.has(`${spec.tenant} ${spec.task_id}`))
+    const questions = missingQuestions(loaded)
+    const count = heads.length + tasks.length + questions.length
+    return count === 0 ? undefined : { ...NO_NEED, heads, tasks, questions }
+  }
+
+  /** Brings the directory up to date with what was loaded; returns what it lacks. */
+  #missingLanes(loaded: Loaded): Need['lanes'] {
+    const { directory } = this.#around
+    const missing: { tenant: number; after: number }[] = []
+    for (const { tenant, lanes_version } of loaded.tenants) {
+      // More than the database has: it was restored to an earlier time, and what we know is of another.
+      if (directory.of(tenant).version > lanes_version) directory.forget(tenant)
+      const lanes = directory.of(tenant)
+      directory.learn(
+        tenant,
+        loaded.lanes.filter((lane) => lane.tenant === tenant),
+      )
+      if (lanes.version < lanes_version) missing.push({ tenant, after: lanes.version })
+      const before = this.#versions.get(tenant) ?? 0
+      lanes.isContended = before > 0 && before < lanes_version
+    }
+    return missing
+  }
+
+  /** Tasks that one claim is to get many of: how large they are decides whether it gets them together. */
+  #unsized(): Need | undefined {
+    if (this.#looksAtSizes === MAX_LOOKS_AT_SIZES) return undefined
+    const sizes = this.outcomes.flatMap((outcome) => {
+      if (outcome === 'again' || outcome instanceof Fault || !('granted' in outcome)) return []
+      if (outcome.granted.length <= FEW) return []
+      return outcome.granted
+        .filter(({ task }) => this.#worlds.get(task.tenant)?.bytes(task) === undefined)
+        .map(({ task }) => ({ tenant: task.tenant, seq: task.seq }))
+    })
+    if (sizes.length === 0) return undefined
+    this.#looksAtSizes++
+    return { ...NO_NEED, sizes }
+  }
+
+  #changes(): Changes {
+    const worlds = [...this.#worlds.values()]
+    const parts = worlds.map((world) => world.changes())
+    const repaired = parts.flatMap((part) => part.repaired)
+    return {
+      tenants: worlds.map((world) => world.tenant),
+      inserted: parts.flatMap((part) => part.inserted),
+      updated: parts.flatMap((part) => part.updated),
+      finished: parts.flatMap((part) => part.finished),
+      repaired,
+      specs: worlds.flatMap((world) => [...world.newSpecs.values()]),
+      asked: parts.flatMap((part) => part.asked),
+      decided: parts.flatMap((part) => part.decided),
+      receipts: worlds.flatMap((world) => world.newReceipts),
+      opened: parts.flatMap((part) => part.opened),
+      closed: parts.flatMap((part) => part.closed),
+      owners: worlds.flatMap((world) => [...world.newOwners.values()]),
+      lanes: parts.flatMap((part) => part.lanes),
+      counted: parts.flatMap((part) => part.counted),
+      progress: worlds.flatMap((world) => world.newProgress),
+      relationships: worlds.flatMap((world) => [...world.newRelationships.values()]),
+      filed: worlds.flatMap((world) => world.filed),
+      marked: parts.flatMap((part) => part.marked),
+      granted: [...this.#granted(), ...repaired],
+      answered: this.#answered(),
+      hints: worlds.map((world, i) => ({
+        tenant: world.tenant.tenant,
+        lanes: [...world.becameReady.keys()],
+        tasks: [...(parts[i]?.finished ?? []), ...(parts[i]?.parked ?? [])].map((task) => task.task_id),
+        changes: this.#told.filter((task) => task.tenant === world.tenant.tenant),
+        at: world.now,
+      })),
+    }
+  }
+
+  /** Tasks that are handed out and whose specs are not in this very batch. */
+  #granted(): { tenant: number; seq: number }[] {
+    return this.outcomes.flatMap((outcome) => {
+      if (outcome === 'again' || outcome instanceof Fault || !('granted' in outcome)) return []
+      return outcome.granted
+        .filter(({ task }) => !this.#worlds.get(task.tenant)?.newSpecs.has(task.seq))
+        .map(({ task }) => ({ tenant: task.tenant, seq: task.seq }))
+    })
+  }
+
+  /** Tasks that are handed out and have asked something. */
+  #answered(): TaskRef[] {
+    return this.outcomes.flatMap((outcome) => {
+      if (outcome === 'again' || outcome instanceof Fault || !('granted' in outcome)) return []
+      return outcome.granted
+        .filter(({ task }) => task.question_count > 0)
+        .map(({ task }) => ({ tenant: task.tenant, task_id: task.task_id }))
+    })
+  }
+}
+
+const NO_QUESTIONS: readonly Question[] = []
+
+/** A task that waits cannot be moved on without what it waits for. */
+function missingQuestions(loaded: Loaded): TaskRef[] {
+  const parked: TaskRef[] = []
+  for (const tasks of [loaded.tasks, loaded.due]) {
+    for (const { tenant, task_id, status } of tasks) if (isParked(status)) parked.push({ tenant, task_id })
+  }
+  if (parked.length === 0) return parked
+  const known = new Set(loaded.questions.map(({ tenant, task_id }) => `${tenant} ${task_id}`))
+  return parked.filter(({ tenant, task_id }) => !known.has(`${tenant} ${task_id}`))
+}
+
+function isEmpty(answer: AnyAnswer | Fault): boolean {
+  return 'granted' in answer && answer.granted.length === 0
+}

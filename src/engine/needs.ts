@@ -1,0 +1,163 @@
+import type { Claim, Command, RecordSchedule, ReportStale } from '../core/command.ts'
+import { EVERYONE } from '../core/fairness.ts'
+import type { InboxMark } from '../core/inbox.ts'
+import type { Settings } from '../core/settings.ts'
+import type { ChildRef, Head, HeadRef, Need } from '../store/store.ts'
+import type { Directory } from './lane-directory.ts'
+import { isTruncated } from './ready.ts'
+
+/** Ready tasks loaded per lane and batch at most. Claims that find the rest used up wait for the next batch. */
+const MAX_HEADS = 512
+
+/** Lanes that a claim looks into at first. Where they do not have enough, it looks into four times as many, and so on. */
+export const FIRST_LANES = 16
+
+/** Lapsed leases and due delays that a batch with a claim deals with on the way. */
+const DUE_PER_BATCH = 100
+
+type Mutable<T> = { -readonly [K in keyof T]: T[K] extends readonly (infer Item)[] ? Item[] : T[K] }
+
+/** What these commands will look at. */
+export function needOf(
+  commands: readonly Command[],
+  directory: Directory,
+  settings: Settings,
+  wakes: boolean,
+): Need {
+  const need: Mutable<Need> = {
+    tenants: [...new Set(commands.map((command) => command.tenant))].sort((a, b) => a - b),
+    tasks: [],
+    questions: [],
+    keys: [],
+    owners: [],
+    heads: [],
+    lanes: [],
+    due: [],
+    receipts: [],
+    children: [],
+    acknowledgements: [],
+    relationships: [],
+    items: [],
+    sizes: [],
+  }
+  const claims: Claim[] = []
+  for (const command of commands) {
+    const { tenant } = command
+    switch (command.verb) {
+      case 'create': {
+        const { owner, idempotency_key } = command
+        if (idempotency_key !== null) need.keys.push({ tenant, owner, idempotency_key })
+        need.owners.push({ tenant, owner: settings.claim_order === 'fifo' ? EVERYONE : owner })
+        break
+      }
+      case 'claim':
+        claims.push(command)
+        break
+      case 'acknowledge':
+        need.receipts.push({ tenant, seq: command.seq })
+        need.acknowledgements.push({ tenant, seq: command.seq, by: command.by })
+        need.items.push({ tenant, principal: command.by, seq: command.seq })
+        break
+      case 'record_schedule':
+      case 'report_stale':
+        need.tasks.push({ tenant, task_id: command.schedule_id })
+        if (command.verb === 'record_schedule') need.tasks.push({ tenant, task_id: command.task_id })
+        need.children.push(...childrenOf(command))
+        break
+      case 'report_refusal':
+        need.tasks.push({ tenant, task_id: command.task_id })
+        need.children.push({ tenant, parent: command.asked, receipt_type: 'system.anomaly' })
+        break
+      case 'record':
+        break
+      case 'greet':
+        need.relationships.push({ tenant, principal: command.principal })
+        for (const seq of command.delivered) {
+          need.items.push({ tenant, principal: command.principal, seq })
+        }
+        break
+      case 'mark':
+        for (const { principal, seq } of command.items) {
+          need.items.push({ tenant, principal, seq })
+          // What the gate marks by itself is known to be there; only what somebody names may be absent.
+          if (isNamed(command.as)) need.receipts.push({ tenant, seq })
+        }
+        break
+      case 'ask':
+      case 'answer':
+        need.tasks.push({ tenant, task_id: command.task_id })
+        need.questions.push({ tenant, task_id: command.task_id })
+        break
+      default:
+        need.tasks.push({ tenant, task_id: command.task_id })
+    }
+  }
+  need.tasks = unique(need.tasks, (ref) => `${ref.tenant} ${ref.task_id}`)
+  need.questions = unique(need.questions, (ref) => `${ref.tenant} ${ref.task_id}`)
+  need.items = unique(need.items, (ref) => `${ref.tenant} ${ref.seq} ${ref.principal}`)
+  need.owners = unique(need.owners, (ref) => `${ref.tenant} ${ref.owner}`)
+  need.heads = headsFor(claims, directory, FIRST_LANES)
+  // Where other processes write too, what they have changed is loaded along with the rest.
+  need.lanes = need.tenants
+    .filter((tenant) => directory.of(tenant).isContended)
+    .map((tenant) => ({ tenant, after: directory.of(tenant).version }))
+  const claiming = wakes ? new Set(claims.map((claim) => claim.tenant)) : []
+  need.due = [...claiming].map((tenant) => ({ tenant, limit: DUE_PER_BATCH }))
+  return need
+}
+
+/** What was recorded about a schedule. */
+function childrenOf({ tenant, asked, created }: RecordSchedule | ReportStale): ChildRef[] {
+  const opening: ChildRef = { tenant, parent: asked, receipt_type: 'schedule.created' }
+  if (created === null) return [opening]
+  return [
+    opening,
+    { tenant, parent: created, receipt_type: 'schedule.deleted' },
+    { tenant, parent: created, receipt_type: 'system.anomaly' },
+  ]
+}
+
+/**
+ * What the claims still have to see, with as many tasks of each lane as all of them together could take. A claim goes
+ * down the levels until the tasks on them are enough for everybody, and is given whole levels with about `room` lanes.
+ */
+export function headsFor(
+  claims: readonly Claim[],
+  directory: Directory,
+  room: number,
+  loaded: readonly Head[] = [],
+): HeadRef[] {
+  const known = new Map(loaded.map((head) => [headName(head), head]))
+  const demand = new Map<number, number>()
+  for (const { tenant, max_tasks } of claims) demand.set(tenant, (demand.get(tenant) ?? 0) + max_tasks)
+  const heads = new Map<string, HeadRef>()
+  for (const claim of claims) {
+    let tasks = 0
+    let lanes = 0
+    for (const level of directory.of(claim.tenant).ready.levels(claim)) {
+      if (tasks >= Math.min(MAX_HEADS, demand.get(claim.tenant) ?? 0) || lanes >= room) break
+      for (const { tenant, lane, type } of level.lanes) {
+        const name = headName({ tenant, lane })
+        const head = known.get(name)
+        if (head === undefined) {
+          const limit = Math.min(MAX_HEADS, (heads.get(name)?.limit ?? 0) + claim.max_tasks)
+          heads.set(name, { tenant, lane, pool: type === null, limit })
+          lanes++
+        } else tasks += isTruncated(head) ? MAX_HEADS : head.tasks.length
+      }
+    }
+  }
+  return [...heads.values()]
+}
+
+function headName({ tenant, lane }: { readonly tenant: number; readonly lane: number }): string {
+  return `${tenant} ${lane}`
+}
+
+function isNamed(mark: InboxMark): boolean {
+  return mark !== 'delivered' && mark !== 'fetched'
+}
+
+function unique<T>(items: readonly T[], name: (item: T) => string): T[] {
+  return [...new Map(items.map((item) => [name(item), item])).values()]
+}

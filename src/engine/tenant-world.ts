@@ -1,0 +1,311 @@
+import type { Relationship } from '../core/command.ts'
+import type { Decision, Obligation } from '../core/draft.ts'
+import { EVERYONE, type Owner } from '../core/fairness.ts'
+import type { InboxItem } from '../core/inbox.ts'
+import type { LaneRow, Wanted } from '../core/matching.ts'
+import type { PrincipalKey } from '../core/principal.ts'
+import type { Question } from '../core/question.ts'
+import type { Receipt, ReceiptType } from '../core/receipt.ts'
+import type { Settings } from '../core/settings.ts'
+import {
+  type DoneTask,
+  isHeld,
+  isOpen,
+  isReady,
+  type OpenTask,
+  type ProgressEntry,
+  type QueuedTask,
+  type Task,
+  type TaskSpec,
+} from '../core/task.ts'
+import { isParked } from '../core/transitions.ts'
+import type { Tenant, World } from '../core/world.ts'
+import type { Loaded } from '../store/store.ts'
+import type { Draw } from '../util/random.ts'
+import { BatchLanes } from './batch-lanes.ts'
+import type { TenantLanes } from './lane-directory.ts'
+
+type Mutable<T> = { -readonly [K in keyof T]: T[K] }
+
+interface Setting {
+  readonly settings: Settings
+  readonly draw: Draw
+  readonly lanes: TenantLanes
+}
+
+/** One tenant within a batch: what was loaded, and on top of it what the commands so far have decided. */
+export class TenantWorld implements World {
+  readonly settings: Settings
+  readonly draw: Draw
+  readonly now: number
+  readonly tenant: Mutable<Tenant>
+
+  readonly #lanes: BatchLanes
+  readonly #tasks = new Map<string, Task>()
+  readonly #questions = new Map<string, Question[]>()
+  readonly #keyed = new Map<string, TaskSpec>()
+  readonly #owners = new Map<string, Owner>()
+  readonly #receipts = new Map<number, Receipt>()
+  readonly #children = new Map<string, Receipt>()
+  readonly #acknowledgements = new Map<string, number>()
+  readonly #relationships = new Map<PrincipalKey, Relationship>()
+  readonly #items = new Map<string, InboxItem>()
+  readonly #sizes = new Map<number, number>()
+
+  readonly #stored = new Set<string>()
+  readonly #changed = new Set<string>()
+  readonly #opened = new Map<string, Obligation>()
+  readonly #closed: Obligation[] = []
+  readonly newSpecs = new Map<number, TaskSpec>()
+  readonly newReceipts: Receipt[] = []
+  readonly newProgress: ProgressEntry[] = []
+  readonly newOwners = new Map<string, Owner>()
+  readonly newRelationships = new Map<PrincipalKey, Relationship>()
+  readonly #storedQuestions = new Set<string>()
+  readonly #changedQuestions = new Map<string, Question>()
+  readonly #marked = new Map<string, InboxItem>()
+  readonly filed: InboxItem[] = []
+
+  constructor({ settings, draw, lanes }: Setting, tenant: Tenant, loaded: Loaded) {
+    this.settings = settings
+    this.draw = draw
+    this.now = loaded.now
+    this.tenant = { ...tenant }
+    this.#lanes = new BatchLanes(lanes, this.tenant, loaded.heads)
+    const mine = (row: { readonly tenant: number }) => row.tenant === tenant.tenant
+    for (const task of loaded.tasks) if (mine(task)) this.#know(task)
+    for (const task of loaded.due) if (mine(task)) this.#know(task)
+    for (const question of loaded.questions) if (mine(question)) this.#knowQuestion(question)
+    for (const spec of loaded.specs) if (mine(spec)) this.#key(spec)
+    for (const owner of loaded.owners) if (mine(owner)) this.#owners.set(owner.owner, owner)
+    for (const head of loaded.heads) {
+      if (mine(head)) for (const task of head.tasks) this.#know(task)
+    }
+    for (const receipt of loaded.receipts) if (mine(receipt)) this.#receipts.set(receipt.seq, receipt)
+    for (const receipt of loaded.children) if (mine(receipt)) this.#follow(receipt)
+    for (const row of loaded.acknowledgements) {
+      if (mine(row)) this.#acknowledgements.set(`${row.seq} ${row.by}`, row.acknowledgement)
+    }
+    for (const row of loaded.relationships) if (mine(row)) this.#relationships.set(row.principal, row)
+    for (const size of loaded.sizes) if (mine(size)) this.#sizes.set(size.seq, size.bytes)
+    for (const item of loaded.items) if (mine(item)) this.#items.set(itemKey(item.principal, item.seq), item)
+  }
+
+  task(taskId: string): Task | undefined {
+    return this.#tasks.get(taskId)
+  }
+
+  questions(taskId: string): readonly Question[] {
+    return this.#questions.get(taskId) ?? []
+  }
+
+  keyed(owner: PrincipalKey, idempotencyKey: string): TaskSpec | undefined {
+    return this.#keyed.get(keyOf(owner, idempotencyKey))
+  }
+
+  owner(owner: string): Owner {
+    const known = this.newOwners.get(owner) ?? this.#owners.get(owner)
+    return known ?? { tenant: this.tenant.tenant, owner, last_rank: 0, weight: 1 }
+  }
+
+  lane(
+    type: string,
+    capabilities: readonly string[],
+    priority: number,
+    owner: PrincipalKey,
+  ): { lane: number; pool: number } {
+    return this.#lanes.place(type, capabilities, priority, owner)
+  }
+
+  ready(wanted: Wanted): Iterable<QueuedTask> {
+    return this.#lanes.ready(wanted)
+  }
+
+  /** Whether a claim that found nothing here might find something behind what was loaded. */
+  couldGrantMore(wanted: Wanted): boolean {
+    const limit = this.settings.max_concurrent_leases
+    if (limit >= 0 && this.tenant.active_leases >= limit) return false
+    const first = this.#lanes.ready(wanted).next()
+    return first.done === true && first.value
+  }
+
+  bytes({ seq }: QueuedTask): number | undefined {
+    return this.#sizes.get(seq) ?? this.newSpecs.get(seq)?.input.length
+  }
+
+  receipt(seq: number): Receipt | undefined {
+    return this.#receipts.get(seq)
+  }
+
+  child(parent: number, type: ReceiptType): Receipt | undefined {
+    return this.#children.get(`${parent} ${type}`)
+  }
+
+  acknowledgement(seq: number, by: PrincipalKey): number | undefined {
+    return this.#acknowledgements.get(`${seq} ${by}`)
+  }
+
+  relationship(principal: PrincipalKey): Relationship | undefined {
+    return this.newRelationships.get(principal) ?? this.#relationships.get(principal)
+  }
+
+  item(principal: PrincipalKey, seq: number): InboxItem | undefined {
+    const key = itemKey(principal, seq)
+    const known = this.#marked.get(key) ?? this.#items.get(key)
+    return known ?? this.filed.find((item) => item.seq === seq && item.principal === principal)
+  }
+
+  /** Makes a decision part of the world that the next command sees. */
+  apply(decision: Decision<unknown>): void {
+    if (decision.spec !== null) {
+      this.#key(decision.spec)
+      this.newSpecs.set(decision.spec.seq, decision.spec)
+    }
+    for (const task of decision.tasks) this.#change(task)
+    for (const obligation of decision.opened) this.#opened.set(obligationKey(obligation), obligation)
+    for (const obligation of decision.closed) {
+      // What is opened and closed in one batch is never written at all.
+      if (!this.#opened.delete(obligationKey(obligation))) this.#closed.push(obligation)
+    }
+    if (decision.receipts.length > 0) {
+      this.newReceipts.push(...decision.receipts)
+      this.tenant.seq += decision.receipts.length
+    }
+    for (const receipt of decision.receipts) {
+      if (receipt.schedule_id !== null) this.#follow(receipt)
+      if (receipt.receipt_type !== 'receipt.acknowledged') continue
+      for (const parent of receipt.parents)
+        this.#acknowledgements.set(`${parent} ${receipt.from}`, receipt.seq)
+    }
+    for (const question of decision.questions) this.#ask(question)
+    if (decision.progress !== null) this.newProgress.push(decision.progress)
+    if (decision.relationship !== null) {
+      this.newRelationships.set(decision.relationship.principal, decision.relationship)
+    }
+    if (decision.filed.length > 0) this.filed.push(...decision.filed)
+    for (const item of decision.marked) this.#marked.set(itemKey(item.principal, item.seq), item)
+  }
+
+  /** Lanes that the batch has changed, once `changes` has been called. */
+  get changedLanes(): readonly LaneRow[] {
+    return this.#lanes.changed
+  }
+
+  /** How many tasks became ready, by lane. */
+  get becameReady(): ReadonlyMap<number, number> {
+    return this.#lanes.becameReady
+  }
+
+  changes() {
+    const inserted: OpenTask[] = []
+    const updated: OpenTask[] = []
+    const finished: DoneTask[] = []
+    const repaired: DoneTask[] = []
+    const parked: OpenTask[] = []
+    for (const id of this.#changed) {
+      const task = this.#tasks.get(id)
+      if (task === undefined) continue
+      if (isParked(task.status) && isOpen(task)) parked.push(task)
+      if (!isOpen(task)) (this.#stored.has(`done ${id}`) ? repaired : finished).push(task)
+      else (this.#stored.has(id) ? updated : inserted).push(task)
+    }
+    return {
+      inserted,
+      updated,
+      finished,
+      repaired,
+      /** Those of the inserted and updated that wait for an answer. */
+      parked,
+      opened: [...this.#opened.values()],
+      closed: this.#closed,
+      asked: this.#changedRows((name) => !this.#storedQuestions.has(name)),
+      decided: this.#changedRows((name) => this.#storedQuestions.has(name)),
+      ...this.#lanes.changes(),
+      marked: [...this.#marked.values()],
+    }
+  }
+
+  #know(task: Task): void {
+    if (this.#tasks.has(task.task_id)) return
+    this.#tasks.set(task.task_id, task)
+    this.#stored.add(isOpen(task) ? task.task_id : `done ${task.task_id}`)
+  }
+
+  #knowQuestion(question: Question): void {
+    const name = questionName(question)
+    if (this.#storedQuestions.has(name)) return
+    this.#storedQuestions.add(name)
+    this.#place(question)
+  }
+
+  #ask(question: Question): void {
+    this.#changedQuestions.set(questionName(question), question)
+    this.#place(question)
+  }
+
+  /** Questions are numbered from 1 without gaps. */
+  #place(question: Question): void {
+    const questions = this.#questions.get(question.task_id) ?? []
+    questions[question.n - 1] = question
+    this.#questions.set(question.task_id, questions)
+  }
+
+  #changedRows(fits: (name: string) => boolean): Question[] {
+    if (this.#changedQuestions.size === 0) return []
+    return [...this.#changedQuestions].flatMap(([name, question]) => (fits(name) ? [question] : []))
+  }
+
+  #follow(receipt: Receipt): void {
+    for (const parent of receipt.parents) this.#children.set(`${parent} ${receipt.receipt_type}`, receipt)
+  }
+
+  #key(spec: TaskSpec): void {
+    if (spec.idempotency_key !== null) this.#keyed.set(keyOf(spec.owner, spec.idempotency_key), spec)
+  }
+
+  #change(task: Task): void {
+    const before = this.#tasks.get(task.task_id)
+    this.#tasks.set(task.task_id, task)
+    this.#changed.add(task.task_id)
+    this.#count(before, task)
+    if (before === undefined && isOpen(task)) this.#taken(task)
+    if (before !== undefined && isReady(before)) this.#lanes.leave(before)
+    if (isReady(task)) this.#lanes.enter(task)
+  }
+
+  #count(before: Task | undefined, after: Task): void {
+    const { tenant } = this
+    const wasOpen = before !== undefined && isOpen(before)
+    if (isOpen(after) !== wasOpen) {
+      const difference = wasOpen ? -1 : 1
+      tenant.open_tasks += difference
+      this.#lanes.count(after, difference)
+    }
+    const wasHeld = before !== undefined && isHeld(before)
+    tenant.active_leases += Number(isHeld(after)) - Number(wasHeld)
+    if (isHeld(after) && !wasHeld) tenant.clock = Math.max(tenant.clock, after.rank)
+  }
+
+  /** A new task takes its owner's next turn. */
+  #taken(task: Task): void {
+    const queue = this.owner(this.settings.claim_order === 'fifo' ? EVERYONE : task.owner)
+    this.newOwners.set(queue.owner, { ...queue, last_rank: task.rank })
+  }
+}
+
+function questionName({ task_id, n }: Question): string {
+  return `${task_id} ${n}`
+}
+
+function obligationKey(obligation: Obligation): string {
+  return `${obligation.seq} ${obligation.principal}`
+}
+
+function itemKey(principal: PrincipalKey, seq: number): string {
+  return `${seq} ${principal}`
+}
+
+/** NUL is refused in every text, so two different pairs never give one key. */
+function keyOf(owner: PrincipalKey, idempotencyKey: string): string {
+  return `${owner}\0${idempotencyKey}`
+}

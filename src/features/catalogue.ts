@@ -1,0 +1,38 @@
+import type { Operation } from './define-operation.ts'
+import { emailOperations } from './email/operations.ts'
+import { inboxOperations } from './inbox/operations.ts'
+import { leaseOperations } from './leases/operations.ts'
+import { policyOperations } from './policies/operations.ts'
+import { questionOperations } from './questions/operations.ts'
+import { receiptOperations, serverOperations } from './receipts/operations.ts'
+import { resultOperations } from './results/operations.ts'
+import { scheduleOperations } from './schedules/operations.ts'
+import { sessionOperations } from './sessions/operations.ts'
+import { taskTypeOperations } from './task-types/operations.ts'
+import { taskOperations } from './tasks/operations.ts'
+import { upstreamOperations } from './upstreams/operations.ts'
+import { workerOperations } from './workers/operations.ts'
+
+/** Every public operation. */
+export const OPERATIONS: readonly Operation[] = [
+  ...taskOperations,
+  ...leaseOperations,
+  ...questionOperations,
+  ...resultOperations,
+  ...receiptOperations,
+  ...inboxOperations,
+  ...scheduleOperations,
+  ...taskTypeOperations,
+  ...workerOperations,
+  ...emailOperations,
+  ...upstreamOperations,
+  ...policyOperations,
+  ...sessionOperations,
+  ...serverOperations,
+]
+
+const byName = new Map(OPERATIONS.map((operation) => [operation.name, operation]))
+
+export function findOperation(name: string): Operation | undefined {
+  return byName.get(name)
+}

@@ -1,0 +1,55 @@
+import { Fault } from '../../core/errors.ts'
+import { leaseSeq } from '../../core/ids.ts'
+import { type PrincipalKind, parsePrincipalKey } from '../../core/principal.ts'
+import type { Reads, TaskLease } from '../../store/reads.ts'
+import type { Services } from '../services.ts'
+
+/** What a call about a lease needs to name besides the lease. */
+export interface FoundLease {
+  readonly task_id: string
+  readonly worker_id: string
+  readonly worker_kind: PrincipalKind
+}
+
+/** A task of many receipts is searched this far for a lease that it no longer has. */
+const MAX_RECEIPTS = 1000
+
+/**
+ * The task and the holder of a lease, for protocols whose calls name the lease alone. It only supplies names: the verb
+ * that uses them checks the lease. A lease that another has replaced is refused here, because its holder is not kept.
+ */
+export async function findLease(
+  engine: Services,
+  tenantName: string,
+  leaseId: string,
+  taskId?: unknown,
+): Promise<FoundLease> {
+  const { reads } = engine.store
+  const { tenant } = await engine.tenant(tenantName)
+  const task = await engine.reading(() => taskOf(reads, tenant, leaseId, taskId))
+  if (task === undefined) throw new Fault('LEASE_NOT_FOUND')
+  const { task_id, status, lease_id, holder, worker_id } = task
+  if (lease_id === leaseId && holder !== null && worker_id !== null) {
+    return { task_id, worker_id, worker_kind: parsePrincipalKey(holder).kind }
+  }
+  // Whoever does not know the random part of a lease must not learn about the task.
+  const existed = await engine.reading(() => reads.hadLease(tenant, task_id, leaseId, MAX_RECEIPTS))
+  if (!existed) throw new Fault('LEASE_NOT_FOUND')
+  throw new Fault('LEASE_INVALID_OR_EXPIRED', { task_id, task_status: status })
+}
+
+/** By the seq in the lease id. Ids of leases from before an upgrade have none: their calls have to name the task. */
+async function taskOf(
+  reads: Reads,
+  tenant: number,
+  leaseId: string,
+  taskId: unknown,
+): Promise<TaskLease | undefined> {
+  const seq = leaseSeq(leaseId)
+  if (seq !== undefined) return reads.taskLease(tenant, seq)
+  const record = typeof taskId === 'string' ? await reads.task(tenant, taskId) : undefined
+  if (record === undefined) return undefined
+  const { task } = record
+  const { lease_id = null, holder = null, worker_id = null } = ('lease' in task && task.lease) || {}
+  return { task_id: task.task_id, status: task.status, lease_id, holder, worker_id }
+}

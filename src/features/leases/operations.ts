@@ -1,0 +1,183 @@
+import { z } from 'zod'
+import { type Operation, WRITES, WRITES_ONCE } from '../define-operation.ts'
+import { offerShape } from '../shapes.ts'
+import { itemError } from '../tasks/operations.ts'
+import { appendLogsInput } from './append-logs.ts'
+import { claimInput } from './claim.ts'
+import { completeInput } from './complete.ts'
+import { completeManyInput } from './complete-many.ts'
+import { failInput } from './fail.ts'
+import { progressInput } from './progress.ts'
+import { releaseInput } from './release.ts'
+import { renewInput } from './renew.ts'
+import { renewManyInput } from './renew-many.ts'
+import { reportCancelInput } from './report-cancel.ts'
+import { startInput } from './start.ts'
+
+const ok = z.literal(true)
+const time = z.iso.datetime()
+
+/** Part of the answers of a worker whom an operator has told to stop. */
+export const drainField = {
+  drain: ok.optional().meta({ description: 'You are to stop: finish what you hold, and take no more' }),
+}
+
+const renewed = z.object({
+  ok,
+  expires_at: time,
+  expires_in_ms: z.int(),
+  renewals_left: z.int(),
+  ...drainField,
+})
+const completed = z.object({
+  ok,
+  receipt_id: z.string(),
+  obligation_open: z.boolean().meta({
+    description: 'True if the result cannot be located: send complete again with artifacts or delivery_proof',
+  }),
+})
+
+export const leaseOperations: readonly Operation[] = [
+  {
+    name: 'lease_next',
+    title: 'Take work',
+    description:
+      'For workers: takes the next tasks that fit your capabilities and types, each under a lease. With wait_seconds it waits for work (at most 50). An empty list means that there is none. ' +
+      'Keep a lease alive with renew_lease, and end it with complete, fail or release_lease before expires_at.',
+    input: claimInput,
+    output: z.object({ tasks: z.array(offerShape).readonly(), ...drainField }),
+    actor: 'worker',
+    rest: { method: 'POST', path: '/v1/leases/claim' },
+    effect: WRITES,
+    run: (gate, caller, input, signal) => gate.claim(caller, input, signal),
+  },
+  {
+    name: 'start_task',
+    title: 'Say that work has begun',
+    description:
+      'For workers: marks a leased task as running. Optional; the first report_progress does it too.',
+    input: startInput,
+    output: z.object({ ok, status: z.literal('running'), started_at: time }),
+    actor: 'worker',
+    rest: { method: 'POST', path: '/v1/tasks/{task_id}/running' },
+    effect: WRITES_ONCE,
+    run: (gate, caller, input) => gate.start(caller, input),
+  },
+  {
+    name: 'renew_lease',
+    title: 'Keep a lease',
+    description:
+      'For workers: extends a lease from now on. Do it well before expires_at, for example at a third of the lease. Refused once the lease is void: stop working then.',
+    input: renewInput,
+    output: renewed,
+    actor: 'worker',
+    rest: { method: 'POST', path: '/v1/leases/renew' },
+    effect: WRITES,
+    run: (gate, caller, input) => gate.renew(caller, input),
+  },
+  {
+    name: 'renew_many',
+    title: 'Keep many leases',
+    description: 'For workers: renew_lease for up to 1,000 leases in one call, each with its own outcome.',
+    input: renewManyInput,
+    output: z.object({ results: z.array(z.union([renewed, itemError])) }),
+    actor: 'worker',
+    rest: { method: 'POST', path: '/v1/leases/renew_many' },
+    effect: WRITES,
+    run: (gate, caller, input) => gate.renewMany(caller, input),
+  },
+  {
+    name: 'report_progress',
+    title: 'Report progress',
+    description:
+      'For workers: tells the owner how far the work is (percent, message, or any fields). Can extend the lease in the same call.',
+    input: progressInput,
+    output: z.object({ ok, expires_at: time, expires_in_ms: z.int(), ...drainField }),
+    actor: 'worker',
+    rest: { method: 'POST', path: '/v1/tasks/{task_id}/progress' },
+    effect: WRITES,
+    run: (gate, caller, input) => gate.progress(caller, input),
+  },
+  {
+    name: 'append_logs',
+    title: 'Log about a task',
+    description:
+      'For workers: adds up to 100 lines to the log of a task that you hold. The log is for people who look into what happened; ' +
+      'nobody is notified, and it is no part of the ledger. A task keeps 10,000 lines and 1 MiB; further ones are dropped.',
+    input: appendLogsInput,
+    output: z.object({
+      ok,
+      accepted: z.int(),
+      dropped: z.int().meta({ description: 'Lines for which the log had no room' }),
+    }),
+    actor: 'worker',
+    rest: { method: 'POST', path: '/v1/tasks/{task_id}/logs' },
+    effect: WRITES,
+    run: (gate, caller, input) => gate.appendLogs(caller, input),
+  },
+  {
+    name: 'complete',
+    title: 'Complete a task',
+    description:
+      'For workers: ends a task with its result. Say where the result is with artifacts (pointers) or delivery_proof, else the obligation stays open until you send complete again with them. ' +
+      'Sending the same again under the same lease is safe and answers the same.',
+    input: completeInput,
+    output: completed,
+    actor: 'worker',
+    rest: { method: 'POST', path: '/v1/tasks/{task_id}/complete' },
+    effect: WRITES_ONCE,
+    run: (gate, caller, input) => gate.complete(caller, input),
+  },
+  {
+    name: 'complete_many',
+    title: 'Complete many tasks',
+    description: 'For workers: complete for up to 1,000 tasks in one call, each with its own outcome.',
+    input: completeManyInput,
+    output: z.object({ results: z.array(z.union([completed, itemError])) }),
+    actor: 'worker',
+    rest: { method: 'POST', path: '/v1/tasks/complete' },
+    effect: WRITES_ONCE,
+    run: (gate, caller, input) => gate.completeMany(caller, input),
+  },
+  {
+    name: 'fail',
+    title: 'Report a failure',
+    description:
+      'For workers: says that the work failed. With retryable true it is tried again while attempts are left, after the backoff or retry_after_seconds; otherwise the task has failed for good.',
+    input: failInput,
+    output: z.object({
+      ok,
+      requeued: z.boolean(),
+      next_eligible_at: time.optional(),
+      receipt_id: z.string(),
+    }),
+    actor: 'worker',
+    rest: { method: 'POST', path: '/v1/tasks/{task_id}/fail' },
+    effect: WRITES_ONCE,
+    run: (gate, caller, input) => gate.fail(caller, input),
+  },
+  {
+    name: 'release_lease',
+    title: 'Give a task back',
+    description: 'For workers: returns a leased task to the queue at once. No attempt is spent.',
+    input: releaseInput,
+    output: z.object({ ok, status: z.literal('queued') }),
+    actor: 'worker',
+    rest: { method: 'POST', path: '/v1/leases/release' },
+    effect: WRITES_ONCE,
+    run: (gate, caller, input) => gate.release(caller, input),
+  },
+  {
+    name: 'report_cancel',
+    title: 'Say how far a cancel has come',
+    description:
+      'For workers: when a task that you hold is canceled, says that you have heard of it (acknowledged) and that your work has stopped (stopped). ' +
+      'Optional: the owner sees both in get_task. Use the lease under which you held the task; sending it again is safe.',
+    input: reportCancelInput,
+    output: z.object({ ok, acknowledged_at: time.nullable(), stopped_at: time.nullable() }),
+    actor: 'worker',
+    rest: { method: 'POST', path: '/v1/tasks/{task_id}/cancellation' },
+    effect: WRITES_ONCE,
+    run: (gate, caller, input) => gate.reportCancel(caller, input),
+  },
+]

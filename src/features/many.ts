@@ -1,0 +1,66 @@
+import { Fault } from '../core/errors.ts'
+import { nextTurn } from '../util/turns.ts'
+
+export const MAX_ITEMS = 1000
+
+/** The answer for an item, or the body of its error. */
+export type ItemOutcome<Answer> = Answer | ReturnType<Fault['toJSON']>
+
+interface Reporter {
+  /** Told of errors that callers only see as INTERNAL_ERROR. */
+  report(error: unknown): void
+}
+
+interface ManyLimits {
+  /** Items that have not been begun by then are refused. */
+  readonly budgetMs?: number
+  readonly now?: () => number
+}
+
+const BUDGET_MS = 10_000
+
+/** For so long items are begun one after the other. A common batch takes less, and so goes into one commit. */
+const SLICE_MS = 10
+
+/**
+ * Runs a verb for each item; outcomes are in the order of the items. Every item has its own outcome, also one that
+ * meets a bug or whose turn does not come in time: what was done for others is told in any case.
+ */
+export async function outcomesOf<Item, Answer>(
+  items: readonly Item[],
+  run: (item: Item) => Promise<Answer>,
+  reporter: Reporter,
+  { budgetMs = BUDGET_MS, now = () => performance.now() }: ManyLimits = {},
+): Promise<ItemOutcome<Answer>[]> {
+  const faultOf = (error: unknown) => {
+    if (error instanceof Fault) return error.toJSON()
+    reporter.report(error)
+    return new Fault('INTERNAL_ERROR').toJSON()
+  }
+  const outcomes: Promise<ItemOutcome<Answer>>[] = []
+  const started = now()
+  let sliceStarted = started
+  for (const item of items) {
+    const time = now()
+    if (time - started > budgetMs) {
+      outcomes.push(Promise.resolve(notBegun(outcomes.length)))
+      continue
+    }
+    outcomes.push(run(item).catch(faultOf))
+    await caughtUp()
+    if (now() - sliceStarted < SLICE_MS) continue
+    await nextTurn()
+    sliceStarted = now()
+  }
+  return Promise.all(outcomes)
+}
+
+/** Node runs a tick after all promises that can go on have done so: what an item computes is done by then. */
+function caughtUp(): Promise<void> {
+  return new Promise((resolve) => process.nextTick(resolve))
+}
+
+function notBegun(index: number) {
+  const message = `The items before this one (${index}) used up the time of the request, so it was not begun.`
+  return new Fault('OVERLOADED', { item: index }, message).toJSON()
+}

@@ -1,0 +1,155 @@
+import { BUILT_IN_PATTERNS, compileBuiltIns } from '../../policy/built-in-patterns.ts'
+import { CompiledRule } from '../../policy/compiled-rule.ts'
+import {
+  type CompilePattern,
+  type Pattern,
+  type PatternDraft,
+  patternCompiler,
+} from '../../policy/pattern.ts'
+import type { RuleDraft } from '../../policy/rule.ts'
+import { RuleBook } from '../../policy/rule-book.ts'
+import type { Defaults } from '../../policy/ruling.ts'
+import type { Entry } from '../../store/entries.ts'
+import type { PatternView, PolicyView } from './shape.ts'
+
+/** What the operator's file says. It holds in every tenant, and goes before what is stored under the same name. */
+export interface FixedPolicies {
+  readonly rules: readonly RuleDraft[]
+  readonly patterns: readonly PatternDraft[]
+}
+
+export const NO_POLICIES: FixedPolicies = { rules: [], patterns: [] }
+
+interface KeptRule {
+  /** What it was made from; the same text is the same rule. */
+  readonly text: string
+  readonly view: PolicyView
+  readonly compiled: CompiledRule
+}
+
+interface KeptPattern {
+  readonly text: string
+  readonly view: PatternView
+  /** Null if it finds nothing because it is not enabled; undefined if it cannot be compiled. */
+  readonly compiled: Pattern | null | undefined
+}
+
+/** The rules and patterns of a tenant in memory. */
+export interface PolicyCopy {
+  readonly rules: ReadonlyMap<string, KeptRule>
+  readonly patterns: ReadonlyMap<string, KeptPattern>
+  readonly book: RuleBook
+}
+
+export interface CopyParts {
+  readonly fixed: FixedPolicies
+  readonly defaults: Defaults
+  readonly now: () => number
+}
+
+/** What is kept; the version is the entry's. */
+export type Stored<Draft> = Draft & { readonly updated_at: string; readonly updated_by: string }
+
+/** Compiles what is new in the entries. The same copy as before if nothing is. */
+export async function copyOf(
+  parts: CopyParts,
+  ruleEntries: readonly Entry[],
+  patternEntries: readonly Entry[],
+  before: PolicyCopy | undefined,
+): Promise<PolicyCopy> {
+  const views = [...fixedRules(parts.fixed), ...ruleEntries.map(ruleView)]
+  const rules = new Map<string, KeptRule>()
+  for (const view of views) {
+    if (rules.has(view.id)) continue
+    const text = JSON.stringify(view)
+    const known = before?.rules.get(view.id)
+    rules.set(view.id, known?.text === text ? known : { text, view, compiled: new CompiledRule(view) })
+  }
+  const patterns = await patternsOf(
+    [...fixedPatterns(parts.fixed), ...patternEntries.map(patternView)],
+    rules,
+    before,
+  )
+  if (before !== undefined && isSame(rules, before.rules) && isSame(patterns, before.patterns)) return before
+  const book = new RuleBook({
+    rules: [...rules.values()].map(({ compiled }) => compiled),
+    patterns: compiledPatterns(patterns),
+    defaults: parts.defaults,
+    now: parts.now,
+  })
+  return { rules, patterns, book }
+}
+
+export function compiledPatterns(patterns: PolicyCopy['patterns']): ReadonlyMap<string, Pattern | null> {
+  const found = new Map<string, Pattern | null>()
+  for (const [name, { compiled }] of patterns) if (compiled !== undefined) found.set(name, compiled)
+  return found
+}
+
+/** The library is loaded only if some rule names a pattern. */
+async function patternsOf(
+  views: readonly PatternView[],
+  rules: ReadonlyMap<string, KeptRule>,
+  before: PolicyCopy | undefined,
+): Promise<ReadonlyMap<string, KeptPattern>> {
+  const isNamed = [...rules.values()].some(({ view }) => (view.redact?.patterns.length ?? 0) > 0)
+  const compile = isNamed ? await patternCompiler() : undefined
+  const builtIn = compile && builtIns(compile)
+  const patterns = new Map<string, KeptPattern>()
+  for (const view of [...builtInViews, ...views]) {
+    if (patterns.has(view.name)) continue
+    const text = `${isNamed} ${JSON.stringify(view)}`
+    const known = before?.patterns.get(view.name)
+    const compiled = () => builtIn?.get(view.name) ?? compiledOrNot(compile, view)
+    patterns.set(view.name, known?.text === text ? known : { text, view, compiled: compiled() })
+  }
+  return patterns
+}
+
+function compiledOrNot(compile: CompilePattern | undefined, view: PatternView): Pattern | null | undefined {
+  if (compile === undefined) return undefined
+  if (!view.enabled) return null
+  try {
+    return compile(view)
+  } catch {
+    // It was checked when it was written. Rules that name it fail, and so block.
+    return undefined
+  }
+}
+
+let compiledBuiltIns: ReadonlyMap<string, Pattern> | undefined
+
+function builtIns(compile: CompilePattern): ReadonlyMap<string, Pattern> {
+  compiledBuiltIns ??= new Map(compileBuiltIns(compile).map((pattern) => [pattern.name, pattern]))
+  return compiledBuiltIns
+}
+
+const NOT_STORED = { version: null, updated_at: null, updated_by: null }
+
+const builtInViews: readonly PatternView[] = BUILT_IN_PATTERNS.map((draft) => ({
+  ...draft,
+  source: 'built_in',
+  ...NOT_STORED,
+}))
+
+function fixedRules({ rules }: FixedPolicies): PolicyView[] {
+  return rules.map((draft) => ({ ...draft, source: 'file', ...NOT_STORED }))
+}
+
+function fixedPatterns({ patterns }: FixedPolicies): PatternView[] {
+  return patterns.map((draft) => ({ ...draft, source: 'file', ...NOT_STORED }))
+}
+
+export function ruleView({ value, version }: Entry): PolicyView {
+  const { updated_at, updated_by, ...draft }: Stored<RuleDraft> = JSON.parse(value)
+  return { ...draft, source: 'api', version, updated_at, updated_by }
+}
+
+export function patternView({ value, version }: Entry): PatternView {
+  const { updated_at, updated_by, ...draft }: Stored<PatternDraft> = JSON.parse(value)
+  return { ...draft, source: 'api', version, updated_at, updated_by }
+}
+
+function isSame<Kept>(some: ReadonlyMap<string, Kept>, others: ReadonlyMap<string, Kept>): boolean {
+  return some.size === others.size && [...some].every(([name, kept]) => others.get(name) === kept)
+}

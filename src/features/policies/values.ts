@@ -1,0 +1,16 @@
+import type { Json, JsonObject } from '../../core/json/json.ts'
+import { REPLACEMENT } from '../../policy/pattern.ts'
+
+/** What redaction leaves of a text: a text. */
+export function textOf(value: Json): string {
+  return typeof value === 'string' ? value : REPLACEMENT
+}
+
+/** What redaction leaves of an object: an object. */
+export function objectOf(value: Json): JsonObject {
+  return isObject(value) ? value : {}
+}
+
+function isObject(value: Json): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

@@ -1,0 +1,139 @@
+import { z } from 'zod'
+import { type Operation, READS, WRITES_ONCE } from '../define-operation.ts'
+import { jsonObject } from '../input.ts'
+import { configShape, healthShape, noInput } from '../server/server.ts'
+import { receiptShape, relationshipShape, serverShape, taskShape } from '../shapes.ts'
+import { acknowledgeInput } from './acknowledge.ts'
+import { bootstrapInput } from './bootstrap.ts'
+import { listLedgerInput } from './ledger.ts'
+import { listObligationsInput } from './obligations.ts'
+import { getReceiptInput, listReceiptsInput } from './receipts.ts'
+
+export const receiptOperations: readonly Operation[] = [
+  {
+    name: 'list_open_obligations',
+    title: 'What is still owed to you',
+    description:
+      'The receipts that oblige somebody towards you and that nothing has closed yet, oldest first. Call it at the start of a session to see what is under way. Asking changes nothing.',
+    input: listObligationsInput,
+    output: z.strictObject({
+      server: serverShape,
+      relationship: relationshipShape,
+      open_obligations: z.array(receiptShape).readonly(),
+      cursor: z.string().nullable(),
+    }),
+    actor: 'anyone',
+    rest: { method: 'GET', path: '/v1/obligations/open' },
+    effect: READS,
+    run: (gate, caller, input) => gate.listObligations(caller, input),
+  },
+  {
+    name: 'bootstrap',
+    title: 'Report in',
+    description:
+      'Says who you are here and what needs your attention: results that wait, open tasks, anomalies. Results stay until you acknowledge them or move the cursor past them. list_open_obligations is the newer way to see what is owed.',
+    input: bootstrapInput,
+    output: z.object({
+      server: serverShape,
+      relationship: relationshipShape,
+      attention: z.object({
+        inbox_receipts: z.array(receiptShape).readonly(),
+        assigned_tasks: z.array(taskShape).readonly(),
+        waiting_results: z.array(taskShape).readonly(),
+        running_or_scheduled: z.array(taskShape).readonly(),
+        anomalies: z.array(receiptShape).readonly(),
+        more: z.boolean().meta({
+          description: 'True if something was left out for its size: list_inbox and list_tasks have it',
+        }),
+      }),
+      cursor: z.object({ latest_receipt_id: z.string().nullable() }),
+    }),
+    actor: 'anyone',
+    rest: { method: 'GET', path: '/v1/bootstrap' },
+    effect: WRITES_ONCE,
+    run: (gate, caller, input) => gate.bootstrap(caller, input),
+  },
+  {
+    name: 'list_receipts',
+    title: 'List receipts',
+    description:
+      'Receipts addressed to you, oldest first, by task or type. Go on with next_cursor as since_receipt_id until it is null.',
+    input: listReceiptsInput,
+    output: z.object({ receipts: z.array(receiptShape).readonly(), next_cursor: z.string().nullable() }),
+    actor: 'anyone',
+    rest: { method: 'GET', path: '/v1/receipts' },
+    effect: READS,
+    run: (gate, caller, input) => gate.listReceipts(caller, input),
+  },
+  {
+    name: 'list_receipts_ledger',
+    title: 'Receipts in the shape of the shared ledger',
+    description:
+      'Receipts about taking on, ending and passing on obligations, in the canonical shape that other systems of the ledger use. Needs one of task_id, lease_id, status, receipt_type.',
+    input: listLedgerInput,
+    output: z.object({ receipts: z.array(jsonObject).readonly(), next_cursor: z.string().nullable() }),
+    actor: 'anyone',
+    rest: { method: 'GET', path: '/v1/receipts/ledger' },
+    effect: READS,
+    run: (gate, caller, input) => gate.listLedger(caller, input),
+  },
+  {
+    name: 'get_receipt',
+    title: 'Look at a receipt',
+    description: 'One receipt, with its parents and body.',
+    input: getReceiptInput,
+    output: receiptShape,
+    actor: 'anyone',
+    rest: { method: 'GET', path: '/v1/receipts/{receipt_id}' },
+    effect: READS,
+    run: (gate, caller, input) => gate.getReceipt(caller, input),
+  },
+  {
+    name: 'check_terminator',
+    title: 'Is an obligation closed?',
+    description: 'Whether a receipt that obliges somebody has been closed, and by which receipt.',
+    input: getReceiptInput,
+    output: z.object({ has_terminator: z.boolean(), terminator: receiptShape.optional() }),
+    actor: 'anyone',
+    rest: { method: 'GET', path: '/v1/receipts/{receipt_id}/terminator' },
+    effect: READS,
+    run: (gate, caller, input) => gate.checkTerminator(caller, input),
+  },
+  {
+    name: 'ack_receipt',
+    title: 'Acknowledge a receipt',
+    description:
+      'Says that you have dealt with a receipt addressed to you; a result then leaves your inbox. Acknowledging twice is the same as once.',
+    input: acknowledgeInput,
+    output: z.object({ ok: z.literal(true), receipt_id: z.string() }),
+    actor: 'anyone',
+    rest: { method: 'POST', path: '/v1/receipts/{receipt_id}/ack' },
+    effect: WRITES_ONCE,
+    run: (gate, caller, input) => gate.acknowledge(caller, input),
+  },
+]
+
+export const serverOperations: readonly Operation[] = [
+  {
+    name: 'get_config',
+    title: 'How this server is set up',
+    description: 'Version, instance, how receipts are kept and what the server can do. Never a secret.',
+    input: noInput,
+    output: configShape,
+    actor: 'anyone',
+    rest: { method: 'GET', path: '/v1/config' },
+    effect: READS,
+    run: (gate, caller, input) => gate.getConfig(caller, input),
+  },
+  {
+    name: 'health',
+    title: 'Is the server well?',
+    description: 'Whether the server and its database can serve requests.',
+    input: noInput,
+    output: healthShape,
+    actor: 'anyone',
+    rest: { method: 'GET', path: '/v1/health' },
+    effect: READS,
+    run: (gate) => gate.health(),
+  },
+]

@@ -1,0 +1,34 @@
+import type { Services } from '../services.ts'
+
+const KIND = 'archived_result'
+
+/** What is kept about a result that its owner has let go of. */
+interface Archived {
+  readonly archived_at: number
+  /** As in agent:alice. */
+  readonly by: string
+}
+
+/** Notes that a result is archived, and resolves with when it first was. */
+export async function noteArchived(
+  engine: Services,
+  tenant: number,
+  task_id: string,
+  by: string,
+): Promise<number> {
+  const archived: Archived = { archived_at: Date.now(), by }
+  const entry = { tenant, kind: KIND, name: task_id, value: JSON.stringify(archived), due_at: null }
+  await engine.writing((entries) => entries.put(entry, 0))
+  return (await archivedAt(engine, tenant, task_id)) ?? archived.archived_at
+}
+
+export async function archivedAt(
+  engine: Services,
+  tenant: number,
+  task_id: string,
+): Promise<number | undefined> {
+  const entry = await engine.reading(() => engine.store.entries.get(tenant, KIND, task_id))
+  if (entry === undefined) return undefined
+  const archived: Archived = JSON.parse(entry.value)
+  return archived.archived_at
+}

@@ -1,0 +1,135 @@
+import { hash } from 'node:crypto'
+import { z } from 'zod'
+import { type Artifact, CARRIED, isPointer, pointersIn } from '../../core/artifact.ts'
+import { checkRole } from '../../core/authorization.ts'
+import { Fault, invalid } from '../../core/errors.ts'
+import { parseCanonical } from '../../core/json/json.ts'
+import { type Caller, principalKey } from '../../core/principal.ts'
+import { type DoneTask, isOpen } from '../../core/task.ts'
+import { isoTime } from '../../core/time.ts'
+import type { TaskRecord } from '../../store/reads.ts'
+import { parse, taskId } from '../input.ts'
+import type { Services } from '../services.ts'
+import { readableTask } from '../tasks/get-task.ts'
+import { archivedAt } from './archive.ts'
+import { reporting } from './put.ts'
+import type { OpenContent, Part } from './result-store.ts'
+
+const artifact = z.int().min(0).meta({
+  description: 'Which of the artifacts with a pointer, from 0, instead of the result',
+})
+
+export const resultInput = z.strictObject({ task_id: taskId, artifact: artifact.optional() })
+
+/** The result of a task, to be read wherever it is. */
+export interface OpenResult extends OpenContent {
+  readonly task: DoneTask
+  readonly record: TaskRecord
+  /** Inline, with no pointer, is a result that the task itself carries. */
+  readonly artifact: Omit<Artifact, 'pointer'> & { readonly pointer: string | null }
+}
+
+/** Where the result says that it is, or the first artifact that this gate can read; else what the task carries itself. */
+export async function openResult(engine: Services, caller: Caller, input: unknown): Promise<OpenResult> {
+  checkRole(caller, 'read')
+  const asked = parse(resultInput, input)
+  const record = await readableTask(engine, caller, asked.task_id)
+  const { task } = record
+  if (isOpen(task)) {
+    const details = { task_id: task.task_id, task_status: task.status }
+    throw new Fault('RESULT_NOT_FOUND', details, 'The task has not ended, so there is no result yet.')
+  }
+  const artifact = chosen(engine, task, asked.artifact)
+  const note = () => engine.fetches.note(task, principalKey(caller.principal))
+  if (artifact === undefined) {
+    const content = carried(task)
+    note()
+    return { task, record, ...content }
+  }
+  const { results } = engine
+  if (results === undefined || !results.has(artifact.channel)) {
+    const { channel, pointer } = artifact
+    throw new Fault('CHANNEL_NOT_CONFIGURED', { channel, pointer })
+  }
+  const missing = (error: unknown) => notThere(engine, task, artifact.channel, error)
+  const opened = await reporting(engine, () => results.get(task.task_id, artifact)).catch(missing)
+  note()
+  const read = (part?: Part) => untilMissing(engine, opened.read(part), missing)
+  return { task, record, artifact, size: opened.size ?? artifact.size ?? undefined, read }
+}
+
+function chosen(engine: Services, task: DoneTask, nth: number | undefined): Artifact | undefined {
+  const { artifacts, result } = task.outcome
+  const pointers = artifacts === null ? [] : pointersIn(parseCanonical(artifacts))
+  const all = pointers.filter(({ pointer }) => !pointer.startsWith(CARRIED))
+  if (nth !== undefined) {
+    const artifact = all[nth]
+    if (artifact === undefined)
+      throw invalid('artifact', `is not one of the ${all.length} pointers of this task`)
+    return artifact
+  }
+  // A result that only says where it is comes first, and is no result by itself.
+  const [pointed] = result !== null && isPointer(result, artifacts) ? pointersIn(parseCanonical(result)) : []
+  const candidates = pointed === undefined ? all : [pointed, ...all]
+  const readable = candidates.find(({ channel }) => engine.results?.has(channel))
+  return readable ?? pointed ?? (result === null ? all[0] : undefined)
+}
+
+function carried(task: DoneTask): Omit<OpenResult, 'task' | 'record'> {
+  const { result } = task.outcome
+  if (result === null) {
+    throw new Fault('RESULT_NOT_FOUND', { task_id: task.task_id, task_status: task.status })
+  }
+  const bytes = Buffer.from(result)
+  return {
+    artifact: {
+      pointer: null,
+      channel: 'inline',
+      checksum: hash('sha256', bytes),
+      size: bytes.length,
+      media_type: 'application/json',
+    },
+    size: bytes.length,
+    read: (part) => once(part ? bytes.subarray(part.offset, part.offset + part.length) : bytes),
+  }
+}
+
+async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  if (bytes.length > 0) yield bytes
+}
+
+/** Some channels find out only when they are read, and why they fail is for the operator. */
+async function* untilMissing(
+  engine: Services,
+  content: AsyncIterable<Uint8Array>,
+  missing: (error: unknown) => Promise<never>,
+): AsyncGenerator<Uint8Array> {
+  try {
+    yield* content
+  } catch (error) {
+    await reporting(engine, () => missing(error))
+  }
+}
+
+/** Channels that keep results in a folder of one machine. */
+const LOCAL_CHANNELS: readonly string[] = ['blob', 'file']
+
+/** Says why a result is not there, as far as is known: it was archived, or another server has stored it. */
+async function notThere(engine: Services, task: DoneTask, channel: string, error: unknown): Promise<never> {
+  if (!(error instanceof Fault) || error.code !== 'RESULT_NOT_FOUND') throw error
+  const { tenant, task_id, outcome } = task
+  const at = await archivedAt(engine, tenant, task_id)
+  if (at !== undefined) {
+    const details = { ...error.details, archived_at: isoTime(at) }
+    throw new Fault('RESULT_NOT_FOUND', details, 'The result was archived.')
+  }
+  const ending = await engine.reading(() => engine.store.reads.receipt(tenant, outcome.receipt_seq))
+  const stored_by = ending?.instance
+  const isElsewhere = stored_by !== undefined && stored_by !== engine.settings.instance_id
+  if (!isElsewhere || !LOCAL_CHANNELS.includes(channel)) throw error
+  throw new Fault(
+    'RESULT_NOT_FOUND',
+    { ...error.details, stored_by },
+    `The server ${stored_by} took the result, and this one does not see it. Ask that server, or have the operator share the folder of the channel ${channel}.`,
+  )
+}

@@ -1,0 +1,56 @@
+import { randomUUID } from 'node:crypto'
+import { Fault } from '../../core/errors.ts'
+import type { TaskRecord } from '../../store/reads.ts'
+import type { Services } from '../services.ts'
+import type { ResultContent, ResultStore, StoredArtifact } from './result-store.ts'
+import { noteUpload } from './uploads.ts'
+
+interface Placed {
+  readonly artifact: StoredArtifact
+  /** For when the task does not come to use it. */
+  takeBack(): Promise<void>
+}
+
+/**
+ * Puts content into a channel under its task. It is noted who put it, so that it is found and removed if this process
+ * dies before the task uses it.
+ */
+export async function putResult(
+  engine: Services,
+  results: ResultStore,
+  { task, spec }: TaskRecord,
+  content: ResultContent,
+  about: { readonly channel: string; readonly media_type: string; readonly summary: string | null },
+): Promise<Placed> {
+  const { tenant, task_id, principal_ai, owner } = task
+  const { channel, media_type, summary } = about
+  const reference = randomUUID()
+  const artifact = await reporting(engine, () =>
+    results.put({ task_id, type: spec.type, principal_ai, owner, summary }, content, {
+      channel,
+      media_type,
+      max_bytes: engine.settings.result_max_bytes,
+      reference,
+    }),
+  )
+  const takeBack = async () => {
+    await results.ack(task_id, artifact.pointer, reference).catch((error: unknown) => engine.report(error))
+  }
+  try {
+    await noteUpload(engine, tenant, task_id, { pointer: artifact.pointer, reference })
+  } catch (error) {
+    await takeBack()
+    throw error
+  }
+  return { artifact, takeBack }
+}
+
+/** Tells the operator why a channel failed; the caller only sees that it did. */
+export async function reporting<T>(engine: Services, use: () => Promise<T>): Promise<T> {
+  try {
+    return await use()
+  } catch (error) {
+    if (error instanceof Fault && error.cause !== undefined) engine.report(error.cause)
+    throw error
+  }
+}

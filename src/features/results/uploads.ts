@@ -1,0 +1,97 @@
+import { pointersIn } from '../../core/artifact.ts'
+import { Fault } from '../../core/errors.ts'
+import { parseCanonical } from '../../core/json/json.ts'
+import { isOpen, type Task } from '../../core/task.ts'
+import type { Entry } from '../../store/entries.ts'
+import type { Services } from '../services.ts'
+
+const KIND = 'result_upload'
+
+const HOUR_MS = 3600 * 1000
+
+/** After that an upload should have been named in complete. It is looked at again as long as its task is open. */
+const GRACE_MS = 24 * HOUR_MS
+
+/** Of a tenant, in one go. */
+const PER_SWEEP = 1000
+
+interface Upload {
+  readonly pointer: string
+  readonly reference: string
+}
+
+/** Remembers an upload until it is known whether its task uses it. */
+export async function noteUpload(
+  engine: Services,
+  tenant: number,
+  task_id: string,
+  upload: Upload,
+): Promise<void> {
+  const name = `${task_id}/${upload.reference}`
+  const entry = { tenant, kind: KIND, name, value: JSON.stringify(upload), due_at: Date.now() + GRACE_MS }
+  await engine.writing((entries) => entries.put(entry, 0))
+}
+
+/** Removes uploads that no task has come to use: their worker died, or came too late. */
+export class Uploads {
+  readonly #engine: Services
+  #timer: NodeJS.Timeout | undefined
+  #running: Promise<unknown> = Promise.resolve()
+
+  constructor(engine: Services) {
+    this.#engine = engine
+  }
+
+  start(): void {
+    if (this.#engine.results === undefined) return
+    this.#timer = setInterval(() => {
+      this.#running = this.sweep().catch((error) => this.#engine.report(error))
+    }, HOUR_MS)
+    this.#timer.unref()
+  }
+
+  async stop(): Promise<void> {
+    clearInterval(this.#timer)
+    await this.#running
+  }
+
+  /** Resolves with how many were removed. */
+  async sweep(now = Date.now()): Promise<number> {
+    let removed = 0
+    for (const { tenant } of this.#engine.knownTenants) {
+      for (const entry of await this.#engine.store.entries.due(tenant, KIND, now, PER_SWEEP)) {
+        // What fails stays due, and keeps none of the others waiting.
+        const isRemoved = await this.#settle(entry, now).catch((error) => this.#engine.report(error))
+        if (isRemoved) removed++
+      }
+    }
+    return removed
+  }
+
+  /** Whether it was removed. */
+  async #settle(entry: Entry, now: number): Promise<boolean> {
+    const { store, results } = this.#engine
+    const { tenant, name, value } = entry
+    const [task_id = ''] = name.split('/')
+    const upload: Upload = JSON.parse(value)
+    const record = await store.reads.task(tenant, task_id)
+    if (record !== undefined && isOpen(record.task)) {
+      await store.entries.put({ ...entry, due_at: now + GRACE_MS }, entry.version)
+      return false
+    }
+    const isUsed = record !== undefined && uses(record.task, upload.pointer)
+    if (!isUsed) await results?.ack(task_id, upload.pointer, upload.reference).catch(unlessUnknown)
+    await store.entries.remove(tenant, KIND, name)
+    return !isUsed
+  }
+}
+
+function uses(task: Task, pointer: string): boolean {
+  if (isOpen(task) || task.outcome.artifacts === null) return false
+  return pointersIn(parseCanonical(task.outcome.artifacts)).some((artifact) => artifact.pointer === pointer)
+}
+
+/** A channel that is no longer configured keeps what it has. */
+function unlessUnknown(error: unknown): void {
+  if (!(error instanceof Fault && error.code === 'CHANNEL_NOT_CONFIGURED')) throw error
+}

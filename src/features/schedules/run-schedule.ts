@@ -1,0 +1,84 @@
+import { z } from 'zod'
+import { checkRole, forbidden, seesAll } from '../../core/authorization.ts'
+import { Fault, invalid } from '../../core/errors.ts'
+import { type Caller, parsePrincipalKey, principalKey } from '../../core/principal.ts'
+import { isRun, runTask } from '../../scheduler/plan/run.ts'
+import { timetableOf } from '../../scheduler/plan/timetable.ts'
+import type { TenantRef } from '../../store/store.ts'
+import { parse, text, workerId } from '../input.ts'
+import type { Services } from '../services.ts'
+import { type CreateAnswer, createInput, createTask } from '../tasks/create.ts'
+import { readTask } from '../tasks/get-task.ts'
+import { planOf, recordedSchedule } from './recorded-schedule.ts'
+import { expectRunAfter, noteFailure } from './schedule-watch.ts'
+
+/** How far the clock of a scheduler may be ahead of the gate's. */
+const CLOCK_TOLERANCE_MS = 60_000
+
+export const runScheduleInput = z.strictObject({
+  worker_id: workerId,
+  schedule_id: text(64),
+  run_at: z.iso.datetime().meta({ description: 'When the run is planned' }),
+})
+
+/**
+ * Creates the task of a run on behalf of the owner of the schedule. Everything about the task comes from what the owner
+ * asked for; the scheduler only says that the time has come. So nobody gets a task in the name of another that the
+ * other did not ask for.
+ */
+export async function runSchedule(engine: Services, caller: Caller, input: unknown): Promise<CreateAnswer> {
+  checkRole(caller, 'lease')
+  const { schedule_id, run_at } = parse(runScheduleInput, input)
+  const tenant = await engine.tenant(caller.tenant)
+  const { asking, opening } = await recordedSchedule(engine, tenant.tenant, schedule_id)
+  if (opening === undefined || (await isDeleted(engine, tenant, opening.seq))) {
+    throw new Fault('SCHEDULE_NOT_FOUND', { schedule_id })
+  }
+  if (opening.from !== principalKey(caller.principal) && !seesAll(caller.role)) {
+    throw forbidden('admin', caller.role)
+  }
+  const plan = planOf(asking)
+  if (plan === undefined) throw new Fault('SCHEDULE_NOT_FOUND', { schedule_id })
+  const { task, spec } = asking
+  const runAt = Date.parse(run_at)
+  const timetable = timetableOf(plan.timing, spec.created_at)
+  const now = await engine.reading(() => engine.store.now())
+  if (runAt <= spec.created_at || !isRun(timetable, runAt)) {
+    throw invalid('run_at', 'is not a run of the schedule')
+  }
+  if (runAt > now + CLOCK_TOLERANCE_MS) throw invalid('run_at', 'is in the future')
+  const owner: Caller = {
+    tenant: caller.tenant,
+    principal: parsePrincipalKey(task.owner),
+    role: 'agent',
+  }
+  const receipt_id = engine.receiptId(tenant, opening.seq)
+  const { principal_ai } = task
+  const run = runTask(plan, { schedule_id, run_at: runAt, now, principal_ai, receipt_id })
+  try {
+    const answer = await createTask(engine, tenant, owner, parse(createInput, run)).catch((error) =>
+      asDuplicate(engine, tenant, error),
+    )
+    await expectRunAfter(engine, asking, runAt)
+    return answer
+  } catch (error) {
+    if (error instanceof Fault)
+      await noteFailure(engine, asking, error.code).catch((problem) => engine.report(problem))
+    throw error
+  }
+}
+
+async function isDeleted(engine: Services, { tenant }: TenantRef, opening: number): Promise<boolean> {
+  const { reads } = engine.store
+  const ends = await engine.reading(() => reads.children(tenant, [opening], ['schedule.deleted']))
+  return ends.length > 0
+}
+
+/** The first attempt may have rendered another `now`, or a policy may redact more since then: the run exists. */
+async function asDuplicate(engine: Services, tenant: TenantRef, error: unknown): Promise<CreateAnswer> {
+  const isKnown = error instanceof Fault && error.code === 'IDEMPOTENCY_CONFLICT'
+  const task_id = isKnown ? error.details.task_id : undefined
+  if (typeof task_id !== 'string') throw error
+  const { task } = await readTask(engine, tenant, task_id)
+  return { task_id, status: task.status, is_duplicate: true, receipt_id: engine.receiptId(tenant, task.seq) }
+}

@@ -1,0 +1,104 @@
+import { Engine, type EngineOptions } from '../engine/engine.ts'
+import type { Mail } from './email/email.ts'
+import { Fetches } from './inbox/fetches.ts'
+import { LeaseRefusals } from './leases/lease-refusals.ts'
+import { type Address, Links } from './links.ts'
+import { type PolicyOptions, StoredPolicies } from './policies/stored-policies.ts'
+import type { Memory } from './results/memory.ts'
+import type { ResultStore } from './results/result-store.ts'
+import { Uploads } from './results/uploads.ts'
+import { ScheduleWatch } from './schedules/schedule-watch.ts'
+import { ToolCallDesk } from './sessions/tool-call-queue.ts'
+import { Schemas } from './task-types/schemas.ts'
+import { TaskTypes } from './task-types/task-types.ts'
+import { Cancellations } from './tasks/cancellations.ts'
+import { BlockedTools } from './upstreams/blocked-tools.ts'
+import type { UpstreamRegistry } from './upstreams/upstreams.ts'
+import { WorkerRegistry } from './workers/registry.ts'
+
+export interface ServicesOptions extends EngineOptions {
+  /** Stores results that are too large for their task. Without it such results are refused. */
+  readonly results?: ResultStore | undefined
+  /** The environment that clients are told: development, staging or production. */
+  readonly environment?: string
+  /** The public address of this server, for links in responses; undefined until it is known. */
+  readonly address?: () => Address | undefined
+  /** Without it the email operations are refused. */
+  readonly mail?: Mail
+  /** The service that results can be promoted to. */
+  readonly memory?: Memory | undefined
+  /** Without it the upstream operations are refused. */
+  readonly upstreams?: UpstreamRegistry
+  /** The default actions, and the fixed rules that no operation can change. */
+  readonly policy?: PolicyOptions
+}
+
+/** The registries and ports that operations use, on top of the engine. */
+export class Services extends Engine {
+  readonly environment: string
+  readonly results: ResultStore | undefined
+  readonly uploads: Uploads
+  readonly scheduleWatch: ScheduleWatch
+  readonly schemas = new Schemas()
+  readonly taskTypes: TaskTypes
+  readonly workers: WorkerRegistry
+  readonly fetches: Fetches
+  readonly cancellations: Cancellations
+  readonly mail: Mail | undefined
+  readonly memory: Memory | undefined
+  readonly upstreams: UpstreamRegistry | undefined
+  readonly policies: StoredPolicies
+  readonly blockedTools: BlockedTools
+  readonly toolCalls: ToolCallDesk
+  readonly links: Links
+  readonly #refusals: LeaseRefusals
+
+  constructor(options: ServicesOptions) {
+    super(options)
+    this.environment = options.environment ?? 'development'
+    this.results = options.results
+    this.mail = options.mail
+    this.memory = options.memory
+    this.upstreams = options.upstreams
+    this.links = new Links(options.address)
+    this.uploads = new Uploads(this)
+    this.scheduleWatch = new ScheduleWatch(this)
+    this.taskTypes = new TaskTypes(this)
+    this.policies = new StoredPolicies(this, options.policy)
+    this.blockedTools = new BlockedTools(this)
+    this.workers = new WorkerRegistry(this)
+    this.fetches = new Fetches(this)
+    this.cancellations = new Cancellations(this)
+    this.toolCalls = new ToolCallDesk(this)
+    this.#refusals = new LeaseRefusals(this)
+    this.onRefused((command, fault) => {
+      if ('lease_id' in command) this.cancellations.refused(command, fault)
+      this.#refusals.refused(command, fault)
+    })
+  }
+
+  /** Lets operations declare the engine as one of their collaborators. */
+  get engine(): Engine {
+    return this
+  }
+
+  /** Stops background work, lets waiting calls return, and waits for commands in progress. The store stays open. */
+  async stop(): Promise<void> {
+    await this.quiesce()
+    await Promise.all([this.uploads.stop(), this.scheduleWatch.stop()])
+    this.blockedTools.stop()
+    await Promise.all([
+      this.taskTypes.stop(),
+      this.policies.stop(),
+      this.workers.drains.stop(),
+      this.schemas.close(),
+    ])
+    // Calls that waited for one of these continue now and submit their commands.
+    await new Promise((resolve) => setImmediate(resolve))
+    await this.fetches.settled()
+    await this.drained()
+    await this.#refusals.settled()
+    await this.cancellations.settled()
+    await this.workers.stop()
+  }
+}

@@ -1,0 +1,144 @@
+import { z } from 'zod'
+import {
+  afterReport,
+  type CancelReport,
+  type CancelStage,
+  checkInterrupted,
+  type InterruptedTask,
+  isInterrupted,
+  isSameReport,
+  UNHEARD,
+} from '../../core/cancellation.ts'
+import type { LeaseClaim } from '../../core/command.ts'
+import { Fault } from '../../core/errors.ts'
+import { type Json, parseCanonical } from '../../core/json/json.ts'
+import { parsePrincipalKey } from '../../core/principal.ts'
+import type { Receipt } from '../../core/receipt.ts'
+import { isoTime } from '../../core/time.ts'
+import type { TaskRecord } from '../../store/reads.ts'
+import { nextTurn } from '../../util/turns.ts'
+import type { Services } from '../services.ts'
+import type { TaskView } from '../shapes.ts'
+import { isoOrNull } from '../view.ts'
+
+const KIND = 'cancellation'
+
+/** Refused calls whose word is kept at most while it waits to be written. */
+const MAX_WAITING = 10_000
+
+type Call = LeaseClaim & { readonly tenant: number }
+
+const storedShape = z.object({ acknowledged_at: z.number().nullable(), stopped_at: z.number().nullable() })
+
+/**
+ * What workers say about the cancels of tasks that they held. It is kept beside the tasks: these have ended and stay as
+ * they are, and nothing depends on it but what people are shown.
+ */
+export class Cancellations {
+  readonly #engine: Services
+  #waiting: Call[] = []
+  #writing: Promise<void> | undefined
+
+  constructor(engine: Services) {
+    this.#engine = engine
+  }
+
+  async report(call: Call, stage: CancelStage): Promise<CancelReport> {
+    const { tenant, task_id } = call
+    const record = await this.#engine.reading(() => this.#engine.store.reads.task(tenant, task_id))
+    checkInterrupted(record?.task, call)
+    for (;;) {
+      const entry = await this.#engine.reading(() => this.#engine.store.entries.get(tenant, KIND, task_id))
+      const before = entry === undefined ? UNHEARD : reportOf(entry.value)
+      const after = afterReport(before, stage, await this.#engine.reading(() => this.#engine.store.now()))
+      if (isSameReport(before, after)) return before
+      const draft = { tenant, kind: KIND, name: task_id, value: JSON.stringify(after), due_at: null }
+      const written = await this.#engine.writing((entries) => entries.put(draft, entry?.version ?? 0))
+      if (written !== undefined) return after
+    }
+  }
+
+  /**
+   * To be called when a call of a lease holder was refused. If that is because the task was canceled, the worker has
+   * heard of it by the refusal, whether or not it says so. Takes no time, and never throws.
+   */
+  refused(call: Call, error: unknown): void {
+    if (!(error instanceof Fault) || error.code !== 'LEASE_INVALID_OR_EXPIRED') return
+    if (error.details.task_status !== 'canceled' || this.#waiting.length >= MAX_WAITING) return
+    this.#waiting.push(call)
+    this.#writing ??= this.#write()
+  }
+
+  /** Resolves when what was heard by refusals is written. */
+  async settled(): Promise<void> {
+    await this.#writing
+  }
+
+  /** What is shown of these tasks' cancels, by task id. Of tasks that nobody held there is nothing to show. */
+  async shownFor(
+    tenant: number,
+    records: readonly TaskRecord[],
+  ): Promise<ReadonlyMap<string, TaskView['cancellation']>> {
+    const tasks = records.map(({ task }) => task).filter(isInterrupted)
+    if (tasks.length === 0) return NOTHING
+    const { store } = this.#engine
+    const [receipts, entries] = await this.#engine.reading(() =>
+      Promise.all([
+        store.reads.receiptsAt(
+          tenant,
+          tasks.map(({ outcome }) => outcome.receipt_seq),
+        ),
+        store.entries.several(
+          tenant,
+          KIND,
+          tasks.map(({ task_id }) => task_id),
+        ),
+      ]),
+    )
+    const bySeq = new Map(receipts.map((receipt) => [receipt.seq, receipt]))
+    const reports = new Map(entries.map(({ name, value }) => [name, reportOf(value)]))
+    return new Map(
+      tasks.map((task) => [
+        task.task_id,
+        view(task, bySeq.get(task.outcome.receipt_seq), reports.get(task.task_id) ?? UNHEARD),
+      ]),
+    )
+  }
+
+  async #write(): Promise<void> {
+    for (let call = this.#waiting.shift(); call !== undefined; call = this.#waiting.shift()) {
+      // One at a time, with room for everybody else in between.
+      await nextTurn()
+      await this.report(call, 'acknowledged').catch((error: unknown) => {
+        if (!(error instanceof Fault)) this.#engine.report(error)
+      })
+    }
+    this.#writing = undefined
+  }
+}
+
+const NOTHING: ReadonlyMap<string, TaskView['cancellation']> = new Map()
+
+function reportOf(value: string): CancelReport {
+  return storedShape.parse(JSON.parse(value))
+}
+
+function view(
+  task: InterruptedTask,
+  receipt: Receipt | undefined,
+  { acknowledged_at, stopped_at }: CancelReport,
+): TaskView['cancellation'] {
+  return {
+    requested_at: isoTime(task.outcome.completed_at),
+    requested_by: parsePrincipalKey(receipt?.from ?? task.owner),
+    reason: receipt === undefined ? null : reasonOf(parseCanonical(receipt.body)),
+    acknowledged_at: isoOrNull(acknowledged_at),
+    stopped_at: isoOrNull(stopped_at),
+  }
+}
+
+const bodyShape = z.looseObject({ reason: z.string().nullable() })
+
+function reasonOf(body: Json): string | null {
+  return bodyShape.safeParse(body).data?.reason ?? null
+}

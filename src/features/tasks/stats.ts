@@ -1,0 +1,45 @@
+import type { Services } from '../services.ts'
+import type { WorkerState } from '../workers/shape.ts'
+
+export interface Stats {
+  readonly open_tasks: number
+  readonly active_leases: number
+  /** Open tasks that wait for an answer. */
+  readonly pending_approval: number
+  readonly input_required: number
+  /** When the task that waits longest at the head of its lane was created; null if none is ready. */
+  readonly oldest_ready_at: number | null
+  readonly waiting_claims: number
+  readonly workers: Readonly<Record<WorkerState, number>>
+}
+
+export async function stats(engine: Services): Promise<Stats> {
+  const { reads } = engine.store
+  const all = await engine.reading(() =>
+    Promise.all(
+      engine.knownTenants.map(async ({ tenant }) => {
+        const [counters, head, open, workers] = await Promise.all([
+          reads.counters(tenant),
+          reads.headOfLine(tenant),
+          reads.openQuestions(tenant),
+          engine.workers.count(tenant),
+        ])
+        return { ...counters, head, open, workers }
+      }),
+    ),
+  )
+  const heads = all.flatMap(({ head }) => (head === null ? [] : [head]))
+  return {
+    open_tasks: all.reduce((sum, { open_tasks }) => sum + open_tasks, 0),
+    active_leases: all.reduce((sum, { active_leases }) => sum + active_leases, 0),
+    pending_approval: all.reduce((sum, { open }) => sum + open.approval, 0),
+    input_required: all.reduce((sum, { open }) => sum + open.input, 0),
+    oldest_ready_at: heads.length === 0 ? null : Math.min(...heads),
+    waiting_claims: engine.wakeups.claims.count,
+    workers: {
+      idle: all.reduce((sum, { workers }) => sum + workers.idle, 0),
+      busy: all.reduce((sum, { workers }) => sum + workers.busy, 0),
+      offline: all.reduce((sum, { workers }) => sum + workers.offline, 0),
+    },
+  }
+}

@@ -1,0 +1,115 @@
+import { TenantCopies } from '../../engine/tenant-cache.ts'
+import type { Services } from '../services.ts'
+import type { WorkerRecord } from './shape.ts'
+import type { Sightings } from './sightings.ts'
+import { recordOf, WORKER_KIND } from './writer.ts'
+
+/** Workers of other processes that are looked at; the count is a hint, not an inventory. */
+const MAX_STORED = 1000
+
+/** A count is used for so long, unless a worker has come or changed since. */
+const FRESH_MS = 2000
+/** Many workers are not counted again more often than this, however many more come. */
+const RECOUNT_MS = 50
+const MANY = 500
+
+type Stored = ReadonlyMap<string, Pick<WorkerRecord, 'accept_types' | 'last_seen_at'>>
+
+interface Count {
+  readonly at: number
+  readonly revision: number
+  /** How many workers were looked at. */
+  readonly seen: number
+  /** Workers that take any type. */
+  readonly any: number
+  readonly byType: ReadonlyMap<string, number>
+}
+
+/**
+ * How many workers that were heard of lately take a type. Counted from what this process has seen and, every two
+ * seconds at most, what the store knows of others; whoever creates a task only looks up a number.
+ */
+export class LiveWorkers {
+  readonly #engine: Services
+  readonly #sightings: Sightings
+  readonly #stored: TenantCopies<Stored>
+  readonly #counts = new Map<number, Count>()
+  #revision = 0
+
+  constructor(engine: Services, sightings: Sightings) {
+    this.#engine = engine
+    this.#sightings = sightings
+    this.#stored = new TenantCopies({
+      shared: engine.store.shared,
+      read: (tenant) => this.#read(tenant),
+      report: (error) => engine.report(error),
+    })
+  }
+
+  /** A worker has come, or changed what it takes. */
+  changed(): void {
+    this.#revision++
+  }
+
+  /** A worker was taken off the list. */
+  async removed(tenant: number): Promise<void> {
+    this.#counts.delete(tenant)
+    if (this.#stored.known(tenant) !== undefined) await this.#stored.refresh(tenant)
+  }
+
+  /** Undefined if it is not known: the database did not answer. */
+  async of(tenant: number, type: string): Promise<number | undefined> {
+    const stored = this.#stored.known(tenant) ?? (await this.#stored.load(tenant).catch(() => undefined))
+    return stored && this.#countOf(tenant, type, stored)
+  }
+
+  stop(): Promise<void> {
+    return this.#stored.stop()
+  }
+
+  #countOf(tenant: number, type: string, stored: Stored): number {
+    const now = Date.now()
+    const known = this.#counts.get(tenant)
+    const age = known === undefined ? Number.POSITIVE_INFINITY : now - known.at
+    if (known !== undefined && age < FRESH_MS) {
+      const found = known.any + (known.byType.get(type) ?? 0)
+      const isSpared = known.seen > MANY && age < RECOUNT_MS
+      if (found > 0 || known.revision === this.#revision || isSpared) return found
+    }
+    const count = this.#count(tenant, stored, now)
+    this.#counts.set(tenant, count)
+    return count.any + (count.byType.get(type) ?? 0)
+  }
+
+  #count(tenant: number, stored: Stored, now: number): Count {
+    const { drains } = this.#engine.workers
+    const since = now - this.#engine.settings.worker_offline_seconds * 1000
+    let seen = 0
+    let any = 0
+    const byType = new Map<string, number>()
+    const add = (worker_id: string, { accept_types, last_seen_at }: ValueOf<Stored>) => {
+      seen++
+      if (last_seen_at < since || drains.has(tenant, worker_id)) return
+      if (accept_types === null) any++
+      else for (const type of new Set(accept_types)) byType.set(type, (byType.get(type) ?? 0) + 1)
+    }
+    for (const [worker_id, record] of stored) {
+      if (this.#sightings.find(tenant, worker_id) === undefined) add(worker_id, record)
+    }
+    for (const { worker_id, last_seen_at, accept_types } of this.#sightings.of(tenant)) {
+      const before = stored.get(worker_id)
+      add(worker_id, {
+        accept_types: accept_types === undefined ? (before?.accept_types ?? null) : accept_types,
+        last_seen_at: Math.max(last_seen_at, before?.last_seen_at ?? 0),
+      })
+    }
+    return { at: now, revision: this.#revision, seen, any, byType }
+  }
+
+  async #read(tenant: number): Promise<Stored> {
+    const entries = await this.#engine.store.entries.list(tenant, WORKER_KIND, '', MAX_STORED)
+    return new Map(entries.map(({ name, value }) => [name, recordOf(value)]))
+  }
+}
+
+type ValueOf<M> = M extends ReadonlyMap<unknown, infer V> ? V : never

@@ -1,0 +1,190 @@
+import { checkSelf } from '../../core/authorization.ts'
+import { Fault } from '../../core/errors.ts'
+import { type Caller, type PrincipalKey, principalKey } from '../../core/principal.ts'
+import type { TaskEvent } from '../../engine/events.ts'
+import type { Entry } from '../../store/entries.ts'
+import type { Holder } from '../../store/reads.ts'
+import { nextTurn } from '../../util/turns.ts'
+import type { Services } from '../services.ts'
+import { Drains } from './drains.ts'
+import { LiveWorkers } from './live-workers.ts'
+import { stateOf, type WorkerRecord, type WorkerState, type WorkerView, workerView } from './shape.ts'
+import { type Profile, Sightings } from './sightings.ts'
+import { MAX_KEPT, RegistryWriter, recordOf, WORKER_KIND } from './writer.ts'
+
+const PAGE = 1000
+
+interface WorkerCall {
+  readonly tenant: number
+  readonly worker_id: string
+  readonly holder: PrincipalKey
+}
+
+/**
+ * Who works here. It is fed by what workers do anyway, in memory; the store gets to know of it beside the work. The
+ * leases that somebody holds are the store's own knowledge, and read from it.
+ */
+export class WorkerRegistry {
+  readonly drains: Drains
+  readonly live: LiveWorkers
+  readonly #engine: Services
+  readonly #sightings = new Sightings()
+  readonly #writer: RegistryWriter
+
+  constructor(engine: Services) {
+    this.#engine = engine
+    this.drains = new Drains(engine)
+    this.live = new LiveWorkers(engine, this.#sightings)
+    this.#writer = new RegistryWriter(engine, this.#sightings, (tenant, worker_id) =>
+      this.#remove(tenant, worker_id),
+    )
+    engine.events.onTask((event) => this.#happened(event))
+  }
+
+  /** A worker is there. */
+  saw(call: WorkerCall, profile?: Profile): void {
+    const before = this.#sightings.find(call.tenant, call.worker_id)?.changes
+    const sighting = this.#sightings.note(call.tenant, call.worker_id, call.holder)
+    if (profile !== undefined) sighting?.describe(profile)
+    if (sighting?.changes !== before) this.live.changed()
+    this.#writer.start()
+  }
+
+  took({ tenant, worker_id }: WorkerCall, count: number): void {
+    const sighting = this.#sightings.find(tenant, worker_id)
+    if (sighting === undefined) return
+    sighting.claimed += count
+    sighting.last_seen_at = Date.now()
+  }
+
+  failed(call: WorkerCall): void {
+    const sighting = this.#sightings.note(call.tenant, call.worker_id, call.holder)
+    if (sighting !== undefined) sighting.failed++
+    this.#writer.start()
+  }
+
+  /** Writes a worker down at once: who registers wants to be seen everywhere. */
+  async register(call: WorkerCall, profile: Profile): Promise<void> {
+    this.saw(call, profile)
+    const sighting = this.#sightings.find(call.tenant, call.worker_id)
+    if (sighting?.isChanged) await this.#engine.writing(() => this.#writer.write(sighting))
+  }
+
+  /** Its own principal or an admin takes a worker off the list. */
+  async unregister(tenant: number, worker_id: string, caller: Caller): Promise<void> {
+    const holder = await this.#holderOf(tenant, worker_id)
+    if (holder !== undefined && holder !== principalKey(caller.principal)) checkSelf(caller, holder)
+    await this.#engine.writing(() => this.#remove(tenant, worker_id))
+  }
+
+  async drain(tenant: number, worker_id: string, drain: boolean): Promise<void> {
+    if (drain && (await this.#holderOf(tenant, worker_id)) === undefined) {
+      throw new Fault('WORKER_NOT_FOUND', { worker_id })
+    }
+    await this.drains.set(tenant, worker_id, drain)
+  }
+
+  /** In the order of their ids, those after `after`. */
+  async list(tenant: number, after: string, limit: number, withConfig: boolean): Promise<WorkerView[]> {
+    const { drains } = this
+    await drains.load(tenant)
+    const { entries, holders } = await this.#read(tenant, after, limit)
+    const now = Date.now()
+    return entries.map((entry) =>
+      workerView(entry.name, this.#current(entry), {
+        now,
+        offlineMs: this.#offlineMs,
+        holder: holders.get(entry.name),
+        drain: drains.has(tenant, entry.name),
+        withConfig,
+      }),
+    )
+  }
+
+  /** How many there are in each state. It writes nothing. */
+  async count(tenant: number): Promise<Record<WorkerState, number>> {
+    const { store } = this.#engine
+    const counts = { idle: 0, busy: 0, offline: 0 }
+    const now = Date.now()
+    const holders = await this.#holders(tenant)
+    const add = (name: string, record: WorkerRecord) => {
+      counts[stateOf(record, { now, offlineMs: this.#offlineMs, holder: holders.get(name) })]++
+    }
+    const unknown = new Map([...this.#sightings.of(tenant)].map((one) => [one.worker_id, one]))
+    for (let after = '', counted = 0; counted < MAX_KEPT; counted += PAGE) {
+      if (counted > 0) await nextTurn()
+      const page = await this.#engine.reading(() => store.entries.list(tenant, WORKER_KIND, after, PAGE))
+      for (const entry of page) {
+        unknown.delete(entry.name)
+        add(entry.name, this.#current(entry))
+      }
+      if (page.length < PAGE) break
+      after = page.at(-1)?.name ?? after
+    }
+    for (const [name, sighting] of unknown) add(name, sighting.over(undefined))
+    return counts
+  }
+
+  /** Writes what the store does not know yet. */
+  async stop(): Promise<void> {
+    await this.live.stop()
+    await this.#writer.stop()
+  }
+
+  get #offlineMs(): number {
+    return this.#engine.settings.worker_offline_seconds * 1000
+  }
+
+  #happened({ status, completed_at, at, tenant, worker_id, holder }: TaskEvent): void {
+    // A success that gains its evidence later is told of again.
+    if (status !== 'succeeded' || completed_at !== at || worker_id === null || holder === null) return
+    const sighting = this.#sightings.note(tenant, worker_id, holder)
+    if (sighting !== undefined) sighting.completed++
+    this.#writer.start()
+  }
+
+  async #read(
+    tenant: number,
+    after: string,
+    limit: number,
+  ): Promise<{ entries: readonly Entry[]; holders: ReadonlyMap<string, Holder> }> {
+    const { store } = this.#engine
+    return this.#engine.reading(async () => {
+      await this.#writer.writeNew(tenant)
+      const [entries, holders] = await Promise.all([
+        store.entries.list(tenant, WORKER_KIND, after, limit),
+        this.#holders(tenant),
+      ])
+      return { entries, holders }
+    })
+  }
+
+  async #holders(tenant: number): Promise<ReadonlyMap<string, Holder>> {
+    const holders = await this.#engine.reading(() => this.#engine.store.reads.holders(tenant))
+    return new Map(holders.map((holder) => [holder.worker_id, holder]))
+  }
+
+  /** What the store has, and what we have seen since. */
+  #current({ tenant, name, value }: Entry): WorkerRecord {
+    const stored = recordOf(value)
+    return this.#sightings.find(tenant, name)?.over(stored) ?? stored
+  }
+
+  async #holderOf(tenant: number, worker_id: string): Promise<PrincipalKey | undefined> {
+    const seen = this.#sightings.find(tenant, worker_id)
+    if (seen !== undefined) return seen.holder
+    const entry = await this.#engine.reading(() =>
+      this.#engine.store.entries.get(tenant, WORKER_KIND, worker_id),
+    )
+    return entry && recordOf(entry.value).holder
+  }
+
+  async #remove(tenant: number, worker_id: string): Promise<void> {
+    await this.#writer.exclusively(() => {
+      this.#sightings.remove(tenant, worker_id)
+      return this.#engine.store.entries.remove(tenant, WORKER_KIND, worker_id)
+    })
+    await this.live.removed(tenant)
+    await this.drains.set(tenant, worker_id, false)
+  }
+}

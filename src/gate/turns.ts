@@ -1,2 +1,0 @@
-/** For the facades, which do not reach into the store. */
-export { nextTurn } from '../store/turns.ts'

@@ -1,0 +1,72 @@
+import { z } from 'zod'
+import { type SessionView, sessionShape } from '../../features/sessions/shape.ts'
+import type { Entries } from '../../store/entries.ts'
+
+const KIND = 'gateway_peer'
+/** How often a server tells of its sessions, and after which silence it is taken to be gone. */
+export const TELL_EVERY_MS = 10_000
+const SILENT_MS = 35_000
+
+const told = z.object({
+  at: z.number(),
+  seats: z.array(z.int()),
+  sessions: z.array(sessionShape),
+})
+
+export interface PeerStorage {
+  readonly entries: Entries
+  readonly tenant: number
+  readonly shared: boolean
+  readonly instance: string
+}
+
+/** What the servers that share a database tell each other of their sessions. Alone, there is nobody to tell. */
+export class Peers {
+  readonly #storage: PeerStorage
+  #seats: ReadonlySet<number> = new Set()
+  #sessions: readonly SessionView[] = []
+  #hasTold = false
+
+  constructor(storage: PeerStorage) {
+    this.#storage = storage
+  }
+
+  /** Seats that sessions of others have. */
+  get seats(): ReadonlySet<number> {
+    return this.#seats
+  }
+
+  get sessions(): readonly SessionView[] {
+    return this.#sessions
+  }
+
+  async listen(): Promise<void> {
+    const { entries, tenant, shared, instance } = this.#storage
+    if (!shared) return
+    const seats = new Set<number>()
+    const sessions: SessionView[] = []
+    for (const { name, value } of await entries.list(tenant, KIND, '', 1000)) {
+      const read = told.safeParse(JSON.parse(value))
+      if (name === instance || !read.success) continue
+      // Clocks differ, but not by that much.
+      if (Math.abs(Date.now() - read.data.at) > SILENT_MS) continue
+      for (const seat of read.data.seats) seats.add(seat)
+      sessions.push(...read.data.sessions)
+    }
+    this.#seats = seats
+    this.#sessions = sessions
+  }
+
+  async tell(seats: readonly number[], sessions: readonly SessionView[]): Promise<void> {
+    const { entries, tenant, shared, instance } = this.#storage
+    if (!shared || (seats.length === 0 && !this.#hasTold)) return
+    if (seats.length === 0) {
+      await entries.remove(tenant, KIND, instance)
+      this.#hasTold = false
+      return
+    }
+    const value = JSON.stringify({ at: Date.now(), seats, sessions })
+    this.#hasTold = true
+    await entries.put({ tenant, kind: KIND, name: instance, value, due_at: null })
+  }
+}

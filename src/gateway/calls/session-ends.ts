@@ -1,0 +1,98 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { z } from 'zod'
+import { SESSION_ENDS, type SessionEnd } from '../../features/sessions/shape.ts'
+import type { Entries } from '../../store/entries.ts'
+
+const KIND = 'session_end'
+/** How often a server looks for orders, and how long another waits for it. */
+const LOOK_MS = 500
+const ANSWER_MS = 5_000
+const AGAIN_MS = 50
+/** By then whoever gave an order has gone. */
+const FORGET_MS = 60_000
+const MAX_ORDERS = 500
+
+const order = z.object({
+  at: z.number(),
+  /** Whose session it is. */
+  instance: z.string(),
+  mode: z.enum(SESSION_ENDS),
+  /** How many calls were canceled; null until it was carried out. */
+  canceled: z.int().nullable(),
+})
+type Order = z.output<typeof order>
+
+export interface SessionEndsParts {
+  readonly entries: Entries
+  readonly tenant: number
+  /** Whether other servers use the same database. */
+  readonly shared: boolean
+  readonly instance: string
+  /** Ends a session of this server, if it still has it. Resolves with how many calls were canceled. */
+  end(sessionId: string, mode: SessionEnd): Promise<number>
+  report(error: unknown): void
+}
+
+/** Orders to end sessions: a server gives one for a session of another, which carries it out. */
+export class SessionEnds {
+  readonly #parts: SessionEndsParts
+  #timer: NodeJS.Timeout | undefined
+  #looking: Promise<void> | undefined
+
+  constructor(parts: SessionEndsParts) {
+    this.#parts = parts
+  }
+
+  start(): void {
+    if (this.#parts.shared) this.#timer = setInterval(() => this.#look(), LOOK_MS).unref()
+  }
+
+  async stop(): Promise<void> {
+    clearInterval(this.#timer)
+    await this.#looking
+  }
+
+  /** Resolves with how many calls the other server canceled; undefined if it does not answer. */
+  async ask(sessionId: string, instance: string, mode: SessionEnd): Promise<number | undefined> {
+    const { entries, tenant } = this.#parts
+    await this.#put(sessionId, { at: Date.now(), instance, mode, canceled: null })
+    const until = performance.now() + ANSWER_MS
+    try {
+      while (performance.now() < until) {
+        await pause(AGAIN_MS)
+        const entry = await entries.get(tenant, KIND, sessionId)
+        // Somebody else asked for the same, and was answered.
+        if (entry === undefined) return 0
+        const { canceled } = order.parse(JSON.parse(entry.value))
+        if (canceled !== null) return canceled
+      }
+      return undefined
+    } finally {
+      await entries.remove(tenant, KIND, sessionId)
+    }
+  }
+
+  #look(): void {
+    this.#looking ??= this.#carryOut()
+      .catch(this.#parts.report)
+      .finally(() => {
+        this.#looking = undefined
+      })
+  }
+
+  async #carryOut(): Promise<void> {
+    const { entries, tenant, instance, end } = this.#parts
+    for (const { name, value } of await entries.list(tenant, KIND, '', MAX_ORDERS)) {
+      const asked = order.parse(JSON.parse(value))
+      if (Date.now() - asked.at > FORGET_MS) await entries.remove(tenant, KIND, name)
+      else if (asked.instance === instance && asked.canceled === null) {
+        await this.#put(name, { ...asked, canceled: await end(name, asked.mode) })
+      }
+    }
+  }
+
+  async #put(sessionId: string, value: Order): Promise<void> {
+    const { entries, tenant } = this.#parts
+    await entries.put({ tenant, kind: KIND, name: sessionId, value: JSON.stringify(value), due_at: null })
+  }
+}

@@ -1,0 +1,370 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { Fault } from '../../core/errors.ts'
+import { type Caller, type PrincipalKey, principalKey } from '../../core/principal.ts'
+import { isTerminal } from '../../core/transitions.ts'
+import type { TaskEvent } from '../../engine/events.ts'
+import type { Gate } from '../../features/gate.ts'
+import type { Admission, Client, Sessions } from '../../features/sessions/sessions.ts'
+import type { EndedSession, SessionEnd, SessionView, SetSession } from '../../features/sessions/shape.ts'
+import type { GrantedCall } from '../../features/sessions/tool-call-queue.ts'
+import { TOOL_CALL } from '../../features/sessions/tool-calls.ts'
+import type { Entries } from '../../store/entries.ts'
+import type { GatewaySettings } from '../settings.ts'
+import type { Upstreams } from '../upstreams/upstreams.ts'
+import { cancelCalls } from './cancel-calls.ts'
+import { Due } from './due.ts'
+import { CallMaker } from './make-call.ts'
+import { Caretaker } from './orphaned-calls.ts'
+import { Peers, TELL_EVERY_MS } from './peers.ts'
+import { Places } from './places.ts'
+import { Session, sessionId } from './session.ts'
+import { SessionEnds } from './session-ends.ts'
+import { Seats } from './session-lanes.ts'
+import { SessionLimits } from './session-limits.ts'
+import { Slots } from './slots.ts'
+
+export interface SessionsOptions {
+  readonly gate: Gate
+  readonly upstreams: Pick<Upstreams, 'tenant' | 'list' | 'call' | 'mayRepeat' | 'timeoutMs' | 'endSession'>
+  /** Whose sessions they are: the tenant of the upstreams. */
+  readonly tenantName: string
+  readonly entries: Entries
+  /** Whether other servers use the same database. */
+  readonly shared: boolean
+  readonly settings: GatewaySettings
+  /** How long calls under way may take to end when the gate stops. */
+  readonly stopMs?: number
+  report(error: unknown): void
+}
+
+/** A call must be reported, or its lease renewed, by then. */
+const LEASE_MS = 60_000
+const TICK_MS = 5_000
+/** Behind every word of a change stands a look, at least this often. */
+const LOOK_EVERY_MS = 30_000
+const STOP_MS = 3_000
+
+const BEING_ENDED = 'The session is being ended. A later call begins a new one.'
+
+/** The sessions of the clients that call tools of upstreams, and those who make their calls. */
+export class GatewaySessions implements Sessions {
+  readonly tenant: number
+  readonly #options: SessionsOptions
+  readonly #sessions = new Map<string, Session>()
+  readonly #bySeat = new Map<number, Session>()
+  /** Whose the open calls are. */
+  readonly #calls = new Map<string, Session>()
+  readonly #seats: Seats
+  readonly #places: Places
+  readonly #limits: SessionLimits
+  readonly #peers: Peers
+  readonly #ends: SessionEnds
+  readonly #maker: CallMaker
+  readonly #caretaker: Caretaker
+  readonly #due = new Due((seat, count) => this.#slotsAt(seat).wake(count))
+  readonly #stopping = new Set<Promise<void>>()
+  #unlisten = () => {}
+  #timer: NodeJS.Timeout | undefined
+  #ticking: Promise<void> | undefined
+  #lookedAt = 0
+  #toldAt = 0
+
+  constructor(options: SessionsOptions) {
+    const { gate, upstreams, entries, shared, settings, report } = options
+    const { tenant } = upstreams
+    this.#options = options
+    this.tenant = tenant
+    this.#seats = new Seats(settings.gateway_sessions)
+    this.#places = new Places(settings.gateway_workers)
+    const limits = { workers: settings.gateway_session_workers, queue: settings.gateway_session_queue }
+    this.#limits = new SessionLimits({ entries, tenant, shared }, limits, report)
+    this.#peers = new Peers({ entries, tenant, shared, instance: gate.settings.instance_id })
+    this.#ends = new SessionEnds({
+      entries,
+      tenant,
+      shared,
+      instance: gate.settings.instance_id,
+      end: (id, mode) => this.#endOwn(id, mode),
+      report,
+    })
+    const caller = gate.toolCalls.caller(options.tenantName)
+    this.#maker = new CallMaker({
+      gate,
+      tenant,
+      caller,
+      upstreams,
+      isLive: (id) => this.#sessions.has(id),
+      report,
+    })
+    this.#caretaker = new Caretaker({
+      desk: gate.toolCalls,
+      tenant,
+      workers: settings.gateway_common_workers,
+      places: this.#places,
+      isTaken: (seat) => this.#bySeat.has(seat) || this.#peers.seats.has(seat),
+      claim: (seats) => gate.toolCalls.claim(tenant, seats, LEASE_MS),
+      make: (call) => this.#maker.make(call),
+      report,
+    })
+  }
+
+  /** From now on calls are taken and made. */
+  async start(): Promise<void> {
+    const { gate } = this.#options
+    await this.#limits.start()
+    await this.#peers.listen()
+    this.#unlisten = gate.onTask((event) => this.#happened(event))
+    gate.toolCalls.sessions = this
+    await gate.toolCalls.recover(this.tenant)
+    this.#timer = setInterval(() => this.#tick(), TICK_MS).unref()
+    this.#ends.start()
+    this.#caretaker.look()
+  }
+
+  /** Lets calls under way end for a while; the rest is given back, to be made after the next start. */
+  async stop(): Promise<void> {
+    const { gate, report } = this.#options
+    clearInterval(this.#timer)
+    gate.toolCalls.sessions = undefined
+    await this.#ticking
+    await this.#ends.stop()
+    // What sessions leave behind is not begun any more.
+    const caretaking = this.#caretaker.stop()
+    const ending = [...this.#sessions.values()].filter((session) => session.ending !== undefined)
+    for (const session of ending) await this.#finish(session, 'cancel').catch(report)
+    for (const session of [...this.#sessions.values()]) this.#end(session)
+    const stopped = Promise.all([caretaking, ...this.#stopping])
+    await Promise.race([stopped, pause(this.#options.stopMs ?? STOP_MS, undefined, { ref: false })])
+    this.#maker.stop()
+    await stopped
+    this.#unlisten()
+    this.#due.stop()
+    await this.#peers.tell([], []).catch(report)
+    await this.#limits.stop()
+  }
+
+  /** For those who look whether all is as it should be. */
+  get counts() {
+    return {
+      sessions: this.#sessions.size,
+      seats: this.#seats.taken.size,
+      calls: this.#calls.size,
+      making: this.#maker.making,
+      places: this.#places.taken,
+      due: this.#due.size,
+      stopping: this.#stopping.size,
+    }
+  }
+
+  /** Tells other servers at once, and hears them, instead of when it is time. */
+  tellNow(): Promise<void> {
+    return this.#compare()
+  }
+
+  admit(caller: Caller, client: Client): Admission {
+    const session = this.#enter(principalKey(caller.principal), client)
+    if (session.isFull) {
+      const { queue } = session.limits
+      throw noRoom({ setting: 'ASYNCGATE_GATEWAY_SESSION_QUEUE', limit: queue, session_id: session.id })
+    }
+    session.arriving += 1
+    session.calls += 1
+    session.lastCallAt = Date.now()
+    return {
+      session_id: session.id,
+      seat: session.seat,
+      created: (taskId) => {
+        session.arriving -= 1
+        session.open.add(taskId)
+        this.#calls.set(taskId, session)
+      },
+      dropped: () => {
+        session.arriving -= 1
+      },
+    }
+  }
+
+  submitted(seat: number): void {
+    this.#slotsAt(seat).wake()
+  }
+
+  async list(): Promise<readonly SessionView[]> {
+    await this.#peers.listen()
+    return [...this.#views(), ...this.#peers.sessions]
+  }
+
+  async set(change: SetSession): Promise<SessionView | undefined> {
+    const isKnown = (await this.list()).some(({ session_id }) => session_id === change.session_id)
+    if (!isKnown) return undefined
+    await this.#limits.set(change)
+    this.#sessions.get(change.session_id)?.slots.fill()
+    const found = (await this.list()).find(({ session_id }) => session_id === change.session_id)
+    return found && { ...found, ...this.#limits.of(change.session_id) }
+  }
+
+  async end(sessionId: string, mode?: SessionEnd): Promise<EndedSession | undefined> {
+    const session = this.#sessions.get(sessionId)
+    const how = mode ?? this.#options.settings.gateway_session_end
+    if (session !== undefined) {
+      return { session_id: sessionId, ended: true, canceled: await this.#finish(session, how) }
+    }
+    await this.#peers.listen()
+    const elsewhere = this.#peers.sessions.find(({ session_id }) => session_id === sessionId)
+    if (elsewhere === undefined) return undefined
+    const answer = await this.#ends.ask(sessionId, elsewhere.instance, how)
+    if (answer !== undefined) return { session_id: sessionId, ended: true, canceled: answer }
+    const canceled = how === 'cancel' ? await this.#cancelCalls(sessionId) : 0
+    return { session_id: sessionId, ended: false, canceled }
+  }
+
+  /** Another server was asked to end it. The others hear at once that it has. */
+  async #endOwn(sessionId: string, mode: SessionEnd): Promise<number> {
+    const session = this.#sessions.get(sessionId)
+    if (session === undefined) return 0
+    const canceled = await this.#finish(session, mode)
+    await this.#peers.tell([...this.#bySeat.keys()], this.#views())
+    return canceled
+  }
+
+  left(instance: string, principal: PrincipalKey | undefined): void {
+    const { gateway_session_end, gateway_session_grace_seconds } = this.#options.settings
+    for (const session of [...this.#sessions.values()]) {
+      if (session.client.instance !== instance) continue
+      if (principal !== undefined && session.principal !== principal) continue
+      if (gateway_session_end === 'run') this.#end(session)
+      else
+        session.ending ??= setTimeout(
+          () => void this.#finish(session, 'cancel').catch(this.#options.report),
+          gateway_session_grace_seconds * 1000,
+        ).unref()
+    }
+  }
+
+  #enter(principal: PrincipalKey, client: Client): Session {
+    const known = this.#sessions.get(sessionId(principal, client))
+    if (known === undefined) return this.#begin(principal, client)
+    if (known.isEnded) throw new Fault('SESSION_NOT_FOUND', { session_id: known.id }, BEING_ENDED)
+    // It is back in time.
+    clearTimeout(known.ending)
+    known.ending = undefined
+    return known
+  }
+
+  #begin(principal: PrincipalKey, client: Client): Session {
+    const { gate, report } = this.#options
+    const id = sessionId(principal, client)
+    const seat = this.#takeSeat(id)
+    const slots = new Slots({
+      limit: () => this.#limits.of(id).workers,
+      places: this.#places,
+      claim: () => gate.toolCalls.claim(this.tenant, () => [seat], LEASE_MS),
+      make: (call) => this.#maker.make(call),
+      report,
+    })
+    const session = new Session({ principal, client, seat, slots, limits: () => this.#limits.of(id) })
+    this.#sessions.set(id, session)
+    this.#bySeat.set(seat, session)
+    // Those who had the seat before may have left something.
+    if (gate.toolCalls.seats(this.tenant).includes(seat)) slots.look()
+    return session
+  }
+
+  #takeSeat(id: string): number {
+    const isElsewhere = (seat: number) => this.#peers.seats.has(seat)
+    const seat = this.#seats.take(id, isElsewhere)
+    if (seat !== undefined) return seat
+    const idle = [...this.#sessions.values()].filter(({ open, arriving }) => open.size + arriving === 0)
+    const [longest] = idle.sort((a, b) => a.lastCallAt - b.lastCallAt)
+    if (longest !== undefined) this.#end(longest)
+    const freed = longest && this.#seats.take(id, isElsewhere)
+    if (freed !== undefined) return freed
+    const limit = this.#options.settings.gateway_sessions
+    throw noRoom({ setting: 'ASYNCGATE_GATEWAY_SESSIONS', limit })
+  }
+
+  /** Resolves with how many calls were canceled. */
+  async #finish(session: Session, mode: SessionEnd): Promise<number> {
+    session.isEnded = true
+    // Nothing may be begun any more that is about to be canceled.
+    if (mode === 'cancel') void session.slots.stop()
+    const canceled = mode === 'cancel' ? await this.#cancelCalls(session.id) : 0
+    this.#end(session)
+    return canceled
+  }
+
+  /** Its seat is free; what it has left is the caretaker's. */
+  #end(session: Session): void {
+    if (this.#sessions.get(session.id) !== session) return
+    clearTimeout(session.ending)
+    this.#sessions.delete(session.id)
+    this.#bySeat.delete(session.seat)
+    this.#seats.leave(session.seat)
+    for (const taskId of session.open) this.#calls.delete(taskId)
+    this.#options.upstreams.endSession(session.id)
+    const stopped = session.slots.stop().finally(() => this.#stopping.delete(stopped))
+    this.#stopping.add(stopped)
+    if (session.open.size + session.arriving > 0) this.#caretaker.look()
+  }
+
+  #cancelCalls(sessionId: string): Promise<number> {
+    const { gate, tenantName } = this.#options
+    return cancelCalls(gate, tenantName, sessionId)
+  }
+
+  #happened(event: TaskEvent): void {
+    if (event.type !== TOOL_CALL || event.tenant !== this.tenant) return
+    if (isTerminal(event.status)) this.#ended(event.task_id)
+    const ready = this.#options.gate.toolCalls.ready(event)
+    if (ready === undefined) return
+    if (ready.in_ms === 0) this.#slotsAt(ready.seat).wake()
+    else this.#due.add(ready.seat, ready.in_ms)
+  }
+
+  #ended(taskId: string): void {
+    this.#calls.get(taskId)?.open.delete(taskId)
+    this.#calls.delete(taskId)
+  }
+
+  #slotsAt(seat: number): Slots<GrantedCall> {
+    return this.#bySeat.get(seat)?.slots ?? this.#caretaker
+  }
+
+  #views(): SessionView[] {
+    const { instance_id } = this.#options.gate.settings
+    return [...this.#sessions.values()].map((session) => session.view(instance_id))
+  }
+
+  #tick(): void {
+    const { settings, shared, upstreams, report } = this.#options
+    const now = Date.now()
+    for (const session of [...this.#sessions.values()]) {
+      if (session.isIdle(now, settings.gateway_session_idle_seconds * 1000)) this.#end(session)
+    }
+    if (now - this.#lookedAt >= LOOK_EVERY_MS) {
+      this.#lookedAt = now
+      for (const { slots, open } of this.#sessions.values()) if (open.size > slots.running) slots.look()
+      if (!shared && upstreams.list().length > 0) this.#caretaker.look()
+    }
+    if (!shared) return
+    if (upstreams.list().length > 0) this.#caretaker.look()
+    if (now - this.#toldAt < TELL_EVERY_MS) return
+    this.#toldAt = now
+    this.#ticking ??= this.#compare()
+      .catch(report)
+      .finally(() => {
+        this.#ticking = undefined
+      })
+  }
+
+  /** What is known here, and what others have done or want to know. */
+  async #compare(): Promise<void> {
+    await this.#peers.listen()
+    await this.#peers.tell([...this.#bySeat.keys()], this.#views())
+    const open = [...this.#calls.keys()]
+    for (const taskId of await this.#options.gate.toolCalls.ended(this.tenant, open)) this.#ended(taskId)
+  }
+}
+
+function noRoom(details: Readonly<Record<string, string | number>>): Fault {
+  return new Fault('SESSION_LIMIT_EXCEEDED', details)
+}

@@ -1,0 +1,132 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+import type {
+  JSONRPCMessage,
+  StreamableHTTPClientTransport,
+  StreamableHTTPClientTransportOptions,
+  Transport,
+  TransportSendOptions,
+} from '@modelcontextprotocol/client'
+import type { EgressSettings } from '../../egress/settings.ts'
+import {
+  type AnswerLimits,
+  cancelledId,
+  limitFor,
+  type MessageId,
+  requestId,
+  STREAM_ENDED,
+  standIn,
+} from '../calls/answers.ts'
+import { type Exchange, guardedMcpFetch } from './http-fetch.ts'
+
+export interface HttpOptions {
+  readonly url: string
+  /** With the credentials. They go to this origin only. */
+  readonly headers: Readonly<Record<string, string>>
+  readonly egress: Partial<EgressSettings>
+  readonly limits: AnswerLimits
+  readonly connectTimeoutMs: number
+  /** The transport of the SDK. */
+  readonly open: (url: URL, options: StreamableHTTPClientTransportOptions) => StreamableHTTPClientTransport
+}
+
+/** A stream for notifications that breaks is opened again, however often it takes. */
+const RECONNECTION = {
+  initialReconnectionDelay: 1_000,
+  maxReconnectionDelay: 60_000,
+  reconnectionDelayGrowFactor: 2,
+  maxRetries: Number.POSITIVE_INFINITY,
+}
+
+/**
+ * The SDK's transport over our guarded fetch. Added are two ends that it leaves open: a call whose stream breaks off
+ * fails at once and not at its timeout, and the stream of a cancelled call is closed.
+ */
+export class HttpTransport implements Transport {
+  onclose?: () => void
+  onerror?: (error: Error) => void
+  onmessage?: <T extends JSONRPCMessage>(message: T) => void
+  readonly hasPerRequestStream = true
+  readonly #inner: StreamableHTTPClientTransport
+  readonly #limits: AnswerLimits
+  /** What the fetch below is for; the SDK does not hand it down. */
+  readonly #current = new AsyncLocalStorage<Exchange>()
+  readonly #open = new Map<MessageId, Exchange>()
+
+  constructor({ url, headers, egress, limits, connectTimeoutMs, open }: HttpOptions) {
+    this.#limits = limits
+    const fetch = guardedMcpFetch({
+      origin: new URL(url).origin,
+      headers,
+      egress,
+      connectTimeoutMs,
+      maxBytes: Math.max(limits.call, limits.other),
+      current: () => this.#current.getStore(),
+    })
+    this.#inner = open(new URL(url), { fetch, reconnectionOptions: RECONNECTION })
+    this.#inner.onclose = () => this.onclose?.()
+    this.#inner.onerror = (error) => this.onerror?.(error)
+    this.#inner.onmessage = (message: JSONRPCMessage) => this.#receive(message)
+  }
+
+  get sessionId(): string | undefined {
+    return this.#inner.sessionId
+  }
+
+  setProtocolVersion(version: string): void {
+    this.#inner.setProtocolVersion(version)
+  }
+
+  start(): Promise<void> {
+    return this.#inner.start()
+  }
+
+  async send(message: JSONRPCMessage, options: TransportSendOptions = {}): Promise<void> {
+    const id = requestId(message)
+    if (id === undefined) {
+      await this.#current.run({ isRequest: false }, () => this.#inner.send(message))
+      const cancelled = cancelledId(message)
+      if (cancelled !== undefined) this.#end(cancelled)
+      return
+    }
+    const stop = new AbortController()
+    const exchange: Exchange = { isRequest: true, id, maxBytes: limitFor(message, this.#limits), stop }
+    this.#open.set(id, exchange)
+    options.requestSignal?.addEventListener('abort', () => this.#open.delete(id), { once: true })
+    try {
+      await this.#current.run(exchange, () =>
+        this.#inner.send(message, {
+          ...(options.headers && { headers: options.headers }),
+          requestSignal: options.requestSignal
+            ? AbortSignal.any([options.requestSignal, stop.signal])
+            : stop.signal,
+          onRequestStreamEnd: () => {
+            options.onRequestStreamEnd?.()
+            if (this.#open.delete(id) && options.onRequestStreamEnd === undefined) {
+              this.onmessage?.(standIn(id, STREAM_ENDED))
+            }
+          },
+        }),
+      )
+    } catch (error) {
+      this.#open.delete(id)
+      throw error
+    }
+  }
+
+  /** Tells an older server that its session is over, if it still listens. */
+  async close(): Promise<void> {
+    for (const id of [...this.#open.keys()]) this.#end(id)
+    await this.#current.run({ isRequest: false }, () => this.#inner.terminateSession()).catch(() => {})
+    await this.#inner.close()
+  }
+
+  #receive(message: JSONRPCMessage): void {
+    if (!('method' in message) && message.id !== undefined) this.#open.delete(message.id)
+    this.onmessage?.(message)
+  }
+
+  #end(id: MessageId): void {
+    this.#open.get(id)?.stop?.abort()
+    this.#open.delete(id)
+  }
+}

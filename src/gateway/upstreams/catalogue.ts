@@ -1,0 +1,111 @@
+import { isoTime } from '../../core/time.ts'
+import type { UpstreamRecord, UpstreamToolView } from '../../features/upstreams/shape.ts'
+import type { UpstreamTool } from '../../features/upstreams/upstreams.ts'
+import { cleanLine } from '../untrusted-text.ts'
+import { type Definition, type ReadDefinition, shownDefinition } from './definition.ts'
+import type { Pin } from './pins.ts'
+import { runsCommands } from './runs-commands.ts'
+import { matchesAny, outwardName } from './tool-name.ts'
+
+/** A tool of an upstream and what may be done with it. */
+export interface CatalogueEntry {
+  readonly view: UpstreamToolView
+  /** Set if it is listed: what clients see of it, and what calls go by. */
+  readonly listed?: { readonly tool: UpstreamTool; readonly definition: Definition }
+}
+
+/** The tools of an upstream by the names that it gives them. */
+export type Catalogue = ReadonlyMap<string, CatalogueEntry>
+
+type Rules = Pick<UpstreamRecord, 'name' | 'tools' | 'categories'>
+
+/** What a list of an upstream comes to, given what was accepted of it. */
+export function catalogueOf(
+  rules: Rules,
+  list: readonly ReadDefinition[],
+  pins: ReadonlyMap<string, Pin>,
+): Catalogue {
+  const entries = new Map<string, CatalogueEntry>()
+  const taken = new Set<string>()
+  for (const read of list) {
+    const name = 'definition' in read ? read.definition.name : read.name
+    const entry = entryOf(rules, read, pins.get(name), taken)
+    if (entry.listed !== undefined) taken.add(entry.listed.tool.name)
+    entries.set(name, entry)
+  }
+  for (const [name, pin] of pins) if (!entries.has(name)) entries.set(name, absent(rules, pin))
+  return entries
+}
+
+/** A tool that is known from before, and not in the list. */
+function absent(rules: Rules, pin: Pin): CatalogueEntry {
+  const { tool, offered } = pin
+  const view = viewOf(rules, tool, 'hidden', 'the upstream does not list it now', pin)
+  if (offered === null) return { view }
+  return { view: viewOf(rules, tool, 'quarantined', reasonOf(pin), pin, offered) }
+}
+
+function reasonOf(pin: Pin | undefined): string {
+  return pin?.accepted ? 'its definition has changed' : 'its definition was never accepted'
+}
+
+function entryOf(
+  rules: Rules,
+  read: ReadDefinition,
+  pin: Pin | undefined,
+  taken: ReadonlySet<string>,
+): CatalogueEntry {
+  if ('unfit' in read) return { view: viewOf(rules, read.name, 'hidden', read.unfit, pin) }
+  const { definition, hash } = read
+  const { name: tool } = definition
+  const { allow, deny } = rules.tools
+  const view = (status: UpstreamToolView['status'], reason: string | null) =>
+    viewOf(rules, tool, status, reason, pin, read)
+  if (matchesAny(tool, deny)) return { view: view('hidden', 'tools.deny of the upstream names it') }
+  if (allow !== undefined && !matchesAny(tool, allow))
+    return { view: view('hidden', 'tools.allow of the upstream does not name it') }
+  const name = outwardName(rules.name, tool)
+  if (taken.has(name)) return { view: view('hidden', 'another tool has its name here') }
+  if (pin?.accepted?.hash !== hash) return { view: view('quarantined', reasonOf(pin)) }
+  const category = categoryOf(rules, tool)
+  const shown: UpstreamTool = {
+    name,
+    upstream: rules.name,
+    tool,
+    category,
+    hash,
+    ...shownDefinition(definition),
+  }
+  return { view: view('listed', null), listed: { tool: shown, definition } }
+}
+
+function viewOf(
+  rules: Rules,
+  tool: string,
+  status: UpstreamToolView['status'],
+  reason: string | null,
+  pin: Pin | undefined,
+  read?: { readonly definition: Definition; readonly hash: string },
+): UpstreamToolView {
+  const accepted = pin?.accepted ?? null
+  const isQuarantined = status === 'quarantined'
+  return {
+    tool,
+    name: outwardName(rules.name, tool),
+    status,
+    reason,
+    category: categoryOf(rules, tool),
+    description: cleanLine(read?.definition.description ?? '', 500),
+    runs_commands: read !== undefined && runsCommands(read.definition),
+    hash: read?.hash ?? null,
+    accepted_hash: accepted?.hash ?? null,
+    accepted_at: accepted === null ? null : isoTime(accepted.at),
+    accepted_by: accepted?.by ?? null,
+    offered: isQuarantined && read ? { ...read.definition } : null,
+    accepted: isQuarantined && accepted !== null ? { ...accepted.definition } : null,
+  }
+}
+
+function categoryOf({ categories }: Rules, tool: string): string | null {
+  return (Object.hasOwn(categories, tool) ? categories[tool] : undefined) ?? null
+}

@@ -1,0 +1,184 @@
+import type { JSONRPCMessage } from '@modelcontextprotocol/client'
+import { Fault } from '../../core/errors.ts'
+import type { EgressSettings } from '../../egress/settings.ts'
+import type { UpstreamRecord } from '../../features/upstreams/shape.ts'
+import { VERSION } from '../../util/version.ts'
+import { type AnswerLimits, MAX_LIST_BYTES } from '../calls/answers.ts'
+import { loadSdk, type Sdk } from '../sdk.ts'
+import { HttpTransport } from '../transports/http-transport.ts'
+import { StdioTransport } from '../transports/stdio-transport.ts'
+import { cleanLine } from '../untrusted-text.ts'
+import { Connection } from './connection.ts'
+import { type Environment, type Resolved, resolveAll, scrubber } from './credentials.ts'
+import { ProgramEnded, upstreamFault } from './upstream-fault.ts'
+
+export interface ConnectOptions {
+  readonly egress: Partial<EgressSettings>
+  /** Where references to variables lead, and what programs inherit a little of. */
+  readonly env: Environment
+  /** Hears each line that a program writes to stderr, without the credentials. */
+  readonly onStderr?: ((line: string) => void) | undefined
+}
+
+/** A silent program on a pipe is taken for an older server after this time. */
+const PROBE_MS = 10_000
+
+/** What a program is given besides what its record says: nothing that could be a secret. */
+const INHERITED = ['PATH', 'HOME', 'USER', 'LOGNAME', 'LANG', 'LC_ALL', 'TZ', 'TMPDIR']
+
+/** Connects to an upstream in the era that it speaks. Rejects with a Fault, or with the reason of the signal. */
+export async function connect(
+  record: UpstreamRecord,
+  options: ConnectOptions,
+  signal: AbortSignal,
+): Promise<Connection> {
+  const sdk = await loadSdk()
+  let scrub = (text: string) => text
+  try {
+    const resolved = await credentialsOf(record, options.env)
+    scrub = scrubber(resolved.secrets)
+    const attempt = new Attempt({ sdk, record, options, resolved, scrub, signal })
+    return await attempt.run()
+  } catch (error) {
+    signal.throwIfAborted()
+    throw upstreamFault(error, sdk, { upstream: record.name, scrub })
+  }
+}
+
+function credentialsOf({ transport }: UpstreamRecord, env: Environment): Promise<Resolved> {
+  return transport.type === 'http'
+    ? resolveAll(transport.headers, env, { literals: false })
+    : resolveAll(transport.env, env, { literals: true })
+}
+
+interface AttemptParts {
+  readonly sdk: Sdk
+  readonly record: UpstreamRecord
+  readonly options: ConnectOptions
+  readonly resolved: Resolved
+  readonly scrub: (text: string) => string
+  readonly signal: AbortSignal
+}
+
+class Attempt {
+  readonly #parts: AttemptParts
+  /** When the time for connecting is over, however many handshakes it takes. */
+  readonly #deadline: number
+
+  constructor(parts: AttemptParts) {
+    this.#parts = parts
+    this.#deadline = performance.now() + parts.record.connect_timeout_ms
+  }
+
+  async run(): Promise<Connection> {
+    const { sdk, record } = this.#parts
+    try {
+      return await this.#shakeHands(false)
+    } catch (error) {
+      // Some older programs end when they are asked anything before they are greeted.
+      const mayBeOlder =
+        record.transport.type === 'stdio' &&
+        sdk.SdkError.isInstance(error) &&
+        error.code === sdk.SdkErrorCode.EraNegotiationFailed
+      if (!mayBeOlder) throw error
+      return this.#shakeHands(true)
+    }
+  }
+
+  async #shakeHands(isOlder: boolean): Promise<Connection> {
+    const { sdk, record, scrub, signal } = this.#parts
+    signal.throwIfAborted()
+    const transport = this.#transport()
+    const client = new sdk.Client(
+      { name: 'asyncgate', version: VERSION },
+      {
+        versionNegotiation: {
+          mode: 'auto',
+          probe: transport instanceof StdioTransport ? { timeoutMs: PROBE_MS } : {},
+        },
+      },
+    )
+    const connection = new Connection({
+      client,
+      sdk,
+      record,
+      scrub,
+      ending: () => cleanLine(scrub(endingOf(transport) ?? 'the connection was closed'), 500),
+      hasSession: () => transport instanceof HttpTransport && transport.sessionId !== undefined,
+    })
+    const stop = () => void transport.close()
+    signal.addEventListener('abort', stop, { once: true })
+    let isLate = false
+    const late = setTimeout(() => {
+      isLate = true
+      stop()
+    }, this.#deadline - performance.now())
+    try {
+      await client.connect(transport, {
+        timeout: record.connect_timeout_ms,
+        ...(isOlder && { prior: { kind: 'legacy' } }),
+      })
+      return connection
+    } catch (error) {
+      await transport.close().catch(() => {})
+      throw isLate || performance.now() >= this.#deadline
+        ? noHandshake(record)
+        : this.#betterReason(error, transport)
+    } finally {
+      clearTimeout(late)
+      signal.removeEventListener('abort', stop)
+    }
+  }
+
+  /** That the connection was closed is less than what the program said before it ended. */
+  #betterReason(error: unknown, transport: Ours): unknown {
+    const { sdk } = this.#parts
+    const ending = endingOf(transport)
+    const isClosed = sdk.SdkError.isInstance(error) && error.code === sdk.SdkErrorCode.ConnectionClosed
+    return ending !== undefined && isClosed ? new ProgramEnded(ending) : error
+  }
+
+  #transport(): Ours {
+    const { sdk, record, options, resolved, scrub } = this.#parts
+    const { onStderr } = options
+    const { transport } = record
+    const limits: AnswerLimits = { call: record.max_result_bytes, other: MAX_LIST_BYTES }
+    if (transport.type === 'http') {
+      return new HttpTransport({
+        url: transport.url,
+        headers: resolved.values,
+        egress: options.egress,
+        limits,
+        connectTimeoutMs: record.connect_timeout_ms,
+        open: (url, more) => new sdk.StreamableHTTPClientTransport(url, more),
+      })
+    }
+    const { command, args, cwd } = transport
+    return new StdioTransport({
+      program: { command, args, cwd, env: { ...inherited(options.env), ...resolved.values } },
+      limits,
+      deserialize: (line): JSONRPCMessage => sdk.deserializeMessage(line),
+      ...(onStderr && { onStderr: (line) => onStderr(scrub(line)) }),
+    })
+  }
+}
+
+type Ours = HttpTransport | StdioTransport
+
+function noHandshake({ name, connect_timeout_ms }: UpstreamRecord): Fault {
+  const problem = `There was no answer to the MCP handshake within ${connect_timeout_ms / 1000} s (connect_timeout_ms).`
+  return new Fault('UPSTREAM_TIMEOUT', { upstream: name, problem })
+}
+
+function endingOf(transport: Ours): string | undefined {
+  return transport instanceof StdioTransport ? transport.ending : undefined
+}
+
+function inherited(env: Environment): Record<string, string> {
+  return Object.fromEntries(
+    INHERITED.flatMap((name) => {
+      const value = env[name]
+      return value === undefined ? [] : [[name, value]]
+    }),
+  )
+}

@@ -1,0 +1,308 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Client, Progress, SubscriptionFilter } from '@modelcontextprotocol/client'
+import { z } from 'zod'
+import { Fault } from '../../core/errors.ts'
+import type { JsonObject } from '../../core/json/json.ts'
+import { readOf, type UpstreamRead } from '../../features/upstreams/reads.ts'
+import type { UpstreamRecord } from '../../features/upstreams/shape.ts'
+import type { Completed, Completing } from '../../features/upstreams/upstreams.ts'
+import { type Answer, completeAnswer, readRequest } from '../calls/read-answers.ts'
+import type { Sdk } from '../sdk.ts'
+import { cleanLine } from '../untrusted-text.ts'
+import { Backoff } from './backoff.ts'
+import type { Definition } from './definition.ts'
+import type { RawOffers } from './offers.ts'
+import type { CallSession } from './session-connections.ts'
+import { upstreamFault } from './upstream-fault.ts'
+
+export interface CallOptions {
+  readonly signal?: AbortSignal | undefined
+  readonly onProgress?: ((progress: Progress) => void) | undefined
+  /** The request is about to be written: from now on the upstream may have got it. */
+  readonly onSend?: (() => void) | undefined
+  /** An earlier request of the same call may have reached the upstream, and its answer is lost. */
+  readonly mayHaveRun?: boolean | undefined
+  /** Whose call it is; undefined for one that belongs to no session. */
+  readonly session?: CallSession | undefined
+}
+
+export interface ToolList<Tool> {
+  readonly tools: readonly Tool[]
+  /** How long the upstream says that the list will do. */
+  readonly ttlMs: number | undefined
+}
+
+export interface ConnectionParts {
+  readonly client: Client
+  readonly sdk: Sdk
+  readonly record: UpstreamRecord
+  /** Why the other side is gone. */
+  readonly ending: () => string
+  /** Whether there is a session that the upstream can forget. */
+  readonly hasSession: () => boolean
+  /** Takes the credentials out of a text. */
+  readonly scrub: (text: string) => string
+}
+
+const MAX_ITEMS = 1000
+const MAX_PAGES = 100
+const MAX_PROGRESS_TEXT = 1000
+
+/** Prompts and resources are no reason to keep an upstream's tools waiting for longer. */
+const MAX_OFFERS_MS = 10_000
+
+const listPage = z.looseObject({ nextCursor: z.string().optional(), ttlMs: z.number().optional() })
+
+/** A connection to an upstream that has shaken hands, in the era that it speaks. */
+export class Connection {
+  readonly #parts: ConnectionParts
+  readonly #closing = new AbortController()
+  /** Resolves when it is of no use any more, with the reason. It never rejects. */
+  readonly lost: Promise<string>
+  #resolveLost: (reason: string) => void = () => {}
+  #isLost = false
+
+  /** For a client that is about to connect. */
+  constructor(parts: ConnectionParts) {
+    this.#parts = parts
+    this.lost = new Promise((resolve) => {
+      this.#resolveLost = resolve
+    })
+    parts.client.onclose = () => this.#lose(parts.ending())
+  }
+
+  /** Set before the calls under way fail. */
+  get isLost(): boolean {
+    return this.#isLost
+  }
+
+  get protocolVersion(): string | null {
+    return this.#parts.client.getNegotiatedProtocolVersion() ?? null
+  }
+
+  get isModern(): boolean {
+    return this.#parts.client.getProtocolEra() === 'modern'
+  }
+
+  /** What the upstream calls itself. */
+  get server(): string | null {
+    const { name, version } = this.#parts.client.getServerVersion() ?? {}
+    return name === undefined ? null : cleanLine(`${name} ${version ?? ''}`, 100)
+  }
+
+  /** Every page of the list, of which only what was read is kept. Rejects with a Fault. */
+  async list<Tool>(read: (tool: unknown) => Tool): Promise<ToolList<Tool>> {
+    const { client, record } = this.#parts
+    if (client.getServerCapabilities()?.tools === undefined) return { tools: [], ttlMs: undefined }
+    const { items, ttlMs } = await this.#pages('tools/list', 'tools', read, record.connect_timeout_ms)
+    return { tools: items, ttlMs }
+  }
+
+  /** Every page of what the upstream offers besides tools. A list that it refuses is empty. Rejects with a Fault. */
+  async listOffers(): Promise<RawOffers> {
+    const { client, record } = this.#parts
+    const { prompts, resources, completions } = client.getServerCapabilities() ?? {}
+    const timeout = Math.min(record.connect_timeout_ms, MAX_OFFERS_MS)
+    const list = async (has: boolean, method: string, key: string): Promise<readonly unknown[]> => {
+      if (!has) return []
+      try {
+        return (await this.#pages(method, key, (item) => item, timeout)).items
+      } catch (error) {
+        if (error instanceof Fault && error.code === 'UPSTREAM_REFUSED') return []
+        throw error
+      }
+    }
+    const has = {
+      prompts: prompts !== undefined,
+      resources: resources !== undefined,
+      completions: completions !== undefined,
+    }
+    return {
+      prompts: await list(has.prompts, 'prompts/list', 'prompts'),
+      resources: await list(has.resources, 'resources/list', 'resources'),
+      templates: await list(has.resources, 'resources/templates/list', 'resourceTemplates'),
+      has,
+    }
+  }
+
+  async #pages<Item>(method: string, key: string, read: (item: unknown) => Item, timeout: number) {
+    const { client } = this.#parts
+    const page = listPage.refine((answer) => Array.isArray(answer[key]))
+    const items: Item[] = []
+    let ttlMs: number | undefined
+    let cursor: string | undefined
+    try {
+      for (let pages = 0; pages < MAX_PAGES && items.length < MAX_ITEMS; pages++) {
+        const request = { method, params: cursor === undefined ? {} : { cursor } }
+        const answer = await client.request(request, page, { timeout, signal: this.#closing.signal })
+        const listed = answer[key]
+        const found: readonly unknown[] = Array.isArray(listed) ? listed : []
+        for (const item of found.slice(0, MAX_ITEMS - items.length)) items.push(read(item))
+        ttlMs = answer.ttlMs ?? ttlMs
+        cursor = answer.nextCursor
+        if (cursor === undefined) break
+      }
+    } catch (error) {
+      throw this.#fault(error)
+    }
+    return { items, ttlMs }
+  }
+
+  /** Rejects with a Fault, or at once with the reason of the signal; the upstream is then told. */
+  async call(definition: Definition, args: JsonObject, { signal, onProgress }: CallOptions): Promise<Answer> {
+    const { client, record } = this.#parts
+    const { name, inputSchema } = definition
+    const read = readOf(name)
+    if (read !== undefined) return this.#read(read, args, signal)
+    try {
+      const result = await client.callTool(
+        { name, arguments: args },
+        {
+          timeout: record.timeout_ms,
+          // Without the output schema: a schema that somebody else wrote is not run here.
+          toolDefinition: { name, inputSchema: { ...inputSchema, type: 'object' } },
+          ...(signal && { signal }),
+          ...(onProgress && { onprogress: (progress) => onProgress(cleanProgress(progress)) }),
+        },
+      )
+      result._meta = provenance(record.name, result._meta)
+      return result
+    } catch (error) {
+      signal?.throwIfAborted()
+      throw this.#fault(error)
+    }
+  }
+
+  /** Has the upstream complete an argument. Rejects with a Fault, or at once with the reason of the signal. */
+  async complete({ ref, argument, others }: Completing, signal: AbortSignal | undefined): Promise<Completed> {
+    const { client, record } = this.#parts
+    const params = { ref, argument, ...(others && { context: { arguments: others } }) }
+    try {
+      const timeout = Math.min(record.timeout_ms, MAX_OFFERS_MS)
+      const request = { method: 'completion/complete', params }
+      const { completion } = await client.request(request, completeAnswer, {
+        timeout,
+        ...(signal && { signal }),
+      })
+      return completion
+    } catch (error) {
+      signal?.throwIfAborted()
+      throw this.#fault(error)
+    }
+  }
+
+  async #read(read: UpstreamRead, args: JsonObject, signal: AbortSignal | undefined): Promise<Answer> {
+    const { client, record } = this.#parts
+    const { method, params, answer } = readRequest(read, args)
+    try {
+      const timeout = record.timeout_ms
+      const options = { timeout, ...(signal && { signal }) }
+      const { _meta, ...result } = await client.request({ method, params }, answer, options)
+      return { ...withoutEnvelope(result), _meta: provenance(record.name, _meta) }
+    } catch (error) {
+      signal?.throwIfAborted()
+      throw this.#fault(error)
+    }
+  }
+
+  /** Calls back when the upstream says that its tools are others, as long as the connection lasts. */
+  onListChanged(changed: () => void): void {
+    const { client } = this.#parts
+    client.setNotificationHandler('notifications/tools/list_changed', changed)
+    const isPromised = client.getServerCapabilities()?.tools?.listChanged === true
+    if (this.isModern && isPromised) void this.#keepListening({ toolsListChanged: true }, changed)
+  }
+
+  /** The same for its prompts and resources. */
+  onOffersChanged(changed: () => void): void {
+    const { client } = this.#parts
+    client.setNotificationHandler('notifications/prompts/list_changed', changed)
+    client.setNotificationHandler('notifications/resources/list_changed', changed)
+    const { prompts, resources } = client.getServerCapabilities() ?? {}
+    const filter = {
+      ...(prompts?.listChanged === true && { promptsListChanged: true }),
+      ...(resources?.listChanged === true && { resourcesListChanged: true }),
+    }
+    if (this.isModern && Object.keys(filter).length > 0) void this.#keepListening(filter, changed)
+  }
+
+  /** It is of no use any more. Whoever waits for that closes it. */
+  giveUp(reason: string): void {
+    this.#lose(reason)
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort()
+    this.#lose('it was closed')
+    await this.#parts.client.close()
+  }
+
+  /** Newer servers tell only those who listen. Whatever changed between two times is asked for. */
+  async #keepListening(filter: SubscriptionFilter, changed: () => void): Promise<void> {
+    const { client, record } = this.#parts
+    const { signal } = this.#closing
+    const backoff = new Backoff(record.restart)
+    for (let isFirst = true; !signal.aborted; isFirst = false) {
+      const began = performance.now()
+      try {
+        const timeout = record.connect_timeout_ms
+        const { closed } = await client.listen(filter, { signal, timeout })
+        if (!isFirst) changed()
+        await closed
+      } catch {
+        // Tried again below.
+      }
+      await pause(backoff.next(performance.now() - began), undefined, { signal, ref: false }).catch(() => {})
+    }
+  }
+
+  #lose(reason: string): void {
+    this.#isLost = true
+    this.#resolveLost(reason)
+  }
+
+  #fault(error: unknown): Fault {
+    const { sdk, record, scrub, hasSession } = this.#parts
+    if (sdk.SdkHttpError.isInstance(error)) {
+      const { status, data } = error
+      const isForgotten = status === 404 || (status === 400 && /session/i.test(String(data.text)))
+      if (hasSession() && isForgotten) {
+        this.#lose('the server has forgotten the session')
+        // A server that does not know the session refuses the request unread.
+        return upstreamFault(new sdk.SdkError(sdk.SdkErrorCode.NotConnected, ''), sdk, {
+          upstream: record.name,
+          scrub,
+        })
+      }
+      // The credential is looked up again with the next connection.
+      if (status === 401) this.#lose('the server does not accept the credential')
+    }
+    return upstreamFault(error, sdk, { upstream: record.name, scrub })
+  }
+}
+
+type Meta = Readonly<Record<string, unknown>>
+
+/** What a revision of the protocol adds to results is for the connection; clients of ours may speak another revision. */
+function withoutEnvelope(result: Meta): Record<string, unknown> {
+  const { resultType: _, ttlMs, cacheScope, ...rest } = result
+  return rest
+}
+
+/** Says where a result is from. What the upstream says under names that are ours, or the protocol's, is left out. */
+function provenance(upstream: string, meta: Meta = {}): Record<string, unknown> {
+  const own = Object.entries(meta).filter(([key]) => !/^(io\.modelcontextprotocol|asyncgate)\//.test(key))
+  return Object.fromEntries([
+    ...own,
+    ['asyncgate/origin', `upstream:${upstream}`],
+    ['asyncgate/untrusted', true],
+  ])
+}
+
+function cleanProgress({ progress, total, message }: Progress): Progress {
+  return {
+    progress,
+    ...(total !== undefined && { total }),
+    ...(message !== undefined && { message: cleanLine(message, MAX_PROGRESS_TEXT) }),
+  }
+}

@@ -1,0 +1,131 @@
+import { createHash } from 'node:crypto'
+import type { PrincipalKey } from '../../core/principal.ts'
+import { TenantCopies } from '../../engine/tenant-cache.ts'
+import { addUpstreamInput, type UpstreamDraft } from '../../features/upstreams/shape.ts'
+import type { Entries, Entry, EntryDraft } from '../../store/entries.ts'
+import { type KeptPin, PIN_KIND, type Pin, pinEntry, pinName, pinOf } from './pins.ts'
+
+const RECORD_KIND = 'upstream'
+const PAGE = 200
+
+/** Where the registry is kept. */
+export interface UpstreamStorage {
+  readonly entries: Entries
+  readonly tenant: number
+  /** Whether other processes may change it too. */
+  readonly shared: boolean
+}
+
+/** An upstream that was added by API. */
+export interface KeptRecord {
+  readonly record: UpstreamDraft
+  readonly updated_at: number
+  readonly updated_by: PrincipalKey
+}
+
+/** All that is kept, at one moment. */
+export interface Registry {
+  /** Of all entries together: the same as long as nothing was written. */
+  readonly version: string
+  readonly records: ReadonlyMap<string, KeptRecord & { readonly version: number }>
+  /** By upstream, then by tool. */
+  readonly pins: ReadonlyMap<string, ReadonlyMap<string, KeptPin>>
+}
+
+const EMPTY: Registry = { version: '', records: new Map(), pins: new Map() }
+
+/** The registry in memory, read again after each change and every few seconds where others may change it. */
+export class RegistryCopy {
+  readonly #storage: UpstreamStorage
+  readonly #copies: TenantCopies<Registry>
+
+  constructor(storage: UpstreamStorage, replaced: () => void, report: (error: unknown) => void) {
+    this.#storage = storage
+    this.#copies = new TenantCopies({
+      shared: storage.shared,
+      read: (_tenant, before) => this.#read(before),
+      replaced: (_tenant, copy, before) => {
+        if (copy !== before) replaced()
+      },
+      report,
+    })
+  }
+
+  get now(): Registry {
+    return this.#copies.known(this.#storage.tenant) ?? EMPTY
+  }
+
+  refresh(): Promise<Registry> {
+    return this.#copies.refresh(this.#storage.tenant)
+  }
+
+  /** Whether it was written: not if it has another version by now. */
+  async putRecord(kept: KeptRecord, version: number): Promise<boolean> {
+    const entry = this.#entry(RECORD_KIND, kept.record.name, JSON.stringify(kept))
+    return (await this.#storage.entries.put(entry, version)) !== undefined
+  }
+
+  async putPin(pin: Pin, version: number): Promise<boolean> {
+    return (await this.#storage.entries.put(pinEntry(this.#storage.tenant, pin), version)) !== undefined
+  }
+
+  /** Whether it was there. */
+  removeRecord(name: string): Promise<boolean> {
+    return this.#storage.entries.remove(this.#storage.tenant, RECORD_KIND, name)
+  }
+
+  /** All that is known of the tools of an upstream. */
+  async removePins(name: string): Promise<void> {
+    const { entries, tenant } = this.#storage
+    const { pins } = await this.refresh()
+    for (const tool of pins.get(name)?.keys() ?? [])
+      await entries.remove(tenant, PIN_KIND, pinName(name, tool))
+    await this.refresh()
+  }
+
+  stop(): Promise<void> {
+    return this.#copies.stop()
+  }
+
+  #entry(kind: string, name: string, value: string): EntryDraft {
+    return { tenant: this.#storage.tenant, kind, name, value, due_at: null }
+  }
+
+  async #read(before: Registry | undefined): Promise<Registry> {
+    // Whoever is not asked for is forgotten after a while. This one is always needed.
+    this.#copies.known(this.#storage.tenant)
+    const [recordEntries, pinEntries] = [await this.#all(RECORD_KIND), await this.#all(PIN_KIND)]
+    const version = versionOf([...recordEntries, ...pinEntries])
+    if (version === before?.version) return before
+    const records = new Map<string, KeptRecord & { version: number }>()
+    for (const entry of recordEntries) {
+      const { record, ...rest }: KeptRecord = JSON.parse(entry.value)
+      // What an earlier version wrote gets the defaults of this one.
+      const known = addUpstreamInput.safeParse(record)
+      if (known.success) records.set(entry.name, { ...rest, record: known.data, version: entry.version })
+    }
+    const pins = new Map<string, Map<string, KeptPin>>()
+    for (const entry of pinEntries) {
+      const kept = pinOf(entry)
+      const ofUpstream = pins.get(kept.pin.upstream) ?? new Map<string, KeptPin>()
+      pins.set(kept.pin.upstream, ofUpstream.set(kept.pin.tool, kept))
+    }
+    return { version, records, pins }
+  }
+
+  async #all(kind: string): Promise<Entry[]> {
+    const { entries, tenant } = this.#storage
+    const found: Entry[] = []
+    for (;;) {
+      const page = await entries.list(tenant, kind, found.at(-1)?.name ?? '', PAGE)
+      found.push(...page)
+      if (page.length < PAGE) return found
+    }
+  }
+}
+
+function versionOf(entries: readonly Entry[]): string {
+  const hash = createHash('sha256')
+  for (const { kind, name, version, value } of entries) hash.update(`${kind} ${name} ${version} ${value}\n`)
+  return hash.digest('hex')
+}

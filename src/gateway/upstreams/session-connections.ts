@@ -1,0 +1,109 @@
+import { Fault } from '../../core/errors.ts'
+import type { JsonObject } from '../../core/json/json.ts'
+import type { UpstreamRecord } from '../../features/upstreams/shape.ts'
+import type { Answer } from '../calls/read-answers.ts'
+import type { CallOptions } from './connection.ts'
+import type { Upstream } from './upstream.ts'
+
+/** The session that a call belongs to. */
+export interface CallSession {
+  readonly id: string
+  /** Whether more calls of it may come. */
+  isLive(): boolean
+}
+
+export interface SessionConnectionsParts {
+  readonly record: Pick<UpstreamRecord, 'name' | 'max_session_connections'>
+  /** Another connection to the same upstream. It is not started yet. */
+  open(): Upstream
+}
+
+interface Own {
+  readonly upstream: Upstream
+  calls: number
+}
+
+/** The connections of an upstream whose sessions share none: one each, from its first call to the end of the session. */
+export class SessionConnections {
+  readonly #parts: SessionConnectionsParts
+  readonly #open = new Map<string, Own>()
+  readonly #closing = new Set<Promise<void>>()
+  #isStopped = false
+
+  constructor(parts: SessionConnectionsParts) {
+    this.#parts = parts
+  }
+
+  /** How many there are, and what they do in all. */
+  get totals() {
+    const all = [...this.#open.values()].map(({ upstream }) => upstream.health)
+    const sum = (what: 'running' | 'waiting') => all.reduce((total, health) => total + health[what], 0)
+    return { sessions: this.#open.size, running: sum('running'), waiting: sum('waiting') }
+  }
+
+  /** Rejects with a Fault, or at once with the reason of the signal. */
+  async call(session: CallSession, tool: string, args: JsonObject, options: CallOptions): Promise<Answer> {
+    const own = await this.#enter(session.id)
+    try {
+      return await own.upstream.call(tool, args, options)
+    } finally {
+      own.calls -= 1
+      if (!session.isLive()) this.end(session.id)
+    }
+  }
+
+  /** The session is over. A call that is still under way keeps the connection until it has ended. */
+  end(sessionId: string): void {
+    if (this.#open.get(sessionId)?.calls === 0) this.#close(sessionId)
+  }
+
+  /** What is accepted has changed. */
+  review(): void {
+    for (const { upstream } of this.#open.values()) upstream.review()
+  }
+
+  /** Calls under way fail. */
+  async stop(): Promise<void> {
+    this.#isStopped = true
+    for (const id of [...this.#open.keys()]) this.#close(id)
+    await Promise.all(this.#closing)
+  }
+
+  /** The connection of a session, with one more call. A program that is about to end still counts as one. */
+  async #enter(sessionId: string): Promise<Own> {
+    const { name, max_session_connections: limit } = this.#parts.record
+    for (;;) {
+      const known = this.#open.get(sessionId)
+      if (known !== undefined) {
+        known.calls += 1
+        return known
+      }
+      if (this.#isStopped) throw new Fault('UPSTREAM_UNAVAILABLE', { upstream: name })
+      if (this.#open.size + this.#closing.size < limit) return this.#begin(sessionId)
+      if (this.#closing.size === 0) {
+        throw new Fault('SESSION_LIMIT_EXCEEDED', {
+          upstream: name,
+          setting: 'max_session_connections',
+          limit,
+          session_id: sessionId,
+        })
+      }
+      await Promise.race(this.#closing)
+    }
+  }
+
+  #begin(sessionId: string): Own {
+    const own = { upstream: this.#parts.open(), calls: 1 }
+    this.#open.set(sessionId, own)
+    own.upstream.start()
+    return own
+  }
+
+  #close(sessionId: string): void {
+    const own = this.#open.get(sessionId)
+    if (own === undefined) return
+    this.#open.delete(sessionId)
+    const closed = own.upstream.stop().finally(() => this.#closing.delete(closed))
+    this.#closing.add(closed)
+  }
+}

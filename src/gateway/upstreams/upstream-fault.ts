@@ -1,0 +1,122 @@
+import { type ErrorCode, Fault, type FaultDetails } from '../../core/errors.ts'
+import { EgressError } from '../../egress/error.ts'
+import { STREAM_ENDED, TOO_LARGE } from '../calls/answers.ts'
+import type { Sdk } from '../sdk.ts'
+import { BusyError, TooLargeError } from '../transports/http-fetch.ts'
+import { cleanLine } from '../untrusted-text.ts'
+import { CredentialError } from './credentials.ts'
+
+const MAX_MESSAGE = 500
+
+/** Codes of the machine below that mean that the other side was gone. */
+const GONE =
+  /^(ECONNRESET|ECONNREFUSED|EPIPE|ETIMEDOUT|ENOTFOUND|EHOSTUNREACH|ENETUNREACH|ERR_STREAM_DESTROYED|ERR_STREAM_WRITE_AFTER_END)$/
+
+/** A program that ended before it had shaken hands; the message is how. */
+export class ProgramEnded extends Error {}
+
+/** A server at an address has no connection that is planned: it is tried again after this pause. */
+const REACH_AGAIN_MS = 1000
+
+export interface Source {
+  readonly upstream: string
+  /** Takes the credentials out of a text. */
+  readonly scrub: (text: string) => string
+}
+
+/** In the details of a fault: the upstream has certainly not run the call, so making it again does no harm. */
+export const NOT_RUN = { not_run: true } as const
+
+export function isNotRun({ details }: Fault): boolean {
+  return details.not_run === true
+}
+
+/** What an error of the client means to whoever called: what may help a second time, and what may not. */
+export function upstreamFault(error: unknown, sdk: Sdk, { upstream, scrub }: Source): Fault {
+  const fault = (code: ErrorCode, details: FaultDetails = {}) => new Fault(code, { upstream, ...details })
+  const said = (text: string) => ({ upstream_message: cleanLine(scrub(text), MAX_MESSAGE) })
+  if (error instanceof Fault) return error
+  if (error instanceof TooLargeError) return fault('UPSTREAM_RESULT_TOO_LARGE')
+  if (error instanceof BusyError) {
+    const { status, retryAfterMs } = error
+    return fault('UPSTREAM_UNAVAILABLE', {
+      status,
+      // Any other error may come from a server, or a proxy in front of it, that has begun with the call.
+      ...(status === 429 && NOT_RUN),
+      ...(retryAfterMs !== undefined && { retry_after_ms: retryAfterMs }),
+    })
+  }
+  if (error instanceof ProgramEnded)
+    return fault('UPSTREAM_UNAVAILABLE', { problem: cleanLine(scrub(error.message), MAX_MESSAGE) })
+  if (error instanceof EgressError) {
+    const again = error.retryable && { retry_after_ms: REACH_AGAIN_MS }
+    return fault(codeOfEgress(error), {
+      problem: error.message,
+      ...(error.isUnsent && { ...NOT_RUN, ...again }),
+    })
+  }
+  if (error instanceof CredentialError) return fault('UPSTREAM_UNAVAILABLE', { problem: error.message })
+  if (sdk.SdkHttpError.isInstance(error)) {
+    return fault(error.status === 408 ? 'UPSTREAM_UNAVAILABLE' : 'UPSTREAM_REFUSED', {
+      status: error.status,
+      ...said(typeof error.data.text === 'string' ? error.data.text : ''),
+    })
+  }
+  if (sdk.SdkError.isInstance(error)) {
+    switch (error.code) {
+      case sdk.SdkErrorCode.RequestTimeout:
+        return fault('UPSTREAM_TIMEOUT')
+      case sdk.SdkErrorCode.NotConnected:
+        return fault('UPSTREAM_UNAVAILABLE', { problem: 'it is not connected', ...NOT_RUN })
+      case sdk.SdkErrorCode.ConnectionClosed:
+      case sdk.SdkErrorCode.SendFailed:
+        return fault('UPSTREAM_UNAVAILABLE', { problem: 'the connection was lost' })
+      case sdk.SdkErrorCode.EraNegotiationFailed:
+        if (error.cause instanceof Error) return upstreamFault(error.cause, sdk, { upstream, scrub })
+        return fault('UPSTREAM_UNAVAILABLE', { problem: 'the server does not speak a version that we speak' })
+      default:
+        return fault('UPSTREAM_REFUSED', { problem: 'the answer is not one of this protocol' })
+    }
+  }
+  if (sdk.ProtocolError.isInstance(error)) {
+    if (error.code === TOO_LARGE) return fault('UPSTREAM_RESULT_TOO_LARGE')
+    if (error.code === STREAM_ENDED)
+      return fault('UPSTREAM_UNAVAILABLE', { problem: 'the stream of the answer broke off' })
+    return fault('UPSTREAM_REFUSED', { rpc_code: error.code, ...said(error.message) })
+  }
+  const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+  const unstartable = unstartableProgram(error, code)
+  if (unstartable !== undefined) return fault('UPSTREAM_UNAVAILABLE', { problem: unstartable })
+  const message = error instanceof Error ? error.message : String(error)
+  const isAborted = error instanceof Error && error.name === 'AbortError'
+  if (message === 'Not connected')
+    return fault('UPSTREAM_UNAVAILABLE', { problem: 'it is not connected', ...NOT_RUN })
+  if (isAborted || GONE.test(code)) {
+    return fault('UPSTREAM_UNAVAILABLE', { problem: 'the connection was lost' })
+  }
+  return fault('UPSTREAM_REFUSED', { problem: cleanLine(scrub(message), MAX_MESSAGE) })
+}
+
+/** What keeps a program from being started; undefined if the error is about anything else. */
+function unstartableProgram(error: unknown, code: string): string | undefined {
+  if (!(error instanceof Error) || !('syscall' in error) || !String(error.syscall).startsWith('spawn'))
+    return undefined
+  const program = 'path' in error ? String(error.path) : 'the program'
+  if (code === 'ENOENT')
+    return `There is no program ${program} (ENOENT): check its spelling, PATH, and the folder it is started in.`
+  if (code === 'EACCES') return `The program ${program} may not be run (EACCES): check its permissions.`
+  return `The program ${program} cannot be started (${code}).`
+}
+
+function codeOfEgress(error: EgressError): ErrorCode {
+  if (error.code === 'TOO_LARGE') return 'UPSTREAM_RESULT_TOO_LARGE'
+  if (error.code === 'TIMED_OUT') return 'UPSTREAM_TIMEOUT'
+  return error.retryable ? 'UPSTREAM_UNAVAILABLE' : 'UPSTREAM_REFUSED'
+}
+
+/** The fault in one line, for whoever looks after the upstream. */
+export function faultLine({ message, details }: Fault): string {
+  const { problem, upstream_message, status } = details
+  const more = [problem, status === undefined ? undefined : `HTTP ${status}`, upstream_message]
+  return [message, ...more.filter((part) => typeof part === 'string' && part !== '')].join(' ')
+}

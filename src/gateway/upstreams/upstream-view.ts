@@ -1,0 +1,42 @@
+import { isoTime } from '../../core/time.ts'
+import type { UpstreamDetail, UpstreamRecord, UpstreamView } from '../../features/upstreams/shape.ts'
+import type { KeptRecord } from './registry-copy.ts'
+import type { Upstream } from './upstream.ts'
+
+/** An upstream as admins see it. `kept` is absent for one of the operator's file. */
+export function viewOf(upstream: Upstream, kept: KeptRecord | undefined): UpstreamView {
+  const { record, health, catalogue, offers } = upstream
+  const { transport, ...rest } = record
+  const statuses = [...catalogue.values()].map(({ view }) => view.status)
+  const count = (status: string) => statuses.filter((each) => each === status).length
+  return {
+    ...rest,
+    source: kept === undefined ? 'file' : 'api',
+    transport: shownTransport(transport),
+    updated_at: kept === undefined ? null : isoTime(kept.updated_at),
+    updated_by: kept?.updated_by ?? null,
+    counts: { listed: count('listed'), quarantined: count('quarantined'), hidden: count('hidden') },
+    offers: {
+      prompts: offers.prompts.length,
+      resources: offers.resources.length,
+      resource_templates: offers.templates.length,
+    },
+    health,
+  }
+}
+
+export function detailOf(upstream: Upstream, kept: KeptRecord | undefined): UpstreamDetail {
+  const catalogue = [...upstream.catalogue.values()].map(({ view }) => view)
+  return {
+    ...viewOf(upstream, kept),
+    catalogue: catalogue.sort((a, b) => (a.tool < b.tool ? -1 : 1)),
+  }
+}
+
+/** References are shown. Arguments, variables and the query of a URL are not, since some hold secrets there. */
+function shownTransport(transport: UpstreamRecord['transport']): UpstreamView['transport'] {
+  if (transport.type === 'stdio') return { type: 'stdio', command: transport.command }
+  const url = new URL(transport.url)
+  for (const name of new Set(url.searchParams.keys())) url.searchParams.set(name, '***')
+  return { type: 'http', url: url.href, headers: transport.headers }
+}

@@ -1,0 +1,369 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { Fault } from '../../core/errors.ts'
+import type { JsonObject } from '../../core/json/json.ts'
+import { isoTime } from '../../core/time.ts'
+import { readOf, type UpstreamOffers } from '../../features/upstreams/reads.ts'
+import type { UpstreamHealth, UpstreamRecord } from '../../features/upstreams/shape.ts'
+import type { Completed, Completing, UpstreamTool } from '../../features/upstreams/upstreams.ts'
+import type { Answer } from '../calls/read-answers.ts'
+import { mayRepeat } from '../calls/retry-mode.ts'
+import { Backoff } from './backoff.ts'
+import type { Catalogue } from './catalogue.ts'
+import { Breaker } from './circuit-breaker.ts'
+import type { CallOptions, Connection } from './connection.ts'
+import type { Definition } from './definition.ts'
+import { OfferWatch, type OfferWatchParts } from './offer-watch.ts'
+import type { HoldsSecret } from './secrets.ts'
+import { ToolWatch, type ToolWatchParts } from './tool-watch.ts'
+import { Turnstile } from './turnstile.ts'
+import { faultLine, NOT_RUN } from './upstream-fault.ts'
+import { aborted, deferred, orAborted } from './waiting.ts'
+
+/** Takes what pino takes. */
+export interface Logger {
+  info(fields: object, message: string): void
+  warn(fields: object, message: string): void
+}
+
+export interface UpstreamParts
+  extends Omit<ToolWatchParts, 'failed'>,
+    Pick<OfferWatchParts, 'offersChanged'> {
+  readonly connect: (signal: AbortSignal) => Promise<Connection>
+  /** What the connections of single sessions do, if there are such. */
+  readonly sessions?: () => Pick<UpstreamHealth, 'sessions' | 'running' | 'waiting'>
+  readonly logger: Logger
+  /** Whether an answer has something in it that no agent may see. */
+  readonly holdsSecret?: HoldsSecret | undefined
+}
+
+type State = UpstreamHealth['state']
+
+const LOST = 'the process that made the call ended before its answer was recorded'
+
+/** One upstream: kept connected as long as it is wanted, and called with care. */
+export class Upstream {
+  readonly record: UpstreamRecord
+  readonly #parts: UpstreamParts
+  readonly #tools: ToolWatch
+  readonly #offers: OfferWatch
+  readonly #breaker: Breaker
+  readonly #turnstile: Turnstile
+  readonly #stop = new AbortController()
+  readonly #settled = deferred<void>()
+  #state: State
+  #since = Date.now()
+  #connection: Connection | undefined
+  /** What those calls wait for that come while it is being connected. */
+  #connecting = deferred<void>()
+  #running: Promise<void> = Promise.resolve()
+  /** By the monotonic clock, while a try to connect is planned. */
+  #nextConnectAt: number | undefined
+  #restarts = 0
+  #lastError: UpstreamHealth['last_error'] = null
+
+  constructor(parts: UpstreamParts) {
+    this.#parts = parts
+    this.record = parts.record
+    this.#tools = new ToolWatch({ ...parts, failed: (error) => this.#listFailed(error) })
+    this.#offers = new OfferWatch({ ...parts, failed: (error) => this.#note(error) })
+    this.#breaker = new Breaker(parts.record.breaker)
+    this.#turnstile = new Turnstile(parts.record.concurrency)
+    this.#state = parts.record.enabled ? 'connecting' : 'disabled'
+  }
+
+  /** Resolves when the first try to connect and list has ended, either way. */
+  get settled(): Promise<void> {
+    return this.#settled.promise
+  }
+
+  get catalogue(): Catalogue {
+    return this.#tools.catalogue
+  }
+
+  get offers(): UpstreamOffers {
+    return this.#offers.offers
+  }
+
+  get health(): UpstreamHealth {
+    const { listedAt } = this.#tools
+    const others = this.#parts.sessions?.() ?? { sessions: 0, running: 0, waiting: 0 }
+    return {
+      state: this.#state,
+      since: isoTime(this.#since),
+      protocol_version: this.#connection?.protocolVersion ?? null,
+      server: this.#connection?.server ?? null,
+      breaker: this.#breaker.state,
+      restarts: this.#restarts,
+      running: this.#turnstile.inside + others.running,
+      waiting: this.#turnstile.waiting + others.waiting,
+      sessions: others.sessions,
+      listed_at: listedAt === undefined ? null : isoTime(listedAt),
+      last_error: this.#lastError,
+    }
+  }
+
+  start(): void {
+    if (this.record.enabled) this.#running = this.#run()
+    else this.#settled.resolve()
+  }
+
+  /** Calls under way fail. */
+  async stop(): Promise<void> {
+    this.#stop.abort()
+    await this.#running
+    this.#connecting.reject(this.#unavailable())
+    this.#settled.resolve()
+  }
+
+  /** What is accepted has changed. */
+  review(): void {
+    this.#tools.review()
+  }
+
+  /** A tool as clients see it. Throws a Fault that says why it cannot be called. */
+  offered(tool: string): UpstreamTool {
+    if (readOf(tool) !== undefined) return this.#readable(tool)
+    const entry = this.#tools.catalogue.get(tool)
+    if (entry?.listed !== undefined) return entry.listed.tool
+    const isUnknown = this.#tools.listedAt === undefined && entry?.view.status !== 'quarantined'
+    throw isUnknown ? this.#unavailable() : this.#notOffered(tool)
+  }
+
+  /** Whether a call of the tool that may have reached it may be sent again. */
+  mayRepeat(tool: string): boolean {
+    return mayRepeat(this.record, tool, this.#tools.catalogue.get(tool)?.listed?.tool.annotations)
+  }
+
+  /**
+   * Why a tool that clients know by this name cannot be called. Undefined if it can, or if the upstream, which has been
+   * listed, never had one of this name.
+   */
+  absence(name: string): Fault | undefined {
+    const known = [...this.#tools.catalogue.values()].find(({ view }) => view.name === name)
+    if (known === undefined) return this.#tools.listedAt === undefined ? this.#unavailable() : undefined
+    try {
+      this.offered(known.view.tool)
+      return undefined
+    } catch (error) {
+      if (error instanceof Fault) return error
+      throw error
+    }
+  }
+
+  /** Rejects with a Fault, or at once with the reason of the signal. */
+  async call(tool: string, args: JsonObject, options: CallOptions = {}): Promise<Answer> {
+    const { signal } = options
+    signal?.throwIfAborted()
+    await this.#connected(signal)
+    this.#callable(tool)
+    // What the tool says of itself is known only now.
+    if (options.mayHaveRun && !this.mayRepeat(tool)) {
+      throw new Fault('UPSTREAM_OUTCOME_UNKNOWN', { upstream: this.record.name, tool, problem: LOST })
+    }
+    if (this.#breaker.waitMs > 0) throw this.#spared()
+    const leave = await this.#turnstile.enter(signal)
+    try {
+      // Much may have happened while it waited.
+      const connection = await this.#connected(signal)
+      const definition = this.#callable(tool)
+      return this.#safe(tool, await this.#callNow(connection, definition, args, options))
+    } finally {
+      leave()
+    }
+  }
+
+  /** Has it complete an argument, at once or not at all. Rejects with a Fault. */
+  async complete(asked: Completing, signal: AbortSignal | undefined): Promise<Completed> {
+    signal?.throwIfAborted()
+    const connection = await this.#connected(signal)
+    if (this.#breaker.waitMs > 0) throw this.#spared()
+    const leave = await this.#turnstile.enter(signal)
+    try {
+      return this.#safe('completion/complete', await connection.complete(asked, signal))
+    } finally {
+      leave()
+    }
+  }
+
+  /** The answer, unless it has a key of this machine in it. */
+  #safe<T extends Answer | Completed>(tool: string, answer: T): T {
+    if (!this.#parts.holdsSecret?.(answer)) return answer
+    const { name: upstream } = this.record
+    this.#parts.logger.warn({ upstream, tool }, 'an answer contained the approval key and was not handed on')
+    throw new Fault('UPSTREAM_REFUSED', { upstream, problem: 'the answer contains a key of this server' })
+  }
+
+  async #callNow(
+    connection: Connection,
+    definition: Definition,
+    args: JsonObject,
+    options: CallOptions,
+  ): Promise<Answer> {
+    const pass = this.#breaker.enter()
+    if (pass === undefined) throw this.#spared()
+    try {
+      options.signal?.throwIfAborted()
+      options.onSend?.()
+      const result = await connection.call(definition, args, options)
+      pass.succeeded()
+      return result
+    } catch (error) {
+      if (options.signal?.aborted) {
+        pass.dropped()
+        throw error
+      }
+      // A refusal is an answer too: the upstream is there.
+      if (error instanceof Fault && error.retryable) pass.failed()
+      else pass.succeeded()
+      // That the connection was lost is noted once, with the reason.
+      if (!connection.isLost) this.#note(error)
+      if (isStale(error)) this.#tools.refresh()
+      throw error
+    }
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#stop
+    const backoff = new Backoff(this.record.restart)
+    for (;;) {
+      const lastedMs = await this.#once()
+      if (signal.aborted) return
+      const pauseMs = backoff.next(lastedMs)
+      this.#nextConnectAt = performance.now() + pauseMs
+      this.#connecting.reject(this.#unavailable())
+      this.#settled.resolve()
+      const reason = this.#lastError?.message
+      this.#parts.logger.warn(
+        { upstream: this.record.name, pause_ms: pauseMs, reason },
+        'an upstream is down',
+      )
+      await pause(pauseMs, undefined, { signal, ref: false }).catch(() => {})
+      this.#nextConnectAt = undefined
+      if (signal.aborted) return
+      this.#restarts += 1
+      this.#connecting = deferred()
+      this.#enter('connecting')
+    }
+  }
+
+  /** One connection, from its beginning to its end. Resolves with how long it was good. */
+  async #once(): Promise<number> {
+    const { signal } = this.#stop
+    let connection: Connection | undefined
+    let readyAt: number | undefined
+    try {
+      connection = await this.#parts.connect(signal)
+      const lost = this.#lossOf(connection)
+      const listed = Promise.all([this.#tools.begin(connection), this.#offers.begin(connection)])
+      await Promise.race([listed, lost, aborted(signal)])
+      signal.throwIfAborted()
+      readyAt = performance.now()
+      this.#ready(connection)
+      await Promise.race([lost, aborted(signal)])
+    } catch (error) {
+      if (!signal.aborted) this.#note(error)
+    } finally {
+      this.#connection = undefined
+      this.#enter('down')
+      const ended = Promise.all([this.#tools.end(), this.#offers.end()])
+      await connection?.close().catch(() => {})
+      await ended
+    }
+    return readyAt === undefined ? 0 : performance.now() - readyAt
+  }
+
+  /** One that does not even list its tools any more is not what it was when it was connected. */
+  #listFailed(error: unknown): void {
+    this.#note(error)
+    const isRefused = error instanceof Fault && error.code === 'UPSTREAM_REFUSED'
+    if (isRefused) this.#connection?.giveUp('the server does not list its tools any more')
+  }
+
+  #ready(connection: Connection): void {
+    this.#connection = connection
+    this.#enter('ready')
+    this.#connecting.resolve()
+    this.#settled.resolve()
+    const { protocolVersion: protocol_version, server } = connection
+    this.#parts.logger.info({ upstream: this.record.name, protocol_version, server }, 'an upstream is ready')
+  }
+
+  /** Rejects when the connection is lost. */
+  async #lossOf(connection: Connection): Promise<never> {
+    const problem = await connection.lost
+    throw new Fault('UPSTREAM_UNAVAILABLE', { upstream: this.record.name, problem })
+  }
+
+  /** Waits for a connection that is under way, and for no other. */
+  async #connected(signal: AbortSignal | undefined): Promise<Connection> {
+    if (this.#state === 'connecting') await orAborted(this.#connecting.promise, signal)
+    if (this.#connection === undefined) throw this.#unavailable()
+    return this.#connection
+  }
+
+  /** A call that reads a prompt or a resource. Throws a Fault that says why it cannot be made. */
+  #readable(call: string): UpstreamTool {
+    const found = this.#offers.find(call)
+    if (found !== undefined) return found
+    throw this.#offers.isKnown ? this.#notOffered(call) : this.#unavailable()
+  }
+
+  #callable(tool: string): Definition {
+    if (readOf(tool) !== undefined) return { name: tool, inputSchema: this.#readable(tool).inputSchema }
+    const listed = this.#tools.catalogue.get(tool)?.listed
+    if (listed === undefined) throw this.#notOffered(tool)
+    return listed.definition
+  }
+
+  #notOffered(tool: string): Fault {
+    const { status, reason = null } = this.#tools.catalogue.get(tool)?.view ?? {}
+    const code = status === 'quarantined' ? 'UPSTREAM_TOOL_QUARANTINED' : 'UPSTREAM_TOOL_NOT_FOUND'
+    return new Fault(code, { upstream: this.record.name, tool, ...(reason !== null && { problem: reason }) })
+  }
+
+  #unavailable(): Fault {
+    const problem = this.#state === 'disabled' ? 'it is disabled' : 'it is not connected'
+    const next = this.#nextConnectAt
+    return new Fault('UPSTREAM_UNAVAILABLE', {
+      upstream: this.record.name,
+      problem,
+      ...NOT_RUN,
+      ...(next !== undefined && { retry_after_ms: Math.max(1, Math.ceil(next - performance.now())) }),
+    })
+  }
+
+  #spared(): Fault {
+    return new Fault('UPSTREAM_UNAVAILABLE', {
+      upstream: this.record.name,
+      problem: 'it failed too often just now',
+      ...NOT_RUN,
+      retry_after_ms: Math.ceil(this.#breaker.waitMs),
+    })
+  }
+
+  #enter(state: State): void {
+    this.#state = state
+    this.#since = Date.now()
+  }
+
+  #note(error: unknown): void {
+    const { logger } = this.#parts
+    const isOurs = error instanceof Fault
+    if (!isOurs) logger.warn({ upstream: this.record.name, err: error }, 'an upstream could not be used')
+    this.#lastError = {
+      at: isoTime(Date.now()),
+      code: isOurs ? error.code : 'INTERNAL_ERROR',
+      message: isOurs ? faultLine(error) : 'Something went wrong inside AsyncGate; its log says what.',
+    }
+  }
+}
+
+/** The code with which a server says that it expects other headers: those of another definition. */
+const HEADER_MISMATCH = -32_020
+
+/** Whether a refusal may come from what we know of the upstream being old. */
+function isStale(error: unknown): boolean {
+  if (!(error instanceof Fault) || error.code !== 'UPSTREAM_REFUSED') return false
+  const { status, rpc_code } = error.details
+  return status === 400 || status === 404 || status === 405 || rpc_code === HEADER_MISMATCH
+}

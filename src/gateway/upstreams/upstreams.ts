@@ -1,0 +1,366 @@
+import { Fault, invalid } from '../../core/errors.ts'
+import type { JsonObject } from '../../core/json/json.ts'
+import type { PrincipalKey } from '../../core/principal.ts'
+import type { EgressSettings } from '../../egress/settings.ts'
+import { NO_OFFERS, type UpstreamOffers } from '../../features/upstreams/reads.ts'
+import type {
+  UpstreamDetail,
+  UpstreamDraft,
+  UpstreamRecord,
+  UpstreamToolView,
+  UpstreamView,
+} from '../../features/upstreams/shape.ts'
+import type {
+  Completed,
+  Completing,
+  UpstreamRegistry,
+  UpstreamTool,
+} from '../../features/upstreams/upstreams.ts'
+import type { Answer } from '../calls/read-answers.ts'
+import { mayBeAt } from '../transports/upstream-egress.ts'
+import { connect } from './connect.ts'
+import type { CallOptions } from './connection.ts'
+import { type Environment, mayRefer } from './credentials.ts'
+import { joined } from './offers.ts'
+import { type KeptRecord, RegistryCopy, type UpstreamStorage } from './registry-copy.ts'
+import { type HoldsSecret, secretFinder } from './secrets.ts'
+import { SessionConnections } from './session-connections.ts'
+import { PinBook } from './stored-pins.ts'
+import { SEPARATOR } from './tool-name.ts'
+import { type Logger, Upstream, type UpstreamParts } from './upstream.ts'
+import { detailOf, viewOf } from './upstream-view.ts'
+
+export interface UpstreamsOptions {
+  readonly storage: UpstreamStorage
+  /** From the operator's file. They cannot be changed by API. */
+  readonly fixed?: readonly UpstreamRecord[]
+  readonly egress?: Partial<EgressSettings>
+  /** What upstreams added by API may refer to: `env:NAME`, `file:/path`, `file:/folder/`. */
+  readonly credentials?: readonly string[]
+  /** Where variables are looked up; those of this process if absent. */
+  readonly env?: Environment
+  readonly logger: Logger
+  /** Hears each line that the program of an upstream writes to stderr. */
+  readonly onStderr?: ((upstream: string, line: string) => void) | undefined
+  /** Keys that no agent may see: an answer with one in it is refused. */
+  readonly secrets?: readonly string[]
+  /** How upstreams are connected to, if not as usual. */
+  readonly connect?: typeof connect
+}
+
+/** All of them are in memory, and connected. */
+const MAX_UPSTREAMS = 100
+/** How often a write is tried that somebody else came before. */
+const TRIES = 20
+
+type ListParts = Pick<UpstreamParts, 'changed' | 'offersChanged' | 'sessions'>
+
+/** The MCP servers behind a gate, and their tools. */
+export class Upstreams implements UpstreamRegistry {
+  readonly tenant: number
+  readonly #options: UpstreamsOptions
+  readonly #fixed: ReadonlyMap<string, UpstreamRecord>
+  readonly #copy: RegistryCopy
+  readonly #pins: PinBook
+  readonly #running = new Map<string, Upstream>()
+  /** Of those whose sessions share no connection. */
+  readonly #isolated = new Map<string, SessionConnections>()
+  readonly #stopping = new Set<Promise<void>>()
+  readonly #listeners = new Set<() => void>()
+  readonly #holdsSecret: HoldsSecret
+  #tools: readonly UpstreamTool[] = []
+  #byName: ReadonlyMap<string, UpstreamTool> = new Map()
+  readonly #offerListeners = new Set<(kind: 'prompts' | 'resources') => void>()
+  #offers = NO_OFFERS
+  #isOpen = false
+
+  constructor(options: UpstreamsOptions) {
+    this.#options = options
+    this.tenant = options.storage.tenant
+    this.#holdsSecret = secretFinder(options.secrets ?? [])
+    this.#fixed = new Map((options.fixed ?? []).map((record) => [record.name, record]))
+    this.#copy = new RegistryCopy(
+      options.storage,
+      () => this.#follow(),
+      (error) => options.logger.warn({ err: error }, 'the registry of upstreams could not be read'),
+    )
+    this.#pins = new PinBook(this.#copy)
+  }
+
+  /** Reads the registry and begins to connect. Waits for no upstream. */
+  async start(): Promise<void> {
+    await this.#copy.refresh()
+    this.#isOpen = true
+    this.#follow()
+  }
+
+  /** Resolves when each upstream was tried once, or the one of this name was. */
+  async settled(name?: string): Promise<void> {
+    const all = [...this.#running.values()].filter(({ record }) => record.name === (name ?? record.name))
+    await Promise.all(all.map((upstream) => upstream.settled))
+  }
+
+  /** Ends all connections; calls under way fail. */
+  async close(): Promise<void> {
+    this.#isOpen = false
+    await this.#copy.stop()
+    for (const name of [...this.#running.keys()]) this.#stop(name)
+    await Promise.all(this.#stopping)
+  }
+
+  list(): readonly UpstreamView[] {
+    const all = [...this.#running.values()].sort((a, b) => (a.record.name < b.record.name ? -1 : 1))
+    return all.map((upstream) => viewOf(upstream, this.#keptOf(upstream.record.name)))
+  }
+
+  get(name: string): UpstreamDetail | undefined {
+    const upstream = this.#running.get(name)
+    return upstream && detailOf(upstream, this.#keptOf(name))
+  }
+
+  async add(draft: UpstreamDraft, by: PrincipalKey): Promise<UpstreamView> {
+    this.#checkNotFixed(draft.name)
+    this.#checkPlace(draft)
+    for (let tries = 0; tries < TRIES; tries++) {
+      const before = (await this.#copy.refresh()).records.get(draft.name)
+      if (before === undefined) this.#checkRoom()
+      const isSame = before !== undefined && JSON.stringify(before.record) === JSON.stringify(draft)
+      const kept = { record: draft, updated_at: Date.now(), updated_by: by }
+      if (!isSame && !(await this.#copy.putRecord(kept, before?.version ?? 0))) continue
+      if (!isSame) await this.#copy.refresh()
+      const upstream = this.#running.get(draft.name)
+      // It may be gone again.
+      if (upstream !== undefined) return viewOf(upstream, this.#keptOf(draft.name))
+    }
+    throw new Fault('OVERLOADED')
+  }
+
+  /** `add` replaces what is there. */
+  update(draft: UpstreamDraft, by: PrincipalKey): Promise<UpstreamView> {
+    return this.add(draft, by)
+  }
+
+  async remove(name: string): Promise<boolean> {
+    this.#checkNotFixed(name)
+    const removed = await this.#copy.removeRecord(name)
+    await this.#copy.refresh()
+    // It may just have been noting what it has seen.
+    await Promise.all(this.#stopping)
+    await this.#copy.removePins(name)
+    return removed
+  }
+
+  async accept(name: string, tool: string, hash: string, by: PrincipalKey): Promise<UpstreamToolView> {
+    const upstream = this.#find(name)
+    await this.#pins.accept(name, tool, hash, by)
+    this.#options.logger.info({ upstream: name, tool, hash, by }, 'the definition of a tool was accepted')
+    const entry = upstream.catalogue.get(tool)
+    if (entry === undefined) throw new Fault('UPSTREAM_TOOL_NOT_FOUND', { upstream: name, tool })
+    return entry.view
+  }
+
+  tools(): readonly UpstreamTool[] {
+    return this.#tools
+  }
+
+  find(name: string): UpstreamTool | undefined {
+    return this.#byName.get(name)
+  }
+
+  absence(name: string): Fault | undefined {
+    const [upstream = ''] = name.split(SEPARATOR, 1)
+    return this.#running.get(upstream)?.absence(name)
+  }
+
+  offered(name: string, tool: string): UpstreamTool {
+    return this.#find(name).offered(tool)
+  }
+
+  onTools(listener: () => void): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  offers(): UpstreamOffers {
+    return this.#offers
+  }
+
+  onOffers(listener: (kind: 'prompts' | 'resources') => void): () => void {
+    this.#offerListeners.add(listener)
+    return () => this.#offerListeners.delete(listener)
+  }
+
+  async complete(name: string, asked: Completing, signal?: AbortSignal): Promise<Completed> {
+    return this.#find(name).complete(asked, signal)
+  }
+
+  /** Calls a tool by its own name. Rejects with a Fault, or at once with the reason of the signal. */
+  async call(name: string, tool: string, args: JsonObject, options: CallOptions = {}): Promise<Answer> {
+    const upstream = this.#find(name)
+    const { session } = options
+    const isolated = session && this.#isolated.get(name)
+    return isolated ? isolated.call(session, tool, args, options) : upstream.call(tool, args, options)
+  }
+
+  /** A session is over: the connections that it had for itself are closed. */
+  endSession(sessionId: string): void {
+    for (const isolated of this.#isolated.values()) isolated.end(sessionId)
+  }
+
+  /** Whether a call that may have reached its tool may be sent again. */
+  mayRepeat(name: string, tool: string): boolean {
+    return this.#running.get(name)?.mayRepeat(tool) ?? false
+  }
+
+  /** The longest that a call of this upstream may take; undefined if there is no such upstream. */
+  timeoutMs(name: string): number | undefined {
+    return this.#running.get(name)?.record.timeout_ms
+  }
+
+  #find(name: string): Upstream {
+    const upstream = this.#running.get(name)
+    if (upstream === undefined) throw new Fault('UPSTREAM_NOT_FOUND', { name })
+    return upstream
+  }
+
+  /** Undefined for one of the operator's file. */
+  #keptOf(name: string): KeptRecord | undefined {
+    return this.#fixed.has(name) ? undefined : this.#copy.now.records.get(name)
+  }
+
+  #checkNotFixed(name: string): void {
+    if (this.#fixed.has(name)) throw invalid('name', "is that of an upstream of the operator's file")
+  }
+
+  #checkRoom(): void {
+    if (this.#running.size >= MAX_UPSTREAMS) {
+      throw invalid('name', `is one too many: there are ${MAX_UPSTREAMS} already, so remove one first`)
+    }
+  }
+
+  /** What the operator lets admins add. */
+  #checkPlace({ transport }: UpstreamDraft): void {
+    const { egress = {}, credentials = [] } = this.#options
+    if (!mayBeAt(transport.url, egress)) {
+      throw invalid(
+        'transport.url',
+        'leads where no upstream may be: use https and a public host, or have the operator name the place in ASYNCGATE_UPSTREAM_PRIVATE',
+      )
+    }
+    for (const [header, reference] of Object.entries(transport.headers)) {
+      if (mayRefer(reference, credentials)) continue
+      throw invalid(
+        `transport.headers.${header}`,
+        'refers to what may not be used here; the operator names it in ASYNCGATE_UPSTREAM_CREDENTIALS',
+      )
+    }
+  }
+
+  /** Starts and stops upstreams as the registry says by now. */
+  #follow(): void {
+    if (!this.#isOpen) return
+    const added = [...this.#copy.now.records.values()].map(({ record }) => record)
+    const wanted = new Map<string, UpstreamRecord>(added.map((record) => [record.name, record]))
+    for (const [name, record] of this.#fixed) wanted.set(name, record)
+    for (const [name, { record }] of [...this.#running]) {
+      const now = wanted.get(name)
+      if (now === undefined || JSON.stringify(now) !== JSON.stringify(record)) this.#stop(name)
+      else {
+        this.#running.get(name)?.review()
+        this.#isolated.get(name)?.review()
+      }
+    }
+    for (const [name, record] of wanted) if (!this.#running.has(name)) this.#begin(record)
+    this.#gather()
+    this.#gatherOffers()
+  }
+
+  #begin(record: UpstreamRecord): void {
+    const { name, isolation } = record
+    const isolated =
+      isolation === 'per_session'
+        ? new SessionConnections({ record, open: () => this.#upstream(record) })
+        : undefined
+    if (isolated !== undefined) this.#isolated.set(name, isolated)
+    const upstream = this.#upstream(record, {
+      changed: () => this.#gather(),
+      offersChanged: () => this.#gatherOffers(),
+      ...(isolated && { sessions: () => isolated.totals }),
+    })
+    this.#running.set(name, upstream)
+    upstream.start()
+  }
+
+  /** A connection to an upstream, not started. The connection of a session tells nobody what it lists. */
+  #upstream(
+    record: UpstreamRecord,
+    { changed = () => {}, offersChanged = () => {}, sessions }: Partial<ListParts> = {},
+  ): Upstream {
+    const { egress = {}, env = process.env, logger, onStderr } = this.#options
+    const heard = onStderr && ((line: string) => onStderr(record.name, line))
+    const open = this.#options.connect ?? connect
+    return new Upstream({
+      record,
+      connect: async (signal) => {
+        const kept = this.#keptOf(record.name)
+        if (kept !== undefined) this.#checkPlace(kept.record)
+        return open(record, { egress, env, onStderr: heard }, signal)
+      },
+      pin: (list) => this.#pins.see(record, list),
+      pins: () => this.#pins.of(record.name),
+      changed,
+      offersChanged,
+      logger,
+      ...(sessions && { sessions }),
+      holdsSecret: this.#holdsSecret,
+    })
+  }
+
+  #stop(name: string): void {
+    const upstream = this.#running.get(name)
+    if (upstream === undefined) return
+    const isolated = this.#isolated.get(name)
+    this.#running.delete(name)
+    this.#isolated.delete(name)
+    const all = Promise.all([upstream.stop(), isolated?.stop()])
+    const stopped: Promise<void> = all.then(() => {}).finally(() => this.#stopping.delete(stopped))
+    this.#stopping.add(stopped)
+  }
+
+  /** The list stays the same one, unless it says something else. */
+  #gather(): void {
+    const listed = [...this.#running.values()].flatMap(({ catalogue }) =>
+      [...catalogue.values()].flatMap((entry) => entry.listed?.tool ?? []),
+    )
+    const tools = listed.sort((a, b) => (a.name < b.name ? -1 : 1))
+    if (signature(tools) === signature(this.#tools)) return
+    this.#tools = tools
+    this.#byName = new Map(tools.map((tool) => [tool.name, tool]))
+    for (const listener of this.#listeners) listener()
+  }
+
+  /** The same for what is offered besides tools. */
+  #gatherOffers(): void {
+    const before = this.#offers
+    const running = [...this.#running]
+    const now = joined(
+      running.map(([name]) => name),
+      running.map(([, { offers }]) => offers),
+    )
+    const isSame = (one: unknown, other: unknown) => JSON.stringify(one) === JSON.stringify(other)
+    const prompts = !isSame(now.prompts, before.prompts)
+    const resources = !isSame([now.resources, now.templates], [before.resources, before.templates])
+    const isSameElse = isSame([now.upstreams, now.having], [before.upstreams, before.having])
+    if (!prompts && !resources && isSameElse) return
+    this.#offers = now
+    for (const listener of this.#offerListeners) {
+      if (prompts) listener('prompts')
+      if (resources) listener('resources')
+    }
+  }
+}
+
+/** What is shown of a tool follows from its definition, which the hash stands for, and its category. */
+function signature(tools: readonly UpstreamTool[]): string {
+  return tools.map(({ name, hash, category }) => `${name} ${hash} ${category ?? ''}`).join('\n')
+}

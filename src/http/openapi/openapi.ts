@@ -1,0 +1,207 @@
+import { PRINCIPAL_KINDS } from '../../core/principal.ts'
+import { findOperation, OPERATIONS } from '../../features/catalogue.ts'
+import type { Operation } from '../../features/define-operation.ts'
+import { inputSchema, type JsonSchema, outputSchema } from '../../features/schemas.ts'
+import { VERSION } from '../../util/version.ts'
+import { errorRef, errorResponses, errorSchema, statusesOf } from './errors.ts'
+import { otherPaths } from './others.ts'
+
+export interface OpenApi {
+  readonly openapi: '3.1.0'
+  readonly info: JsonSchema
+  readonly servers: readonly JsonSchema[]
+  readonly security: readonly JsonSchema[]
+  readonly tags: readonly { readonly name: string; readonly description: string }[]
+  readonly paths: Readonly<Record<string, Readonly<Record<string, PathOperation>>>>
+  readonly components: {
+    readonly schemas: Readonly<Record<string, JsonSchema>>
+    readonly responses: Readonly<Record<string, JsonSchema>>
+    readonly securitySchemes: JsonSchema
+  }
+}
+
+export interface PathOperation {
+  readonly operationId: string
+  readonly tags: readonly string[]
+  readonly summary: string
+  readonly description?: string
+  readonly deprecated?: boolean
+  readonly 'x-mcp-tool'?: string
+  readonly security?: readonly JsonSchema[]
+  readonly parameters?: readonly JsonSchema[]
+  readonly requestBody?: JsonSchema
+  readonly responses: Readonly<Record<string, JsonSchema>>
+}
+
+const TAGS = [
+  { name: 'tasks', description: 'Work that is handed over, and what became of it' },
+  { name: 'leases', description: 'For workers: taking work and keeping it' },
+  { name: 'workers', description: 'Who works here, and who is to stop' },
+  { name: 'task types', description: 'What tasks of a type look like, and how they are handled' },
+  { name: 'receipts', description: 'The ledger: what was promised and done' },
+  { name: 'email', description: 'Mail that agents send and get' },
+  { name: 'server', description: 'The server itself' },
+  { name: 'lease protocol', description: 'The AsyncGate lease protocol 1.0' },
+  { name: 'worker port', description: 'The same for workers that speak of runs' },
+] as const
+
+/** The OpenAPI 3.1 document of everything this server answers. */
+export function openApi(): OpenApi {
+  const schemas = sharedSchemas()
+  const refer = referTo(schemas)
+  const paths: Record<string, Record<string, PathOperation>> = {}
+  for (const operation of OPERATIONS) {
+    const { method, path } = operation.rest
+    paths[path] = { ...paths[path], [method.toLowerCase()]: pathOperation(operation, refer) }
+  }
+  for (const [path, methods] of Object.entries(otherPaths())) paths[path] = methods
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'AsyncGate',
+      version: VERSION,
+      description:
+        'The durable place where AI agents put work. Every operation is also an MCP tool of the name in x-mcp-tool, at /mcp.',
+      license: { name: 'MIT', identifier: 'MIT' },
+    },
+    servers: [{ url: '/' }],
+    security: [{ bearer: [] }, { apiKey: [] }],
+    tags: TAGS,
+    paths,
+    components: {
+      schemas,
+      responses: errorResponses(),
+      securitySchemes: {
+        bearer: { type: 'http', scheme: 'bearer', description: 'Authorization: Bearer KEY' },
+        apiKey: { type: 'apiKey', in: 'header', name: 'X-API-Key' },
+      },
+    },
+  }
+}
+
+function pathOperation(operation: Operation, refer: (schema: JsonSchema) => JsonSchema): PathOperation {
+  const { method, path } = operation.rest
+  const inPath = [...path.matchAll(/\{(\w+)\}/g)].map((match) => match[1] ?? '')
+  const input = inputSchema(operation)
+  const required = Array.isArray(input.required) ? input.required.map(String) : []
+  const properties = { ...identityFields(operation), ...membersOf(input.properties) }
+  const rest = Object.entries(properties).filter(([name]) => !inPath.includes(name))
+  const parameters = [
+    ...inPath.map((name) => parameter('path', name, properties[name], true)),
+    ...(method === 'GET' ? rest : []).map(([name, schema]) =>
+      name === 'labels' ? LABEL_PARAMETER : parameter('query', name, schema, required.includes(name)),
+    ),
+  ]
+  const missing = required.filter((name) => !inPath.includes(name))
+  const body = {
+    type: 'object',
+    properties: Object.fromEntries(rest),
+    ...(missing.length > 0 && { required: missing }),
+    additionalProperties: false,
+  }
+  return {
+    operationId: operation.name,
+    tags: [tagOf(operation)],
+    summary: operation.title,
+    description: operation.description,
+    ...(operation.name === 'bootstrap' && { deprecated: true }),
+    ...(operation.name === 'health' && { security: [] }),
+    'x-mcp-tool': `asyncgate.${operation.name}`,
+    ...(parameters.length > 0 && { parameters }),
+    ...(method === 'POST' && {
+      requestBody: { required: missing.length > 0, content: { 'application/json': { schema: body } } },
+    }),
+    responses: {
+      200: {
+        description: 'Done',
+        content: { 'application/json': { schema: refer(outputSchema(operation)) } },
+      },
+      ...Object.fromEntries(statusesOf(method).map((status) => [status, errorRef(status)])),
+    },
+  }
+}
+
+const LABEL_PARAMETER = {
+  name: 'label.KEY',
+  in: 'query',
+  description: 'One for each label: KEY is its name, for example label.team=search',
+  schema: { type: 'string' },
+} as const
+
+function parameter(
+  place: 'path' | 'query',
+  name: string,
+  schema: JsonSchema = {},
+  required = false,
+): JsonSchema {
+  return { name, in: place, ...(required && { required }), schema }
+}
+
+/** How a request under a shared key says who makes it. */
+function identityFields({ actor, name }: Operation): Record<string, JsonSchema> {
+  const text = (description: string): JsonSchema => ({ type: 'string', maxLength: 255, description })
+  if (name === 'health') return {}
+  if (actor === 'worker') {
+    return {
+      worker_kind: {
+        enum: ['worker', 'service'],
+        description: 'Under a shared key; worker unless said otherwise',
+      },
+      worker_instance_id: text('Under a shared key: which instance of the worker'),
+    }
+  }
+  return {
+    principal_kind: {
+      enum: PRINCIPAL_KINDS.filter((kind) => kind !== 'system'),
+      description: 'Under a shared key; agent unless said otherwise',
+    },
+    principal_id: text('Under a shared key: who calls'),
+    principal_instance_id: text('Under a shared key: which instance of the caller'),
+  }
+}
+
+function tagOf({ actor, rest }: Operation): string {
+  const [, , place] = rest.path.split('/')
+  if (place === 'workers') return 'workers'
+  if (actor === 'worker') return 'leases'
+  if (place === 'task-types') return 'task types'
+  if (place === 'emails' || rest.path.endsWith('/email')) return 'email'
+  if (place === 'tasks') return 'tasks'
+  return place === 'config' || place === 'health' ? 'server' : 'receipts'
+}
+
+/** Shapes that appear in many answers. */
+function sharedSchemas(): Record<string, JsonSchema> {
+  const output = (name: string): JsonSchema => {
+    const operation = findOperation(name)
+    return operation === undefined ? {} : outputSchema(operation)
+  }
+  const item = (schema: JsonSchema, member: string) =>
+    membersOf(membersOf(membersOf(schema.properties)[member])).items ?? {}
+  const obligations = membersOf(output('list_open_obligations').properties)
+  return {
+    Task: output('get_task'),
+    Receipt: output('get_receipt'),
+    Offer: item(output('lease_next'), 'tasks'),
+    Server: obligations.server ?? {},
+    Relationship: obligations.relationship ?? {},
+    Error: errorSchema(),
+  }
+}
+
+/** Puts a reference in the place of each shared schema. */
+function referTo(schemas: Readonly<Record<string, JsonSchema>>): (schema: JsonSchema) => JsonSchema {
+  const names = new Map(Object.entries(schemas).map(([name, schema]) => [JSON.stringify(schema), name]))
+  const replace = (value: unknown): unknown => {
+    if (Array.isArray(value)) return value.map(replace)
+    if (typeof value !== 'object' || value === null) return value
+    const name = names.get(JSON.stringify(value))
+    if (name !== undefined) return { $ref: `#/components/schemas/${name}` }
+    return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, replace(member)]))
+  }
+  return (schema) => membersOf(replace(schema))
+}
+
+function membersOf(value: unknown): Record<string, JsonSchema> {
+  return typeof value === 'object' && value !== null ? Object.fromEntries(Object.entries(value)) : {}
+}

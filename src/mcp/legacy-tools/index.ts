@@ -1,0 +1,13 @@
+import type { AnyOldTool } from './legacy-tool.ts'
+import { notificationTools } from './notifications.ts'
+import { resultTools } from './results.ts'
+import { taskTools } from './tasks.ts'
+import { workerTools } from './worker.ts'
+
+/** Every tool of the old names, to be listed only where the operator asks for them. */
+export const OLD_TOOLS: readonly AnyOldTool[] = [
+  ...taskTools,
+  ...resultTools,
+  ...notificationTools,
+  ...workerTools,
+]

@@ -1,0 +1,89 @@
+import type { JsonObject } from '../../core/json/json.ts'
+import type { Links } from '../../features/links.ts'
+import type { TaskView } from '../../features/shapes.ts'
+import { questionOf } from './questions.ts'
+
+/** A status is a line, not a document. */
+const MAX_LENGTH = 500
+/** What is asked leaves room for how to approve it. */
+const MAX_TITLE = 150
+
+/** How a task stands, in words for whoever asked for it. */
+export function statusMessage(task: TaskView, links: Links): string | undefined {
+  const words = wordsOf(task, links)
+  return words === undefined ? undefined : cut(words, MAX_LENGTH)
+}
+
+function wordsOf(task: TaskView, links: Links): string | undefined {
+  switch (task.status) {
+    case 'queued':
+      return queuedWords(task)
+    case 'leased':
+      return 'A worker has taken it.'
+    case 'running':
+      return progressWords(task.progress) ?? 'Running.'
+    case 'pending_approval':
+      return approvalWords(task, links)
+    case 'input_required':
+      return questionOf(task)?.message
+    case 'succeeded':
+      return undefined
+    case 'failed':
+      return `Failed: ${errorWords(task)}`
+    case 'canceled':
+      return `Canceled: ${errorWords(task)}`
+  }
+}
+
+function queuedWords({ attempt, expiry_count, max_attempts, next_eligible_at }: TaskView): string {
+  const from = next_eligible_at === null ? '' : `, not before ${next_eligible_at}`
+  if (attempt > 0) return `Waits for another try after ${attempt} of at most ${max_attempts}${from}.`
+  if (expiry_count > 0) return `Waits for another worker: one gave no sign any more${from}.`
+  return `Waits for a worker${from}.`
+}
+
+type Waiting = Pick<TaskView, 'task_id'> & Partial<Pick<TaskView, 'question'>>
+
+/** How to answer, for an agent whose client is not asked in its own way. */
+export function inputWords(task: Waiting): string {
+  const message = questionOf(task)?.message ?? 'The task needs input.'
+  return `Needs input: ${message} Answer with the tool answer_question and task_id ${task.task_id}.`
+}
+
+/** Who can approve, and how. */
+export function approvalWords(task: Waiting, links: Links): string {
+  const request = task.question?.request
+  const what =
+    isObject(request) && typeof request.title === 'string' ? `: ${cut(request.title, MAX_TITLE)}` : ''
+  return `Waits for approval${what}. ${links.approval(task.task_id)}`
+}
+
+/** Progress is whatever the worker says; these are the members that people and MCP use. */
+export function progressWords(progress: JsonObject | undefined): string | undefined {
+  if (progress === undefined) return undefined
+  const { percent, message, progress: done, total } = progress
+  const far =
+    typeof percent === 'number'
+      ? `${percent} %`
+      : typeof done === 'number'
+        ? `${done}${typeof total === 'number' ? ` of ${total}` : ''}`
+        : undefined
+  const said = typeof message === 'string' && message !== '' ? message : undefined
+  return [far, said].filter((part) => part !== undefined).join(': ') || undefined
+}
+
+function errorWords({ result }: TaskView): string {
+  const error = result?.error
+  if (!isObject(error)) return 'no reason was given.'
+  const { message, reason, code } = error
+  const words = [message, reason, code].find((word) => typeof word === 'string' && word !== '')
+  return typeof words === 'string' ? words : JSON.stringify(error)
+}
+
+function cut(text: string, length: number): string {
+  return text.length <= length ? text : `${text.slice(0, length - 1)}…`
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

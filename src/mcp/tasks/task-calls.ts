@@ -1,0 +1,146 @@
+import { type CallToolResult, ProtocolError } from '@modelcontextprotocol/server'
+import type { Fields } from '../../auth/caller.ts'
+import { isParked } from '../../core/transitions.ts'
+import type { Gate } from '../../features/gate.ts'
+import type { Links } from '../../features/links.ts'
+import type { CreateAnswer } from '../../features/tasks/create.ts'
+import type { WaitAnswer } from '../../features/tasks/wait-for-task.ts'
+import { META_PREFIX } from '../meta-prefix.ts'
+import { answered, asFault, type Call, refused } from '../tools/tool.ts'
+import { TaskHold } from './hold.ts'
+import { ended } from './results.ts'
+import { asOld, type TaskHandle, type TaskStates } from './states.ts'
+import { approvalWords, inputWords } from './status-messages.ts'
+import type { CreatedTask, TaskTool } from './task-tool.ts'
+import type { TaskWatch } from './watch.ts'
+
+export interface TaskCallOptions {
+  readonly gate: Gate
+  readonly states: TaskStates
+  readonly watch: TaskWatch
+  /** The tool with which a model goes on when the result does not come in time. */
+  readonly waitTool: string
+  readonly onError: (error: unknown) => void
+}
+
+/** With it in `_meta`, a call of a tool that only hands over work is answered with a task. */
+export const AS_TASK = `${META_PREFIX}task`
+
+/** Answers calls of tools that are tasks, each in the way that its client understands. */
+export class TaskCalls {
+  readonly #options: TaskCallOptions
+  readonly #hold: TaskHold
+
+  constructor(options: TaskCallOptions) {
+    this.#options = options
+    this.#hold = new TaskHold(options)
+  }
+
+  /** Resolves when the tasks of calls that their clients have canceled are canceled too. */
+  settled(): Promise<void> {
+    return this.#hold.settled()
+  }
+
+  /** Rejects only with errors of JSON-RPC. */
+  async call(tool: TaskTool, args: Fields, call: Call): Promise<CallToolResult> {
+    if (tool.plain !== undefined && !asksForTask(call)) return tool.plain(args, call)
+    try {
+      if (call.flaw) throw call.flaw
+      const task = await tool.create(args, call)
+      // It is durable by now: whatever is answered, any instance finds it.
+      switch (call.tasks) {
+        case 'handle':
+          return await this.#answerHandle(tool, task, call)
+        case 'task':
+          return { content: [], task: asOld(await this.#handle(task)) }
+        default:
+          return await this.#answerResult(tool, task, call)
+      }
+    } catch (error) {
+      if (error instanceof ProtocolError) throw error
+      return refused(asFault(error, this.#options.onError), call.requestId)
+    }
+  }
+
+  async #answerHandle(tool: TaskTool, task: CreatedTask, call: Call): Promise<CallToolResult> {
+    const { quickSeconds = 0 } = tool
+    const quick = quickSeconds > 0 ? await this.#wait(tool, task, quickSeconds, call) : undefined
+    return quick?.done ? ended(quick) : { content: [], resultType: 'task', ...(await this.#handle(task)) }
+  }
+
+  /** The result if it comes in time; else what is known, and how to go on. */
+  async #answerResult(tool: TaskTool, task: CreatedTask, call: Call): Promise<CallToolResult> {
+    const seen = await this.#wait(tool, task, tool.waitSeconds, call)
+    if (seen?.done) return ended(seen)
+    const goesOn = isParked(seen?.status ?? task.created.status) || !tool.cancelsAtTimeout
+    if (!goesOn && (await this.#canceled(task))) return canceledResult(task.created)
+    return underWay(task.created, seen, this.#options)
+  }
+
+  async #handle({ caller, created }: CreatedTask): Promise<TaskHandle> {
+    const { gate, states } = this.#options
+    if (!created.is_duplicate) return states.fresh(created)
+    const view = await this.#unlessBroken(gate.getTask(caller, { task_id: created.task_id }))
+    return view === undefined ? states.fresh(created) : states.handle(view)
+  }
+
+  #wait(tool: TaskTool, task: CreatedTask, seconds: number, call: Call): Promise<WaitAnswer | undefined> {
+    return this.#unlessBroken(this.#hold.hold(tool, task, seconds, call))
+  }
+
+  async #canceled({ caller, created }: CreatedTask): Promise<boolean> {
+    const reason = 'Nobody waited for the result any more.'
+    const canceled = this.#options.gate.cancel(caller, { task_id: created.task_id, reason })
+    return (await this.#unlessBroken(canceled))?.ok ?? false
+  }
+
+  /** The task is there, and an error would only make the caller ask for it twice. */
+  #unlessBroken<T>(looked: Promise<T>): Promise<T | undefined> {
+    return looked.catch((error: unknown) => {
+      asFault(error, this.#options.onError)
+      return undefined
+    })
+  }
+}
+
+function asksForTask({ tasks, meta }: Call): boolean {
+  return tasks === 'task' || (tasks === 'handle' && meta?.[AS_TASK] === true)
+}
+
+function canceledResult({ task_id }: CreateAnswer): CallToolResult {
+  const hint =
+    'It took longer than this call may wait, and was canceled. Ask again if the result is still wanted.'
+  return { ...answered({ task_id, status: 'canceled', hint }), isError: true }
+}
+
+function underWay(
+  created: CreateAnswer,
+  task: WaitAnswer | undefined,
+  { waitTool, gate }: TaskCallOptions,
+): CallToolResult {
+  const { task_id, estimated_runtime_seconds, poll_suggestion_seconds } = created
+  const status = task?.status ?? created.status
+  return answered({
+    task_id,
+    status,
+    done: false,
+    ...(task?.progress !== undefined && { progress: task.progress }),
+    ...(task?.question && { question: task.question }),
+    ...(estimated_runtime_seconds !== undefined && { estimated_runtime_seconds }),
+    ...(poll_suggestion_seconds !== undefined && { poll_suggestion_seconds }),
+    ...gate.links.console(task_id, status),
+    hint: `${hintOf(task ?? { task_id, status }, gate.links)} Call ${waitTool} with this task_id for the result, and do not ask for the same again.`,
+  })
+}
+
+/** What the task waits for. */
+function hintOf(task: Pick<WaitAnswer, 'task_id' | 'status'> & Partial<WaitAnswer>, links: Links): string {
+  switch (task.status) {
+    case 'pending_approval':
+      return approvalWords(task, links)
+    case 'input_required':
+      return inputWords(task)
+    default:
+      return task.hint ?? 'The work goes on.'
+  }
+}

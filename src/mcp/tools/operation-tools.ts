@@ -1,0 +1,188 @@
+import type { Tool } from '@modelcontextprotocol/server'
+import { z } from 'zod'
+import { callerOf, type Fields } from '../../auth/caller.ts'
+import { OPERATIONS } from '../../features/catalogue.ts'
+import type { Operation } from '../../features/define-operation.ts'
+import type { Gate } from '../../features/gate.ts'
+import { inputSchema, type JsonSchema, outputSchema } from '../../features/schemas.ts'
+import { mayTakeTime } from '../../features/waits.ts'
+import { OLD_TOOLS } from '../legacy-tools/index.ts'
+import type { AnyOldTool, OldNames } from '../legacy-tools/legacy-tool.ts'
+import type { TaskTool, TaskToolSource } from '../tasks/task-tool.ts'
+import { withIdentity } from './identity.ts'
+import { Shelves } from './tenant-tools.ts'
+import {
+  answered,
+  asFault,
+  type Call,
+  type FoundTool,
+  type RunTool,
+  refused,
+  type ToolTable,
+} from './tool.ts'
+
+/** Some model APIs refuse a dot in the name of a tool. Calls may use either spelling whatever is listed. */
+export type ToolNames = 'dot' | 'underscore'
+
+/** The operation that can be a task of MCP, if the call asks for one. */
+const CREATE = 'create_task'
+
+const SEPARATORS: Record<ToolNames, string> = { dot: '.', underscore: '_' }
+
+export interface ToolOptions {
+  readonly gate: Gate
+  readonly toolNames?: ToolNames | undefined
+  /** Whether the tools of the old names are there too. */
+  readonly oldNames?: boolean | undefined
+  /** Tools that are tasks; where names collide, the first comes first, and our own before all. */
+  readonly sources?: readonly TaskToolSource[]
+  /** Hears of the errors that callers only see as INTERNAL_ERROR. */
+  readonly onError: (error: unknown) => void
+}
+
+/** The tool that waits for a task, as it is listed. */
+export function waitToolName(toolNames: ToolNames = 'dot'): string {
+  return `asyncgate${SEPARATORS[toolNames]}wait_for_task`
+}
+
+/** Every operation of the catalogue as a tool, the old names if wanted, and the tools that are tasks. */
+export function gateTools({
+  gate,
+  toolNames = 'dot',
+  oldNames = false,
+  sources = [],
+  onError,
+}: ToolOptions): ToolTable {
+  const found = new Map<string, FoundTool>()
+  const waiting = new Map<string, (args: Fields) => boolean>()
+  for (const operation of OPERATIONS) {
+    const run = runOperation(gate, operation, onError)
+    const tool = operation.name === CREATE ? createTool(gate, operation, run) : run
+    for (const spelling of ['dot', 'underscore'] as const) {
+      found.set(toolName(operation, spelling), tool)
+      waiting.set(toolName(operation, spelling), mayTakeTime(operation))
+    }
+  }
+  const old = oldNames ? OLD_TOOLS : []
+  const context = { gate }
+  for (const tool of old) found.set(tool.name, (args, call) => runOldTool(context, tool, args, call, onError))
+  const own = [
+    ...OPERATIONS.map((operation) => definition(toolName(operation, toolNames), operation)),
+    ...old.map((tool) => definition(tool.name, tool)),
+  ]
+  const alsoTasks = new Set([`asyncgate${SEPARATORS[toolNames]}${CREATE}`])
+  const shelves = new Shelves({ own, alsoTasks, sources, onError })
+  return {
+    list: (credential, era) => shelves.list(credential, era),
+    find: (name, { tenant }) => found.get(name) ?? shelves.find(name, tenant),
+    mayWait: (name, args) => waiting.get(name)?.(args) ?? !found.has(name),
+  }
+}
+
+/** Hands over work, and answers with what became of it only if the call asks for a task. */
+function createTool(gate: Gate, operation: Operation, plain: RunTool): TaskTool {
+  return {
+    definition: definition(toolName(operation, 'dot'), operation),
+    waitSeconds: 0,
+    plain,
+    async create(args, call) {
+      const { caller, input } = callerOf(call.credential, operation, withIdentity(args, call, operation))
+      return { caller, created: await gate.create(caller, input) }
+    },
+  }
+}
+
+function runOperation(gate: Gate, operation: Operation, onError: (error: unknown) => void): RunTool {
+  const takesTime = mayTakeTime(operation)
+  return async (args, call) => {
+    try {
+      if (call.flaw) throw call.flaw
+      const { caller, input } = callerOf(call.credential, operation, withIdentity(args, call, operation))
+      const signal = takesTime(input) ? call.signal : undefined
+      return answered(await operation.run(gate, caller, input, signal))
+    } catch (error) {
+      return refused(asFault(error, onError), call.requestId)
+    }
+  }
+}
+
+async function runOldTool(
+  context: OldNames,
+  tool: AnyOldTool,
+  args: Fields,
+  call: Call,
+  onError: (error: unknown) => void,
+) {
+  try {
+    return answered(await tool.call(context, args, call))
+  } catch (error) {
+    return refused(asFault(error, onError), call.requestId)
+  }
+}
+
+function toolName(operation: Operation, spelling: ToolNames): string {
+  return `asyncgate${SEPARATORS[spelling]}${operation.name}`
+}
+
+type Described = Pick<Operation, 'title' | 'description' | 'input' | 'output' | 'actor' | 'effect'>
+
+function definition(name: string, operation: Described): Tool {
+  const { readOnly, destructive, idempotent } = operation.effect
+  return {
+    name,
+    title: operation.title,
+    description: operation.description,
+    inputSchema: withIdentityFields(operation),
+    outputSchema: { type: 'object', anyOf: [outputSchema(operation), ERROR_SCHEMA] },
+    annotations: {
+      readOnlyHint: readOnly,
+      destructiveHint: destructive,
+      idempotentHint: idempotent,
+      openWorldHint: false,
+    },
+  }
+}
+
+const name = (description: string) => ({ type: 'string', description })
+
+const ANYONE = {
+  tenant_id: name('Your tenant; only for checking'),
+  auth_token: name('Your key, if you cannot send it as a header'),
+  trace_id: name('Your own mark for this call'),
+}
+
+/** The arguments by which a call says who makes it. A key that is bound to somebody says so itself. */
+const IDENTITY = {
+  agent: {
+    agent_id: name('Who you are, under a shared key'),
+    principal_kind: { type: 'string', description: 'agent unless said otherwise' },
+    principal_id: name('The same as agent_id, for any kind'),
+    ...ANYONE,
+  },
+  worker: {
+    worker_kind: { type: 'string', enum: ['worker', 'service'], description: 'worker unless said otherwise' },
+    worker_instance_id: name('Which of your processes calls'),
+    ...ANYONE,
+  },
+}
+
+function withIdentityFields(operation: Described): Tool['inputSchema'] {
+  const { properties, ...rest } = objectSchema.parse(inputSchema(operation))
+  const identity = IDENTITY[operation.actor === 'worker' ? 'worker' : 'agent']
+  // The operation's own field of the same name says more.
+  return { ...rest, type: 'object', properties: { ...properties, ...identity, ...properties } }
+}
+
+const objectSchema = z.looseObject({
+  properties: z.record(z.string(), z.json()),
+  required: z.array(z.string()).optional(),
+})
+
+/**
+ * Part of every output schema: clients check what an answer contains against it even when the answer is an error.
+ */
+const ERROR_SCHEMA: JsonSchema = {
+  type: 'object',
+  description: 'When isError is true',
+  required: ['error', 'code', 'message', 'hint', 'retryable'],
+}

@@ -1,0 +1,129 @@
+import type { Tool } from '@modelcontextprotocol/server'
+import type { Credential } from '../../auth/credential.ts'
+import type { Fault } from '../../core/errors.ts'
+import { principalKey } from '../../core/principal.ts'
+import type { TaskTool, TaskToolSource } from '../tasks/task-tool.ts'
+import { asFault, type Era, type FoundTool, type RunTool, refused } from './tool.ts'
+
+export interface ShelvesOptions {
+  /** The tools of the gate itself, which everybody sees. */
+  readonly own: readonly Tool[]
+  /** Which of these can be called as tasks. */
+  readonly alsoTasks: ReadonlySet<string>
+  readonly sources: readonly TaskToolSource[]
+  readonly onError: (error: unknown) => void
+}
+
+type Tools = ReadonlyMap<string, TaskTool>
+
+type Names = ReadonlySet<string>
+
+/** What a tenant sees. */
+interface Shelf {
+  /** What it was made of. */
+  readonly parts: readonly Tools[]
+  readonly tools: Readonly<Record<Era, readonly Tool[]>>
+  readonly tasks: Tools
+}
+
+/** The tools of each tenant: the gate's own, then those that are tasks, from wherever they come. */
+export class Shelves {
+  readonly #options: ShelvesOptions
+  readonly #taken: ReadonlySet<string>
+  readonly #own: Shelf['tools']
+  readonly #shelves = new Map<string, Shelf>()
+  /** Lists without some names, so that the same lists are made once. */
+  readonly #without = new WeakMap<Shelf['tools'], WeakMap<Names, Shelf['tools']>>()
+
+  constructor(options: ShelvesOptions) {
+    this.#options = options
+    this.#taken = new Set(options.own.map(({ name }) => name))
+    this.#own = listed(options.own, options.alsoTasks)
+  }
+
+  /** While the database does not answer, the gate's own tools are all there is. */
+  async list(credential: Credential, era: Era): Promise<readonly Tool[]> {
+    try {
+      const shelf = await this.#shelf(credential.tenant)
+      let { tools } = shelf
+      for (const hidden of await this.#hidden(credential)) tools = this.#hide(shelf, tools, hidden)
+      return tools[era]
+    } catch (error) {
+      asFault(error, this.#options.onError)
+      return this.#own[era]
+    }
+  }
+
+  async find(name: string, tenant: string): Promise<FoundTool | undefined> {
+    try {
+      const found = (await this.#shelf(tenant)).tasks.get(name)
+      if (found !== undefined) return found
+      const fault = await this.#absence(name, tenant)
+      return fault && refusing(fault)
+    } catch (error) {
+      return refusing(asFault(error, this.#options.onError))
+    }
+  }
+
+  /** Under a shared key it is not known before the call who calls. */
+  async #hidden(credential: Credential): Promise<readonly Names[]> {
+    const { tenant } = credential
+    const principal = credential.kind === 'bound' ? principalKey(credential.principal) : undefined
+    const sets = await Promise.all(
+      this.#options.sources.map((source) => source.hidden?.(tenant, principal) ?? NOTHING),
+    )
+    return sets.filter(({ size }) => size > 0)
+  }
+
+  #hide({ tasks }: Shelf, tools: Shelf['tools'], hidden: Names): Shelf['tools'] {
+    const made = this.#without.get(tools) ?? new WeakMap<Names, Shelf['tools']>()
+    this.#without.set(tools, made)
+    const known = made.get(hidden)
+    if (known !== undefined) return known
+    const isShown = ({ name }: Tool) => !(hidden.has(name) && tasks.has(name))
+    const shown = { modern: tools.modern.filter(isShown), legacy: tools.legacy.filter(isShown) }
+    made.set(hidden, shown)
+    return shown
+  }
+
+  async #absence(name: string, tenant: string): Promise<Fault | undefined> {
+    for (const source of this.#options.sources) {
+      const fault = await source.absence?.(name, tenant)
+      if (fault !== undefined) return fault
+    }
+    return undefined
+  }
+
+  async #shelf(tenant: string): Promise<Shelf> {
+    const parts = await Promise.all(this.#options.sources.map((source) => source.tools(tenant)))
+    const known = this.#shelves.get(tenant)
+    if (known !== undefined && parts.every((part, index) => part === known.parts[index])) return known
+    const shelf = this.#fill(parts)
+    this.#shelves.set(tenant, shelf)
+    return shelf
+  }
+
+  #fill(parts: readonly Tools[]): Shelf {
+    const tasks = new Map<string, TaskTool>()
+    for (const [name, tool] of parts.flatMap((part) => [...part])) {
+      if (!this.#taken.has(name) && !tasks.has(name)) tasks.set(name, tool)
+    }
+    if (tasks.size === 0) return { parts, tools: this.#own, tasks }
+    const definitions = [...tasks.values()].map(({ definition }) => definition)
+    const { own, alsoTasks } = this.#options
+    const names = new Set([...alsoTasks, ...tasks.keys()])
+    return { parts, tools: listed([...own, ...definitions], names), tasks }
+  }
+}
+
+const NOTHING: Names = new Set()
+/** A tool that is there only to say why it cannot be called. */
+function refusing(fault: Fault): RunTool {
+  return async (_, { requestId }) => refused(fault, requestId)
+}
+
+/** In the older era a tool says that it may be called as a task. */
+function listed(tools: readonly Tool[], tasks: ReadonlySet<string>): Shelf['tools'] {
+  const asTask = (tool: Tool): Tool => ({ ...tool, execution: { taskSupport: 'optional' } })
+  return { modern: tools, legacy: tools.map((tool) => (tasks.has(tool.name) ? asTask(tool) : tool)) }
+}

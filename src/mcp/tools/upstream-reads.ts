@@ -1,0 +1,224 @@
+import {
+  type CompleteResult,
+  ProtocolError,
+  ProtocolErrorCode,
+  ResourceNotFoundError,
+  type Server,
+} from '@modelcontextprotocol/server'
+import { callerOf } from '../../auth/caller.ts'
+import { Fault } from '../../core/errors.ts'
+import type { Json, JsonObject } from '../../core/json/json.ts'
+import type { Caller } from '../../core/principal.ts'
+import { isParked } from '../../core/transitions.ts'
+import type { Gate } from '../../features/gate.ts'
+import { createInput } from '../../features/tasks/create.ts'
+import { promptCall, READ_RESOURCE, splitUri, type UpstreamOffers } from '../../features/upstreams/reads.ts'
+import type { Completing } from '../../features/upstreams/upstreams.ts'
+import type { CallOf } from '../server.ts'
+import { asProtocolError } from '../tasks/errors.ts'
+import { wholeTask } from '../tasks/resolved-task.ts'
+import { clientOf } from '../transport/client-instance.ts'
+import { withIdentity } from './identity.ts'
+import { pageOf } from './list-pages.ts'
+import { contentsOf, failureOf, notEnded, promptOf } from './read-results.ts'
+import type { ReadSource } from './read-source.ts'
+import { asFault, type Call } from './tool.ts'
+
+export interface UpstreamReadOptions {
+  readonly gate: Gate
+  /** How long a client waits for what it reads. */
+  readonly waitSeconds: number
+  /** Whether a read is canceled when its client has waited in vain. */
+  readonly cancelsAtTimeout: boolean
+  /** The tool with which a model gets what did not come in time. */
+  readonly waitTool: string
+  readonly onError: (error: unknown) => void
+}
+
+/** Reads are made by whoever could create the task. */
+const CREATE = { actor: 'agent', input: createInput } as const
+
+/** The prompts and resources of upstreams. A read is a task of the session of its client, as the call of a tool is. */
+export class UpstreamReads implements ReadSource {
+  readonly #options: UpstreamReadOptions
+
+  constructor(options: UpstreamReadOptions) {
+    this.#options = options
+  }
+
+  capabilities() {
+    const { prompts, resources, completions } = this.#options.gate.upstreamsHaving()
+    return {
+      ...(prompts.length > 0 && { prompts: { listChanged: true } }),
+      ...(resources.length > 0 && { resources: { listChanged: true } }),
+      ...(completions.length > 0 && { completions: {} }),
+    }
+  }
+
+  onChange(listener: (kind: 'prompts' | 'resources') => void): () => void {
+    return this.#options.gate.onUpstreamOffers(listener)
+  }
+
+  serve(server: Server, callOf: CallOf): void {
+    const { prompts, resources, completions } = server.getCapabilities()
+    if (prompts !== undefined) this.#servePrompts(server, callOf)
+    if (resources !== undefined) this.#serveResources(server, callOf)
+    if (completions !== undefined) {
+      server.setRequestHandler('completion/complete', async ({ params }, context) => {
+        const call = callOf(context)
+        const { ref, argument, context: known } = params
+        return this.#answering(call, () => this.#complete(ref, argument, known?.arguments, call))
+      })
+    }
+  }
+
+  #servePrompts(server: Server, callOf: CallOf): void {
+    server.setRequestHandler('prompts/list', async ({ params }, context) => {
+      const { prompts } = await this.#offers(callOf(context))
+      const { page, ...rest } = pageOf(prompts, ({ name }) => name, params?.cursor)
+      return {
+        prompts: page.map(({ upstream: _, prompt, arguments: args, ...shown }) => ({
+          ...shown,
+          ...(args && { arguments: args.map((arg) => ({ ...arg })) }),
+        })),
+        ...rest,
+      }
+    })
+    server.setRequestHandler('prompts/get', async ({ params }, context) => {
+      const call = callOf(context)
+      return this.#answering(call, async () => {
+        const { upstream, prompt } = await this.#promptOf(params.name, call)
+        return promptOf(
+          await this.#read(call, upstream, promptCall(prompt), params.arguments ?? {}),
+          upstream,
+        )
+      })
+    })
+  }
+
+  #serveResources(server: Server, callOf: CallOf): void {
+    server.setRequestHandler('resources/list', async ({ params }, context) => {
+      const { resources } = await this.#offers(callOf(context))
+      const { page, ...rest } = pageOf(resources, ({ uri }) => uri, params?.cursor)
+      return { resources: page.map(({ upstream: _, own, ...shown }) => ({ ...shown })), ...rest }
+    })
+    server.setRequestHandler('resources/templates/list', async ({ params }, context) => {
+      const { templates } = await this.#offers(callOf(context))
+      const { page, ...rest } = pageOf(templates, ({ uriTemplate }) => uriTemplate, params?.cursor)
+      return { resourceTemplates: page.map(({ upstream: _, own, ...shown }) => ({ ...shown })), ...rest }
+    })
+    server.setRequestHandler('resources/read', async ({ params: { uri } }, context) => {
+      const call = callOf(context)
+      return this.#answering(call, async () => {
+        const found = placeOf(uri, await this.#offers(call))
+        if (found === undefined) throw new ResourceNotFoundError(uri, noResource(uri))
+        const { upstream, own } = found
+        return contentsOf(await this.#read(call, upstream, READ_RESOURCE, { uri: own }, uri), upstream)
+      })
+    })
+  }
+
+  #offers({ credential: { tenant } }: Call): Promise<UpstreamOffers> {
+    return this.#options.gate.upstreamOffers(tenant)
+  }
+
+  /** Rejects with errors of JSON-RPC only. */
+  async #answering<Answer>(call: Call, answer: () => Promise<Answer>): Promise<Answer> {
+    try {
+      if (call.flaw) throw call.flaw
+      return await answer()
+    } catch (error) {
+      if (error instanceof ProtocolError) throw error
+      throw asProtocolError(asFault(error, this.#options.onError), call)
+    }
+  }
+
+  /** The prompt that clients know by this name. One that is not listed is left to its upstream to refuse. */
+  async #promptOf(name: string, call: Call): Promise<{ readonly upstream: string; readonly prompt: string }> {
+    const { prompts, upstreams } = await this.#offers(call)
+    const listed = prompts.find((prompt) => prompt.name === name)
+    if (listed !== undefined) return listed
+    const at = name.indexOf('__')
+    const upstream = name.slice(0, Math.max(at, 0))
+    if (upstreams.includes(upstream)) return { upstream, prompt: name.slice(at + 2) }
+    throw new ProtocolError(ProtocolErrorCode.InvalidParams, `Unknown prompt: ${name.slice(0, 128)}`)
+  }
+
+  async #read(
+    call: Call,
+    upstream: string,
+    tool: string,
+    args: JsonObject,
+    uri?: string,
+  ): Promise<Json | undefined> {
+    const { gate, waitSeconds, waitTool, cancelsAtTimeout } = this.#options
+    const { caller } = callerOf(call.credential, CREATE, withIdentity({}, call))
+    const made = { upstream, tool, arguments: args }
+    const { task_id } = await gate.callTool(caller, made, clientOf(call))
+    const seen = await gate.waitForTask(caller, { task_id, wait_seconds: waitSeconds }, call.signal)
+    if (!seen.done) {
+      const isTooLate = cancelsAtTimeout && !isParked(seen.status)
+      if (call.signal.aborted || isTooLate) await this.#cancel(caller, task_id)
+      throw isTooLate
+        ? new Fault('UPSTREAM_TIMEOUT', { upstream, task_id })
+        : notEnded(seen, gate.links, waitTool)
+    }
+    const task = await wholeTask(gate, caller, seen)
+    if (task.status !== 'succeeded') throw failureOf(task, call, uri)
+    return task.result?.result
+  }
+
+  /** Nobody waits for it any more, and nobody was told of its task. */
+  async #cancel(caller: Caller, task_id: string): Promise<void> {
+    const { gate, onError } = this.#options
+    const reason = 'The client gave up the read.'
+    await gate.cancel(caller, { task_id, reason }).catch((error: unknown) => asFault(error, onError))
+  }
+
+  async #complete(
+    ref: Completing['ref'],
+    argument: Completing['argument'],
+    others: Completing['others'],
+    call: Call,
+  ): Promise<CompleteResult> {
+    const { gate } = this.#options
+    const target = await this.#targetOf(ref, call)
+    const { completions } = gate.upstreamsHaving()
+    if (target === undefined || !completions.includes(target.upstream)) return { completion: { values: [] } }
+    const { caller } = callerOf(call.credential, CREATE, withIdentity({}, call))
+    const asked = { ref: target.ref, argument, others }
+    const { values, ...rest } = await gate.completeArgument(caller, target.upstream, asked, call.signal)
+    return { completion: { values: [...values], ...rest } }
+  }
+
+  async #targetOf(
+    ref: Completing['ref'],
+    call: Call,
+  ): Promise<{ readonly upstream: string; readonly ref: Completing['ref'] } | undefined> {
+    if (ref.type === 'ref/prompt') {
+      const { upstream, prompt } = await this.#promptOf(ref.name, call)
+      return { upstream, ref: { type: ref.type, name: prompt } }
+    }
+    const found = placeOf(ref.uri, await this.#offers(call))
+    return found && { upstream: found.upstream, ref: { type: ref.type, uri: found.own } }
+  }
+}
+
+/**
+ * Where a resource is. A URI without the name of an upstream, as the answers of tools have them, will do where only one
+ * upstream can be meant.
+ */
+function placeOf(
+  uri: string,
+  { resources, having, upstreams }: UpstreamOffers,
+): { readonly upstream: string; readonly own: string } | undefined {
+  const named = splitUri(uri)
+  if (named !== undefined && upstreams.includes(named.upstream)) return named
+  const listed = resources.filter(({ own }) => own === uri).map(({ upstream }) => upstream)
+  const [upstream, ...others] = listed.length > 0 ? listed : having.resources
+  return upstream !== undefined && others.length === 0 ? { upstream, own: uri } : undefined
+}
+
+function noResource(uri: string): string {
+  return `Resource not found: ${uri.slice(0, 256)}. URIs here begin with the name of an upstream and a plus, as in UPSTREAM+${uri.slice(0, 64)}.`
+}

@@ -1,0 +1,82 @@
+import type { ServerResponse } from 'node:http'
+import { Fault } from '../../core/errors.ts'
+import type { JsonPieces } from '../../engine/stored-json.ts'
+import { nextTurn } from '../../util/turns.ts'
+import { BROKEN, isObject, type Refusal, refusal, refusalBody, requestIdOf, sendPieces } from './wire.ts'
+
+/** The answer to one message as JSON; undefined if it gets none. */
+export type Answered = string | JsonPieces | undefined
+
+export interface BatchDoor {
+  answer(message: unknown): Promise<Answered>
+  /** Whether the message may take its time, so that the others must not wait for it. */
+  waits(message: unknown): boolean
+  onError?: ((error: unknown) => void) | undefined
+}
+
+/** Characters of all answers together. A message whose turn comes when they are used up is not begun. */
+const MAX_CHARACTERS = 8 * 1024 * 1024
+
+/** A batch that can be taken apart: a handshake is refused as a whole. */
+export function isBatch(body: unknown): body is readonly unknown[] {
+  const isHandshake = (message: unknown) => isObject(message) && message.method === 'initialize'
+  return Array.isArray(body) && body.length > 0 && !body.some(isHandshake)
+}
+
+/**
+ * Answers the messages of a batch one after the other, so that what their answers take is known before the next one
+ * begins. Those that wait for something do so beside the others.
+ */
+export async function serveBatch(
+  response: ServerResponse,
+  messages: readonly unknown[],
+  door: BatchDoor,
+): Promise<void> {
+  const answers: (string | JsonPieces)[] = []
+  let left = MAX_CHARACTERS
+  const answer = async (message: unknown) => {
+    const answered = await door.answer(message).catch((error: unknown) => {
+      const isExpected = error instanceof Fault
+      if (!isExpected) door.onError?.(error)
+      return refused(message, isExpected ? refusal(error) : BROKEN)
+    })
+    if (answered === undefined) return
+    answers.push(answered)
+    left -= answered.length
+  }
+  const waiting: Promise<void>[] = []
+  for (const message of messages) {
+    if (response.destroyed) break
+    if (left <= 0) {
+      const unanswered = refused(message, refusal(new Fault('OVERLOADED', {}, NOT_BEGUN)))
+      if (unanswered !== undefined) answers.push(unanswered)
+    } else if (door.waits(message)) {
+      waiting.push(answer(message))
+    } else {
+      await answer(message)
+      await nextTurn()
+    }
+  }
+  await Promise.all(waiting)
+  if (response.destroyed) return
+  if (answers.length === 0) response.writeHead(202).end()
+  else await sendPieces(response, joined(answers))
+}
+
+const NOT_BEGUN =
+  'The answers to the other messages fill the batch, so this one was not begun. Send it by itself.'
+
+/** An error for who asked something; a notification gets no answer. */
+function refused(message: unknown, why: Refusal): string | undefined {
+  const id = requestIdOf(message)
+  return id === null ? undefined : JSON.stringify(refusalBody(why, id))
+}
+
+function* joined(answers: readonly (string | JsonPieces)[]): Generator<string> {
+  for (const [i, answer] of answers.entries()) {
+    yield i === 0 ? '[' : ','
+    if (typeof answer === 'string') yield answer
+    else yield* answer
+  }
+  yield ']'
+}

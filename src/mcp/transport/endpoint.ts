@@ -1,0 +1,222 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import {
+  classifyInboundRequest,
+  createMcpHandler,
+  InMemoryServerEventBus,
+  isJsonContentType,
+  type McpHttpHandler,
+  type ServerEventBus,
+} from '@modelcontextprotocol/server'
+import type { Authenticator, Credential } from '../../auth/credential.ts'
+import { Fault } from '../../core/errors.ts'
+import type { Gate } from '../../features/gate.ts'
+import { checkMediaType, readBody } from '../../http/body.ts'
+import { checkHostAndOrigin, type GuardSettings } from '../../http/guard.ts'
+import { gateFace } from '../gate-face.ts'
+import { createServer, type Face } from '../server.ts'
+import type { TaskToolSource } from '../tasks/task-tool.ts'
+import type { ToolNames } from '../tools/operation-tools.ts'
+import type { Call } from '../tools/tool.ts'
+import { toldIn } from './capabilities.ts'
+import { type ClientDoor, clientDoor, clientOfHeader, SESSION_HEADER } from './client-instance.ts'
+import { FastPath } from './fast-path.ts'
+import { type LegacyLeg, statelessLeg } from './legacy.ts'
+import { Listen } from './listen.ts'
+import { isListening, isToolCall, type Message, readMessage, tokenOf } from './message.ts'
+import { during, OpenCall, OpenRequest } from './open-call.ts'
+import { serveWeb } from './web-bridge.ts'
+import {
+  acceptsEvents,
+  acceptsJson,
+  BROKEN,
+  headerOf,
+  isObject,
+  NOT_ACCEPTABLE,
+  refusal,
+  requestIdOf,
+  sendRefusal,
+  UNPARSABLE,
+} from './wire.ts'
+
+interface HttpOptions {
+  readonly authenticator: Authenticator
+  readonly guard: GuardSettings
+  readonly maxBodyBytes: number
+  /** Off, everything goes through the SDK; answers are the same. */
+  readonly fastPath?: boolean
+  /** Hears of errors that callers are not told. */
+  readonly onError?: (error: unknown) => void
+}
+
+export interface McpEndpointOptions extends HttpOptions {
+  readonly gate: Gate
+  readonly toolNames?: ToolNames
+  readonly oldNames?: boolean
+  /** Tools that are tasks, besides the types of tasks that are tools of their own. */
+  readonly sources?: readonly TaskToolSource[]
+}
+
+export interface EndpointOptions extends HttpOptions {
+  readonly face: Face
+  /** Who serves the older revisions; without sessions unless said otherwise. */
+  readonly legacy?: LegacyLeg
+  /** Who knows clients of the older revisions again. */
+  readonly clients?: ClientDoor
+  /** Changes that subscribers hear of. */
+  readonly bus?: ServerEventBus
+}
+
+export type McpEndpoint = Pick<Endpoint, 'handle' | 'close'>
+
+/** The MCP endpoint of a gate, for every revision of the protocol. */
+export function createMcpEndpoint({
+  gate,
+  toolNames,
+  oldNames,
+  sources,
+  ...options
+}: McpEndpointOptions): McpEndpoint {
+  const onError = options.onError ?? (() => {})
+  const { face, onLists } = gateFace({ gate, toolNames, oldNames, sources, onError })
+  // Who listens hears that some list has changed, and not whose.
+  const bus = new InMemoryServerEventBus()
+  const stopListening = onLists((kind) => bus.publish({ kind: `${kind}_list_changed` }))
+  const endpoint = new Endpoint({ ...options, bus, face, clients: clientDoor(gate) })
+  return {
+    handle: (request, response) => endpoint.handle(request, response),
+    async close() {
+      stopListening()
+      await endpoint.close()
+      await face.tasks?.calls.settled()
+    },
+  }
+}
+
+/** What is read of a request to find its key in it. */
+const MAX_UNPROVEN_BYTES = 64 * 1024
+
+/** MCP over HTTP: guards, credential and body first, then whoever serves the revision that the request is for. */
+export class Endpoint {
+  readonly #options: EndpointOptions
+  readonly #fastPath: FastPath | undefined
+  readonly #legacy: LegacyLeg
+  readonly #modern: McpHttpHandler
+  /** The SDK makes a server for each web request; this is how it gets to know the call. */
+  readonly #calls = new WeakMap<Request, Call>()
+  readonly #listen: Listen
+  readonly #open = new Map<OpenRequest, Promise<void>>()
+  #stopping = false
+
+  constructor(options: EndpointOptions) {
+    this.#options = options
+    this.#fastPath = (options.fastPath ?? true) ? new FastPath(options.face) : undefined
+    this.#listen = new Listen(options.face, options.bus)
+    this.#legacy = options.legacy ?? statelessLeg(options.face, options)
+    this.#modern = createMcpHandler(
+      ({ requestInfo }) => {
+        const call = requestInfo && this.#calls.get(requestInfo)
+        if (call === undefined) throw new Error('A request without its call')
+        return createServer(options.face, 'modern', ({ mcpReq }) => during(call, mcpReq.signal))
+      },
+      { legacy: 'reject', ...(options.bus && { bus: options.bus }) },
+    )
+  }
+
+  /** Never rejects; what goes wrong becomes an answer. */
+  async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const open = new OpenRequest(response, this.#stopping)
+    const served = this.#serve(request, response, open)
+    this.#open.set(open, served)
+    await served
+    this.#open.delete(open)
+  }
+
+  /** Ends what waits, now and from now on. Resolves when the requests that run are answered. */
+  async close(): Promise<void> {
+    this.#stopping = true
+    for (const open of this.#open.keys()) open.end()
+    await Promise.all(this.#open.values())
+  }
+
+  async #serve(request: IncomingMessage, response: ServerResponse, open: OpenRequest): Promise<void> {
+    const requestId = requestIdHeader(response)
+    let message: Message | undefined
+    try {
+      checkHostAndOrigin(request.headers, this.#options.guard)
+      const { authenticator } = this.#options
+      const proven = authenticator.ofHeaders(request.headers)
+      if (request.method === 'POST') {
+        checkPost(request)
+        if (!acceptsJson(request.headers)) return sendRefusal(response, NOT_ACCEPTABLE)
+        message = await readMessage(await this.#readBody(request, proven))
+        if (message === undefined) return sendRefusal(response, UNPARSABLE)
+      }
+      const credential = proven ?? authenticator.ofToken(tokenOf(message?.body))
+      if (message?.flaw && !isToolCall(message.body)) throw message.flaw
+      const { meta, tasks } = toldIn(isObject(message?.body) ? message.body.params : undefined)
+      const call = new OpenCall(
+        { credential, requestId, flaw: message?.flaw, meta, tasks, streams: acceptsEvents(request.headers) },
+        open,
+      )
+      await this.#route(request, response, message, call)
+    } catch (error) {
+      const expected = error instanceof Fault
+      if (!expected) this.#options.onError?.(error)
+      sendRefusal(response, expected ? refusal(error, requestId) : BROKEN, requestIdOf(message?.body))
+    }
+  }
+
+  /** A request that has not proven anything yet may be as long as a call with its key in it needs to be. */
+  async #readBody(request: IncomingMessage, proven: Credential | undefined): Promise<string> {
+    const { authenticator, maxBodyBytes } = this.#options
+    if (proven !== undefined || authenticator.allowsAnonymous) return readBody(request, maxBodyBytes)
+    try {
+      return await readBody(request, Math.min(maxBodyBytes, MAX_UNPROVEN_BYTES))
+    } catch (error) {
+      if (!(error instanceof Fault) || error.code !== 'PAYLOAD_TOO_LARGE') throw error
+      throw new Fault('UNAUTHENTICATED', {}, 'A request over 64 KiB needs its key in a header.')
+    }
+  }
+
+  async #route(
+    request: IncomingMessage,
+    response: ServerResponse,
+    message: Message | undefined,
+    call: Call,
+  ): Promise<void> {
+    const { headers, method = '' } = request
+    const body = message?.body
+    if (await this.#fastPath?.serve(headers, body, call, response)) return
+    if (await this.#listen.serve(headers, body, call, response)) return
+    const version = headerOf(headers, 'mcp-protocol-version')
+    const { kind } = classifyInboundRequest({
+      httpMethod: method,
+      body,
+      ...(version !== undefined && { protocolVersionHeader: version }),
+    })
+    if (kind === 'legacy') {
+      const client = clientOfHeader(headers[SESSION_HEADER])
+      return this.#legacy(request, response, body, (signal) => ({ ...during(call, signal), client }))
+    }
+    await serveWeb(request, response, body, (web) => {
+      // A stream of changes has no end of its own: it ends with us.
+      const lasting = isListening(body)
+        ? new Request(web, { signal: AbortSignal.any([web.signal, call.signal]) })
+        : web
+      this.#calls.set(lasting, call)
+      return this.#modern.fetch(lasting, { parsedBody: body })
+    })
+  }
+}
+
+function checkPost(request: IncomingMessage): void {
+  checkMediaType(request)
+  const type = request.headers['content-type'] ?? null
+  // The SDK takes no other kind of JSON.
+  if (!isJsonContentType(type)) throw new Fault('UNSUPPORTED_MEDIA_TYPE', { content_type: type })
+}
+
+function requestIdHeader(response: ServerResponse): string | undefined {
+  const id = response.getHeader('x-request-id')
+  return typeof id === 'string' ? id : undefined
+}

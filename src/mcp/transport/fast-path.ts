@@ -1,0 +1,89 @@
+import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
+import { ProtocolError, SERVER_INFO_META_KEY, type Tool } from '@modelcontextprotocol/server'
+import type { Fields } from '../../auth/caller.ts'
+import { type JsonPieces, writeJson } from '../../engine/stored-json.ts'
+import { callTool, type Face, LIST_HINT } from '../server.ts'
+import { isTaskTool } from '../tasks/task-tool.ts'
+import { type Call, wantsProgress } from '../tools/tool.ts'
+import { type PlainRequest, readPlainRequest } from './envelope.ts'
+import { isObject, sendResult } from './wire.ts'
+
+/**
+ * Serves plain requests of the modern era about tools and tasks at a small part of the SDK's cost, and leaves the rest
+ * to it. Answers are the same either way.
+ */
+export class FastPath {
+  readonly #face: Face
+  /** How a result ends: what it is, if it does not say so itself, and who gives it. */
+  readonly #seal: { readonly complete: string; readonly other: string }
+  readonly #lists = new WeakMap<readonly Tool[], string>()
+
+  constructor(face: Face) {
+    this.#face = face
+    const other = `"_meta":${JSON.stringify({ [SERVER_INFO_META_KEY]: face.info })}}`
+    this.#seal = { complete: `"resultType":"complete",${other}`, other }
+  }
+
+  /** Resolves with false, and has done nothing that could not be done again, if the request is not for this path. */
+  async serve(
+    headers: IncomingHttpHeaders,
+    body: unknown,
+    call: Call,
+    response: ServerResponse,
+  ): Promise<boolean> {
+    const request = readPlainRequest(headers, body)
+    if (request === undefined) return false
+    const result = await this.#result(request, call).catch((error: unknown) => {
+      // An error of JSON-RPC has one author too.
+      if (error instanceof ProtocolError) return undefined
+      throw error
+    })
+    if (result === undefined) return false
+    await sendResult(response, request.id, result)
+    return true
+  }
+
+  async #result(request: PlainRequest, call: Call): Promise<string | JsonPieces | undefined> {
+    const { tools, tasks } = this.#face
+    if (request.method === 'tools/list') return this.#listed(await tools.list(call.credential, 'modern'))
+    if (request.method === 'tools/call') {
+      const found = await tools.find(request.name, call.credential)
+      // Whoever is told of progress gets a stream, which the SDK writes.
+      if (found !== undefined && isTaskTool(found) && wantsProgress(call)) return undefined
+      return found && this.#sealed(await callTool(this.#face, found, request.args, call))
+    }
+    if (tasks === undefined || call.tasks !== 'handle') return undefined
+    switch (request.method) {
+      case 'tasks/get':
+        return this.#sealed(await tasks.modern.get(request.taskId, call))
+      case 'tasks/cancel':
+        await tasks.modern.cancel(request.taskId, call)
+        return `{${this.#seal.complete}`
+      case 'tasks/update':
+        await tasks.modern.update(request.taskId, request.responses, call)
+        return `{${this.#seal.complete}`
+    }
+  }
+
+  #sealed(result: object): string | JsonPieces {
+    // The result of an upstream may have its own.
+    if ('_meta' in result) return writeJson(this.#signed({ ...result }))
+    const written = writeJson(result)
+    if (typeof written !== 'string') return writeJson(this.#signed({ ...result }))
+    return `${written.slice(0, -1)},${'resultType' in result ? this.#seal.other : this.#seal.complete}`
+  }
+
+  #signed({ _meta, ...result }: Fields): object {
+    const others = isObject(_meta) ? _meta : {}
+    const signed = { ...others, [SERVER_INFO_META_KEY]: this.#face.info }
+    return { ...('resultType' in result ? {} : { resultType: 'complete' }), ...result, _meta: signed }
+  }
+
+  #listed(tools: readonly Tool[]): string | JsonPieces {
+    const known = this.#lists.get(tools)
+    if (known !== undefined) return known
+    const listed = this.#sealed({ tools, ...LIST_HINT })
+    if (typeof listed === 'string') this.#lists.set(tools, listed)
+    return listed
+  }
+}

@@ -1,0 +1,108 @@
+import type { ServerResponse } from 'node:http'
+import type { ServerEventBus, Tool } from '@modelcontextprotocol/server'
+import { Fault } from '../../core/errors.ts'
+import type { Face } from '../server.ts'
+import type { ListKind } from '../tools/read-source.ts'
+import type { Call } from '../tools/tool.ts'
+
+/** Streams that are open at once in a process, and of one caller. */
+const MAX_STREAMS = 1_024
+const MAX_OF_ONE = 64
+
+const KEEP_ALIVE_MS = 15_000
+
+/** What a client may leave unread before it is cut off. */
+const MAX_UNREAD_BYTES = 64 * 1024
+
+const changed = (kind: ListKind) =>
+  `event: message\ndata: ${JSON.stringify({ jsonrpc: '2.0', method: `notifications/${kind}/list_changed` })}\n\n`
+
+/** The streams over which clients of the revisions before 2026-07-28 hear that their tools are others. */
+export class LegacyStreams {
+  readonly #face: Face
+  readonly #bus: ServerEventBus
+  readonly #open = new Map<string, number>()
+  #count = 0
+
+  constructor(face: Face, bus: ServerEventBus) {
+    this.#face = face
+    this.#bus = bus
+  }
+
+  /** Resolves when the client has gone or the call is over. */
+  async serve(response: ServerResponse, call: Call): Promise<void> {
+    const { credential, signal } = call
+    const who =
+      credential.kind === 'bound' ? `${credential.tenant} ${credential.principal.id}` : credential.tenant
+    const before = this.#open.get(who) ?? 0
+    const limit = credential.kind === 'bound' ? MAX_OF_ONE : MAX_STREAMS
+    if (this.#count >= MAX_STREAMS || before >= limit) {
+      throw new Fault(
+        'QUOTA_EXCEEDED',
+        {},
+        'There are too many open streams. Close some, or come back later.',
+      )
+    }
+    this.#open.set(who, before + 1)
+    this.#count++
+    try {
+      await this.#stream(response, call, await this.#tools(call), signal)
+    } finally {
+      this.#count--
+      const left = (this.#open.get(who) ?? 1) - 1
+      if (left === 0) this.#open.delete(who)
+      else this.#open.set(who, left)
+    }
+  }
+
+  async #stream(
+    response: ServerResponse,
+    call: Call,
+    first: readonly Tool[],
+    signal: AbortSignal,
+  ): Promise<void> {
+    let listed = first
+    // One look at a time, in the order of the changes.
+    let looking: Promise<void> = Promise.resolve()
+    const look = async () => {
+      const tools = await this.#tools(call).catch(() => listed)
+      // The list of another tenant may be what has changed.
+      if (tools === listed) return
+      listed = tools
+      write(response, changed('tools'))
+    }
+    const stop = this.#bus.subscribe((event) => {
+      if (event.kind === 'tools_list_changed') looking = looking.then(look)
+      else if (event.kind === 'prompts_list_changed') write(response, changed('prompts'))
+      else if (event.kind === 'resources_list_changed') write(response, changed('resources'))
+    })
+    response.writeHead(200, {
+      'content-type': 'text/event-stream',
+      'cache-control': 'no-store, no-transform',
+      'x-accel-buffering': 'no',
+    })
+    response.write(': connected\n\n')
+    const keepAlive = setInterval(() => write(response, ': keepalive\n\n'), KEEP_ALIVE_MS).unref()
+    try {
+      await new Promise<void>((resolve) => {
+        response.once('close', resolve)
+        signal.addEventListener('abort', () => resolve(), { once: true })
+        if (signal.aborted || response.destroyed) resolve()
+      })
+    } finally {
+      clearInterval(keepAlive)
+      stop()
+      response.end()
+    }
+  }
+
+  #tools({ credential }: Call): Promise<readonly Tool[]> {
+    return this.#face.tools.list(credential, 'legacy')
+  }
+}
+
+function write(response: ServerResponse, text: string): void {
+  if (response.destroyed || response.writableEnded) return
+  if (response.writableLength > MAX_UNREAD_BYTES) response.destroy()
+  else response.write(text)
+}

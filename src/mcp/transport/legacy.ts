@@ -1,0 +1,195 @@
+import { once } from 'node:events'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { type ServerEventBus, WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/server'
+import { Fault } from '../../core/errors.ts'
+import { type JsonPieces, writeJson } from '../../engine/stored-json.ts'
+import { createServer, type Face } from '../server.ts'
+import { isTaskTool } from '../tasks/task-tool.ts'
+import { type Call, wantsProgress } from '../tools/tool.ts'
+import { type Answered, isBatch, serveBatch } from './batch.ts'
+import { type ClientDoor, SESSION_HEADER } from './client-instance.ts'
+import { readPlainCall } from './envelope.ts'
+import { LegacyStreams } from './legacy-stream.ts'
+import { isToolCall } from './message.ts'
+import { OpenCalls } from './open-calls.ts'
+import { serveWeb } from './web-bridge.ts'
+import { acceptsEvents, answerOf, isObject, type RequestId, sendResult } from './wire.ts'
+
+/** Serves what belongs to the revisions before 2026-07-28. `body` is undefined unless it is a POST. */
+export type LegacyLeg = (
+  request: IncomingMessage,
+  response: ServerResponse,
+  body: unknown,
+  callOf: (signal: AbortSignal) => Call,
+) => Promise<void>
+
+interface LegacyOptions {
+  readonly clients?: ClientDoor | undefined
+  /** Tells of changed tools; without it nobody can be told. */
+  readonly bus?: ServerEventBus | undefined
+  /** Whether plain calls are served without the SDK. */
+  readonly fastPath?: boolean | undefined
+  /** Hears of errors that callers are not told. */
+  readonly onError?: ((error: unknown) => void) | undefined
+}
+
+/**
+ * Without sessions: each request stands for itself, with or without a handshake before it. Answers are always JSON,
+ * which every client of those revisions must take, and which callers that only know JSON-RPC need.
+ */
+export function statelessLeg(
+  open: Face,
+  { clients, bus, fastPath = true, onError }: LegacyOptions = {},
+): LegacyLeg {
+  const face = bus === undefined ? unreachable(open) : open
+  const streams = bus && new LegacyStreams(face, bus)
+  const held = new OpenCalls()
+  return async (request, response, body, callOf) => {
+    if (request.method === 'GET' && streams !== undefined && acceptsEvents(request.headers)) {
+      await streams.serve(response, callOf(new AbortController().signal))
+      return
+    }
+    if (request.method === 'DELETE' && clients !== undefined) {
+      const { credential, client } = callOf(new AbortController().signal)
+      if (client === undefined) throw new Fault('METHOD_NOT_ALLOWED')
+      await clients.left(credential, client)
+      response.writeHead(204).end()
+      return
+    }
+    if (request.method !== 'POST') throw new Fault('METHOD_NOT_ALLOWED')
+    const plain = fastPath ? await callPlainly(face, request, body, callOf) : undefined
+    if (plain !== undefined) return sendResult(response, plain.id, plain.result)
+    // One promise for all messages of a batch: each would add a listener of its own.
+    const gone = once(response, 'close')
+    gone.catch(() => {})
+    if (isBatch(body)) {
+      const answer = (message: unknown) => answerOne({ face, held, gone }, request, message, callOf, fastPath)
+      return serveBatch(response, body, { answer, waits: (message) => mayWait(face, message), onError })
+    }
+    const greeting = clients && greetingOf(body, clients)
+    if (greeting !== undefined) response.setHeader(SESSION_HEADER, greeting)
+    const streamed = await tellsProgress(face, body, callOf)
+    await serveWeb(request, response, body, (web) =>
+      serveBySdk({ face, held, gone }, web, body, callOf, streamed),
+    )
+  }
+}
+
+interface LegParts {
+  readonly face: Face
+  readonly held: OpenCalls
+  /** Resolves when the response is over, or its client has gone. */
+  readonly gone: Promise<unknown>
+}
+
+async function serveBySdk(
+  { face, held, gone }: LegParts,
+  web: Request,
+  body: unknown,
+  callOf: (signal: AbortSignal) => Call,
+  streamed = false,
+): Promise<Response> {
+  const unheld = callOf(new AbortController().signal)
+  held.heard(body, unheld)
+  const cancelable = held.begin(body, unheld)
+  const server = createServer(face, 'legacy', ({ mcpReq }) =>
+    callOf(cancelable === undefined ? mcpReq.signal : AbortSignal.any([mcpReq.signal, cancelable.signal])),
+  )
+  const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: !streamed })
+  await server.connect(transport)
+  web.headers.set('accept', 'application/json, text/event-stream')
+  // The transport never answers a request whose client has gone.
+  const unanswered = gone.then(() => new Response(null, { status: 499 }))
+  const end = async () => {
+    cancelable?.end()
+    await server.close()
+  }
+  try {
+    return await Promise.race([transport.handleRequest(web, { parsedBody: body }), unanswered])
+  } finally {
+    // A stream has only begun by now.
+    if (streamed) void gone.then(end, end)
+    else await end()
+  }
+}
+
+/** Whether the message is the call of a tool whose client wants to hear how far it is. */
+async function tellsProgress(
+  { tools }: Face,
+  message: unknown,
+  callOf: (signal: AbortSignal) => Call,
+): Promise<boolean> {
+  if (!isToolCall(message) || !isObject(message) || !isObject(message.params)) return false
+  const call = callOf(new AbortController().signal)
+  const { name } = message.params
+  if (!wantsProgress(call) || typeof name !== 'string') return false
+  const found = await tools.find(name, call.credential)
+  return found !== undefined && isTaskTool(found)
+}
+
+/**
+ * Runs the plain call of a tool that is no task, without the SDK, which would parse and write the answer once more.
+ * Resolves with undefined, and has done nothing, if the request is anything else.
+ */
+async function callPlainly(
+  face: Face,
+  { headers }: IncomingMessage,
+  body: unknown,
+  callOf: (signal: AbortSignal) => Call,
+): Promise<{ id: RequestId; result: string | JsonPieces } | undefined> {
+  const request = readPlainCall(headers, body)
+  if (request === undefined) return undefined
+  const call = callOf(new AbortController().signal)
+  const found = await face.tools.find(request.name, call.credential)
+  if (found === undefined || isTaskTool(found)) return undefined
+  return { id: request.id, result: writeJson(await found(request.args, call)) }
+}
+
+/** The answer to one message of a batch. */
+async function answerOne(
+  parts: LegParts,
+  request: IncomingMessage,
+  message: unknown,
+  callOf: (signal: AbortSignal) => Call,
+  fastPath: boolean,
+): Promise<Answered> {
+  const plain = fastPath ? await callPlainly(parts.face, request, message, callOf) : undefined
+  if (plain !== undefined) return answerOf(plain.id, plain.result)
+  const { 'mcp-protocol-version': version } = request.headers
+  const headers = {
+    'content-type': 'application/json',
+    ...(typeof version === 'string' && { 'mcp-protocol-version': version }),
+  }
+  const web = new Request('http://localhost/mcp', { method: 'POST', headers })
+  const answered = await serveBySdk(parts, web, message, callOf)
+  const text = await answered.text()
+  return text === '' ? undefined : text
+}
+
+/** Reads wait for their upstreams. */
+const READS: ReadonlySet<unknown> = new Set(['prompts/get', 'resources/read', 'completion/complete'])
+
+function mayWait({ tools }: Face, message: unknown): boolean {
+  if (isObject(message) && READS.has(message.method)) return true
+  if (!isToolCall(message) || !isObject(message) || !isObject(message.params)) return false
+  const { name, arguments: args = {} } = message.params
+  return typeof name === 'string' && isObject(args) && tools.mayWait(name, args)
+}
+
+/** Without a stream nobody can be told of a change. */
+function unreachable(face: Face): Face {
+  return {
+    ...face,
+    capabilities() {
+      const { prompts, resources, ...others } = face.capabilities()
+      const { listChanged: _, ...rest } = resources ?? {}
+      return { ...others, tools: {}, ...(prompts && { prompts: {} }), ...(resources && { resources: rest }) }
+    },
+  }
+}
+
+/** The name under which a client that shakes hands goes from now on. */
+function greetingOf(body: unknown, clients: ClientDoor): string | undefined {
+  if (!isObject(body) || body.method !== 'initialize' || !isObject(body.params)) return undefined
+  return clients.greet(body.params.clientInfo)
+}

@@ -1,0 +1,142 @@
+import { once } from 'node:events'
+import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
+import {
+  INVALID_PARAMS,
+  ProtocolError,
+  ProtocolErrorCode,
+  type ServerEventBus,
+} from '@modelcontextprotocol/server'
+import type { Fields } from '../../auth/caller.ts'
+import type { Face } from '../server.ts'
+import { lookError } from '../tasks/errors.ts'
+import type { TaskFace } from '../tasks/task-face.ts'
+import type { Call } from '../tools/tool.ts'
+import { tasksRequired } from './capabilities.ts'
+import { hasHeaders, readEnvelope } from './envelope.ts'
+import { type Listening, type Sink, Subscription } from './subscription.ts'
+import { isObject, type Refusal, sendRefusal } from './wire.ts'
+
+/** Streams that are open at once in a process; the SDK has as many of its own. */
+export const MAX_STREAMS = 1_024
+
+const KEEP_ALIVE_MS = 15_000
+
+/** Subscriptions to tasks, which the SDK does not know, over HTTP. Those without tasks are left to it. */
+export class Listen {
+  readonly #face: Face
+  readonly #bus: ServerEventBus | undefined
+  #open = 0
+
+  constructor(face: Face, bus: ServerEventBus | undefined) {
+    this.#face = face
+    this.#bus = bus
+  }
+
+  /** Resolves with false, and has done nothing, if the request is not for it; else when the stream has ended. */
+  async serve(
+    headers: IncomingHttpHeaders,
+    body: unknown,
+    call: Call,
+    response: ServerResponse,
+  ): Promise<boolean> {
+    const { tasks } = this.#face
+    const message = tasks && readEnvelope(body)
+    if (tasks === undefined || message === undefined || !hasHeaders(headers, message)) return false
+    const asked = listeningIn(message)
+    if (asked === undefined) return false
+    try {
+      await this.#stream(checkListening(asked, call), tasks, call, response)
+    } catch (error) {
+      sendRefusal(response, refusalOf(lookError(error, call, tasks.onError)), message.id)
+    }
+    return true
+  }
+
+  async #stream(asked: Listening, tasks: TaskFace, call: Call, response: ServerResponse): Promise<void> {
+    if (this.#open >= MAX_STREAMS) {
+      throw new ProtocolError(ProtocolErrorCode.InternalError, 'Subscription limit reached')
+    }
+    this.#open++
+    const sink = new EventSink(response, call.signal)
+    const subscription = new Subscription(asked, { face: this.#face, tasks, bus: this.#bus, sink, call })
+    try {
+      await subscription.run()
+    } finally {
+      this.#open--
+      sink.end()
+    }
+  }
+}
+
+interface Asked extends Omit<Listening, 'taskIds'> {
+  readonly taskIds: unknown
+}
+
+/** A request for changes of tasks; undefined for any other. */
+export function listeningIn(message: {
+  readonly id: Listening['id']
+  readonly method: string
+  readonly params: Fields
+}): Asked | undefined {
+  const { id, method, params } = message
+  const { notifications } = params
+  if (method !== 'subscriptions/listen' || !isObject(notifications) || !('taskIds' in notifications))
+    return undefined
+  return { id, notifications, taskIds: notifications.taskIds }
+}
+
+export function checkListening({ id, notifications, taskIds }: Asked, call: Call): Listening {
+  if (call.tasks !== 'handle') throw tasksRequired()
+  if (!isTexts(taskIds)) {
+    throw new ProtocolError(INVALID_PARAMS, "Invalid params: 'notifications.taskIds' is a list of task ids")
+  }
+  return { id, notifications, taskIds }
+}
+
+function isTexts(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.every((item) => typeof item === 'string')
+}
+
+/** As the SDK answers it. */
+function refusalOf({ code, message, data }: ProtocolError): Refusal {
+  const status = code === ProtocolErrorCode.MissingRequiredClientCapability ? 400 : 200
+  return { status, code, message, ...(isObject(data) && { data }) }
+}
+
+/** Server-sent events, begun with the first message. */
+class EventSink implements Sink {
+  readonly #response: ServerResponse
+  readonly #signal: AbortSignal
+  #keepAlive: NodeJS.Timeout | undefined
+
+  constructor(response: ServerResponse, signal: AbortSignal) {
+    this.#response = response
+    this.#signal = signal
+  }
+
+  async send(message: object): Promise<boolean> {
+    const response = this.#response
+    if (response.destroyed) return true
+    if (!response.headersSent) this.#begin()
+    if (response.write(`event: message\ndata: ${JSON.stringify(message)}\n\n`)) return true
+    // A reader that has gone, or a server that stops, waits for nobody.
+    const options = { signal: this.#signal }
+    await Promise.race([once(response, 'drain', options), once(response, 'close', options)]).catch(() => {})
+    return false
+  }
+
+  end(): void {
+    clearInterval(this.#keepAlive)
+    if (this.#response.headersSent) this.#response.end()
+  }
+
+  #begin(): void {
+    const response = this.#response
+    response.writeHead(200, {
+      'content-type': 'text/event-stream',
+      'cache-control': 'no-store, no-transform',
+      'x-accel-buffering': 'no',
+    })
+    this.#keepAlive = setInterval(() => response.write(': keepalive\n\n'), KEEP_ALIVE_MS).unref()
+  }
+}

@@ -1,0 +1,63 @@
+import { Fault, invalid } from '../../core/errors.ts'
+import { inOneGo, isNotJson, type Reading, readEnveloped } from '../../core/json/text.ts'
+import { inSteps } from '../../http/steps.ts'
+import { META_PREFIX } from '../meta-prefix.ts'
+import { isObject } from './wire.ts'
+
+export interface Message {
+  readonly body: unknown
+  /** What our rules for JSON refuse although it is JSON. A tool call can be told so as any other wrong input. */
+  readonly flaw?: Fault
+}
+
+/** The arguments of a tool stand two levels down in the message, and may be as deep as the body of a REST call. */
+const ARGUMENTS_LEVEL = 2
+
+/** Messages in one request of the revisions that know batches. */
+const MAX_BATCH = 100
+
+/** The message in the body of a POST; undefined if it is not JSON. */
+export async function readMessage(text: string): Promise<Message | undefined> {
+  try {
+    return messageOf(await inSteps(readEnveloped(text, ARGUMENTS_LEVEL)))
+  } catch (error) {
+    if (error instanceof Fault && isNotJson(error)) return undefined
+    throw error
+  }
+}
+
+/** The message in a line of a client that is alone with the server, so that nobody else waits meanwhile. */
+export function readLine(text: string): Message | undefined {
+  try {
+    return messageOf(inOneGo(readEnveloped(text, ARGUMENTS_LEVEL)))
+  } catch (error) {
+    if (error instanceof Fault && isNotJson(error)) return undefined
+    throw error
+  }
+}
+
+function messageOf({ value, flaw }: Reading): Message {
+  if (Array.isArray(value) && value.length > MAX_BATCH) {
+    throw invalid('', `is a batch of more than ${MAX_BATCH} messages`)
+  }
+  return { body: value, ...(flaw && { flaw }) }
+}
+
+export function isToolCall(body: unknown): boolean {
+  return isObject(body) && body.method === 'tools/call'
+}
+
+export function isListening(body: unknown): boolean {
+  return isObject(body) && body.method === 'subscriptions/listen'
+}
+
+/** The key of a client that cannot set headers: an argument of the tool, or else in `_meta`. */
+export function tokenOf(body: unknown): string | undefined {
+  if (!isObject(body) || !isObject(body.params)) return undefined
+  const { arguments: args, _meta: meta } = body.params
+  const given = isToolCall(body) && isObject(args) ? args.auth_token : undefined
+  const token = given ?? (isObject(meta) ? meta[TOKEN] : undefined)
+  return typeof token === 'string' ? token : undefined
+}
+
+const TOKEN = `${META_PREFIX}auth_token`

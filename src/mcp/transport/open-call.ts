@@ -1,0 +1,96 @@
+import type { ServerResponse } from 'node:http'
+import type { Fields } from '../../auth/caller.ts'
+import type { Credential } from '../../auth/credential.ts'
+import type { Fault } from '../../core/errors.ts'
+import type { Call, TaskWish } from '../tools/tool.ts'
+import type { Told } from './capabilities.ts'
+
+/** Why calls end that the server itself gives up. Their clients have not canceled them. */
+export const SERVER_STOPS = new Error('The server stops.')
+
+/** Whether the client has canceled the call, or closed it; not if the server stops. */
+export function hasLeft(signal: AbortSignal): boolean {
+  return signal.aborted && signal.reason !== SERVER_STOPS
+}
+
+/** A request that is being served. Its signal is made when somebody wants it: most requests end before that. */
+export class OpenRequest {
+  readonly #response: ServerResponse
+  #controller: AbortController | undefined
+  #isOver: boolean
+
+  constructor(response: ServerResponse, isOver: boolean) {
+    this.#response = response
+    this.#isOver = isOver
+  }
+
+  /** Aborted when the client has gone or the server stops. */
+  get signal(): AbortSignal {
+    if (this.#controller === undefined) {
+      this.#controller = new AbortController()
+      const response = this.#response
+      const controller = this.#controller
+      if (this.#isOver) controller.abort(SERVER_STOPS)
+      else if (response.destroyed) controller.abort()
+      response.once('close', () => {
+        if (!response.writableFinished) controller.abort()
+      })
+    }
+    return this.#controller.signal
+  }
+
+  /** The server stops. */
+  end(): void {
+    this.#isOver = true
+    this.#controller?.abort(SERVER_STOPS)
+  }
+}
+
+export interface CallFacts extends Told {
+  readonly credential: Credential
+  readonly requestId: string | undefined
+  readonly flaw: Fault | undefined
+  readonly streams: boolean
+}
+
+/** The call that a request makes. */
+export class OpenCall implements Call {
+  readonly credential: Credential
+  readonly requestId: string | undefined
+  readonly flaw: Fault | undefined
+  readonly meta: Fields | undefined
+  readonly tasks: TaskWish | undefined
+  readonly streams: boolean
+  readonly #request: OpenRequest
+
+  constructor(facts: CallFacts, request: OpenRequest) {
+    this.credential = facts.credential
+    this.requestId = facts.requestId
+    this.flaw = facts.flaw
+    this.meta = facts.meta
+    this.tasks = facts.tasks
+    this.streams = facts.streams
+    this.#request = request
+  }
+
+  get signal(): AbortSignal {
+    return this.#request.signal
+  }
+}
+
+/** The same call, over when the SDK says so too. */
+export function during(call: Call, signal: AbortSignal): Call {
+  const { credential, requestId, flaw, meta, client, tasks, streams } = call
+  return {
+    credential,
+    client,
+    requestId,
+    flaw,
+    meta,
+    tasks,
+    streams,
+    get signal() {
+      return AbortSignal.any([call.signal, signal])
+    },
+  }
+}

@@ -1,0 +1,143 @@
+import {
+  isJSONRPCNotification,
+  type JSONRPCMessage,
+  type MessageExtraInfo,
+  ProtocolError,
+  ProtocolErrorCode,
+  parseJSONRPCMessage,
+  type ServerEventBus,
+  type Transport,
+} from '@modelcontextprotocol/server'
+import type { Face } from '../server.ts'
+import { lookError } from '../tasks/errors.ts'
+import type { TaskFace } from '../tasks/task-face.ts'
+import type { Call } from '../tools/tool.ts'
+import { toldIn } from './capabilities.ts'
+import { type Enveloped, readEnvelope } from './envelope.ts'
+import { checkListening, listeningIn, MAX_STREAMS } from './listen.ts'
+import { Subscription } from './subscription.ts'
+import { isObject, type RequestId } from './wire.ts'
+
+export interface StdioListenOptions {
+  readonly face: Face
+  readonly tasks: TaskFace
+  readonly bus: ServerEventBus
+  /** Who the client at the other end is. */
+  readonly credential: Call['credential']
+}
+
+interface Open {
+  readonly ending: AbortController
+  readonly ended: Promise<void>
+  isMuted: boolean
+}
+
+/**
+ * A connection over which tasks can be subscribed to. The SDK does not know how: what is about such a subscription is
+ * served here, and all else goes through.
+ */
+export class ListeningTransport implements Transport {
+  onmessage: Transport['onmessage']
+  onclose: Transport['onclose']
+  onerror: Transport['onerror']
+  readonly #wire: Transport
+  readonly #options: StdioListenOptions
+  readonly #open = new Map<RequestId, Open>()
+
+  constructor(wire: Transport, options: StdioListenOptions) {
+    this.#wire = wire
+    this.#options = options
+    wire.onmessage = (message: JSONRPCMessage, extra?: MessageExtraInfo) => {
+      if (!this.#take(message)) this.onmessage?.(message, extra)
+    }
+    wire.onclose = () => {
+      for (const { ending } of this.#open.values()) ending.abort()
+      this.onclose?.()
+    }
+    wire.onerror = (error) => this.onerror?.(error)
+  }
+
+  start(): Promise<void> {
+    return this.#wire.start()
+  }
+
+  send(message: JSONRPCMessage): Promise<void> {
+    return this.#wire.send(message)
+  }
+
+  /** Subscriptions are brought to their end first. */
+  async close(): Promise<void> {
+    const open = [...this.#open.values()]
+    for (const { ending } of open) ending.abort()
+    await Promise.all(open.map(({ ended }) => ended))
+    await this.#wire.close()
+  }
+
+  #take(message: JSONRPCMessage): boolean {
+    if (isJSONRPCNotification(message)) return this.#cancels(message)
+    const enveloped = readEnvelope(message)
+    const isOurs = enveloped !== undefined && listeningIn(enveloped) !== undefined
+    if (isOurs) this.#listen(enveloped)
+    return isOurs
+  }
+
+  /** After that nothing more is said, not even that it is over. */
+  #cancels({ method, params }: { method: string; params?: unknown }): boolean {
+    if (method !== 'notifications/cancelled' || !isObject(params)) return false
+    const { requestId } = params
+    const open =
+      typeof requestId === 'string' || typeof requestId === 'number' ? this.#open.get(requestId) : undefined
+    if (open === undefined) return false
+    open.isMuted = true
+    open.ending.abort()
+    return true
+  }
+
+  #listen(message: Enveloped): void {
+    const ending = new AbortController()
+    const open: Open = { ending, isMuted: false, ended: this.#serve(message, ending.signal) }
+    if (!this.#open.has(message.id)) this.#open.set(message.id, open)
+    void open.ended.then(() => {
+      if (this.#open.get(message.id) === open) this.#open.delete(message.id)
+    })
+  }
+
+  async #serve(message: Enveloped, signal: AbortSignal): Promise<void> {
+    const { credential, face, tasks, bus } = this.#options
+    const { id } = message
+    const call: Call = { credential, signal, ...toldIn(message.params) }
+    const sink = {
+      send: async (text: object) => {
+        if (!this.#open.get(id)?.isMuted) await this.#say(text)
+        return true
+      },
+    }
+    try {
+      this.#checkRoom(id)
+      const asked = listeningIn(message)
+      if (asked === undefined) return
+      await new Subscription(checkListening(asked, call), { face, tasks, bus, sink, call }).run()
+    } catch (error) {
+      const { code, message: words, data } = lookError(error, call, tasks.onError)
+      await this.#say({
+        jsonrpc: '2.0',
+        id,
+        error: { code, message: words, ...(isObject(data) && { data }) },
+      })
+    }
+  }
+
+  #checkRoom(id: RequestId): void {
+    if (this.#open.has(id)) throw new ProtocolError(ProtocolErrorCode.InvalidRequest, 'This id is in use')
+    if (this.#open.size >= MAX_STREAMS) {
+      throw new ProtocolError(ProtocolErrorCode.InternalError, 'Subscription limit reached')
+    }
+  }
+
+  /** A client that has gone need not know. */
+  async #say(message: object): Promise<void> {
+    await this.#wire
+      .send(parseJSONRPCMessage(message))
+      .catch((error: unknown) => this.#options.tasks.onError(error))
+  }
+}

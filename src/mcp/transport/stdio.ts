@@ -1,0 +1,158 @@
+import type { Readable, Writable } from 'node:stream'
+import { InMemoryServerEventBus, type McpRequestContext, type Server } from '@modelcontextprotocol/server'
+import {
+  type ServeStdioOptions,
+  type StdioServerHandle,
+  StdioServerTransport,
+  serveStdio,
+} from '@modelcontextprotocol/server/stdio'
+import type { Fields } from '../../auth/caller.ts'
+import type { Credential } from '../../auth/credential.ts'
+import { Fault, invalid } from '../../core/errors.ts'
+import { MAX_DEPTH } from '../../core/json/json.ts'
+import { parseJson } from '../../core/json/text.ts'
+import type { Gate } from '../../features/gate.ts'
+import type { Client } from '../../features/sessions/sessions.ts'
+import { gateFace } from '../gate-face.ts'
+import { createServer } from '../server.ts'
+import { isTaskTool, type TaskToolSource } from '../tasks/task-tool.ts'
+import type { ToolNames } from '../tools/operation-tools.ts'
+import type { ListKind } from '../tools/read-source.ts'
+import type { FoundTool, RunTool, ToolTable } from '../tools/tool.ts'
+import { toldBy } from './capabilities.ts'
+import { named, newClient } from './client-instance.ts'
+import { SERVER_STOPS } from './open-call.ts'
+import { CheckedLines } from './stdio-lines.ts'
+import { ListeningTransport } from './stdio-listen.ts'
+
+export interface StdioOptions {
+  /** Who the client at the other end is. Whoever starts the process also holds the database. */
+  readonly credential?: Credential
+  readonly toolNames?: ToolNames
+  readonly oldNames?: boolean
+  /** Tools that are tasks, besides the types of tasks that are tools of their own. */
+  readonly sources?: readonly TaskToolSource[]
+  /** Hears of errors that the client is not told. It must not write to stdout, which carries the protocol. */
+  readonly onError?: (error: unknown) => void
+  /** Instead of stdin and stdout. */
+  readonly transport?: ServeStdioOptions['transport']
+  /** The client is at the other end of a relay, whose lines these are. */
+  readonly relayed?: RelayedClient
+}
+
+export interface RelayedClient {
+  /** Lines with numbers: a line that the relay sends again has the number that it had. */
+  readonly input: Readable
+  readonly output: Writable
+  /** The same for the same client, whichever server it is relayed to. */
+  readonly instance: string
+}
+
+const LOCAL: Credential = { kind: 'shared', tenant: 'default' }
+
+/** Serves MCP on stdin and stdout, every revision, until the client closes its end. */
+export function serveStdioMcp(gate: Gate, options: StdioOptions = {}): StdioServerHandle {
+  const { credential = LOCAL, toolNames, oldNames, sources, onError = () => {}, transport, relayed } = options
+  const { face: open, onLists } = gateFace({ gate, toolNames, oldNames, sources, onError })
+  const face = { ...open, tools: checked(open.tools) }
+  // The process at the other end is one client, whatever it calls itself.
+  const client = relayed ? { ...newClient(undefined), instance: relayed.instance } : newClient(undefined)
+  let stopListening = () => {}
+  const stopping = new AbortController()
+  const bus = new InMemoryServerEventBus()
+  const connect = ({ era }: McpRequestContext) => {
+    const server = createServer(face, era, (context, task) => ({
+      credential,
+      signal: AbortSignal.any([context.mcpReq.signal, stopping.signal]),
+      streams: true,
+      client: { ...client, ...named(server.getClientVersion()) },
+      flaw: lines?.flawOf(context.mcpReq.id),
+      key: keyOf(client, lines?.numberOf(context.mcpReq.id)),
+      ...toldBy(context, task),
+    }))
+    stopListening()
+    stopListening = onLists((kind) => {
+      bus.publish({ kind: `${kind}_list_changed` })
+      // A client that has gone need not know, nor one that was never told of such a list.
+      if (server.getCapabilities()[kind] !== undefined) void sendListChanged(server, kind).catch(() => {})
+    })
+    return server
+  }
+  const { input, output } = relayed ?? { input: process.stdin, output: process.stdout }
+  const writeLine = (message: object) => output.write(`${JSON.stringify(message)}\n`)
+  const lines = transport === undefined ? new CheckedLines(writeLine, relayed !== undefined) : undefined
+  const wire = transport ?? new StdioServerTransport(lines && input.pipe(lines), output)
+  const { tasks } = face
+  const listening = tasks ? new ListeningTransport(wire, { face, tasks, bus, credential }) : wire
+  const served = serveStdio(connect, { onerror: onError, transport: listening })
+  return {
+    async close() {
+      stopListening()
+      // A client that has closed its end has left; any other did not ask for an end of its calls.
+      if (transport !== undefined || !input.readableEnded) stopping.abort(SERVER_STOPS)
+      await served.close()
+      await tasks?.calls.settled()
+      await gate.clientLeft(credential.tenant, client.instance)
+    },
+  }
+}
+
+/** By it a call is known again that a relay sends a second time. */
+function keyOf({ instance }: Client, number: string | undefined): string | undefined {
+  return number === undefined ? undefined : `mcp:${instance}:${number}`
+}
+
+function sendListChanged(server: Server, kind: ListKind): Promise<void> {
+  switch (kind) {
+    case 'tools':
+      return server.sendToolListChanged()
+    case 'prompts':
+      return server.sendPromptListChanged()
+    case 'resources':
+      return server.sendResourceListChanged()
+  }
+}
+
+/**
+ * The tools, under the rules for JSON that hold over HTTP, for messages of any transport. What only the text shows,
+ * such as a key that appears twice, has been found before.
+ */
+function checked({ list, find, mayWait }: ToolTable): ToolTable {
+  return {
+    list,
+    mayWait,
+    async find(name, credential) {
+      const found = await find(name, credential)
+      return found && checkedTool(found)
+    },
+  }
+}
+
+function checkedRun(run: RunTool): RunTool {
+  return (args, call) => run(args, { ...call, flaw: call.flaw ?? flawOf(args) })
+}
+
+function checkedTool(found: FoundTool): FoundTool {
+  if (!isTaskTool(found)) return checkedRun(found)
+  return {
+    ...found,
+    ...(found.plain && { plain: checkedRun(found.plain) }),
+    async create(args, call) {
+      const flaw = call.flaw ?? flawOf(args)
+      if (flaw) throw flaw
+      return found.create(args, call)
+    },
+  }
+}
+
+function flawOf(args: Fields): Fault | undefined {
+  try {
+    parseJson(JSON.stringify(args))
+    return undefined
+  } catch (flaw) {
+    if (flaw instanceof Fault) return flaw
+    // So deep that even writing it fails.
+    if (flaw instanceof RangeError) return invalid('', `is nested deeper than ${MAX_DEPTH}`)
+    throw flaw
+  }
+}

@@ -1,0 +1,206 @@
+import {
+  SERVER_INFO_META_KEY,
+  type ServerEventBus,
+  SUBSCRIPTION_ID_META_KEY,
+} from '@modelcontextprotocol/server'
+import type { Fields } from '../../auth/caller.ts'
+import type { Caller } from '../../core/principal.ts'
+import type { TaskView } from '../../features/shapes.ts'
+import type { Face } from '../server.ts'
+import { wholeTask } from '../tasks/resolved-task.ts'
+import { isOver } from '../tasks/states.ts'
+import type { TaskFace } from '../tasks/task-face.ts'
+import { taskCaller } from '../tools/identity.ts'
+import { honouredLists, type ListFilter, listNotification } from '../tools/list-changes.ts'
+import { asFault, type Call } from '../tools/tool.ts'
+import { elicits } from './capabilities.ts'
+import type { RequestId } from './wire.ts'
+
+/** More tasks than this in one subscription are not honoured. */
+export const MAX_TASK_IDS = 256
+
+/** How often tasks are looked at that another process may change. */
+const LOOK_EVERY_MS = 2_000
+
+/** Where the messages of a subscription go. */
+export interface Sink {
+  /** Resolves when the reader can take more, with whether it can at once. */
+  send(message: object): Promise<boolean>
+}
+
+export interface Listening {
+  readonly id: RequestId
+  /** The filter as it was asked for. */
+  readonly notifications: Fields
+  readonly taskIds: readonly string[]
+}
+
+export interface SubscriptionOptions {
+  readonly face: Face
+  readonly tasks: TaskFace
+  readonly bus?: ServerEventBus | undefined
+  readonly sink: Sink
+  readonly call: Call
+}
+
+/**
+ * One stream of changes, of tasks and perhaps of lists. It tells the state of each task, then each later one; a reader
+ * that is slow gets the latest state of a task, never all that came in between.
+ */
+export class Subscription {
+  readonly #asked: Listening
+  readonly #options: SubscriptionOptions
+  readonly #caller: Caller
+  /** Tasks that may be others than the reader knows. */
+  readonly #stale = new Set<string>()
+  /** Notifications of lists, by what they say. */
+  readonly #lists = new Map<string, object>()
+  /** What was told of each task that has not ended. */
+  readonly #told = new Map<string, string>()
+  readonly #stops: (() => void)[] = []
+  #wake = () => {}
+  #isOver = false
+
+  constructor(asked: Listening, options: SubscriptionOptions) {
+    this.#asked = asked
+    this.#options = options
+    this.#caller = taskCaller(options.call)
+  }
+
+  /** Resolves when it has ended: there is nothing left to tell, or its signal says so. */
+  async run(): Promise<void> {
+    const { signal } = this.#options.call
+    const end = () => this.#end()
+    signal.addEventListener('abort', end)
+    if (signal.aborted) this.#end()
+    try {
+      const lists = await this.#open()
+      if (!this.#isOver) await this.#pump(Object.keys(lists).length > 0)
+    } finally {
+      signal.removeEventListener('abort', end)
+      for (const stop of this.#stops) stop()
+    }
+    await this.#send({ id: this.#asked.id, result: this.#result() })
+  }
+
+  /** Says what it is for. Tasks are watched before they are read, so that no change falls in between. */
+  async #open(): Promise<ListFilter> {
+    const { face, bus, tasks } = this.#options
+    const asked = [...new Set(this.#asked.taskIds)].slice(0, MAX_TASK_IDS)
+    const { tenant } = this.#caller
+    for (const id of asked) this.#stops.push(await tasks.watch.watch(tenant, id, () => this.#changed(id)))
+    const views = await tasks.gate.peekTasks(this.#caller, { task_ids: asked })
+    const taskIds = asked.filter((id) => views.some(({ task_id }) => task_id === id))
+    const lists = honouredLists(this.#asked.notifications, face.capabilities())
+    if (bus !== undefined) {
+      const stop = bus.subscribe((event) => {
+        const notification = listNotification(event, lists)
+        if (notification === undefined) return
+        this.#lists.set(JSON.stringify(notification), notification)
+        this.#wake()
+      })
+      this.#stops.push(stop)
+    }
+    await this.#notify('notifications/subscriptions/acknowledged', { notifications: { ...lists, taskIds } })
+    for (const id of taskIds) {
+      this.#told.set(id, '')
+      this.#stale.add(id)
+    }
+    return lists
+  }
+
+  async #pump(hasLists: boolean): Promise<void> {
+    const { gate } = this.#options.tasks
+    if (gate.isShared) {
+      const look = setInterval(() => this.#changed(...this.#told.keys()), LOOK_EVERY_MS).unref()
+      this.#stops.push(() => clearInterval(look))
+    }
+    while (!this.#isOver && (hasLists || this.#told.size > 0)) {
+      if (this.#stale.size === 0 && this.#lists.size === 0) {
+        await new Promise<void>((resolve) => {
+          this.#wake = resolve
+        })
+      }
+      await this.#tellLists()
+      await this.#tellTasks()
+    }
+  }
+
+  async #tellLists(): Promise<void> {
+    for (const [key, notification] of this.#lists) {
+      this.#lists.delete(key)
+      await this.#send(stamped(notification, this.#asked.id))
+    }
+  }
+
+  async #tellTasks(): Promise<void> {
+    const ids = [...this.#stale].filter((id) => this.#told.has(id))
+    this.#stale.clear()
+    if (ids.length === 0 || this.#isOver) return
+    const views = await this.#look(ids)
+    for (const [index, view] of views.entries()) {
+      if (await this.#tell(view)) continue
+      // It took the reader a while: the others are read anew.
+      this.#changed(...views.slice(index + 1).map(({ task_id }) => task_id))
+      return
+    }
+  }
+
+  async #look(ids: readonly string[]): Promise<readonly TaskView[]> {
+    const { tasks } = this.#options
+    try {
+      return await tasks.gate.peekTasks(this.#caller, { task_ids: ids })
+    } catch (error) {
+      asFault(error, tasks.onError)
+      // Until the database answers again.
+      const again = setTimeout(() => this.#changed(...ids), LOOK_EVERY_MS).unref()
+      this.#stops.push(() => clearTimeout(again))
+      return []
+    }
+  }
+
+  /** Whether the reader can take more at once. */
+  async #tell(view: TaskView): Promise<boolean> {
+    const { tasks, call } = this.#options
+    const whole = await wholeTask(tasks.gate, this.#caller, view)
+    const task = tasks.states.detailed(whole, elicits(call))
+    // When to look again is no news to who is told, nor is a sign of life of the worker.
+    const news = JSON.stringify({ ...task, pollIntervalMs: 0, lastUpdatedAt: '' })
+    const isNews = this.#told.get(view.task_id) !== news
+    if (isOver(view)) this.#told.delete(view.task_id)
+    else this.#told.set(view.task_id, news)
+    return isNews ? this.#notify('notifications/tasks', task) : true
+  }
+
+  #changed(...ids: readonly string[]): void {
+    for (const id of ids) this.#stale.add(id)
+    this.#wake()
+  }
+
+  #end(): void {
+    this.#isOver = true
+    this.#wake()
+  }
+
+  #notify(method: string, params: object): Promise<boolean> {
+    return this.#send(stamped({ method, params }, this.#asked.id))
+  }
+
+  #send(message: object): Promise<boolean> {
+    return this.#options.sink.send({ jsonrpc: '2.0', ...message })
+  }
+
+  #result(): object {
+    const { info } = this.#options.face
+    const _meta = { [SUBSCRIPTION_ID_META_KEY]: this.#asked.id, [SERVER_INFO_META_KEY]: info }
+    return { resultType: 'complete', _meta }
+  }
+}
+
+function stamped(
+  notification: { readonly method?: string; readonly params?: object },
+  id: RequestId,
+): object {
+  const { method, params } = notification
+  return { method, params: { ...params, _meta: { [SUBSCRIPTION_ID_META_KEY]: id } } }
+}

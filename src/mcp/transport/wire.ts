@@ -1,0 +1,127 @@
+import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { INTERNAL_ERROR, INVALID_REQUEST, PARSE_ERROR } from '@modelcontextprotocol/server'
+import { ERRORS, type Fault } from '../../core/errors.ts'
+import { inTurns, type JsonPieces } from '../../engine/stored-json.ts'
+import { endAnswer, isUnread } from '../../http/deadline-answer.ts'
+import { errorBody } from '../tools/tool.ts'
+
+export type RequestId = string | number
+
+/** An answer to a request that never reaches a tool. */
+export interface Refusal {
+  readonly status: number
+  readonly code: number
+  readonly message: string
+  readonly data?: object
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+export const UNPARSABLE: Refusal = { status: 400, code: PARSE_ERROR, message: 'The body is not JSON.' }
+export const BROKEN: Refusal = { status: 500, code: INTERNAL_ERROR, message: 'Internal server error' }
+export const NOT_ACCEPTABLE: Refusal = {
+  status: 406,
+  code: 406,
+  message: 'Answers are application/json, which the Accept header does not allow.',
+}
+
+const HEADERS: Readonly<Record<number, Readonly<Record<string, string>>>> = {
+  401: { 'www-authenticate': 'Bearer realm="asyncgate"' },
+  405: { allow: 'POST' },
+}
+
+/** The contract's error as the data of a JSON-RPC error, whose code must not be one of those the protocol keeps. */
+export function refusal(fault: Fault, requestId?: string): Refusal {
+  const status = ERRORS[fault.code].http
+  const code = status === 400 ? INVALID_REQUEST : status
+  const headers = HEADERS[status]
+  return {
+    status,
+    code,
+    message: fault.message,
+    data: errorBody(fault, requestId),
+    ...(headers && { headers }),
+  }
+}
+
+export function sendRefusal(response: ServerResponse, refusal: Refusal, id: RequestId | null = null): void {
+  sendJson(response, refusal.status, JSON.stringify(refusalBody(refusal, id)), refusal.headers)
+}
+
+export function refusalBody({ code, message, data }: Refusal, id: RequestId | null): object {
+  return { jsonrpc: '2.0', id, error: { code, message, ...(data && { data }) } }
+}
+
+/** The answer to a request. Pieces are sent one at a time, as fast as the client takes them. */
+export async function sendResult(
+  response: ServerResponse,
+  id: RequestId,
+  result: string | JsonPieces,
+): Promise<void> {
+  const answer = answerOf(id, result)
+  if (typeof answer === 'string') sendJson(response, 200, answer)
+  else await sendPieces(response, answer)
+}
+
+/** The whole answer to a request, of which this is the result. */
+export function answerOf(id: RequestId, result: string | JsonPieces): string | JsonPieces {
+  const head = `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":`
+  return typeof result === 'string' ? `${head}${result}}` : result.enclosed(head, '}')
+}
+
+export async function sendPieces(response: ServerResponse, pieces: Iterable<string>): Promise<void> {
+  if (response.headersSent || response.destroyed) return
+  response.writeHead(200, { 'content-type': 'application/json', 'cache-control': 'no-store' })
+  response.setTimeout(STALLED_MS, () => response.destroy())
+  const content = Readable.from(inTurns(pieces), { objectMode: false })
+  await pipeline(content, response).catch((error: unknown) => {
+    // Who leaves has no complaint.
+    if (!response.destroyed) throw error
+  })
+}
+
+/** A client that takes nothing of a long answer for so long has gone away. */
+const STALLED_MS = 120_000
+
+export function sendJson(
+  response: ServerResponse,
+  status: number,
+  text: string,
+  headers: Readonly<Record<string, string>> = {},
+): void {
+  if (response.headersSent || response.destroyed) return
+  response.writeHead(status, {
+    ...headers,
+    ...(isUnread(response.req) && { connection: 'close' }),
+    'content-type': 'application/json',
+    'content-length': Buffer.byteLength(text),
+    'cache-control': 'no-store',
+  })
+  endAnswer(response, text)
+}
+
+export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** The id of a single request; an error about anything else has none. */
+export function requestIdOf(body: unknown): RequestId | null {
+  if (!isObject(body) || typeof body.method !== 'string') return null
+  return typeof body.id === 'string' || typeof body.id === 'number' ? body.id : null
+}
+
+export function headerOf(headers: IncomingHttpHeaders, name: string): string | undefined {
+  const value = headers[name]
+  return typeof value === 'string' ? value : undefined
+}
+
+/** Whether an answer may be a stream of events. */
+export function acceptsEvents({ accept }: IncomingHttpHeaders): boolean {
+  return /\btext\/event-stream\b/i.test(accept ?? '')
+}
+
+/** All answers to plain calls are JSON. */
+export function acceptsJson({ accept }: IncomingHttpHeaders): boolean {
+  return accept === undefined || /(application|\*)\/(json|\*)/i.test(accept)
+}

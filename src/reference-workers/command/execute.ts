@@ -1,0 +1,202 @@
+import { constants } from 'node:fs'
+import { access } from 'node:fs/promises'
+import { z } from 'zod'
+import { Permanent, RetryableError, type TaskContext, task } from '../../worker/index.ts'
+import type { AllowedCommand, AllowList } from './allow-list.ts'
+import { Folder, type NewFile, PathRefused } from './folder.ts'
+import { DEFAULT_LIMITS, exceeded, type ResourceLimits, underLimits } from './limits.ts'
+import { FileTooLarge, firstBytes, writeFile } from './output.ts'
+import { type Exit, RunningProcess } from './process.ts'
+
+export interface ExecuteOptions {
+  readonly allowed: AllowList
+  /** Where commands run and where their output files go. */
+  readonly folder: string
+  /** The longest that a command may run. */
+  readonly maxSeconds?: number
+  /** The most of stdout, and of stderr, that goes into the result; with the default it always fits into a task. */
+  readonly maxOutputBytes?: number
+  readonly maxFileBytes?: number
+  /** What a command may use of the machine. */
+  readonly limits?: Partial<ResourceLimits>
+}
+
+const DEFAULTS = { maxSeconds: 300, maxOutputBytes: 64 * 1024, maxFileBytes: 64 * 1024 * 1024 }
+
+const path = z.string().min(1).max(1_024)
+const input = z.strictObject({
+  command: z.string().min(1).max(64),
+  args: z.array(z.string().max(8_192)).max(100).default([]),
+  stdin: z.string().default(''),
+  cwd: path.optional(),
+  output_path: path.optional(),
+  timeout_seconds: z.int().min(1).optional(),
+})
+
+type Execute = z.output<typeof input>
+
+/** Runs one of the commands that the operator allows. Whatever it exits with is a result. */
+export async function commandExecute(given: ExecuteOptions) {
+  const options = { ...DEFAULTS, ...given }
+  const limits = { ...DEFAULT_LIMITS, ...given.limits }
+  const folder = await Folder.open(options.folder)
+  return task('command.execute', {
+    input,
+    async run(asked, ctx) {
+      ctx.signal.throwIfAborted()
+      const command = allowed(options.allowed, asked)
+      const seconds = Math.min(asked.timeout_seconds ?? options.maxSeconds, options.maxSeconds)
+      const cwd = await inFolder('cwd', () => folder.directory(asked.cwd ?? ''))
+      const { output_path } = asked
+      const file =
+        output_path === undefined
+          ? undefined
+          : await inFolder('output_path', () => folder.create(output_path))
+      try {
+        const run = await start(command, asked, limits, cwd, folder.path, ctx)
+        return await follow(run, { ...options, limits, seconds }, asked, file, ctx.signal)
+      } catch (error) {
+        await file?.drop()
+        throw error
+      }
+    },
+  })
+}
+
+function allowed(list: AllowList, { command, args }: Execute): AllowedCommand {
+  const found = list.get(command)
+  if (found === undefined) {
+    throw new Permanent(`This worker does not run "${command}".`, {
+      code: 'COMMAND_NOT_ALLOWED',
+      details: { allowed: [...list.keys()] },
+    })
+  }
+  if (args.length > 0 && !found.takesMore) {
+    throw new Permanent(`"${command}" takes no arguments here.`, { code: 'ARGUMENTS_NOT_ALLOWED' })
+  }
+  if (args.some((arg) => arg.includes('\0'))) {
+    throw new Permanent('An argument cannot have NUL in it.', { code: 'ARGUMENTS_NOT_ALLOWED' })
+  }
+  return found
+}
+
+async function inFolder<T>(field: string, find: () => Promise<T>): Promise<T> {
+  try {
+    return await find()
+  } catch (error) {
+    if (!(error instanceof PathRefused)) throw error
+    throw new Permanent(`${field}: ${error.message}.`, { code: 'PATH_NOT_ALLOWED', details: { path: field } })
+  }
+}
+
+async function start(
+  command: AllowedCommand,
+  { args, stdin }: Execute,
+  limits: ResourceLimits,
+  cwd: string,
+  home: string,
+  { task: { task_id }, fence, idempotencyKey }: TaskContext,
+): Promise<RunningProcess> {
+  // Nothing of the worker's own environment, which has its key.
+  const env = {
+    PATH: '/usr/local/bin:/usr/bin:/bin',
+    LANG: 'C.UTF-8',
+    HOME: home,
+    ASYNCGATE_TASK_ID: task_id,
+    ASYNCGATE_FENCE: String(fence),
+    ASYNCGATE_IDEMPOTENCY_KEY: idempotencyKey,
+  }
+  try {
+    // The shell in between would only say so in its output.
+    await access(command.path, constants.X_OK)
+    return await RunningProcess.start({
+      ...underLimits(command.path, [...command.args, ...args], limits),
+      cwd,
+      env,
+      stdin,
+    })
+  } catch (error) {
+    const message = 'The command could not be started.'
+    throw new RetryableError(message, { code: 'COMMAND_NOT_STARTED', cause: error })
+  }
+}
+
+interface Limits {
+  readonly limits: ResourceLimits
+  readonly seconds: number
+  readonly maxOutputBytes: number
+  readonly maxFileBytes: number
+}
+
+/** Waits for the end of a command, or ends it when its time is up, it writes too much, or nobody wants it any more. */
+async function follow(
+  run: RunningProcess,
+  { seconds, maxOutputBytes, maxFileBytes, limits }: Limits,
+  { command, output_path }: Execute,
+  file: NewFile | undefined,
+  signal: AbortSignal,
+) {
+  const began = performance.now()
+  const stop = () => run.stop()
+  let isLate = false
+  const timer = setTimeout(() => {
+    isLate = true
+    stop()
+  }, seconds * 1000)
+  signal.addEventListener('abort', stop, { once: true })
+  if (signal.aborted) stop()
+  try {
+    const toFile = file && writeFile(run.stdout, file.handle, maxFileBytes)
+    // The process is waited for in any case, and ended if its output has nowhere to go.
+    toFile?.catch(stop)
+    const [exit, stdout, stderr, written] = await Promise.all([
+      run.exited,
+      toFile === undefined ? firstBytes(run.stdout, maxOutputBytes) : { text: '', truncated: false },
+      firstBytes(run.stderr, maxOutputBytes),
+      toFile?.catch((error: unknown) => run.exited.then(() => Promise.reject(error))),
+    ])
+    signal.throwIfAborted()
+    const shown = { stdout: stdout.text, stderr: stderr.text }
+    if (isLate) throw timedOut(seconds, shown)
+    const limit = exceeded({ ...exit, ...shown }, limits)
+    if (limit !== undefined) throw overLimit(limit, exit, shown)
+    if (file !== undefined) await inFolder('output_path', () => file.keep())
+    return {
+      command,
+      ...exit,
+      ...shown,
+      truncated: stdout.truncated || stderr.truncated,
+      duration_ms: Math.round(performance.now() - began),
+      ...(written !== undefined && { output: { path: output_path, ...written } }),
+    }
+  } catch (error) {
+    if (!(error instanceof FileTooLarge)) throw error
+    throw new Permanent(`The command wrote more than ${maxFileBytes} bytes and was stopped.`, {
+      code: 'OUTPUT_TOO_LARGE',
+    })
+  } finally {
+    clearTimeout(timer)
+    signal.removeEventListener('abort', stop)
+  }
+}
+
+/** An error has at most 16 KiB. */
+const SHOWN = 1_000
+
+function timedOut(seconds: number, { stdout, stderr }: { stdout: string; stderr: string }): Permanent {
+  return new Permanent(`The command ran for more than ${seconds} s and was stopped.`, {
+    code: 'COMMAND_TIMED_OUT',
+    details: { stdout: stdout.slice(-SHOWN), stderr: stderr.slice(-SHOWN) },
+  })
+}
+
+function overLimit(
+  limit: string,
+  exit: Exit,
+  { stdout, stderr }: { stdout: string; stderr: string },
+): Permanent {
+  return new Permanent(`The command needed more than its limit allows: ${limit}.`, {
+    code: 'COMMAND_LIMIT_EXCEEDED',
+    details: { limit, ...exit, stdout: stdout.slice(-SHOWN), stderr: stderr.slice(-SHOWN) },
+  })
+}

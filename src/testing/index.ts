@@ -1,0 +1,43 @@
+import { devNull } from 'node:os'
+import { loadConfig } from '../config/index.ts'
+import { variableOf } from '../config/sources.ts'
+import { createLogger } from '../http/log.ts'
+import { openServer } from '../server/open-server.ts'
+import { openSqliteStore } from '../store/sqlite/store.ts'
+import { TestClock } from './clock.ts'
+import { type Parts, TestGate } from './test-gate.ts'
+
+export type { ApproveOptions, TestGate } from './test-gate.ts'
+
+export interface TestGateOptions {
+  /** What `drain` runs; `run` adds its task by itself. */
+  readonly tasks?: Parts['tasks']
+  /** What the worker of `drain` can do besides. */
+  readonly capabilities?: readonly string[]
+  /** How many tasks `drain` runs at once; 10 by default. */
+  readonly concurrency?: number
+  /** Settings of the server by name, as in docs/configuration.md. */
+  readonly settings?: Readonly<Record<string, string | number | boolean>>
+  /** The time at which the clock stands first. */
+  readonly start?: Date
+}
+
+const START = new Date('2026-01-01T00:00:00Z')
+
+/** A gate in this process. Close it at the end of the test, or declare it with `await using`. */
+export async function testGate(options: TestGateOptions = {}): Promise<TestGate> {
+  const { tasks = [], capabilities = [], concurrency = 10, settings = {}, start = START } = options
+  const clock = new TestClock(start)
+  const config = loadConfig({
+    // Settings of the machine it runs on have no say in a test.
+    env: Object.fromEntries(
+      Object.entries(settings).map(([name, value]) => [variableOf(name), String(value)]),
+    ),
+    file: devNull,
+    flags: { port: 0 },
+    preset: () => ({ allow_insecure_dev: true }),
+  })
+  const store = await openSqliteStore({ path: ':memory:', now: () => clock.now })
+  const server = await openServer(config, createLogger('silent'), { store, drainMs: 0, graceMs: 0 })
+  return new TestGate({ server, clock, tasks, capabilities, concurrency })
+}

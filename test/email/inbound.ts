@@ -1,0 +1,102 @@
+import { Authenticator } from '../../src/auth/credential.ts'
+import { Inbox } from '../../src/email/inbox.ts'
+import type { IncomingMail } from '../../src/email/incoming.ts'
+import { Notices } from '../../src/email/notices.ts'
+import type { Scanner } from '../../src/email/scanner.ts'
+import { signatureOf } from '../../src/email/signature.ts'
+import { Webhook } from '../../src/email/webhook.ts'
+import { startServer } from '../../src/server/http-server.ts'
+import { members } from '../http/support.ts'
+import { agent, type Open } from '../support/gates.ts'
+import { BOUNDARY } from './mails.ts'
+import { MAIL, type MailBench, type MailBenchOptions, openMailBench } from './support.ts'
+
+const SECRET = MAIL.mail_webhook_secret ?? ''
+
+export interface Answer {
+  readonly status: number
+  readonly body: Readonly<Record<string, unknown>>
+}
+
+export interface InboundBench extends MailBench {
+  readonly inbox: Inbox
+  readonly notices: Notices
+  readonly refused: [string, IncomingMail][]
+  /** Brings a mail, signed unless headers are given. */
+  bring(
+    type: string,
+    body: Buffer | string,
+    headers?: Readonly<Record<string, string>>,
+    query?: string,
+  ): Promise<Answer>
+  bringJson(body: object): Promise<Answer>
+  bringMime(text: string): Promise<Answer>
+  bringForm(body: Buffer): Promise<Answer>
+  /** The results that wait for an agent. */
+  inboxOf(id: string): Promise<readonly unknown[]>
+}
+
+export interface InboundBenchOptions extends MailBenchOptions {
+  readonly scanner?: Scanner
+}
+
+/** A gate with mail behind a server that providers can bring mail to. */
+export async function openInboundBench(open: Open, options: InboundBenchOptions = {}): Promise<InboundBench> {
+  const bench = await openMailBench(open, options)
+  const { gate, queue, tenant, clock } = bench
+  const notices = new Notices(gate, queue, tenant)
+  const inbox = new Inbox({ queue, notices, tenant: tenant.tenant, scanner: options.scanner })
+  const refused: [string, IncomingMail][] = []
+  const inboundMail = new Webhook({
+    inbox,
+    settings: queue.settings,
+    now: () => clock.now,
+    onRefused: (reason, mail) => refused.push([reason, mail]),
+    report: (error) => bench.reports.push(error),
+  })
+  const server = await startServer({
+    gate,
+    authenticator: new Authenticator({ api_key: 'a-key', allow_insecure_dev: false }),
+    guard: { allowed_hosts: [], allowed_origins: [] },
+    maxBodyBytes: 1024,
+    drainMs: 0,
+    graceMs: 0,
+    inboundMail,
+  })
+  const closeGate = gate.close
+  gate.close = async () => {
+    await server.close()
+    await closeGate()
+  }
+  const bring: InboundBench['bring'] = async (type, body, headers, query = '') => {
+    const bytes = Buffer.from(body)
+    const response = await fetch(`${server.url}/webhooks/inbound_email${query}`, {
+      method: 'POST',
+      headers: {
+        'content-type': type,
+        connection: 'close',
+        ...(headers ?? { 'x-asyncgate-signature': signatureOf(bytes, SECRET, clock.now) }),
+      },
+      body: bytes,
+    })
+    return { status: response.status, body: members(await response.json()) }
+  }
+  return {
+    ...bench,
+    inbox,
+    notices,
+    refused,
+    bring,
+    bringJson: (body) => bring('application/json', JSON.stringify(body)),
+    bringMime: (text) => bring('message/rfc822', text),
+    bringForm: (body) => bring(`multipart/form-data; boundary=${BOUNDARY}`, body),
+    async inboxOf(id) {
+      const { attention } = await gate.bootstrap(agent(id), {})
+      return attention.waiting_results.map(({ type, summary, result }) => ({
+        type,
+        summary,
+        result: result?.result,
+      }))
+    },
+  }
+}

@@ -1,0 +1,60 @@
+import type { ErrorCode } from '../../src/core/errors.ts'
+import { MailQueue } from '../../src/email/queue.ts'
+import { Sender } from '../../src/email/sender.ts'
+import type { MailSettings, SmtpSettings } from '../../src/email/settings.ts'
+import { openSmtp, type Transport } from '../../src/email/smtp.ts'
+import type { Store, TenantRef } from '../../src/store/store.ts'
+import type { Bench, ManualClock, Open, OpenOptions } from '../support/gates.ts'
+import { MAIL } from './settings.ts'
+
+export { MAIL, NOWHERE } from './settings.ts'
+
+export interface MailBench extends Bench {
+  readonly queue: MailQueue
+  readonly tenant: TenantRef
+  /** Everything that a sender of this gate reports. */
+  readonly reports: unknown[]
+  senderOn(transport: Transport): Sender
+  smtpSender(settings: SmtpSettings): Promise<Sender>
+}
+
+export interface MailBenchOptions extends OpenOptions {
+  readonly mailSettings?: Partial<MailSettings>
+}
+
+/** A gate with mail, whose clock stands still. Nothing is sent unless a test has it sent. */
+export async function openMailBench(open: Open, options: MailBenchOptions = {}): Promise<MailBench> {
+  const settings = { ...MAIL, ...options.mailSettings }
+  const queues: MailQueue[] = []
+  const mail = (store: Store, clock: ManualClock) => {
+    const queue = new MailQueue({ entries: store.entries, settings, now: () => clock.now })
+    queues.push(queue)
+    return queue
+  }
+  const bench = await open({ ...options, mail })
+  const [queue] = queues
+  if (queue === undefined) throw new Error('the gate was opened without mail')
+  const reports: unknown[] = []
+  const senderOn = (transport: Transport) =>
+    new Sender({ queue, transport, report: (error) => reports.push(error) })
+  return {
+    ...bench,
+    queue,
+    tenant: await bench.store.tenant('default'),
+    reports,
+    senderOn,
+    smtpSender: async (smtp) => senderOn(await openSmtp(smtp, settings.mail_from)),
+  }
+}
+
+/** Of an entry that must be there. */
+export async function emailOf({ queue, tenant }: MailBench, emailId: string) {
+  const email = await queue.get(tenant.tenant, emailId)
+  if (email === undefined) throw new Error(`there is no mail ${emailId}`)
+  return email
+}
+
+/** What a refusal must be like. */
+export function fault(code: ErrorCode, details: object = {}) {
+  return { name: 'Fault', code, details }
+}

@@ -1,0 +1,542 @@
+import { generateKeyPairSync, sign } from 'node:crypto'
+import { expect, it } from 'vitest'
+import { signatureOf } from '../../src/email/signature.ts'
+import { StoreError } from '../../src/store/store.ts'
+import { admin, agent, describeGates } from '../support/gates.ts'
+import { openInboundBench } from './inbound.ts'
+import { BOUNDARY, bounce, form, mime, postmark, sendGridFields } from './mails.ts'
+import { emailOf, MAIL } from './support.ts'
+
+const SECRET = MAIL.mail_webhook_secret ?? ''
+const KEE = agent('kee')
+const JSON_TYPE = 'application/json'
+
+describeGates('mail that is brought', (open) => {
+  it('is kept, and is in the inbox of its agent until that is acknowledged', async () => {
+    const { gate, bringJson, inboxOf } = await openInboundBench(open)
+    const { status, body } = await bringJson(postmark())
+    expect({ status, body }).toEqual({
+      status: 200,
+      body: { status: 'received', email_id: expect.any(String) },
+    })
+    const email_id = String(body.email_id)
+    expect(await gate.getEmail(KEE, { email_id })).toMatchObject({
+      direction: 'inbound',
+      status: 'received',
+      from: 'friend@elsewhere.example',
+      to: ['gate+kee@agents.example'],
+      subject: 'Hello',
+      body: 'Dear Kee',
+      message_id: 'm1@elsewhere.example',
+      task_id: null,
+    })
+    expect(await inboxOf('kee')).toEqual([
+      {
+        type: 'email.received',
+        summary: 'Mail from friend@elsewhere.example: Hello',
+        result: {
+          email_id,
+          message_id: 'm1@elsewhere.example',
+          from: 'friend@elsewhere.example',
+          subject: 'Hello',
+          text: 'Dear Kee',
+          truncated: false,
+          in_reply_to: null,
+          task_id: null,
+          attachments: [],
+        },
+      },
+    ])
+    expect(await inboxOf('hexy')).toEqual([])
+    expect((await gate.listEmails(KEE, { direction: 'inbound' })).emails).toMatchObject([{ email_id }])
+    expect((await gate.listEmails(KEE, { status: 'received' })).emails).toMatchObject([{ email_id }])
+    const { attention } = await gate.bootstrap(KEE, {})
+    for (const { receipt_id } of attention.inbox_receipts) await gate.acknowledge(KEE, { receipt_id })
+    expect(await inboxOf('kee')).toEqual([])
+  })
+
+  it('is the same mail however often and however it is brought', async () => {
+    const { bringJson, bringMime, bringForm, inboxOf, store, tenant } = await openInboundBench(open)
+    const { body } = await bringJson(postmark())
+    const again = { status: 'duplicate', email_id: body.email_id }
+    expect((await bringJson(postmark())).body).toEqual(again)
+    expect((await bringMime(mime())).body).toEqual(again)
+    expect((await bringForm(form(sendGridFields()))).body).toEqual(again)
+    expect(await inboxOf('kee')).toHaveLength(1)
+    expect(await store.entries.list(tenant.tenant, 'inbound_email', '', 10)).toHaveLength(1)
+  })
+
+  it('of many bringers at once one is the first', async () => {
+    const { bringJson, inboxOf, store, tenant } = await openInboundBench(open)
+    const answers = await Promise.all(Array.from({ length: 6 }, () => bringJson(postmark())))
+    expect(answers.filter(({ body }) => body.status === 'received')).toHaveLength(1)
+    expect(new Set(answers.map(({ body }) => body.email_id)).size).toBe(1)
+    expect(await inboxOf('kee')).toHaveLength(1)
+    expect(await store.entries.list(tenant.tenant, 'inbound_email', '', 10)).toHaveLength(1)
+  })
+
+  it('that comes once for each recipient reaches each of them once', async () => {
+    const { bringJson, inboxOf } = await openInboundBench(open)
+    const to = (name: string) => {
+      const Email = `gate+${name}@agents.example`
+      return postmark({ OriginalRecipient: Email, ToFull: [{ Email, Name: '' }] })
+    }
+    expect((await bringJson(to('kee'))).body.status).toBe('received')
+    expect((await bringJson(to('hexy'))).body.status).toBe('duplicate')
+    expect((await bringJson(to('hexy'))).body.status).toBe('duplicate')
+    expect(await inboxOf('kee')).toHaveLength(1)
+    expect(await inboxOf('hexy')).toHaveLength(1)
+  })
+
+  it('is announced even if whoever took it in died before', async () => {
+    const bench = await openInboundBench(open)
+    const { bringJson, inboxOf, gate, notices } = bench
+    const announce = notices.announce.bind(notices)
+    notices.announce = () => Promise.reject(new Error('died'))
+    expect((await bringJson(postmark())).status).toBe(500)
+    notices.announce = announce
+    expect((await bringJson(postmark())).body.status).toBe('duplicate')
+    expect(await inboxOf('kee')).toHaveLength(1)
+    // And if it died between the task and its end.
+    const finish = notices.finish.bind(notices)
+    notices.finish = () => Promise.reject(new Error('died'))
+    const other = { Headers: [{ Name: 'Message-ID', Value: '<m2@elsewhere.example>' }] }
+    expect((await bringJson(postmark(other))).status).toBe(500)
+    expect(await inboxOf('kee')).toHaveLength(1)
+    await finish()
+    expect(await inboxOf('kee')).toHaveLength(2)
+    expect((await gate.listTasks(KEE, { status: 'queued' })).tasks).toEqual([])
+  })
+
+  it('that answers a mail of ours belongs to the task of that mail', async () => {
+    const { gate, clock, bringJson, inboxOf } = await openInboundBench(open)
+    const { task_id } = await gate.create(KEE, { type: 'job' })
+    const sent = await gate.sendEmail(KEE, {
+      to: 'friend@elsewhere.example',
+      subject: 'A question',
+      body: 'Why?',
+      task_id,
+    })
+    clock.advance(1)
+    const { body } = await bringJson(
+      postmark({
+        Subject: 'Re: A question',
+        TextBody: '{"answer": 42}',
+        Headers: [
+          { Name: 'Message-ID', Value: '<m2@elsewhere.example>' },
+          { Name: 'References', Value: `<x@y> <${sent.message_id}>` },
+        ],
+      }),
+    )
+    const { emails } = await gate.listEmails(KEE, { task_id, direction: 'inbound' })
+    expect(emails).toMatchObject([{ email_id: body.email_id, task_id }])
+    expect(await gate.fetchTaskEmail(KEE, { task_id })).toMatchObject({ body: { answer: 42 } })
+    expect(await inboxOf('kee')).toMatchObject([{ result: { task_id } }])
+  })
+
+  it('that answers a mail of ours, and came to the gate itself, is for who had that mail sent', async () => {
+    const { gate, bringMime, inboxOf } = await openInboundBench(open)
+    const sent = await gate.sendEmail(agent('Kee'), {
+      to: 'friend@elsewhere.example',
+      subject: 'x',
+      body: 'y',
+    })
+    const answer = { To: 'Gate@agents.example', 'In-Reply-To': `<${sent.message_id}>` }
+    expect((await bringMime(mime(answer))).body).toMatchObject({ status: 'received' })
+    expect(await inboxOf('Kee')).toHaveLength(1)
+    const stranger = { ...answer, From: 'stranger@evil.example', 'Message-ID': '<m2@x>' }
+    expect((await bringMime(mime(stranger))).body).toMatchObject({ reason: 'the sender is not allowed' })
+    const elsewhere = { ...answer, To: 'x@agents.example', 'Message-ID': '<m3@x>' }
+    expect((await bringMime(mime(elsewhere))).body).toMatchObject({
+      reason: 'no recipient is an agent of this gate',
+    })
+  })
+
+  it('is found by its own Message-ID, and not by one that is made of our id for it', async () => {
+    const { bringJson, queue, tenant } = await openInboundBench(open)
+    const { body } = await bringJson(postmark())
+    expect(await queue.byMessageId(tenant.tenant, 'm1@elsewhere.example')).toMatchObject({
+      email_id: body.email_id,
+    })
+    expect(await queue.byMessageId(tenant.tenant, `${body.email_id}@agents.example`)).toBeUndefined()
+  })
+
+  it('belongs to the task that its subject names, if its agent may see that', async () => {
+    const { gate, bringJson } = await openInboundBench(open)
+    const mine = await gate.create(KEE, { type: 'job' })
+    const others = await gate.create(agent('hexy'), { type: 'job' })
+    const subject = async (Subject: string, id: string) => {
+      const Headers = [{ Name: 'Message-ID', Value: `<${id}@x>` }]
+      const { body } = await bringJson(postmark({ Subject, Headers }))
+      return (await gate.getEmail(KEE, { email_id: String(body.email_id) })).task_id
+    }
+    expect(await subject(`Re: Task Results - ${mine.task_id}`, 'a')).toBe(mine.task_id)
+    expect(await subject(`Re: Task Results - ${others.task_id}`, 'b')).toBeNull()
+    expect(await subject('Re: 00000000-0000-7000-8000-000000000000', 'c')).toBeNull()
+  })
+
+  it('from one agent to another comes back as what was sent, whoever might have changed it', async () => {
+    const bench = await openInboundBench(open, { mailSettings: { mail_senders: [] } })
+    const { gate, bringMime, inboxOf } = bench
+    const sent = await gate.sendEmail(KEE, {
+      to: 'gate+hexy@agents.example',
+      subject: 'Review',
+      body: { verdict: 'fine' },
+    })
+    const travelled = {
+      'Message-ID': `<${sent.message_id}>`,
+      To: 'gate+hexy@agents.example',
+      From: 'evil@evil.example',
+    }
+    const { body } = await bringMime(mime({ ...travelled, Subject: 'Forged' }, 'Forged'))
+    expect(body.status).toBe('received')
+    expect(await gate.getEmail(agent('hexy'), { email_id: String(body.email_id) })).toMatchObject({
+      from: 'gate+kee@agents.example',
+      subject: 'Review',
+      body: { verdict: 'fine' },
+    })
+    expect(await emailOf(bench, sent.email_id)).toMatchObject({ status: 'delivered', next_try_at: null })
+    expect(await inboxOf('hexy')).toMatchObject([{ summary: 'Mail from gate+kee@agents.example: Review' }])
+    // It is delivered, so nobody sends it any more.
+    expect(
+      await bench
+        .senderOn({ send: () => Promise.reject(new Error('no')), close() {} })
+        .sendDue(bench.tenant.tenant),
+    ).toBe(0)
+  })
+
+  it('a mail of ours that did not go to an agent opens no door', async () => {
+    const { gate, bringMime } = await openInboundBench(open, { mailSettings: { mail_senders: [] } })
+    const sent = await gate.sendEmail(KEE, { to: 'friend@elsewhere.example', subject: 'x', body: 'y' })
+    const { body } = await bringMime(mime({ 'Message-ID': `<${sent.message_id}>` }))
+    expect(body).toEqual({ status: 'refused', reason: 'the sender is not allowed' })
+  })
+
+  it('may be a report that a mail of ours was delivered, or never will be', async () => {
+    const bench = await openInboundBench(open)
+    const { gate, bringMime, inboxOf } = bench
+    const send = () => gate.sendEmail(KEE, { to: 'friend@elsewhere.example', subject: 'x', body: 'y' })
+    const [first, second] = [await send(), await send()]
+    expect((await bringMime(bounce(first.message_id, 'failed'))).body).toEqual({
+      status: 'received',
+      email_id: first.email_id,
+    })
+    expect(await emailOf(bench, first.email_id)).toMatchObject({
+      status: 'failed',
+      error: 'smtp; 550 5.1.1 no such user',
+      next_try_at: null,
+    })
+    await bringMime(bounce(second.message_id, 'delivered'))
+    expect(await emailOf(bench, second.email_id)).toMatchObject({ status: 'delivered' })
+    // What is delivered cannot fail any more.
+    await bringMime(bounce(second.message_id, 'failed'))
+    expect(await emailOf(bench, second.email_id)).toMatchObject({ status: 'delivered' })
+    const unknown = bounce('00000000-0000-7000-8000-000000000000@agents.example', 'failed')
+    expect((await bringMime(unknown)).body).toMatchObject({ status: 'refused' })
+    expect(await inboxOf('kee')).toEqual([])
+  })
+
+  it('is told to nobody where the operator has disabled that, and kept all the same', async () => {
+    const { gate, bringJson, inboxOf } = await openInboundBench(open)
+    await gate.registerTaskType(admin(), { type: 'email.received', enabled: false })
+    expect((await bringJson(postmark())).body.status).toBe('received')
+    expect(await inboxOf('kee')).toEqual([])
+    expect((await gate.listEmails(KEE, { direction: 'inbound' })).emails).toHaveLength(1)
+  })
+
+  it('that cannot be told keeps no other from being told', async () => {
+    const bench = await openInboundBench(open)
+    const { gate, bringJson, inboxOf } = bench
+    // A notice of a mail that is gone.
+    await gate.create(KEE, {
+      type: 'email.received',
+      payload: { email_id: 'none' },
+      requirements: { capabilities: ['asyncgate.mail'] },
+    })
+    expect((await bringJson(postmark())).body.status).toBe('received')
+    const told = await inboxOf('kee')
+    expect(told.filter((notice) => JSON.stringify(notice).includes('Dear Kee'))).toHaveLength(1)
+    expect((await gate.listTasks(KEE, { status: 'queued' })).tasks).toEqual([])
+  })
+
+  it('registers its type of task where only registered types are taken', async () => {
+    const bench = await openInboundBench(open, { settings: { allow_unknown_task_types: false } })
+    expect((await bench.bringJson(postmark())).body.status).toBe('received')
+    expect(await bench.inboxOf('kee')).toHaveLength(1)
+  })
+})
+
+describeGates(
+  'whoever brings mail',
+  (open) => {
+    it('must sign it, or know the secret', async () => {
+      const { bring, clock } = await openInboundBench(open)
+      const body = JSON.stringify(postmark())
+      const signed = (at = clock.now, secret = SECRET, signedBody = body) => ({
+        'x-asyncgate-signature': signatureOf(Buffer.from(signedBody), secret, at),
+      })
+      const basic = (pair: string) => ({ authorization: `Basic ${Buffer.from(pair).toString('base64')}` })
+      const wrong: [Readonly<Record<string, string>>, string?][] = [
+        [{}],
+        [signed(clock.now, 'other')],
+        [signed(clock.now, SECRET, `${body} `)],
+        [signed(clock.now - 301_000)],
+        [signed(clock.now + 301_000)],
+        [{ 'x-asyncgate-signature': '' }],
+        [{ 'x-asyncgate-signature': 't=1,v1=' }],
+        [{ 'x-asyncgate-signature': `t=${Math.floor(clock.now / 1000)},v1=zz` }],
+        [{ 'x-asyncgate-signature': signed()['x-asyncgate-signature'].replace('v1', 'v0') }],
+        [basic('postmark:other')],
+        [basic(SECRET)],
+        [{ authorization: `Bearer ${SECRET}` }],
+        [{}, '?token=other'],
+        [{}, '?token='],
+        [{ 'x-twilio-email-event-webhook-signature': 'AA==' }],
+        // A signature that is given must be good, whatever else is.
+        [{ ...signed(clock.now, 'other'), ...basic(`postmark:${SECRET}`) }],
+        [signed(clock.now, 'other'), `?token=${SECRET}`],
+      ]
+      for (const [headers, query] of wrong) {
+        const answer = await bring(JSON_TYPE, body, headers, query)
+        expect(answer, JSON.stringify([headers, query])).toMatchObject({
+          status: 401,
+          body: { code: 'UNAUTHENTICATED' },
+        })
+      }
+      const right: [Readonly<Record<string, string>>, string?][] = [
+        [signed()],
+        [signed(clock.now - 299_000)],
+        [
+          {
+            'x-asyncgate-signature': `${signed(clock.now, 'old')['x-asyncgate-signature']},${signed()['x-asyncgate-signature'].split(',')[1]}`,
+          },
+        ],
+        [basic(`postmark:${SECRET}`)],
+        [{}, `?token=${SECRET}`],
+      ]
+      for (const [headers, query] of right) {
+        const answer = await bring(JSON_TYPE, body, headers, query)
+        expect(answer.status, JSON.stringify([headers, query])).toBe(200)
+      }
+    })
+
+    it('is refused before the mail is read if the signature has no form, is old, or cannot be checked', async () => {
+      const { bring, clock } = await openInboundBench(open)
+      // More than is ever read: whoever is let in hears of the size instead.
+      const body = 'x'.repeat(3 * 1024 * 1024)
+      const hopeless = [
+        { 'x-asyncgate-signature': 'anything' },
+        { 'x-asyncgate-signature': signatureOf(Buffer.from(body), SECRET, clock.now - 301_000) },
+        { 'x-twilio-email-event-webhook-signature': 'AA==' },
+      ]
+      for (const headers of hopeless) expect((await bring(JSON_TYPE, body, headers)).status).toBe(401)
+      const signed = { 'x-asyncgate-signature': signatureOf(Buffer.from(body), SECRET, clock.now) }
+      expect((await bring(JSON_TYPE, body, signed)).status).toBe(413)
+    })
+
+    it('may be SendGrid, by its own signature', async () => {
+      const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'prime256v1' })
+      const mail_sendgrid_public_key = publicKey.export({ format: 'der', type: 'spki' }).toString('base64')
+      const { bring, clock } = await openInboundBench(open, {
+        mailSettings: { mail_sendgrid_public_key, mail_webhook_secret: null },
+      })
+      const body = form(sendGridFields())
+      const type = `multipart/form-data; boundary=${BOUNDARY}`
+      const signed = (seconds: number, bytes: Buffer, key = privateKey) => ({
+        'x-twilio-email-event-webhook-timestamp': String(seconds),
+        'x-twilio-email-event-webhook-signature': sign(
+          'sha256',
+          Buffer.concat([Buffer.from(String(seconds)), bytes]),
+          key,
+        ).toString('base64'),
+      })
+      const now = Math.floor(clock.now / 1000)
+      const other = generateKeyPairSync('ec', { namedCurve: 'prime256v1' }).privateKey
+      for (const headers of [
+        signed(now, Buffer.concat([body, Buffer.from(' ')])),
+        signed(now - 301, body),
+        signed(now, body, other),
+        { ...signed(now, body), 'x-twilio-email-event-webhook-timestamp': String(now - 1) },
+        {
+          'x-twilio-email-event-webhook-signature': 'no base64!',
+          'x-twilio-email-event-webhook-timestamp': `${now}`,
+        },
+        { 'x-asyncgate-signature': signatureOf(body, '', clock.now) },
+      ]) {
+        expect(await bring(type, body, headers)).toMatchObject({ status: 401 })
+      }
+      expect(await bring(type, body, signed(now, body))).toMatchObject({
+        status: 200,
+        body: { status: 'received' },
+      })
+      // The same request a second time brings nothing new.
+      expect(await bring(type, body, signed(now, body))).toMatchObject({ body: { status: 'duplicate' } })
+    })
+
+    it('brings what SendGrid makes of a mail, in whatever charset, with files', async () => {
+      const { gate, bringForm } = await openInboundBench(open)
+      const fields = [
+        ...sendGridFields({
+          text: Buffer.from('sch\u00f6n', 'latin1'),
+          charsets: '{"text":"iso-8859-1"}',
+          attachments: '1',
+          'attachment-info': '{"attachment1":{"filename":"b.bin","type":"application/x-b"}}',
+        }),
+        {
+          name: 'attachment1',
+          value: Buffer.from([0, 13, 10, 45, 45, 255]),
+          filename: 'b.bin',
+          type: 'application/x-b',
+        },
+      ]
+      const { body } = await bringForm(form(fields))
+      expect(await gate.getEmail(KEE, { email_id: String(body.email_id) })).toMatchObject({
+        body: 'schön',
+        in_reply_to: 'r1@x',
+        message_id: 'm1@elsewhere.example',
+        attachments: [
+          {
+            filename: 'b.bin',
+            media_type: 'application/x-b',
+            content: Buffer.from([0, 13, 10, 45, 45, 255]).toString('base64'),
+          },
+        ],
+      })
+    })
+
+    it('brings a mail as it travelled, if SendGrid is set to do so', async () => {
+      const { gate, bringForm } = await openInboundBench(open)
+      const to = '{"to":["gate+hexy@agents.example"],"from":"friend@elsewhere.example"}'
+      const { body } = await bringForm(form(sendGridFields({ email: mime({}, 'As it is'), envelope: to })))
+      const email = await gate.getEmail(agent('hexy'), { email_id: String(body.email_id) })
+      expect(email).toMatchObject({
+        body: 'As it is',
+        to: ['gate+hexy@agents.example', 'gate+kee@agents.example'],
+      })
+    })
+
+    it.each([
+      ['application/json', '{'],
+      ['application/json', '[]'],
+      ['application/json', '{"ToFull": 7}'],
+      ['multipart/form-data', 'x'],
+      ['multipart/form-data; boundary=b', 'x'],
+      ['multipart/form-data; boundary=b', '--b\r\nContent-Disposition: form-data; name="a"\r\n\r\n1'],
+      ['multipart/form-data; boundary=b', '--b\r\nno headers\r\n--b--'],
+      ['multipart/form-data; boundary=b', '--b\r\nContent-Disposition: form-data\r\n\r\n1\r\n--b--'],
+    ])('is told what is wrong with %s %s', async (type, body) => {
+      const { bring } = await openInboundBench(open)
+      expect(await bring(type, body)).toMatchObject({ status: 400, body: { code: 'VALIDATION_ERROR' } })
+    })
+
+    it('is told which forms there are', async () => {
+      const { bring } = await openInboundBench(open)
+      expect(await bring('text/plain', 'x')).toMatchObject({ status: 415 })
+    })
+
+    it.each([
+      ['the sender is not allowed', { FromFull: { Email: 'stranger@elsewhere.example' } }],
+      ['the sender is not allowed', { FromFull: { Email: 'friend@sub.open.example' } }],
+      ['the sender is not allowed', { FromFull: { Email: 'not an address' } }],
+      ['no recipient is an agent of this gate', { OriginalRecipient: 'gate@agents.example', ToFull: [] }],
+      ['no recipient is an agent of this gate', { OriginalRecipient: 'x@evil.example', ToFull: [] }],
+      ['the mail is too large', { TextBody: 'x'.repeat(70_000) }],
+      [
+        'the mail has too many recipients',
+        { ToFull: Array.from({ length: 51 }, (_, n) => ({ Email: `gate+a${n}@agents.example` })) },
+      ],
+      [
+        'the mail has too many attachments',
+        { Attachments: Array.from({ length: 51 }, () => ({ Name: 'a', Content: '' })) },
+      ],
+      [
+        'the sender is not proven',
+        { Headers: [{ Name: 'Received-SPF', Value: 'Fail envelope-from=friend@elsewhere.example' }] },
+      ],
+      [
+        'the sender is not proven',
+        { Headers: [{ Name: 'Received-SPF', Value: 'Pass envelope-from=x@evil.example' }] },
+      ],
+    ])('hears, for good, that %s', async (reason, more) => {
+      const { bringJson, refused, store, tenant, inboxOf } = await openInboundBench(open)
+      expect(await bringJson(postmark(more))).toEqual({ status: 200, body: { status: 'refused', reason } })
+      expect(refused.map(([why]) => why)).toEqual([reason])
+      expect(await store.entries.list(tenant.tenant, 'inbound_email', '', 10)).toEqual([])
+      expect(await store.entries.list(tenant.tenant, 'inbound_key', '', 10)).toEqual([])
+      expect(await inboxOf('kee')).toEqual([])
+    })
+
+    it('nobody is allowed unless the operator says so', async () => {
+      const { bringJson } = await openInboundBench(open, { mailSettings: { mail_senders: [] } })
+      expect((await bringJson(postmark())).body).toMatchObject({ status: 'refused' })
+    })
+
+    it.each([
+      ['required', undefined, 'refused'],
+      ['required', 'Pass envelope-from=friend@elsewhere.example', 'received'],
+      ['if_known', undefined, 'received'],
+      ['off', 'Fail envelope-from=friend@elsewhere.example', 'received'],
+    ] as const)('with proof %s and SPF %s is %s', async (mail_sender_proof, spf, status) => {
+      const { bringJson } = await openInboundBench(open, { mailSettings: { mail_sender_proof } })
+      const Headers = spf === undefined ? [] : [{ Name: 'Received-SPF', Value: spf }]
+      expect((await bringJson(postmark({ Headers }))).body.status).toBe(status)
+    })
+
+    it('is cut off when the request is larger than any mail may be, read or not', async () => {
+      const { bring } = await openInboundBench(open)
+      const body = 'x'.repeat(2 * 64 * 1024 + 1024 * 1024 + 1)
+      expect(await bring(JSON_TYPE, body)).toMatchObject({ status: 413 })
+    })
+
+    it('has infected attachments refused, and comes again when the scanner is away', async () => {
+      let answer: () => boolean = () => false
+      const scanner = { finds: async () => answer() }
+      const { bringJson } = await openInboundBench(open, { scanner })
+      const attached = (id: string) =>
+        postmark({
+          Headers: [{ Name: 'Message-ID', Value: `<${id}@x>` }],
+          Attachments: [{ Name: 'a', Content: 'aGk=' }],
+        })
+      expect((await bringJson(attached('a'))).body.status).toBe('received')
+      answer = () => true
+      expect((await bringJson(attached('b'))).body).toEqual({
+        status: 'refused',
+        reason: 'an attachment is infected',
+      })
+      answer = () => {
+        throw new Error('away')
+      }
+      expect((await bringJson(attached('c'))).status).toBe(500)
+    })
+
+    it('a text that is long is in the inbox in part, and whole in the mail', async () => {
+      const { gate, bringJson, inboxOf } = await openInboundBench(open)
+      const TextBody = '\u{1f600}'.repeat(9_000)
+      const { body } = await bringJson(postmark({ TextBody }))
+      expect(await inboxOf('kee')).toMatchObject([{ result: { truncated: true } }])
+      expect(await gate.getEmail(KEE, { email_id: String(body.email_id) })).toMatchObject({ body: TextBody })
+    })
+
+    it('is told to come again while the database is away', async () => {
+      const { bringJson, store, reports } = await openInboundBench(open)
+      const { put } = store.entries
+      store.entries.put = () => Promise.reject(new StoreError('unavailable', new Error('away')))
+      expect(await bringJson(postmark())).toMatchObject({
+        status: 503,
+        body: { code: 'DATABASE_UNAVAILABLE' },
+      })
+      expect(reports).toHaveLength(1)
+      store.entries.put = put
+      expect((await bringJson(postmark())).body.status).toBe('received')
+    })
+
+    it('a mail without a Message-ID is known by what it says', async () => {
+      const { bringMime } = await openInboundBench(open)
+      const without = mime().replace(/^Message-ID.*\r\n/m, '')
+      expect((await bringMime(without)).body.status).toBe('received')
+      expect((await bringMime(without)).body.status).toBe('duplicate')
+      expect((await bringMime(without.replace('Dear', 'My dear'))).body.status).toBe('received')
+    })
+  },
+  ['sqlite'],
+)

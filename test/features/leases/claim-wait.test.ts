@@ -1,0 +1,328 @@
+import { afterEach, describe, expect, it, vi } from 'vitest'
+import { turns } from '../../simulation/dice.ts'
+import { agent, describeGates, worker } from '../../support/gates.ts'
+import {
+  ask,
+  askMany,
+  Barrier,
+  claim,
+  Ears,
+  failTask,
+  finish,
+  held,
+  hold,
+  lease,
+  look,
+  only,
+  override,
+  receiptTypes,
+  refusal,
+  soon,
+} from '../../support/steps.ts'
+
+/**
+ * Takes the regular look at the store away, so that nothing but events can wake a claim. Returns the way to look
+ * by hand.
+ */
+function withoutLooks(): () => void {
+  const looks: (() => void)[] = []
+  vi.spyOn(globalThis, 'setInterval').mockImplementation((callback) => {
+    looks.push(callback)
+    return setTimeout(() => {}, 0)
+  })
+  return () => {
+    for (const look of looks) look()
+  }
+}
+
+describeGates('a waiting claim', (open, storeName) => {
+  afterEach(() => {
+    vi.restoreAllMocks()
+  })
+
+  const wait = (gate: Parameters<typeof claim>[0], input: object = {}, by = worker()) =>
+    claim(gate, { wait_seconds: 50, ...input }, by)
+
+  it('takes what is there without waiting', async () => {
+    const { gate } = await open()
+    const task = await ask(gate)
+    expect(only(await soon(wait(gate))).task_id).toBe(task.task_id)
+  })
+
+  it('is woken by a create', async () => {
+    withoutLooks()
+    const { gate } = await open()
+    const waiting = wait(gate)
+    expect(await claim(gate)).toEqual([])
+    const task = await ask(gate)
+    expect(only(await soon(waiting)).task_id).toBe(task.task_id)
+  })
+
+  it('is woken by a release and by a failure that is tried again at once', async () => {
+    withoutLooks()
+    const { gate } = await open()
+    const first = await hold(gate)
+    const afterRelease = wait(gate)
+    expect(await claim(gate)).toEqual([])
+    await gate.release(worker(), held(first))
+    const second = only(await soon(afterRelease))
+    expect(second.task_id).toBe(first.task_id)
+
+    const afterFailure = wait(gate)
+    expect(await claim(gate)).toEqual([])
+    await failTask(gate, second, { retryable: true, retry_after_seconds: 0 })
+    expect(only(await soon(afterFailure))).toMatchObject({ task_id: first.task_id, attempt: 1 })
+  })
+
+  it('is woken when a delay and a retry are over', async () => {
+    withoutLooks()
+    const { gate } = await open({ realTime: true })
+    const delayed = wait(gate)
+    expect(await claim(gate)).toEqual([])
+    await ask(gate, { delay_seconds: 1 })
+    const offer = only(await soon(delayed))
+
+    const retried = wait(gate)
+    expect(await claim(gate)).toEqual([])
+    await failTask(gate, offer, { retryable: true, retry_after_seconds: 1 })
+    expect(only(await soon(retried))).toMatchObject({ task_id: offer.task_id, attempt: 1 })
+  })
+
+  it('gets a delayed task on time that was created before it began to wait', async () => {
+    withoutLooks()
+    const { gate } = await open({ realTime: true })
+    await ask(gate, { delay_seconds: 1 })
+    expect(await soon(wait(gate))).toHaveLength(1)
+  })
+
+  it('commits nothing while nothing happens, whatever it waits for', async () => {
+    const look = withoutLooks()
+    let commits = 0
+    const { gate } = await open({
+      wrap: (store) =>
+        override(store, {
+          commit: (need, decide) => {
+            commits++
+            return store.commit(need, decide)
+          },
+        }),
+    })
+    const waiting = ['a', 'b', 'c'].map((type) => wait(gate, { accept_types: [type] }, worker(type)))
+    expect(await claim(gate)).toEqual([])
+    const before = commits
+    look()
+    await turns(40)
+    expect(commits).toBe(before)
+    const task = await ask(gate, { type: 'b' })
+    expect(only(await soon(Promise.race(waiting))).task_id).toBe(task.task_id)
+  })
+
+  it('is woken when a lease becomes free under the quota', async () => {
+    withoutLooks()
+    const { gate } = await open({ settings: { max_concurrent_leases: 1 } })
+    const offer = await hold(gate)
+    const task = await ask(gate)
+    const waiting = wait(gate)
+    expect(await claim(gate)).toEqual([])
+    await finish(gate, offer)
+    expect(only(await soon(waiting)).task_id).toBe(task.task_id)
+  })
+
+  it('is answered empty when its time is over', async () => {
+    const { gate } = await open()
+    expect(await soon(wait(gate, { wait_seconds: 0.05 }))).toEqual([])
+  })
+
+  it('is answered empty when its caller has gone, or was gone before', async () => {
+    withoutLooks()
+    const { gate } = await open()
+    const leaving = new AbortController()
+    const input = { worker_id: 'w1', wait_seconds: 50 }
+    const waiting = gate.claim(worker(), input, leaving.signal)
+    expect(await claim(gate)).toEqual([])
+    leaving.abort()
+    expect(await soon(waiting)).toEqual({ tasks: [] })
+    expect(await soon(gate.claim(worker(), input, AbortSignal.abort()))).toEqual({ tasks: [] })
+    await ask(gate)
+    expect(await claim(gate)).toHaveLength(1)
+  })
+
+  it('is answered empty when the gate closes', async () => {
+    withoutLooks()
+    const { gate } = await open()
+    const waiting = [wait(gate), wait(gate, {}, worker('w2'))]
+    expect(await claim(gate)).toEqual([])
+    await soon(gate.close())
+    expect(await soon(Promise.all(waiting))).toEqual([[], []])
+  })
+
+  it('stays while another takes the only task', async () => {
+    withoutLooks()
+    const { gate } = await open()
+    const answered: string[] = []
+    const waiting = ['w1', 'w2', 'w3'].map((id) =>
+      wait(gate, {}, worker(id)).then((tasks) => {
+        answered.push(id)
+        return tasks
+      }),
+    )
+    expect(await claim(gate)).toEqual([])
+    const first = await ask(gate)
+    expect(only(await soon(Promise.race(waiting))).task_id).toBe(first.task_id)
+    expect(await claim(gate)).toEqual([])
+    expect(answered).toEqual(['w1'])
+    const others = [await ask(gate), await ask(gate)].map((task) => task.task_id)
+    const taken = (await soon(Promise.all(waiting.slice(1)))).map((tasks) => only(tasks).task_id)
+    expect(taken.toSorted()).toEqual(others.toSorted())
+  })
+
+  it('gets its task also when the one before it is just being served', async () => {
+    withoutLooks()
+    const { gate } = await open()
+    const waiting = [wait(gate, { accept_types: ['job'] }), wait(gate, {}, worker('w2'))]
+    expect(await claim(gate)).toEqual([])
+    await ask(gate)
+    await ask(gate)
+    expect((await soon(Promise.all(waiting))).map((tasks) => tasks.length)).toEqual([1, 1])
+  })
+
+  it('is given nothing that it cannot take', async () => {
+    withoutLooks()
+    const { gate } = await open()
+    const wrong = [
+      wait(gate, { wait_seconds: 1, accept_types: ['other'] }),
+      wait(gate, { wait_seconds: 1, capabilities: ['cpu'] }),
+    ]
+    const right = wait(gate, { accept_types: ['job'], capabilities: ['gpu'] })
+    expect(await claim(gate)).toEqual([])
+    const task = await ask(gate, { requirements: { capabilities: ['gpu'] } })
+    expect(only(await soon(right)).task_id).toBe(task.task_id)
+    expect(await soon(Promise.all(wrong))).toEqual([[], []])
+  })
+
+  it('waits for work of its own tenant only', async () => {
+    withoutLooks()
+    const { gate } = await open()
+    const waiting = wait(gate, { wait_seconds: 0.5 })
+    expect(await claim(gate)).toEqual([])
+    await ask(gate, {}, agent('alice', 'other'))
+    expect(await soon(waiting)).toEqual([])
+  })
+
+  it('waits for a lease to become free at the quota', async () => {
+    const { gate } = await open({ settings: { max_concurrent_leases: 1 } })
+    const offer = await hold(gate)
+    await ask(gate)
+    const waiting = wait(gate)
+    expect(await claim(gate)).toEqual([])
+    await gate.cancel(agent(), { task_id: offer.task_id })
+    expect(await soon(waiting)).toHaveLength(1)
+  })
+
+  it('may not wait longer than clients do', async () => {
+    const { gate } = await open()
+    for (const wait_seconds of [50.1, -1, Number.NaN]) {
+      expect(await refusal(claim(gate, { wait_seconds }))).toMatchObject({
+        code: 'VALIDATION_ERROR',
+        details: { path: 'wait_seconds' },
+      })
+    }
+  })
+
+  describe('that is looking when its wait ends', () => {
+    const busy = async (input: Readonly<Record<string, unknown>> = { delay_seconds: 60 }) => {
+      const look = withoutLooks()
+      const commits = new Barrier()
+      const { gate } = await open({
+        wrap: (store) =>
+          override(store, {
+            commit: async (need, decide) => {
+              await commits.pass()
+              return store.commit(need, decide)
+            },
+          }),
+      })
+      const task = await ask(gate, input)
+      commits.shut()
+      const leaving = new AbortController()
+      const waiting = gate.claim(worker(), { worker_id: 'w1', wait_seconds: 50 }, leaving.signal)
+      await commits.arrival()
+      look()
+      return { gate, commits, leaving, waiting, task }
+    }
+
+    it('is answered, although it was told to look again', async () => {
+      const { commits, leaving, waiting } = await busy()
+      leaving.abort()
+      commits.open()
+      expect(await soon(waiting)).toEqual({ tasks: [] })
+    })
+
+    it('gives back what it was given after its caller has gone', async () => {
+      const { gate, commits, leaving, waiting, task } = await busy({})
+      leaving.abort()
+      commits.open()
+      expect(await soon(waiting)).toEqual({ tasks: [] })
+      expect(await receiptTypes(gate, task)).toEqual(['task.assigned', 'task.accepted', 'lease.released'])
+      expect(await look(gate, task)).toMatchObject({ status: 'queued', attempt: 0, expiry_count: 0 })
+    })
+
+    it('is answered when the gate closes, although it was told to look again', async () => {
+      const { gate, commits, waiting } = await busy()
+      const closed = gate.close()
+      commits.open()
+      await soon(closed)
+      expect(await soon(waiting)).toEqual({ tasks: [] })
+    })
+  })
+
+  it.runIf(storeName === 'postgres')('is woken by a create in another process', async () => {
+    withoutLooks()
+    const ears = new Ears()
+    const { gate, another } = await open({ wrap: ears.wrap })
+    const { gate: elsewhere } = await another()
+    await ears.open(elsewhere)
+    const waiting = wait(gate)
+    expect(await claim(gate)).toEqual([])
+    const task = await ask(elsewhere)
+    expect(only(await soon(waiting)).task_id).toBe(task.task_id)
+    expect(await claim(elsewhere)).toEqual([])
+  })
+
+  it.runIf(storeName === 'postgres')('sends the next one when there is more than it takes', async () => {
+    withoutLooks()
+    const ears = new Ears()
+    const { gate, another } = await open({ wrap: ears.wrap })
+    const { gate: elsewhere } = await another()
+    await ears.open(elsewhere)
+    const waiting = ['w1', 'w2', 'w3'].map((id) => wait(gate, {}, worker(id)))
+    expect(await claim(gate)).toEqual([])
+    await askMany(elsewhere, 3)
+    expect((await soon(Promise.all(waiting))).map((tasks) => tasks.length)).toEqual([1, 1, 1])
+  })
+
+  it.runIf(storeName === 'postgres')(
+    'is woken by any commit that learns of work in another process',
+    async () => {
+      withoutLooks()
+      const { gate, another } = await open({ wrap: (store) => override(store, { listen: () => {} }) })
+      const { gate: elsewhere } = await another()
+      const waiting = wait(gate, { accept_types: ['new'] })
+      expect(await claim(gate)).toEqual([])
+      const task = await ask(elsewhere, { type: 'new' })
+      await ask(gate, { type: 'other' })
+      expect(only(await soon(waiting)).task_id).toBe(task.task_id)
+    },
+  )
+
+  it.runIf(storeName === 'postgres')('finds what another process made when its hint is lost', async () => {
+    const { gate, another } = await open({ wrap: (store) => override(store, { listen: () => {} }) })
+    const { gate: elsewhere } = await another()
+    const waiting = wait(gate)
+    expect(await claim(gate)).toEqual([])
+    await ask(elsewhere, { type: 'new' })
+    expect(await soon(waiting)).toHaveLength(1)
+    await ask(elsewhere)
+    expect(await lease(gate)).toMatchObject({ type: 'job' })
+  })
+})

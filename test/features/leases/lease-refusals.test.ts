@@ -1,0 +1,65 @@
+import { expect, it } from 'vitest'
+import type { Gate } from '../../../src/features/gate.ts'
+import type { OfferView } from '../../../src/features/shapes.ts'
+import { agent, describeGates, type OpenOptions, worker } from '../../support/gates.ts'
+import { anomalies, failTask, finish, held, hold, receiptsOf } from '../../support/steps.ts'
+
+const ON = { settings: { lease_anomaly_receipts: true } }
+const REFUSED = { code: 'LEASE_INVALID_OR_EXPIRED' }
+
+describeGates('a call without a valid lease', (open) => {
+  const lapsed = async (options?: OpenOptions) => {
+    const bench = await open(options)
+    const offer = await hold(bench.gate)
+    bench.clock.advance(120)
+    return { ...bench, offer }
+  }
+
+  const callAll = async (gate: Gate, offer: OfferView) => {
+    await expect(finish(gate, offer)).rejects.toMatchObject(REFUSED)
+    await expect(failTask(gate, offer)).rejects.toMatchObject(REFUSED)
+    await expect(gate.start(worker(), held(offer))).rejects.toMatchObject(REFUSED)
+  }
+
+  it('is refused, and reported to the owner if the operator wants that', async () => {
+    const { gate, offer } = await lapsed(ON)
+    await expect(finish(gate, offer)).rejects.toMatchObject(REFUSED)
+    await expect.poll(() => anomalies(gate, offer)).toEqual(['invalid_lease_call'])
+    expect((await receiptsOf(gate, offer)).at(-1)).toMatchObject({
+      from: { kind: 'service', id: 'asyncgate' },
+      body: { details: { call: 'complete', by: 'worker:w1', worker_id: 'w1', task_status: 'leased' } },
+    })
+  })
+
+  it('is reported once a minute for a task, however often it is made and whatever it is', async () => {
+    const { gate, offer, clock } = await lapsed(ON)
+    for (let i = 0; i < 20; i++) await callAll(gate, offer)
+    await expect.poll(() => anomalies(gate, offer)).toHaveLength(1)
+    clock.advance(59.999)
+    await callAll(gate, offer)
+    clock.advance(0.001)
+    await expect
+      .poll(async () => {
+        await callAll(gate, offer)
+        return anomalies(gate, offer)
+      })
+      .toHaveLength(2)
+    for (let i = 0; i < 20; i++) await callAll(gate, offer)
+    expect(await anomalies(gate, offer)).toHaveLength(2)
+  })
+
+  it('is not reported by default', async () => {
+    const { gate, offer } = await lapsed()
+    await callAll(gate, offer)
+    await gate.create(agent(), { type: 'job' })
+    expect(await anomalies(gate, offer)).toEqual([])
+  })
+
+  it('is not reported about a task that does not exist', async () => {
+    const { gate, offer, errors } = await lapsed(ON)
+    const absent = { ...offer, task_id: '018f0000-0000-7000-8000-000000000001' }
+    await expect(finish(gate, absent)).rejects.toMatchObject({ code: 'TASK_NOT_FOUND' })
+    expect(await anomalies(gate, offer)).toEqual([])
+    expect(errors).toEqual([])
+  })
+})

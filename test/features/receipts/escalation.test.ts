@@ -1,0 +1,65 @@
+import { describe, expect, it } from 'vitest'
+import { describeGates } from '../../support/gates.ts'
+import {
+  at,
+  expire,
+  failTask,
+  hold,
+  lease,
+  openTasks,
+  receiptsOf,
+  receiptTypes,
+} from '../../support/steps.ts'
+
+describeGates('escalation', (open) => {
+  const settings = { escalation_enabled: true, default_max_attempts: 1 }
+
+  describe.each([
+    [
+      'the target of the operator',
+      { ...settings, escalation_target: 'human:boss' } as const,
+      { kind: 'human', id: 'boss' },
+    ],
+    ['the owner where there is no target', settings, { kind: 'agent', id: 'alice' }],
+  ])('goes to %s', (_, chosen, to) => {
+    it('when a lease lapses', async () => {
+      const { gate, clock } = await open({ settings: chosen })
+      const offer = await hold(gate)
+      await expire(gate, clock)
+      const receipts = await receiptsOf(gate, offer)
+      expect(receipts.map((receipt) => receipt.receipt_type).slice(2)).toEqual([
+        'lease.expired',
+        'task.escalated',
+      ])
+      expect(at(receipts, -1)).toMatchObject({
+        to,
+        parents: [at(receipts, 0).receipt_id],
+        body: { escalation_class: 'policy', escalation_reason: 'lease_expired' },
+      })
+      expect(await openTasks(gate)).toEqual([offer.task_id])
+    })
+
+    it('when retries have run out', async () => {
+      const { gate } = await open({ settings: chosen })
+      const offer = await hold(gate)
+      await failTask(gate, offer, { retryable: true })
+      const escalated = (await receiptsOf(gate, offer)).filter((one) => one.receipt_type === 'task.escalated')
+      expect(escalated).toMatchObject([{ to, body: { escalation_reason: 'max_retries_exceeded' } }])
+    })
+  })
+
+  it('does not follow a failure that was not to be retried', async () => {
+    const { gate } = await open({ settings })
+    const offer = await hold(gate)
+    await failTask(gate, offer)
+    expect(await receiptTypes(gate, offer)).not.toContain('task.escalated')
+  })
+
+  it('is off unless it is switched on', async () => {
+    const { gate, clock } = await open()
+    const offer = await hold(gate, { max_attempts: 1 })
+    await expire(gate, clock)
+    await failTask(gate, await lease(gate), { retryable: true })
+    expect(await receiptTypes(gate, offer)).not.toContain('task.escalated')
+  })
+})

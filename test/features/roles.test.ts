@@ -1,0 +1,363 @@
+import { expect, it } from 'vitest'
+import { type Caller, ROLES, type Role } from '../../src/core/principal.ts'
+import type { Gate } from '../../src/features/gate.ts'
+import { admin, agent, caller, describeGates, worker } from '../support/gates.ts'
+import { ask, claim, failTask, finish, held, hold, look, refusal, refusals } from '../support/steps.ts'
+
+type VerbArguments = [caller: Caller, input?: unknown, signal?: AbortSignal | undefined]
+
+/** The members of a gate that somebody calls with an input. */
+type Verb = {
+  [Name in keyof Gate]: Gate[Name] extends (...given: infer Given) => Promise<unknown>
+    ? Given extends VerbArguments
+      ? Name
+      : never
+    : never
+}[keyof Gate]
+
+const WORK: readonly Role[] = ['agent', 'admin', 'system']
+const LEASE: readonly Role[] = ['worker', 'admin']
+const MANAGE: readonly Role[] = ['admin', 'system']
+const ALL: readonly Role[] = ROLES
+/** People, too, whatever their role: see approvals.test.ts. */
+const APPROVE: readonly Role[] = ['admin']
+
+/** Who may call which verb. Typed so that a new verb must be added here. */
+const MATRIX: Record<Verb, readonly Role[]> = {
+  create: WORK,
+  createMany: WORK,
+  retry: WORK,
+  cancel: WORK,
+  cancelMany: WORK,
+  listTasks: WORK,
+  countTasks: WORK,
+  claim: LEASE,
+  start: LEASE,
+  renew: LEASE,
+  renewMany: LEASE,
+  release: LEASE,
+  progress: LEASE,
+  appendLogs: LEASE,
+  complete: LEASE,
+  completeMany: LEASE,
+  fail: LEASE,
+  reportCancel: LEASE,
+  ask: LEASE,
+  approve: APPROVE,
+  deny: APPROVE,
+  answerQuestion: WORK,
+  listApprovals: WORK,
+  getApproval: ALL,
+  recordSchedule: LEASE,
+  reportStale: LEASE,
+  runSchedule: LEASE,
+  getTask: ALL,
+  getProgress: ALL,
+  listLogs: ALL,
+  waitForTask: ALL,
+  acknowledge: ALL,
+  listReceipts: ALL,
+  getReceipt: ALL,
+  listLedger: ALL,
+  checkTerminator: ALL,
+  listObligations: ALL,
+  bootstrap: ALL,
+  listInbox: ALL,
+  getInboxItem: ALL,
+  markInbox: ALL,
+  inboxStats: ALL,
+  promoteResult: WORK,
+  peekTask: ALL,
+  peekTasks: ALL,
+  activeTasks: WORK,
+  registerTaskType: MANAGE,
+  removeTaskType: MANAGE,
+  getTaskType: ALL,
+  listTaskTypes: ALL,
+  registerWorker: LEASE,
+  workerHeartbeat: LEASE,
+  unregisterWorker: LEASE,
+  drainWorker: MANAGE,
+  listWorkers: ALL,
+  sendEmail: WORK,
+  listEmails: WORK,
+  getEmail: WORK,
+  retryEmail: WORK,
+  fetchTaskEmail: ALL,
+  fetchResult: ALL,
+  openResult: ALL,
+  archiveResult: WORK,
+  listUpstreams: MANAGE,
+  getUpstream: MANAGE,
+  addUpstream: MANAGE,
+  removeUpstream: MANAGE,
+  acceptUpstreamTool: MANAGE,
+  listPolicies: MANAGE,
+  getPolicy: MANAGE,
+  putPolicy: MANAGE,
+  removePolicy: MANAGE,
+  testPolicy: MANAGE,
+  listPatterns: MANAGE,
+  putPattern: MANAGE,
+  removePattern: MANAGE,
+  listSessions: WORK,
+  getSession: WORK,
+  setSession: MANAGE,
+  endSession: WORK,
+  getConfig: ALL,
+}
+
+describeGates('roles', (open) => {
+  it('decide who may call which verb', async () => {
+    const { gate } = await open()
+    const offer = await hold(gate)
+    const before = await look(gate, offer)
+    const names = held(offer)
+    const { receipts } = await gate.listReceipts(agent())
+    const receipt_id = receipts[0]?.receipt_id
+    const inputs: Record<Verb, object> = {
+      create: { type: 'job' },
+      createMany: { tasks: [{ type: 'job' }] },
+      retry: { task_id: names.task_id },
+      cancel: { task_id: names.task_id },
+      cancelMany: { task_ids: [names.task_id] },
+      listTasks: {},
+      countTasks: {},
+      claim: { worker_id: 'w1', accept_types: ['nowhere'] },
+      start: names,
+      renew: names,
+      renewMany: { items: [names] },
+      release: names,
+      progress: { ...names, progress: {} },
+      appendLogs: { ...names, lines: [{ text: 'x' }] },
+      complete: { ...names, result: 1 },
+      completeMany: { items: [names] },
+      fail: { ...names, error: {} },
+      reportCancel: { ...names, stage: 'stopped' },
+      ask: { ...names, kind: 'input', request: { message: 'What?' } },
+      approve: { task_id: names.task_id },
+      deny: { task_id: names.task_id, reason: 'no' },
+      answerQuestion: { task_id: names.task_id, content: 1 },
+      listApprovals: {},
+      getApproval: { task_id: names.task_id },
+      recordSchedule: { ...names, schedule_id: names.task_id, event: 'created' },
+      reportStale: { worker_id: 'w1', schedule_id: names.task_id, next_run_at: '2025-01-01T00:00:00Z' },
+      runSchedule: { worker_id: 'w1', schedule_id: names.task_id, run_at: '2025-01-01T00:00:00Z' },
+      getTask: { task_id: names.task_id },
+      getProgress: { task_id: names.task_id },
+      listLogs: { task_id: names.task_id },
+      waitForTask: { task_id: names.task_id, wait_seconds: 0 },
+      acknowledge: { receipt_id },
+      listReceipts: {},
+      getReceipt: { receipt_id },
+      listLedger: { task_id: names.task_id },
+      checkTerminator: { receipt_id },
+      listObligations: {},
+      bootstrap: {},
+      listInbox: {},
+      getInboxItem: { receipt_id },
+      markInbox: { receipt_ids: [receipt_id], as: 'read' },
+      inboxStats: {},
+      promoteResult: { task_id: names.task_id },
+      peekTask: { task_id: names.task_id },
+      peekTasks: { task_ids: [names.task_id] },
+      activeTasks: {},
+      registerTaskType: { type: 'typed' },
+      removeTaskType: { type: 'nothing' },
+      getTaskType: { type: 'nothing' },
+      listTaskTypes: {},
+      registerWorker: { worker_id: 'w9' },
+      workerHeartbeat: { worker_id: 'w9' },
+      unregisterWorker: { worker_id: 'w9' },
+      drainWorker: { worker_id: 'w9', drain: false },
+      listWorkers: {},
+      sendEmail: { to: 'a@b.example', subject: 's', body: 'b' },
+      listEmails: {},
+      getEmail: { email_id: 'none' },
+      retryEmail: { email_id: 'none' },
+      fetchTaskEmail: { task_id: names.task_id },
+      fetchResult: { task_id: names.task_id },
+      openResult: { task_id: names.task_id },
+      archiveResult: { task_id: names.task_id },
+      listUpstreams: {},
+      getUpstream: { name: 'none' },
+      addUpstream: { name: 'a', transport: { type: 'http', url: 'https://mcp.example/' } },
+      removeUpstream: { name: 'none' },
+      acceptUpstreamTool: { name: 'none', tool: 'a', hash: '0'.repeat(64) },
+      listPolicies: {},
+      getPolicy: { id: 'none' },
+      putPolicy: { id: 'none', action: 'ALLOW', enabled: false },
+      removePolicy: { id: 'none' },
+      testPolicy: { context: { type: 'job' } },
+      listPatterns: {},
+      putPattern: { name: 'none', pattern: 'x' },
+      removePattern: { name: 'none' },
+      listSessions: {},
+      getSession: { session_id: 'none' },
+      setSession: { session_id: 'none', workers: 1 },
+      endSession: { session_id: 'none' },
+      getConfig: {},
+    }
+    for (const verb of Object.keys(MATRIX) as Verb[]) {
+      for (const role of ROLES.filter((role) => !MATRIX[verb].includes(role))) {
+        const by = caller('agent', 'alice', role)
+        expect(await refusal(gate[verb](by, inputs[verb])), `${role} ${verb}`).toMatchObject({
+          code: 'FORBIDDEN',
+          details: { required_role: MATRIX[verb][0], your_role: role },
+        })
+      }
+    }
+    expect(await look(gate, offer)).toEqual(before)
+    for (const verb of Object.keys(MATRIX) as Verb[]) {
+      for (const role of MATRIX[verb]) {
+        const by = caller(role === 'worker' ? 'worker' : 'agent', role === 'worker' ? 'w1' : 'alice', role)
+        const allowed = await gate[verb](by, inputs[verb]).catch((error: unknown) => error)
+        // A role that may call a verb may still be refused for this task or receipt, but never for its role.
+        expect(allowed, `${role} ${verb}`).not.toMatchObject({ details: { required_role: MATRIX[verb][0] } })
+      }
+    }
+  })
+
+  it('let an admin do the work of a worker', async () => {
+    const { gate } = await open()
+    await ask(gate)
+    const [offer] = await claim(gate, {}, admin())
+    if (!offer) return expect.unreachable()
+    const answer = await gate.complete(admin(), { ...held(offer, 'root'), result: 1, artifacts: ['x'] })
+    expect(answer).toMatchObject({ ok: true })
+  })
+})
+
+describeGates('a task is shown', (open) => {
+  const reads = (gate: Gate, by: Caller, task_id: string) => [
+    gate.getTask(by, { task_id }),
+    gate.getProgress(by, { task_id }),
+    gate.listLogs(by, { task_id }),
+    gate.waitForTask(by, { task_id, wait_seconds: 0 }),
+  ]
+
+  it('to its owner, the agent it is for, the worker that holds or ended it, and those above', async () => {
+    const { gate } = await open()
+    const offer = await hold(gate, { principal_ai: 'bob' })
+    const readers = [agent(), agent('bob'), worker(), admin(), caller('service', 'cron', 'system')]
+    for (const by of readers) await Promise.all(reads(gate, by, offer.task_id))
+    await finish(gate, offer)
+    for (const by of readers) await Promise.all(reads(gate, by, offer.task_id))
+  })
+
+  it('to nobody else', async () => {
+    const { gate } = await open()
+    const offer = await hold(gate)
+    const others = [
+      agent('bob'),
+      worker('w2'),
+      caller('service', 'w1', 'worker'),
+      caller('human', 'alice', 'agent'),
+    ]
+    for (const by of others) {
+      for (const answer of await refusals(reads(gate, by, offer.task_id))) {
+        expect(answer).toMatchObject({
+          code: 'FORBIDDEN',
+          details: { required_role: 'admin', your_role: by.role },
+        })
+      }
+    }
+  })
+
+  it('to no worker that no longer holds it', async () => {
+    const { gate } = await open()
+    const offer = await hold(gate)
+    await gate.release(worker(), held(offer))
+    expect(await refusal(gate.getTask(worker(), { task_id: offer.task_id }))).toMatchObject({
+      code: 'FORBIDDEN',
+    })
+    await gate.claim(worker('w2'), { worker_id: 'w2' })
+    expect(await refusal(gate.getTask(worker(), { task_id: offer.task_id }))).toMatchObject({
+      code: 'FORBIDDEN',
+    })
+    expect(await gate.getTask(worker('w2'), { task_id: offer.task_id })).toMatchObject({ status: 'leased' })
+  })
+
+  it('to no other tenant, where it does not exist', async () => {
+    const { gate } = await open()
+    const { task_id } = await ask(gate)
+    for (const answer of await refusals(reads(gate, admin('other'), task_id))) {
+      expect(answer).toMatchObject({ code: 'TASK_NOT_FOUND' })
+    }
+    for (const id of ['01234567-89ab-7def-8123-456789abcdef', 'nonsense', task_id.toUpperCase()]) {
+      expect(await refusal(gate.getTask(admin(), { task_id: id }))).toMatchObject({ code: 'TASK_NOT_FOUND' })
+    }
+  })
+
+  it('in lists to its owner and those above only', async () => {
+    const { gate } = await open()
+    const mine = await ask(gate)
+    await ask(gate, {}, agent('bob'))
+    const { tasks } = await gate.listTasks(agent())
+    expect(tasks.map((task) => task.task_id)).toEqual([mine.task_id])
+    expect((await gate.listTasks(admin())).tasks).toHaveLength(2)
+    expect((await gate.listTasks(admin('other'))).tasks).toEqual([])
+    for (const created_by of ['bob', 'agent:bob', 'human:alice']) {
+      expect(await refusal(gate.listTasks(agent(), { created_by }))).toMatchObject({ code: 'FORBIDDEN' })
+    }
+  })
+})
+
+describeGates('receipts are shown', (open) => {
+  it('to both their parties and those above, and to nobody else', async () => {
+    const { gate } = await open()
+    const offer = await hold(gate)
+    const { receipt_id } = await failTask(gate, offer)
+    for (const by of [agent(), worker(), admin()]) {
+      expect(await gate.getReceipt(by, { receipt_id })).toMatchObject({ receipt_id })
+      expect(await gate.checkTerminator(by, { receipt_id })).toEqual({ has_terminator: false })
+    }
+    for (const by of [agent('bob'), worker('w2')]) {
+      expect(await refusal(gate.getReceipt(by, { receipt_id }))).toMatchObject({ code: 'FORBIDDEN' })
+      expect(await refusal(gate.checkTerminator(by, { receipt_id }))).toMatchObject({ code: 'FORBIDDEN' })
+    }
+  })
+
+  it('in lists to whom they are addressed', async () => {
+    const { gate } = await open()
+    const { task_id } = await hold(gate)
+    const asBob = [
+      gate.listReceipts(agent('bob'), { to_id: 'alice' }),
+      gate.listReceipts(agent('bob'), { to_kind: 'worker', to_id: 'bob' }),
+      gate.listObligations(agent('bob'), { principal_id: 'alice' }),
+      gate.bootstrap(agent('bob'), { principal_id: 'alice' }),
+    ]
+    for (const answer of await refusals(asBob)) expect(answer).toMatchObject({ code: 'FORBIDDEN' })
+    expect((await gate.listReceipts(agent('bob'), { task_id })).receipts).toEqual([])
+    expect((await gate.listReceipts(agent(), { to_id: 'alice' })).receipts).toHaveLength(2)
+    expect((await gate.listReceipts(admin(), { to_id: 'alice' })).receipts).toHaveLength(2)
+    expect((await gate.listReceipts(admin(), { task_id })).receipts).toHaveLength(2)
+    expect((await gate.listObligations(admin(), { principal_id: 'alice' })).open_obligations).toHaveLength(1)
+    expect(await refusal(gate.listReceipts(admin(), { to_kind: 'agent' }))).toMatchObject({
+      code: 'VALIDATION_ERROR',
+      details: { path: 'to_id' },
+    })
+  })
+
+  it('to no other tenant, where they do not exist', async () => {
+    const { gate } = await open()
+    const { receipt_id } = await ask(gate)
+    const later = receipt_id.replace(/^.{18}/, '00000000-0000-8fff')
+    await ask(gate, {}, agent('alice', 'other'))
+    for (const [by, id] of [
+      [admin('other'), receipt_id],
+      [admin(), later],
+      [admin(), 'nonsense'],
+    ] as const) {
+      expect(await refusal(gate.getReceipt(by, { receipt_id: id }))).toMatchObject({
+        code: 'RECEIPT_NOT_FOUND',
+      })
+      expect(await refusal(gate.checkTerminator(by, { receipt_id: id }))).toMatchObject({
+        code: 'RECEIPT_NOT_FOUND',
+      })
+      expect(await refusal(gate.acknowledge(by, { receipt_id: id }))).toMatchObject({
+        code: 'RECEIPT_NOT_FOUND',
+      })
+    }
+  })
+})

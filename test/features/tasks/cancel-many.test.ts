@@ -1,0 +1,256 @@
+import { expect, it, vi } from 'vitest'
+import { StoreError } from '../../../src/store/store.ts'
+import { admin, agent, describeGates } from '../../support/gates.ts'
+import {
+  ask,
+  askMany,
+  claim,
+  finish,
+  hold,
+  openTasks,
+  receiptTypes,
+  refusal,
+  statusOf,
+} from '../../support/steps.ts'
+
+describeGates('cancel many', (open) => {
+  it('ends the open tasks that fit a filter', async () => {
+    const { gate } = await open()
+    await askMany(gate, 3, { session_id: 's' })
+    await claim(gate)
+    const other = await ask(gate, { session_id: 't' })
+    const done = await hold(gate, { type: 'done', session_id: 's' }, { accept_types: ['done'] })
+    await finish(gate, done)
+    expect(await gate.cancelMany(agent(), { session_id: 's', reason: 'over' })).toEqual({
+      count: 3,
+      matched: 3,
+      skipped: 0,
+      more: false,
+      next_cursor: null,
+    })
+    expect(await gate.cancelMany(agent(), { session_id: 's' })).toMatchObject({ count: 0, matched: 0 })
+    expect(await openTasks(gate)).toEqual([other.task_id])
+    expect(await statusOf(gate, done)).toBe('succeeded')
+  })
+
+  it('fits by type, status, creator and labels', async () => {
+    const { gate } = await open()
+    const labelled = await ask(gate, { labels: { team: 'blue', env: 'x' } })
+    const typed = await ask(gate, { type: 'special' })
+    const bobs = await ask(gate, {}, agent('bob'))
+    const offer = await hold(gate, { type: 'held' }, { accept_types: ['held'] })
+    const cancel = (filter: object) => gate.cancelMany(admin(), filter)
+    expect(await cancel({ labels: { team: 'red' } })).toMatchObject({ count: 0 })
+    expect(await cancel({ labels: { team: 'blue' } })).toMatchObject({ count: 1 })
+    expect(await statusOf(gate, labelled)).toBe('canceled')
+    expect(await cancel({ type: 'special' })).toMatchObject({ count: 1 })
+    expect(await statusOf(gate, typed)).toBe('canceled')
+    expect(await cancel({ created_by: 'bob' })).toMatchObject({ count: 1 })
+    expect(await statusOf(gate, bobs)).toBe('canceled')
+    expect(await cancel({ status: 'leased' })).toMatchObject({ count: 1 })
+    expect(await statusOf(gate, offer)).toBe('canceled')
+  })
+
+  it('only counts in a dry run', async () => {
+    const { gate } = await open()
+    await askMany(gate, 3, { session_id: 's' })
+    await ask(gate, { session_id: 't' })
+    const counted = await gate.cancelMany(agent(), { session_id: 's', dry_run: true })
+    expect(counted).toEqual({ count: 0, matched: 3, skipped: 0, more: false, next_cursor: null })
+    expect(await openTasks(gate)).toHaveLength(4)
+    const some = await gate.cancelMany(agent(), { all: true, dry_run: true, limit: 2 })
+    expect(some).toMatchObject({ count: 0, matched: 2, more: true })
+    const named = { task_ids: await openTasks(gate), dry_run: true }
+    expect(await refusal(gate.cancelMany(agent(), named))).toMatchObject({ code: 'VALIDATION_ERROR' })
+  })
+
+  it('ends those that are named, once each', async () => {
+    const { gate } = await open()
+    const ids = await askMany(gate, 3)
+    await gate.cancel(agent(), { task_id: ids[0] })
+    const unknown = '01234567-89ab-7def-8123-456789abcdef'
+    expect(await gate.cancelMany(agent(), { task_ids: [...ids, unknown, ...ids] })).toEqual({
+      count: 2,
+      matched: 4,
+      skipped: 2,
+      more: false,
+      next_cursor: null,
+    })
+    for (const task_id of ids) {
+      expect(await receiptTypes(gate, { task_id })).toEqual([
+        'task.assigned',
+        'task.canceled',
+        'task.result_ready',
+      ])
+    }
+  })
+
+  it('ends only the own tasks of an agent', async () => {
+    const { gate } = await open()
+    const mine = await ask(gate, { session_id: 's' })
+    const bobs = await ask(gate, { session_id: 's' }, agent('bob'))
+    expect(await gate.cancelMany(agent('bob'), { task_ids: [mine.task_id] })).toMatchObject({
+      count: 0,
+      skipped: 1,
+    })
+    expect(await gate.cancelMany(agent(), { session_id: 's' })).toMatchObject({ count: 1, matched: 1 })
+    expect(await statusOf(gate, mine)).toBe('canceled')
+    expect(await statusOf(gate, bobs)).toBe('queued')
+    expect(await refusal(gate.cancelMany(agent(), { created_by: 'bob' }))).toMatchObject({
+      code: 'FORBIDDEN',
+    })
+    expect(await gate.cancelMany(admin(), { session_id: 's' })).toMatchObject({ count: 1 })
+  })
+
+  it('ends thousands in one call, and no more than it is asked to', async () => {
+    const { gate } = await open()
+    await askMany(gate, 2300, { session_id: 's' })
+    const first = await gate.cancelMany(agent(), { session_id: 's', limit: 700 })
+    expect(first).toMatchObject({ count: 700, more: true })
+    expect(await gate.cancelMany(agent(), { session_id: 's' })).toMatchObject({ count: 1600, more: false })
+    expect(await openTasks(gate)).toEqual([])
+  })
+
+  it('goes on where it stopped, and leaves alone what was created since it began', async () => {
+    const { gate } = await open()
+    await askMany(gate, 30, { session_id: 's' })
+    let answer = await gate.cancelMany(agent(), { session_id: 's', limit: 10 })
+    const late = await askMany(gate, 5, { session_id: 's' })
+    let count = answer.count
+    while (answer.more) {
+      answer = await gate.cancelMany(agent(), { session_id: 's', limit: 10, cursor: answer.next_cursor })
+      count += answer.count
+    }
+    expect(count).toBe(30)
+    expect(await openTasks(gate)).toEqual(late)
+  })
+
+  it('refuses the cursor of another filter or another agent', async () => {
+    const { gate } = await open()
+    await askMany(gate, 3, { session_id: 's' })
+    const { next_cursor: cursor } = await gate.cancelMany(agent(), { session_id: 's', limit: 1 })
+    for (const [by, input] of [
+      [agent(), { session_id: 't', cursor }],
+      [agent('bob'), { session_id: 's', cursor }],
+      [agent(), { session_id: 's', cursor: 'AAAA' }],
+    ] as const) {
+      expect(await refusal(gate.cancelMany(by, input))).toMatchObject({
+        code: 'VALIDATION_ERROR',
+        details: { path: 'cursor' },
+      })
+    }
+    expect(await openTasks(gate)).toHaveLength(2)
+  })
+
+  it('comes to an end while others create without end', async () => {
+    const { gate } = await open()
+    await askMany(gate, 1200, { session_id: 's' })
+    let isOver = false
+    let created = 0
+    const runaway = (async () => {
+      while (!isOver) created += (await askMany(gate, 20, { session_id: 's' })).length
+    })()
+    const { count, more } = await gate.cancelMany(agent(), { session_id: 's' })
+    isOver = true
+    await runaway
+    expect(more).toBe(false)
+    expect(count).toBeGreaterThanOrEqual(1200)
+    const { count: rest } = await gate.cancelMany(agent(), { session_id: 's' })
+    expect(count + rest).toBe(1200 + created)
+    expect(created).toBeGreaterThan(0)
+  })
+
+  it('stops between two portions when its caller leaves, and what it ended stays so', async () => {
+    const { gate } = await open()
+    await askMany(gate, 1500, { session_id: 's' })
+    const leaving = new AbortController()
+    const unlisten = gate.onTask(({ status }) => {
+      if (status === 'canceled') leaving.abort()
+    })
+    const { count, more } = await gate.cancelMany(agent(), { session_id: 's' }, leaving.signal)
+    unlisten()
+    expect({ count, more }).toEqual({ count: 500, more: true })
+    expect(await gate.cancelMany(agent(), { session_id: 's' })).toMatchObject({ count: 1000, more: false })
+  })
+
+  it('answers before a request may be held no longer, and says that there is more', async () => {
+    const { gate } = await open()
+    await askMany(gate, 1100, { session_id: 's' })
+    const clock = vi.spyOn(performance, 'now')
+    let now = 0
+    const unlisten = gate.onTask(() => {
+      now = 46_000
+    })
+    clock.mockImplementation(() => now)
+    try {
+      const { count, more } = await gate.cancelMany(agent(), { session_id: 's' })
+      expect({ count, more }).toEqual({ count: 500, more: true })
+    } finally {
+      clock.mockRestore()
+      unlisten()
+    }
+  })
+
+  it('tells what it has done when the database goes away in the middle', async () => {
+    let isDown = false
+    const { gate } = await open({
+      wrap: (store) =>
+        new Proxy(store, {
+          get(target, name) {
+            if (name === 'commit' && isDown)
+              return () => Promise.reject(new StoreError('unavailable', 'the test pulled the plug'))
+            const value: unknown = Reflect.get(target, name)
+            return typeof value === 'function' ? value.bind(target) : value
+          },
+        }),
+    })
+    await askMany(gate, 1100, { session_id: 's' })
+    const unlisten = gate.onTask(() => {
+      isDown = true
+    })
+    const { count, more, next_cursor: cursor } = await gate.cancelMany(agent(), { session_id: 's' })
+    unlisten()
+    expect(count).toBeGreaterThan(0)
+    expect(count).toBeLessThan(1100)
+    expect(more).toBe(true)
+    expect(await refusal(gate.cancelMany(agent(), { session_id: 's', cursor }))).toMatchObject({
+      code: 'DATABASE_UNAVAILABLE',
+    })
+    isDown = false
+    const rest = await gate.cancelMany(agent(), { session_id: 's', cursor })
+    expect(count + rest.count).toBe(1100)
+  })
+
+  it('ends everything only if it is asked to in so many words', async () => {
+    const { gate } = await open()
+    await askMany(gate, 3)
+    const bobs = await ask(gate, {}, agent('bob'))
+    expect(await refusal(gate.cancelMany(agent(), { all: true, type: 'job' }))).toMatchObject({
+      code: 'VALIDATION_ERROR',
+      details: { path: 'all' },
+    })
+    expect(await gate.cancelMany(agent(), { all: true })).toMatchObject({ count: 3, more: false })
+    expect(await statusOf(gate, bobs)).toBe('queued')
+    expect(await gate.cancelMany(admin(), { all: true })).toMatchObject({ count: 1 })
+  })
+
+  it('refuses to cancel everything by an empty filter', async () => {
+    const { gate } = await open()
+    const task = await ask(gate)
+    for (const input of [{}, { reason: 'x' }, { labels: {} }, { session_id: undefined }, { task_ids: [] }]) {
+      expect(await refusal(gate.cancelMany(agent(), input))).toMatchObject({ code: 'VALIDATION_ERROR' })
+    }
+    expect(await statusOf(gate, task)).toBe('queued')
+  })
+
+  it('refuses a filter beside ids, of which one would have to be ignored', async () => {
+    const { gate } = await open()
+    const task = await ask(gate)
+    const both = { task_ids: [task.task_id], session_id: 's' }
+    expect(await refusal(gate.cancelMany(agent(), both))).toMatchObject({
+      code: 'VALIDATION_ERROR',
+      details: { path: 'task_ids' },
+    })
+    expect(await statusOf(gate, task)).toBe('queued')
+  })
+})

@@ -1,0 +1,138 @@
+import { expect, it } from 'vitest'
+import { admin, agent, caller, describeGates, worker } from '../../support/gates.ts'
+import {
+  ask,
+  at,
+  claim,
+  failTask,
+  finish,
+  held,
+  hold,
+  look,
+  openTasks,
+  receiptsOf,
+  receiptTypes,
+  refusal,
+  refusals,
+  statusOf,
+} from '../../support/steps.ts'
+
+describeGates('cancel', (open) => {
+  it('ends a queued task', async () => {
+    const { gate, clock } = await open()
+    const task = await ask(gate)
+    clock.advance(1)
+    expect(await gate.cancel(agent(), { task_id: task.task_id, reason: 'not needed' })).toEqual({
+      ok: true,
+      status: 'canceled',
+    })
+    expect(await look(gate, task)).toMatchObject({
+      status: 'canceled',
+      result: {
+        outcome: 'canceled',
+        result: null,
+        error: { code: 'CANCELED', message: 'not needed' },
+        completed_at: new Date(clock.now).toISOString(),
+      },
+    })
+    expect(await claim(gate)).toEqual([])
+  })
+
+  it('ends a delayed task', async () => {
+    const { gate, clock } = await open()
+    const task = await ask(gate, { delay_seconds: 60 })
+    expect(await gate.cancel(agent(), { task_id: task.task_id })).toMatchObject({ ok: true })
+    clock.advance(60)
+    expect(await gate.sweep()).toBe(0)
+    expect(await claim(gate)).toEqual([])
+    expect(await statusOf(gate, task)).toBe('canceled')
+  })
+
+  it('ends a leased and a running task, and the worker is told at its next call', async () => {
+    const { gate } = await open()
+    for (const runs of [false, true]) {
+      const offer = await hold(gate)
+      if (runs) await gate.start(worker(), held(offer))
+      expect(await gate.cancel(agent(), { task_id: offer.task_id })).toEqual({ ok: true, status: 'canceled' })
+      const calls = [
+        gate.renew(worker(), held(offer)),
+        gate.progress(worker(), { ...held(offer), progress: {} }),
+        finish(gate, offer),
+        failTask(gate, offer, { retryable: true }),
+        gate.release(worker(), held(offer)),
+      ]
+      for (const answer of await refusals(calls)) {
+        expect(answer).toMatchObject({
+          code: 'LEASE_INVALID_OR_EXPIRED',
+          details: { task_status: 'canceled' },
+        })
+      }
+      expect(await statusOf(gate, offer)).toBe('canceled')
+    }
+  })
+
+  it('leaves the receipts that prove it, and closes the obligation', async () => {
+    const { gate } = await open()
+    const offer = await hold(gate)
+    await gate.cancel(agent(), { task_id: offer.task_id, reason: 'why' })
+    const receipts = await receiptsOf(gate, offer)
+    const parents = [at(receipts, 0).receipt_id]
+    const owner = { kind: 'agent', id: 'alice' }
+    expect(receipts.slice(2)).toMatchObject([
+      {
+        receipt_type: 'task.canceled',
+        from: owner,
+        to: owner,
+        parents,
+        lease_id: offer.lease_id,
+        body: { reason: 'why', canceled_by: 'agent:alice' },
+      },
+      { receipt_type: 'task.result_ready', to: owner, parents, body: { status: 'canceled' } },
+    ])
+    expect(receipts).toHaveLength(4)
+    expect(await openTasks(gate)).toEqual([])
+  })
+
+  it('of a task that has ended changes nothing and says how it ended', async () => {
+    const { gate } = await open()
+    const succeeded = await hold(gate)
+    await finish(gate, succeeded)
+    const failed = await hold(gate)
+    await failTask(gate, failed)
+    const canceled = await ask(gate)
+    await gate.cancel(agent(), { task_id: canceled.task_id })
+    for (const [task, status] of [
+      [succeeded, 'succeeded'],
+      [failed, 'failed'],
+      [canceled, 'canceled'],
+    ] as const) {
+      const before = [await look(gate, task), await receiptTypes(gate, task)]
+      expect(await gate.cancel(agent(), { task_id: task.task_id })).toEqual({ ok: false, status })
+      expect([await look(gate, task), await receiptTypes(gate, task)]).toEqual(before)
+    }
+  })
+
+  it('is for the owner, admins and the system', async () => {
+    const { gate } = await open()
+    const [one, two] = [await ask(gate, { principal_ai: 'bob' }), await ask(gate)]
+    for (const by of [agent('bob'), caller('human', 'alice', 'agent')]) {
+      expect(await refusal(gate.cancel(by, { task_id: one.task_id }))).toMatchObject({
+        code: 'FORBIDDEN',
+        details: { required_role: 'admin', your_role: 'agent' },
+      })
+    }
+    expect(await statusOf(gate, one)).toBe('queued')
+    expect(await gate.cancel(admin(), { task_id: one.task_id })).toMatchObject({ ok: true })
+    expect(at(await receiptsOf(gate, one), 1)).toMatchObject({ from: { kind: 'human', id: 'root' } })
+    const system = caller('system', 'reaper', 'system')
+    expect(await gate.cancel(system, { task_id: two.task_id })).toMatchObject({ ok: true })
+  })
+
+  it('finds no task that is not there or of another tenant', async () => {
+    const { gate } = await open()
+    const theirs = await ask(gate, {}, agent('alice', 'other'))
+    for (const task_id of [theirs.task_id, '01234567-89ab-7def-8123-456789abcdef', 'nonsense']) {
+      expect(await refusal(gate.cancel(admin(), { task_id }))).toMatchObject({ code: 'TASK_NOT_FOUND' })
+    }
+  })
+})

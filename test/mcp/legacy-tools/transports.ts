@@ -1,0 +1,73 @@
+import { PassThrough } from 'node:stream'
+import { StdioServerTransport } from '@modelcontextprotocol/server/stdio'
+import { onTestFinished } from 'vitest'
+import { z } from 'zod'
+import type { Gate } from '../../../src/features/gate.ts'
+import { serveStdioMcp } from '../../../src/mcp/transport/stdio.ts'
+import { bareCall, contentOf, modernCall, type Options, type Post, startMcp } from '../endpoint.ts'
+
+type Fields = Readonly<Record<string, unknown>>
+
+export interface Way {
+  readonly gate: Gate
+  /** What the tool answered; an error is an answer too, with its code. */
+  call(name: string, args?: object): Promise<Fields>
+  /** The names of the tools that are listed. */
+  list(): Promise<string[]>
+}
+
+const older = { 'mcp-protocol-version': '2025-11-25', accept: 'application/json, text/event-stream' }
+const Listed = z.array(z.looseObject({ name: z.string() }))
+const Reply = z.looseObject({
+  result: z.looseObject({ structuredContent: z.record(z.string(), z.unknown()) }),
+})
+
+/** Every way in which the tools can be reached. */
+export const WAYS: Readonly<Record<string, (options: Options) => Promise<Way>>> = {
+  '2026-07-28': (options) => overHttp(options, (name, args) => modernCall(name, args)),
+  '2026-07-28 through the SDK': (options) =>
+    overHttp({ ...options, fastPath: false }, (name, args) => modernCall(name, args)),
+  '2025-11-25': (options) => overHttp(options, (name, args) => ({ ...bareCall(name, args), headers: older })),
+  stdio: overStdio,
+}
+
+async function overHttp(options: Options, make: (name: string, args: object) => Post): Promise<Way> {
+  const server = await startMcp({ oldNames: true, ...options })
+  return {
+    gate: server.gate,
+    call: async (name, args = {}) => contentOf(await server.post(make(name, args))),
+    async list() {
+      const { body } = await server.modern('tools/list')
+      return Listed.parse(body?.result?.tools).map((tool) => tool.name)
+    },
+  }
+}
+
+async function overStdio(options: Options): Promise<Way> {
+  const { gate } = await startMcp(options)
+  const [stdin, stdout] = [new PassThrough(), new PassThrough()]
+  const handle = serveStdioMcp(gate, {
+    transport: new StdioServerTransport(stdin, stdout),
+    oldNames: options.oldNames ?? true,
+  })
+  onTestFinished(() => handle.close())
+  const lines = stdout.setEncoding('utf8')[Symbol.asyncIterator]()
+  let rest = ''
+  const send = async (body: unknown): Promise<unknown> => {
+    stdin.write(`${JSON.stringify(body)}\n`)
+    while (!rest.includes('\n')) rest += (await lines.next()).value
+    const [line = '', ...more] = rest.split('\n')
+    rest = more.join('\n')
+    return JSON.parse(line)
+  }
+  return {
+    gate,
+    call: async (name, args = {}) =>
+      Reply.parse(await send(bareCall(name, args).body)).result.structuredContent,
+    async list() {
+      const reply = await send({ jsonrpc: '2.0', id: 1, method: 'tools/list' })
+      const { tools } = z.object({ result: z.looseObject({ tools: Listed }) }).parse(reply).result
+      return tools.map((tool) => tool.name)
+    },
+  }
+}

@@ -1,0 +1,35 @@
+import { describe, expect, it } from 'vitest'
+import { toolArguments } from '../../../src/mcp/tools/tool-arguments.ts'
+
+describe('the arguments of a tool that is a task', () => {
+  it('are listed as they are, with agent_id beside them', () => {
+    const schema = { type: 'object', properties: { text: { type: 'string' } }, required: ['text'] }
+    expect(toolArguments(schema).schema).toEqual({
+      ...schema,
+      properties: { agent_id: expect.anything(), text: { type: 'string' } },
+    })
+    expect(toolArguments({}).schema).toEqual({ type: 'object', properties: { agent_id: expect.anything() } })
+  })
+
+  it.each(['auth_token', 'agent_id', 'principal_id', 'principal_kind', 'principal_instance_id'])(
+    'never take %s for their own',
+    (name) => {
+      const { split } = toolArguments({ properties: { [name]: {}, other: {} } })
+      expect(split({ [name]: 'ours', [`arg_${name}`]: 'theirs', other: 1 })).toEqual({
+        identity: { [name]: 'ours' },
+        rest: { [name]: 'theirs', other: 1 },
+      })
+    },
+  )
+
+  it('keep a name of theirs that says nothing about who calls', () => {
+    const { split } = toolArguments({ properties: { tenant_id: {} } })
+    expect(split({ tenant_id: 'contoso' })).toEqual({ identity: {}, rest: { tenant_id: 'contoso' } })
+  })
+
+  it('find a free name where the next one is taken too', () => {
+    const { schema, split } = toolArguments({ properties: { agent_id: {}, arg_agent_id: {} } })
+    expect(Object.keys(Object(schema.properties))).toEqual(['agent_id', 'arg_arg_agent_id', 'arg_agent_id'])
+    expect(split({ arg_agent_id: 1, arg_arg_agent_id: 2 }).rest).toEqual({ arg_agent_id: 1, agent_id: 2 })
+  })
+})

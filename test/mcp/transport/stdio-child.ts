@@ -1,0 +1,7 @@
+import { openGate } from '../../../src/features/gate.ts'
+import { serveStdioMcp } from '../../../src/mcp/transport/stdio.ts'
+import { openSqliteStore } from '../../../src/store/sqlite/store.ts'
+
+const gate = openGate({ store: await openSqliteStore({ path: process.argv[2] ?? ':memory:' }) })
+serveStdioMcp(gate, { onError: console.error })
+process.stdin.once('close', () => void gate.close())

@@ -1,0 +1,66 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { echo } from '../../src/reference-workers/echo.ts'
+import { sleepThenReturn } from '../../src/reference-workers/sleep-then-return.ts'
+import { openTestGate, outcomeOf, reaches, type TestGate, work } from './support.ts'
+
+let gate: TestGate
+beforeAll(async () => {
+  gate = await openTestGate()
+})
+afterAll(() => gate.close())
+
+describe('echo', () => {
+  it.each([[{ hello: 'world' }], ['text'], [[1, 2]]])('answers %j with itself', async (payload) => {
+    work(gate, [echo])
+    expect(await outcomeOf(gate, 'echo', payload)).toMatchObject({
+      status: 'succeeded',
+      result: { echo: payload },
+    })
+  })
+})
+
+describe('sleep_then_return', () => {
+  it('answers with the value after the time', async () => {
+    work(gate, [sleepThenReturn])
+    const before = performance.now()
+    expect(await outcomeOf(gate, 'sleep_then_return', { seconds: 0.2, value: [1] })).toMatchObject({
+      status: 'succeeded',
+      result: { slept_seconds: 0.2, value: [1] },
+    })
+    expect(performance.now() - before).toBeGreaterThanOrEqual(195)
+    expect(await outcomeOf(gate, 'sleep_then_return', { seconds: 0 })).toMatchObject({
+      result: { value: null },
+    })
+  })
+
+  it.each([
+    [{}, 'seconds'],
+    [{ seconds: -1 }, 'seconds'],
+    [{ seconds: 3601 }, 'seconds'],
+    [{ seconds: '1' }, 'seconds'],
+    [{ seconds: 1, minutes: 1 }, 'minutes'],
+  ])('refuses %j for good', async (payload, field) => {
+    work(gate, [sleepThenReturn])
+    const { status, error } = await outcomeOf(gate, 'sleep_then_return', payload, { max_attempts: 5 })
+    expect(status).toBe('failed')
+    expect(JSON.stringify(error)).toContain(field)
+  })
+
+  it('wakes up when the task is canceled', async () => {
+    work(gate, [sleepThenReturn], { concurrency: 1 })
+    const { id } = await gate.agent.submit('sleep_then_return', { seconds: 3600 })
+    await reaches(gate, id, 'leased')
+    await gate.agent.cancelTask({ task_id: id })
+    // Its one hand is free again.
+    expect(await outcomeOf(gate, 'sleep_then_return', { seconds: 0 })).toMatchObject({ status: 'succeeded' })
+  })
+
+  it('is given back when the worker stops', async () => {
+    const working = work(gate, [sleepThenReturn], { stopSeconds: 0 })
+    const { id } = await gate.agent.submit('sleep_then_return', { seconds: 3600 })
+    await reaches(gate, id, 'leased')
+    await working.stop()
+    expect(await gate.agent.getTask({ task_id: id })).toMatchObject({ status: 'queued', attempt: 0 })
+    await gate.agent.cancelTask({ task_id: id })
+  })
+})

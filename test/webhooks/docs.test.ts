@@ -1,0 +1,53 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { testGate } from '../../src/testing/index.ts'
+import { MAX_ATTEMPTS } from '../../src/webhooks/delivery.ts'
+import { signedHeaders } from '../../src/webhooks/signature.ts'
+import { task } from '../../src/worker/index.ts'
+import { repositoryText } from '../core/documents.ts'
+import { blocksOf } from '../docs/markdown.ts'
+import { only, soon } from '../support/steps.ts'
+import { SECRET, startReceiver } from './receiver.ts'
+
+const page = repositoryText('docs/approvals.md')
+
+describe('the webhook of docs/approvals.md', () => {
+  it('is checked by the function that stands there', async () => {
+    const { text } = only(blocksOf(page).filter(({ language }) => language === 'js'))
+    const folder = mkdtempSync(join(tmpdir(), 'asyncgate-docs-'))
+    onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+    const file = join(folder, 'receiver.mjs')
+    writeFileSync(file, text)
+    const { isGenuine } = await import(pathToFileURL(file).href)
+    const secret = 'a-secret-of-the-tests'
+    const sign = (at: number) => signedHeaders(Buffer.from(secret), { id: 'x.1.asked', at, body: '{}' })
+    expect(isGenuine(sign(Date.now()), '{}', secret)).toBe(true)
+    expect(isGenuine(sign(Date.now()), '{ }', secret)).toBe(false)
+    expect(isGenuine(sign(Date.now()), '{}', 'another-secret')).toBe(false)
+    expect(isGenuine(sign(Date.now() - 301_000), '{}', secret)).toBe(false)
+    expect(isGenuine({}, '{}', secret)).toBe(false)
+  })
+
+  it('has the fields that stand there', async () => {
+    const shown = JSON.parse(only(blocksOf(page).filter(({ language }) => language === 'jsonc')).text)
+    const receiver = await startReceiver()
+    const t = await testGate({
+      tasks: [task('job', { run: (_, ctx) => ctx.approval({ title: 'Go on?' }) })],
+      settings: { approval_webhook_url: receiver.url, approval_webhook_secret: SECRET },
+    })
+    onTestFinished(() => t.close())
+    await t.client.submit('job', { folder: '/reports' })
+    await t.drain()
+    const [message] = await soon(receiver.until(1))
+    expect(Object.keys(shown)).toEqual(['type', 'timestamp', 'data'])
+    expect(message).toMatchObject({ type: shown.type })
+    expect(Object.keys(message?.data ?? {})).toEqual(expect.arrayContaining(Object.keys(shown.data)))
+  })
+
+  it('is given up when the page says', () => {
+    expect(page).toContain(`${MAX_ATTEMPTS} times in all`)
+  })
+})

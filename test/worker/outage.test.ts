@@ -1,0 +1,259 @@
+import { describe, expect, it } from 'vitest'
+import { task } from '../../src/worker/index.ts'
+import { serveGate } from '../http/support.ts'
+import { look, only, receiptTypes } from '../support/steps.ts'
+import {
+  becomes,
+  CLAIM,
+  COMPLETE,
+  EVENTS,
+  FAIL,
+  itemsOf,
+  RELEASE,
+  RENEW,
+  Turn,
+  workerBench,
+} from './support.ts'
+
+/** A task that ends when the test says so. */
+function gated(result: () => unknown = () => 'done') {
+  const begun = new Turn()
+  const mayEnd = new Turn()
+  let runs = 0
+  const run = async () => {
+    runs++
+    begun.resolve()
+    await mayEnd.promise
+    return result()
+  }
+  return { definition: task('job', { run }), begun: begun.promise, end: mayEnd.resolve, runs: () => runs }
+}
+
+const unavailable = (seconds: number) => async () =>
+  Response.json(
+    { code: 'OVERLOADED', message: 'Too much.', retryable: true },
+    { status: 503, headers: { 'retry-after': String(seconds) } },
+  )
+
+describe('a worker that loses the server', () => {
+  const start = workerBench()
+
+  it('keeps its work, and reports it when the server is back', async () => {
+    const gate = await start()
+    const { definition, begun, end, runs } = gated()
+    const started = gate.start([definition])
+    const task_id = await gate.ask('job')
+    await begun
+    const restore = gate.network.cut()
+    end()
+    await becomes(() => started.metrics().report_errors >= 2)
+    expect(await gate.status(task_id)).toBe('leased')
+    restore()
+    expect(await gate.end(task_id)).toMatchObject({ status: 'succeeded', attempt: 0, expiry_count: 0 })
+    expect(runs()).toBe(1)
+  })
+
+  it('goes on with a server that was started again elsewhere', async () => {
+    const gate = await start({})
+    const { definition, begun, end } = gated()
+    const moved = async (input: string | URL | Request, init?: RequestInit) => {
+      const url = String(input).replace(gate.url, address)
+      return gate.network.fetch(url, init)
+    }
+    let address = gate.url
+    gate.start([definition], { fetch: moved })
+    const task_id = await gate.ask('job')
+    await begun
+    await gate.stop()
+    end()
+    const again = await serveGate(gate.gate)
+    address = again.url
+    expect((await gate.end(task_id)).status).toBe('succeeded')
+    expect((await gate.end(await gate.ask('job'))).status).toBe('succeeded')
+  })
+
+  it('reports again when the answer was lost, and it counts once', async () => {
+    const gate = await start()
+    const { definition, end } = gated()
+    gate.network.loseAnswers(COMPLETE)
+    const started = gate.start([definition])
+    const task_id = await gate.ask('job')
+    end()
+    await gate.network.until(COMPLETE, 2)
+    await becomes(() => started.metrics().types.job?.completed === 1)
+    const [first, second] = gate.network.to(COMPLETE)
+    expect(second?.body).toEqual(first?.body)
+    expect(await receiptTypes(gate.gate, { task_id })).toEqual([
+      'task.assigned',
+      'task.accepted',
+      'task.completed',
+      'task.result_ready',
+    ])
+  })
+
+  it('asks for the answer to its report, though a renewal says meanwhile that the lease is over', async () => {
+    const gate = await start()
+    const { definition, begun, end } = gated()
+    const started = gate.start([definition], { leaseSeconds: 3 })
+    const task_id = await gate.ask('job')
+    await begun
+    // The server takes the first report, its answer is lost, and nothing gets through until a renewal was refused.
+    gate.network.loseAnswers(COMPLETE)
+    const restore = gate.network.cut(COMPLETE)
+    end()
+    await gate.network.until(COMPLETE, 2)
+    const { renewal_requests } = started.metrics()
+    await becomes(() => started.metrics().renewal_requests > renewal_requests)
+    expect(await gate.status(task_id)).toBe('succeeded')
+    restore()
+    await becomes(() => started.metrics().types.job?.completed === 1)
+    expect(started.metrics().types.job?.lost).toBe(0)
+  })
+
+  it('does not take a failure for lost whose answer was', async () => {
+    const gate = await start()
+    gate.network.loseAnswers(FAIL)
+    const run = () => {
+      throw new Error('no luck')
+    }
+    const started = gate.start([task('job', { run })])
+    const task_id = await gate.ask('job', {}, { retry_backoff_seconds: 600 })
+    await becomes(() => started.metrics().types.job?.retried === 1)
+    const types = await receiptTypes(gate.gate, { task_id })
+    expect(types.filter((type) => type === 'task.retry_scheduled')).toHaveLength(1)
+    expect(await look(gate.gate, { task_id })).toMatchObject({ status: 'queued', attempt: 1 })
+  })
+
+  it('waits as long as the server asks it to', async () => {
+    const gate = await start()
+    const { definition, end } = gated()
+    gate.network.next(COMPLETE, unavailable(2))
+    gate.start([definition])
+    const task_id = await gate.ask('job')
+    end()
+    expect((await gate.end(task_id)).status).toBe('succeeded')
+    const [first, second] = gate.network.to(COMPLETE)
+    expect((second?.at ?? 0) - (first?.at ?? 0)).toBeGreaterThanOrEqual(1999)
+  })
+
+  it.each([
+    [401, 'UNAUTHENTICATED'],
+    [403, 'FORBIDDEN'],
+    [404, 'NOT_FOUND'],
+    [500, 'INTERNAL_ERROR'],
+    [502, undefined],
+  ])('does not take a refusal for its last word that is not about the result: %i', async (status, code) => {
+    const gate = await start()
+    const { definition, end } = gated()
+    gate.network.next(COMPLETE, async () => Response.json({ code, retryable: false }, { status }), 2)
+    gate.start([definition])
+    const task_id = await gate.ask('job')
+    end()
+    expect(await gate.end(task_id)).toMatchObject({ status: 'succeeded', attempt: 0 })
+    expect(gate.network.to(COMPLETE)).toHaveLength(3)
+  })
+
+  it('tells of all that was finished meanwhile in one request', async () => {
+    const gate = await start()
+    const { definition, end, runs } = gated()
+    const started = gate.start([definition], { concurrency: 50 })
+    const ids = await Promise.all(Array.from({ length: 50 }, () => gate.ask('job')))
+    await becomes(() => runs() === 50)
+    const restore = gate.network.cut()
+    end()
+    await becomes(() => started.metrics().report_errors >= 100)
+    const before = gate.network.to(COMPLETE).length
+    restore()
+    for (const id of ids) expect((await gate.end(id)).status).toBe('succeeded')
+    expect(gate.network.to(COMPLETE).length - before).toBeLessThanOrEqual(3)
+  })
+
+  it('gives a report up when the lease would have lapsed, and never sends it after that', async () => {
+    const gate = await start()
+    const { definition, begun, end } = gated()
+    const started = gate.start([definition], { leaseSeconds: 2 })
+    const task_id = await gate.ask('job', {}, { max_expiries: 5 })
+    await begun
+    const restore = gate.network.cut()
+    end()
+    await becomes(() => started.metrics().types.job?.lost === 1)
+    const reports = gate.network.to(COMPLETE).length
+    expect(reports).toBeGreaterThan(1)
+    restore()
+    await becomes(async () => (await look(gate.gate, { task_id })).expiry_count === 1)
+    expect(itemsOf(gate.network.to(COMPLETE).slice(reports))).toEqual([])
+    expect(await look(gate.gate, { task_id })).toMatchObject({ attempt: 0 })
+  })
+
+  it('does not report on a lease that a renewal found to be gone', async () => {
+    const gate = await start()
+    const { definition, begun, end } = gated()
+    const started = gate.start([definition], { leaseSeconds: 2 })
+    const task_id = await gate.ask('job')
+    await begun
+    const { lease_id } = only(itemsOf(await gate.network.until(RENEW, 1)))
+    // This answer says that nothing was changed.
+    gate.network.next(COMPLETE, unavailable(0), Number.POSITIVE_INFINITY)
+    end()
+    await becomes(() => started.metrics().report_errors > 0)
+    await gate.post('/v1/leases/release', { worker_id: 'w1', task_id, lease_id })
+    await becomes(() => started.metrics().types.job?.lost === 1)
+  })
+
+  it('claims again after a pause, and after the time that the server asks for', async () => {
+    const gate = await start()
+    gate.network.next(CLAIM, unavailable(1))
+    const { definition, end } = gated()
+    const started = gate.start([definition])
+    end()
+    await becomes(() => started.metrics().claim_errors === 1)
+    expect((await gate.end(await gate.ask('job'))).status).toBe('succeeded')
+    const [first, second] = gate.network.to(CLAIM)
+    // The first pause is 5 s, shortened by up to a half at random.
+    expect((second?.at ?? 0) - (first?.at ?? 0)).toBeGreaterThanOrEqual(2499)
+  })
+
+  it('begins when the server comes up after it', async () => {
+    const gate = await start()
+    const restore = gate.network.cut()
+    const { definition, end } = gated()
+    const started = gate.start([definition])
+    end()
+    await becomes(() => started.metrics().claim_errors === 1)
+    restore()
+    expect((await gate.end(await gate.ask('job'))).status).toBe('succeeded')
+  })
+
+  it('does not ask in a loop when it is answered empty at once', async () => {
+    const gate = await start()
+    gate.network.next(CLAIM, async () => Response.json({ tasks: [] }), Number.POSITIVE_INFINITY)
+    gate.start([task('job', { run() {} })])
+    const [first, , , fourth] = await gate.network.until(CLAIM, 4)
+    expect((fourth?.at ?? 0) - (first?.at ?? 0)).toBeGreaterThanOrEqual(349)
+  })
+
+  it('works without the stream of events', async () => {
+    const gate = await start()
+    const forbidden = { code: 'FORBIDDEN', message: 'No.', retryable: false }
+    gate.network.next(EVENTS, async () => Response.json(forbidden, { status: 403 }), Number.POSITIVE_INFINITY)
+    const { definition, end } = gated()
+    const started = gate.start([definition])
+    end()
+    expect((await gate.end(await gate.ask('job'))).status).toBe('succeeded')
+    expect(started.metrics().event_stream).toBe(false)
+  })
+
+  it('gives back a task that it has no handler for', async () => {
+    const gate = await start()
+    const task_id = await gate.ask('other')
+    gate.network.next(CLAIM, async (_, { body }) => {
+      const accept_types = ['other']
+      const answer = await gate.post('/v1/leases/claim', { ...body, accept_types, wait_seconds: 0 })
+      return Response.json(answer.body)
+    })
+    gate.start([task('job', { run() {} })])
+    await gate.network.until(RELEASE, 1)
+    await becomes(async () => (await gate.status(task_id)) === 'queued')
+    expect(await look(gate.gate, { task_id })).toMatchObject({ attempt: 0, expiry_count: 0 })
+  })
+})

@@ -1,0 +1,229 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { afterAll, afterEach } from 'vitest'
+import { type Gate, openGate } from '../../src/features/gate.ts'
+import { openSqliteStore } from '../../src/store/sqlite/store.ts'
+import { type TaskDefinition, type Worker, type WorkerOptions, worker } from '../../src/worker/index.ts'
+import { members, type ServeOptions, serveGate } from '../http/support.ts'
+import { sharedKey, suiteAuthMode } from '../support/auth-modes.ts'
+import { admin, agent } from '../support/gates.ts'
+import { look, soon } from '../support/steps.ts'
+
+type Members = ReturnType<typeof members>
+
+/** One request of a worker, as the network saw it. */
+export interface Sent {
+  readonly path: string
+  readonly query: URLSearchParams
+  readonly body: Members
+  readonly at: number
+}
+
+type Rule = (sent: Sent, go: () => Promise<Response>) => Promise<Response> | undefined
+
+/** A network whose faults are the test's to choose: the first rule that answers for a request decides. */
+export class Network {
+  readonly sent: Sent[] = []
+  readonly #rules = new Set<Rule>()
+  #watchers: (() => void)[] = []
+
+  readonly fetch = (input: string | URL | Request, init: RequestInit = {}): Promise<Response> => {
+    const url = new URL(input instanceof Request ? input.url : input)
+    const body = typeof init.body === 'string' ? members(JSON.parse(init.body)) : {}
+    const sent: Sent = { path: url.pathname, query: url.searchParams, body, at: performance.now() }
+    this.sent.push(sent)
+    for (const watcher of this.#watchers.splice(0)) watcher()
+    const go = () => fetch(input, init)
+    for (const rule of this.#rules) {
+      const answer = rule(sent, go)
+      if (answer !== undefined) return answer
+    }
+    return go()
+  }
+
+  /** Applies a rule to the next requests to this path, as many as are given. Returns the way to end it. */
+  next(path: RegExp, answer: (go: () => Promise<Response>, sent: Sent) => Promise<Response>, count = 1) {
+    let left = count
+    const rule: Rule = (sent, go) => {
+      if (left === 0 || !path.test(sent.path)) return undefined
+      left--
+      return answer(go, sent)
+    }
+    this.#rules.add(rule)
+    return () => this.#rules.delete(rule)
+  }
+
+  /** The server does as it is told, and its answer is lost. */
+  loseAnswers(path: RegExp, count = 1) {
+    return this.next(path, (go) => go().then(() => unreachable()), count)
+  }
+
+  /** Nothing arrives. */
+  cut(path: RegExp = /./) {
+    return this.next(path, unreachable, Number.POSITIVE_INFINITY)
+  }
+
+  /** Puts fields into answers. */
+  add(path: RegExp, fields: object, count = 1) {
+    return this.next(
+      path,
+      async (go) => {
+        const response = await go()
+        const body: unknown = await response.json()
+        return Response.json({ ...members(body), ...fields }, { status: response.status })
+      },
+      count,
+    )
+  }
+
+  to(path: RegExp): Sent[] {
+    return this.sent.filter((sent) => path.test(sent.path))
+  }
+
+  /** Resolves when so many requests have gone to this path. */
+  async until(path: RegExp, count: number): Promise<Sent[]> {
+    while (this.to(path).length < count) {
+      await soon(new Promise<void>((resolve) => this.#watchers.push(resolve)))
+    }
+    return this.to(path)
+  }
+}
+
+function unreachable(): Promise<never> {
+  return Promise.reject(new TypeError('fetch failed', { cause: new Error('the test cut the line') }))
+}
+
+/** Items of all requests to a path that carry many. */
+export function itemsOf(sent: readonly Pick<Sent, 'body'>[]): Members[] {
+  return sent.flatMap(({ body }) => (Array.isArray(body.items) ? body.items.map(members) : []))
+}
+
+export const CLAIM = /\/leases\/claim$/
+export const RENEW = /\/renew_many$/
+export const COMPLETE = /\/tasks\/complete$/
+export const FAIL = /\/fail$/
+export const RELEASE = /\/release$/
+export const PROGRESS = /\/progress$/
+export const CANCELLATION = /\/cancellation$/
+export const EVENTS = /\/events$/
+
+type Served = { readonly gate: Gate } & Awaited<ReturnType<typeof serveGate>>
+
+export interface Bench extends Served {
+  readonly network: Network
+  /** Starts a worker over the network of the test. It is stopped when the test ends. */
+  start(tasks: readonly TaskDefinition[], options?: Partial<WorkerOptions>): Worker
+  /** The same, for the test to run. */
+  worker(tasks: readonly TaskDefinition[], options?: Partial<WorkerOptions>): Worker
+  /** Creates a task of alice's. */
+  ask(type: string, payload?: unknown, more?: object): Promise<string>
+  status(taskId: string): Promise<string>
+  /** The task when it has come to its end. */
+  end(taskId: string): ReturnType<typeof look>
+}
+
+/**
+ * Workers on a server with the real clock, for the tests of one file. Those that ask for nothing special share a
+ * server, and leave no task behind.
+ */
+export function workerBench(): (options?: ServeOptions) => Promise<Bench> {
+  const workers: Worker[] = []
+  const asked: string[] = []
+  const own: Served[] = []
+  let shared: Promise<Served> | undefined
+  afterEach(async () => {
+    await Promise.all(workers.splice(0).map((worker) => worker.kill()))
+    await Promise.all(own.splice(0).map(({ gate }) => gate.close()))
+    // A claim whose caller is gone could still take a task of the next test; one that was just sent has arrived by the
+    // time that a later request is answered.
+    await (await shared)?.get('/health')
+    if (shared !== undefined)
+      await becomes(async () => (await (await shared)?.gate.stats())?.waiting_claims === 0)
+    const task_ids = asked.splice(0)
+    if (task_ids.length > 0) await (await shared)?.gate.cancelMany(admin(), { task_ids })
+  })
+  afterAll(async () => (await shared)?.gate.close())
+
+  return async (options) => {
+    shared ??= serve({})
+    const served = await (options === undefined ? shared : serve(options))
+    if (options !== undefined) own.push(served)
+    const network = new Network()
+    const ask = async (type: string, payload: unknown = {}, more: object = {}) => {
+      const { task_id } = await served.gate.create(agent(), { type, payload, ...more })
+      if (options === undefined) asked.push(task_id)
+      return task_id
+    }
+    const make: Bench['worker'] = (tasks, more = {}) => {
+      const { url } = served
+      const base = {
+        url,
+        tasks,
+        fetch: network.fetch,
+        logger: false,
+        signals: false,
+        workerId: 'w1',
+        ...(options?.auth === undefined && { key: sharedKey(suiteAuthMode()) }),
+      } as const
+      const made = worker({ ...base, ...more })
+      workers.push(made)
+      return made
+    }
+    const start: Bench['start'] = (tasks, more) => {
+      const started = make(tasks, more)
+      started.run()
+      return started
+    }
+    const end = (task_id: string) => soon(untilEnded(served.gate, task_id), 20)
+    const status = async (task_id: string) => (await look(served.gate, { task_id })).status
+    return { ...served, network, start, worker: make, ask, end, status }
+  }
+}
+
+async function serve(options: ServeOptions): Promise<Served> {
+  const folder = mkdtempSync(join(tmpdir(), 'asyncgate-worker-'))
+  const store = await openSqliteStore({ path: join(folder, 'gate.db') })
+  const settings = { lease_sweep_interval_seconds: 1, ...options.settings }
+  const gate = openGate({ store, settings })
+  const closeGate = gate.close
+  gate.close = async () => {
+    await closeGate()
+    rmSync(folder, { recursive: true, force: true })
+  }
+  return { gate, ...(await serveGate(gate, options)) }
+}
+
+async function untilEnded(gate: Gate, task_id: string) {
+  for (;;) {
+    const task = await look(gate, { task_id })
+    if (task.result !== undefined) return task
+    await delay(10)
+  }
+}
+
+/** Resolves when it is so; looked at every few milliseconds. */
+export async function becomes(isSo: () => boolean | Promise<boolean>, seconds = 10): Promise<void> {
+  const end = performance.now() + seconds * 1000
+  while (!(await isSo())) {
+    if (performance.now() > end) throw new Error(`it did not become so within ${seconds} s: ${isSo}`)
+    await delay(5)
+  }
+}
+
+/** Resolves when the signal aborts, as handlers that stop when they are told. */
+export function aborted(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    if (signal.aborted) reject(signal.reason)
+    signal.addEventListener('abort', () => reject(signal.reason))
+  })
+}
+
+/** A promise that the test resolves. */
+export class Turn<T = void> {
+  resolve: (value: T) => void = () => {}
+  readonly promise = new Promise<T>((resolve) => {
+    this.resolve = resolve
+  })
+}
