@@ -56,13 +56,13 @@ let turn = 0
 /** Every other worker takes any type, so that both indexes are used. */
 async function claimOne(gate: Gate): Promise<void> {
   const accept = ++turn % 2 === 0 ? { accept_types: ['summarise'] } : {}
-  const { tasks } = await gate.claim(workerCaller('worker-1'), { worker_id: 'worker-1', ...accept })
+  const { tasks } = await gate.leaseNext(workerCaller('worker-1'), { worker_id: 'worker-1', ...accept })
   if (tasks.length !== 1) throw new Error('a claim found nothing')
 }
 
 export async function fill(database: Database, input: object, count: number): Promise<void> {
   const gate = await openGateOn(database)
-  const { task_id } = await gate.create(AGENT, { ...input, payload: PAYLOAD })
+  const { task_id } = await gate.createTask(AGENT, { ...input, payload: PAYLOAD })
   await gate.close()
   await multiplyTask(database, task_id, count - 1)
 }

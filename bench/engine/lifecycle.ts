@@ -31,8 +31,8 @@ async function live(gate: Gate, worker_id: string, goOn: () => boolean): Promise
   const worker = workerCaller(worker_id)
   let completed = 0
   while (goOn()) {
-    await gate.create(AGENT, { type: 'summarise', payload: PAYLOAD })
-    const { tasks } = await gate.claim(worker, { worker_id })
+    await gate.createTask(AGENT, { type: 'summarise', payload: PAYLOAD })
+    const { tasks } = await gate.leaseNext(worker, { worker_id })
     for (const { task_id, lease_id } of tasks) {
       await gate.complete(worker, { worker_id, task_id, lease_id, result: RESULT, artifacts: ARTIFACTS })
       completed++

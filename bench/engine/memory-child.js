@@ -11,8 +11,8 @@ const worker = { tenant: 'default', principal: { kind: 'worker', id: 'w' }, role
 for (let round = 0; round < 40; round++) {
   await Promise.all(
     Array.from({ length: 100 }, async () => {
-      await gate.create(agent, { type: 'summarise', payload: { round } })
-      const { tasks } = await gate.claim(worker, { worker_id: 'w' })
+      await gate.createTask(agent, { type: 'summarise', payload: { round } })
+      const { tasks } = await gate.leaseNext(worker, { worker_id: 'w' })
       for (const { task_id, lease_id } of tasks) {
         await gate.complete(worker, {
           worker_id: 'w',

@@ -14,7 +14,7 @@ export async function obligations(report: Report, databases: Databases, store: S
   for (const closed of [0, CLOSED]) {
     const database = await databases.create(store)
     const filler = await openGateOn(database)
-    for (let i = 0; i < OPEN; i++) await filler.create(AGENT, { type: 'summarise', payload: PAYLOAD })
+    for (let i = 0; i < OPEN; i++) await filler.createTask(AGENT, { type: 'summarise', payload: PAYLOAD })
     await filler.close()
     if (closed > 0) await addClosedObligations(database, closed)
     sides.push({ database, gate: await openGateOn(database), taken: [] as number[] })
@@ -22,7 +22,7 @@ export async function obligations(report: Report, databases: Databases, store: S
   for (let round = 0; round <= ROUNDS; round++) {
     for (const { gate, taken } of sides) {
       const some = await times(100, async () => {
-        const { open_obligations } = await gate.listObligations(AGENT)
+        const { open_obligations } = await gate.listOpenObligations(AGENT)
         if (open_obligations.length !== OPEN) throw new Error('the obligations are wrong')
       })
       if (round > 0) taken.push(...some)
@@ -49,10 +49,10 @@ export async function pickUp(report: Report, databases: Databases, store: StoreN
   const gate = await openGateOn(database)
   const taken: number[] = []
   for (let i = 0; i < 150; i++) {
-    const waiting = gate.claim(workerCaller('worker-1'), { worker_id: 'worker-1', wait_seconds: 20 })
+    const waiting = gate.leaseNext(workerCaller('worker-1'), { worker_id: 'worker-1', wait_seconds: 20 })
     await new Promise((resolve) => setTimeout(resolve, 10))
     const [ms] = await times(1, async () => {
-      await gate.create(AGENT, { type: 'summarise', payload: PAYLOAD })
+      await gate.createTask(AGENT, { type: 'summarise', payload: PAYLOAD })
       const { tasks } = await waiting
       if (tasks.length !== 1) throw new Error('the waiting claim got nothing')
     })

@@ -26,8 +26,8 @@ export async function takeSample(): Promise<Sample> {
     })
   const gate = openGate({ store, sweeping: false })
   const worker = workerCaller('worker-1')
-  await gate.create(AGENT, { type: 'summarise', payload: PAYLOAD })
-  const { tasks } = await gate.claim(worker, { worker_id: 'worker-1' })
+  await gate.createTask(AGENT, { type: 'summarise', payload: PAYLOAD })
+  const { tasks } = await gate.leaseNext(worker, { worker_id: 'worker-1' })
   for (const { task_id, lease_id } of tasks) {
     await gate.complete(worker, {
       worker_id: 'worker-1',

@@ -57,7 +57,7 @@ export async function whoMayCall(): Promise<ReadonlyMap<string, string>> {
       for (const who of ['agent', 'person', 'worker', 'admin'] as const) {
         const [kind, role] = CALLERS[who]
         const caller: Caller = { tenant: 'default', principal: { kind, id: who }, role }
-        const refused = await operation.run(gate, caller, rest).then(
+        const refused = await gate.call(operation, caller, rest).then(
           () => false,
           (error: unknown) => error instanceof Fault && error.code === 'FORBIDDEN',
         )

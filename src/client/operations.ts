@@ -483,11 +483,12 @@ export interface CountTasksAnswer {
 export interface CancelTaskInput {
   /** The task */
   task_id: string
-  /** Why; it stands in the receipt */
+  /** Why the task is canceled. The receipt records it */
   reason?: string | undefined
 }
 
 export interface CancelTaskAnswer {
+  /** Whether this call ended the task */
   readonly ok: boolean
   readonly status: Status
 }
@@ -513,7 +514,7 @@ export interface CancelTasksInput {
   task_ids?: readonly string[] | undefined
   /** Only count what a filter fits; nothing is ended */
   dry_run?: boolean | undefined
-  /** Why; it stands in the receipt */
+  /** Why the task is canceled. The receipt records it */
   reason?: string | undefined
 }
 
@@ -2777,7 +2778,7 @@ export abstract class Operations {
     return this.call(ROUTES.countTasks, input, options)
   }
 
-  /** Cancel a task. Stops a task of yours. A worker that is at it is told to stop. ok is false if the task had ended before; status says how. */
+  /** Cancel a task. Stops one of your tasks. The worker that holds it is told to stop. ok is false if the task had already ended; status says how. */
   cancelTask(input: CancelTaskInput, options?: CallOptions): Promise<CancelTaskAnswer> {
     return this.call(ROUTES.cancelTask, input, options)
   }

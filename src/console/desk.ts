@@ -21,7 +21,7 @@ export function openDesk(gate: Gate, caller: Caller, now: number, signal: AbortS
     async call(name, input, shape) {
       const operation = findOperation(name)
       if (operation === undefined) throw new Fault('NOT_FOUND', { operation: name })
-      return shape.parse(await operation.run(gate, caller, given(input), signal))
+      return shape.parse(await gate.call(operation, caller, given(input), signal))
     },
   }
 }

@@ -8,7 +8,7 @@ import type { MailQueue } from './queue.ts'
 
 export type NoticeGate = Pick<
   Gate,
-  'create' | 'claim' | 'complete' | 'fail' | 'getTask' | 'registerTaskType' | 'settings'
+  'createTask' | 'leaseNext' | 'complete' | 'fail' | 'getTask' | 'registerTaskType' | 'settings'
 >
 
 export const NOTICE_TYPE = 'email.received'
@@ -66,7 +66,7 @@ export class Notices {
       max_tasks: 20,
     }
     for (;;) {
-      const { tasks } = await this.#gate.claim(caller, claim)
+      const { tasks } = await this.#gate.leaseNext(caller, claim)
       for (const { task_id, lease_id, payload } of tasks) {
         const lease = { ...WORKER, task_id, lease_id }
         try {
@@ -108,7 +108,7 @@ export class Notices {
   /** Where only registered types are taken, this one registers itself. */
   async #create(caller: Caller, input: object): Promise<void> {
     try {
-      await this.#gate.create(caller, input)
+      await this.#gate.createTask(caller, input)
     } catch (error) {
       // Whoever disabled it wants to hear nothing of mail.
       if (error instanceof Fault && error.code === 'TASK_TYPE_DISABLED') return
@@ -117,7 +117,7 @@ export class Notices {
         { tenant: this.#tenant.name, principal: MAIL_NOTICES, role: 'system' },
         { type: NOTICE_TYPE, description: 'A mail came in; the result is the mail.' },
       )
-      await this.#gate.create(caller, input)
+      await this.#gate.createTask(caller, input)
     }
   }
 

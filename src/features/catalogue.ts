@@ -13,8 +13,8 @@ import { taskOperations } from './tasks/operations.ts'
 import { upstreamOperations } from './upstreams/operations.ts'
 import { workerOperations } from './workers/operations.ts'
 
-/** Every public operation. */
-export const OPERATIONS: readonly Operation[] = [
+/** Every public operation, in the order in which documents list them. */
+export const CATALOGUE = [
   ...taskOperations,
   ...leaseOperations,
   ...questionOperations,
@@ -29,7 +29,11 @@ export const OPERATIONS: readonly Operation[] = [
   ...policyOperations,
   ...sessionOperations,
   ...serverOperations,
-]
+] as const
+
+export type OperationName = (typeof CATALOGUE)[number]['name']
+
+export const OPERATIONS: readonly Operation[] = CATALOGUE
 
 const byName = new Map(OPERATIONS.map((operation) => [operation.name, operation]))
 

@@ -1,39 +1,66 @@
 import type { z } from 'zod'
+import { checkRole, type Permission } from '../core/authorization.ts'
 import type { Caller } from '../core/principal.ts'
-import type { Gate } from './gate.ts'
+import { parse } from './input.ts'
+import type { Services } from './services.ts'
 
 /**
- * One thing a client can ask for, said once. REST routes, MCP tools, their schemas, the client's types and the
- * protocol page are made from these entries.
+ * One public operation. REST routes, MCP tools, the OpenAPI document, the client's types and the protocol reference are
+ * derived from its definition, so each fact about it, and each description of a field, is written once.
  */
-export interface Operation {
-  /** The MCP tool is `asyncgate.` and this. */
-  readonly name: string
+export interface Definition<
+  Name extends string,
+  Input extends z.ZodObject,
+  Output extends z.ZodType<object>,
+> {
+  /** The MCP tool is called `asyncgate.` followed by this name; the method of the gate is its camel case form. */
+  readonly name: Name
   readonly title: string
   /** Written for a model that has to choose a tool: what it does, when to use it, what comes next. */
   readonly description: string
-  readonly input: z.ZodObject
-  readonly output: z.ZodType
-  /** Whose call it is. It decides how a request under a shared key names its principal. */
+  readonly input: Input
+  readonly output: Output
+  /** The kind of principal that calls it. It decides how a request under a shared key names its principal. */
   readonly actor: 'agent' | 'worker' | 'anyone'
+  /** The permission that the role of the caller must include. */
+  readonly access: Permission
   readonly rest: { readonly method: 'GET' | 'POST'; readonly path: `/v1/${string}` }
   readonly effect: Effect
+  /** What repeating the same request does, where that depends on its fields. */
+  readonly repeat?: string
+  /** The input of an example request under a shared key. */
+  readonly example?: Readonly<Record<string, unknown>>
   /**
-   * Whether it decides, or changes what has to be decided. Only a person who has proved who they are may do that: over
-   * REST and MCP with a key that is theirs alone, in the console by signing in.
+   * Whether it makes a decision or changes what has to be decided. Such an operation requires a person who has proved
+   * their identity: over REST and MCP with a key of their own, in the console by signing in.
    */
   readonly needsPerson?: true
-  /** Whether it may take as long as a wait: it stops between two steps when its caller leaves. */
+  /** Whether it may run as long as a wait does; it then stops between two steps when its caller disconnects. */
   readonly isLong?: true
-  run(gate: Gate, caller: Caller, input: unknown, signal?: AbortSignal): Promise<object>
+  run(
+    services: Services,
+    caller: Caller,
+    input: z.output<Input>,
+    signal?: AbortSignal,
+  ): Promise<z.output<Output>>
 }
 
-/** What a call does to the world, as the hints of an MCP tool say it. */
+export interface Operation<
+  Name extends string = string,
+  Input extends z.ZodObject = z.ZodObject,
+  Output extends z.ZodType<object> = z.ZodType<object>,
+> extends Omit<Definition<Name, Input, Output>, 'access' | 'run'> {
+  readonly access?: Permission
+  /** Checks the caller and the input, then runs the operation. */
+  call(services: Services, caller: Caller, input: unknown, signal?: AbortSignal): Promise<z.output<Output>>
+}
+
+/** What a call changes, in the terms of the annotations of an MCP tool. */
 export interface Effect {
   readonly readOnly: boolean
   /** It ends or undoes something. */
   readonly destructive: boolean
-  /** Sending it again changes nothing more. */
+  /** Repeating the request changes nothing more. */
   readonly idempotent: boolean
 }
 
@@ -41,3 +68,26 @@ export const READS: Effect = { readOnly: true, destructive: false, idempotent: t
 export const WRITES: Effect = { readOnly: false, destructive: false, idempotent: false }
 export const WRITES_ONCE: Effect = { readOnly: false, destructive: false, idempotent: true }
 export const ENDS: Effect = { readOnly: false, destructive: true, idempotent: true }
+
+export function defineOperation<
+  const Name extends string,
+  Input extends z.ZodObject,
+  Output extends z.ZodType<object>,
+>(definition: Definition<Name, Input, Output>): Operation<Name, Input, Output> {
+  return {
+    ...definition,
+    async call(services, caller, input, signal) {
+      checkRole(caller, definition.access)
+      return definition.run(services, caller, parse(definition.input, input), signal)
+    },
+  }
+}
+
+/** An operation that checks its caller and its input by itself. */
+export function operation<
+  const Name extends string,
+  Input extends z.ZodObject,
+  Output extends z.ZodType<object>,
+>(entry: Operation<Name, Input, Output>): Operation<Name, Input, Output> {
+  return entry
+}

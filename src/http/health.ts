@@ -46,7 +46,7 @@ async function check(gate: Gate): Promise<HealthView> {
     timer = setTimeout(() => resolve({ status: 'unhealthy', version: VERSION, checks }), PATIENCE_MS)
   })
   try {
-    return await Promise.race([gate.health(), late])
+    return await Promise.race([gate.checkHealth(), late])
   } finally {
     clearTimeout(timer)
   }

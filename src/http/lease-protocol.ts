@@ -34,7 +34,7 @@ async function poll(context: Context, exchange: Exchange): Promise<void> {
     { preferred_kinds: 'preferred_types' },
   )
   const { caller, input } = identify(exchange, credential, claim, fields)
-  const { tasks } = await context.gate.claim(caller, input, context.held.signal(exchange.response))
+  const { tasks } = await context.gate.leaseNext(caller, input, context.held.signal(exchange.response))
   const [first, ...others] = tasks.map(offer)
   if (first === undefined) return exchange.empty(204)
   note(exchange, { task_id: first.task.task_id, lease_id: first.lease_id })
@@ -67,7 +67,7 @@ async function heartbeat(context: Context, exchange: Exchange, { lease_id }: Par
   const asked = { extend_by_seconds: gate.settings.lease_protocol_ttl_seconds, ...body, lease_id }
   const fields = await withLease(context, credential, asked)
   const { caller, input } = identify(exchange, credential, renew, fields)
-  const verb = 'progress' in input ? gate.progress : gate.renew
+  const verb = 'progress' in input ? gate.reportProgress : gate.renewLease
   const { expires_at, drain } = await verb(caller, input)
   exchange.json(200, { status: 'ok', lease_id, lease_expires_at: expires_at, ...(drain && { drain }) })
 }

@@ -34,7 +34,7 @@ export function restRoute(context: Context, operation: Operation): Route {
     const { caller, input } = identify(exchange, credential, operation, fields)
     const isHeld = takesTime(input) || exchange.response.destroyed
     const signal = isHeld ? held.signal(exchange.response) : undefined
-    const answer = await operation.run(gate, caller, input, signal)
+    const answer = await gate.call(operation, caller, input, signal)
     note(exchange, onlyTask(answer) ?? answer)
     await exchange.answer(answer)
   }

@@ -40,7 +40,7 @@ async function lease(context: Context, exchange: Exchange, sayNone: () => void):
   const body = await readFields(context, exchange)
   const fields = renamed(body, { task_types: 'accept_types', lease_seconds: 'lease_ttl_seconds' })
   const { caller, input } = identify(exchange, credential, claim, { ...fields, max_tasks: 1 })
-  const { tasks } = await context.gate.claim(caller, input, context.held.signal(exchange.response))
+  const { tasks } = await context.gate.leaseNext(caller, input, context.held.signal(exchange.response))
   const [offer] = tasks
   if (offer === undefined) return sayNone()
   note(exchange, { task_id: offer.task_id, lease_id: offer.lease_id })

@@ -91,13 +91,13 @@ describeGates(
       await finish(gate, offer, { result: 'x'.repeat(2048), artifacts: undefined })
       const other = await another({ results: theirs.results, settings: { ...settings, instance_id: 'two' } })
       const { task_id } = offer
-      expect(await refusal(other.gate.fetchResult(agent(), { task_id }))).toMatchObject({
+      expect(await refusal(other.gate.fetchTaskResult(agent(), { task_id }))).toMatchObject({
         code: 'RESULT_NOT_FOUND',
         message: expect.stringContaining('The server one took the result'),
         details: { stored_by: 'one' },
       })
       ours.folder.remove()
-      const gone = await refusal(gate.fetchResult(agent(), { task_id }))
+      const gone = await refusal(gate.fetchTaskResult(agent(), { task_id }))
       expect(gone).not.toHaveProperty('details.stored_by')
       theirs.folder.remove()
     })
@@ -111,7 +111,7 @@ describeGates(
       const result = { text: 'x'.repeat(2 * MIB) }
       await finish(gate, offer, { result, artifacts: undefined })
       const other = await another({ results, settings })
-      const page = await other.gate.fetchResult(agent(), { task_id: offer.task_id, length: 100 })
+      const page = await other.gate.fetchTaskResult(agent(), { task_id: offer.task_id, length: 100 })
       expect(page).toMatchObject({ channel: 'database', size: 2 * MIB + 11, next_offset: 100 })
     })
   },

@@ -34,7 +34,7 @@ async function pagesOf(gate: Gate, { task_id }: OfferView, length: number) {
   const parts: Buffer[] = []
   const encodings = new Set<string>()
   for (let offset: number | null = 0; offset !== null; ) {
-    const page: Awaited<ReturnType<Gate['fetchResult']>> = await gate.fetchResult(agent(), {
+    const page: Awaited<ReturnType<Gate['fetchTaskResult']>> = await gate.fetchTaskResult(agent(), {
       task_id,
       offset,
       length,
@@ -53,7 +53,7 @@ describeGates('fetch_task_result', (open) => {
     const offer = await hold(gate)
     const result = { list: [1, 'zwei'] }
     await finish(gate, offer, { result })
-    expect(await gate.fetchResult(agent(), { task_id: offer.task_id })).toEqual({
+    expect(await gate.fetchTaskResult(agent(), { task_id: offer.task_id })).toEqual({
       task_id: offer.task_id,
       channel: 'inline',
       result_pointer: null,
@@ -72,7 +72,7 @@ describeGates('fetch_task_result', (open) => {
   it('gives bytes in pages of base64', async () => {
     const bytes = randomBytes(10_000)
     const { gate, offer } = await uploaded(open, bytes, 'image/png')
-    const whole = await gate.fetchResult(agent(), { task_id: offer.task_id })
+    const whole = await gate.fetchTaskResult(agent(), { task_id: offer.task_id })
     expect(whole).toMatchObject({
       encoding: 'base64',
       content: bytes.toString('base64'),
@@ -85,7 +85,7 @@ describeGates('fetch_task_result', (open) => {
   it('gives text in pages that end between two characters', async () => {
     const text = 'aé€😀'.repeat(500)
     const { gate, offer } = await uploaded(open, Buffer.from(text), 'text/plain; charset=utf-8')
-    expect(await gate.fetchResult(agent(), { task_id: offer.task_id })).toMatchObject({
+    expect(await gate.fetchTaskResult(agent(), { task_id: offer.task_id })).toMatchObject({
       encoding: 'text',
       content: text,
     })
@@ -94,7 +94,9 @@ describeGates('fetch_task_result', (open) => {
       expect(pages).toMatchObject({ bytes: Buffer.from(text), encodings: ['text'] })
     }
     // An offset in the middle of a character is nobody's but the caller's.
-    expect(await gate.fetchResult(agent(), { task_id: offer.task_id, offset: 2, length: 4 })).toMatchObject({
+    expect(
+      await gate.fetchTaskResult(agent(), { task_id: offer.task_id, offset: 2, length: 4 }),
+    ).toMatchObject({
       encoding: 'base64',
     })
   })
@@ -110,7 +112,7 @@ describeGates('fetch_task_result', (open) => {
     ] as const
     for (const [content, encoding] of others) {
       const other = await uploaded(open, Buffer.from(content, 'latin1'), 'application/json')
-      const answer = await other.gate.fetchResult(agent(), { task_id: other.offer.task_id })
+      const answer = await other.gate.fetchTaskResult(agent(), { task_id: other.offer.task_id })
       expect(answer, content).toMatchObject({ encoding, checksum_valid: true })
     }
   })
@@ -127,7 +129,7 @@ describeGates('fetch_task_result', (open) => {
     const bare = pointer.slice('file:'.length)
     const artifact = { channel: 'file', pointer: bare, checksum: `sha256:${checksum.toUpperCase()}`, size }
     await finish(gate, store, { result: artifact, artifacts: [{ url: 'https://x.example' }, artifact] })
-    expect(await gate.fetchResult(agent(), { task_id: store.task_id })).toMatchObject({
+    expect(await gate.fetchTaskResult(agent(), { task_id: store.task_id })).toMatchObject({
       channel: 'file',
       result_pointer: pointer,
       content: { big: true },
@@ -148,7 +150,7 @@ describeGates('fetch_task_result', (open) => {
     const { task_id } = offer
     const content = async (artifact?: number) =>
       Buffer.from(
-        String((await gate.fetchResult(agent(), { task_id, artifact })).content),
+        String((await gate.fetchTaskResult(agent(), { task_id, artifact })).content),
         'base64',
       ).toString()
     expect(await content()).toBe('one')
@@ -170,9 +172,9 @@ describeGates('fetch_task_result', (open) => {
     const picture = await gate.uploadResult(worker(), held(offer), Buffer.from('picture'))
     await finish(gate, offer, { result: 'a large result', artifacts: [picture] })
     const { task_id } = offer
-    expect(await gate.fetchResult(agent(), { task_id })).toMatchObject({ content: 'a large result' })
-    expect(await gate.fetchResult(agent(), { task_id, artifact: 0 })).toMatchObject({ size: 7 })
-    expect(await gate.archiveResult(agent(), { task_id })).toMatchObject({ archived: 2 })
+    expect(await gate.fetchTaskResult(agent(), { task_id })).toMatchObject({ content: 'a large result' })
+    expect(await gate.fetchTaskResult(agent(), { task_id, artifact: 0 })).toMatchObject({ size: 7 })
+    expect(await gate.archiveTaskResult(agent(), { task_id })).toMatchObject({ archived: 2 })
   })
 
   it('says which channel is missing, and where the result is', async () => {
@@ -181,27 +183,27 @@ describeGates('fetch_task_result', (open) => {
     const artifact = { channel: 's3', pointer: 's3:bucket/key', checksum: null, size: 3 }
     await finish(gate, offer, { result: artifact, artifacts: [artifact] })
     const { task_id } = offer
-    expect(await refusal(gate.fetchResult(agent(), { task_id }))).toMatchObject({
+    expect(await refusal(gate.fetchTaskResult(agent(), { task_id }))).toMatchObject({
       code: 'CHANNEL_NOT_CONFIGURED',
       details: { channel: 's3', pointer: 's3:bucket/key' },
     })
     // A result beside a pointer that cannot be read is a result.
     const other = await hold(gate)
     await finish(gate, other, { result: 'here', artifacts: [artifact] })
-    expect(await gate.fetchResult(agent(), { task_id: other.task_id })).toMatchObject({ content: 'here' })
+    expect(await gate.fetchTaskResult(agent(), { task_id: other.task_id })).toMatchObject({ content: 'here' })
   })
 
   it('refuses a damaged result, in one answer', async () => {
     const { gate, offer } = await uploaded(open, Buffer.from('payload'), 'text/plain')
     const [blob = ''] = blobs()
     writeFileSync(join(folder.path, blob), 'damaged')
-    expect(await refusal(gate.fetchResult(agent(), { task_id: offer.task_id }))).toMatchObject({
+    expect(await refusal(gate.fetchTaskResult(agent(), { task_id: offer.task_id }))).toMatchObject({
       code: 'RESULT_CORRUPT',
       details: { expected: { size: 7 }, found: { size: 7 } },
     })
     writeFileSync(join(folder.path, blob), 'cut')
     for (const page of [{}, { offset: 2, length: 4 }]) {
-      const fetched = gate.fetchResult(agent(), { task_id: offer.task_id, ...page })
+      const fetched = gate.fetchTaskResult(agent(), { task_id: offer.task_id, ...page })
       expect(await refusal(fetched)).toMatchObject({
         code: 'RESULT_CORRUPT',
         details: { found: { size: 3 } },
@@ -212,19 +214,19 @@ describeGates('fetch_task_result', (open) => {
   it('gives nothing before the end, nor of a task that did not succeed', async () => {
     const { gate } = await open({ results })
     const { task_id } = await ask(gate)
-    expect(await refusal(gate.fetchResult(agent(), { task_id }))).toMatchObject({
+    expect(await refusal(gate.fetchTaskResult(agent(), { task_id }))).toMatchObject({
       code: 'RESULT_NOT_FOUND',
       message: 'The task has not ended, so there is no result yet.',
       details: { task_status: 'queued' },
     })
-    await gate.cancel(agent(), { task_id })
+    await gate.cancelTask(agent(), { task_id })
     const failed = await hold(gate, { max_attempts: 1 })
     await failTask(gate, failed)
     for (const [id, task_status] of [
       [task_id, 'canceled'],
       [failed.task_id, 'failed'],
     ]) {
-      expect(await refusal(gate.fetchResult(agent(), { task_id: id }))).toMatchObject({
+      expect(await refusal(gate.fetchTaskResult(agent(), { task_id: id }))).toMatchObject({
         code: 'RESULT_NOT_FOUND',
         details: { task_status },
       })
@@ -235,23 +237,25 @@ describeGates('fetch_task_result', (open) => {
     const { gate, offer } = await uploaded(open, Buffer.from('secret'), 'text/plain')
     const { task_id } = offer
     for (const allowed of [agent(), admin(), worker()]) {
-      expect(await gate.fetchResult(allowed, { task_id })).toMatchObject({ content: 'secret' })
+      expect(await gate.fetchTaskResult(allowed, { task_id })).toMatchObject({ content: 'secret' })
     }
     for (const other of [agent('eve'), worker('w2')]) {
-      expect(await refusal(gate.fetchResult(other, { task_id }))).toMatchObject({ code: 'FORBIDDEN' })
+      expect(await refusal(gate.fetchTaskResult(other, { task_id }))).toMatchObject({ code: 'FORBIDDEN' })
     }
     const elsewhere = agent('alice', 'elsewhere')
-    expect(await refusal(gate.fetchResult(elsewhere, { task_id }))).toMatchObject({ code: 'TASK_NOT_FOUND' })
+    expect(await refusal(gate.fetchTaskResult(elsewhere, { task_id }))).toMatchObject({
+      code: 'TASK_NOT_FOUND',
+    })
   })
 
   it('hands out nothing of another task, whatever pointer its worker names', async () => {
     const { gate, artifact } = await uploaded(open, Buffer.from('secret'), 'text/plain')
     const offer = await hold(gate, {}, {})
     await finish(gate, offer, { result: null, artifacts: [artifact] })
-    expect(await refusal(gate.fetchResult(agent(), { task_id: offer.task_id }))).toMatchObject({
+    expect(await refusal(gate.fetchTaskResult(agent(), { task_id: offer.task_id }))).toMatchObject({
       code: 'RESULT_NOT_FOUND',
     })
-    await gate.archiveResult(agent(), { task_id: offer.task_id })
+    await gate.archiveTaskResult(agent(), { task_id: offer.task_id })
     expect(blobs()).toHaveLength(1)
   })
 })
@@ -260,7 +264,7 @@ describeGates('archive_task_result', (open) => {
   it('lets go of what is stored, once and for all, and says so to whoever asks', async () => {
     const { gate, offer } = await uploaded(open, Buffer.from('payload'), 'text/plain')
     const { task_id } = offer
-    const first = await gate.archiveResult(agent(), { task_id })
+    const first = await gate.archiveTaskResult(agent(), { task_id })
     expect(first).toEqual({
       ok: true,
       task_id,
@@ -268,9 +272,9 @@ describeGates('archive_task_result', (open) => {
       archived_at: expect.any(String),
       result_removed: true,
     })
-    expect(await gate.archiveResult(agent(), { task_id })).toEqual(first)
+    expect(await gate.archiveTaskResult(agent(), { task_id })).toEqual(first)
     expect(folder.files()).toEqual([])
-    expect(await refusal(gate.fetchResult(agent(), { task_id }))).toMatchObject({
+    expect(await refusal(gate.fetchTaskResult(agent(), { task_id }))).toMatchObject({
       code: 'RESULT_NOT_FOUND',
       message: 'The result was archived.',
       details: { archived_at: first.archived_at },
@@ -283,26 +287,26 @@ describeGates('archive_task_result', (open) => {
     const offer = await hold(gate)
     await finish(gate, offer, { result: 'small', artifacts: [{ pointer: 'depot://x' }] })
     const { task_id } = offer
-    expect(await gate.archiveResult(agent(), { task_id })).toMatchObject({
+    expect(await gate.archiveTaskResult(agent(), { task_id })).toMatchObject({
       ok: true,
       archived: 0,
       result_removed: false,
     })
-    expect(await gate.fetchResult(agent(), { task_id })).toMatchObject({ content: 'small' })
+    expect(await gate.fetchTaskResult(agent(), { task_id })).toMatchObject({ content: 'small' })
   })
 
   it('is for the owner and admins, and for tasks that have ended', async () => {
     const { gate, offer } = await uploaded(open, Buffer.from('payload'), 'text/plain')
     const { task_id } = offer
     for (const other of [agent('eve'), worker()]) {
-      expect(await refusal(gate.archiveResult(other, { task_id }))).toMatchObject({ code: 'FORBIDDEN' })
+      expect(await refusal(gate.archiveTaskResult(other, { task_id }))).toMatchObject({ code: 'FORBIDDEN' })
     }
     const open_ = await ask(gate)
-    expect(await refusal(gate.archiveResult(agent(), { task_id: open_.task_id }))).toMatchObject({
+    expect(await refusal(gate.archiveTaskResult(agent(), { task_id: open_.task_id }))).toMatchObject({
       code: 'INVALID_STATE_TRANSITION',
     })
     expect(blobs()).toHaveLength(1)
-    expect(await gate.archiveResult(admin(), { task_id })).toMatchObject({ archived: 1 })
+    expect(await gate.archiveTaskResult(admin(), { task_id })).toMatchObject({ archived: 1 })
   })
 })
 
@@ -379,7 +383,7 @@ describeGates('an upload', (open) => {
     expect(await gate.sweepUploads(Date.now() + DAY + 1000)).toBe(2)
     expect(blobs()).toHaveLength(2)
     expect(await gate.sweepUploads(Date.now() + DAY + 1000)).toBe(0)
-    expect(await gate.fetchResult(agent(), { task_id: used.task_id })).toMatchObject({ size: 5 })
+    expect(await gate.fetchTaskResult(agent(), { task_id: used.task_id })).toMatchObject({ size: 5 })
     await failTask(gate, working, { retryable: false })
     expect(await gate.sweepUploads(Date.now() + 3 * DAY)).toBe(1)
     expect(blobs()).toHaveLength(1)

@@ -78,7 +78,7 @@ describeGates('a result that is too large for its task', (open) => {
       })
     }
     expect(await openTasks(gate)).toEqual([])
-    expect(await gate.fetchResult(agent(), { task_id: offer.task_id })).toMatchObject({
+    expect(await gate.fetchTaskResult(agent(), { task_id: offer.task_id })).toMatchObject({
       channel: 'blob',
       result_pointer: ARTIFACT.pointer,
       content: LARGE,
@@ -130,7 +130,7 @@ describeGates('a result that is too large for its task', (open) => {
     const answers = await Promise.all(Array.from({ length: 5 }, () => finish(gate, offer, { result: LARGE })))
     expect(new Set(answers.map(({ receipt_id }) => receipt_id)).size).toBe(1)
     expect(await receiptsOf(gate, offer)).toHaveLength(4)
-    expect(await gate.fetchResult(agent(), { task_id: offer.task_id })).toMatchObject({ content: LARGE })
+    expect(await gate.fetchTaskResult(agent(), { task_id: offer.task_id })).toMatchObject({ content: LARGE })
     expect(errors).toEqual([])
   })
 
@@ -196,7 +196,7 @@ describeGates('a result that is too large for its task', (open) => {
     expect(await late).toMatchObject({ code: 'LEASE_INVALID_OR_EXPIRED' })
     await done
     expect(order).toEqual(['put', 'put', 'ack'])
-    expect(await gate.fetchResult(agent(), { task_id: second.task_id })).toMatchObject({ content: LARGE })
+    expect(await gate.fetchTaskResult(agent(), { task_id: second.task_id })).toMatchObject({ content: LARGE })
   })
 
   it('is refused as ever without a channel', async () => {
@@ -252,7 +252,7 @@ describeGates('a result that is too large for its task', (open) => {
     expect(answer).toMatchObject({ ok: true, obligation_open: false })
     expect(await finish(gate, offer, { result: LARGE, artifacts: undefined })).toEqual(answer)
     expect((await look(gate, offer)).result).toMatchObject({ result: LARGE })
-    expect(await gate.fetchResult(agent(), { task_id: offer.task_id })).toMatchObject({
+    expect(await gate.fetchTaskResult(agent(), { task_id: offer.task_id })).toMatchObject({
       channel: 'inline',
       content: LARGE,
     })
@@ -285,7 +285,7 @@ describeGates('a result that is too large for its task', (open) => {
     lose = false
     expect(blobs()).toHaveLength(1)
     expect(await finish(gate, offer, { result: LARGE })).toMatchObject({ ok: true })
-    expect(await gate.fetchResult(agent(), { task_id: offer.task_id })).toMatchObject({ content: LARGE })
+    expect(await gate.fetchTaskResult(agent(), { task_id: offer.task_id })).toMatchObject({ content: LARGE })
   })
 })
 

@@ -56,7 +56,7 @@ async function done(
   const ended = await gate.waitForTask(agent(), { task_id, wait_seconds: 20 })
   stop.abort()
   await running
-  return { ended, fetched: await gate.fetchResult(agent(), { task_id }) }
+  return { ended, fetched: await gate.fetchTaskResult(agent(), { task_id }) }
 }
 
 describeGates(

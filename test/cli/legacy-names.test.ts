@@ -74,7 +74,7 @@ describe('a server whose settings ask for the old names', () => {
       ASYNCGATE_MEMORY_TOKEN: 'hush',
     })
     const { task_id } = await call('queue_task', { ...KEE, task_type: 'consult', params: {} })
-    const { tasks } = await gate.claim(worker, { worker_id: 'w1' })
+    const { tasks } = await gate.leaseNext(worker, { worker_id: 'w1' })
     const held = { worker_id: 'w1', task_id, lease_id: tasks[0]?.lease_id }
     await gate.complete(worker, { ...held, result: { yes: 3 }, artifacts: ['x'] })
     expect(await call('store_task_result_in_memory', { ...KEE, task_id })).toMatchObject({ memory_id: 'm1' })

@@ -91,7 +91,7 @@ function taskOnly(tool: TaskTool): TaskTool {
 
 async function work(gate: Gate, onError: (error: unknown) => void): Promise<void> {
   for (;;) {
-    const { tasks } = await gate.claim(WORKER, { worker_id: 'fixtures', max_tasks: 10, wait_seconds: 50 })
+    const { tasks } = await gate.leaseNext(WORKER, { worker_id: 'fixtures', max_tasks: 10, wait_seconds: 50 })
     for (const offer of tasks) void end(gate, offer).catch(onError)
   }
 }

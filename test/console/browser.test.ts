@@ -170,7 +170,7 @@ describe.skipIf(program === undefined)('in Chromium', () => {
         const { url } = await servePages(gate)
         const { page, complaints } = await openWindow()
         await page.goto(`${url}/console/tasks/${offer.task_id}`)
-        await gate.progress(worker(), { ...held(offer), progress: { percent: 40, message: 'Reading' } })
+        await gate.reportProgress(worker(), { ...held(offer), progress: { percent: 40, message: 'Reading' } })
         await page.getByRole('progressbar').waitFor()
         expect(await page.getByRole('progressbar').getAttribute('value')).toBe('40')
         await page.getByRole('button', { name: 'Cancel task' }).click()
@@ -243,8 +243,8 @@ describe.skipIf(program === undefined)('in Chromium', () => {
         const request = { message: HOSTILE, schema: { type: 'string', enum: [HOSTILE] } }
         await gate.ask(worker(), { ...held(asking), kind: 'input', request })
         const canceled = await hold(gate, { ...input, type: 'b' }, { accept_types: ['b'] })
-        await gate.progress(worker(), { ...held(canceled), progress: { percent: 5, message: HOSTILE } })
-        await gate.cancel(admin(), { task_id: canceled.task_id, reason: HOSTILE })
+        await gate.reportProgress(worker(), { ...held(canceled), progress: { percent: 5, message: HOSTILE } })
+        await gate.cancelTask(admin(), { task_id: canceled.task_id, reason: HOSTILE })
         await gate.putPolicy(admin(), {
           id: 'off',
           action: 'BLOCK',

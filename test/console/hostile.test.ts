@@ -27,7 +27,7 @@ describeGates(
       const ended = await ask(gate, input, evil)
       const offer = await lease(gate, {}, worker(HOSTILE))
       const call = { ...held(offer, HOSTILE) }
-      await gate.progress(worker(HOSTILE), { ...call, progress: { message: HOSTILE, [HOSTILE]: 1 } })
+      await gate.reportProgress(worker(HOSTILE), { ...call, progress: { message: HOSTILE, [HOSTILE]: 1 } })
       await gate.fail(worker(HOSTILE), {
         ...call,
         error: { code: HOSTILE, message: HOSTILE },

@@ -92,12 +92,12 @@ describeGates(
       const pattern = { name: 'iban', pattern: 'DE[0-9]{20}' }
       await visitor.submit('/policies', '/policies/patterns', pattern)
       const kept = async () =>
-        (await gate.listPatterns(admin(), {})).patterns.find(({ name }) => name === 'iban')
+        (await gate.listRedactionPatterns(admin(), {})).patterns.find(({ name }) => name === 'iban')
       expect(await kept()).toMatchObject({ ...pattern, replacement: '[REDACTED]', enabled: true })
       const bad = await visitor.submit('/policies', '/policies/patterns', { name: 'x', pattern: '(?=a)' })
       expect(bad.status).toBe(400)
       expect(bad.text).toContain('value="(?=a)"')
-      await gate.putPattern(admin(), { ...pattern, replacement: '' })
+      await gate.putRedactionPattern(admin(), { ...pattern, replacement: '' })
       await visitor.submit('/policies', '/policies/patterns/enable')
       expect(await kept()).toMatchObject({ ...pattern, replacement: '', enabled: false })
       await visitor.submit('/policies', '/policies/patterns/remove')

@@ -11,7 +11,7 @@ describeGates(
       const offer = await hold(gate)
       await Promise.all(
         Array.from({ length: 120 }, (_, n) =>
-          gate.progress(worker(), { ...held(offer), progress: { message: `report ${n}` } }),
+          gate.reportProgress(worker(), { ...held(offer), progress: { message: `report ${n}` } }),
         ),
       )
       await finish(gate, offer)

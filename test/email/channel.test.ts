@@ -34,7 +34,7 @@ function toKee(channel: Channel): Channel {
 async function channelBench(open: Open, mailSettings = {}) {
   const bench = await openMailBench(open, { mailSettings })
   const channel = emailChannel({ mail: bench.queue, tenant: bench.tenant.tenant, now: () => bench.clock.now })
-  const { task_id } = await bench.gate.create(KEE, { type: 'consult' })
+  const { task_id } = await bench.gate.createTask(KEE, { type: 'consult' })
   const content = async (pointer: string, taskId?: string) =>
     (await collect((await channel.get(pointer, { taskId })).read())).toString()
   return { ...bench, channel, task_id, content }
@@ -203,7 +203,7 @@ describeGates(
       const { gate } = bench
       await gate.registerTaskType(admin(), { type: 'consult', result_channel: 'email' })
       const done = async (principal_ai: string) => {
-        await gate.create(agent(), { type: 'consult', principal_ai })
+        await gate.createTask(agent(), { type: 'consult', principal_ai })
         const offer = await lease(gate)
         await finish(gate, offer, { artifacts: undefined })
         return { offer, task: await look(gate, offer) }

@@ -285,7 +285,7 @@ describeGates('sending mail', (open) => {
 
   it('forgets a mail when its time is over, but not before it is sent', async () => {
     const { gate, clock, send, queue, store, tenant } = await sendingBench(open)
-    const { task_id } = await gate.create(KEE, { type: 'job' })
+    const { task_id } = await gate.createTask(KEE, { type: 'job' })
     const { email_id } = await gate.sendEmail(KEE, { ...NOTE, task_id, idempotency_key: 'k' })
     await send()
     clock.advance(29 * 24 * 3600)
@@ -416,7 +416,7 @@ describeGates(
 
     it('belongs to a task only of whoever may see that task', async () => {
       const { gate, clock } = await openMailBench(open)
-      const { task_id } = await gate.create(KEE, { type: 'job' })
+      const { task_id } = await gate.createTask(KEE, { type: 'job' })
       await expect(gate.sendEmail(HEXY, { ...NOTE, task_id })).rejects.toMatchObject(fault('FORBIDDEN'))
       await expect(gate.fetchTaskEmail(KEE, { task_id })).rejects.toMatchObject(
         fault('EMAIL_NOT_FOUND', { task_id }),

@@ -116,15 +116,15 @@ describe('a server with mail', () => {
     const { gate } = server
     const admin = { tenant: 'default', principal: { kind: 'human', id: 'root' }, role: 'admin' } as const
     await gate.registerTaskType(admin, { type: 'consult', result_channel: 'email' })
-    const { task_id } = await gate.create(KEE, { type: 'consult' })
-    const { tasks } = await gate.claim(worker(), { worker_id: 'w1' })
+    const { task_id } = await gate.createTask(KEE, { type: 'consult' })
+    const { tasks } = await gate.leaseNext(worker(), { worker_id: 'w1' })
     const lease = { worker_id: 'w1', task_id, lease_id: tasks[0]?.lease_id }
     await gate.complete(worker(), { ...lease, result: { answer: 42 }, result_summary: 'Asked' })
     // The same report again is the same completion, and no second mail.
     await gate.complete(worker(), { ...lease, result: { answer: 42 }, result_summary: 'Asked' })
     const email = await gate.fetchTaskEmail(KEE, { task_id })
     expect(email).toMatchObject({ body: { answer: 42 }, to: ['gate+kee@agents.example'] })
-    expect(await gate.fetchResult(KEE, { task_id })).toMatchObject({
+    expect(await gate.fetchTaskResult(KEE, { task_id })).toMatchObject({
       channel: 'email',
       result_pointer: `email:${email.message_id}`,
       content: { answer: 42 },
@@ -133,7 +133,7 @@ describe('a server with mail', () => {
     expect(taken?.to).toEqual(['gate+kee@agents.example'])
     expect(taken?.mail.text).toContain('Summary: Asked')
     expect(mailServer.taken).toHaveLength(1)
-    await gate.archiveResult(KEE, { task_id })
+    await gate.archiveTaskResult(KEE, { task_id })
     expect((await gate.fetchTaskEmail(KEE, { task_id })).archived_at).not.toBeNull()
   })
 

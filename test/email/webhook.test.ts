@@ -51,7 +51,7 @@ describeGates('mail that is brought', (open) => {
     expect((await gate.listEmails(KEE, { direction: 'inbound' })).emails).toMatchObject([{ email_id }])
     expect((await gate.listEmails(KEE, { status: 'received' })).emails).toMatchObject([{ email_id }])
     const { attention } = await gate.bootstrap(KEE, {})
-    for (const { receipt_id } of attention.inbox_receipts) await gate.acknowledge(KEE, { receipt_id })
+    for (const { receipt_id } of attention.inbox_receipts) await gate.ackReceipt(KEE, { receipt_id })
     expect(await inboxOf('kee')).toEqual([])
   })
 
@@ -110,7 +110,7 @@ describeGates('mail that is brought', (open) => {
 
   it('that answers a mail of ours belongs to the task of that mail', async () => {
     const { gate, clock, bringJson, inboxOf } = await openInboundBench(open)
-    const { task_id } = await gate.create(KEE, { type: 'job' })
+    const { task_id } = await gate.createTask(KEE, { type: 'job' })
     const sent = await gate.sendEmail(KEE, {
       to: 'friend@elsewhere.example',
       subject: 'A question',
@@ -163,8 +163,8 @@ describeGates('mail that is brought', (open) => {
 
   it('belongs to the task that its subject names, if its agent may see that', async () => {
     const { gate, bringJson } = await openInboundBench(open)
-    const mine = await gate.create(KEE, { type: 'job' })
-    const others = await gate.create(agent('hexy'), { type: 'job' })
+    const mine = await gate.createTask(KEE, { type: 'job' })
+    const others = await gate.createTask(agent('hexy'), { type: 'job' })
     const subject = async (Subject: string, id: string) => {
       const Headers = [{ Name: 'Message-ID', Value: `<${id}@x>` }]
       const { body } = await bringJson(postmark({ Subject, Headers }))
@@ -248,7 +248,7 @@ describeGates('mail that is brought', (open) => {
     const bench = await openInboundBench(open)
     const { gate, bringJson, inboxOf } = bench
     // A notice of a mail that is gone.
-    await gate.create(KEE, {
+    await gate.createTask(KEE, {
       type: 'email.received',
       payload: { email_id: 'none' },
       requirements: { capabilities: ['asyncgate.mail'] },

@@ -87,8 +87,8 @@ describeGates('the commit queue', (open) => {
     if (!one || !two) return expect.unreachable()
     victim = one.task_id
     const [renewal, renewed, created] = await Promise.all([
-      refusal(gate.renew(worker(), held(one))),
-      gate.renew(worker(), held(two)),
+      refusal(gate.renewLease(worker(), held(one))),
+      gate.renewLease(worker(), held(two)),
       ask(gate),
     ])
     expect(renewal).toMatchObject({ code: 'INTERNAL_ERROR', retryable: false })
@@ -97,7 +97,7 @@ describeGates('the commit queue', (open) => {
     expect(created).toMatchObject({ status: 'queued' })
     expect(errors).toEqual([expect.any(TypeError)])
     victim = ''
-    expect(await gate.renew(worker(), held(one))).toMatchObject({ renewals_left: 9 })
+    expect(await gate.renewLease(worker(), held(one))).toMatchObject({ renewals_left: 9 })
   })
 
   it.each([
@@ -173,15 +173,15 @@ describeGates('the commit queue', (open) => {
     const calls = [
       ask(gate),
       claim(gate),
-      gate.cancel(agent(), { task_id }),
+      gate.cancelTask(agent(), { task_id }),
       gate.getTask(agent(), { task_id }),
       gate.waitForTask(agent(), { task_id }),
       gate.listTasks(agent()),
       gate.listReceipts(agent()),
       gate.getReceipt(agent(), { receipt_id }),
       gate.checkTerminator(agent(), { receipt_id }),
-      gate.listLedger(agent(), { task_id }),
-      gate.listObligations(agent()),
+      gate.listReceiptsLedger(agent(), { task_id }),
+      gate.listOpenObligations(agent()),
       gate.bootstrap(agent()),
     ]
     for (const answer of await Promise.all(calls.map((call) => soon(refusal(call))))) {

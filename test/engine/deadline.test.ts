@@ -98,9 +98,9 @@ describeGates('a task with a deadline', (open) => {
       const asked = { deadline_at, timeout_seconds: 1000 }
       const offer = await hold(gate, asked, { lease_ttl_seconds: 60 })
       const key = held(offer)
-      if (status === 'running') await gate.start(worker(), key)
+      if (status === 'running') await gate.startTask(worker(), key)
       clock.advance(50)
-      expect(await gate.renew(worker(), { ...key, extend_by_seconds: 600 })).toMatchObject({
+      expect(await gate.renewLease(worker(), { ...key, extend_by_seconds: 600 })).toMatchObject({
         expires_at: deadline_at,
       })
       clock.advance(50)
@@ -183,10 +183,10 @@ describeGates('a task with a deadline', (open) => {
     const task = await ask(gate, { deadline_at: iso(clock.now + 60_000), payload: { n: 1 } })
     await expire(gate, clock)
     expect(await statusOf(gate, task)).toBe('failed')
-    const free = await gate.retry(agent(), { task_id: task.task_id })
+    const free = await gate.retryTask(agent(), { task_id: task.task_id })
     expect(await look(gate, free)).toMatchObject({ status: 'queued', deadline_at: null, payload: { n: 1 } })
     const deadline_at = iso(clock.now + 60_000)
-    const bound = await gate.retry(agent(), { task_id: task.task_id, deadline_at })
+    const bound = await gate.retryTask(agent(), { task_id: task.task_id, deadline_at })
     expect(await look(gate, bound)).toMatchObject({ deadline_at })
   })
 

@@ -10,7 +10,7 @@ describeGates('events', (open) => {
       seen.push({ task_id, status, type, owner, worker_id }),
     )
     const offer = await hold(gate)
-    await gate.start(worker(), held(offer))
+    await gate.startTask(worker(), held(offer))
     await finish(gate, offer)
     const { task_id } = offer
     const common = { task_id, type: 'job', owner: 'agent:alice' }
@@ -30,7 +30,7 @@ describeGates('events', (open) => {
     const offer = await hold(gate)
     const seen: unknown[] = []
     gate.onTask((event) => seen.push(event))
-    await refusal(gate.renew(worker('w2'), held(offer)))
+    await refusal(gate.renewLease(worker('w2'), held(offer)))
     await refusal(ask(gate, { type: '' }))
     await claim(gate)
     expect(seen).toEqual([])

@@ -76,7 +76,7 @@ describeGates('input', (open) => {
         artifacts: () => gate.complete(worker(), { ...held(offer), result: 1, artifacts: value }),
         delivery_proof: () => gate.complete(worker(), { ...held(offer), result: 1, delivery_proof: value }),
         error: () => gate.fail(worker(), { ...held(offer), error: value }),
-        progress: () => gate.progress(worker(), { ...held(offer), progress: value }),
+        progress: () => gate.reportProgress(worker(), { ...held(offer), progress: value }),
       }
       for (const [field, call] of Object.entries(calls)) {
         const { code, details } = await refusal(call())
@@ -105,7 +105,7 @@ describeGates('input', (open) => {
     const task = await ask(gate, { payload, labels: { constructor: 'c', toString: 't' } })
     expect(await look(gate, task)).toMatchObject({ payload, labels: { constructor: 'c', toString: 't' } })
     const offer = await hold(gate, { payload: nested(64) })
-    await gate.claim(worker(), { worker_id: 'w1' })
+    await gate.leaseNext(worker(), { worker_id: 'w1' })
     expect(offer.task_id).toBeTruthy()
   })
 
@@ -179,30 +179,30 @@ describeGates('input', (open) => {
     const { task_id } = names
     const unknown = { surprise: 1 }
     const calls = [
-      gate.create(agent(), { type: 'job', ...unknown }),
-      gate.createMany(agent(), { tasks: [{ type: 'job' }], ...unknown }),
-      gate.claim(worker(), { worker_id: 'w1', ...unknown }),
-      gate.start(worker(), { ...names, ...unknown }),
-      gate.renew(worker(), { ...names, ...unknown }),
+      gate.createTask(agent(), { type: 'job', ...unknown }),
+      gate.createTasks(agent(), { tasks: [{ type: 'job' }], ...unknown }),
+      gate.leaseNext(worker(), { worker_id: 'w1', ...unknown }),
+      gate.startTask(worker(), { ...names, ...unknown }),
+      gate.renewLease(worker(), { ...names, ...unknown }),
       gate.renewMany(worker(), { items: [names], ...unknown }),
-      gate.release(worker(), { ...names, ...unknown }),
-      gate.progress(worker(), { ...names, progress: {}, ...unknown }),
+      gate.releaseLease(worker(), { ...names, ...unknown }),
+      gate.reportProgress(worker(), { ...names, progress: {}, ...unknown }),
       gate.complete(worker(), { ...names, result: 1, ...unknown }),
       gate.completeMany(worker(), { items: [names], ...unknown }),
       gate.fail(worker(), { ...names, error: {}, ...unknown }),
-      gate.cancel(agent(), { task_id, ...unknown }),
-      gate.cancelMany(agent(), { task_ids: [task_id], ...unknown }),
-      gate.retry(agent(), { task_id, ...unknown }),
-      gate.acknowledge(agent(), { receipt_id: 'x', ...unknown }),
+      gate.cancelTask(agent(), { task_id, ...unknown }),
+      gate.cancelTasks(agent(), { task_ids: [task_id], ...unknown }),
+      gate.retryTask(agent(), { task_id, ...unknown }),
+      gate.ackReceipt(agent(), { receipt_id: 'x', ...unknown }),
       gate.getTask(agent(), { task_id, ...unknown }),
-      gate.getProgress(agent(), { task_id, ...unknown }),
+      gate.getTaskProgress(agent(), { task_id, ...unknown }),
       gate.listTasks(agent(), unknown),
       gate.waitForTask(agent(), { task_id, wait_seconds: 0, ...unknown }),
       gate.listReceipts(agent(), unknown),
       gate.getReceipt(agent(), { receipt_id: 'x', ...unknown }),
-      gate.listLedger(agent(), { task_id, ...unknown }),
+      gate.listReceiptsLedger(agent(), { task_id, ...unknown }),
       gate.checkTerminator(agent(), { receipt_id: 'x', ...unknown }),
-      gate.listObligations(agent(), unknown),
+      gate.listOpenObligations(agent(), unknown),
       gate.bootstrap(agent(), unknown),
     ]
     for (const [n, answer] of (await refusals(calls)).entries()) {
@@ -215,8 +215,8 @@ describeGates('input', (open) => {
     const { gate } = await open()
     const proto = JSON.parse('{"type": "job", "__proto__": {"priority": 9}}')
     for (const input of [null, 'job', 5, [], new Map([['type', 'job']]), proto]) {
-      expect(await refusal(gate.create(agent(), input))).toMatchObject({ code: 'VALIDATION_ERROR' })
-      expect(await refusal(gate.claim(worker(), input))).toMatchObject({ code: 'VALIDATION_ERROR' })
+      expect(await refusal(gate.createTask(agent(), input))).toMatchObject({ code: 'VALIDATION_ERROR' })
+      expect(await refusal(gate.leaseNext(worker(), input))).toMatchObject({ code: 'VALIDATION_ERROR' })
     }
     expect((await gate.listTasks(admin())).tasks).toEqual([])
   })

@@ -27,7 +27,7 @@ const BOB = agent('bob')
 /** Tasks of one owner, each with what `input` says of its number. */
 async function fill(gate: Gate, by: typeof ALICE, count: number, input: (n: number) => object) {
   const tasks = Array.from({ length: count }, (_, n) => ({ type: 'job', ...input(n) }))
-  const { results } = await gate.createMany(by, { tasks })
+  const { results } = await gate.createTasks(by, { tasks })
   return results.map((result) => {
     if ('task_id' in result) return result.task_id
     throw new Error(`refused: ${JSON.stringify(result)}`)
@@ -35,7 +35,7 @@ async function fill(gate: Gate, by: typeof ALICE, count: number, input: (n: numb
 }
 
 function cancelAll(gate: Gate, by: typeof ALICE, ids: readonly string[]) {
-  return Promise.all(ids.map((task_id) => gate.cancel(by, { task_id })))
+  return Promise.all(ids.map((task_id) => gate.cancelTask(by, { task_id })))
 }
 
 async function numberOfLanes(store: Store): Promise<number> {
@@ -98,7 +98,7 @@ describeGates('lanes', (open, storeName) => {
     const tasks = Array.from({ length: 1100 }, (_, n) => ({ type: `spam-${n}`, priority: n % 7 }))
     const before = await numberOfLanes(store)
     for (const part of [tasks.slice(0, 1000), tasks.slice(1000)]) {
-      const { results } = await gate.createMany(MALLORY, { tasks: part })
+      const { results } = await gate.createTasks(MALLORY, { tasks: part })
       expect(new Set(results.map((result) => 'code' in result && result.code))).toEqual(
         new Set(['POLICY_BLOCKED']),
       )

@@ -126,7 +126,7 @@ describeGates('a sweep', (open) => {
     const [renewed, done] = await claim(gate, { max_tasks: 2 })
     if (!renewed || !done) return expect.unreachable()
     clock.advance(60)
-    await gate.renew(worker(), held(renewed))
+    await gate.renewLease(worker(), held(renewed))
     await finish(gate, done)
     clock.advance(60)
     expect(await gate.sweep()).toBe(0)

@@ -64,21 +64,21 @@ describeGates('tenants', (open) => {
     const { task_id, receipt_id } = await ask(gate, {}, ours)
     const offer = await lease(gate, {}, worker('w1', 'ours'))
     const strangers = [
-      [gate.renew(worker('w1', 'theirs'), held(offer)), 'TASK_NOT_FOUND'],
+      [gate.renewLease(worker('w1', 'theirs'), held(offer)), 'TASK_NOT_FOUND'],
       [gate.complete(worker('w1', 'theirs'), { ...held(offer), result: 1 }), 'TASK_NOT_FOUND'],
-      [gate.cancel(admin('theirs'), { task_id }), 'TASK_NOT_FOUND'],
-      [gate.retry(admin('theirs'), { task_id }), 'TASK_NOT_FOUND'],
+      [gate.cancelTask(admin('theirs'), { task_id }), 'TASK_NOT_FOUND'],
+      [gate.retryTask(admin('theirs'), { task_id }), 'TASK_NOT_FOUND'],
       [gate.getTask(admin('theirs'), { task_id }), 'TASK_NOT_FOUND'],
       [gate.getReceipt(admin('theirs'), { receipt_id }), 'RECEIPT_NOT_FOUND'],
-      [gate.acknowledge(admin('theirs'), { receipt_id }), 'RECEIPT_NOT_FOUND'],
+      [gate.ackReceipt(admin('theirs'), { receipt_id }), 'RECEIPT_NOT_FOUND'],
       [gate.listReceipts(theirs, { since_receipt_id: receipt_id }), 'VALIDATION_ERROR'],
       [ask(gate, { caused_by_receipt_id: receipt_id }, theirs), 'PARENT_NOT_FOUND'],
     ] as const
     const answers = await refusals(strangers.map(([call]) => call))
     expect(answers.map((answer) => answer.code)).toEqual(strangers.map(([, code]) => code))
     expect((await gate.listReceipts(admin('theirs'), { task_id })).receipts).toEqual([])
-    expect((await gate.listLedger(admin('theirs'), { task_id })).receipts).toEqual([])
-    expect(await gate.cancelMany(admin('theirs'), { task_ids: [task_id] })).toMatchObject({
+    expect((await gate.listReceiptsLedger(admin('theirs'), { task_id })).receipts).toEqual([])
+    expect(await gate.cancelTasks(admin('theirs'), { task_ids: [task_id] })).toMatchObject({
       count: 0,
       more: false,
     })
@@ -95,12 +95,12 @@ describeGates('tenants', (open) => {
     const blank = (answer: object, id: string) => JSON.stringify(answer).replaceAll(id, 'ID')
     const task = async (id: string) => [
       blank(await refusal(gate.getTask(admin('theirs'), { task_id: id })), id),
-      blank(await refusal(gate.cancel(admin('theirs'), { task_id: id })), id),
-      blank(await refusal(gate.renew(worker('w1', 'theirs'), held({ task_id: id, lease_id: 'x' }))), id),
+      blank(await refusal(gate.cancelTask(admin('theirs'), { task_id: id })), id),
+      blank(await refusal(gate.renewLease(worker('w1', 'theirs'), held({ task_id: id, lease_id: 'x' }))), id),
     ]
     const receipt = async (id: string) => [
       blank(await refusal(gate.getReceipt(admin('theirs'), { receipt_id: id })), id),
-      blank(await refusal(gate.acknowledge(admin('theirs'), { receipt_id: id })), id),
+      blank(await refusal(gate.ackReceipt(admin('theirs'), { receipt_id: id })), id),
       blank(await refusal(ask(gate, { caused_by_receipt_id: id }, theirs)), id),
     ]
     expect(await task(task_id)).toEqual(await task(absentTask))

@@ -40,7 +40,7 @@ export async function onTheGate({ gate }: World): Promise<Transport> {
         parseJson(JSON.stringify(fields))
         const { credential, rest } = proven(fields)
         const { caller, input } = callerOf(credential, operation, rest)
-        const answer = await operation.run(gate, caller, input)
+        const answer = await gate.call(operation, caller, input)
         return { answer: JSON.parse(JSON.stringify(answer)) }
       } catch (error) {
         if (!(error instanceof Fault)) throw error

@@ -74,7 +74,7 @@ describeGates('a batch', (open) => {
     const commits: number[] = []
     gate.onCommit(({ commands }) => commits.push(commands))
     const tasks = Array.from({ length: 20 }, (_, i) => ({ type: 'job', payload: { i } }))
-    await gate.createMany(agent(), { tasks })
+    await gate.createTasks(agent(), { tasks })
     expect(Math.max(...commits)).toBeGreaterThan(1)
     expect(commits.length).toBeLessThan(tasks.length)
   })

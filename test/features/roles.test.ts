@@ -24,19 +24,19 @@ const APPROVE: readonly Role[] = ['admin']
 
 /** Who may call which verb. Typed so that a new verb must be added here. */
 const MATRIX: Record<Verb, readonly Role[]> = {
-  create: WORK,
-  createMany: WORK,
-  retry: WORK,
-  cancel: WORK,
-  cancelMany: WORK,
+  createTask: WORK,
+  createTasks: WORK,
+  retryTask: WORK,
+  cancelTask: WORK,
+  cancelTasks: WORK,
   listTasks: WORK,
   countTasks: WORK,
-  claim: LEASE,
-  start: LEASE,
-  renew: LEASE,
+  leaseNext: LEASE,
+  startTask: LEASE,
+  renewLease: LEASE,
   renewMany: LEASE,
-  release: LEASE,
-  progress: LEASE,
+  releaseLease: LEASE,
+  reportProgress: LEASE,
   appendLogs: LEASE,
   complete: LEASE,
   completeMany: LEASE,
@@ -49,24 +49,24 @@ const MATRIX: Record<Verb, readonly Role[]> = {
   listApprovals: WORK,
   getApproval: ALL,
   recordSchedule: LEASE,
-  reportStale: LEASE,
+  reportStaleSchedule: LEASE,
   runSchedule: LEASE,
   getTask: ALL,
-  getProgress: ALL,
+  getTaskProgress: ALL,
   listLogs: ALL,
   waitForTask: ALL,
-  acknowledge: ALL,
+  ackReceipt: ALL,
   listReceipts: ALL,
   getReceipt: ALL,
-  listLedger: ALL,
+  listReceiptsLedger: ALL,
   checkTerminator: ALL,
-  listObligations: ALL,
+  listOpenObligations: ALL,
   bootstrap: ALL,
   listInbox: ALL,
   getInboxItem: ALL,
   markInbox: ALL,
   inboxStats: ALL,
-  promoteResult: WORK,
+  promoteTaskResult: WORK,
   peekTask: ALL,
   peekTasks: ALL,
   activeTasks: WORK,
@@ -84,9 +84,9 @@ const MATRIX: Record<Verb, readonly Role[]> = {
   getEmail: WORK,
   retryEmail: WORK,
   fetchTaskEmail: ALL,
-  fetchResult: ALL,
+  fetchTaskResult: ALL,
   openResult: ALL,
-  archiveResult: WORK,
+  archiveTaskResult: WORK,
   listUpstreams: MANAGE,
   getUpstream: MANAGE,
   addUpstream: MANAGE,
@@ -97,14 +97,15 @@ const MATRIX: Record<Verb, readonly Role[]> = {
   putPolicy: MANAGE,
   removePolicy: MANAGE,
   testPolicy: MANAGE,
-  listPatterns: MANAGE,
-  putPattern: MANAGE,
-  removePattern: MANAGE,
+  listRedactionPatterns: MANAGE,
+  putRedactionPattern: MANAGE,
+  removeRedactionPattern: MANAGE,
   listSessions: WORK,
   getSession: WORK,
   setSession: MANAGE,
   endSession: WORK,
   getConfig: ALL,
+  health: ALL,
 }
 
 describeGates('roles', (open) => {
@@ -116,19 +117,19 @@ describeGates('roles', (open) => {
     const { receipts } = await gate.listReceipts(agent())
     const receipt_id = receipts[0]?.receipt_id
     const inputs: Record<Verb, object> = {
-      create: { type: 'job' },
-      createMany: { tasks: [{ type: 'job' }] },
-      retry: { task_id: names.task_id },
-      cancel: { task_id: names.task_id },
-      cancelMany: { task_ids: [names.task_id] },
+      createTask: { type: 'job' },
+      createTasks: { tasks: [{ type: 'job' }] },
+      retryTask: { task_id: names.task_id },
+      cancelTask: { task_id: names.task_id },
+      cancelTasks: { task_ids: [names.task_id] },
       listTasks: {},
       countTasks: {},
-      claim: { worker_id: 'w1', accept_types: ['nowhere'] },
-      start: names,
-      renew: names,
+      leaseNext: { worker_id: 'w1', accept_types: ['nowhere'] },
+      startTask: names,
+      renewLease: names,
       renewMany: { items: [names] },
-      release: names,
-      progress: { ...names, progress: {} },
+      releaseLease: names,
+      reportProgress: { ...names, progress: {} },
       appendLogs: { ...names, lines: [{ text: 'x' }] },
       complete: { ...names, result: 1 },
       completeMany: { items: [names] },
@@ -141,24 +142,28 @@ describeGates('roles', (open) => {
       listApprovals: {},
       getApproval: { task_id: names.task_id },
       recordSchedule: { ...names, schedule_id: names.task_id, event: 'created' },
-      reportStale: { worker_id: 'w1', schedule_id: names.task_id, next_run_at: '2025-01-01T00:00:00Z' },
+      reportStaleSchedule: {
+        worker_id: 'w1',
+        schedule_id: names.task_id,
+        next_run_at: '2025-01-01T00:00:00Z',
+      },
       runSchedule: { worker_id: 'w1', schedule_id: names.task_id, run_at: '2025-01-01T00:00:00Z' },
       getTask: { task_id: names.task_id },
-      getProgress: { task_id: names.task_id },
+      getTaskProgress: { task_id: names.task_id },
       listLogs: { task_id: names.task_id },
       waitForTask: { task_id: names.task_id, wait_seconds: 0 },
-      acknowledge: { receipt_id },
+      ackReceipt: { receipt_id },
       listReceipts: {},
       getReceipt: { receipt_id },
-      listLedger: { task_id: names.task_id },
+      listReceiptsLedger: { task_id: names.task_id },
       checkTerminator: { receipt_id },
-      listObligations: {},
+      listOpenObligations: {},
       bootstrap: {},
       listInbox: {},
       getInboxItem: { receipt_id },
       markInbox: { receipt_ids: [receipt_id], as: 'read' },
       inboxStats: {},
-      promoteResult: { task_id: names.task_id },
+      promoteTaskResult: { task_id: names.task_id },
       peekTask: { task_id: names.task_id },
       peekTasks: { task_ids: [names.task_id] },
       activeTasks: {},
@@ -176,9 +181,9 @@ describeGates('roles', (open) => {
       getEmail: { email_id: 'none' },
       retryEmail: { email_id: 'none' },
       fetchTaskEmail: { task_id: names.task_id },
-      fetchResult: { task_id: names.task_id },
+      fetchTaskResult: { task_id: names.task_id },
       openResult: { task_id: names.task_id },
-      archiveResult: { task_id: names.task_id },
+      archiveTaskResult: { task_id: names.task_id },
       listUpstreams: {},
       getUpstream: { name: 'none' },
       addUpstream: { name: 'a', transport: { type: 'http', url: 'https://mcp.example/' } },
@@ -189,14 +194,15 @@ describeGates('roles', (open) => {
       putPolicy: { id: 'none', action: 'ALLOW', enabled: false },
       removePolicy: { id: 'none' },
       testPolicy: { context: { type: 'job' } },
-      listPatterns: {},
-      putPattern: { name: 'none', pattern: 'x' },
-      removePattern: { name: 'none' },
+      listRedactionPatterns: {},
+      putRedactionPattern: { name: 'none', pattern: 'x' },
+      removeRedactionPattern: { name: 'none' },
       listSessions: {},
       getSession: { session_id: 'none' },
       setSession: { session_id: 'none', workers: 1 },
       endSession: { session_id: 'none' },
       getConfig: {},
+      health: {},
     }
     for (const verb of Object.keys(MATRIX) as Verb[]) {
       for (const role of ROLES.filter((role) => !MATRIX[verb].includes(role))) {
@@ -231,7 +237,7 @@ describeGates('roles', (open) => {
 describeGates('a task is shown', (open) => {
   const reads = (gate: Gate, by: Caller, task_id: string) => [
     gate.getTask(by, { task_id }),
-    gate.getProgress(by, { task_id }),
+    gate.getTaskProgress(by, { task_id }),
     gate.listLogs(by, { task_id }),
     gate.waitForTask(by, { task_id, wait_seconds: 0 }),
   ]
@@ -267,11 +273,11 @@ describeGates('a task is shown', (open) => {
   it('to no worker that no longer holds it', async () => {
     const { gate } = await open()
     const offer = await hold(gate)
-    await gate.release(worker(), held(offer))
+    await gate.releaseLease(worker(), held(offer))
     expect(await refusal(gate.getTask(worker(), { task_id: offer.task_id }))).toMatchObject({
       code: 'FORBIDDEN',
     })
-    await gate.claim(worker('w2'), { worker_id: 'w2' })
+    await gate.leaseNext(worker('w2'), { worker_id: 'w2' })
     expect(await refusal(gate.getTask(worker(), { task_id: offer.task_id }))).toMatchObject({
       code: 'FORBIDDEN',
     })
@@ -324,7 +330,7 @@ describeGates('receipts are shown', (open) => {
     const asBob = [
       gate.listReceipts(agent('bob'), { to_id: 'alice' }),
       gate.listReceipts(agent('bob'), { to_kind: 'worker', to_id: 'bob' }),
-      gate.listObligations(agent('bob'), { principal_id: 'alice' }),
+      gate.listOpenObligations(agent('bob'), { principal_id: 'alice' }),
       gate.bootstrap(agent('bob'), { principal_id: 'alice' }),
     ]
     for (const answer of await refusals(asBob)) expect(answer).toMatchObject({ code: 'FORBIDDEN' })
@@ -332,7 +338,9 @@ describeGates('receipts are shown', (open) => {
     expect((await gate.listReceipts(agent(), { to_id: 'alice' })).receipts).toHaveLength(2)
     expect((await gate.listReceipts(admin(), { to_id: 'alice' })).receipts).toHaveLength(2)
     expect((await gate.listReceipts(admin(), { task_id })).receipts).toHaveLength(2)
-    expect((await gate.listObligations(admin(), { principal_id: 'alice' })).open_obligations).toHaveLength(1)
+    expect(
+      (await gate.listOpenObligations(admin(), { principal_id: 'alice' })).open_obligations,
+    ).toHaveLength(1)
     expect(await refusal(gate.listReceipts(admin(), { to_kind: 'agent' }))).toMatchObject({
       code: 'VALIDATION_ERROR',
       details: { path: 'to_id' },
@@ -355,7 +363,7 @@ describeGates('receipts are shown', (open) => {
       expect(await refusal(gate.checkTerminator(by, { receipt_id: id }))).toMatchObject({
         code: 'RECEIPT_NOT_FOUND',
       })
-      expect(await refusal(gate.acknowledge(by, { receipt_id: id }))).toMatchObject({
+      expect(await refusal(gate.ackReceipt(by, { receipt_id: id }))).toMatchObject({
         code: 'RECEIPT_NOT_FOUND',
       })
     }

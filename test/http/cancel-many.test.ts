@@ -43,7 +43,7 @@ describeGates('cancel_tasks', (open) => {
     }
     expect(byThen).toBeGreaterThan(0)
     expect(byThen).toBeLessThan(4000)
-    const { count } = await served.gate.cancelMany(agent(), { session_id: 's' })
+    const { count } = await served.gate.cancelTasks(agent(), { session_id: 's' })
     expect(byThen + count).toBe(4000)
   })
 

@@ -131,7 +131,7 @@ describeGates('the event stream', (open, storeName) => {
     expect(await worker.next()).toMatchObject({ status: 'leased' })
     expect(await owner.next()).toMatchObject({ status: 'queued' })
     expect(await owner.next()).toMatchObject({ status: 'leased' })
-    await other.gate.cancel(agent(), { task_id })
+    await other.gate.cancelTask(agent(), { task_id })
     expect(await worker.next()).toMatchObject({ task_id, status: 'canceled', fence: 1 })
     expect(await owner.next()).toMatchObject({ task_id, status: 'canceled' })
   })
@@ -228,7 +228,7 @@ describeGates('the event stream', (open, storeName) => {
     let created = 0
     const streaming = async () => (await served.get('/metrics')).text.includes('asyncgate_event_streams 2')
     while (await streaming()) {
-      await served.gate.createMany(agent(), { tasks })
+      await served.gate.createTasks(agent(), { tasks })
       created += tasks.length
       if (created > 50_000) throw new Error('nobody was cut off')
     }

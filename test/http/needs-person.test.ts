@@ -61,7 +61,7 @@ describe.each(AUTH_MODES)('with %s', (mode) => {
       const { gate } = await open()
       const { send } = await serveGate(gate, { auth: authSettings(mode) })
       await gate.putPolicy(admin(), { id: 'look', action: 'REQUIRE_APPROVAL', scope: { type: 'pay' } })
-      const { task_id } = await gate.create(agent('alice'), { type: 'pay' })
+      const { task_id } = await gate.createTask(agent('alice'), { type: 'pay' })
       const headers = { authorization: `Bearer ${personKey('maria')}` }
       expect(await send('POST', `/v1/approvals/${task_id}/approve`, {}, headers)).toMatchObject({
         status: 200,

@@ -47,7 +47,7 @@ describeGates('the names of the gate', (open) => {
     ['/v1/tasks', { type: 'job', principal_kind: 'system', principal_id: 'anything' }],
   ])('cannot be taken in POST %s by %o', async (path, body) => {
     const { post, gate } = await serve()
-    await gate.create(
+    await gate.createTask(
       { tenant: 'default', principal: { kind: 'agent', id: 'alice' }, role: 'agent' },
       { type: 'job' },
     )
@@ -83,7 +83,7 @@ describeGates('the names of the gate', (open) => {
     const task_id = textOf(await post('/v1/tasks', { type: 'job', agent_id: 'mallory' }, shared), 'task_id')
     // As a caller who was let in under this name would have it.
     const forged = { ...worker('asyncgate'), principal: { kind: 'service', id: 'asyncgate' } } as const
-    const [offer] = (await gate.claim(forged, { worker_id: 'asyncgate', accept_types: ['job'] })).tasks
+    const [offer] = (await gate.leaseNext(forged, { worker_id: 'asyncgate', accept_types: ['job'] })).tasks
     const request = { title: 'Approve payment.send?', rule_id: 'large-payments' }
     await gate.ask(forged, {
       worker_id: 'asyncgate',

@@ -60,7 +60,7 @@ export class Driver {
   async createMany(inputs: readonly NewTask[]): Promise<(ModelTask | undefined)[]> {
     const expected = inputs.map((input) => this.#predict('create', () => this.model.create(input)))
     const answers = await Promise.all(
-      inputs.map((input) => settled(this.gate.create(this.agent(input.owner), createInput(input)))),
+      inputs.map((input) => settled(this.gate.createTask(this.agent(input.owner), createInput(input)))),
     )
     const tasks = expected.map((prediction, i) => {
       const answer = this.#agree(prediction, answers[i])
@@ -86,7 +86,7 @@ export class Driver {
   async claim(id: string, workerId: string, wish: Wish): Promise<ModelLease[]> {
     this.model.wakeDue()
     const expected = this.model.offers(wish)
-    const { tasks: offers } = await this.gate.claim(this.worker(id), claimInput(workerId, wish))
+    const { tasks: offers } = await this.gate.leaseNext(this.worker(id), claimInput(workerId, wish))
     assert.deepEqual(
       idsOf(offers),
       expected.map((task) => task.id),
@@ -105,8 +105,10 @@ export class Driver {
     this.model.wakeDue()
     const cancel = canceled && this.model.cancel(canceled, 'human:root', true)
     const [canceling, ...answers] = await Promise.all([
-      canceled && this.gate.cancel(this.admin, { task_id: canceled.id, reason: 'no need' }),
-      ...claims.map(({ id, workerId, wish }) => this.gate.claim(this.worker(id), claimInput(workerId, wish))),
+      canceled && this.gate.cancelTask(this.admin, { task_id: canceled.id, reason: 'no need' }),
+      ...claims.map(({ id, workerId, wish }) =>
+        this.gate.leaseNext(this.worker(id), claimInput(workerId, wish)),
+      ),
     ])
     assert.equal(canceling?.ok, cancel?.ok)
     const served = claims.map((claim, i) => ({ claim, offers: answers[i]?.tasks ?? [] }))
@@ -171,7 +173,7 @@ export class Driver {
     const expected = this.#predict('start', () => this.model.start(call))
     const answer = this.#agree(
       expected,
-      await settled(this.gate.start(this.holder(call), leaseInput(call))),
+      await settled(this.gate.startTask(this.holder(call), leaseInput(call))),
       call,
     )
     if (expected.said !== undefined) {
@@ -184,7 +186,7 @@ export class Driver {
   async renew(call: LeaseCall, seconds: number): Promise<void> {
     const expected = this.#predict('renew', () => this.model.renew(call, seconds))
     const input = { ...leaseInput(call), extend_by_seconds: seconds }
-    const answer = this.#agree(expected, await settled(this.gate.renew(this.holder(call), input)), call)
+    const answer = this.#agree(expected, await settled(this.gate.renewLease(this.holder(call), input)), call)
     if (expected.said !== undefined) {
       this.#coverage.note('renew', 'renewed')
       const { expiresAt, left } = expected.said
@@ -202,7 +204,11 @@ export class Driver {
     const progress = { percent, message: `${percent} %` }
     const expected = this.#predict('progress', () => this.model.progress(call, progress, seconds))
     const input = { ...leaseInput(call), progress, ...(seconds !== null && { extend_by_seconds: seconds }) }
-    const answer = this.#agree(expected, await settled(this.gate.progress(this.holder(call), input)), call)
+    const answer = this.#agree(
+      expected,
+      await settled(this.gate.reportProgress(this.holder(call), input)),
+      call,
+    )
     if (expected.said !== undefined) {
       this.#coverage.note('progress', seconds === null ? 'noted' : 'noted and extended')
       assert.equal(answer?.expires_at, iso(expected.said.expiresAt))
@@ -214,7 +220,7 @@ export class Driver {
     const expected = this.#predict('release', () => this.model.release(call) ?? 'released')
     const answer = this.#agree(
       expected,
-      await settled(this.gate.release(this.holder(call), leaseInput(call))),
+      await settled(this.gate.releaseLease(this.holder(call), leaseInput(call))),
       call,
     )
     if (expected.said !== undefined) {
@@ -355,7 +361,7 @@ export class Driver {
     })
     const who = caller(by.kind, by.id, isAdmin ? 'admin' : 'agent', this.system.tenant)
     const input = { task_id: task?.id ?? UNKNOWN_ID, reason: 'no need' }
-    const answer = this.#agree(expected, await settled(this.gate.cancel(who, input)))
+    const answer = this.#agree(expected, await settled(this.gate.cancelTask(who, input)))
     if (expected.said !== undefined) {
       const { ok, was } = expected.said
       this.#coverage.note('cancel', ok ? was : 'ended already')
@@ -370,7 +376,7 @@ export class Driver {
       return this.model.acknowledge(receipt, `agent:${by}`)
     })
     const receipt_id = receipt === undefined ? UNKNOWN_ID : await this.#receiptId(receipt)
-    const answer = this.#agree(expected, await settled(this.gate.acknowledge(this.agent(by), { receipt_id })))
+    const answer = this.#agree(expected, await settled(this.gate.ackReceipt(this.agent(by), { receipt_id })))
     await this.observe()
     if (expected.said !== undefined) {
       this.#coverage.note('acknowledge', expected.said.again ? 'again' : 'acknowledged')
@@ -419,7 +425,7 @@ export class Driver {
     )
     const owed = tasks.filter((task) => task.end === null || task.end.receipt.parents.length === 0)
     for (const id of new Set(tasks.flatMap(({ input }) => [input.owner, input.principalAi]))) {
-      const { open_obligations } = await this.gate.listObligations(this.agent(id), { limit: 200 })
+      const { open_obligations } = await this.gate.listOpenObligations(this.agent(id), { limit: 200 })
       assert.deepEqual(
         open_obligations.map((receipt) => receipt.task_id),
         owed.filter(({ input }) => input.owner === id || input.principalAi === id).map((task) => task.id),

@@ -47,18 +47,18 @@ describe.skipIf(!postgresUrl())('two servers on one PostgreSQL whose clock is se
       async () => {
         const delay_seconds = dice.below(3) === 0 ? 30 : 0
         const input = { type: 'job', delay_seconds, retry_backoff_seconds: 1, max_attempts: 3 }
-        taskIds.push((await gate.create(agent(), input)).task_id)
+        taskIds.push((await gate.createTask(agent(), input)).task_id)
       },
       async () => {
         const request = { worker_id: 'w1', max_tasks: 3, lease_ttl_seconds: 20 }
-        offers.push(...(await gate.claim(worker(), request)).tasks)
+        offers.push(...(await gate.leaseNext(worker(), request)).tasks)
       },
-      onOffer((offer) => gate.renew(worker(), held(offer))),
-      onOffer((offer) => gate.progress(worker(), { ...held(offer), progress: { percent: 1 } })),
+      onOffer((offer) => gate.renewLease(worker(), held(offer))),
+      onOffer((offer) => gate.reportProgress(worker(), { ...held(offer), progress: { percent: 1 } })),
       onOffer((offer) => gate.appendLogs(worker(), { ...held(offer), lines: [{ text: 'x' }] })),
       onOffer((offer) => gate.complete(worker(), { ...held(offer), result: 1, artifacts: ['x'] })),
       onOffer((offer) => gate.fail(worker(), { ...held(offer), error: { code: 'X' }, retryable: true })),
-      onOffer((offer) => gate.release(worker(), held(offer))),
+      onOffer((offer) => gate.releaseLease(worker(), held(offer))),
       () => gate.sweep(),
     ]
     /** Refusals are part of the game; anything else is not. */
@@ -98,7 +98,7 @@ describe.skipIf(!postgresUrl())('two servers on one PostgreSQL whose clock is se
     for (let round = 0; (await store.reads.counters(tenant.tenant)).open_tasks > 0; round++) {
       expect(round).toBeLessThan(50)
       await gate.sweep()
-      const { tasks } = await second.claim(worker('w2'), { worker_id: 'w2', max_tasks: 100 })
+      const { tasks } = await second.leaseNext(worker('w2'), { worker_id: 'w2', max_tasks: 100 })
       for (const offer of tasks) {
         const done = { ...held(offer, 'w2'), result: 1, artifacts: ['x'] }
         await gate.complete(worker('w2'), done)

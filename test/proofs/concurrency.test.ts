@@ -83,7 +83,7 @@ describe.skipIf(!postgresUrl())('two processes on one PostgreSQL', () => {
     const alice = agent('alice', tenant)
     const input = { type: 'job', idempotency_key: 'the same', payload: { n: 1 } }
     const answers = await Promise.all(
-      Array.from({ length: 200 }, (_, n) => pick(gates, n).create(alice, input)),
+      Array.from({ length: 200 }, (_, n) => pick(gates, n).createTask(alice, input)),
     )
 
     expect(new Set(answers.map((answer) => answer.task_id)).size).toBe(1)
@@ -91,7 +91,7 @@ describe.skipIf(!postgresUrl())('two processes on one PostgreSQL', () => {
     expect(answers.filter((answer) => !answer.is_duplicate)).toHaveLength(1)
     expect((await receiptsOf(tenant)).map((receipt) => receipt.receipt_type)).toEqual(['task.assigned'])
     for (const gate of gates) {
-      const { open_obligations } = await gate.listObligations(alice)
+      const { open_obligations } = await gate.listOpenObligations(alice)
       expect(open_obligations.map((receipt) => receipt.task_id)).toEqual([answers[0]?.task_id])
     }
     await expectSound(tenant)
@@ -114,7 +114,7 @@ describe.skipIf(!postgresUrl())('two processes on one PostgreSQL', () => {
     const tenant = 'task-quota'
     const alice = agent('alice', tenant)
     const outcomes = await Promise.all(
-      Array.from({ length: 100 }, (_, n) => outcomeOf(pick(limited, n).create(alice, { type: 'job' }))),
+      Array.from({ length: 100 }, (_, n) => outcomeOf(pick(limited, n).createTask(alice, { type: 'job' }))),
     )
 
     expect(tally(outcomes, (outcome) => (typeof outcome === 'string' ? outcome : 'created'))).toEqual({
@@ -145,7 +145,7 @@ describe.skipIf(!postgresUrl())('two processes on one PostgreSQL', () => {
     expect(left.filter((result) => !expired.has(result.task_id))).toEqual([])
     await Promise.all(
       left.map(async (result, n) => {
-        const { ok } = await pick(gates, n).cancel(admin(tenant), { task_id: result.task_id })
+        const { ok } = await pick(gates, n).cancelTask(admin(tenant), { task_id: result.task_id })
         expect(ok).toBe(true)
         result.canceled = true
       }),
@@ -196,7 +196,7 @@ describe.skipIf(!postgresUrl())('two processes on one PostgreSQL', () => {
       const waiting = await startWaiting(gates[0], tenant)
       await superuser.query(`SELECT pg_terminate_backend(pid) FROM (${LISTENING}) listening`)
       await vi.waitFor(async () => expect((await superuser.query(LISTENING)).rowCount).toBe(0), WAIT)
-      const { task_id } = await gates[1].create(agent('alice', tenant), { type: 'job' })
+      const { task_id } = await gates[1].createTask(agent('alice', tenant), { type: 'job' })
       const started = performance.now()
       expect((await waiting.offers).map((offer) => offer.task_id)).toEqual([task_id])
       expect(performance.now() - started).toBeLessThan(2_000)
@@ -234,7 +234,7 @@ async function race(gates: Gates, offer: OfferView, n: number, tenant: string): 
         artifacts: ARTIFACTS,
       }),
     )
-  const cancel = () => pick(gates, n >> 1).cancel(agent('alice', tenant), { task_id })
+  const cancel = () => pick(gates, n >> 1).cancelTask(agent('alice', tenant), { task_id })
   const sweep = () => pick(gates, n >> 2).sweep()
   const contestants =
     [
@@ -261,12 +261,12 @@ function pick(gates: Gates, n: number): RemoteGate {
 /** Half of them by each process. */
 async function createTasks(gates: Gates, count: number, tenant: string): Promise<string[]> {
   const tasks = Array.from({ length: count / 2 }, () => ({ type: 'job' }))
-  const answers = await Promise.all(gates.map((gate) => gate.createMany(agent('alice', tenant), { tasks })))
+  const answers = await Promise.all(gates.map((gate) => gate.createTasks(agent('alice', tenant), { tasks })))
   return answers.flatMap(({ results }) => results.map((result) => (result as CreateAnswer).task_id))
 }
 
 async function claim(gate: RemoteGate, by: Caller, input: object = {}): Promise<readonly OfferView[]> {
-  return (await gate.claim(by, { worker_id: by.principal.id, ...input })).tasks
+  return (await gate.leaseNext(by, { worker_id: by.principal.id, ...input })).tasks
 }
 
 /** One at a time, until there is nothing left. */
@@ -291,7 +291,7 @@ async function startWaiting(gate: RemoteGate, tenant: string) {
 async function pickUp(gates: Gates, tenant: string): Promise<number> {
   const waiting = await startWaiting(gates[0], tenant)
   const started = performance.now()
-  const { task_id } = await gates[1].create(agent('alice', tenant), { type: 'job' })
+  const { task_id } = await gates[1].createTask(agent('alice', tenant), { type: 'job' })
   expect((await waiting.offers).map((offer) => offer.task_id)).toEqual([task_id])
   return performance.now() - started
 }

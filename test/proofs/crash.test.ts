@@ -150,9 +150,9 @@ async function sendAgain(gate: Gate, load: Load): Promise<number> {
   let committed = 0
   for (const [owner, n] of rounds) {
     const by = agent(owner, TENANT)
-    const last = await gate.create(by, createInput(n))
-    const next = await gate.create(by, createInput(n + 1))
-    const again = await gate.create(by, createInput(n + 1))
+    const last = await gate.createTask(by, createInput(n))
+    const next = await gate.createTask(by, createInput(n + 1))
+    const again = await gate.createTask(by, createInput(n + 1))
     expect([last.is_duplicate, again]).toEqual([true, { ...next, status: again.status, is_duplicate: true }])
     committed += Number(next.is_duplicate)
   }
@@ -160,9 +160,9 @@ async function sendAgain(gate: Gate, load: Load): Promise<number> {
 }
 
 async function expectToWork(gate: Gate): Promise<void> {
-  const { task_id } = await gate.create(agent('probe', TENANT), { type: 'probe' })
+  const { task_id } = await gate.createTask(agent('probe', TENANT), { type: 'probe' })
   const by = worker('probe', TENANT)
-  const { tasks } = await gate.claim(by, { worker_id: 'probe', accept_types: ['probe'] })
+  const { tasks } = await gate.leaseNext(by, { worker_id: 'probe', accept_types: ['probe'] })
   expect(tasks.map((task) => task.task_id)).toEqual([task_id])
   for (const { lease_id } of tasks) {
     const done = { worker_id: 'probe', task_id, lease_id, result: 'works', artifacts: ARTIFACTS }
@@ -198,7 +198,7 @@ async function finishAll(gate: Gate, { reads }: Store, { tenant }: TenantRef): P
   const by = worker('heir', TENANT)
   while ((await reads.counters(tenant)).open_tasks > 0) {
     await approveAll(gate)
-    const { tasks } = await gate.claim(by, { worker_id: 'heir', max_tasks: 100, wait_seconds: 10 })
+    const { tasks } = await gate.leaseNext(by, { worker_id: 'heir', max_tasks: 100, wait_seconds: 10 })
     const items = tasks.map(({ task_id, lease_id }) => ({
       worker_id: 'heir',
       task_id,

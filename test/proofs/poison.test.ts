@@ -91,8 +91,8 @@ describeGates('a command that the database refuses', (open, storeName) => {
       claim(gate, { accept_types: ['ready'] }),
       some(),
       refusal(ask(gate, { type: 'poison' })),
-      gate.progress(worker(), { ...held(moved), progress: { percent: 50 } }),
-      gate.cancel(agent(), { task_id: canceled.task_id }),
+      gate.reportProgress(worker(), { ...held(moved), progress: { percent: 50 } }),
+      gate.cancelTask(agent(), { task_id: canceled.task_id }),
     ])
 
     expect(at(sizes, 0), 'receipts of the first batch').toBeGreaterThan(20)

@@ -5,7 +5,14 @@ import type { Gate } from '../../src/features/gate.ts'
 import { type Child, startChild } from '../support/processes.ts'
 import type { Place } from './place.ts'
 
-const VERBS = ['create', 'createMany', 'claim', 'complete', 'cancel', 'listObligations'] as const
+const VERBS = [
+  'createTask',
+  'createTasks',
+  'leaseNext',
+  'complete',
+  'cancelTask',
+  'listOpenObligations',
+] as const
 
 type Verb = (typeof VERBS)[number]
 

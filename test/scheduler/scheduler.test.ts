@@ -129,7 +129,7 @@ describe('a scheduler', () => {
     await schedule()
     const { schedule_id, next_run_at } = await plan(alice)
     expect(next_run_at).toBe(isoTime(clock.now + 3600_000))
-    const owed = only((await gate.listObligations(agent())).open_obligations)
+    const owed = only((await gate.listOpenObligations(agent())).open_obligations)
     expect(owed).toMatchObject({
       receipt_type: 'schedule.created',
       schedule_id,
@@ -173,7 +173,7 @@ describe('a scheduler', () => {
     ])
 
     expect(await alice.run('schedule.delete', { schedule_id })).toEqual({ ok: true })
-    const { open_obligations } = await gate.listObligations(agent())
+    const { open_obligations } = await gate.listOpenObligations(agent())
     expect(open_obligations.map((receipt) => receipt.receipt_type)).toEqual([
       'task.assigned',
       'task.assigned',
@@ -267,14 +267,14 @@ describe('a scheduler', () => {
     const planner = as('planner')
     const { schedule_id } = await planner.run<Created>('schedule.create', PLAN, { principal_ai: 'eve' })
     for (const who of [agent('planner'), agent('eve')]) {
-      const { open_obligations } = await gate.listObligations(who)
+      const { open_obligations } = await gate.listOpenObligations(who)
       expect(open_obligations.map((receipt) => receipt.schedule_id)).toEqual([schedule_id])
     }
     clock.advance(3600)
     const [run] = await expectRuns(planner, schedule_id, 1)
     expect(run).toMatchObject({ created_by: { id: 'planner' }, principal_ai: 'eve' })
     await planner.run('schedule.delete', { schedule_id })
-    const { open_obligations } = await gate.listObligations(agent('eve'))
+    const { open_obligations } = await gate.listOpenObligations(agent('eve'))
     expect(open_obligations.map((receipt) => receipt.receipt_type)).toEqual(['task.assigned'])
   })
 
@@ -286,7 +286,7 @@ describe('a scheduler', () => {
     await schedule('new.db')
     await expect(alice.run('schedule.status', { schedule_id })).rejects.toThrow(/no such schedule/)
     await alice.run('schedule.delete', { schedule_id })
-    expect((await gate.listObligations(agent())).open_obligations).toEqual([])
+    expect((await gate.listOpenObligations(agent())).open_obligations).toEqual([])
   })
 
   it.each(['scheduler.db', 'another.db'])(

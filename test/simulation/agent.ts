@@ -72,7 +72,7 @@ export class Agent implements Actor {
     this.#pending = undefined
     const input = { ...request.input, ...(request.key !== null && { idempotency_key: request.key }) }
     const result = await this.#call(`create ${request.tag}`, ['QUOTA_EXCEEDED'], (gate) =>
-      gate.create(this.#caller, input),
+      gate.createTask(this.#caller, input),
     )
     if (result.answer !== undefined) {
       this.#world.history.created(request, result.answer)
@@ -90,7 +90,7 @@ export class Agent implements Actor {
     const other = this.#world.dice.chance(0.5)
     const input = { ...request.input, idempotency_key: request.key, ...(other && { summary: 'another' }) }
     const result = await this.#call(`reuse ${request.tag}`, ['IDEMPOTENCY_CONFLICT'], (gate) =>
-      gate.create(this.#caller, input),
+      gate.createTask(this.#caller, input),
     )
     const { history } = this.#world
     if (result.answer !== undefined) {
@@ -106,14 +106,14 @@ export class Agent implements Actor {
     const key = `${POISON}-${this.name}-${++this.#count}`
     const input = { type: 'x', payload: { tag: key }, idempotency_key: key }
     const result = await this.#call(`create ${key}`, ['INTERNAL_ERROR'], (gate) =>
-      gate.create(this.#caller, input),
+      gate.createTask(this.#caller, input),
     )
     if (result.answer !== undefined) this.#world.history.violation(`${key} was stored`)
   }
 
   async #cancel({ taskId }: Request): Promise<void> {
     const result = await this.#call(`cancel ${taskId}`, [], (gate) =>
-      gate.cancel(this.#caller, { task_id: taskId, reason: 'enough' }),
+      gate.cancelTask(this.#caller, { task_id: taskId, reason: 'enough' }),
     )
     if (result.answer?.ok && taskId !== null) this.#world.history.canceled(taskId)
   }
@@ -142,9 +142,7 @@ export class Agent implements Actor {
   async #acknowledge(): Promise<void> {
     if (this.#receipts.length === 0) return
     const receipt_id = this.#world.dice.pick(this.#receipts)
-    await this.#call(`acknowledge ${receipt_id}`, [], (gate) =>
-      gate.acknowledge(this.#caller, { receipt_id }),
-    )
+    await this.#call(`acknowledge ${receipt_id}`, [], (gate) => gate.ackReceipt(this.#caller, { receipt_id }))
   }
 
   #call<Answer>(what: string, allowed: readonly Fault['code'][], run: (gate: Gate) => Promise<Answer>) {
@@ -170,7 +168,7 @@ export class Admin implements Actor {
     if (known.length === 0 || !dice.chance(0.2)) return
     const { taskId } = dice.pick(known)
     const result = await this.#world.call(this.name, `cancel ${taskId}`, [], (gate) =>
-      gate.cancel(admin(this.#tenant), { task_id: taskId }),
+      gate.cancelTask(admin(this.#tenant), { task_id: taskId }),
     )
     if (result.answer?.ok && taskId !== null) history.canceled(taskId)
   }

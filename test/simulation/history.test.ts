@@ -40,8 +40,8 @@ describe('the history of a simulation', () => {
     const clock = new ManualClock()
     store = await openSqliteStore({ path: ':memory:', now: () => clock.now })
     gate = openGate({ store, sweeping: false })
-    await gate.create(agent(), { type: 't', payload: { tag: 'tag' }, idempotency_key: 'tag' })
-    const { tasks } = await gate.claim(worker(), { worker_id: 'w1' })
+    await gate.createTask(agent(), { type: 't', payload: { tag: 'tag' }, idempotency_key: 'tag' })
+    const { tasks } = await gate.leaseNext(worker(), { worker_id: 'w1' })
     if (tasks[0] === undefined) throw new Error('there is nothing to claim')
     offer = tasks[0]
     const { task_id, lease_id } = offer

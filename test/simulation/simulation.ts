@@ -131,7 +131,11 @@ async function answerAll(world: World, gate: Gate, tenant: string): Promise<void
 async function workOff(gate: Gate, tenant: string): Promise<void> {
   const honest = worker('honest', tenant)
   for (;;) {
-    const { tasks } = await gate.claim(honest, { worker_id: 'honest', capabilities: ['gpu'], max_tasks: 100 })
+    const { tasks } = await gate.leaseNext(honest, {
+      worker_id: 'honest',
+      capabilities: ['gpu'],
+      max_tasks: 100,
+    })
     if (tasks.length === 0) return
     for (const { task_id, lease_id } of tasks) {
       const lease = { worker_id: 'honest', task_id, lease_id }

@@ -75,7 +75,7 @@ class Hall {
     }
     this.waiting.add(waiting)
     this.#run(
-      this.#gate.claim(worker(worker_id), input).then(({ tasks }) => {
+      this.#gate.leaseNext(worker(worker_id), input).then(({ tasks }) => {
         this.waiting.delete(waiting)
         for (const { task_id, lease_id } of tasks) this.#leases.push({ worker_id, task_id, lease_id })
       }),
@@ -90,12 +90,12 @@ class Hall {
       requirements: { capabilities: dice.pick([[], [], ['gpu']]) },
       delay_seconds: dice.pick([0, 0, 0, 3]),
     }
-    this.#run(this.#gate.create(agent(dice.pick(['ann', 'ben'])), input))
+    this.#run(this.#gate.createTask(agent(dice.pick(['ann', 'ben'])), input))
   }
 
   release(): void {
     const lease = this.#leases.pop()
-    if (lease !== undefined) this.#run(this.#gate.release(worker(lease.worker_id), lease))
+    if (lease !== undefined) this.#run(this.#gate.releaseLease(worker(lease.worker_id), lease))
   }
 
   #run(call: Promise<unknown>): void {

@@ -60,7 +60,7 @@ export class Worker implements Actor {
       ...(dice.chance(0.2) && { accept_types: ['x'] }),
       ...(this.#world.does('wait') && dice.chance(0.5) && { wait_seconds: 1 + dice.below(20) }),
     }
-    const result = await this.#call('claim', [], (gate) => gate.claim(this.#caller, input))
+    const result = await this.#call('claim', [], (gate) => gate.leaseNext(this.#caller, input))
     for (const offer of result.answer?.tasks ?? []) {
       this.#held.push(history.granted(this.#tenant, `worker:${this.#id}`, offer))
     }
@@ -80,14 +80,16 @@ export class Worker implements Actor {
   }
 
   async #start(lease: LeaseRecord): Promise<void> {
-    const { code } = await this.#use(lease, 'start', [], (gate, fields) => gate.start(this.#caller, fields))
+    const { code } = await this.#use(lease, 'start', [], (gate, fields) =>
+      gate.startTask(this.#caller, fields),
+    )
     if (code === STALE) this.#forget(lease)
   }
 
   async #progress(lease: LeaseRecord): Promise<void> {
     const seconds = this.#world.dice.chance(0.5) ? 20 : undefined
     await this.#extend(lease, 'progress', seconds, (gate, fields) =>
-      gate.progress(this.#caller, {
+      gate.reportProgress(this.#caller, {
         ...fields,
         progress: { percent: 50 },
         ...(seconds && { extend_by_seconds: seconds }),
@@ -98,7 +100,7 @@ export class Worker implements Actor {
   async #renew(lease: LeaseRecord): Promise<void> {
     const seconds = this.#world.dice.pick([5, 60])
     await this.#extend(lease, 'renew', seconds, (gate, fields) =>
-      gate.renew(this.#caller, { ...fields, extend_by_seconds: seconds }),
+      gate.renewLease(this.#caller, { ...fields, extend_by_seconds: seconds }),
     )
   }
 
@@ -121,7 +123,7 @@ export class Worker implements Actor {
 
   async #release(lease: LeaseRecord): Promise<void> {
     const { answer, code } = await this.#use(lease, 'release', [], (gate, fields) =>
-      gate.release(this.#caller, fields),
+      gate.releaseLease(this.#caller, fields),
     )
     if (answer !== undefined || code === STALE) this.#forget(lease)
     else this.#pending = () => this.#release(lease)

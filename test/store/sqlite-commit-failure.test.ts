@@ -122,8 +122,8 @@ describe('a COMMIT of SQLite that fails', () => {
       const gate = openGate({ store, sweeping: false })
       const request = { type: 'x', idempotency_key: 'k' }
       disk.fault = { code: 'SQLITE_IOERR_FSYNC', reaches }
-      await expect(gate.create(agent(), request)).rejects.toMatchObject({ code: 'OUTCOME_UNKNOWN' })
-      const again = await gate.create(agent(), request)
+      await expect(gate.createTask(agent(), request)).rejects.toMatchObject({ code: 'OUTCOME_UNKNOWN' })
+      const again = await gate.createTask(agent(), request)
       expect(again.is_duplicate).toBe(reaches === 'the disk')
       expect((await gate.listTasks(agent())).tasks.map((task) => task.task_id)).toEqual([again.task_id])
       expect(await checkInvariants(store, await store.tenant('default'))).toEqual([])

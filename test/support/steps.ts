@@ -12,7 +12,7 @@ export const ARTIFACTS = [{ url: 'https://results.example/1.json' }]
 
 /** Creates a task of type `job`, unless the input says otherwise. */
 export function ask(gate: Gate, input: Fields = {}, by: Caller = agent()) {
-  return gate.create(by, { type: 'job', ...input })
+  return gate.createTask(by, { type: 'job', ...input })
 }
 
 /** Creates that many tasks and returns their ids, in order. */
@@ -23,7 +23,7 @@ export async function askMany(gate: Gate, count: number, input: Fields = {}, by:
       type: 'job',
       ...input,
     }))
-    const { results } = await gate.createMany(by, { tasks })
+    const { results } = await gate.createTasks(by, { tasks })
     ids.push(...results.map((result) => ('task_id' in result ? result.task_id : fail(result))))
   }
   return ids
@@ -31,7 +31,7 @@ export async function askMany(gate: Gate, count: number, input: Fields = {}, by:
 
 /** The tasks that one claim is given. */
 export async function claim(gate: Gate, input: Fields = {}, by: Caller = worker()) {
-  const { tasks } = await gate.claim(by, { worker_id: by.principal.id, ...input })
+  const { tasks } = await gate.leaseNext(by, { worker_id: by.principal.id, ...input })
   return tasks
 }
 
@@ -105,7 +105,7 @@ export async function anomalies(gate: Gate, task: { readonly task_id: string }) 
 
 /** The tasks that are still owed to a principal. */
 export async function openTasks(gate: Gate, by: Caller = agent()) {
-  const { open_obligations } = await gate.listObligations(by)
+  const { open_obligations } = await gate.listOpenObligations(by)
   return open_obligations.map((receipt) => receipt.task_id)
 }
 

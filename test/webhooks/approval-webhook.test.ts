@@ -109,7 +109,7 @@ describeGates('the approval webhook', (open) => {
     await sweep()
     bench.clock.advance(61)
     await bench.gate.sweep()
-    await bench.gate.cancel(agent(), { task_id: withdrawn })
+    await bench.gate.cancelTask(agent(), { task_id: withdrawn })
     await sweep()
     const decided = receiver.taken.filter(({ type }) => type === 'approval.decided')
     expect(decided.map(({ data }) => [data.task_id, data.state])).toEqual([

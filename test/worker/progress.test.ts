@@ -133,7 +133,7 @@ describe('progress', () => {
       return go()
     })
     ctx.progress({ percent: 50 })
-    await gate.gate.cancel(
+    await gate.gate.cancelTask(
       { tenant: 'default', principal: { kind: 'agent', id: 'alice' }, role: 'agent' },
       { task_id },
     )

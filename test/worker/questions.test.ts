@@ -425,7 +425,7 @@ describe('a worker whose task asks', () => {
       'Which?',
       'Which?',
     ])
-    await bench.gate.cancel(admin(), { task_id })
+    await bench.gate.cancelTask(admin(), { task_id })
   })
 
   it('that stops meanwhile still asks', async () => {
@@ -444,7 +444,7 @@ describe('a worker whose task asks', () => {
     mayAsk.resolve()
     await stopping
     expect(await bench.status(id)).toBe('pending_approval')
-    await bench.gate.cancel(admin(), { task_id: id })
+    await bench.gate.cancelTask(admin(), { task_id: id })
   })
 })
 

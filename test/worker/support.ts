@@ -142,7 +142,7 @@ export function workerBench(): (options?: ServeOptions) => Promise<Bench> {
     if (shared !== undefined)
       await becomes(async () => (await (await shared)?.gate.stats())?.waiting_claims === 0)
     const task_ids = asked.splice(0)
-    if (task_ids.length > 0) await (await shared)?.gate.cancelMany(admin(), { task_ids })
+    if (task_ids.length > 0) await (await shared)?.gate.cancelTasks(admin(), { task_ids })
   })
   afterAll(async () => (await shared)?.gate.close())
 
@@ -152,7 +152,7 @@ export function workerBench(): (options?: ServeOptions) => Promise<Bench> {
     if (options !== undefined) own.push(served)
     const network = new Network()
     const ask = async (type: string, payload: unknown = {}, more: object = {}) => {
-      const { task_id } = await served.gate.create(agent(), { type, payload, ...more })
+      const { task_id } = await served.gate.createTask(agent(), { type, payload, ...more })
       if (options === undefined) asked.push(task_id)
       return task_id
     }

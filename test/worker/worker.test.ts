@@ -296,7 +296,7 @@ describe('a worker', () => {
     const gate = await start()
     const ids = await askMany(gate.gate, 3, { type: 'double', payload: { n: 2 } })
     const before = workerCaller('w7')
-    await gate.gate.claim(before, { worker_id: 'w7', max_tasks: 3 })
+    await gate.gate.leaseNext(before, { worker_id: 'w7', max_tasks: 3 })
     gate.start([double], { workerId: 'w7', reclaim: true, concurrency: 2, pollSeconds: 1 })
     for (const id of ids) expect(await gate.end(id)).toMatchObject({ status: 'succeeded', attempt: 0 })
     const claims = await gate.network.until(CLAIM, 3)

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { type Operation, READS, WRITES, WRITES_ONCE } from '../define-operation.ts'
+import { operation, READS, WRITES, WRITES_ONCE } from '../define-operation.ts'
 import { EMAIL_STATUSES } from './email.ts'
 import {
   fetchTaskEmailInput,
@@ -9,11 +9,12 @@ import {
   sendEmailInput,
 } from './input.ts'
 import { emailShape, fullEmailShape } from './shapes.ts'
+import { fetchTaskEmail, getEmail, listEmails, retryEmail, sendEmail } from './verbs.ts'
 
 const status = z.enum(EMAIL_STATUSES)
 
-export const emailOperations: readonly Operation[] = [
-  {
+export const emailOperations = [
+  operation({
     name: 'send_email',
     title: 'Send a mail',
     description:
@@ -24,9 +25,9 @@ export const emailOperations: readonly Operation[] = [
     actor: 'agent',
     rest: { method: 'POST', path: '/v1/emails' },
     effect: WRITES,
-    run: (gate, caller, input) => gate.sendEmail(caller, input),
-  },
-  {
+    call: sendEmail,
+  }),
+  operation({
     name: 'list_emails',
     title: 'List mails',
     description:
@@ -36,9 +37,9 @@ export const emailOperations: readonly Operation[] = [
     actor: 'anyone',
     rest: { method: 'GET', path: '/v1/emails' },
     effect: READS,
-    run: (gate, caller, input) => gate.listEmails(caller, input),
-  },
-  {
+    call: listEmails,
+  }),
+  operation({
     name: 'get_email',
     title: 'Read a mail',
     description:
@@ -48,9 +49,9 @@ export const emailOperations: readonly Operation[] = [
     actor: 'anyone',
     rest: { method: 'GET', path: '/v1/emails/{email_id}' },
     effect: WRITES_ONCE,
-    run: (gate, caller, input) => gate.getEmail(caller, input),
-  },
-  {
+    call: getEmail,
+  }),
+  operation({
     name: 'retry_email',
     title: 'Send a failed mail again',
     description: 'Takes up a mail again whose status is failed. Any other is left as it is, and ok is false.',
@@ -59,9 +60,9 @@ export const emailOperations: readonly Operation[] = [
     actor: 'agent',
     rest: { method: 'POST', path: '/v1/emails/{email_id}/retry' },
     effect: WRITES_ONCE,
-    run: (gate, caller, input) => gate.retryEmail(caller, input),
-  },
-  {
+    call: retryEmail,
+  }),
+  operation({
     name: 'fetch_task_email',
     title: 'Read the mail of a task',
     description:
@@ -71,6 +72,6 @@ export const emailOperations: readonly Operation[] = [
     actor: 'anyone',
     rest: { method: 'GET', path: '/v1/tasks/{task_id}/email' },
     effect: WRITES_ONCE,
-    run: (gate, caller, input) => gate.fetchTaskEmail(caller, input),
-  },
-]
+    call: fetchTaskEmail,
+  }),
+] as const

@@ -1,12 +1,12 @@
 import { z } from 'zod'
-import { type Operation, READS, WRITES, WRITES_ONCE } from '../define-operation.ts'
-import { inboxStatsInput, inboxStatsShape } from './inbox-stats.ts'
-import { listInboxInput } from './list-inbox.ts'
-import { markInboxInput } from './mark-inbox.ts'
+import { operation, READS, WRITES, WRITES_ONCE } from '../define-operation.ts'
+import { inboxStats, inboxStatsInput, inboxStatsShape } from './inbox-stats.ts'
+import { listInbox, listInboxInput } from './list-inbox.ts'
+import { markInbox, markInboxInput } from './mark-inbox.ts'
 import { inboxItemShape, marksShape } from './view.ts'
 
-export const inboxOperations: readonly Operation[] = [
-  {
+export const inboxOperations = [
+  operation({
     name: 'list_inbox',
     title: 'What waits for you',
     description:
@@ -16,9 +16,9 @@ export const inboxOperations: readonly Operation[] = [
     actor: 'anyone',
     rest: { method: 'GET', path: '/v1/inbox' },
     effect: WRITES,
-    run: (gate, caller, input) => gate.listInbox(caller, input),
-  },
-  {
+    call: listInbox,
+  }),
+  operation({
     name: 'mark_inbox',
     title: 'Say what became of inbox items',
     description:
@@ -28,9 +28,9 @@ export const inboxOperations: readonly Operation[] = [
     actor: 'anyone',
     rest: { method: 'POST', path: '/v1/inbox/mark' },
     effect: WRITES_ONCE,
-    run: (gate, caller, input) => gate.markInbox(caller, input),
-  },
-  {
+    call: markInbox,
+  }),
+  operation({
     name: 'inbox_stats',
     title: 'How an inbox is dealt with',
     description:
@@ -40,6 +40,6 @@ export const inboxOperations: readonly Operation[] = [
     actor: 'anyone',
     rest: { method: 'GET', path: '/v1/inbox/stats' },
     effect: READS,
-    run: (gate, caller, input) => gate.inboxStats(caller, input),
-  },
-]
+    call: inboxStats,
+  }),
+] as const

@@ -1,18 +1,18 @@
 import { z } from 'zod'
-import { type Operation, WRITES, WRITES_ONCE } from '../define-operation.ts'
+import { operation, WRITES, WRITES_ONCE } from '../define-operation.ts'
 import { offerShape } from '../shapes.ts'
 import { itemError } from '../tasks/operations.ts'
-import { appendLogsInput } from './append-logs.ts'
-import { claimInput } from './claim.ts'
-import { completeInput } from './complete.ts'
-import { completeManyInput } from './complete-many.ts'
-import { failInput } from './fail.ts'
-import { progressInput } from './progress.ts'
-import { releaseInput } from './release.ts'
-import { renewInput } from './renew.ts'
-import { renewManyInput } from './renew-many.ts'
-import { reportCancelInput } from './report-cancel.ts'
-import { startInput } from './start.ts'
+import { appendLogs, appendLogsInput } from './append-logs.ts'
+import { claim, claimInput } from './claim.ts'
+import { complete, completeInput } from './complete.ts'
+import { completeMany, completeManyInput } from './complete-many.ts'
+import { fail, failInput } from './fail.ts'
+import { progress, progressInput } from './progress.ts'
+import { release, releaseInput } from './release.ts'
+import { renew, renewInput } from './renew.ts'
+import { renewMany, renewManyInput } from './renew-many.ts'
+import { reportCancel, reportCancelInput } from './report-cancel.ts'
+import { start, startInput } from './start.ts'
 
 const ok = z.literal(true)
 const time = z.iso.datetime()
@@ -37,8 +37,8 @@ const completed = z.object({
   }),
 })
 
-export const leaseOperations: readonly Operation[] = [
-  {
+export const leaseOperations = [
+  operation({
     name: 'lease_next',
     title: 'Take work',
     description:
@@ -49,9 +49,9 @@ export const leaseOperations: readonly Operation[] = [
     actor: 'worker',
     rest: { method: 'POST', path: '/v1/leases/claim' },
     effect: WRITES,
-    run: (gate, caller, input, signal) => gate.claim(caller, input, signal),
-  },
-  {
+    call: claim,
+  }),
+  operation({
     name: 'start_task',
     title: 'Say that work has begun',
     description:
@@ -61,9 +61,9 @@ export const leaseOperations: readonly Operation[] = [
     actor: 'worker',
     rest: { method: 'POST', path: '/v1/tasks/{task_id}/running' },
     effect: WRITES_ONCE,
-    run: (gate, caller, input) => gate.start(caller, input),
-  },
-  {
+    call: start,
+  }),
+  operation({
     name: 'renew_lease',
     title: 'Keep a lease',
     description:
@@ -73,20 +73,20 @@ export const leaseOperations: readonly Operation[] = [
     actor: 'worker',
     rest: { method: 'POST', path: '/v1/leases/renew' },
     effect: WRITES,
-    run: (gate, caller, input) => gate.renew(caller, input),
-  },
-  {
+    call: renew,
+  }),
+  operation({
     name: 'renew_many',
     title: 'Keep many leases',
     description: 'For workers: renew_lease for up to 1,000 leases in one call, each with its own outcome.',
     input: renewManyInput,
-    output: z.object({ results: z.array(z.union([renewed, itemError])) }),
+    output: z.object({ results: z.array(z.union([renewed, itemError])).readonly() }),
     actor: 'worker',
     rest: { method: 'POST', path: '/v1/leases/renew_many' },
     effect: WRITES,
-    run: (gate, caller, input) => gate.renewMany(caller, input),
-  },
-  {
+    call: renewMany,
+  }),
+  operation({
     name: 'report_progress',
     title: 'Report progress',
     description:
@@ -96,9 +96,9 @@ export const leaseOperations: readonly Operation[] = [
     actor: 'worker',
     rest: { method: 'POST', path: '/v1/tasks/{task_id}/progress' },
     effect: WRITES,
-    run: (gate, caller, input) => gate.progress(caller, input),
-  },
-  {
+    call: progress,
+  }),
+  operation({
     name: 'append_logs',
     title: 'Log about a task',
     description:
@@ -113,9 +113,9 @@ export const leaseOperations: readonly Operation[] = [
     actor: 'worker',
     rest: { method: 'POST', path: '/v1/tasks/{task_id}/logs' },
     effect: WRITES,
-    run: (gate, caller, input) => gate.appendLogs(caller, input),
-  },
-  {
+    call: appendLogs,
+  }),
+  operation({
     name: 'complete',
     title: 'Complete a task',
     description:
@@ -126,20 +126,20 @@ export const leaseOperations: readonly Operation[] = [
     actor: 'worker',
     rest: { method: 'POST', path: '/v1/tasks/{task_id}/complete' },
     effect: WRITES_ONCE,
-    run: (gate, caller, input) => gate.complete(caller, input),
-  },
-  {
+    call: complete,
+  }),
+  operation({
     name: 'complete_many',
     title: 'Complete many tasks',
     description: 'For workers: complete for up to 1,000 tasks in one call, each with its own outcome.',
     input: completeManyInput,
-    output: z.object({ results: z.array(z.union([completed, itemError])) }),
+    output: z.object({ results: z.array(z.union([completed, itemError])).readonly() }),
     actor: 'worker',
     rest: { method: 'POST', path: '/v1/tasks/complete' },
     effect: WRITES_ONCE,
-    run: (gate, caller, input) => gate.completeMany(caller, input),
-  },
-  {
+    call: completeMany,
+  }),
+  operation({
     name: 'fail',
     title: 'Report a failure',
     description:
@@ -154,9 +154,9 @@ export const leaseOperations: readonly Operation[] = [
     actor: 'worker',
     rest: { method: 'POST', path: '/v1/tasks/{task_id}/fail' },
     effect: WRITES_ONCE,
-    run: (gate, caller, input) => gate.fail(caller, input),
-  },
-  {
+    call: fail,
+  }),
+  operation({
     name: 'release_lease',
     title: 'Give a task back',
     description: 'For workers: returns a leased task to the queue at once. No attempt is spent.',
@@ -165,9 +165,9 @@ export const leaseOperations: readonly Operation[] = [
     actor: 'worker',
     rest: { method: 'POST', path: '/v1/leases/release' },
     effect: WRITES_ONCE,
-    run: (gate, caller, input) => gate.release(caller, input),
-  },
-  {
+    call: release,
+  }),
+  operation({
     name: 'report_cancel',
     title: 'Say how far a cancel has come',
     description:
@@ -178,6 +178,6 @@ export const leaseOperations: readonly Operation[] = [
     actor: 'worker',
     rest: { method: 'POST', path: '/v1/tasks/{task_id}/cancellation' },
     effect: WRITES_ONCE,
-    run: (gate, caller, input) => gate.reportCancel(caller, input),
-  },
-]
+    call: reportCancel,
+  }),
+] as const

@@ -56,8 +56,8 @@ export async function heartbeatRun(gate: Gate, caller: Caller, input: Fields) {
   const reports = percent !== undefined || message !== undefined
   const extend_by_seconds = call.extend_by_seconds ?? gate.settings.default_lease_ttl_seconds
   const { expires_at, drain } = reports
-    ? await gate.progress(caller, { ...call, progress, extend_by_seconds })
-    : await gate.renew(caller, call)
+    ? await gate.reportProgress(caller, { ...call, progress, extend_by_seconds })
+    : await gate.renewLease(caller, call)
   return { status: 'ok', lease_expires_at: expires_at, ...(drain && { drain }) } as const
 }
 

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { ENDS, type Operation, READS, WRITES_ONCE } from '../define-operation.ts'
+import { ENDS, operation, READS, WRITES_ONCE } from '../define-operation.ts'
 import {
   listPatternsInput,
   listPoliciesInput,
@@ -12,9 +12,19 @@ import {
   testedShape,
   testPolicyInput,
 } from './shape.ts'
+import {
+  getPolicy,
+  listPatterns,
+  listPolicies,
+  putPattern,
+  putPolicy,
+  removePattern,
+  removePolicy,
+  testPolicy,
+} from './verbs.ts'
 
-export const policyOperations: readonly Operation[] = [
-  {
+export const policyOperations = [
+  operation({
     name: 'list_policies',
     title: 'List the rules',
     description:
@@ -27,9 +37,9 @@ export const policyOperations: readonly Operation[] = [
     actor: 'anyone',
     rest: { method: 'GET', path: '/v1/policies' },
     effect: READS,
-    run: (gate, caller, input) => gate.listPolicies(caller, input),
-  },
-  {
+    call: listPolicies,
+  }),
+  operation({
     name: 'get_policy',
     title: 'Look at a rule',
     description: 'For admins: one rule, with who wrote it and when.',
@@ -38,9 +48,9 @@ export const policyOperations: readonly Operation[] = [
     actor: 'anyone',
     rest: { method: 'GET', path: '/v1/policies/{id}' },
     effect: READS,
-    run: (gate, caller, input) => gate.getPolicy(caller, input),
-  },
-  {
+    call: getPolicy,
+  }),
+  operation({
     name: 'put_policy',
     title: 'Write a rule',
     description:
@@ -51,9 +61,9 @@ export const policyOperations: readonly Operation[] = [
     rest: { method: 'POST', path: '/v1/policies' },
     effect: WRITES_ONCE,
     needsPerson: true,
-    run: (gate, caller, input) => gate.putPolicy(caller, input),
-  },
-  {
+    call: putPolicy,
+  }),
+  operation({
     name: 'remove_policy',
     title: 'Remove a rule',
     description:
@@ -64,9 +74,9 @@ export const policyOperations: readonly Operation[] = [
     rest: { method: 'POST', path: '/v1/policies/{id}/remove' },
     effect: ENDS,
     needsPerson: true,
-    run: (gate, caller, input) => gate.removePolicy(caller, input),
-  },
-  {
+    call: removePolicy,
+  }),
+  operation({
     name: 'test_policy',
     title: 'Try the rules',
     description:
@@ -76,9 +86,9 @@ export const policyOperations: readonly Operation[] = [
     actor: 'anyone',
     rest: { method: 'POST', path: '/v1/policies/test' },
     effect: READS,
-    run: (gate, caller, input) => gate.testPolicy(caller, input),
-  },
-  {
+    call: testPolicy,
+  }),
+  operation({
     name: 'list_redaction_patterns',
     title: 'List redaction patterns',
     description:
@@ -88,9 +98,9 @@ export const policyOperations: readonly Operation[] = [
     actor: 'anyone',
     rest: { method: 'GET', path: '/v1/redaction-patterns' },
     effect: READS,
-    run: (gate, caller, input) => gate.listPatterns(caller, input),
-  },
-  {
+    call: listPatterns,
+  }),
+  operation({
     name: 'put_redaction_pattern',
     title: 'Write a redaction pattern',
     description:
@@ -101,9 +111,9 @@ export const policyOperations: readonly Operation[] = [
     rest: { method: 'POST', path: '/v1/redaction-patterns' },
     effect: WRITES_ONCE,
     needsPerson: true,
-    run: (gate, caller, input) => gate.putPattern(caller, input),
-  },
-  {
+    call: putPattern,
+  }),
+  operation({
     name: 'remove_redaction_pattern',
     title: 'Remove a redaction pattern',
     description: 'For admins: takes a pattern away that no rule names. removed is false if there was none.',
@@ -113,6 +123,6 @@ export const policyOperations: readonly Operation[] = [
     rest: { method: 'POST', path: '/v1/redaction-patterns/{name}/remove' },
     effect: ENDS,
     needsPerson: true,
-    run: (gate, caller, input) => gate.removePattern(caller, input),
-  },
-]
+    call: removePattern,
+  }),
+] as const

@@ -64,7 +64,7 @@ export interface DecisionAnswer {
   /** This very decision had been made before, and nothing was changed. */
   readonly is_duplicate: boolean
   /** The rule that remembers it. */
-  readonly rule_id?: string
+  readonly rule_id?: string | undefined
 }
 
 export async function approve(engine: Services, caller: Caller, input: unknown): Promise<DecisionAnswer> {

@@ -1,10 +1,16 @@
 import { z } from 'zod'
 import { QUESTION_STATES } from '../../core/question.ts'
-import { ENDS, type Operation, READS, WRITES_ONCE } from '../define-operation.ts'
+import { ENDS, operation, READS, WRITES_ONCE } from '../define-operation.ts'
 import { principalShape, statusShape } from '../shapes.ts'
-import { answerInput, approveInput, denyInput } from './answer.ts'
-import { approvalShape, getApprovalInput, listApprovalsInput } from './approvals.ts'
-import { askInput } from './ask.ts'
+import { answerInput, answerQuestion, approve, approveInput, deny, denyInput } from './answer.ts'
+import {
+  approvalShape,
+  getApproval,
+  getApprovalInput,
+  listApprovals,
+  listApprovalsInput,
+} from './approvals.ts'
+import { ask, askInput } from './ask.ts'
 
 const ok = z.literal(true)
 const time = z.iso.datetime()
@@ -27,21 +33,21 @@ const decided = z.object({
     .meta({ description: 'The rule that remembers it, if it is to be remembered' }),
 })
 
-export const questionOperations: readonly Operation[] = [
-  {
+export const questionOperations = [
+  operation({
     name: 'list_approvals',
     title: 'List approvals',
     description:
       'Tasks that wait for a person to approve them, longest first, with what is to be done. Other states newest first. ' +
       'Agents see those of their own tasks; who may decide sees all. Go on with next_cursor until it is null.',
     input: listApprovalsInput,
-    output: z.object({ approvals: z.array(approvalShape), next_cursor: z.string().nullable() }),
+    output: z.object({ approvals: z.array(approvalShape).readonly(), next_cursor: z.string().nullable() }),
     actor: 'anyone',
     rest: { method: 'GET', path: '/v1/approvals' },
     effect: READS,
-    run: (gate, caller, input) => gate.listApprovals(caller, input),
-  },
-  {
+    call: listApprovals,
+  }),
+  operation({
     name: 'get_approval',
     title: 'Look at an approval',
     description:
@@ -51,9 +57,9 @@ export const questionOperations: readonly Operation[] = [
     actor: 'anyone',
     rest: { method: 'GET', path: '/v1/approvals/{task_id}' },
     effect: READS,
-    run: (gate, caller, input) => gate.getApproval(caller, input),
-  },
-  {
+    call: getApproval,
+  }),
+  operation({
     name: 'approve',
     title: 'Approve a task',
     description:
@@ -65,9 +71,9 @@ export const questionOperations: readonly Operation[] = [
     rest: { method: 'POST', path: '/v1/approvals/{task_id}/approve' },
     effect: WRITES_ONCE,
     needsPerson: true,
-    run: (gate, caller, input) => gate.approve(caller, input),
-  },
-  {
+    call: approve,
+  }),
+  operation({
     name: 'deny',
     title: 'Deny a task',
     description:
@@ -78,9 +84,9 @@ export const questionOperations: readonly Operation[] = [
     rest: { method: 'POST', path: '/v1/approvals/{task_id}/deny' },
     effect: ENDS,
     needsPerson: true,
-    run: (gate, caller, input) => gate.deny(caller, input),
-  },
-  {
+    call: deny,
+  }),
+  operation({
     name: 'ask',
     title: 'Ask before going on',
     description:
@@ -98,9 +104,9 @@ export const questionOperations: readonly Operation[] = [
     actor: 'worker',
     rest: { method: 'POST', path: '/v1/tasks/{task_id}/ask' },
     effect: WRITES_ONCE,
-    run: (gate, caller, input) => gate.ask(caller, input),
-  },
-  {
+    call: ask,
+  }),
+  operation({
     name: 'answer_question',
     title: 'Give a task its input',
     description:
@@ -110,6 +116,6 @@ export const questionOperations: readonly Operation[] = [
     actor: 'agent',
     rest: { method: 'POST', path: '/v1/tasks/{task_id}/answer' },
     effect: WRITES_ONCE,
-    run: (gate, caller, input) => gate.answerQuestion(caller, input),
-  },
-]
+    call: answerQuestion,
+  }),
+] as const

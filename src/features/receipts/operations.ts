@@ -1,16 +1,16 @@
 import { z } from 'zod'
-import { type Operation, READS, WRITES_ONCE } from '../define-operation.ts'
-import { jsonObject } from '../input.ts'
-import { configShape, healthShape, noInput } from '../server/server.ts'
+import { operation, READS, WRITES_ONCE } from '../define-operation.ts'
+import { configShape, getConfig, health, healthShape, noInput } from '../server/server.ts'
 import { receiptShape, relationshipShape, serverShape, taskShape } from '../shapes.ts'
-import { acknowledgeInput } from './acknowledge.ts'
-import { bootstrapInput } from './bootstrap.ts'
-import { listLedgerInput } from './ledger.ts'
-import { listObligationsInput } from './obligations.ts'
-import { getReceiptInput, listReceiptsInput } from './receipts.ts'
+import { acknowledge, acknowledgeInput } from './acknowledge.ts'
+import { bootstrap, bootstrapInput } from './bootstrap.ts'
+import { listLedger, listLedgerInput } from './ledger.ts'
+import type { LedgerReceipt } from './ledger-receipt.ts'
+import { listObligations, listObligationsInput } from './obligations.ts'
+import { checkTerminator, getReceipt, getReceiptInput, listReceipts, listReceiptsInput } from './receipts.ts'
 
-export const receiptOperations: readonly Operation[] = [
-  {
+export const receiptOperations = [
+  operation({
     name: 'list_open_obligations',
     title: 'What is still owed to you',
     description:
@@ -25,9 +25,9 @@ export const receiptOperations: readonly Operation[] = [
     actor: 'anyone',
     rest: { method: 'GET', path: '/v1/obligations/open' },
     effect: READS,
-    run: (gate, caller, input) => gate.listObligations(caller, input),
-  },
-  {
+    call: listObligations,
+  }),
+  operation({
     name: 'bootstrap',
     title: 'Report in',
     description:
@@ -51,9 +51,9 @@ export const receiptOperations: readonly Operation[] = [
     actor: 'anyone',
     rest: { method: 'GET', path: '/v1/bootstrap' },
     effect: WRITES_ONCE,
-    run: (gate, caller, input) => gate.bootstrap(caller, input),
-  },
-  {
+    call: bootstrap,
+  }),
+  operation({
     name: 'list_receipts',
     title: 'List receipts',
     description:
@@ -63,21 +63,24 @@ export const receiptOperations: readonly Operation[] = [
     actor: 'anyone',
     rest: { method: 'GET', path: '/v1/receipts' },
     effect: READS,
-    run: (gate, caller, input) => gate.listReceipts(caller, input),
-  },
-  {
+    call: listReceipts,
+  }),
+  operation({
     name: 'list_receipts_ledger',
     title: 'Receipts in the shape of the shared ledger',
     description:
       'Receipts about taking on, ending and passing on obligations, in the canonical shape that other systems of the ledger use. Needs one of task_id, lease_id, status, receipt_type.',
     input: listLedgerInput,
-    output: z.object({ receipts: z.array(jsonObject).readonly(), next_cursor: z.string().nullable() }),
+    output: z.object({
+      receipts: z.array(z.custom<LedgerReceipt>().meta({ type: 'object' })).readonly(),
+      next_cursor: z.string().nullable(),
+    }),
     actor: 'anyone',
     rest: { method: 'GET', path: '/v1/receipts/ledger' },
     effect: READS,
-    run: (gate, caller, input) => gate.listLedger(caller, input),
-  },
-  {
+    call: listLedger,
+  }),
+  operation({
     name: 'get_receipt',
     title: 'Look at a receipt',
     description: 'One receipt, with its parents and body.',
@@ -86,9 +89,9 @@ export const receiptOperations: readonly Operation[] = [
     actor: 'anyone',
     rest: { method: 'GET', path: '/v1/receipts/{receipt_id}' },
     effect: READS,
-    run: (gate, caller, input) => gate.getReceipt(caller, input),
-  },
-  {
+    call: getReceipt,
+  }),
+  operation({
     name: 'check_terminator',
     title: 'Is an obligation closed?',
     description: 'Whether a receipt that obliges somebody has been closed, and by which receipt.',
@@ -97,9 +100,9 @@ export const receiptOperations: readonly Operation[] = [
     actor: 'anyone',
     rest: { method: 'GET', path: '/v1/receipts/{receipt_id}/terminator' },
     effect: READS,
-    run: (gate, caller, input) => gate.checkTerminator(caller, input),
-  },
-  {
+    call: checkTerminator,
+  }),
+  operation({
     name: 'ack_receipt',
     title: 'Acknowledge a receipt',
     description:
@@ -109,12 +112,12 @@ export const receiptOperations: readonly Operation[] = [
     actor: 'anyone',
     rest: { method: 'POST', path: '/v1/receipts/{receipt_id}/ack' },
     effect: WRITES_ONCE,
-    run: (gate, caller, input) => gate.acknowledge(caller, input),
-  },
-]
+    call: acknowledge,
+  }),
+] as const
 
-export const serverOperations: readonly Operation[] = [
-  {
+export const serverOperations = [
+  operation({
     name: 'get_config',
     title: 'How this server is set up',
     description: 'Version, instance, how receipts are kept and what the server can do. Never a secret.',
@@ -123,9 +126,9 @@ export const serverOperations: readonly Operation[] = [
     actor: 'anyone',
     rest: { method: 'GET', path: '/v1/config' },
     effect: READS,
-    run: (gate, caller, input) => gate.getConfig(caller, input),
-  },
-  {
+    call: getConfig,
+  }),
+  operation({
     name: 'health',
     title: 'Is the server well?',
     description: 'Whether the server and its database can serve requests.',
@@ -134,6 +137,6 @@ export const serverOperations: readonly Operation[] = [
     actor: 'anyone',
     rest: { method: 'GET', path: '/v1/health' },
     effect: READS,
-    run: (gate) => gate.health(),
-  },
-]
+    call: (services) => health(services),
+  }),
+] as const

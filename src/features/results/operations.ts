@@ -1,15 +1,16 @@
 import { z } from 'zod'
-import { ENDS, type Operation, READS, WRITES_ONCE } from '../define-operation.ts'
+import { ENDS, operation, READS, WRITES_ONCE } from '../define-operation.ts'
 import { json } from '../input.ts'
 import { statusShape } from '../shapes.ts'
 import { getTaskInput } from '../tasks/get-task.ts'
-import { fetchResultInput } from './fetch-result.ts'
-import { promoteResultInput } from './promote-result.ts'
+import { archiveResult } from './archive-result.ts'
+import { fetchResult, fetchResultInput } from './fetch-result.ts'
+import { promoteResult, promoteResultInput } from './promote-result.ts'
 
 const time = z.iso.datetime()
 
-export const resultOperations: readonly Operation[] = [
-  {
+export const resultOperations = [
+  operation({
     name: 'fetch_task_result',
     title: 'Fetch a result',
     description:
@@ -36,9 +37,9 @@ export const resultOperations: readonly Operation[] = [
     actor: 'anyone',
     rest: { method: 'GET', path: '/v1/tasks/{task_id}/result/content' },
     effect: READS,
-    run: (gate, caller, input) => gate.fetchResult(caller, input),
-  },
-  {
+    call: fetchResult,
+  }),
+  operation({
     name: 'archive_task_result',
     title: 'Archive a result',
     description:
@@ -56,9 +57,9 @@ export const resultOperations: readonly Operation[] = [
     actor: 'agent',
     rest: { method: 'POST', path: '/v1/tasks/{task_id}/result/archive' },
     effect: ENDS,
-    run: (gate, caller, input) => gate.archiveResult(caller, input),
-  },
-  {
+    call: archiveResult,
+  }),
+  operation({
     name: 'promote_task_result',
     title: 'Store a result in memory',
     description:
@@ -76,6 +77,6 @@ export const resultOperations: readonly Operation[] = [
     actor: 'agent',
     rest: { method: 'POST', path: '/v1/tasks/{task_id}/result/promote' },
     effect: WRITES_ONCE,
-    run: (gate, caller, input, signal) => gate.promoteResult(caller, input, signal),
-  },
-]
+    call: promoteResult,
+  }),
+] as const

@@ -1,13 +1,13 @@
 import { z } from 'zod'
-import { type Operation, WRITES_ONCE } from '../define-operation.ts'
+import { operation, WRITES_ONCE } from '../define-operation.ts'
 import { created } from '../tasks/operations.ts'
-import { recordScheduleInput, reportStaleInput } from './record-schedule.ts'
-import { runScheduleInput } from './run-schedule.ts'
+import { recordSchedule, recordScheduleInput, reportStale, reportStaleInput } from './record-schedule.ts'
+import { runSchedule, runScheduleInput } from './run-schedule.ts'
 
 const recorded = z.object({ ok: z.literal(true), receipt_id: z.string() })
 
-export const scheduleOperations: readonly Operation[] = [
-  {
+export const scheduleOperations = [
+  operation({
     name: 'record_schedule',
     title: 'Record a schedule',
     description:
@@ -18,9 +18,9 @@ export const scheduleOperations: readonly Operation[] = [
     actor: 'worker',
     rest: { method: 'POST', path: '/v1/schedules/{schedule_id}/record' },
     effect: WRITES_ONCE,
-    run: (gate, caller, input) => gate.recordSchedule(caller, input),
-  },
-  {
+    call: recordSchedule,
+  }),
+  operation({
     name: 'run_schedule',
     title: 'Create the task of a scheduled run',
     description:
@@ -31,9 +31,9 @@ export const scheduleOperations: readonly Operation[] = [
     actor: 'worker',
     rest: { method: 'POST', path: '/v1/schedules/{schedule_id}/run' },
     effect: WRITES_ONCE,
-    run: (gate, caller, input) => gate.runSchedule(caller, input),
-  },
-  {
+    call: runSchedule,
+  }),
+  operation({
     name: 'report_stale_schedule',
     title: 'Report an overdue schedule',
     description:
@@ -43,6 +43,6 @@ export const scheduleOperations: readonly Operation[] = [
     actor: 'worker',
     rest: { method: 'POST', path: '/v1/schedules/{schedule_id}/stale' },
     effect: WRITES_ONCE,
-    run: (gate, caller, input) => gate.reportStale(caller, input),
-  },
-]
+    call: reportStale,
+  }),
+] as const

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { ENDS, type Operation, READS, WRITES_ONCE } from '../define-operation.ts'
+import { ENDS, operation, READS, WRITES_ONCE } from '../define-operation.ts'
 import {
   countedSessionShape,
   endedSessionShape,
@@ -9,9 +9,10 @@ import {
   sessionShape,
   setSessionInput,
 } from './shape.ts'
+import { endSession, getSession, listSessions, setSession } from './verbs.ts'
 
-export const sessionOperations: readonly Operation[] = [
-  {
+export const sessionOperations = [
+  operation({
     name: 'list_sessions',
     title: 'List sessions',
     description:
@@ -21,9 +22,9 @@ export const sessionOperations: readonly Operation[] = [
     actor: 'agent',
     rest: { method: 'GET', path: '/v1/sessions' },
     effect: READS,
-    run: (gate, caller, input) => gate.listSessions(caller, input),
-  },
-  {
+    call: listSessions,
+  }),
+  operation({
     name: 'get_session',
     title: 'Look at a session',
     description:
@@ -33,9 +34,9 @@ export const sessionOperations: readonly Operation[] = [
     actor: 'agent',
     rest: { method: 'GET', path: '/v1/sessions/{session_id}' },
     effect: READS,
-    run: (gate, caller, input) => gate.getSession(caller, input),
-  },
-  {
+    call: getSession,
+  }),
+  operation({
     name: 'set_session',
     title: 'Change the limits of a session',
     description:
@@ -45,9 +46,9 @@ export const sessionOperations: readonly Operation[] = [
     actor: 'anyone',
     rest: { method: 'POST', path: '/v1/sessions/{session_id}' },
     effect: WRITES_ONCE,
-    run: (gate, caller, input) => gate.setSession(caller, input),
-  },
-  {
+    call: setSession,
+  }),
+  operation({
     name: 'end_session',
     title: 'End a session',
     description:
@@ -57,6 +58,6 @@ export const sessionOperations: readonly Operation[] = [
     actor: 'agent',
     rest: { method: 'POST', path: '/v1/sessions/{session_id}/end' },
     effect: ENDS,
-    run: (gate, caller, input) => gate.endSession(caller, input),
-  },
-]
+    call: endSession,
+  }),
+] as const

@@ -1,11 +1,12 @@
 import { z } from 'zod'
-import { ENDS, type Operation, READS, WRITES_ONCE } from '../define-operation.ts'
-import { getTaskTypeInput, listTaskTypesInput } from './reads.ts'
-import { removeTaskTypeInput } from './remove-task-type.ts'
+import { ENDS, operation, READS, WRITES_ONCE } from '../define-operation.ts'
+import { getTaskType, getTaskTypeInput, listTaskTypes, listTaskTypesInput } from './reads.ts'
+import { registerTaskType } from './register-task-type.ts'
+import { removeTaskType, removeTaskTypeInput } from './remove-task-type.ts'
 import { registerTaskTypeInput, taskTypeShape } from './shape.ts'
 
-export const taskTypeOperations: readonly Operation[] = [
-  {
+export const taskTypeOperations = [
+  operation({
     name: 'register_task_type',
     title: 'Register a task type',
     description:
@@ -15,9 +16,9 @@ export const taskTypeOperations: readonly Operation[] = [
     actor: 'anyone',
     rest: { method: 'POST', path: '/v1/task-types' },
     effect: WRITES_ONCE,
-    run: (gate, caller, input) => gate.registerTaskType(caller, input),
-  },
-  {
+    call: registerTaskType,
+  }),
+  operation({
     name: 'get_task_type',
     title: 'Look at a task type',
     description: 'What is registered about a type: the schema of its payload, its defaults and limits.',
@@ -26,9 +27,9 @@ export const taskTypeOperations: readonly Operation[] = [
     actor: 'anyone',
     rest: { method: 'GET', path: '/v1/task-types/{type}' },
     effect: READS,
-    run: (gate, caller, input) => gate.getTaskType(caller, input),
-  },
-  {
+    call: getTaskType,
+  }),
+  operation({
     name: 'list_task_types',
     title: 'List task types',
     description:
@@ -38,9 +39,9 @@ export const taskTypeOperations: readonly Operation[] = [
     actor: 'anyone',
     rest: { method: 'GET', path: '/v1/task-types' },
     effect: READS,
-    run: (gate, caller, input) => gate.listTaskTypes(caller, input),
-  },
-  {
+    call: listTaskTypes,
+  }),
+  operation({
     name: 'remove_task_type',
     title: 'Remove a task type',
     description:
@@ -50,6 +51,6 @@ export const taskTypeOperations: readonly Operation[] = [
     actor: 'anyone',
     rest: { method: 'POST', path: '/v1/task-types/{type}/remove' },
     effect: ENDS,
-    run: (gate, caller, input) => gate.removeTaskType(caller, input),
-  },
-]
+    call: removeTaskType,
+  }),
+] as const

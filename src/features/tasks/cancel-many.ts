@@ -7,7 +7,7 @@ import { nextTurn } from '../../util/turns.ts'
 import { parse, taskId, text } from '../input.ts'
 import { MAX_ITEMS } from '../many.ts'
 import type { Services } from '../services.ts'
-import { reason } from './cancel.ts'
+import { reason } from './cancel-task.ts'
 import { filterFields, type TaskFilter, visibleTo } from './task-filter.ts'
 import { findTasks } from './task-search.ts'
 

@@ -76,14 +76,14 @@ export interface CreateAnswer {
   readonly is_duplicate: boolean
   readonly receipt_id: string
   /** What the registry of types says about tasks like this one. */
-  readonly estimated_runtime_seconds?: number
-  readonly poll_suggestion_seconds?: number
+  readonly estimated_runtime_seconds?: number | undefined
+  readonly poll_suggestion_seconds?: number | undefined
   /** Workers heard of lately that take the type. */
-  readonly live_workers?: number
+  readonly live_workers?: number | undefined
   /** The page of the task, for people. */
-  readonly console_url?: string
+  readonly console_url?: string | undefined
   /** What the task waits for, if that is not just a free worker. */
-  readonly hint?: string
+  readonly hint?: string | undefined
 }
 
 export function create(engine: Services, caller: Caller, input: unknown): Promise<CreateAnswer> {
@@ -93,7 +93,7 @@ export function create(engine: Services, caller: Caller, input: unknown): Promis
 /** How a task comes to be created. */
 interface Circumstances {
   /** Where a call of an upstream's tool waits for its turn. */
-  readonly seat?: number
+  readonly seat?: number | undefined
   /** The request that creates it, if that creates many. */
   readonly request?: object
 }

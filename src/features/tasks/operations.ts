@@ -1,19 +1,19 @@
 import { z } from 'zod'
 import { LOG_LEVELS } from '../../core/log.ts'
-import { ENDS, type Operation, READS, WRITES } from '../define-operation.ts'
-import { json, jsonObject } from '../input.ts'
+import { ENDS, operation, READS, WRITES } from '../define-operation.ts'
+import { jsonObject } from '../input.ts'
 import { statusShape, taskShape } from '../shapes.ts'
-import { cancelInput } from './cancel.ts'
-import { cancelManyInput } from './cancel-many.ts'
-import { countTasksInput, taskCountsShape } from './count-tasks.ts'
-import { createInput } from './create.ts'
-import { createManyInput } from './create-many.ts'
-import { getProgressInput } from './get-progress.ts'
-import { getTaskInput } from './get-task.ts'
-import { listLogsInput } from './list-logs.ts'
-import { listTasksInput } from './list-tasks.ts'
-import { retryInput } from './retry.ts'
-import { waitForTaskInput } from './wait-for-task.ts'
+import { cancelMany, cancelManyInput } from './cancel-many.ts'
+import { cancelTask } from './cancel-task.ts'
+import { countTasks, countTasksInput, taskCountsShape } from './count-tasks.ts'
+import { create, createInput } from './create.ts'
+import { createMany, createManyInput } from './create-many.ts'
+import { getProgress, getProgressInput } from './get-progress.ts'
+import { getTask, getTaskInput } from './get-task.ts'
+import { listLogs, listLogsInput } from './list-logs.ts'
+import { listTasks, listTasksInput } from './list-tasks.ts'
+import { retry, retryInput } from './retry.ts'
+import { waitForTask, waitForTaskInput } from './wait-for-task.ts'
 
 const liveWorkers = z.int().optional().meta({ description: 'Workers heard of lately that take this type' })
 
@@ -50,11 +50,11 @@ export const itemError = z.object({
   message: z.string(),
   hint: z.string(),
   retryable: z.boolean(),
-  details: json.optional(),
+  details: z.unknown().optional(),
 })
 
-export const taskOperations: readonly Operation[] = [
-  {
+export const taskOperations = [
+  operation({
     name: 'create_task',
     title: 'Create a task',
     description:
@@ -66,21 +66,21 @@ export const taskOperations: readonly Operation[] = [
     actor: 'agent',
     rest: { method: 'POST', path: '/v1/tasks' },
     effect: WRITES,
-    run: (gate, caller, input) => gate.create(caller, input),
-  },
-  {
+    call: create,
+  }),
+  operation({
     name: 'create_tasks',
     title: 'Create many tasks',
     description:
       'Hand over up to 1,000 tasks in one call. Each has its own outcome, in the order of the list: an answer as of create_task, or an error.',
     input: createManyInput,
-    output: z.object({ results: z.array(z.union([created, itemError])) }),
+    output: z.object({ results: z.array(z.union([created, itemError])).readonly() }),
     actor: 'agent',
     rest: { method: 'POST', path: '/v1/tasks/batch' },
     effect: WRITES,
-    run: (gate, caller, input) => gate.createMany(caller, input),
-  },
-  {
+    call: createMany,
+  }),
+  operation({
     name: 'get_task',
     title: 'Look at a task',
     description:
@@ -90,41 +90,43 @@ export const taskOperations: readonly Operation[] = [
     actor: 'anyone',
     rest: { method: 'GET', path: '/v1/tasks/{task_id}' },
     effect: READS,
-    run: (gate, caller, input) => gate.getTask(caller, input),
-  },
-  {
+    call: getTask,
+  }),
+  operation({
     name: 'get_task_progress',
     title: 'Progress reports of a task',
     description:
       'Everything that workers reported about a task, oldest first unless order says newest. Go on with next_cursor until it is null. get_task shows the latest report only.',
     input: getProgressInput,
     output: z.object({
-      progress: z.array(
-        jsonObject.meta({
-          description:
-            'As reported (percent, message, ...), with updated_at and run_id: the lease it came under',
-        }),
-      ),
+      progress: z
+        .array(
+          jsonObject.meta({
+            description:
+              'As reported (percent, message, ...), with updated_at and run_id: the lease it came under',
+          }),
+        )
+        .readonly(),
       next_cursor: z.string().nullable(),
     }),
     actor: 'anyone',
     rest: { method: 'GET', path: '/v1/tasks/{task_id}/progress' },
     effect: READS,
-    run: (gate, caller, input) => gate.getProgress(caller, input),
-  },
-  {
+    call: getProgress,
+  }),
+  operation({
     name: 'list_logs',
     title: 'Log of a task',
     description:
       'What workers logged about a task, oldest first. A line with truncated true says that the log was full. For how far the work is, see get_task.',
     input: listLogsInput,
-    output: z.object({ lines: z.array(logLineShape), next_cursor: z.string().nullable() }),
+    output: z.object({ lines: z.array(logLineShape).readonly(), next_cursor: z.string().nullable() }),
     actor: 'anyone',
     rest: { method: 'GET', path: '/v1/tasks/{task_id}/logs' },
     effect: READS,
-    run: (gate, caller, input) => gate.listLogs(caller, input),
-  },
-  {
+    call: listLogs,
+  }),
+  operation({
     name: 'wait_for_task',
     title: 'Wait for a task to end',
     description:
@@ -140,21 +142,21 @@ export const taskOperations: readonly Operation[] = [
     actor: 'anyone',
     rest: { method: 'GET', path: '/v1/tasks/{task_id}/wait' },
     effect: READS,
-    run: (gate, caller, input, signal) => gate.waitForTask(caller, input, signal),
-  },
-  {
+    call: waitForTask,
+  }),
+  operation({
     name: 'list_tasks',
     title: 'List tasks',
     description:
       'Your tasks, newest first, by status, type, session_id, created_by or labels. A page may be short: go on with next_cursor until it is null.',
     input: listTasksInput,
-    output: z.object({ tasks: z.array(taskShape), next_cursor: z.string().nullable() }),
+    output: z.object({ tasks: z.array(taskShape).readonly(), next_cursor: z.string().nullable() }),
     actor: 'anyone',
     rest: { method: 'GET', path: '/v1/tasks' },
     effect: READS,
-    run: (gate, caller, input) => gate.listTasks(caller, input),
-  },
-  {
+    call: listTasks,
+  }),
+  operation({
     name: 'count_tasks',
     title: 'Count tasks by status',
     description:
@@ -165,21 +167,10 @@ export const taskOperations: readonly Operation[] = [
     actor: 'anyone',
     rest: { method: 'GET', path: '/v1/tasks/counts' },
     effect: READS,
-    run: (gate, caller, input) => gate.countTasks(caller, input),
-  },
-  {
-    name: 'cancel_task',
-    title: 'Cancel a task',
-    description:
-      'Stops a task of yours. A worker that is at it is told to stop. ok is false if the task had ended before; status says how.',
-    input: cancelInput,
-    output: z.object({ ok: z.boolean(), status: statusShape }),
-    actor: 'agent',
-    rest: { method: 'POST', path: '/v1/tasks/{task_id}/cancel' },
-    effect: ENDS,
-    run: (gate, caller, input) => gate.cancel(caller, input),
-  },
-  {
+    call: countTasks,
+  }),
+  cancelTask,
+  operation({
     name: 'cancel_tasks',
     title: 'Cancel many tasks',
     description:
@@ -199,9 +190,9 @@ export const taskOperations: readonly Operation[] = [
     rest: { method: 'POST', path: '/v1/tasks/cancel' },
     effect: ENDS,
     isLong: true,
-    run: (gate, caller, input, signal) => gate.cancelMany(caller, input, signal),
-  },
-  {
+    call: cancelMany,
+  }),
+  operation({
     name: 'retry_task',
     title: 'Do a task again',
     description:
@@ -212,6 +203,6 @@ export const taskOperations: readonly Operation[] = [
     actor: 'agent',
     rest: { method: 'POST', path: '/v1/tasks/{task_id}/retry' },
     effect: WRITES,
-    run: (gate, caller, input) => gate.retry(caller, input),
-  },
-]
+    call: retry,
+  }),
+] as const

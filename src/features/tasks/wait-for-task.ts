@@ -21,7 +21,7 @@ export type WaitAnswer = TaskView & {
   readonly done: boolean
   readonly next_check_after_seconds: number
   /** Workers heard of lately that take the type. */
-  readonly live_workers?: number
+  readonly live_workers?: number | undefined
 }
 
 /**

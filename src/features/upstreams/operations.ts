@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { ENDS, type Operation, READS, WRITES_ONCE } from '../define-operation.ts'
+import { ENDS, operation, READS, WRITES_ONCE } from '../define-operation.ts'
 import {
   acceptUpstreamToolInput,
   addUpstreamInput,
@@ -9,9 +9,10 @@ import {
   upstreamShape,
   upstreamToolShape,
 } from './shape.ts'
+import { acceptUpstreamTool, addUpstream, getUpstream, listUpstreams, removeUpstream } from './verbs.ts'
 
-export const upstreamOperations: readonly Operation[] = [
-  {
+export const upstreamOperations = [
+  operation({
     name: 'list_upstreams',
     title: 'List upstreams',
     description:
@@ -21,9 +22,9 @@ export const upstreamOperations: readonly Operation[] = [
     actor: 'anyone',
     rest: { method: 'GET', path: '/v1/upstreams' },
     effect: READS,
-    run: (gate, caller, input) => gate.listUpstreams(caller, input),
-  },
-  {
+    call: listUpstreams,
+  }),
+  operation({
     name: 'get_upstream',
     title: 'Look at an upstream',
     description:
@@ -33,9 +34,9 @@ export const upstreamOperations: readonly Operation[] = [
     actor: 'anyone',
     rest: { method: 'GET', path: '/v1/upstreams/{name}' },
     effect: READS,
-    run: (gate, caller, input) => gate.getUpstream(caller, input),
-  },
-  {
+    call: getUpstream,
+  }),
+  operation({
     name: 'add_upstream',
     title: 'Put an MCP server behind the gate',
     description:
@@ -46,9 +47,9 @@ export const upstreamOperations: readonly Operation[] = [
     rest: { method: 'POST', path: '/v1/upstreams' },
     effect: WRITES_ONCE,
     needsPerson: true,
-    run: (gate, caller, input) => gate.addUpstream(caller, input),
-  },
-  {
+    call: addUpstream,
+  }),
+  operation({
     name: 'remove_upstream',
     title: 'Remove an upstream',
     description:
@@ -59,9 +60,9 @@ export const upstreamOperations: readonly Operation[] = [
     rest: { method: 'POST', path: '/v1/upstreams/{name}/remove' },
     effect: ENDS,
     needsPerson: true,
-    run: (gate, caller, input) => gate.removeUpstream(caller, input),
-  },
-  {
+    call: removeUpstream,
+  }),
+  operation({
     name: 'accept_upstream_tool',
     title: 'Accept the definition of a tool',
     description:
@@ -72,6 +73,6 @@ export const upstreamOperations: readonly Operation[] = [
     rest: { method: 'POST', path: '/v1/upstreams/{name}/accept' },
     effect: WRITES_ONCE,
     needsPerson: true,
-    run: (gate, caller, input) => gate.acceptUpstreamTool(caller, input),
-  },
-]
+    call: acceptUpstreamTool,
+  }),
+] as const

@@ -1,9 +1,15 @@
 import { z } from 'zod'
-import { type Operation, READS, WRITES_ONCE } from '../define-operation.ts'
+import { operation, READS, WRITES_ONCE } from '../define-operation.ts'
 import { drainField } from '../leases/operations.ts'
-import { drainWorkerInput } from './drain-worker.ts'
-import { listWorkersInput } from './list-workers.ts'
-import { registerWorkerInput, workerInput } from './register-worker.ts'
+import { drainWorker, drainWorkerInput } from './drain-worker.ts'
+import { listWorkers, listWorkersInput } from './list-workers.ts'
+import {
+  registerWorker,
+  registerWorkerInput,
+  unregisterWorker,
+  workerHeartbeat,
+  workerInput,
+} from './register-worker.ts'
 import { workerShape } from './shape.ts'
 
 const ok = z.literal(true)
@@ -15,8 +21,8 @@ const noticed = z.object({
   ...drainField,
 })
 
-export const workerOperations: readonly Operation[] = [
-  {
+export const workerOperations = [
+  operation({
     name: 'register_worker',
     title: 'Make a worker known',
     description:
@@ -26,9 +32,9 @@ export const workerOperations: readonly Operation[] = [
     actor: 'worker',
     rest: { method: 'POST', path: '/v1/workers/register' },
     effect: WRITES_ONCE,
-    run: (gate, caller, input) => gate.registerWorker(caller, input),
-  },
-  {
+    call: registerWorker,
+  }),
+  operation({
     name: 'worker_heartbeat',
     title: 'Say that a worker is there',
     description:
@@ -38,9 +44,9 @@ export const workerOperations: readonly Operation[] = [
     actor: 'worker',
     rest: { method: 'POST', path: '/v1/workers/{worker_id}/heartbeat' },
     effect: WRITES_ONCE,
-    run: (gate, caller, input) => gate.workerHeartbeat(caller, input),
-  },
-  {
+    call: workerHeartbeat,
+  }),
+  operation({
     name: 'unregister_worker',
     title: 'Take a worker off the list',
     description: 'For workers that stop for good. Give back what you hold with release_lease first.',
@@ -49,9 +55,9 @@ export const workerOperations: readonly Operation[] = [
     actor: 'worker',
     rest: { method: 'POST', path: '/v1/workers/{worker_id}/unregister' },
     effect: WRITES_ONCE,
-    run: (gate, caller, input) => gate.unregisterWorker(caller, input),
-  },
-  {
+    call: unregisterWorker,
+  }),
+  operation({
     name: 'list_workers',
     title: 'List workers',
     description:
@@ -61,9 +67,9 @@ export const workerOperations: readonly Operation[] = [
     actor: 'anyone',
     rest: { method: 'GET', path: '/v1/workers' },
     effect: READS,
-    run: (gate, caller, input) => gate.listWorkers(caller, input),
-  },
-  {
+    call: listWorkers,
+  }),
+  operation({
     name: 'drain_worker',
     title: 'Tell a worker to stop',
     description:
@@ -73,6 +79,6 @@ export const workerOperations: readonly Operation[] = [
     actor: 'anyone',
     rest: { method: 'POST', path: '/v1/workers/{worker_id}/drain' },
     effect: WRITES_ONCE,
-    run: (gate, caller, input) => gate.drainWorker(caller, input),
-  },
-]
+    call: drainWorker,
+  }),
+] as const

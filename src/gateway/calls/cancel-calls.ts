@@ -13,7 +13,7 @@ export async function cancelCalls(gate: Gate, tenant: string, session_id: string
   let count = 0
   for (const status of ['queued', 'leased', 'running'] as const) {
     for (let more = true; more; ) {
-      const canceled = await gate.cancelMany(system, { session_id, type: TOOL_CALL, status, reason: ENDED })
+      const canceled = await gate.cancelTasks(system, { session_id, type: TOOL_CALL, status, reason: ENDED })
       count += canceled.count
       more = canceled.more && canceled.count > 0
     }

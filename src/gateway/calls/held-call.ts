@@ -88,7 +88,7 @@ export class HeldCall {
   async #start(): Promise<void> {
     const { gate, caller } = this.#parts
     this.#plan()
-    await gate.start(caller, this.#key).catch((error: unknown) => this.#refused(error))
+    await gate.startTask(caller, this.#key).catch((error: unknown) => this.#refused(error))
   }
 
   #plan(): void {

@@ -89,7 +89,9 @@ export class CallMaker {
         problem: LOST,
       })
     }
-    const progress = new ProgressReports((report) => gate.progress(caller, { ...held.key, progress: report }))
+    const progress = new ProgressReports((report) =>
+      gate.reportProgress(caller, { ...held.key, progress: report }),
+    )
     const options = {
       signal: held.signal,
       onProgress: progress.heard,

@@ -54,7 +54,7 @@ export const notificationTools: readonly AnyOldTool[] = [
     async run({ gate }, caller) {
       const { items } = await gate.listInbox(caller, { state: 'unread', order: 'newest', limit: SHOWN })
       const { states } = await gate.inboxStats(caller, { days: 365 })
-      const { server } = await gate.listObligations(caller, { limit: 1 })
+      const { server } = await gate.listOpenObligations(caller, { limit: 1 })
       const { tasks } = await gate.activeTasks(caller, { limit: 50 })
       return {
         server,

@@ -20,7 +20,7 @@ export const resultTools: readonly AnyOldTool[] = [
     output: outputOf('fetch_task_result'),
     actor: 'anyone',
     effect: READS,
-    run: ({ gate }, caller, input) => gate.fetchResult(caller, input),
+    run: ({ gate }, caller, input) => gate.fetchTaskResult(caller, input),
   }),
   oldTool({
     name: 'fetch_task_email',
@@ -47,7 +47,7 @@ export const resultTools: readonly AnyOldTool[] = [
     actor: 'agent',
     effect: ENDS,
     async run({ gate }, caller, input) {
-      const { task_id, ok, archived_at } = await gate.archiveResult(caller, input)
+      const { task_id, ok, archived_at } = await gate.archiveTaskResult(caller, input)
       return { task_id, archived: ok, archived_at }
     },
   }),
@@ -108,7 +108,7 @@ export const resultTools: readonly AnyOldTool[] = [
         archive: auto_archive,
         purge: purge_payload,
       }
-      const promoted = await gate.promoteResult(caller, asked, signal)
+      const promoted = await gate.promoteTaskResult(caller, asked, signal)
       return {
         memory_id: promoted.memory_id,
         notification_archived: promoted.is_archived,
@@ -120,7 +120,7 @@ export const resultTools: readonly AnyOldTool[] = [
 ]
 
 /** Where the answer is the same as today. */
-function outputOf(name: string): z.ZodType {
+function outputOf(name: string): z.ZodType<object> {
   const operation = findOperation(name)
   if (operation === undefined) throw new Error(`there is no operation ${name}`)
   return operation.output

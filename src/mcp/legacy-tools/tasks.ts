@@ -38,7 +38,7 @@ export const taskTools: readonly AnyOldTool[] = [
     effect: WRITES,
     identity: ({ recipient_ai }) => ({ ...(recipient_ai !== undefined && { principal_ai: recipient_ai }) }),
     async run({ gate }, caller, { task_type, params, priority, recipient_ai, ...rest }) {
-      const created = await gate.create(caller, {
+      const created = await gate.createTask(caller, {
         type: task_type,
         payload: params,
         ...(priority !== undefined && { priority: newPriority(priority) }),
@@ -107,7 +107,7 @@ export const taskTools: readonly AnyOldTool[] = [
     actor: 'anyone',
     effect: READS,
     async run({ gate }, caller, { task_id }) {
-      const { progress } = await gate.getProgress(caller, { task_id, limit: 200 })
+      const { progress } = await gate.getTaskProgress(caller, { task_id, limit: 200 })
       return { task_id, progress }
     },
   }),
@@ -155,7 +155,7 @@ export const taskTools: readonly AnyOldTool[] = [
     actor: 'agent',
     effect: ENDS,
     async run({ gate }, caller, { task_id }) {
-      const { ok } = await gate.cancel(caller, { task_id })
+      const { ok } = await gate.cancelTask(caller, { task_id })
       const task = await gate.peekTask(caller, { task_id })
       return { task_id, cancelled: ok, status: oldStatus(task) }
     },

@@ -58,7 +58,7 @@ export const workerTools: readonly AnyOldTool[] = [
         max_tasks: 1,
         ...(lease_seconds !== undefined && { lease_ttl_seconds: lease_seconds }),
       }
-      const { tasks } = await gate.claim(caller, asked, signal)
+      const { tasks } = await gate.leaseNext(caller, asked, signal)
       const [offer] = tasks
       if (offer === undefined) return NO_TASK
       return runView(offer)

@@ -58,7 +58,7 @@ export class TaskHold {
     const { gate, onError } = this.#options
     const why = { task_id: created.task_id, reason: reasonOf(call, reason) }
     const canceled = gate
-      .cancel(caller, why)
+      .cancelTask(caller, why)
       .then(() => {}, onError)
       .finally(() => this.#canceling.delete(canceled))
     this.#canceling.add(canceled)

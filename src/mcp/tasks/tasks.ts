@@ -69,7 +69,7 @@ export class Tasks {
   async stop(caller: Caller, taskId: string, call: Call): Promise<boolean> {
     const { gate, onError } = this.#options
     try {
-      return (await gate.cancel(caller, { task_id: taskId })).ok
+      return (await gate.cancelTask(caller, { task_id: taskId })).ok
     } catch (error) {
       throw asProtocolError(asFault(error, onError), call)
     }
@@ -88,7 +88,7 @@ export class Tasks {
         return
       case 'decline':
         // Without its answer the work cannot go on.
-        await gate.cancel(caller, { task_id, reason: 'The input that it asked for was declined.' })
+        await gate.cancelTask(caller, { task_id, reason: 'The input that it asked for was declined.' })
         return
       case 'cancel':
         // Put aside, not refused: the question stays open.

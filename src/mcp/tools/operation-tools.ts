@@ -87,7 +87,7 @@ function createTool(gate: Gate, operation: Operation, plain: RunTool): TaskTool 
     plain,
     async create(args, call) {
       const { caller, input } = callerOf(call.credential, operation, withIdentity(args, call, operation))
-      return { caller, created: await gate.create(caller, input) }
+      return { caller, created: await gate.createTask(caller, input) }
     },
   }
 }
@@ -99,7 +99,7 @@ function runOperation(gate: Gate, operation: Operation, onError: (error: unknown
       if (call.flaw) throw call.flaw
       const { caller, input } = callerOf(call.credential, operation, withIdentity(args, call, operation))
       const signal = takesTime(input) ? call.signal : undefined
-      return answered(await operation.run(gate, caller, input, signal))
+      return answered(await gate.call(operation, caller, input, signal))
     } catch (error) {
       return refused(asFault(error, onError), call.requestId)
     }

@@ -35,7 +35,7 @@ function typeTool(gate: Gate, type: TaskTypeView, waitTool: string): TaskTool {
     async create(given: Fields, call: Call) {
       const { identity, rest } = args.split(given)
       const { caller } = callerOf(call.credential, CREATE, withIdentity(identity, call))
-      return { caller, created: await gate.create(caller, { type: type.type, payload: rest }) }
+      return { caller, created: await gate.createTask(caller, { type: type.type, payload: rest }) }
     },
   }
 }

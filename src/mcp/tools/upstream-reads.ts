@@ -172,7 +172,7 @@ export class UpstreamReads implements ReadSource {
   async #cancel(caller: Caller, task_id: string): Promise<void> {
     const { gate, onError } = this.#options
     const reason = 'The client gave up the read.'
-    await gate.cancel(caller, { task_id, reason }).catch((error: unknown) => asFault(error, onError))
+    await gate.cancelTask(caller, { task_id, reason }).catch((error: unknown) => asFault(error, onError))
   }
 
   async #complete(

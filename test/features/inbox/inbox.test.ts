@@ -40,14 +40,14 @@ describeGates('an inbox', (open) => {
   it('shows what asks for attention, in a sentence, and not what is mere record', async () => {
     const { gate, clock } = await open({ settings: { escalation_enabled: true } })
     const noisy = await hold(gate, { type: 'index' })
-    await gate.progress(worker(), { ...held(noisy), progress: { percent: 50 } })
+    await gate.reportProgress(worker(), { ...held(noisy), progress: { percent: 50 } })
     await finish(gate, noisy, { result_summary: '10,000 files' })
     const failed = await hold(gate, { type: 'consult', summary: 'Ask three models' })
     await failTask(gate, failed, { retryable: true, error: { message: 'timeout' } })
     clock.advance(60)
     await failTask(gate, at(await claim(gate), 0), { retryable: true, error: { message: 'timeout' } })
     const canceled = await ask(gate, { type: 'mail' })
-    await gate.cancel(agent(), { task_id: canceled.task_id })
+    await gate.cancelTask(agent(), { task_id: canceled.task_id })
     const lost = await hold(gate, { type: 'late' })
     await expire(gate, clock)
     const { items, next_cursor } = await gate.listInbox(agent())
@@ -85,17 +85,17 @@ describeGates('an inbox', (open) => {
   it.each([true, false])('shows milestones among the progress, with receipts of progress %s', async (on) => {
     const { gate } = await open({ settings: { progress_receipts: on } })
     const offer = await hold(gate, { type: 'index' })
-    await gate.progress(worker(), { ...held(offer), progress: { percent: 10 } })
+    await gate.reportProgress(worker(), { ...held(offer), progress: { percent: 10 } })
     const progress = { percent: 50, message: 'Half of the files are read' }
-    await gate.progress(worker(), { ...held(offer), progress, milestone: true })
-    await gate.progress(worker(), { ...held(offer), progress: { percent: 60 }, milestone: false })
+    await gate.reportProgress(worker(), { ...held(offer), progress, milestone: true })
+    await gate.reportProgress(worker(), { ...held(offer), progress: { percent: 60 }, milestone: false })
     const { items } = await gate.listInbox(agent())
     expect(items.map((item) => [item.receipt_type, item.summary])).toEqual([
       ['task.progress', 'index: Half of the files are read'],
     ])
     const { attention } = await gate.bootstrap(agent())
     expect(attention.inbox_receipts).toMatchObject([{ body: { progress, milestone: true } }])
-    await gate.acknowledge(agent(), { receipt_id: only(items).receipt_id })
+    await gate.ackReceipt(agent(), { receipt_id: only(items).receipt_id })
     expect((await gate.listInbox(agent())).items).toEqual([])
   })
 
@@ -106,13 +106,13 @@ describeGates('an inbox', (open) => {
     const offer = await hold(gate, { type: 'index' })
     const unnamed = await hold(gate, { type: 'plain' })
     const says = (progress: object, milestone?: boolean, by = gate) =>
-      by.progress(worker(), { ...held(offer), progress, ...(milestone !== undefined && { milestone }) })
+      by.reportProgress(worker(), { ...held(offer), progress, ...(milestone !== undefined && { milestone }) })
     await says({ percent: 10 })
     await says({ milestone: 'indexed', percent: 50 })
     await says({ message: 'not quite indexed' })
     await says({ message: 'indexed' }, false)
     await says({ message: 'All is checked' }, undefined, other)
-    await gate.progress(worker(), { ...held(unnamed), progress: { milestone: 'indexed' } })
+    await gate.reportProgress(worker(), { ...held(unnamed), progress: { milestone: 'indexed' } })
     const { items } = await gate.listInbox(agent())
     expect(items.map(({ summary }) => summary)).toEqual(['index: indexed', 'index: All is checked'])
     expect(await gate.getTaskType(admin(), { type: 'index' })).toMatchObject({
@@ -189,7 +189,7 @@ describeGates('an inbox', (open) => {
     expect(await itemOf(gate, task)).toMatchObject({ state: 'read', read_at, delivery_count: 1 })
     clock.advance(1)
     const fetched_at = time()
-    await gate.fetchResult(agent(), { task_id: task.task_id })
+    await gate.fetchTaskResult(agent(), { task_id: task.task_id })
     expect(await itemOf(gate, task)).toMatchObject({ state: 'fetched', fetched_at, delivery_count: 1 })
     clock.advance(1)
     const promoted_at = time()
@@ -304,7 +304,7 @@ describeGates('an inbox', (open) => {
     const task = await result(gate)
     const { receipt_id } = await itemOf(gate, task)
     clock.advance(5)
-    await gate.acknowledge(agent(), { receipt_id })
+    await gate.ackReceipt(agent(), { receipt_id })
     const read_at = new Date(clock.now).toISOString()
     expect(await itemOf(gate, task)).toMatchObject({ state: 'archived', read_at, archived_at: read_at })
     expect(await gate.listInbox(agent())).toEqual({ items: [], next_cursor: null })
@@ -343,16 +343,19 @@ describeGates('an inbox', (open) => {
 const ALICE = { principal_kind: 'agent', principal_id: 'alice' }
 
 describeGates('fetching a result', (open) => {
-  it.each(['getTask', 'waitForTask', 'fetchResult'] as const)('by %s counts as reading it', async (verb) => {
-    const { gate, clock } = await open()
-    const task = await result(gate)
-    clock.advance(3)
-    const fetched_at = new Date(clock.now).toISOString()
-    await gate[verb](agent(), { task_id: task.task_id })
-    const { items } = await gate.listInbox(agent(), { state: 'fetched' })
-    expect(items).toMatchObject([{ task_id: task.task_id, fetched_at, read_at: fetched_at }])
-    expect(await gate.listInbox(agent())).toMatchObject({ items: [] })
-  })
+  it.each(['getTask', 'waitForTask', 'fetchTaskResult'] as const)(
+    'by %s counts as reading it',
+    async (verb) => {
+      const { gate, clock } = await open()
+      const task = await result(gate)
+      clock.advance(3)
+      const fetched_at = new Date(clock.now).toISOString()
+      await gate[verb](agent(), { task_id: task.task_id })
+      const { items } = await gate.listInbox(agent(), { state: 'fetched' })
+      expect(items).toMatchObject([{ task_id: task.task_id, fetched_at, read_at: fetched_at }])
+      expect(await gate.listInbox(agent())).toMatchObject({ items: [] })
+    },
+  )
 
   it('counts for a failure too, and once', async () => {
     const { gate, clock } = await open()
@@ -373,7 +376,7 @@ describeGates('fetching a result', (open) => {
     await finish(gate, task)
     await gate.getTask(admin(), { task_id: task.task_id })
     await gate.getTask(worker(), { task_id: task.task_id })
-    await gate.fetchResult(admin(), { task_id: task.task_id })
+    await gate.fetchTaskResult(admin(), { task_id: task.task_id })
     await gate.listTasks(agent())
     await gate.bootstrap(agent())
     expect(await itemOf(gate, task)).toMatchObject({ fetched_at: null, read_at: null })
@@ -446,7 +449,7 @@ describeGates('marks of an inbox', (open) => {
   it('by task are set on all that is about it', async () => {
     const { gate } = await open()
     const offer = await hold(gate)
-    await gate.progress(worker(), { ...held(offer), progress: { percent: 50 }, milestone: true })
+    await gate.reportProgress(worker(), { ...held(offer), progress: { percent: 50 }, milestone: true })
     await finish(gate, offer)
     const { items } = await gate.markInbox(agent(), {
       task_ids: [offer.task_id, offer.task_id],

@@ -67,7 +67,7 @@ describeGates('many claims at once', (open) => {
     const ids = await askMany(gate, 30)
     const [tasks, ...cancels] = await Promise.all([
       claim(gate, { max_tasks: 100 }),
-      ...ids.map((task_id) => gate.cancel(agent(), { task_id })),
+      ...ids.map((task_id) => gate.cancelTask(agent(), { task_id })),
     ])
     expect(cancels.every((answer) => answer.ok)).toBe(true)
     for (const task_id of ids) expect(await statusOf(gate, { task_id })).toBe('canceled')
@@ -96,12 +96,12 @@ describeGates('the quota of leases', (open) => {
     await askMany(gate, 20)
     const [a, b, c, d, e] = await claim(gate, { max_tasks: 20 })
     if (!(a && b && c && d && e)) return expect.unreachable()
-    await gate.start(worker(), held(e))
+    await gate.startTask(worker(), held(e))
     expect(await claim(gate)).toEqual([])
     await finish(gate, a)
     await failTask(gate, b, { retryable: true })
-    await gate.release(worker(), held(c))
-    await gate.cancel(agent(), { task_id: d.task_id })
+    await gate.releaseLease(worker(), held(c))
+    await gate.cancelTask(agent(), { task_id: d.task_id })
     expect(await claim(gate, { max_tasks: 20 })).toHaveLength(4)
     clock.advance(120)
     expect(await claim(gate, { max_tasks: 20 })).toHaveLength(5)

@@ -64,7 +64,7 @@ describeGates('a waiting claim', (open, storeName) => {
     const first = await hold(gate)
     const afterRelease = wait(gate)
     expect(await claim(gate)).toEqual([])
-    await gate.release(worker(), held(first))
+    await gate.releaseLease(worker(), held(first))
     const second = only(await soon(afterRelease))
     expect(second.task_id).toBe(first.task_id)
 
@@ -138,11 +138,11 @@ describeGates('a waiting claim', (open, storeName) => {
     const { gate } = await open()
     const leaving = new AbortController()
     const input = { worker_id: 'w1', wait_seconds: 50 }
-    const waiting = gate.claim(worker(), input, leaving.signal)
+    const waiting = gate.leaseNext(worker(), input, leaving.signal)
     expect(await claim(gate)).toEqual([])
     leaving.abort()
     expect(await soon(waiting)).toEqual({ tasks: [] })
-    expect(await soon(gate.claim(worker(), input, AbortSignal.abort()))).toEqual({ tasks: [] })
+    expect(await soon(gate.leaseNext(worker(), input, AbortSignal.abort()))).toEqual({ tasks: [] })
     await ask(gate)
     expect(await claim(gate)).toHaveLength(1)
   })
@@ -215,7 +215,7 @@ describeGates('a waiting claim', (open, storeName) => {
     await ask(gate)
     const waiting = wait(gate)
     expect(await claim(gate)).toEqual([])
-    await gate.cancel(agent(), { task_id: offer.task_id })
+    await gate.cancelTask(agent(), { task_id: offer.task_id })
     expect(await soon(waiting)).toHaveLength(1)
   })
 
@@ -245,7 +245,7 @@ describeGates('a waiting claim', (open, storeName) => {
       const task = await ask(gate, input)
       commits.shut()
       const leaving = new AbortController()
-      const waiting = gate.claim(worker(), { worker_id: 'w1', wait_seconds: 50 }, leaving.signal)
+      const waiting = gate.leaseNext(worker(), { worker_id: 'w1', wait_seconds: 50 }, leaving.signal)
       await commits.arrival()
       look()
       return { gate, commits, leaving, waiting, task }

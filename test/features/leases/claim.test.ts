@@ -106,7 +106,7 @@ describeGates('what a claim may take', (open) => {
       await ask(gate, { payload: capabilities, requirements: { capabilities } })
     const taken = async (capabilities?: string[]) => {
       const tasks = await claim(gate, { capabilities, max_tasks: 10 })
-      for (const task of tasks) await gate.release(worker(), held(task))
+      for (const task of tasks) await gate.releaseLease(worker(), held(task))
       return tasks.map((task) => task.payload)
     }
     expect(await taken(undefined)).toEqual([[]])
@@ -216,7 +216,7 @@ describeGates('the lease that a claim gives', (open) => {
   it('has a higher fence and another id each time', async () => {
     const { gate, clock } = await open()
     const first = await hold(gate)
-    await gate.release(worker(), held(first))
+    await gate.releaseLease(worker(), held(first))
     const second = await lease(gate)
     clock.advance(120)
     await gate.sweep()

@@ -87,7 +87,7 @@ describeGates('complete', (open) => {
   it('needs no start, and works after one', async () => {
     const { gate } = await open()
     const offer = await hold(gate)
-    await gate.start(worker(), held(offer))
+    await gate.startTask(worker(), held(offer))
     await finish(gate, offer)
     expect(await receiptTypes(gate, offer)).toEqual([
       'task.assigned',

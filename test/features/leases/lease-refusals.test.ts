@@ -18,7 +18,7 @@ describeGates('a call without a valid lease', (open) => {
   const callAll = async (gate: Gate, offer: OfferView) => {
     await expect(finish(gate, offer)).rejects.toMatchObject(REFUSED)
     await expect(failTask(gate, offer)).rejects.toMatchObject(REFUSED)
-    await expect(gate.start(worker(), held(offer))).rejects.toMatchObject(REFUSED)
+    await expect(gate.startTask(worker(), held(offer))).rejects.toMatchObject(REFUSED)
   }
 
   it('is refused, and reported to the owner if the operator wants that', async () => {
@@ -51,7 +51,7 @@ describeGates('a call without a valid lease', (open) => {
   it('is not reported by default', async () => {
     const { gate, offer } = await lapsed()
     await callAll(gate, offer)
-    await gate.create(agent(), { type: 'job' })
+    await gate.createTask(agent(), { type: 'job' })
     expect(await anomalies(gate, offer)).toEqual([])
   })
 

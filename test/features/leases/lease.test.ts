@@ -23,12 +23,12 @@ type LeaseCall = readonly [
 
 /** Everything that the holder of a lease can ask. */
 const CALLS: readonly LeaseCall[] = [
-  ['start', (gate, by, names) => gate.start(by, names)],
-  ['renew', (gate, by, names) => gate.renew(by, names)],
-  ['progress', (gate, by, names) => gate.progress(by, { ...names, progress: { percent: 1 } })],
+  ['start', (gate, by, names) => gate.startTask(by, names)],
+  ['renew', (gate, by, names) => gate.renewLease(by, names)],
+  ['progress', (gate, by, names) => gate.reportProgress(by, { ...names, progress: { percent: 1 } })],
   ['complete', (gate, by, names) => gate.complete(by, { ...names, result: 1, artifacts: ['x'] })],
   ['fail', (gate, by, names) => gate.fail(by, { ...names, error: {} })],
-  ['release', (gate, by, names) => gate.release(by, names)],
+  ['release', (gate, by, names) => gate.releaseLease(by, names)],
 ]
 
 const LOST = 'LEASE_INVALID_OR_EXPIRED'
@@ -63,14 +63,14 @@ describeGates('a lease call', (open) => {
     await expectLost(gate, names, 'leased', worker('w2'))
     await expectLost(gate, names, 'leased', caller('service', 'w1', 'worker'))
     await expectLost(gate, names, 'leased', admin())
-    expect(await gate.renew(worker(), names)).toMatchObject({ ok: true })
+    expect(await gate.renewLease(worker(), names)).toMatchObject({ ok: true })
   })
 
   it('works up to the last instant and not at it, whether or not a sweep has run', async () => {
     const { gate, clock } = await open()
     const offer = await hold(gate, {}, { lease_ttl_seconds: 10 })
     clock.advance(9.999)
-    expect(await gate.start(worker(), held(offer))).toMatchObject({ ok: true })
+    expect(await gate.startTask(worker(), held(offer))).toMatchObject({ ok: true })
     clock.advance(0.001)
     await expectLost(gate, held(offer), 'running')
     await gate.sweep()
@@ -80,7 +80,7 @@ describeGates('a lease call', (open) => {
   it('is refused when the lease was released, also while another worker has the task', async () => {
     const { gate } = await open()
     const offer = await hold(gate)
-    await gate.release(worker(), held(offer))
+    await gate.releaseLease(worker(), held(offer))
     await expectLost(gate, held(offer), 'queued')
     const next = await lease(gate, {}, worker('w2'))
     await expectLost(gate, held(offer), 'leased')
@@ -110,7 +110,7 @@ describeGates('a lease call', (open) => {
   it('is refused when the task was canceled', async () => {
     const { gate } = await open()
     const offer = await hold(gate)
-    await gate.cancel(agent(), { task_id: offer.task_id })
+    await gate.cancelTask(agent(), { task_id: offer.task_id })
     await expectLost(gate, held(offer), 'canceled')
   })
 
@@ -129,7 +129,7 @@ describeGates('a lease call', (open) => {
         expect(await refusal(call(gate, worker(), names)), name).toMatchObject({ code: 'TASK_NOT_FOUND' })
       }
     }
-    expect(await gate.start(worker('w1', 'other'), held(theirs))).toMatchObject({ ok: true })
+    expect(await gate.startTask(worker('w1', 'other'), held(theirs))).toMatchObject({ ok: true })
   })
 
   it('needs all three names', async () => {
@@ -153,9 +153,9 @@ describeGates('start', (open) => {
     clock.advance(3)
     const started_at = new Date(clock.now).toISOString()
     const answer = { ok: true, status: 'running', started_at }
-    expect(await gate.start(worker(), held(offer))).toEqual(answer)
+    expect(await gate.startTask(worker(), held(offer))).toEqual(answer)
     clock.advance(3)
-    expect(await gate.start(worker(), held(offer))).toEqual(answer)
+    expect(await gate.startTask(worker(), held(offer))).toEqual(answer)
     expect(await look(gate, offer)).toMatchObject({ status: 'running', started_at })
     expect(await receiptTypes(gate, offer)).toEqual(['task.assigned', 'task.accepted', 'task.started'])
   })
@@ -163,11 +163,11 @@ describeGates('start', (open) => {
   it('begins anew under the next lease', async () => {
     const { gate, clock } = await open()
     const offer = await hold(gate)
-    await gate.start(worker(), held(offer))
-    await gate.release(worker(), held(offer))
+    await gate.startTask(worker(), held(offer))
+    await gate.releaseLease(worker(), held(offer))
     expect(await look(gate, offer)).toMatchObject({ status: 'queued', started_at: null })
     clock.advance(3)
-    const { started_at } = await gate.start(worker(), held(await lease(gate)))
+    const { started_at } = await gate.startTask(worker(), held(await lease(gate)))
     expect(started_at).toBe(new Date(clock.now).toISOString())
   })
 })
@@ -177,7 +177,7 @@ describeGates('release', (open) => {
     const { gate } = await open()
     const offer = await hold(gate, { max_attempts: 1 })
     await ask(gate)
-    expect(await gate.release(worker(), held(offer))).toEqual({ ok: true, status: 'queued' })
+    expect(await gate.releaseLease(worker(), held(offer))).toEqual({ ok: true, status: 'queued' })
     expect(await look(gate, offer)).toMatchObject({
       status: 'queued',
       attempt: 0,
@@ -196,8 +196,8 @@ describeGates('release', (open) => {
   it('works for a running task too', async () => {
     const { gate } = await open()
     const offer = await hold(gate)
-    await gate.start(worker(), held(offer))
-    await gate.release(worker(), held(offer))
+    await gate.startTask(worker(), held(offer))
+    await gate.releaseLease(worker(), held(offer))
     expect(await statusOf(gate, offer)).toBe('queued')
   })
 })

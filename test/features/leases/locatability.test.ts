@@ -144,7 +144,7 @@ describeGates('a success that does not say where its result is', (open) => {
   it('that was followed by another lease is not repaired by the earlier one', async () => {
     const { gate } = await open()
     const first = await hold(gate)
-    await gate.release(worker(), held(first))
+    await gate.releaseLease(worker(), held(first))
     await finish(gate, await lease(gate), bare)
     expect(await refusal(finish(gate, first))).toMatchObject({ code: 'LEASE_INVALID_OR_EXPIRED' })
   })

@@ -19,14 +19,14 @@ describeGates('progress', (open) => {
     const offer = await hold(gate)
     clock.advance(5)
     const started_at = new Date(clock.now).toISOString()
-    expect(await gate.progress(worker(), { ...held(offer), progress: { percent: 10 } })).toEqual({
+    expect(await gate.reportProgress(worker(), { ...held(offer), progress: { percent: 10 } })).toEqual({
       ok: true,
       expires_at: offer.expires_at,
       expires_in_ms: 115_000,
     })
     clock.advance(5)
-    await gate.progress(worker(), { ...held(offer), progress: { percent: 20 } })
-    await gate.start(worker(), held(offer))
+    await gate.reportProgress(worker(), { ...held(offer), progress: { percent: 20 } })
+    await gate.startTask(worker(), held(offer))
     expect(await look(gate, offer)).toMatchObject({ status: 'running', started_at })
     expect(await receiptTypes(gate, offer)).toEqual([
       'task.assigned',
@@ -44,28 +44,30 @@ describeGates('progress', (open) => {
     for (let n = 0; n < 12; n++) {
       clock.advance(1)
       const progress = { percent: n * 8.5, message: `step ${n}`, detail: { n: [n] } }
-      await gate.progress(worker(), { ...held(offer), progress })
+      await gate.reportProgress(worker(), { ...held(offer), progress })
       history.push({ ...progress, updated_at: new Date(clock.now).toISOString() })
     }
     expect((await look(gate, offer)).progress).toEqual(history.at(-1))
     const run_id = offer.lease_id
     const whole = { progress: history.map((entry) => ({ ...entry, run_id })), next_cursor: null }
-    expect(await gate.getProgress(agent(), { task_id: offer.task_id })).toEqual(whole)
-    expect((await gate.getProgress(agent(), { task_id: offer.task_id, limit: 2 })).progress).toHaveLength(2)
+    expect(await gate.getTaskProgress(agent(), { task_id: offer.task_id })).toEqual(whole)
+    expect((await gate.getTaskProgress(agent(), { task_id: offer.task_id, limit: 2 })).progress).toHaveLength(
+      2,
+    )
     await finish(gate, offer)
     expect((await look(gate, offer)).progress).toEqual(history.at(-1))
-    expect(await gate.getProgress(agent(), { task_id: offer.task_id })).toEqual(whole)
+    expect(await gate.getTaskProgress(agent(), { task_id: offer.task_id })).toEqual(whole)
   })
 
   it('goes on over the attempts of a task', async () => {
     const { gate } = await open()
     const first = await hold(gate)
-    await gate.progress(worker(), { ...held(first), progress: { percent: 50 } })
+    await gate.reportProgress(worker(), { ...held(first), progress: { percent: 50 } })
     await failTask(gate, first, { retryable: true, retry_after_seconds: 0 })
     expect(await statusOf(gate, first)).toBe('queued')
     const second = await lease(gate)
-    await gate.progress(worker(), { ...held(second), progress: { percent: 5 } })
-    const { progress } = await gate.getProgress(agent(), { task_id: first.task_id })
+    await gate.reportProgress(worker(), { ...held(second), progress: { percent: 5 } })
+    const { progress } = await gate.getTaskProgress(agent(), { task_id: first.task_id })
     expect(progress.map((entry) => entry.percent)).toEqual([50, 5])
   })
 
@@ -76,17 +78,17 @@ describeGates('progress', (open) => {
     await Promise.all(
       reports
         .slice(0, 205)
-        .map((n) => gate.progress(worker(), { ...held(first), progress: { message: `${n}` } })),
+        .map((n) => gate.reportProgress(worker(), { ...held(first), progress: { message: `${n}` } })),
     )
     await failTask(gate, first, { retryable: true, retry_after_seconds: 0 })
     const second = await lease(gate)
     for (const n of reports.slice(205)) {
-      await gate.progress(worker(), { ...held(second), progress: { message: `${n}` } })
+      await gate.reportProgress(worker(), { ...held(second), progress: { message: `${n}` } })
     }
     const { task_id } = first
-    const page = await gate.getProgress(agent(), { task_id, limit: 200 })
+    const page = await gate.getTaskProgress(agent(), { task_id, limit: 200 })
     expect(page.progress).toHaveLength(200)
-    const rest = await gate.getProgress(agent(), { task_id, limit: 200, cursor: page.next_cursor })
+    const rest = await gate.getTaskProgress(agent(), { task_id, limit: 200, cursor: page.next_cursor })
     expect(rest.next_cursor).toBeNull()
     const all = [...page.progress, ...rest.progress]
     expect(all.map(({ message, run_id }) => [message, run_id])).toEqual(
@@ -96,12 +98,12 @@ describeGates('progress', (open) => {
     let cursor: string | null | undefined
     do {
       const asked = { task_id, limit: 100, order: 'newest', ...(cursor && { cursor }) }
-      const some = await gate.getProgress(agent(), asked)
+      const some = await gate.getTaskProgress(agent(), asked)
       newest.push(...some.progress)
       cursor = some.next_cursor
     } while (cursor !== null)
     expect(newest).toEqual(all.toReversed())
-    expect(await refusal(gate.getProgress(agent(), { task_id, cursor: 'made-up' }))).toMatchObject({
+    expect(await refusal(gate.getTaskProgress(agent(), { task_id, cursor: 'made-up' }))).toMatchObject({
       code: 'VALIDATION_ERROR',
     })
   })
@@ -111,9 +113,9 @@ describeGates('progress', (open) => {
     const offer = await hold(gate)
     const percents = Array.from({ length: 20 }, (_, n) => n)
     await Promise.all(
-      percents.map((percent) => gate.progress(worker(), { ...held(offer), progress: { percent } })),
+      percents.map((percent) => gate.reportProgress(worker(), { ...held(offer), progress: { percent } })),
     )
-    const { progress } = await gate.getProgress(agent(), { task_id: offer.task_id })
+    const { progress } = await gate.getTaskProgress(agent(), { task_id: offer.task_id })
     expect(progress.map((entry) => entry.percent)).toEqual(percents)
   })
 
@@ -122,11 +124,11 @@ describeGates('progress', (open) => {
     const offer = await hold(gate)
     clock.advance(60)
     expect(
-      await gate.progress(worker(), { ...held(offer), progress: {}, extend_by_seconds: 300 }),
+      await gate.reportProgress(worker(), { ...held(offer), progress: {}, extend_by_seconds: 300 }),
     ).toMatchObject({ expires_in_ms: 300_000 })
-    expect(await gate.renew(worker(), held(offer))).toMatchObject({ renewals_left: 8 })
+    expect(await gate.renewLease(worker(), held(offer))).toMatchObject({ renewals_left: 8 })
     expect(
-      await gate.progress(worker(), { ...held(offer), progress: {}, extend_by_seconds: 9999 }),
+      await gate.reportProgress(worker(), { ...held(offer), progress: {}, extend_by_seconds: 9999 }),
     ).toMatchObject({ expires_in_ms: 1_800_000 })
   })
 
@@ -146,7 +148,7 @@ describeGates('progress', (open) => {
     ]
     for (const [progress, path] of wrong) {
       expect(
-        await refusal(gate.progress(worker(), { ...held(offer), progress })),
+        await refusal(gate.reportProgress(worker(), { ...held(offer), progress })),
         String(path),
       ).toMatchObject({
         code: 'VALIDATION_ERROR',
@@ -154,10 +156,12 @@ describeGates('progress', (open) => {
       })
     }
     expect(
-      await refusal(gate.progress(worker(), { ...held(offer), progress: { message: 'x'.repeat(20_000) } })),
+      await refusal(
+        gate.reportProgress(worker(), { ...held(offer), progress: { message: 'x'.repeat(20_000) } }),
+      ),
     ).toMatchObject({ code: 'PAYLOAD_TOO_LARGE', details: { path: 'progress' } })
     expect(await look(gate, offer)).toMatchObject({ status: 'leased' })
-    expect(await gate.getProgress(agent(), { task_id: offer.task_id })).toEqual({
+    expect(await gate.getTaskProgress(agent(), { task_id: offer.task_id })).toEqual({
       progress: [],
       next_cursor: null,
     })
@@ -166,7 +170,7 @@ describeGates('progress', (open) => {
   it('is told to the owner with the lease, or not at all where the operator says so', async () => {
     const { gate } = await open()
     const offer = await hold(gate)
-    await gate.progress(worker(), { ...held(offer), progress: { percent: 5 } })
+    await gate.reportProgress(worker(), { ...held(offer), progress: { percent: 5 } })
     expect((await receiptsOf(gate, offer)).at(-1)).toMatchObject({
       receipt_type: 'task.progress',
       from: { kind: 'worker', id: 'w1' },
@@ -176,7 +180,7 @@ describeGates('progress', (open) => {
     })
     const { gate: quiet } = await open({ settings: { progress_receipts: false } })
     const other = await hold(quiet)
-    await quiet.progress(worker(), { ...held(other), progress: { percent: 5 } })
+    await quiet.reportProgress(worker(), { ...held(other), progress: { percent: 5 } })
     expect(await receiptTypes(quiet, other)).toEqual(['task.assigned', 'task.accepted', 'task.started'])
     expect((await look(quiet, other)).progress).toMatchObject({ percent: 5 })
   })
@@ -184,10 +188,12 @@ describeGates('progress', (open) => {
   it('of others is shown to nobody else', async () => {
     const { gate } = await open()
     const { task_id } = await hold(gate)
-    expect(await refusal(gate.getProgress(agent('bob'), { task_id }))).toMatchObject({ code: 'FORBIDDEN' })
-    expect(await refusal(gate.getProgress(agent('alice', 'other'), { task_id }))).toMatchObject({
+    expect(await refusal(gate.getTaskProgress(agent('bob'), { task_id }))).toMatchObject({
+      code: 'FORBIDDEN',
+    })
+    expect(await refusal(gate.getTaskProgress(agent('alice', 'other'), { task_id }))).toMatchObject({
       code: 'TASK_NOT_FOUND',
     })
-    expect(await gate.getProgress(worker(), { task_id })).toEqual({ progress: [], next_cursor: null })
+    expect(await gate.getTaskProgress(worker(), { task_id })).toEqual({ progress: [], next_cursor: null })
   })
 })

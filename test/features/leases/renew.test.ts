@@ -21,23 +21,26 @@ describeGates('renew', (open) => {
     const { gate } = await open()
     await askMany(gate, 1)
     const lease = held(at(await claim(gate, { lease_ttl_seconds: 600 }), 0))
-    expect(await gate.renew(worker(), lease)).toMatchObject({ expires_in_ms: 600_000, renewals_left: 9 })
+    expect(await gate.renewLease(worker(), lease)).toMatchObject({ expires_in_ms: 600_000, renewals_left: 9 })
     const shorter = { ...lease, extend_by_seconds: 5 }
-    expect(await gate.renew(worker(), shorter)).toMatchObject({ expires_in_ms: 600_000, renewals_left: 8 })
+    expect(await gate.renewLease(worker(), shorter)).toMatchObject({
+      expires_in_ms: 600_000,
+      renewals_left: 8,
+    })
   })
 
   it('sets the end of the lease to now plus what was asked, or the default', async () => {
     const { gate, clock } = await open()
     const offer = await hold(gate)
     clock.advance(100)
-    expect(await gate.renew(worker(), { ...held(offer), extend_by_seconds: 300 })).toEqual({
+    expect(await gate.renewLease(worker(), { ...held(offer), extend_by_seconds: 300 })).toEqual({
       ok: true,
       expires_at: new Date(clock.now + 300_000).toISOString(),
       expires_in_ms: 300_000,
       renewals_left: 9,
     })
     clock.advance(200)
-    expect(await gate.renew(worker(), held(offer))).toMatchObject({
+    expect(await gate.renewLease(worker(), held(offer))).toMatchObject({
       expires_in_ms: 120_000,
       renewals_left: 8,
     })
@@ -48,11 +51,11 @@ describeGates('renew', (open) => {
   it('gives no more than the longest lease', async () => {
     const { gate } = await open()
     const offer = await hold(gate)
-    expect(await gate.renew(worker(), { ...held(offer), extend_by_seconds: 5000 })).toMatchObject({
+    expect(await gate.renewLease(worker(), { ...held(offer), extend_by_seconds: 5000 })).toMatchObject({
       expires_in_ms: 1_800_000,
     })
     for (const extend_by_seconds of [0, -5, 1.5, '60']) {
-      expect(await refusal(gate.renew(worker(), { ...held(offer), extend_by_seconds }))).toMatchObject({
+      expect(await refusal(gate.renewLease(worker(), { ...held(offer), extend_by_seconds }))).toMatchObject({
         code: 'VALIDATION_ERROR',
         details: { path: 'extend_by_seconds' },
       })
@@ -62,10 +65,10 @@ describeGates('renew', (open) => {
   it('changes neither the status nor the receipts', async () => {
     const { gate } = await open()
     const offer = await hold(gate)
-    await gate.renew(worker(), held(offer))
+    await gate.renewLease(worker(), held(offer))
     expect(await statusOf(gate, offer)).toBe('leased')
-    await gate.start(worker(), held(offer))
-    await gate.renew(worker(), held(offer))
+    await gate.startTask(worker(), held(offer))
+    await gate.renewLease(worker(), held(offer))
     expect(await statusOf(gate, offer)).toBe('running')
     expect(await receiptTypes(gate, offer)).toEqual(['task.assigned', 'task.accepted', 'task.started'])
   })
@@ -75,13 +78,13 @@ describeGates('renew', (open) => {
     const offer = await hold(gate)
     for (let left = 9; left >= 0; left--) {
       clock.advance(60)
-      expect(await gate.renew(worker(), held(offer))).toMatchObject({ renewals_left: left })
+      expect(await gate.renewLease(worker(), held(offer))).toMatchObject({ renewals_left: left })
     }
     const { lease: before } = await look(gate, offer)
     expect(await anomalies(gate, offer)).toEqual([])
     for (let n = 0; n < 3; n++) {
       clock.advance(10)
-      expect(await refusal(gate.renew(worker(), held(offer)))).toMatchObject({
+      expect(await refusal(gate.renewLease(worker(), held(offer)))).toMatchObject({
         code: 'LEASE_RENEWAL_LIMIT_EXCEEDED',
         details: { max_renewals: 10 },
       })
@@ -93,16 +96,16 @@ describeGates('renew', (open) => {
     expect(await finish(gate, offer)).toMatchObject({ ok: true })
 
     function progress(extend_by_seconds: number | undefined) {
-      return gate.progress(worker(), { ...held(offer), progress: {}, extend_by_seconds })
+      return gate.reportProgress(worker(), { ...held(offer), progress: {}, extend_by_seconds })
     }
   })
 
   it('counts anew for each lease', async () => {
     const { gate } = await open({ settings: { max_lease_renewals: 1 } })
     const offer = await hold(gate)
-    await gate.renew(worker(), held(offer))
-    await gate.release(worker(), held(offer))
-    expect(await gate.renew(worker(), held(await lease(gate)))).toMatchObject({ renewals_left: 0 })
+    await gate.renewLease(worker(), held(offer))
+    await gate.releaseLease(worker(), held(offer))
+    expect(await gate.renewLease(worker(), held(await lease(gate)))).toMatchObject({ renewals_left: 0 })
   })
 
   it('never passes the absolute lifetime of the lease', async () => {
@@ -111,14 +114,16 @@ describeGates('renew', (open) => {
     const end = new Date(clock.now + 7_200_000).toISOString()
     for (let n = 0; n < 3; n++) {
       clock.advance(1799)
-      await gate.renew(worker(), { ...held(offer), extend_by_seconds: 1800 })
+      await gate.renewLease(worker(), { ...held(offer), extend_by_seconds: 1800 })
     }
     clock.advance(1000)
-    expect(await gate.renew(worker(), { ...held(offer), extend_by_seconds: 1800 })).toMatchObject({
+    expect(await gate.renewLease(worker(), { ...held(offer), extend_by_seconds: 1800 })).toMatchObject({
       expires_at: end,
       expires_in_ms: 803_000,
     })
-    expect(await refusal(gate.renew(worker(), { ...held(offer), extend_by_seconds: 1800 }))).toMatchObject({
+    expect(
+      await refusal(gate.renewLease(worker(), { ...held(offer), extend_by_seconds: 1800 })),
+    ).toMatchObject({
       code: 'LEASE_LIFETIME_EXCEEDED',
       details: { expires_in_ms: 803_000 },
     })
@@ -132,8 +137,8 @@ describeGates('renew', (open) => {
     const { gate, clock } = await open()
     const offer = await hold(gate, { timeout_seconds: 150 })
     clock.advance(60)
-    expect(await gate.renew(worker(), held(offer))).toMatchObject({ expires_in_ms: 90_000 })
-    expect(await refusal(gate.renew(worker(), held(offer)))).toMatchObject({
+    expect(await gate.renewLease(worker(), held(offer))).toMatchObject({ expires_in_ms: 90_000 })
+    expect(await refusal(gate.renewLease(worker(), held(offer)))).toMatchObject({
       code: 'LEASE_LIFETIME_EXCEEDED',
     })
   })
@@ -142,7 +147,7 @@ describeGates('renew', (open) => {
     const { gate, clock } = await open()
     const offer = await hold(gate)
     clock.advance(120)
-    expect(await refusal(gate.renew(worker(), held(offer)))).toMatchObject({
+    expect(await refusal(gate.renewLease(worker(), held(offer)))).toMatchObject({
       code: 'LEASE_INVALID_OR_EXPIRED',
       details: { task_status: 'leased' },
     })

@@ -49,7 +49,7 @@ describeGates('rules on what is created', (open, storeName) => {
     })
     const types = (await receiptsOf(gate, task)).map((each) => each.receipt_type)
     expect(types).toEqual(['task.assigned', 'policy.blocked', 'task.failed', 'task.result_ready'])
-    expect((await gate.listObligations(agent())).open_obligations).toEqual([])
+    expect((await gate.listOpenObligations(agent())).open_obligations).toEqual([])
     expect(await claim(gate)).toEqual([])
     expect(await checkInvariants(store, await store.tenant('default'))).toEqual([])
     const receipt = only(await receipts(gate, 'policy.blocked'))
@@ -72,7 +72,7 @@ describeGates('rules on what is created', (open, storeName) => {
   it('hold for each of many tasks that come together', async () => {
     const { gate } = await open()
     await put(gate, 'no-jobs', { action: 'BLOCK', scope: { type: 'job' } })
-    const { results } = await gate.createMany(agent(), { tasks: [{ type: 'job' }, { type: 'other' }] })
+    const { results } = await gate.createTasks(agent(), { tasks: [{ type: 'job' }, { type: 'other' }] })
     expect(results).toMatchObject([{ code: 'POLICY_BLOCKED' }, { status: 'queued' }])
   })
 
@@ -104,7 +104,7 @@ describeGates('rules on what is created', (open, storeName) => {
     const { task_id } = only((await gate.listTasks(agent())).tasks)
     expect(first).toMatchObject({ code: 'POLICY_BLOCKED', details: { task_id } })
     expect(await receipts(gate, 'policy.blocked')).toHaveLength(1)
-    expect(await gate.retry(agent(), { task_id })).toMatchObject({ status: 'queued' })
+    expect(await gate.retryTask(agent(), { task_id })).toMatchObject({ status: 'queued' })
   })
 
   it('show an admin what was blocked, whoever asked for it', async () => {
@@ -115,12 +115,12 @@ describeGates('rules on what is created', (open, storeName) => {
     const listed = await gate.listReceipts(admin(), asked)
     expect(listed.receipts.map(({ to }) => to.id)).toEqual(['alice', 'bob'])
     expect((await gate.listReceipts(agent('bob'), asked)).receipts).toHaveLength(1)
-    const ledger = await gate.listLedger(admin(), asked)
+    const ledger = await gate.listReceiptsLedger(admin(), asked)
     const reason = 'Rule no-jobs blocks this.'
     const row = { phase: 'complete', status: 'failure', outcome_text: reason, task_type: 'job' }
     expect(ledger.receipts).toMatchObject([row, row])
     // The failure of the task stands for it in the ledger as a whole.
-    const failures = await gate.listLedger(admin(), { status: 'failure' })
+    const failures = await gate.listReceiptsLedger(admin(), { status: 'failure' })
     expect(failures.receipts.map(({ metadata }) => metadata.receipt_type)).toEqual([
       'task.failed',
       'task.failed',
@@ -240,9 +240,9 @@ describeGates('rules on what is created', (open, storeName) => {
   it('hold for the work of a task that is asked for again', async () => {
     const { gate } = await open()
     const { task_id } = await ask(gate)
-    await gate.cancel(agent(), { task_id })
+    await gate.cancelTask(agent(), { task_id })
     await put(gate, 'no-jobs', { action: 'BLOCK', scope: { type: 'job' } })
-    expect(await refusal(gate.retry(agent(), { task_id }))).toMatchObject({ code: 'POLICY_BLOCKED' })
+    expect(await refusal(gate.retryTask(agent(), { task_id }))).toMatchObject({ code: 'POLICY_BLOCKED' })
   })
 
   it('hold in their own tenant only, those of the file in all', async () => {
@@ -416,7 +416,7 @@ describeGates('rules that redact', (open) => {
 
     const first = await hold(gate, { payload: said })
     expect(first.payload).toEqual(said)
-    await gate.progress(by, { ...held(first), progress: { percent: 50, ...said } })
+    await gate.reportProgress(by, { ...held(first), progress: { percent: 50, ...said } })
     expect((await look(gate, first)).progress).toMatchObject({ percent: 50, ...kept })
     await gate.complete(by, {
       ...held(first),

@@ -59,8 +59,8 @@ describeGates('the registry of rules', (open) => {
     await put(gate, 'r', { action: 'BLOCK' })
     expect(await gate.removePolicy(admin(), { id: 'r' })).toEqual({ id: 'r', removed: true })
     expect(await gate.removePolicy(admin(), { id: 'r' })).toEqual({ id: 'r', removed: false })
-    await gate.putPattern(admin(), { name: 'plate', pattern: '[A-Z]{2}-\\d+' })
-    await gate.removePattern(admin(), { name: 'plate' })
+    await gate.putRedactionPattern(admin(), { name: 'plate', pattern: '[A-Z]{2}-\\d+' })
+    await gate.removeRedactionPattern(admin(), { name: 'plate' })
     const told = await changes(gate)
     expect(told.map(({ body }) => body)).toMatchObject([
       { what: 'rule', id: 'r', change: 'set', before: null, after: { action: 'ALLOW' } },
@@ -85,9 +85,9 @@ describeGates('the registry of rules', (open) => {
       gate.putPolicy(agent(), { id: 'r', action: 'ALLOW' }),
       gate.removePolicy(agent(), { id: 'r' }),
       gate.testPolicy(agent(), { context: { type: 'job' } }),
-      gate.listPatterns(agent()),
-      gate.putPattern(agent(), { name: 'x', pattern: 'x' }),
-      gate.removePattern(agent(), { name: 'x' }),
+      gate.listRedactionPatterns(agent()),
+      gate.putRedactionPattern(agent(), { name: 'x', pattern: 'x' }),
+      gate.removeRedactionPattern(agent(), { name: 'x' }),
     ]
     expect((await refusals(calls)).map(({ code }) => code)).toEqual(calls.map(() => 'FORBIDDEN'))
   })
@@ -129,8 +129,8 @@ describeGates('the registry of rules', (open) => {
     const calls = [
       put(gate, 'file', { action: 'ALLOW' }),
       gate.removePolicy(admin(), { id: 'file' }),
-      gate.putPattern(admin(), { name: 'plate', pattern: 'x' }),
-      gate.removePattern(admin(), { name: 'plate' }),
+      gate.putRedactionPattern(admin(), { name: 'plate', pattern: 'x' }),
+      gate.removeRedactionPattern(admin(), { name: 'plate' }),
     ]
     for (const { code, message } of await refusals(calls)) {
       expect([code, message]).toEqual(['VALIDATION_ERROR', expect.stringContaining("operator's file")])
@@ -149,8 +149,12 @@ describeGates('the registry of rules', (open) => {
 describeGates('redaction patterns', (open) => {
   it('are built in, and can be added', async () => {
     const { gate } = await open()
-    await gate.putPattern(admin(), { name: 'plate', pattern: '[A-Z]{2}-\\d+', replacement: '(plate)' })
-    const { patterns } = await gate.listPatterns(admin())
+    await gate.putRedactionPattern(admin(), {
+      name: 'plate',
+      pattern: '[A-Z]{2}-\\d+',
+      replacement: '(plate)',
+    })
+    const { patterns } = await gate.listRedactionPatterns(admin())
     expect(patterns.map(({ name }) => name)).toEqual([
       'email',
       'phone',
@@ -172,20 +176,20 @@ describeGates('redaction patterns', (open) => {
   it('that are switched off find nothing', async () => {
     const { gate } = await open()
     const plate = { name: 'plate', pattern: '[A-Z]{2}-\\d+' }
-    await gate.putPattern(admin(), plate)
+    await gate.putRedactionPattern(admin(), plate)
     await put(gate, 'r', { action: 'REDACT', redact: { targets: 'args', patterns: ['plate'] } })
     const args = async () =>
       (await gate.testPolicy(admin(), { context: { type: 'job', args: 'XY-12' } })).args
     expect(await args()).toBe('[REDACTED]')
-    await gate.putPattern(admin(), { ...plate, enabled: false })
+    await gate.putRedactionPattern(admin(), { ...plate, enabled: false })
     expect(await args()).toBe('XY-12')
   })
 
   it('stay as long as a rule names them', async () => {
     const { gate } = await open()
-    await gate.putPattern(admin(), { name: 'plate', pattern: '[A-Z]{2}-\\d+' })
+    await gate.putRedactionPattern(admin(), { name: 'plate', pattern: '[A-Z]{2}-\\d+' })
     await put(gate, 'r', { action: 'REDACT', redact: { targets: 'args', patterns: ['plate'] } })
-    expect(await refusal(gate.removePattern(admin(), { name: 'plate' }))).toMatchObject({
+    expect(await refusal(gate.removeRedactionPattern(admin(), { name: 'plate' }))).toMatchObject({
       message: expect.stringContaining('in use by rule r'),
     })
   })
@@ -199,7 +203,7 @@ describeGates('redaction patterns', (open) => {
     ['name', { name: 'No' }],
   ])('with a wrong %s are refused: %j', async (path, fields) => {
     const { gate } = await open()
-    const call = gate.putPattern(admin(), { name: 'x', pattern: 'x', ...fields })
+    const call = gate.putRedactionPattern(admin(), { name: 'x', pattern: 'x', ...fields })
     expect(await refusal(call)).toMatchObject({ code: 'VALIDATION_ERROR', details: { path } })
   })
 })

@@ -136,7 +136,7 @@ describeGates('redaction under random rules', (open) => {
     timeout: 60_000,
   }, async () => {
     const { gate } = await open()
-    await gate.putPattern(admin(), { name: 'badge', pattern: BADGE })
+    await gate.putRedactionPattern(admin(), { name: 'badge', pattern: BADGE })
     const redact = { targets: 'both', patterns: ['card', 'email', 'badge'] }
     const property = fc.asyncProperty(
       fc.array(decidingRules, { maxLength: 4 }),

@@ -387,7 +387,7 @@ describeGates('a decision that was made before', (open) => {
       message: expect.stringMatching(/^Question 1 already expired at /),
     })
     const withdrawn = await pending(gate)
-    await gate.cancel(agent(), { task_id: withdrawn.task_id })
+    await gate.cancelTask(agent(), { task_id: withdrawn.task_id })
     expect(await refusal(gate.approve(person(), { task_id: withdrawn.task_id }))).toMatchObject({
       message: expect.stringContaining('was already withdrawn by agent:alice'),
     })

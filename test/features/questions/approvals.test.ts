@@ -131,12 +131,12 @@ describeGates('a task that asks for an approval', (open) => {
     const { gate } = await open()
     const { offer, task_id } = await pending(gate)
     const calls = [
-      gate.start(worker(), held(offer)),
-      gate.renew(worker(), held(offer)),
-      gate.progress(worker(), { ...held(offer), progress: {} }),
+      gate.startTask(worker(), held(offer)),
+      gate.renewLease(worker(), held(offer)),
+      gate.reportProgress(worker(), { ...held(offer), progress: {} }),
       gate.complete(worker(), { ...held(offer), result: 1, artifacts: ['x'] }),
       gate.fail(worker(), { ...held(offer), error: {} }),
-      gate.release(worker(), held(offer)),
+      gate.releaseLease(worker(), held(offer)),
       gate.ask(worker(), { ...held(offer), kind: 'input', request: { message: 'And which?' } }),
     ]
     for (const answer of await refusals(calls)) {
@@ -176,7 +176,7 @@ describeGates('a task that asks for an approval', (open) => {
   it('wakes a worker that waits for work when it is approved', async () => {
     const { gate } = await open()
     const { task_id } = await pending(gate)
-    const claiming = gate.claim(worker('w2'), { worker_id: 'w2', wait_seconds: 20 })
+    const claiming = gate.leaseNext(worker('w2'), { worker_id: 'w2', wait_seconds: 20 })
     await gate.approve(person(), { task_id })
     expect((await claiming).tasks).toMatchObject([{ task_id }])
   })
@@ -346,7 +346,7 @@ describeGates('an approval', (open) => {
   it('is withdrawn when its task is canceled', async () => {
     const { gate } = await open()
     const { task_id } = await pending(gate)
-    expect(await gate.cancel(agent(), { task_id, reason: 'never mind' })).toEqual({
+    expect(await gate.cancelTask(agent(), { task_id, reason: 'never mind' })).toEqual({
       ok: true,
       status: 'canceled',
     })

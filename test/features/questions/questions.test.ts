@@ -180,7 +180,7 @@ describeGates('who waits for a task', (open, storeName) => {
     const { gate } = await open()
     const offer = await hold(gate)
     const waiting = gate.waitForTask(agent(), { task_id: offer.task_id, wait_seconds: 50 })
-    await gate.start(worker(), held(offer))
+    await gate.startTask(worker(), held(offer))
     await askInput(gate, offer)
     expect(await soon(waiting)).toMatchObject({ done: false, status: 'input_required' })
   })
@@ -206,7 +206,7 @@ describeGates('who waits for a task', (open, storeName) => {
     await gate.approve(person(), { task_id })
     await askInput(gate, await lease(gate))
     await gate.answerQuestion(agent(), { task_id, content: 1 })
-    await gate.cancel(agent(), { task_id })
+    await gate.cancelTask(agent(), { task_id })
     expect(heard).toEqual([
       'queued',
       'leased',

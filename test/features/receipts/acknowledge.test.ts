@@ -8,11 +8,11 @@ describeGates('acknowledge', (open) => {
     const offer = await hold(gate)
     await finish(gate, offer)
     const ready = at(await receiptsOf(gate, offer), -1)
-    const answer = await gate.acknowledge(agent(), { receipt_id: ready.receipt_id })
+    const answer = await gate.ackReceipt(agent(), { receipt_id: ready.receipt_id })
     expect(answer).toEqual({ ok: true, receipt_id: expect.any(String) })
-    expect(await gate.acknowledge(agent(), { receipt_id: ready.receipt_id })).toEqual(answer)
+    expect(await gate.ackReceipt(agent(), { receipt_id: ready.receipt_id })).toEqual(answer)
     const again = await Promise.all(
-      Array.from({ length: 10 }, () => gate.acknowledge(agent(), { receipt_id: ready.receipt_id })),
+      Array.from({ length: 10 }, () => gate.ackReceipt(agent(), { receipt_id: ready.receipt_id })),
     )
     for (const one of again) expect(one).toEqual(answer)
     const receipts = await receiptsOf(gate, offer)
@@ -31,7 +31,7 @@ describeGates('acknowledge', (open) => {
     const { gate } = await open()
     const { receipt_id } = await ask(gate)
     const answers = await Promise.all(
-      Array.from({ length: 10 }, () => gate.acknowledge(agent(), { receipt_id })),
+      Array.from({ length: 10 }, () => gate.ackReceipt(agent(), { receipt_id })),
     )
     expect(new Set(answers.map((answer) => answer.receipt_id)).size).toBe(1)
   })
@@ -41,13 +41,13 @@ describeGates('acknowledge', (open) => {
     const offer = await hold(gate, { principal_ai: 'bob' })
     const { receipt_id } = await failTask(gate, offer)
     for (const by of [agent('bob'), worker()]) {
-      expect(await refusal(gate.acknowledge(by, { receipt_id }))).toMatchObject({
+      expect(await refusal(gate.ackReceipt(by, { receipt_id }))).toMatchObject({
         code: 'FORBIDDEN',
         details: { your_role: by.role },
       })
     }
     expect(await receiptsOf(gate, offer)).toHaveLength(4)
-    expect(await gate.acknowledge(agent(), { receipt_id })).toMatchObject({ ok: true })
+    expect(await gate.ackReceipt(agent(), { receipt_id })).toMatchObject({ ok: true })
   })
 
   it('is also for the agent for whom the task is done, of what is in its inbox', async () => {
@@ -57,12 +57,12 @@ describeGates('acknowledge', (open) => {
     const { receipt_id } = at((await gate.listInbox(agent('bob'))).items, 0)
     const marked = await gate.markInbox(agent('bob'), { as: 'read', receipt_ids: [receipt_id] })
     expect(marked.items).toMatchObject([{ receipt_id }])
-    const answer = await gate.acknowledge(agent('bob'), { receipt_id })
-    expect(await gate.acknowledge(agent('bob'), { receipt_id })).toEqual(answer)
+    const answer = await gate.ackReceipt(agent('bob'), { receipt_id })
+    expect(await gate.ackReceipt(agent('bob'), { receipt_id })).toEqual(answer)
     expect((await gate.listInbox(agent('bob'))).items).toEqual([])
     // The owner has an inbox of his own.
     expect((await gate.listInbox(agent())).items).toMatchObject([{ receipt_id }])
-    expect(await refusal(gate.acknowledge(agent('carol'), { receipt_id }))).toMatchObject({
+    expect(await refusal(gate.ackReceipt(agent('carol'), { receipt_id }))).toMatchObject({
       code: 'FORBIDDEN',
     })
     const acknowledged = (await receiptsOf(gate, offer)).filter(
@@ -79,7 +79,7 @@ describeGates('acknowledge', (open) => {
     const theirs = await ask(gate, {}, agent('alice', 'other'))
     const later = mine.receipt_id.replace(/^.{18}/, '00000000-0000-8fff')
     for (const receipt_id of [theirs.receipt_id, later, 'nonsense', mine.task_id]) {
-      expect(await refusal(gate.acknowledge(agent(), { receipt_id }))).toMatchObject({
+      expect(await refusal(gate.ackReceipt(agent(), { receipt_id }))).toMatchObject({
         code: 'RECEIPT_NOT_FOUND',
         details: { receipt_id },
       })
@@ -89,8 +89,8 @@ describeGates('acknowledge', (open) => {
   it('closes no obligation', async () => {
     const { gate } = await open()
     const { receipt_id } = await ask(gate)
-    await gate.acknowledge(agent(), { receipt_id })
-    expect((await gate.listObligations(agent())).open_obligations).toHaveLength(1)
+    await gate.ackReceipt(agent(), { receipt_id })
+    expect((await gate.listOpenObligations(agent())).open_obligations).toHaveLength(1)
     expect(await gate.checkTerminator(admin(), { receipt_id })).toEqual({ has_terminator: false })
   })
 })

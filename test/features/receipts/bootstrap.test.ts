@@ -26,7 +26,7 @@ describeGates('bootstrap', (open, storeName) => {
     const failed = await hold(gate)
     await failTask(gate, failed)
     const running = await hold(gate)
-    await gate.start(worker(), held(running))
+    await gate.startTask(worker(), held(running))
     const delayed = await ask(gate, { delay_seconds: 60 })
     const queued = await ask(gate)
     await ask(gate, {}, agent('bob'))
@@ -94,7 +94,7 @@ describeGates('bootstrap', (open, storeName) => {
       expect(idsOf(attention.waiting_results)).toEqual([offer.task_id])
     }
     const { attention } = await gate.bootstrap(agent())
-    await gate.acknowledge(agent(), { receipt_id: only(attention.inbox_receipts).receipt_id })
+    await gate.ackReceipt(agent(), { receipt_id: only(attention.inbox_receipts).receipt_id })
     const after = await gate.bootstrap(agent())
     expect(after.attention).toMatchObject({ inbox_receipts: [], waiting_results: [] })
   })
@@ -124,7 +124,7 @@ describeGates('bootstrap', (open, storeName) => {
     let since = (await gate.bootstrap(agent())).cursor.latest_receipt_id
     const noisy = await hold(gate)
     for (let percent = 0; percent < 50; percent++) {
-      await gate.progress(worker(), { ...held(noisy), progress: { percent } })
+      await gate.reportProgress(worker(), { ...held(noisy), progress: { percent } })
     }
     await finish(gate, noisy)
     const quiet = await hold(gate)
@@ -156,7 +156,7 @@ describeGates('bootstrap', (open, storeName) => {
   it('shows escalations, but not the mere record', async () => {
     const { gate, clock } = await open({ settings: { escalation_enabled: true } })
     const offer = await hold(gate)
-    await gate.progress(worker(), { ...held(offer), progress: {} })
+    await gate.reportProgress(worker(), { ...held(offer), progress: {} })
     clock.advance(120)
     await gate.sweep()
     clock.advance(5)
@@ -172,7 +172,7 @@ describeGates('bootstrap', (open, storeName) => {
     expect((await gate.bootstrap(agent(), said)).relationship).toMatchObject(said)
     const other = storeName === 'postgres' ? (await another()).gate : gate
     expect((await other.bootstrap(agent())).relationship).toMatchObject(said)
-    expect((await other.listObligations(agent())).relationship).toMatchObject(said)
+    expect((await other.listOpenObligations(agent())).relationship).toMatchObject(said)
     expect(
       await refusal(gate.bootstrap(agent(), { client_capabilities: { text: 'x'.repeat(20_000) } })),
     ).toMatchObject({ code: 'PAYLOAD_TOO_LARGE' })
@@ -203,7 +203,7 @@ describeGates('bootstrap', (open, storeName) => {
     clock.advance(31 * 60)
     expect(await sessions('two')).toBe(3)
     const last_seen_at = new Date(clock.now).toISOString()
-    expect((await gate.listObligations(agent())).relationship).toMatchObject({
+    expect((await gate.listOpenObligations(agent())).relationship).toMatchObject({
       first_seen_at,
       last_seen_at,
       sessions_count: 3,

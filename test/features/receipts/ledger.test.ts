@@ -17,7 +17,7 @@ import {
 import { problems, REQUIRED } from './ledger-rules.ts'
 
 async function ledger(gate: Gate, filter: object, by = agent()) {
-  const { receipts } = await gate.listLedger(by, { limit: 200, ...filter })
+  const { receipts } = await gate.listReceiptsLedger(by, { limit: 200, ...filter })
   for (const receipt of receipts)
     expect(problems(receipt), receipt.metadata.receipt_type as string).toEqual([])
   return receipts
@@ -93,7 +93,7 @@ describeGates('the ledger view', (open) => {
     const { gate } = await open()
     const cause = (await ask(gate, { type: 'other' })).receipt_id
     const first = await hold(gate, { caused_by_receipt_id: cause }, { accept_types: ['job'] })
-    await gate.release(worker(), held(first))
+    await gate.releaseLease(worker(), held(first))
     const second = await lease(gate, { accept_types: ['job'] })
     await finish(gate, second)
     const [assigned, , again, completed] = await ledger(gate, { task_id: first.task_id })
@@ -130,9 +130,9 @@ describeGates('the ledger view', (open) => {
     const failed = await hold(gate)
     await failTask(gate, failed, { error: { message: 'broken' } })
     const canceled = await ask(gate)
-    await gate.cancel(agent(), { task_id: canceled.task_id, reason: 'enough' })
+    await gate.cancelTask(agent(), { task_id: canceled.task_id, reason: 'enough' })
     const silent = await ask(gate)
-    await gate.cancel(agent(), { task_id: silent.task_id })
+    await gate.cancelTask(agent(), { task_id: silent.task_id })
     expect(await ledger(gate, { status: 'failure' })).toMatchObject([
       { phase: 'complete', status: 'failure', outcome_kind: 'response_text', outcome_text: 'broken' },
     ])
@@ -149,7 +149,7 @@ describeGates('the ledger view', (open) => {
     clock.advance(120)
     await gate.sweep()
     clock.advance(5)
-    const [again] = (await gate.claim({ ...admin(), role: 'worker' }, { worker_id: 'x' })).tasks
+    const [again] = (await gate.leaseNext({ ...admin(), role: 'worker' }, { worker_id: 'x' })).tasks
     if (!again) return expect.unreachable()
     await gate.fail(
       { ...admin(), role: 'worker' },
@@ -193,10 +193,12 @@ describeGates('the ledger view', (open) => {
   it('needs to be asked for something', async () => {
     const { gate } = await open()
     for (const filter of [{}, { limit: 5 }]) {
-      expect(await refusal(gate.listLedger(admin(), filter))).toMatchObject({ code: 'VALIDATION_ERROR' })
+      expect(await refusal(gate.listReceiptsLedger(admin(), filter))).toMatchObject({
+        code: 'VALIDATION_ERROR',
+      })
     }
     const { receipt_id } = await ask(gate)
-    expect(await refusal(gate.listLedger(agent(), { since_receipt_id: receipt_id }))).toMatchObject({
+    expect(await refusal(gate.listReceiptsLedger(agent(), { since_receipt_id: receipt_id }))).toMatchObject({
       code: 'VALIDATION_ERROR',
     })
   })
@@ -211,7 +213,7 @@ describeGates('the ledger view', (open) => {
     const found = []
     for (let since: string | null | undefined; since !== null; ) {
       const input = { receipt_type: 'task.assigned', limit: 4, ...(since && { since_receipt_id: since }) }
-      const page = await gate.listLedger(agent(), input)
+      const page = await gate.listReceiptsLedger(agent(), input)
       found.push(...page.receipts.map((receipt) => receipt.receipt_id))
       since = page.next_cursor
     }

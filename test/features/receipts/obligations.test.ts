@@ -17,7 +17,7 @@ describeGates('open obligations', (open) => {
   it('come in an answer of exactly four parts', async () => {
     const { gate } = await open()
     const task = await ask(gate)
-    const answer = await gate.listObligations(agent())
+    const answer = await gate.listOpenObligations(agent())
     expect(Object.keys(answer).toSorted()).toEqual(['cursor', 'open_obligations', 'relationship', 'server'])
     expect(answer).toMatchObject({
       server: {
@@ -47,9 +47,9 @@ describeGates('open obligations', (open) => {
   it('are read without any effect', async () => {
     const { gate, clock } = await open()
     await askMany(gate, 3)
-    const first = await gate.listObligations(agent())
+    const first = await gate.listOpenObligations(agent())
     clock.advance(100)
-    expect(await gate.listObligations(agent())).toEqual({ ...first, server: expect.any(Object) })
+    expect(await gate.listOpenObligations(agent())).toEqual({ ...first, server: expect.any(Object) })
     expect(first.open_obligations.map((receipt) => receipt.delivered_at)).toEqual([null, null, null])
     const { receipts } = await gate.listReceipts(agent())
     expect(receipts.map((receipt) => receipt.receipt_type)).toEqual(Array(3).fill('task.assigned'))
@@ -60,11 +60,11 @@ describeGates('open obligations', (open) => {
     const offer = await hold(gate, { max_attempts: 9 })
     const isOpen = async () => expect(await openTasks(gate)).toEqual([offer.task_id])
     await isOpen()
-    await gate.start(worker(), held(offer))
+    await gate.startTask(worker(), held(offer))
     await isOpen()
     await failTask(gate, offer, { retryable: true, retry_after_seconds: 0 })
     await isOpen()
-    await gate.release(worker(), held(await lease(gate)))
+    await gate.releaseLease(worker(), held(await lease(gate)))
     await isOpen()
     const lost = await lease(gate)
     clock.advance(120)
@@ -94,7 +94,7 @@ describeGates('open obligations', (open) => {
   it('are owed once where the owner acts for itself', async () => {
     const { gate } = await open()
     await ask(gate, { principal_ai: 'alice' })
-    await gate.create(caller('service', 'cron', 'system'), { type: 'job', principal_ai: 'cron' })
+    await gate.createTask(caller('service', 'cron', 'system'), { type: 'job', principal_ai: 'cron' })
     expect(await openTasks(gate)).toHaveLength(1)
     expect(await openTasks(gate, caller('service', 'cron', 'system'))).toHaveLength(1)
     expect(await openTasks(gate, agent('cron'))).toHaveLength(1)
@@ -107,10 +107,10 @@ describeGates('open obligations', (open) => {
     let since: string | null | undefined
     for (let page = 0; since !== null; page++) {
       const input = { limit: 3, ...(since !== undefined && { since_receipt_id: since }) }
-      const { open_obligations, cursor } = await gate.listObligations(agent(), input)
+      const { open_obligations, cursor } = await gate.listOpenObligations(agent(), input)
       found.push(...open_obligations.map((receipt) => receipt.task_id))
       since = cursor
-      if (page === 0) await gate.cancelMany(agent(), { task_ids: [at(ids, 0), at(ids, 2), at(ids, 9)] })
+      if (page === 0) await gate.cancelTasks(agent(), { task_ids: [at(ids, 0), at(ids, 2), at(ids, 9)] })
     }
     expect(found).toEqual(ids.slice(0, 9))
   })
@@ -118,14 +118,14 @@ describeGates('open obligations', (open) => {
   it('that fit on one page have no cursor', async () => {
     const { gate } = await open()
     await askMany(gate, 3)
-    expect((await gate.listObligations(agent(), { limit: 3 })).cursor).toBeNull()
-    expect((await gate.listObligations(agent(), { limit: 2 })).cursor).not.toBeNull()
+    expect((await gate.listOpenObligations(agent(), { limit: 3 })).cursor).toBeNull()
+    expect((await gate.listOpenObligations(agent(), { limit: 2 })).cursor).not.toBeNull()
     for (const limit of [0, 201]) {
-      expect(await refusal(gate.listObligations(agent(), { limit }))).toMatchObject({
+      expect(await refusal(gate.listOpenObligations(agent(), { limit }))).toMatchObject({
         code: 'VALIDATION_ERROR',
       })
     }
-    expect(await refusal(gate.listObligations(agent(), { since_receipt_id: 'nonsense' }))).toMatchObject({
+    expect(await refusal(gate.listOpenObligations(agent(), { since_receipt_id: 'nonsense' }))).toMatchObject({
       code: 'VALIDATION_ERROR',
       details: { path: 'since_receipt_id' },
     })

@@ -62,7 +62,7 @@ describeGates('list receipts', (open) => {
     await ask(gate)
     const reserved = { receipt_type: 'task.transferred' }
     expect(await gate.listReceipts(agent(), reserved)).toEqual({ receipts: [], next_cursor: null })
-    expect(await gate.listLedger(admin(), reserved)).toEqual({ receipts: [], next_cursor: null })
+    expect(await gate.listReceiptsLedger(admin(), reserved)).toEqual({ receipts: [], next_cursor: null })
     expect(await refusal(gate.listReceipts(agent(), { receipt_type: 'task.moved' }))).toMatchObject({
       details: { path: 'receipt_type' },
     })
@@ -88,7 +88,7 @@ describeGates('list receipts', (open) => {
     await Promise.all(Array.from({ length: 30 }, () => ask(gate)))
     const offers = await claim(gate, { max_tasks: 30 })
     await Promise.all(offers.map((offer, n) => (n % 3 === 0 ? failTask(gate, offer) : finish(gate, offer))))
-    await Promise.all(offers.map((offer) => refusal(gate.renew(worker(), held(offer)))))
+    await Promise.all(offers.map((offer) => refusal(gate.renewLease(worker(), held(offer)))))
     const { receipts } = await gate.listReceipts(admin(), { to_id: 'alice', limit: 200 })
     expect(receipts.map((receipt) => receipt.seq)).toEqual(Array.from({ length: 120 }, (_, n) => n + 1))
   })
@@ -124,7 +124,7 @@ describeGates('a receipt', (open) => {
     const offer = await hold(gate)
     const before = await receiptsOf(gate, offer)
     clock.advance(10)
-    await gate.progress(worker(), { ...held(offer), progress: {} })
+    await gate.reportProgress(worker(), { ...held(offer), progress: {} })
     await finish(gate, offer)
     expect((await receiptsOf(gate, offer)).slice(0, 2)).toEqual(before)
   })
@@ -147,7 +147,7 @@ describeGates('check terminator', (open) => {
     const endings = [
       ['task.completed', (offer: Awaited<ReturnType<typeof hold>>) => finish(gate, offer)],
       ['task.failed', (offer: Awaited<ReturnType<typeof hold>>) => failTask(gate, offer)],
-      ['task.canceled', ({ task_id }: { task_id: string }) => gate.cancel(agent(), { task_id })],
+      ['task.canceled', ({ task_id }: { task_id: string }) => gate.cancelTask(agent(), { task_id })],
     ] as const
     for (const [receipt_type, end] of endings) {
       const offer = await hold(gate)
@@ -164,18 +164,18 @@ describeGates('check terminator', (open) => {
   it('does not take any child for the end: only a type that may close this one', async () => {
     const { gate } = await open()
     const offer = await hold(gate)
-    await gate.start(worker(), held(offer))
-    await gate.progress(worker(), { ...held(offer), progress: {} })
+    await gate.startTask(worker(), held(offer))
+    await gate.reportProgress(worker(), { ...held(offer), progress: {} })
     const [assigned] = await receiptsOf(gate, offer)
     if (!assigned) return expect.unreachable()
-    await gate.acknowledge(agent(), { receipt_id: assigned.receipt_id })
+    await gate.ackReceipt(agent(), { receipt_id: assigned.receipt_id })
     expect(await gate.checkTerminator(agent(), { receipt_id: assigned.receipt_id })).toEqual({
       has_terminator: false,
     })
     const { receipt_id } = await finish(gate, offer)
     // A task that this completion led to, canceled: a terminal receipt among the descendants of one that obliges nobody.
     const next = await ask(gate, { caused_by_receipt_id: receipt_id })
-    await gate.cancel(agent(), { task_id: next.task_id })
+    await gate.cancelTask(agent(), { task_id: next.task_id })
     expect(await gate.checkTerminator(agent(), { receipt_id })).toEqual({ has_terminator: false })
   })
 

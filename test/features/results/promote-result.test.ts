@@ -21,7 +21,7 @@ describeGates('promoting a result', (open) => {
     await finish(gate, task)
     clock.advance(5)
     const promoted_at = new Date(clock.now).toISOString()
-    expect(await gate.promoteResult(agent(), { task_id: task.task_id })).toEqual({
+    expect(await gate.promoteTaskResult(agent(), { task_id: task.task_id })).toEqual({
       memory_id: 'first',
       promoted_at,
       is_archived: true,
@@ -47,7 +47,7 @@ describeGates('promoting a result', (open) => {
     expect((await gate.listInbox(agent('bob'))).items).toMatchObject([{ promoted_at: null }])
 
     clock.advance(5)
-    const again = await gate.promoteResult(agent(), { task_id: task.task_id })
+    const again = await gate.promoteTaskResult(agent(), { task_id: task.task_id })
     expect(again).toMatchObject({ memory_id: null, promoted_at })
   })
 
@@ -57,7 +57,7 @@ describeGates('promoting a result', (open) => {
     const task = await hold(gate)
     await finish(gate, task)
     const asked = { task_id: task.task_id, kind: 'pattern', domain: 'd', archive: false, purge: true }
-    expect(await gate.promoteResult(admin(), asked)).toMatchObject({
+    expect(await gate.promoteTaskResult(admin(), asked)).toMatchObject({
       promoted_at: expect.any(String),
       is_archived: false,
       // The task itself carries it, and so do its receipts.
@@ -77,16 +77,18 @@ describeGates('promoting a result', (open) => {
     await finish(gate, task, { result: 'x'.repeat(100) })
     const { task_id } = task
     expect(blobs()).toHaveLength(1)
-    expect(await gate.promoteResult(agent(), { task_id, purge: true })).toMatchObject({ is_purged: true })
+    expect(await gate.promoteTaskResult(agent(), { task_id, purge: true })).toMatchObject({ is_purged: true })
     expect(blobs()).toEqual([])
-    expect(await refusal(gate.fetchResult(agent(), { task_id }))).toMatchObject({ code: 'RESULT_NOT_FOUND' })
+    expect(await refusal(gate.fetchTaskResult(agent(), { task_id }))).toMatchObject({
+      code: 'RESULT_NOT_FOUND',
+    })
     folder.remove()
   })
 
   it('is refused where there is no memory, no result, or no right to it', async () => {
     const { gate: bare } = await open()
     const { task_id } = await ask(bare)
-    expect(await refusal(bare.promoteResult(agent(), { task_id }))).toMatchObject({
+    expect(await refusal(bare.promoteTaskResult(agent(), { task_id }))).toMatchObject({
       code: 'NOT_CONFIGURED',
       details: { settings: ['ASYNCGATE_MEMORY_URL'] },
     })
@@ -94,12 +96,12 @@ describeGates('promoting a result', (open) => {
     const { gate } = await open({ memory })
     const task = await hold(gate)
     const asked = { task_id: task.task_id }
-    expect(await refusal(gate.promoteResult(agent(), asked))).toMatchObject({
+    expect(await refusal(gate.promoteTaskResult(agent(), asked))).toMatchObject({
       code: 'RESULT_NOT_FOUND',
     })
     await finish(gate, task)
     for (const by of [agent('bob'), worker()]) {
-      expect(await refusal(gate.promoteResult(by, asked))).toMatchObject({ code: 'FORBIDDEN' })
+      expect(await refusal(gate.promoteTaskResult(by, asked))).toMatchObject({ code: 'FORBIDDEN' })
     }
     expect(memory.notes).toEqual([])
   })
@@ -112,7 +114,9 @@ describeGates('promoting a result', (open) => {
     })
     const task = await hold(gate)
     await finish(gate, task, { result: 'x'.repeat(1024 * 1024) })
-    expect(await refusal(gate.promoteResult(agent(), { task_id: task.task_id, purge: true }))).toMatchObject({
+    expect(
+      await refusal(gate.promoteTaskResult(agent(), { task_id: task.task_id, purge: true })),
+    ).toMatchObject({
       code: 'PAYLOAD_TOO_LARGE',
     })
     expect(memory.notes).toEqual([])
@@ -133,14 +137,14 @@ describeGates('active tasks', (open) => {
     expect(await ids(agent(), { principal_ai: 'alice' })).toEqual([mine.task_id])
     expect(await ids(agent(), { limit: 1 })).toEqual([mine.task_id])
     expect(await ids(agent('bob'))).toEqual([forBob.task_id])
-    await gate.cancel(agent(), { task_id: mine.task_id })
+    await gate.cancelTask(agent(), { task_id: mine.task_id })
     expect(await ids()).toEqual([forBob.task_id])
   })
 
   it('do not have a success whose obligation is still open', async () => {
     const { gate } = await open()
     await finish(gate, await hold(gate), { artifacts: undefined })
-    expect((await gate.listObligations(agent())).open_obligations).toHaveLength(1)
+    expect((await gate.listOpenObligations(agent())).open_obligations).toHaveLength(1)
     expect((await gate.activeTasks(agent())).tasks).toEqual([])
   })
 })

@@ -71,7 +71,7 @@ describeGates('a schedule', (open) => {
     const { gate } = bench
     const { schedule_id, receipt_id } = await plan(gate, 'eve')
     for (const principal of [agent(), agent('eve')]) {
-      const { open_obligations } = await gate.listObligations(principal)
+      const { open_obligations } = await gate.listOpenObligations(principal)
       expect(only(open_obligations)).toMatchObject({
         receipt_id,
         receipt_type: 'schedule.created',
@@ -85,7 +85,7 @@ describeGates('a schedule', (open) => {
 
     const deleted = await drop(gate, schedule_id)
     for (const principal of [agent(), agent('eve')]) {
-      const { open_obligations } = await gate.listObligations(principal)
+      const { open_obligations } = await gate.listOpenObligations(principal)
       expect(open_obligations.filter((receipt) => receipt.schedule_id !== null)).toEqual([])
     }
     expect(await gate.checkTerminator(agent(), { receipt_id })).toMatchObject({
@@ -142,7 +142,11 @@ describeGates('a schedule', (open) => {
     async (id) => {
       const { gate } = await open()
       expect(await refusal(drop(gate, id))).toMatchObject({ code: 'SCHEDULE_NOT_FOUND' })
-      const stale = gate.reportStale(worker(), { worker_id: 'w1', schedule_id: id, next_run_at: PAST })
+      const stale = gate.reportStaleSchedule(worker(), {
+        worker_id: 'w1',
+        schedule_id: id,
+        next_run_at: PAST,
+      })
       expect(await refusal(stale)).toMatchObject({ code: 'SCHEDULE_NOT_FOUND' })
     },
   )
@@ -152,9 +156,9 @@ describeGates('a schedule', (open) => {
     const { gate } = bench
     const { schedule_id, offer } = await plan(gate)
     const stale = { worker_id: 'w1', schedule_id, next_run_at: PAST, reason: 'QUOTA_EXCEEDED' }
-    const reports = await Promise.all([1, 2].map(() => gate.reportStale(worker(), stale)))
+    const reports = await Promise.all([1, 2].map(() => gate.reportStaleSchedule(worker(), stale)))
     expect(new Set(reports.map(({ receipt_id }) => receipt_id)).size).toBe(1)
-    await gate.reportStale(worker(), { ...stale, next_run_at: '2025-12-31T00:01:00Z' })
+    await gate.reportStaleSchedule(worker(), { ...stale, next_run_at: '2025-12-31T00:01:00Z' })
     expect(await anomalies(gate, offer)).toEqual(['stale_schedule', 'stale_schedule'])
     const { attention } = await gate.bootstrap(agent())
     expect(attention.anomalies.map((receipt) => receipt.schedule_id)).toEqual([schedule_id, schedule_id])
@@ -177,7 +181,7 @@ describeGates('a schedule', (open) => {
     const reason = 'the scheduler did not run'
     expect(await note()).toEqual([{ next_run_at, reason, schedule_id }])
     // The scheduler says the same when it is back; neither of them says it again.
-    await gate.reportStale(worker(), { worker_id: 'w1', schedule_id, next_run_at, reason: 'x' })
+    await gate.reportStaleSchedule(worker(), { worker_id: 'w1', schedule_id, next_run_at, reason: 'x' })
     expect(await gate.sweepSchedules()).toBe(0)
     expect(await anomalies(gate, offer)).toEqual(['stale_schedule'])
 

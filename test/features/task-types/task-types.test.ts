@@ -192,7 +192,7 @@ describeGates('the registry of task types', (open, storeName) => {
     await Promise.all([
       ask(gate),
       ask(gate),
-      gate.createMany(agent(), { tasks: [{ type: 'a' }, { type: 'b' }] }),
+      gate.createTasks(agent(), { tasks: [{ type: 'a' }, { type: 'b' }] }),
     ])
     await ask(gate)
     expect(reads.mock.calls.filter(([kind]) => kind === 'task_type')).toHaveLength(1)
@@ -248,7 +248,7 @@ describeGates('a task of a registered type', (open) => {
       live_workers: 0,
       hint: expect.any(String),
     })
-    const { results } = await gate.createMany(agent(), { tasks: [{ type: 'quick' }, { type: 'other' }] })
+    const { results } = await gate.createTasks(agent(), { tasks: [{ type: 'quick' }, { type: 'other' }] })
     expect(results[0]).toMatchObject({ poll_suggestion_seconds: 1 })
     expect(results.map((result) => Object.keys(result).length)).toEqual([7, 6])
   })
@@ -296,7 +296,7 @@ describeGates('a task of a registered type', (open) => {
       { type: 'set', payload: [1, 2] },
       { type: 'job', payload: { prompt: 'p' } },
     ]
-    const { results } = await gate.createMany(agent(), { tasks })
+    const { results } = await gate.createTasks(agent(), { tasks })
     const tooLong = { details: { path: 'payload', problem: 'takes too long to check against its schema' } }
     expect(results).toMatchObject([tooLong, tooLong, tooLong, { status: 'queued' }])
     expect(await ask(gate, { type: 'set', payload: [1, 2] })).toMatchObject({ status: 'queued' })
@@ -327,11 +327,11 @@ describeGates('a task of a registered type', (open) => {
     const { task_id } = await ask(gate, { payload: { n: 1 } })
     await failTask(gate, await lease(gate))
     await register(gate, { payload_schema: SCHEMA })
-    expect(await refusal(gate.retry(agent(), { task_id }))).toMatchObject({
+    expect(await refusal(gate.retryTask(agent(), { task_id }))).toMatchObject({
       details: { path: 'payload.prompt' },
     })
     await register(gate, { default_priority: 4 })
-    expect(await look(gate, await gate.retry(agent(), { task_id }))).toMatchObject({ priority: 4 })
+    expect(await look(gate, await gate.retryTask(agent(), { task_id }))).toMatchObject({ priority: 4 })
   })
 })
 

@@ -21,14 +21,14 @@ describeGates('cancel many', (open) => {
     const other = await ask(gate, { session_id: 't' })
     const done = await hold(gate, { type: 'done', session_id: 's' }, { accept_types: ['done'] })
     await finish(gate, done)
-    expect(await gate.cancelMany(agent(), { session_id: 's', reason: 'over' })).toEqual({
+    expect(await gate.cancelTasks(agent(), { session_id: 's', reason: 'over' })).toEqual({
       count: 3,
       matched: 3,
       skipped: 0,
       more: false,
       next_cursor: null,
     })
-    expect(await gate.cancelMany(agent(), { session_id: 's' })).toMatchObject({ count: 0, matched: 0 })
+    expect(await gate.cancelTasks(agent(), { session_id: 's' })).toMatchObject({ count: 0, matched: 0 })
     expect(await openTasks(gate)).toEqual([other.task_id])
     expect(await statusOf(gate, done)).toBe('succeeded')
   })
@@ -39,7 +39,7 @@ describeGates('cancel many', (open) => {
     const typed = await ask(gate, { type: 'special' })
     const bobs = await ask(gate, {}, agent('bob'))
     const offer = await hold(gate, { type: 'held' }, { accept_types: ['held'] })
-    const cancel = (filter: object) => gate.cancelMany(admin(), filter)
+    const cancel = (filter: object) => gate.cancelTasks(admin(), filter)
     expect(await cancel({ labels: { team: 'red' } })).toMatchObject({ count: 0 })
     expect(await cancel({ labels: { team: 'blue' } })).toMatchObject({ count: 1 })
     expect(await statusOf(gate, labelled)).toBe('canceled')
@@ -55,21 +55,21 @@ describeGates('cancel many', (open) => {
     const { gate } = await open()
     await askMany(gate, 3, { session_id: 's' })
     await ask(gate, { session_id: 't' })
-    const counted = await gate.cancelMany(agent(), { session_id: 's', dry_run: true })
+    const counted = await gate.cancelTasks(agent(), { session_id: 's', dry_run: true })
     expect(counted).toEqual({ count: 0, matched: 3, skipped: 0, more: false, next_cursor: null })
     expect(await openTasks(gate)).toHaveLength(4)
-    const some = await gate.cancelMany(agent(), { all: true, dry_run: true, limit: 2 })
+    const some = await gate.cancelTasks(agent(), { all: true, dry_run: true, limit: 2 })
     expect(some).toMatchObject({ count: 0, matched: 2, more: true })
     const named = { task_ids: await openTasks(gate), dry_run: true }
-    expect(await refusal(gate.cancelMany(agent(), named))).toMatchObject({ code: 'VALIDATION_ERROR' })
+    expect(await refusal(gate.cancelTasks(agent(), named))).toMatchObject({ code: 'VALIDATION_ERROR' })
   })
 
   it('ends those that are named, once each', async () => {
     const { gate } = await open()
     const ids = await askMany(gate, 3)
-    await gate.cancel(agent(), { task_id: ids[0] })
+    await gate.cancelTask(agent(), { task_id: ids[0] })
     const unknown = '01234567-89ab-7def-8123-456789abcdef'
-    expect(await gate.cancelMany(agent(), { task_ids: [...ids, unknown, ...ids] })).toEqual({
+    expect(await gate.cancelTasks(agent(), { task_ids: [...ids, unknown, ...ids] })).toEqual({
       count: 2,
       matched: 4,
       skipped: 2,
@@ -89,36 +89,36 @@ describeGates('cancel many', (open) => {
     const { gate } = await open()
     const mine = await ask(gate, { session_id: 's' })
     const bobs = await ask(gate, { session_id: 's' }, agent('bob'))
-    expect(await gate.cancelMany(agent('bob'), { task_ids: [mine.task_id] })).toMatchObject({
+    expect(await gate.cancelTasks(agent('bob'), { task_ids: [mine.task_id] })).toMatchObject({
       count: 0,
       skipped: 1,
     })
-    expect(await gate.cancelMany(agent(), { session_id: 's' })).toMatchObject({ count: 1, matched: 1 })
+    expect(await gate.cancelTasks(agent(), { session_id: 's' })).toMatchObject({ count: 1, matched: 1 })
     expect(await statusOf(gate, mine)).toBe('canceled')
     expect(await statusOf(gate, bobs)).toBe('queued')
-    expect(await refusal(gate.cancelMany(agent(), { created_by: 'bob' }))).toMatchObject({
+    expect(await refusal(gate.cancelTasks(agent(), { created_by: 'bob' }))).toMatchObject({
       code: 'FORBIDDEN',
     })
-    expect(await gate.cancelMany(admin(), { session_id: 's' })).toMatchObject({ count: 1 })
+    expect(await gate.cancelTasks(admin(), { session_id: 's' })).toMatchObject({ count: 1 })
   })
 
   it('ends thousands in one call, and no more than it is asked to', async () => {
     const { gate } = await open()
     await askMany(gate, 2300, { session_id: 's' })
-    const first = await gate.cancelMany(agent(), { session_id: 's', limit: 700 })
+    const first = await gate.cancelTasks(agent(), { session_id: 's', limit: 700 })
     expect(first).toMatchObject({ count: 700, more: true })
-    expect(await gate.cancelMany(agent(), { session_id: 's' })).toMatchObject({ count: 1600, more: false })
+    expect(await gate.cancelTasks(agent(), { session_id: 's' })).toMatchObject({ count: 1600, more: false })
     expect(await openTasks(gate)).toEqual([])
   })
 
   it('goes on where it stopped, and leaves alone what was created since it began', async () => {
     const { gate } = await open()
     await askMany(gate, 30, { session_id: 's' })
-    let answer = await gate.cancelMany(agent(), { session_id: 's', limit: 10 })
+    let answer = await gate.cancelTasks(agent(), { session_id: 's', limit: 10 })
     const late = await askMany(gate, 5, { session_id: 's' })
     let count = answer.count
     while (answer.more) {
-      answer = await gate.cancelMany(agent(), { session_id: 's', limit: 10, cursor: answer.next_cursor })
+      answer = await gate.cancelTasks(agent(), { session_id: 's', limit: 10, cursor: answer.next_cursor })
       count += answer.count
     }
     expect(count).toBe(30)
@@ -128,13 +128,13 @@ describeGates('cancel many', (open) => {
   it('refuses the cursor of another filter or another agent', async () => {
     const { gate } = await open()
     await askMany(gate, 3, { session_id: 's' })
-    const { next_cursor: cursor } = await gate.cancelMany(agent(), { session_id: 's', limit: 1 })
+    const { next_cursor: cursor } = await gate.cancelTasks(agent(), { session_id: 's', limit: 1 })
     for (const [by, input] of [
       [agent(), { session_id: 't', cursor }],
       [agent('bob'), { session_id: 's', cursor }],
       [agent(), { session_id: 's', cursor: 'AAAA' }],
     ] as const) {
-      expect(await refusal(gate.cancelMany(by, input))).toMatchObject({
+      expect(await refusal(gate.cancelTasks(by, input))).toMatchObject({
         code: 'VALIDATION_ERROR',
         details: { path: 'cursor' },
       })
@@ -150,12 +150,12 @@ describeGates('cancel many', (open) => {
     const runaway = (async () => {
       while (!isOver) created += (await askMany(gate, 20, { session_id: 's' })).length
     })()
-    const { count, more } = await gate.cancelMany(agent(), { session_id: 's' })
+    const { count, more } = await gate.cancelTasks(agent(), { session_id: 's' })
     isOver = true
     await runaway
     expect(more).toBe(false)
     expect(count).toBeGreaterThanOrEqual(1200)
-    const { count: rest } = await gate.cancelMany(agent(), { session_id: 's' })
+    const { count: rest } = await gate.cancelTasks(agent(), { session_id: 's' })
     expect(count + rest).toBe(1200 + created)
     expect(created).toBeGreaterThan(0)
   })
@@ -167,10 +167,10 @@ describeGates('cancel many', (open) => {
     const unlisten = gate.onTask(({ status }) => {
       if (status === 'canceled') leaving.abort()
     })
-    const { count, more } = await gate.cancelMany(agent(), { session_id: 's' }, leaving.signal)
+    const { count, more } = await gate.cancelTasks(agent(), { session_id: 's' }, leaving.signal)
     unlisten()
     expect({ count, more }).toEqual({ count: 500, more: true })
-    expect(await gate.cancelMany(agent(), { session_id: 's' })).toMatchObject({ count: 1000, more: false })
+    expect(await gate.cancelTasks(agent(), { session_id: 's' })).toMatchObject({ count: 1000, more: false })
   })
 
   it('answers before a request may be held no longer, and says that there is more', async () => {
@@ -183,7 +183,7 @@ describeGates('cancel many', (open) => {
     })
     clock.mockImplementation(() => now)
     try {
-      const { count, more } = await gate.cancelMany(agent(), { session_id: 's' })
+      const { count, more } = await gate.cancelTasks(agent(), { session_id: 's' })
       expect({ count, more }).toEqual({ count: 500, more: true })
     } finally {
       clock.mockRestore()
@@ -208,16 +208,16 @@ describeGates('cancel many', (open) => {
     const unlisten = gate.onTask(() => {
       isDown = true
     })
-    const { count, more, next_cursor: cursor } = await gate.cancelMany(agent(), { session_id: 's' })
+    const { count, more, next_cursor: cursor } = await gate.cancelTasks(agent(), { session_id: 's' })
     unlisten()
     expect(count).toBeGreaterThan(0)
     expect(count).toBeLessThan(1100)
     expect(more).toBe(true)
-    expect(await refusal(gate.cancelMany(agent(), { session_id: 's', cursor }))).toMatchObject({
+    expect(await refusal(gate.cancelTasks(agent(), { session_id: 's', cursor }))).toMatchObject({
       code: 'DATABASE_UNAVAILABLE',
     })
     isDown = false
-    const rest = await gate.cancelMany(agent(), { session_id: 's', cursor })
+    const rest = await gate.cancelTasks(agent(), { session_id: 's', cursor })
     expect(count + rest.count).toBe(1100)
   })
 
@@ -225,20 +225,20 @@ describeGates('cancel many', (open) => {
     const { gate } = await open()
     await askMany(gate, 3)
     const bobs = await ask(gate, {}, agent('bob'))
-    expect(await refusal(gate.cancelMany(agent(), { all: true, type: 'job' }))).toMatchObject({
+    expect(await refusal(gate.cancelTasks(agent(), { all: true, type: 'job' }))).toMatchObject({
       code: 'VALIDATION_ERROR',
       details: { path: 'all' },
     })
-    expect(await gate.cancelMany(agent(), { all: true })).toMatchObject({ count: 3, more: false })
+    expect(await gate.cancelTasks(agent(), { all: true })).toMatchObject({ count: 3, more: false })
     expect(await statusOf(gate, bobs)).toBe('queued')
-    expect(await gate.cancelMany(admin(), { all: true })).toMatchObject({ count: 1 })
+    expect(await gate.cancelTasks(admin(), { all: true })).toMatchObject({ count: 1 })
   })
 
   it('refuses to cancel everything by an empty filter', async () => {
     const { gate } = await open()
     const task = await ask(gate)
     for (const input of [{}, { reason: 'x' }, { labels: {} }, { session_id: undefined }, { task_ids: [] }]) {
-      expect(await refusal(gate.cancelMany(agent(), input))).toMatchObject({ code: 'VALIDATION_ERROR' })
+      expect(await refusal(gate.cancelTasks(agent(), input))).toMatchObject({ code: 'VALIDATION_ERROR' })
     }
     expect(await statusOf(gate, task)).toBe('queued')
   })
@@ -247,7 +247,7 @@ describeGates('cancel many', (open) => {
     const { gate } = await open()
     const task = await ask(gate)
     const both = { task_ids: [task.task_id], session_id: 's' }
-    expect(await refusal(gate.cancelMany(agent(), both))).toMatchObject({
+    expect(await refusal(gate.cancelTasks(agent(), both))).toMatchObject({
       code: 'VALIDATION_ERROR',
       details: { path: 'task_ids' },
     })

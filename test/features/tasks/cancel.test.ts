@@ -22,7 +22,7 @@ describeGates('cancel', (open) => {
     const { gate, clock } = await open()
     const task = await ask(gate)
     clock.advance(1)
-    expect(await gate.cancel(agent(), { task_id: task.task_id, reason: 'not needed' })).toEqual({
+    expect(await gate.cancelTask(agent(), { task_id: task.task_id, reason: 'not needed' })).toEqual({
       ok: true,
       status: 'canceled',
     })
@@ -41,7 +41,7 @@ describeGates('cancel', (open) => {
   it('ends a delayed task', async () => {
     const { gate, clock } = await open()
     const task = await ask(gate, { delay_seconds: 60 })
-    expect(await gate.cancel(agent(), { task_id: task.task_id })).toMatchObject({ ok: true })
+    expect(await gate.cancelTask(agent(), { task_id: task.task_id })).toMatchObject({ ok: true })
     clock.advance(60)
     expect(await gate.sweep()).toBe(0)
     expect(await claim(gate)).toEqual([])
@@ -52,14 +52,17 @@ describeGates('cancel', (open) => {
     const { gate } = await open()
     for (const runs of [false, true]) {
       const offer = await hold(gate)
-      if (runs) await gate.start(worker(), held(offer))
-      expect(await gate.cancel(agent(), { task_id: offer.task_id })).toEqual({ ok: true, status: 'canceled' })
+      if (runs) await gate.startTask(worker(), held(offer))
+      expect(await gate.cancelTask(agent(), { task_id: offer.task_id })).toEqual({
+        ok: true,
+        status: 'canceled',
+      })
       const calls = [
-        gate.renew(worker(), held(offer)),
-        gate.progress(worker(), { ...held(offer), progress: {} }),
+        gate.renewLease(worker(), held(offer)),
+        gate.reportProgress(worker(), { ...held(offer), progress: {} }),
         finish(gate, offer),
         failTask(gate, offer, { retryable: true }),
-        gate.release(worker(), held(offer)),
+        gate.releaseLease(worker(), held(offer)),
       ]
       for (const answer of await refusals(calls)) {
         expect(answer).toMatchObject({
@@ -74,7 +77,7 @@ describeGates('cancel', (open) => {
   it('leaves the receipts that prove it, and closes the obligation', async () => {
     const { gate } = await open()
     const offer = await hold(gate)
-    await gate.cancel(agent(), { task_id: offer.task_id, reason: 'why' })
+    await gate.cancelTask(agent(), { task_id: offer.task_id, reason: 'why' })
     const receipts = await receiptsOf(gate, offer)
     const parents = [at(receipts, 0).receipt_id]
     const owner = { kind: 'agent', id: 'alice' }
@@ -100,14 +103,14 @@ describeGates('cancel', (open) => {
     const failed = await hold(gate)
     await failTask(gate, failed)
     const canceled = await ask(gate)
-    await gate.cancel(agent(), { task_id: canceled.task_id })
+    await gate.cancelTask(agent(), { task_id: canceled.task_id })
     for (const [task, status] of [
       [succeeded, 'succeeded'],
       [failed, 'failed'],
       [canceled, 'canceled'],
     ] as const) {
       const before = [await look(gate, task), await receiptTypes(gate, task)]
-      expect(await gate.cancel(agent(), { task_id: task.task_id })).toEqual({ ok: false, status })
+      expect(await gate.cancelTask(agent(), { task_id: task.task_id })).toEqual({ ok: false, status })
       expect([await look(gate, task), await receiptTypes(gate, task)]).toEqual(before)
     }
   })
@@ -116,23 +119,23 @@ describeGates('cancel', (open) => {
     const { gate } = await open()
     const [one, two] = [await ask(gate, { principal_ai: 'bob' }), await ask(gate)]
     for (const by of [agent('bob'), caller('human', 'alice', 'agent')]) {
-      expect(await refusal(gate.cancel(by, { task_id: one.task_id }))).toMatchObject({
+      expect(await refusal(gate.cancelTask(by, { task_id: one.task_id }))).toMatchObject({
         code: 'FORBIDDEN',
         details: { required_role: 'admin', your_role: 'agent' },
       })
     }
     expect(await statusOf(gate, one)).toBe('queued')
-    expect(await gate.cancel(admin(), { task_id: one.task_id })).toMatchObject({ ok: true })
+    expect(await gate.cancelTask(admin(), { task_id: one.task_id })).toMatchObject({ ok: true })
     expect(at(await receiptsOf(gate, one), 1)).toMatchObject({ from: { kind: 'human', id: 'root' } })
     const system = caller('system', 'reaper', 'system')
-    expect(await gate.cancel(system, { task_id: two.task_id })).toMatchObject({ ok: true })
+    expect(await gate.cancelTask(system, { task_id: two.task_id })).toMatchObject({ ok: true })
   })
 
   it('finds no task that is not there or of another tenant', async () => {
     const { gate } = await open()
     const theirs = await ask(gate, {}, agent('alice', 'other'))
     for (const task_id of [theirs.task_id, '01234567-89ab-7def-8123-456789abcdef', 'nonsense']) {
-      expect(await refusal(gate.cancel(admin(), { task_id }))).toMatchObject({ code: 'TASK_NOT_FOUND' })
+      expect(await refusal(gate.cancelTask(admin(), { task_id }))).toMatchObject({ code: 'TASK_NOT_FOUND' })
     }
   })
 })

@@ -10,7 +10,7 @@ describeGates('the cancel of a task that a worker holds', (open) => {
     const offer = await hold(gate)
     clock.advance(1)
     const requested = clock.now
-    await gate.cancel(admin(), { task_id: offer.task_id, reason: 'not needed' })
+    await gate.cancelTask(admin(), { task_id: offer.task_id, reason: 'not needed' })
     const cancellation = {
       requested_at: iso(requested),
       requested_by: { kind: 'human', id: 'root' },
@@ -40,7 +40,7 @@ describeGates('the cancel of a task that a worker holds', (open) => {
   it('keeps the first word of each stage, and a worker that has stopped has also heard', async () => {
     const { gate, clock } = await open()
     const offer = await hold(gate)
-    await gate.cancel(agent(), { task_id: offer.task_id })
+    await gate.cancelTask(agent(), { task_id: offer.task_id })
     const first = await gate.reportCancel(worker(), { ...held(offer), stage: 'stopped' })
     expect(first).toMatchObject({ acknowledged_at: iso(clock.now), stopped_at: iso(clock.now) })
     clock.advance(5)
@@ -52,16 +52,16 @@ describeGates('the cancel of a task that a worker holds', (open) => {
   it('counts as heard of when a call of the worker is refused for it', async () => {
     const { gate, clock } = await open()
     const calls = {
-      start: (offer) => gate.start(worker(), held(offer)),
-      renew: (offer) => gate.renew(worker(), held(offer)),
-      progress: (offer) => gate.progress(worker(), { ...held(offer), progress: {} }),
+      start: (offer) => gate.startTask(worker(), held(offer)),
+      renew: (offer) => gate.renewLease(worker(), held(offer)),
+      progress: (offer) => gate.reportProgress(worker(), { ...held(offer), progress: {} }),
       complete: (offer) => finish(gate, offer),
       fail: (offer) => failTask(gate, offer),
-      release: (offer) => gate.release(worker(), held(offer)),
+      release: (offer) => gate.releaseLease(worker(), held(offer)),
     } satisfies Record<string, (offer: Awaited<ReturnType<typeof hold>>) => Promise<unknown>>
     for (const [name, call] of Object.entries(calls)) {
       const offer = await hold(gate)
-      await gate.cancel(agent(), { task_id: offer.task_id })
+      await gate.cancelTask(agent(), { task_id: offer.task_id })
       clock.advance(1)
       await refusal(call(offer))
       const heard = async () => (await look(gate, offer)).cancellation?.acknowledged_at
@@ -79,7 +79,7 @@ describeGates('the cancel of a task that a worker holds', (open) => {
       code: 'INVALID_STATE_TRANSITION',
       details: { status: 'leased' },
     })
-    await gate.cancel(agent(), { task_id: offer.task_id })
+    await gate.cancelTask(agent(), { task_id: offer.task_id })
     for (const [by, input] of [
       [worker('w2'), held(offer, 'w2')],
       [worker('w2'), held(offer)],
@@ -89,7 +89,7 @@ describeGates('the cancel of a task that a worker holds', (open) => {
         code: 'LEASE_INVALID_OR_EXPIRED',
         details: { task_status: 'canceled' },
       })
-      await refusal(gate.renew(by, input))
+      await refusal(gate.renewLease(by, input))
     }
     expect(await refusal(gate.reportCancel(agent(), { ...held(offer), stage }))).toMatchObject({
       code: 'FORBIDDEN',
@@ -107,7 +107,7 @@ describeGates('the cancel of a task that a worker holds', (open) => {
   it('is not there for a task that nobody held, nor for one that ended otherwise', async () => {
     const { gate } = await open()
     const queued = await ask(gate)
-    await gate.cancel(agent(), { task_id: queued.task_id })
+    await gate.cancelTask(agent(), { task_id: queued.task_id })
     expect(await look(gate, queued)).not.toHaveProperty('cancellation')
     const done = await hold(gate)
     await finish(gate, done)
@@ -121,9 +121,9 @@ describeGates('the cancel of a task that a worker holds', (open) => {
   it('is told of the last lease only', async () => {
     const { gate } = await open()
     const first = await hold(gate)
-    await gate.release(worker(), held(first))
+    await gate.releaseLease(worker(), held(first))
     const second = await lease(gate, {}, worker('w2'))
-    await gate.cancel(caller('system', 'reaper', 'system'), { task_id: second.task_id })
+    await gate.cancelTask(caller('system', 'reaper', 'system'), { task_id: second.task_id })
     const stage = 'stopped'
     expect(await refusal(gate.reportCancel(worker(), { ...held(first), stage }))).toMatchObject({
       code: 'LEASE_INVALID_OR_EXPIRED',
@@ -136,8 +136,8 @@ describeGates('the cancel of a task that a worker holds', (open) => {
   it('outlives the server', async () => {
     const { gate, another } = await open()
     const offer = await hold(gate)
-    await gate.cancel(agent(), { task_id: offer.task_id })
-    await refusal(gate.renew(worker(), held(offer)))
+    await gate.cancelTask(agent(), { task_id: offer.task_id })
+    await refusal(gate.renewLease(worker(), held(offer)))
     // What was heard by a refusal is written before a gate has closed.
     await gate.close()
     const { gate: next } = await another()

@@ -16,7 +16,7 @@ import {
 describeGates('create', (open) => {
   it('fills in the defaults', async () => {
     const { gate, clock } = await open()
-    const answer = await gate.create(agent('alice'), { type: 'job' })
+    const answer = await gate.createTask(agent('alice'), { type: 'job' })
     expect(answer).toEqual({
       task_id: expect.stringMatching(/^[0-9a-f-]{36}$/),
       status: 'queued',
@@ -90,7 +90,7 @@ describeGates('create', (open) => {
       session_id: 'session',
       labels: { team: 'blue' },
     }
-    const { task_id } = await gate.create(agent('alice'), input)
+    const { task_id } = await gate.createTask(agent('alice'), input)
     expect(await gate.getTask(agent('alice'), { task_id })).toMatchObject(input)
   })
 
@@ -139,7 +139,7 @@ describeGates('create', (open) => {
         details: { path: Object.keys(input)[0] },
       })
     }
-    const wrong = gate.claim(worker(), { worker_id: 'w1', expected_duration: -1 })
+    const wrong = gate.leaseNext(worker(), { worker_id: 'w1', expected_duration: -1 })
     expect(await refusal(wrong)).toMatchObject({ details: { path: 'expected_duration' } })
   })
 
@@ -167,12 +167,12 @@ describeGates('create', (open) => {
   it('acts for the caller whatever its kind, unless principal_ai says for whom', async () => {
     const { gate } = await open()
     const system = caller('service', 'cron', 'system')
-    const own = await gate.create(system, { type: 'job' })
+    const own = await gate.createTask(system, { type: 'job' })
     expect(await look(gate, own)).toMatchObject({
       created_by: { kind: 'service', id: 'cron' },
       principal_ai: 'cron',
     })
-    const other = await gate.create(system, { type: 'job', principal_ai: 'alice' })
+    const other = await gate.createTask(system, { type: 'job', principal_ai: 'alice' })
     expect(await look(gate, other)).toMatchObject({ principal_ai: 'alice' })
   })
 
@@ -181,7 +181,7 @@ describeGates('create', (open) => {
     const tasks = Array.from({ length: 200 }, (_, n) =>
       n % 50 === 7 ? { n } : { type: 'job', payload: { n } },
     )
-    const { results } = await gate.createMany(agent(), { tasks })
+    const { results } = await gate.createTasks(agent(), { tasks })
     expect(results).toHaveLength(200)
     for (const [n, result] of results.entries()) {
       if (n % 50 === 7) expect(result).toMatchObject({ code: 'VALIDATION_ERROR', error: 'validation_error' })
@@ -196,7 +196,7 @@ describeGates('create', (open) => {
     const { gate } = await open()
     const tasks = Array.from({ length: 1001 }, () => ({ type: 'job' }))
     for (const wrong of [{ tasks: [] }, { tasks }, {}]) {
-      expect(await refusal(gate.createMany(agent(), wrong))).toMatchObject({
+      expect(await refusal(gate.createTasks(agent(), wrong))).toMatchObject({
         code: 'VALIDATION_ERROR',
         details: { path: 'tasks' },
       })
@@ -236,7 +236,7 @@ describeGates('the quota of active tasks', (open) => {
   it('is exact, within one batch too', async () => {
     const { gate } = await open({ settings })
     const tasks = Array.from({ length: 12 }, () => ({ type: 'job' }))
-    const { results } = await gate.createMany(agent(), { tasks })
+    const { results } = await gate.createTasks(agent(), { tasks })
     expect(results.filter((result) => 'task_id' in result)).toHaveLength(5)
     expect(results.slice(5)).toEqual(
       Array(7).fill(
@@ -257,12 +257,12 @@ describeGates('the quota of active tasks', (open) => {
     expect(await refusal(ask(gate))).toMatchObject({ code: 'QUOTA_EXCEEDED' })
     if (one && two) {
       await finish(gate, one)
-      await gate.release(worker(), { worker_id: 'w1', task_id: two.task_id, lease_id: two.lease_id })
+      await gate.releaseLease(worker(), { worker_id: 'w1', task_id: two.task_id, lease_id: two.lease_id })
     }
     await ask(gate)
     expect(await refusal(ask(gate))).toMatchObject({ code: 'QUOTA_EXCEEDED' })
     expect(first).toBe(one?.task_id)
-    await gate.cancel(agent(), { task_id: two?.task_id })
+    await gate.cancelTask(agent(), { task_id: two?.task_id })
     await ask(gate)
   })
 

@@ -22,7 +22,7 @@ describeGates('an idempotency key', (open) => {
       payload: { a: 1, b: { c: [1, { x: 1, y: 2 }], d: 2 } },
       summary: 's',
     })
-    const again = await gate.create(agent(), {
+    const again = await gate.createTask(agent(), {
       summary: 's',
       payload: { b: { d: 2, c: [1, { y: 2, x: 1 }] }, a: 1 },
       idempotency_key: 'k',
@@ -108,7 +108,7 @@ describeGates('an idempotency key', (open) => {
       idempotency_key: 'k',
       payload,
     }))
-    const { results } = await gate.createMany(agent(), { tasks })
+    const { results } = await gate.createTasks(agent(), { tasks })
     expect(results).toMatchObject([
       { is_duplicate: false },
       { code: 'IDEMPOTENCY_CONFLICT' },

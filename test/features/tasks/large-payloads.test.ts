@@ -8,7 +8,7 @@ describeGates('large payloads', (open) => {
     const { gate } = await open()
     const ids: string[] = []
     for (let n = 0; n < 20; n++) {
-      const { task_id } = await gate.create(agent(), { type: 'large', payload: ['x'.repeat(MB - 100)] })
+      const { task_id } = await gate.createTask(agent(), { type: 'large', payload: ['x'.repeat(MB - 100)] })
       ids.push(task_id)
     }
     const first = await gate.activeTasks(agent(), { limit: 200 })
@@ -30,12 +30,12 @@ describeGates('large payloads', (open) => {
     const { gate } = await open()
     const total = 20
     for (let n = 0; n < total; n++) {
-      await gate.create(agent(), { type: 'large', payload: ['x'.repeat(MB - 100)] })
+      await gate.createTask(agent(), { type: 'large', payload: ['x'.repeat(MB - 100)] })
     }
     const taken = new Set<string>()
     const sizes: number[] = []
     while (taken.size < total) {
-      const { tasks } = await gate.claim(worker(), { worker_id: 'w1', max_tasks: 100 })
+      const { tasks } = await gate.leaseNext(worker(), { worker_id: 'w1', max_tasks: 100 })
       expect(tasks.length).toBeGreaterThan(0)
       sizes.push(tasks.length)
       for (const { task_id } of tasks) taken.add(task_id)
@@ -45,8 +45,8 @@ describeGates('large payloads', (open) => {
 
   it('of a small size are still handed out all at once', async () => {
     const { gate } = await open()
-    await gate.createMany(agent(), { tasks: Array.from({ length: 60 }, () => ({ type: 'small' })) })
-    const { tasks } = await gate.claim(worker(), { worker_id: 'w1', max_tasks: 100 })
+    await gate.createTasks(agent(), { tasks: Array.from({ length: 60 }, () => ({ type: 'small' })) })
+    const { tasks } = await gate.leaseNext(worker(), { worker_id: 'w1', max_tasks: 100 })
     expect(tasks).toHaveLength(60)
   })
 })

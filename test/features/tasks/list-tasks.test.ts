@@ -32,7 +32,7 @@ describeGates('list tasks', (open) => {
   it('finds by status, whichever way canceled is spelled', async () => {
     const { gate } = await open()
     const canceled = await ask(gate)
-    await gate.cancel(agent(), { task_id: canceled.task_id })
+    await gate.cancelTask(agent(), { task_id: canceled.task_id })
     const done = await hold(gate)
     await finish(gate, done)
     const failed = await hold(gate)
@@ -60,7 +60,7 @@ describeGates('list tasks', (open) => {
     const a = await ask(gate, { type: 'a', session_id: 's', labels: { team: 'blue', env: 'x' } })
     const b = await ask(gate, { type: 'b', session_id: 's', labels: { team: 'blue' } })
     const c = await ask(gate, { type: 'a', labels: { team: 'red' } }, agent('bob'))
-    const d = await gate.create(caller('service', 'alice', 'system'), { type: 'a' })
+    const d = await gate.createTask(caller('service', 'alice', 'system'), { type: 'a' })
     const found = async (filter: object) => idsOf((await gate.listTasks(admin(), filter)).tasks)
     expect(await found({ type: 'a' })).toEqual(idsOf([d, c, a]))
     expect(await found({ created_by: 'alice' })).toEqual(idsOf([b, a]))

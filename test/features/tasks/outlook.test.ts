@@ -13,7 +13,7 @@ describeGates('what a task waits for', (open, storeName) => {
   })
 
   const create = async (gate: Awaited<ReturnType<typeof open>>['gate'], type = 'report') =>
-    gate.create(agent(), { type })
+    gate.createTask(agent(), { type })
 
   it('is a worker that nobody has heard of, and the answers say so', async () => {
     const { gate } = await open()
@@ -25,8 +25,8 @@ describeGates('what a task waits for', (open, storeName) => {
 
   it('is a free worker where some take the type, or any', async () => {
     const { gate } = await open()
-    await gate.claim(worker('w1'), { worker_id: 'w1', accept_types: ['report', 'other'] })
-    await gate.claim(worker('w2'), { worker_id: 'w2', accept_types: ['other'] })
+    await gate.leaseNext(worker('w1'), { worker_id: 'w1', accept_types: ['report', 'other'] })
+    await gate.leaseNext(worker('w2'), { worker_id: 'w2', accept_types: ['other'] })
     expect(await create(gate)).toMatchObject({ live_workers: 1 })
     expect(await create(gate)).not.toHaveProperty('hint')
     await gate.registerWorker(worker('w3'), { worker_id: 'w3' })

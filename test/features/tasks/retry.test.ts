@@ -37,7 +37,7 @@ describeGates('retry', (open) => {
     const { gate } = await open()
     const offer = await hold(gate, { ...input, idempotency_key: 'k' }, { capabilities: ['gpu'] })
     const { receipt_id } = await failTask(gate, offer)
-    const answer = await gate.retry(agent(), { task_id: offer.task_id })
+    const answer = await gate.retryTask(agent(), { task_id: offer.task_id })
     expect(answer).toMatchObject({ status: 'queued', is_duplicate: false })
     expect(answer.task_id).not.toBe(offer.task_id)
     const { timeout_seconds, ...shown } = input
@@ -63,14 +63,17 @@ describeGates('retry', (open) => {
     const { task_id } = offer
     await failTask(gate, offer)
     const again = { task_id, idempotency_key: 'again' }
-    const answers = await Promise.all(Array.from({ length: 5 }, () => gate.retry(agent(), again)))
+    const answers = await Promise.all(Array.from({ length: 5 }, () => gate.retryTask(agent(), again)))
     const [first] = answers
     expect(new Set(answers.map((answer) => answer.task_id)).size).toBe(1)
     expect(answers.filter((answer) => !answer.is_duplicate)).toHaveLength(1)
-    expect(await gate.retry(admin(), again)).toMatchObject({ task_id: first?.task_id, is_duplicate: true })
+    expect(await gate.retryTask(admin(), again)).toMatchObject({
+      task_id: first?.task_id,
+      is_duplicate: true,
+    })
     expect(await openTasks(gate)).toEqual([first?.task_id])
     // The key belongs to the owner, and it is in use for other work.
-    expect(await refusal(gate.retry(agent(), { task_id, idempotency_key: 'k' }))).toMatchObject({
+    expect(await refusal(gate.retryTask(agent(), { task_id, idempotency_key: 'k' }))).toMatchObject({
       code: 'IDEMPOTENCY_CONFLICT',
     })
   })
@@ -78,10 +81,10 @@ describeGates('retry', (open) => {
   it('works for a canceled task, and for the retry itself', async () => {
     const { gate } = await open()
     const first = await ask(gate)
-    await gate.cancel(agent(), { task_id: first.task_id })
-    const second = await gate.retry(agent(), { task_id: first.task_id })
-    await gate.cancel(agent(), { task_id: second.task_id })
-    const third = await gate.retry(agent(), { task_id: second.task_id })
+    await gate.cancelTask(agent(), { task_id: first.task_id })
+    const second = await gate.retryTask(agent(), { task_id: first.task_id })
+    await gate.cancelTask(agent(), { task_id: second.task_id })
+    const third = await gate.retryTask(agent(), { task_id: second.task_id })
     const [, canceled] = await receiptsOf(gate, second)
     expect(await look(gate, third)).toMatchObject({ caused_by_receipt_id: canceled?.receipt_id, type: 'job' })
   })
@@ -90,7 +93,7 @@ describeGates('retry', (open) => {
     const { gate } = await open()
     const queued = await ask(gate, { type: 'waits' })
     const offer = await hold(gate, {}, { accept_types: ['job'] })
-    const retry = ({ task_id }: { task_id: string }) => refusal(gate.retry(agent(), { task_id }))
+    const retry = ({ task_id }: { task_id: string }) => refusal(gate.retryTask(agent(), { task_id }))
     const no = (task_status: string) => ({ code: 'INVALID_STATE_TRANSITION', details: { task_status } })
     expect(await retry(queued)).toMatchObject(no('queued'))
     expect(await retry(offer)).toMatchObject(no('leased'))
@@ -103,11 +106,11 @@ describeGates('retry', (open) => {
     const { gate } = await open()
     const offer = await hold(gate)
     await failTask(gate, offer)
-    expect(await refusal(gate.retry(agent('bob'), { task_id: offer.task_id }))).toMatchObject({
+    expect(await refusal(gate.retryTask(agent('bob'), { task_id: offer.task_id }))).toMatchObject({
       code: 'FORBIDDEN',
     })
     for (const by of [admin(), caller('service', 'cron', 'system')]) {
-      const again = await gate.retry(by, { task_id: offer.task_id })
+      const again = await gate.retryTask(by, { task_id: offer.task_id })
       expect(await look(gate, again)).toMatchObject({
         created_by: { kind: 'agent', id: 'alice' },
         principal_ai: 'alice',
@@ -118,18 +121,18 @@ describeGates('retry', (open) => {
   it('finds no task that is not there or of another tenant', async () => {
     const { gate } = await open()
     const theirs = await ask(gate, {}, agent('alice', 'other'))
-    await gate.cancel(agent('alice', 'other'), { task_id: theirs.task_id })
+    await gate.cancelTask(agent('alice', 'other'), { task_id: theirs.task_id })
     for (const task_id of [theirs.task_id, '01234567-89ab-7def-8123-456789abcdef', 'nonsense']) {
-      expect(await refusal(gate.retry(admin(), { task_id }))).toMatchObject({ code: 'TASK_NOT_FOUND' })
+      expect(await refusal(gate.retryTask(admin(), { task_id }))).toMatchObject({ code: 'TASK_NOT_FOUND' })
     }
   })
 
   it('counts against the quota like any other task', async () => {
     const { gate } = await open({ settings: { max_active_tasks: 1 } })
     const first = await ask(gate)
-    await gate.cancel(agent(), { task_id: first.task_id })
+    await gate.cancelTask(agent(), { task_id: first.task_id })
     await ask(gate)
-    expect(await refusal(gate.retry(agent(), { task_id: first.task_id }))).toMatchObject({
+    expect(await refusal(gate.retryTask(agent(), { task_id: first.task_id }))).toMatchObject({
       code: 'QUOTA_EXCEEDED',
     })
   })

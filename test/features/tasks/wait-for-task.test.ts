@@ -42,14 +42,14 @@ describeGates('wait for a task', (open, storeName) => {
     const endings = [
       ['succeeded', finish],
       ['failed', failTask],
-      ['canceled', (_: unknown, { task_id }: { task_id: string }) => gate.cancel(agent(), { task_id })],
+      ['canceled', (_: unknown, { task_id }: { task_id: string }) => gate.cancelTask(agent(), { task_id })],
     ] as const
     for (const [status, end] of endings) {
       const offer = await hold(gate)
       const waits = [agent(), worker()].map((by) =>
         gate.waitForTask(by, { task_id: offer.task_id, wait_seconds: 50 }),
       )
-      await gate.start(worker(), held(offer))
+      await gate.startTask(worker(), held(offer))
       await end(gate, offer)
       for (const answer of await soon(Promise.all(waits)))
         expect(answer).toMatchObject({ done: true, status })

@@ -47,7 +47,7 @@ describeGates('the registry of workers', (open, storeName) => {
       max_tasks: 3,
     })
     if (!first || !second || !third) return expect.unreachable()
-    await gate.start(worker(), held(first))
+    await gate.startTask(worker(), held(first))
     expect(await workerOf(gate)).toEqual({
       worker_id: 'w1',
       state: 'busy',
@@ -69,7 +69,7 @@ describeGates('the registry of workers', (open, storeName) => {
     await finish(gate, first)
     await finish(gate, first)
     await failTask(gate, second, { retryable: true })
-    await gate.release(worker(), held(third))
+    await gate.releaseLease(worker(), held(third))
     expect(await workerOf(gate)).toMatchObject({
       state: 'idle',
       leased: 0,
@@ -117,8 +117,8 @@ describeGates('the registry of workers', (open, storeName) => {
     const [first, second] = await askMany(gate, 2).then(() => claim(gate, { max_tasks: 2 }))
     if (!first || !second) return expect.unreachable()
     const calls: (() => Promise<unknown>)[] = [
-      () => gate.renew(worker(), held(first)),
-      () => gate.progress(worker(), { ...held(first), progress: { percent: 1 } }),
+      () => gate.renewLease(worker(), held(first)),
+      () => gate.reportProgress(worker(), { ...held(first), progress: { percent: 1 } }),
       () => finish(gate, first),
       () => failTask(gate, second),
       () => gate.workerHeartbeat(worker(), { worker_id: 'w1' }),
@@ -208,8 +208,8 @@ describeGates('the registry of workers', (open, storeName) => {
     const offer = await hold(gate)
     used.mockClear()
     await claim(gate)
-    await gate.renew(worker(), held(offer))
-    await gate.progress(worker(), { ...held(offer), progress: {} })
+    await gate.renewLease(worker(), held(offer))
+    await gate.reportProgress(worker(), { ...held(offer), progress: {} })
     await finish(gate, offer)
     expect(used).not.toHaveBeenCalled()
   })
@@ -282,7 +282,7 @@ describeGates('the registry of workers', (open, storeName) => {
         }),
     })
     const ids = Array.from({ length: 300 }, (_, n) => `made-up-${n}`)
-    await Promise.all(ids.map((worker_id) => gate.claim(worker(worker_id), { worker_id })))
+    await Promise.all(ids.map((worker_id) => gate.leaseNext(worker(worker_id), { worker_id })))
     expect((await gate.stats()).workers).toEqual({ idle: 300, busy: 0, offline: 0 })
     expect(writes).toEqual([])
     expect(await workers(gate, { limit: 200 })).toHaveLength(200)
@@ -294,7 +294,7 @@ describeGates('the registry of workers', (open, storeName) => {
 
   it('keeps a bounded number of workers: those heard of longest ago give way', async () => {
     const { gate, store } = await open()
-    await gate.claim(worker(), { worker_id: 'w1' })
+    await gate.leaseNext(worker(), { worker_id: 'w1' })
     const { tenant } = await store.tenant('default')
     await workers(gate)
     const value = (await store.entries.get(tenant, 'worker', 'w1'))?.value ?? ''
@@ -306,7 +306,7 @@ describeGates('the registry of workers', (open, storeName) => {
       due_at: n + 1,
     }))
     await store.entries.insertNew(made)
-    await gate.claim(worker('w2'), { worker_id: 'w2' })
+    await gate.leaseNext(worker('w2'), { worker_id: 'w2' })
     expect(await workerOf(gate, 'w2').catch(() => undefined)).toBeUndefined()
     const page = await workers(gate, { limit: 5, cursor: 'w' })
     expect(page.map(({ worker_id }) => worker_id)).toEqual(['w1', 'w2'])
@@ -333,7 +333,7 @@ describeGates('the registry of workers', (open, storeName) => {
     await ask(gate)
     // The order to stop is forgotten right after the worker.
     await eventually(async () =>
-      expect(await gate.claim(worker(), { worker_id: 'w1' })).toMatchObject({ tasks: [{ type: 'job' }] }),
+      expect(await gate.leaseNext(worker(), { worker_id: 'w1' })).toMatchObject({ tasks: [{ type: 'job' }] }),
     )
   })
 
@@ -359,15 +359,17 @@ describeGates('a worker that is told to stop', (open, storeName) => {
     const offer = await hold(gate)
     await ask(gate)
     expect(await drain(gate)).toEqual({ worker_id: 'w1', drain: true })
-    expect(await gate.claim(worker(), { worker_id: 'w1', wait_seconds: 50 })).toEqual({
+    expect(await gate.leaseNext(worker(), { worker_id: 'w1', wait_seconds: 50 })).toEqual({
       tasks: [],
       drain: true,
     })
-    expect(await gate.renew(worker(), held(offer))).toMatchObject({ ok: true, drain: true })
+    expect(await gate.renewLease(worker(), held(offer))).toMatchObject({ ok: true, drain: true })
     expect(await gate.renewMany(worker(), { items: [held(offer)] })).toMatchObject({
       results: [{ ok: true, drain: true }],
     })
-    expect(await gate.progress(worker(), { ...held(offer), progress: {} })).toMatchObject({ drain: true })
+    expect(await gate.reportProgress(worker(), { ...held(offer), progress: {} })).toMatchObject({
+      drain: true,
+    })
     expect(await gate.workerHeartbeat(worker(), { worker_id: 'w1' })).toMatchObject({ drain: true })
     expect(await gate.registerWorker(worker(), { worker_id: 'w1' })).toMatchObject({ drain: true })
     expect(await workerOf(gate)).toMatchObject({ drain: true, state: 'busy' })
@@ -380,16 +382,16 @@ describeGates('a worker that is told to stop', (open, storeName) => {
     const offer = await hold(gate)
     await claim(gate, {}, worker('w2'))
     await drain(gate, true, 'w2')
-    expect(await gate.renew(worker(), held(offer))).not.toHaveProperty('drain')
-    expect(await gate.claim(worker(), { worker_id: 'w1' })).toEqual({ tasks: [] })
-    expect(await gate.claim(worker('w2', 'other'), { worker_id: 'w2' })).toEqual({ tasks: [] })
+    expect(await gate.renewLease(worker(), held(offer))).not.toHaveProperty('drain')
+    expect(await gate.leaseNext(worker(), { worker_id: 'w1' })).toEqual({ tasks: [] })
+    expect(await gate.leaseNext(worker('w2', 'other'), { worker_id: 'w2' })).toEqual({ tasks: [] })
   })
 
   it('hears of it while it waits for work', async () => {
     const { gate } = await open()
     await claim(gate)
-    const waiting = gate.claim(worker(), { worker_id: 'w1', wait_seconds: 50 })
-    const other = gate.claim(worker('w2'), { worker_id: 'w2', wait_seconds: 50 })
+    const waiting = gate.leaseNext(worker(), { worker_id: 'w1', wait_seconds: 50 })
+    const other = gate.leaseNext(worker('w2'), { worker_id: 'w2', wait_seconds: 50 })
     await eventually(async () => expect((await gate.stats()).waiting_claims).toBe(2))
     await drain(gate)
     expect(await soon(waiting)).toEqual({ tasks: [], drain: true })
@@ -406,7 +408,7 @@ describeGates('a worker that is told to stop', (open, storeName) => {
     expect(await claim(gate)).toHaveLength(1)
     await drain(gate)
     await gate.unregisterWorker(worker(), { worker_id: 'w1' })
-    expect(await gate.claim(worker(), { worker_id: 'w1' })).toEqual({ tasks: [] })
+    expect(await gate.leaseNext(worker(), { worker_id: 'w1' })).toEqual({ tasks: [] })
   })
 
   it('must be somebody, and the order an admin’s', async () => {
@@ -430,19 +432,19 @@ describeGates('a worker that is told to stop', (open, storeName) => {
     await drain(gate)
     await gate.close()
     const { gate: next } = await another()
-    expect(await next.claim(worker(), { worker_id: 'w1' })).toEqual({ tasks: [], drain: true })
+    expect(await next.leaseNext(worker(), { worker_id: 'w1' })).toEqual({ tasks: [], drain: true })
   })
 
   it.runIf(storeName === 'postgres')('hears of it from whichever process it asks', async () => {
     const { gate, another } = await open()
     const { gate: elsewhere } = await another()
     const offer = await hold(gate)
-    const waiting = gate.claim(worker(), { worker_id: 'w1', wait_seconds: 50 })
+    const waiting = gate.leaseNext(worker(), { worker_id: 'w1', wait_seconds: 50 })
     await eventually(async () => expect((await gate.stats()).waiting_claims).toBe(1))
     // A list writes down who is new, so that other processes know of it.
     await workers(gate)
     await drain(elsewhere)
     expect(await soon(waiting, 20)).toEqual({ tasks: [], drain: true })
-    expect(await gate.renew(worker(), held(offer))).toMatchObject({ drain: true })
+    expect(await gate.renewLease(worker(), held(offer))).toMatchObject({ drain: true })
   })
 })

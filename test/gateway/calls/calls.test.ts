@@ -65,7 +65,7 @@ describeGates('calls of tools of upstreams', (open) => {
     // The tool's own failure is its answer, and made once.
     const broken = await ended(await call('broken'))
     expect(broken).toMatchObject({ status: 'succeeded', attempt: 0, result: { result } })
-    expect((await gate.listObligations(ADA, {})).open_obligations).toEqual([])
+    expect((await gate.listOpenObligations(ADA, {})).open_obligations).toEqual([])
   })
 
   it('keep their leases for as long as they wait, whatever the limit of renewals', async () => {
@@ -112,18 +112,18 @@ describeGates('calls of tools of upstreams', (open) => {
     for (const [payload, code, path] of refusals) {
       const details = path === undefined ? {} : { path }
       const refused = expect.objectContaining({ code, details: expect.objectContaining(details) })
-      await expect(gate.create(ADA, { type: 'mcp.tool_call', payload })).rejects.toEqual(refused)
+      await expect(gate.createTask(ADA, { type: 'mcp.tool_call', payload })).rejects.toEqual(refused)
       await expect(gate.callTool(ADA, payload, client('one'))).rejects.toEqual(refused)
     }
     const needy = call('echo', { requirements: { capabilities: ['gpu'] } })
-    await expect(gate.create(ADA, needy)).rejects.toMatchObject({ code: 'VALIDATION_ERROR' })
+    await expect(gate.createTask(ADA, needy)).rejects.toMatchObject({ code: 'VALIDATION_ERROR' })
     const elsewhere = { type: 'mcp.tool_call', payload_pointer: 'https://x.example/' }
-    await expect(gate.create(ADA, elsewhere)).rejects.toMatchObject({ code: 'VALIDATION_ERROR' })
+    await expect(gate.createTask(ADA, elsewhere)).rejects.toMatchObject({ code: 'VALIDATION_ERROR' })
     const { tasks } = await gate.listTasks(ROOT, {})
     expect(tasks).toEqual([])
     // Another tenant has no upstreams.
     const other = agent('ada', 'elsewhere')
-    await expect(gate.create(other, call('echo'))).rejects.toMatchObject({ code: 'UPSTREAM_NOT_FOUND' })
+    await expect(gate.createTask(other, call('echo'))).rejects.toMatchObject({ code: 'UPSTREAM_NOT_FOUND' })
     await expect(gate.callTool(other, call('echo').payload, client('one'))).rejects.toMatchObject({
       code: 'NOT_CONFIGURED',
     })
@@ -138,27 +138,27 @@ describeGates('calls of tools of upstreams', (open) => {
     await call('hold')
     await call('hold')
     const seat = { capabilities: ['mcp.seat.1'] }
-    await expect(gate.claim(worker(), { worker_id: 'w1', ...seat })).rejects.toMatchObject({
+    await expect(gate.leaseNext(worker(), { worker_id: 'w1', ...seat })).rejects.toMatchObject({
       code: 'VALIDATION_ERROR',
       details: { path: 'capabilities' },
     })
-    await expect(gate.create(ADA, { type: 'x', requirements: seat })).rejects.toMatchObject({
+    await expect(gate.createTask(ADA, { type: 'x', requirements: seat })).rejects.toMatchObject({
       code: 'VALIDATION_ERROR',
       details: { path: 'requirements.capabilities' },
     })
-    expect(await gate.claim(worker(), { worker_id: 'w1', accept_types: ['mcp.tool_call'] })).toEqual({
+    expect(await gate.leaseNext(worker(), { worker_id: 'w1', accept_types: ['mcp.tool_call'] })).toEqual({
       tasks: [],
     })
-    expect(await gate.claim(worker(), { worker_id: 'w1' })).toEqual({ tasks: [] })
+    expect(await gate.leaseNext(worker(), { worker_id: 'w1' })).toEqual({ tasks: [] })
   })
 
   it('are made again when the upstream was not to be reached, and no more often than was asked for', async () => {
     const flaky = failing(unavailable(), unavailable())
     const down = failing(...Array.from({ length: 9 }, unavailable))
     const { gate, ended } = await openGateway(open, { tools: { flaky, down } })
-    const { task_id } = await gate.create(ADA, call('flaky'))
+    const { task_id } = await gate.createTask(ADA, call('flaky'))
     expect(await ended(task_id)).toMatchObject({ status: 'succeeded', attempt: 2 })
-    const never = await gate.create(ADA, call('down'))
+    const never = await gate.createTask(ADA, call('down'))
     expect(await ended(never.task_id)).toMatchObject({
       status: 'failed',
       dead_letter: true,
@@ -215,7 +215,8 @@ describeGates('calls of tools of upstreams', (open) => {
         putting: { ...timeouts(), annotations: { idempotentHint: true } },
       },
     })
-    const outcome = async (tool: string) => (await ended((await gate.create(ADA, call(tool))).task_id)).status
+    const outcome = async (tool: string) =>
+      (await ended((await gate.createTask(ADA, call(tool))).task_id)).status
     expect(await outcome('plain')).toBe('failed')
     expect(await outcome('reading')).toBe('succeeded')
     expect(await outcome('putting')).toBe('succeeded')
@@ -230,7 +231,7 @@ describeGates('calls of tools of upstreams', (open) => {
       },
     })
     const outcome = async (tool: string) => {
-      const { status, attempt, result } = await ended((await gate.create(ADA, call(tool))).task_id)
+      const { status, attempt, result } = await ended((await gate.createTask(ADA, call(tool))).task_id)
       return { status, attempt, error: result?.error ?? null }
     }
     expect(await outcome('plain')).toMatchObject({
@@ -263,7 +264,7 @@ describeGates('calls of tools of upstreams', (open) => {
     })
     const ids: string[] = []
     for (const more of [{ max_attempts: 1 }, {}]) {
-      for (const tool of ['write', 'read']) ids.push((await gate.create(ADA, call(tool, more))).task_id)
+      for (const tool of ['write', 'read']) ids.push((await gate.createTask(ADA, call(tool, more))).task_id)
     }
     // Leased by a process that is never heard of again.
     for (const _ of ids) expect(await gate.toolCalls.claim(stub.tenant, () => [0], 1000)).toBeDefined()
@@ -283,7 +284,7 @@ describeGates('calls of tools of upstreams', (open) => {
       tools: { hold: { ...hold.tool, ...READS } },
       sweeping: true,
     })
-    const { task_id } = await gate.create(ADA, call('hold', { timeout_seconds: 1, max_attempts: 3 }))
+    const { task_id } = await gate.createTask(ADA, call('hold', { timeout_seconds: 1, max_attempts: 3 }))
     expect(await ended(task_id, 20)).toMatchObject({
       status: 'failed',
       result: { error: { code: 'EXECUTION_TIMEOUT' } },
@@ -297,13 +298,13 @@ describeGates('calls of tools of upstreams', (open) => {
       new Fault('UPSTREAM_UNAVAILABLE', { upstream: 'stub', not_run: true, retry_after_ms: 5 })
     const starting = failing(...Array.from({ length: 6 }, down))
     const { gate, ended, stub } = await openGateway(open, { tools: { starting } })
-    const first = await gate.create(ADA, call('starting', { max_attempts: 1 }))
+    const first = await gate.createTask(ADA, call('starting', { max_attempts: 1 }))
     expect(await ended(first.task_id)).toMatchObject({ status: 'succeeded', attempt: 0 })
     expect(stub.calls).toBe(7)
     // But no longer than a call may take.
     stub.timeout = 0
     stub.set('starting', failing(...Array.from({ length: 6 }, down)))
-    const second = await gate.create(ADA, call('starting', { max_attempts: 2 }))
+    const second = await gate.createTask(ADA, call('starting', { max_attempts: 2 }))
     expect(await ended(second.task_id)).toMatchObject({
       status: 'failed',
       dead_letter: true,
@@ -354,7 +355,7 @@ describeGates('calls of tools of upstreams', (open) => {
     const { gate, call, ended, stub } = await openGateway(open, { tools: { stubborn: { run: stubborn } } })
     const task_id = await call('stubborn')
     await until(() => stub.running === 1)
-    await gate.cancel(ADA, { task_id, reason: 'enough' })
+    await gate.cancelTask(ADA, { task_id, reason: 'enough' })
     await until(() => aborted.length === 1)
     answer()
     await until(() => stub.running === 0)
@@ -372,7 +373,7 @@ describeGates('calls of tools of upstreams', (open) => {
     await call('hold')
     const task_id = await call('hold')
     await until(() => stub.running === 1)
-    await gate.cancel(ADA, { task_id })
+    await gate.cancelTask(ADA, { task_id })
     const third = await call('hold')
     hold.let(1)
     await until(async () => (await gate.getTask(ADA, { task_id: third })).status === 'running')
@@ -388,8 +389,8 @@ describeGates('calls of tools of upstreams', (open) => {
     }
     const { gate, call } = await openGateway(open, { tools: { quick: { run } } })
     for (let turns = 0; turns < 40; turns++) {
-      const { task_id } = await gate.create(ADA, { type: 'plain' })
-      const { tasks } = await gate.claim(worker(), { worker_id: 'w1', accept_types: ['plain'] })
+      const { task_id } = await gate.createTask(ADA, { type: 'plain' })
+      const { tasks } = await gate.leaseNext(worker(), { worker_id: 'w1', accept_types: ['plain'] })
       // The wait begins when the answer of the tool is there and not yet recorded. It is longer than this test may take, so
       // only a wakeup ends it in time.
       const waited = new Promise<string>((resolve, reject) => {
@@ -464,12 +465,12 @@ describeGates('calls of tools of upstreams', (open) => {
     const { gate, call: made, ended, stub } = await openGateway(open, { tools: { refused, echo } })
     const task_id = await made('refused')
     await ended(task_id)
-    const again = await gate.retry(ADA, { task_id })
+    const again = await gate.retryTask(ADA, { task_id })
     expect(await ended(again.task_id)).toMatchObject({ status: 'succeeded' })
-    const first = await gate.create(ADA, call('echo', { idempotency_key: 'k' }))
+    const first = await gate.createTask(ADA, call('echo', { idempotency_key: 'k' }))
     await ended(first.task_id)
     stub.set('echo', undefined)
-    const second = await gate.create(ADA, call('echo', { idempotency_key: 'k' }))
+    const second = await gate.createTask(ADA, call('echo', { idempotency_key: 'k' }))
     expect(second).toMatchObject({ task_id: first.task_id, is_duplicate: true })
   })
 })

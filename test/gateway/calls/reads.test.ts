@@ -265,7 +265,9 @@ describe('prompts and resources of an upstream', () => {
       type: 'mcp.tool_call',
       payload: { upstream: 'fix', tool: 'resources/read', arguments: { uri: 'note://a' } },
     }
-    await expect(served.gate.create(ROOT, direct)).rejects.toMatchObject({ code: 'UPSTREAM_TOOL_NOT_FOUND' })
+    await expect(served.gate.createTask(ROOT, direct)).rejects.toMatchObject({
+      code: 'UPSTREAM_TOOL_NOT_FOUND',
+    })
   })
 
   it('that do not exist are refused with an error of the protocol', async () => {
@@ -340,7 +342,7 @@ describe('a read', () => {
     }
     const { tasks } = await served.gate.listTasks(ROOT, { status: 'failed' })
     expect(tasks).toHaveLength(clients.length)
-    const { receipts } = await served.gate.listLedger(ROOT, { receipt_type: 'policy.blocked' })
+    const { receipts } = await served.gate.listReceiptsLedger(ROOT, { receipt_type: 'policy.blocked' })
     expect(receipts).toHaveLength(clients.length)
   })
 
@@ -464,7 +466,10 @@ describe('a read', () => {
   it('can be made over REST as a task, whose arguments are checked', async () => {
     const { served } = await start(options)
     const made = (tool: string, args: object) =>
-      served.gate.create(ROOT, { type: 'mcp.tool_call', payload: { upstream: 'fix', tool, arguments: args } })
+      served.gate.createTask(ROOT, {
+        type: 'mcp.tool_call',
+        payload: { upstream: 'fix', tool, arguments: args },
+      })
     const { task_id } = await made('prompts/get:review', { file: 'a.ts' })
     const { result } = await served.gate.waitForTask(ROOT, { task_id, wait_seconds: 5 })
     expect(result?.result).toMatchObject({ messages: [{ content: { text: 'review {"file":"a.ts"}' } }] })

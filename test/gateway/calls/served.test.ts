@@ -160,7 +160,7 @@ describe('servers of others behind a gate, called by a client', () => {
       structuredContent: { code: 'UPSTREAM_TOOL_QUARANTINED' },
     })
     const direct = { type: 'mcp.tool_call', payload: { upstream: 'fix', tool: 'echo', arguments: {} } }
-    await expect(served.gate.create(ROOT, direct)).rejects.toMatchObject({
+    await expect(served.gate.createTask(ROOT, direct)).rejects.toMatchObject({
       code: 'UPSTREAM_TOOL_QUARANTINED',
     })
     const hash = served.upstreams.get('fix')?.catalogue.find(({ tool }) => tool === 'echo')?.hash

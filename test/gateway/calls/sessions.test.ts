@@ -94,7 +94,7 @@ describeGates('sessions', (open, storeName) => {
       limits: { gateway_common_workers: 1 },
     })
     const create = (by: typeof ADA, tool: string) =>
-      gateway.gate.create(by, {
+      gateway.gate.createTask(by, {
         type: 'mcp.tool_call',
         payload: { upstream: 'stub', tool, arguments: { by: by.principal.id } },
       })
@@ -315,7 +315,7 @@ describeGates('sessions', (open, storeName) => {
     const gateway = await openGateway(open, { tools: { echo }, start: false })
     const { gate, stub } = gateway
     const payload = { upstream: 'stub', tool: 'echo', arguments: {} }
-    const { task_id } = await gate.create(ADA, { type: 'mcp.tool_call', payload })
+    const { task_id } = await gate.createTask(ADA, { type: 'mcp.tool_call', payload })
     const caller = gate.toolCalls.caller('default')
     const maker = new CallMaker({
       gate,
@@ -336,7 +336,7 @@ describeGates('sessions', (open, storeName) => {
   it('fail a call at once that they cannot read', async () => {
     const { gate, stub, ended } = await openGateway(open, { tools: { echo }, start: false })
     const payload = { upstream: 'stub', tool: 'echo', arguments: {} }
-    const { task_id } = await gate.create(ADA, { type: 'mcp.tool_call', payload })
+    const { task_id } = await gate.createTask(ADA, { type: 'mcp.tool_call', payload })
     const granted = await gate.toolCalls.claim(stub.tenant, () => [0], 60_000)
     if (granted === undefined) throw new Error('nothing was granted')
     const caller = gate.toolCalls.caller('default')
@@ -361,7 +361,7 @@ describeGates('sessions', (open, storeName) => {
     const { gate, stub } = gateway
     const create = async (tool: string, max_attempts: number) => {
       const payload = { upstream: 'stub', tool, arguments: {} }
-      return (await gate.create(ADA, { type: 'mcp.tool_call', payload, max_attempts })).task_id
+      return (await gate.createTask(ADA, { type: 'mcp.tool_call', payload, max_attempts })).task_id
     }
     const [again, once, write] = [await create('read', 2), await create('read', 1), await create('write', 9)]
     // Leased, and never heard of again.
@@ -429,7 +429,7 @@ describeGates('sessions', (open, storeName) => {
     const other = await anotherGateway(gateway, { tools: { hold: echo }, settings: { instance_id: 'there' } })
     const { sessions } = await other.gate.listSessions(ADA, {})
     expect(sessions).toMatchObject([{ instance: 'here', running: 1, waiting: 2 }])
-    const common = await other.gate.create(BOB, {
+    const common = await other.gate.createTask(BOB, {
       type: 'mcp.tool_call',
       payload: { upstream: 'stub', tool: 'hold' },
     })

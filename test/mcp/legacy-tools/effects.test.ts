@@ -148,7 +148,7 @@ function newCalls({ gate }: World): Call {
     const operation = findOperation(name)
     if (operation === undefined) throw new Error(`there is no operation ${name}`)
     const { caller, input } = callerOf(CREDENTIAL, operation, fields)
-    return { ...(await operation.run(gate, caller, input)) }
+    return { ...(await gate.call(operation, caller, input)) }
   }
 }
 

@@ -348,7 +348,7 @@ describe('an old tool of a worker', () => {
     if (way === undefined) return expect.unreachable()
     const task_id = await queue(way)
     const worker = caller('worker', 'w1', 'worker')
-    const { tasks } = await way.gate.claim(worker, { worker_id: 'w1' })
+    const { tasks } = await way.gate.leaseNext(worker, { worker_id: 'w1' })
     const run = { task_id, run_id: tasks[0]?.lease_id }
     expect(await way.call('worker_heartbeat_task', run)).toMatchObject({ status: 'ok' })
     expect(await way.call('worker_heartbeat_task', { ...run, worker_id: 'w2' })).toMatchObject({

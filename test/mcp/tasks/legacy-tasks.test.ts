@@ -122,7 +122,7 @@ describe('the tasks of 2025-11-25', () => {
     const server = await start()
     const ids: string[] = []
     for (let n = 0; n < 60; n++) {
-      ids.unshift((await server.gate.create(agent('alice'), { type: 'x' })).task_id)
+      ids.unshift((await server.gate.createTask(agent('alice'), { type: 'x' })).task_id)
     }
     const first = ListTasksResultSchema.parse(await resultOf(server, 'tasks/list'))
     expect(first.tasks.map(({ taskId }) => taskId)).toEqual(ids.slice(0, 50))

@@ -19,7 +19,7 @@ const SHARED: Credential = { kind: 'shared', tenant: 'default' }
 const toolOver = (gate: Gate, more: Partial<TaskTool>): TaskTool => ({
   definition: { name: 'sum', inputSchema: { type: 'object' } },
   waitSeconds: 20,
-  create: async () => ({ caller: agent(), created: await gate.create(agent(), { type: 'sum' }) }),
+  create: async () => ({ caller: agent(), created: await gate.createTask(agent(), { type: 'sum' }) }),
   ...more,
 })
 
@@ -103,7 +103,7 @@ it('a key that is bound to somebody finds his tasks, whatever the request says',
     await handle.close()
     return reply
   }
-  const { task_id } = await gate.create(agent('alice'), { type: 'x' })
+  const { task_id } = await gate.createTask(agent('alice'), { type: 'x' })
   expect(await ask('alice', task_id)).toMatchObject({ result: { taskId: task_id, status: 'working' } })
   const unknown = { error: { code: -32602, message: expect.stringContaining('Unknown task') } }
   expect(await ask('mallory', task_id)).toMatchObject(unknown)

@@ -165,7 +165,7 @@ describe.each(['modern', 'legacy'] as const)('ext-tasks with SDK v2, %s', (era) 
       const schema = { type: 'object', properties: { city: { type: 'string' } } }
       const request = { message: 'Where to?', schema }
       await server.gate.ask(worker(), { ...(await take(server.gate)), kind: 'input', request })
-      const { tasks } = await server.gate.claim(worker(), { worker_id: 'w1', wait_seconds: 20 })
+      const { tasks } = await server.gate.leaseNext(worker(), { worker_id: 'w1', wait_seconds: 20 })
       const [offer] = tasks
       expect(offer?.answers).toMatchObject([{ answer: { content: { city: 'Rome' } } }])
       const held = { worker_id: 'w1', task_id: offer?.task_id ?? '', lease_id: offer?.lease_id ?? '' }

@@ -17,7 +17,7 @@ const accept = (content: object) => ({ action: 'accept', content })
 
 /** The answers that a worker finds when it takes the task again. */
 async function answersOf(server: McpServer): Promise<unknown> {
-  const { tasks } = await server.gate.claim(worker(), { worker_id: 'w1' })
+  const { tasks } = await server.gate.leaseNext(worker(), { worker_id: 'w1' })
   return tasks[0]?.answers?.map(({ answer }) => answer)
 }
 

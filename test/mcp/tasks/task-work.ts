@@ -28,14 +28,14 @@ export interface Held {
 
 /** The next task, held by a worker. */
 export async function take(gate: Gate): Promise<Held> {
-  const { tasks } = await gate.claim(worker(), { worker_id: 'w1', wait_seconds: 20 })
+  const { tasks } = await gate.leaseNext(worker(), { worker_id: 'w1', wait_seconds: 20 })
   const [offer] = tasks
   if (offer === undefined) throw new Error('There is nothing to do')
   return { worker_id: 'w1', task_id: offer.task_id, lease_id: offer.lease_id }
 }
 
 export const progress = (gate: Gate, held: Held, progress: Fields) =>
-  gate.progress(worker(), { ...held, progress })
+  gate.reportProgress(worker(), { ...held, progress })
 
 export const complete = (gate: Gate, held: Held, result: unknown) =>
   gate.complete(worker(), { ...held, result, artifacts: ARTIFACTS })

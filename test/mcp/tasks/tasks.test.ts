@@ -155,7 +155,7 @@ describe.each([
     expect(await asking.get(task.taskId)).toMatchObject({ status: 'working' })
     const again = { type: 'x', agent_id: 'alice', idempotency_key: 'k' }
     const first = await asking.start('asyncgate.create_task', again)
-    await server.gate.cancel(agent('alice'), { task_id: first.taskId })
+    await server.gate.cancelTask(agent('alice'), { task_id: first.taskId })
     const second = await asking.start('asyncgate.create_task', again)
     expect(second).toMatchObject({ taskId: first.taskId, status: 'cancelled', createdAt: first.createdAt })
   })

@@ -38,7 +38,7 @@ const register = (gate: Gate, input: Fields = {}) =>
 
 /** Does the next task, whenever it comes. */
 async function work(gate: Gate, end: (held: Fields, payload: unknown) => Promise<unknown>): Promise<void> {
-  const { tasks } = await gate.claim(worker(), { worker_id: 'w1', wait_seconds: 50 })
+  const { tasks } = await gate.leaseNext(worker(), { worker_id: 'w1', wait_seconds: 50 })
   for (const { task_id, lease_id, payload } of tasks)
     await end({ worker_id: 'w1', task_id, lease_id }, payload)
 }

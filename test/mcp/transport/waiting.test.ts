@@ -11,8 +11,8 @@ function watchingClaims() {
     ended: new Promise<void>((resolve) => (ended = resolve)),
     wrap: (gate: Gate): Gate => ({
       ...gate,
-      async claim(...args) {
-        const claim = gate.claim(...args)
+      async call(...args) {
+        const claim = gate.call(...args)
         began()
         return claim.finally(ended)
       },

@@ -14,7 +14,7 @@ const { place, count }: CommitsOptions = JSON.parse(process.argv[2] ?? '')
 const gate = openGate({ store: await openStore(place), sweeping: false })
 const alice: Caller = { tenant: 'default', principal: { kind: 'agent', id: 'alice' }, role: 'agent' }
 for (let n = 1; n <= count; n++) {
-  await gate.create(alice, { type: 'job' })
+  await gate.createTask(alice, { type: 'job' })
   writeSync(1, `acknowledged ${n}\n`)
 }
 await gate.close()

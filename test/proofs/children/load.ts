@@ -35,12 +35,12 @@ async function keepCalling(name: string): Promise<void> {
   for (let n = 0; !finishing; n++) {
     const created = await call(
       'create',
-      () => gate.create(agent, createInput(n)),
+      () => gate.createTask(agent, createInput(n)),
       ({ task_id, receipt_id }) => [{ verb: 'create', task_id, receipt_id, owner: name, n }],
     )
     const claimed = await call(
       'claim',
-      () => gate.claim(worker, { worker_id: name, max_tasks: 2 }),
+      () => gate.leaseNext(worker, { worker_id: name, max_tasks: 2 }),
       ({ tasks }) =>
         tasks.map(({ task_id, lease_id, fence }) => ({ verb: 'claim', task_id, lease_id, fence })),
     )
@@ -74,7 +74,7 @@ async function progress(worker: Caller, held: Held): Promise<void> {
   const step = `half of ${lease_id}`
   await call(
     'progress',
-    () => gate.progress(worker, { ...held, progress: { step } }),
+    () => gate.reportProgress(worker, { ...held, progress: { step } }),
     () => [{ verb: 'progress', task_id, lease_id, step }],
   )
 }
@@ -122,7 +122,7 @@ async function release(worker: Caller, held: Held): Promise<void> {
   const { task_id, lease_id } = held
   await call(
     'release',
-    () => gate.release(worker, held),
+    () => gate.releaseLease(worker, held),
     () => [{ verb: 'release', task_id, lease_id }],
   )
 }
@@ -130,7 +130,7 @@ async function release(worker: Caller, held: Held): Promise<void> {
 async function cancel(by: Caller, task_id: string): Promise<void> {
   await call(
     'cancel',
-    () => gate.cancel(by, { task_id }),
+    () => gate.cancelTask(by, { task_id }),
     ({ status }) => [{ verb: 'cancel', task_id, status }],
   )
 }

@@ -129,12 +129,12 @@ describe.skipIf(!postgresUrl())('the time of PostgreSQL', () => {
       'a lease and a delay end although the clock went back %s they began',
       async (moment) => {
         const [first, second] = await openGates()
-        await first.create(agent(), { type: 'other' })
+        await first.createTask(agent(), { type: 'other' })
         if (moment === 'before') await setBack.before()
-        const held = await first.create(agent(), { type: 'held' })
-        const delayed = await first.create(agent(), { type: 'delayed', delay_seconds: 1 })
+        const held = await first.createTask(agent(), { type: 'held' })
+        const delayed = await first.createTask(agent(), { type: 'delayed', delay_seconds: 1 })
         const request = { worker_id: 'w1', accept_types: ['held'], lease_ttl_seconds: 1 }
-        const [offer] = (await first.claim(worker(), request)).tasks
+        const [offer] = (await first.leaseNext(worker(), request)).tasks
         expect(offer?.task_id).toBe(held.task_id)
         if (moment === 'after') await setBack.after()
 
@@ -151,7 +151,7 @@ describe.skipIf(!postgresUrl())('the time of PostgreSQL', () => {
           code: 'LEASE_INVALID_OR_EXPIRED',
         })
         const another = { worker_id: 'w2', accept_types: ['delayed'], wait_seconds: 10 }
-        const { tasks } = await second.claim(worker('w2'), another)
+        const { tasks } = await second.leaseNext(worker('w2'), another)
         expect(tasks.map((task) => task.task_id)).toEqual([delayed.task_id])
       },
     )

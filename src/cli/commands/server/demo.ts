@@ -46,14 +46,14 @@ class Story {
   async goldenPath() {
     this.#tell('1. alice hands over a task and goes on')
     const asked = { type: 'summarise', payload: { document: 'report.pdf' } }
-    const { task_id } = await this.#gate.create(agent, asked)
+    const { task_id } = await this.#gate.createTask(agent, asked)
     this.#tell(`   task ${task_id} is queued; alice is owed ${await this.#owed(task_id)} answer`)
 
     this.#tell('2. a worker leases it, reports progress and completes it')
     const bob = worker('bob')
     const offer = await this.#take(bob)
     const progress = { percent: 50, message: 'half way' }
-    await this.#gate.progress(bob, { ...lease(offer, 'bob'), progress })
+    await this.#gate.reportProgress(bob, { ...lease(offer, 'bob'), progress })
     await this.#gate.complete(bob, {
       ...lease(offer, 'bob'),
       result: { summary: 'All is well.' },
@@ -72,7 +72,7 @@ class Story {
   async crashRecovery() {
     this.#tell('4. a worker takes a task with a lease of one second, and dies')
     const asked = { type: 'summarise', payload: { document: 'next.pdf' } }
-    const { task_id } = await this.#gate.create(agent, asked)
+    const { task_id } = await this.#gate.createTask(agent, asked)
     const mallory = worker('mallory')
     const lost = await this.#take(mallory, 1)
 
@@ -96,7 +96,7 @@ class Story {
   async approval() {
     this.#tell('6. a worker is about to send a mail, and asks a person first')
     const asked = { type: 'send', payload: { to: 'everybody@example.com', text: 'Lunch at noon?' } }
-    const { task_id } = await this.#gate.create(agent, asked)
+    const { task_id } = await this.#gate.createTask(agent, asked)
     const bob = worker('bob')
     const first = await this.#take(bob)
     const request = { title: 'Send this mail?', show: first.payload }
@@ -138,7 +138,7 @@ class Story {
 
   async #take(caller: Caller, lease_ttl_seconds = 60): Promise<OfferView> {
     const worker_id = caller.principal.id
-    const { tasks } = await this.#gate.claim(caller, { worker_id, lease_ttl_seconds, wait_seconds: 30 })
+    const { tasks } = await this.#gate.leaseNext(caller, { worker_id, lease_ttl_seconds, wait_seconds: 30 })
     const [offer] = tasks
     if (offer === undefined) throw new Error('There was no work within 30 s.')
     this.#tell(`   ${worker_id} leases ${offer.task_id} for ${offer.expires_in_ms / 1000} s`)
@@ -146,7 +146,7 @@ class Story {
   }
 
   async #owed(task_id: string): Promise<number> {
-    const { open_obligations } = await this.#gate.listObligations(agent, { limit: 200 })
+    const { open_obligations } = await this.#gate.listOpenObligations(agent, { limit: 200 })
     return open_obligations.filter((receipt) => receipt.task_id === task_id).length
   }
 
