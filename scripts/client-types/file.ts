@@ -39,12 +39,12 @@ const SHAPES: Readonly<Record<string, z.ZodType>> = {
 const names = new Map<string, string>()
 
 /** The text of src/client/operations.ts. */
-export function operationsFile(): string {
+export function operationsFile(operations: readonly Operation[] = OPERATIONS): string {
   names.clear()
   const shapes = Object.entries(SHAPES).map(([name, shape]) => answerType(name, schemaOf(shape, 'output')))
-  const types = OPERATIONS.flatMap((operation) => [inputType(operation), answerOf(operation)])
+  const types = operations.flatMap((operation) => [inputType(operation), answerOf(operation)])
   const follow = declare('EventsInput', schemaOf(followInput, 'input'), inputStyle('events'))
-  const routes = OPERATIONS.map((operation) => `${methodOf(operation)}: ${routeOf(operation)},`)
+  const routes = operations.map((operation) => `${methodOf(operation)}: ${routeOf(operation)},`)
   return formatted(
     [
       '// Generated from the catalogue of operations by scripts/client-types.ts; npm run client-types writes it anew.',
@@ -55,7 +55,7 @@ export function operationsFile(): string {
       `/** How each operation is called over REST. */\nexport const ROUTES = {\n${routes.join('\n')}\n} as const satisfies Record<string, Route>`,
       `/** Every operation of the server, as a method. */\nexport abstract class Operations {\n${[
         'protected abstract call<Answer>(route: Route, input: object, options?: CallOptions): Promise<Answer>',
-        ...OPERATIONS.map(method),
+        ...operations.map(method),
       ].join('\n\n')}\n}`,
     ].join('\n\n'),
   )

@@ -2,6 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo, Server } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Authenticator } from '../auth/credential.ts'
+import type { Operation } from '../features/define-operation.ts'
 import type { InboundMail } from '../features/email/email.ts'
 import type { Gate } from '../features/gate.ts'
 import { App } from '../http/app.ts'
@@ -34,6 +35,8 @@ export interface ServerOptions {
   readonly console?: (request: IncomingMessage, response: ServerResponse) => Promise<void>
   /** Takes mail that providers bring. */
   readonly inboundMail?: InboundMail | undefined
+  /** The catalogue to serve; by default all operations. */
+  readonly operations?: readonly Operation[]
 }
 
 export interface RunningServer {
@@ -52,19 +55,25 @@ const KEEP_ALIVE_MS = 75_000
 const HEADERS_TIMEOUT_MS = 60_000
 
 export async function startServer(options: ServerOptions): Promise<RunningServer> {
-  const { gate, authenticator, guard, maxBodyBytes, host = '127.0.0.1', port = 0, mcp, inboundMail } = options
+  const {
+    gate,
+    authenticator,
+    guard,
+    maxBodyBytes,
+    host = '127.0.0.1',
+    port = 0,
+    mcp,
+    inboundMail,
+    operations,
+  } = options
   const logger = options.logger ?? createLogger('silent')
   const held = new Held()
   const streams = new EventStreams()
   const metrics = new Metrics(gate)
   const context: Context = { gate, authenticator, guard, maxBodyBytes, held, metrics }
+  const mounted = { ...(mcp && { mcp }), ...(options.console && { console: options.console }) }
   const app = new App(context, logger, (self) =>
-    allRoutes(context, streams, {
-      isStopping: () => self.isStopping,
-      ...(mcp && { mcp }),
-      ...(options.console && { console: options.console }),
-      ...(inboundMail && { inboundMail }),
-    }),
+    allRoutes({ ...context, streams, inboundMail, isStopping: () => self.isStopping }, mounted, operations),
   )
   const server = createServer((request, response) => app.handle(request, response))
   server.keepAliveTimeout = KEEP_ALIVE_MS
