@@ -5,6 +5,7 @@ import { isoTime } from '../../core/time.ts'
 import { readOf, type UpstreamOffers } from '../../features/upstreams/reads.ts'
 import type { UpstreamHealth, UpstreamRecord } from '../../features/upstreams/shape.ts'
 import type { Completed, Completing, UpstreamTool } from '../../features/upstreams/upstreams.ts'
+import { aborted, deferred, orAborted } from '../../util/abort.ts'
 import type { Answer } from '../calls/read-answers.ts'
 import { mayRepeat } from '../calls/retry-mode.ts'
 import { Backoff } from './backoff.ts'
@@ -17,7 +18,6 @@ import type { HoldsSecret } from './secrets.ts'
 import { ToolWatch, type ToolWatchParts } from './tool-watch.ts'
 import { Turnstile } from './turnstile.ts'
 import { faultLine, NOT_RUN } from './upstream-fault.ts'
-import { aborted, deferred, orAborted } from './waiting.ts'
 
 /** Takes what pino takes. */
 export interface Logger {

@@ -152,7 +152,7 @@ describe('asyncgate upstreams', () => {
     await until(() => upstreams.find('fix__echo') === undefined)
     const change = await say('accept', 'fix', 'echo')
     expect(change).toMatch(
-      /accepted before:\n.*"Says it again\.".*offered now:\n.*"Says it again\.\\u\{202e\} And more\."/s,
+      /accepted before:\n.*"Says it again\.".*offered now:\n.*"Says it again\.\\u202e And more\."/s,
     )
     const [, hash = ''] = /--hash ([0-9a-f]{64})/.exec(change) ?? []
     expect(await ask('accept', 'fix', 'echo', '--hash', '0'.repeat(64))).toMatchObject({ code: 2 })

@@ -4,7 +4,7 @@ export interface Deferred<T> {
   reject(reason: unknown): void
 }
 
-/** A promise that is settled from outside. Nobody has to look at it. */
+/** A promise that is settled from outside. A rejection that is never awaited is not reported as unhandled. */
 export function deferred<T>(): Deferred<T> {
   let resolve: (value: T) => void = () => {}
   let reject: (reason: unknown) => void = () => {}
@@ -16,7 +16,7 @@ export function deferred<T>(): Deferred<T> {
   return { promise, resolve, reject }
 }
 
-/** Waits no longer than until the signal, whose reason it then rejects with. */
+/** Settles as `work` does, or rejects with the reason of the signal as soon as that is aborted. */
 export function orAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (signal === undefined) return work
   return new Promise((resolve, reject) => {
@@ -27,7 +27,7 @@ export function orAborted<T>(work: Promise<T>, signal: AbortSignal | undefined):
   })
 }
 
-/** Resolves when the signal is given. */
+/** Resolves when the signal is aborted. */
 export function aborted(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal.aborted) resolve()
