@@ -93,6 +93,33 @@ describe('several clients on stdin and stdout in one folder', () => {
     expect(await callText(first.client, 'count')).toBe('1')
   }, 120_000)
 
+  it.each(['modern', 'legacy'] as const)(
+    'cancel their calls, also those that joined: the task is canceled and the upstream is notified (%s)',
+    async (era) => {
+      const folder = sharedFolder()
+      for (const calls of [1, 2]) {
+        const { client } = await startClient(folder, { era })
+        const stop = new AbortController()
+        const request = { name: 'counter__slow', arguments: { file: join(folder.cwd, 'never') } }
+        const held = client.callTool(request, { signal: stop.signal })
+        const failed = expect(held).rejects.toThrow()
+        await until(() => folder.slow().length === calls)
+        stop.abort()
+        await failed
+        await until(() => folder.canceled().length === calls)
+        const listed = await client.callTool({
+          name: 'asyncgate.list_tasks',
+          arguments: { type: 'mcp.tool_call' },
+        })
+        const { tasks } = JSON.parse(JSON.stringify(listed.structuredContent))
+        expect(tasks.map(({ status }: { status: string }) => status)).toEqual(Array(calls).fill('canceled'))
+      }
+      // A modern client probes the protocol with a process of its own first, so one more may have been started.
+      expect(folder.running()).toHaveLength(1)
+    },
+    60_000,
+  )
+
   it('take clients of this user only', async () => {
     const folder = sharedFolder()
     const { client } = await startClient(folder)

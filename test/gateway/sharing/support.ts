@@ -27,6 +27,7 @@ export function sharedFolder(below = '') {
     /** The process ids of the upstream programs that were started. */
     started: () => pids('start'),
     slow: () => pids('slow'),
+    canceled: () => pids('canceled'),
     running: () => pids('start').filter(isAlive),
   }
 }
