@@ -2,7 +2,8 @@ import { existsSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { until } from '../calls/support.ts'
-import { COUNTER, callText, isAlive, sharedFolder, startClient, startGateway } from './support.ts'
+import { isAlive } from '../support/gateway-process.ts'
+import { COUNTER, callText, sharedFolder, startClient, startGateway } from './support.ts'
 
 const numbers = (count: number) => Array.from({ length: count }, (_, i) => String(i + 1))
 
