@@ -1,11 +1,11 @@
-import { existsSync, realpathSync } from 'node:fs'
+import { accessSync, constants, existsSync, realpathSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { dirname, isAbsolute, join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { CliError, EXIT } from '../cli/exit.ts'
 import { warn } from '../cli/output.ts'
 import type { StdioTransportRecord, UpstreamRecord } from '../features/upstreams/shape.ts'
-import { configFolder, readableLocalKey } from './local-key.ts'
+import { configFolder, localKeyFile } from './local-key.ts'
 
 /**
  * Refuses programs that are given a folder with the key of the person in it: agents call their tools, and could read
@@ -14,7 +14,7 @@ import { configFolder, readableLocalKey } from './local-key.ts'
  */
 export function checkKeyExposure(upstreams: readonly UpstreamRecord[]): void {
   const folder = configFolder()
-  if (readableLocalKey() === undefined) return
+  if (!isReadable(localKeyFile())) return
   const keyFolder = real(folder)
   for (const { name, transport } of upstreams) {
     if (transport.type !== 'stdio') continue
@@ -55,6 +55,16 @@ function pathOf(text: string, cwd: string): string {
   if (/^file:\/\/\//.test(text) && URL.canParse(text)) return fileURLToPath(text)
   if (text === '~' || text.startsWith('~/')) return join(homedir(), text.slice(1))
   return resolve(cwd, text)
+}
+
+/** A file that this account cannot read, its programs cannot read either. */
+function isReadable(file: string): boolean {
+  try {
+    accessSync(file, constants.R_OK)
+    return true
+  } catch {
+    return false
+  }
 }
 
 /** With symbolic links followed, as far as there is anything. */

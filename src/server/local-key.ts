@@ -49,10 +49,16 @@ export function openLocalKey(): LocalKey {
   }
 }
 
+/** Whether other accounts may read the file of the key. */
+export function isLocalKeyShared(): boolean {
+  const stats = statSync(localKeyFile(), { throwIfNoEntry: false })
+  return process.platform !== 'win32' && stats !== undefined && (stats.mode & 0o077) !== 0
+}
+
 function readLocalKey(): string | undefined {
   const file = localKeyFile()
   if (!existsSync(file)) return undefined
-  if (process.platform !== 'win32' && (statSync(file).mode & 0o077) !== 0) {
+  if (isLocalKeyShared()) {
     chmodSync(file, 0o600)
     warn(`${file} was readable by others. It no longer is; delete it to get another key.`)
   }

@@ -18,6 +18,8 @@ export interface ConnectOptions {
   readonly env: Environment
   /** Hears each line that a program writes to stderr, without the credentials. */
   readonly onStderr?: ((line: string) => void) | undefined
+  /** Texts that are taken out of errors and progress, besides the credentials of the upstream. */
+  readonly secrets?: readonly string[] | undefined
 }
 
 /** A silent program on a pipe is taken for an older server after this time. */
@@ -36,7 +38,7 @@ export async function connect(
   let scrub = (text: string) => text
   try {
     const resolved = await credentialsOf(record, options.env)
-    scrub = scrubber(resolved.secrets)
+    scrub = scrubber([...resolved.secrets, ...(options.secrets ?? [])])
     const attempt = new Attempt({ sdk, record, options, resolved, scrub, signal })
     return await attempt.run()
   } catch (error) {

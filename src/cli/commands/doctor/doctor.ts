@@ -1,6 +1,8 @@
 import { type Config, ConfigError, reportConfig } from '../../../config/index.ts'
 import type { Finding } from '../../../server/finding.ts'
 import { checkGists } from '../../../server/gist-options.ts'
+import { checkKeyExposure } from '../../../server/key-exposure.ts'
+import { isLocalKeyShared, localKeyFile } from '../../../server/local-key.ts'
 import { readPoliciesFile } from '../../../server/policies-file.ts'
 import { dataFolder, runningServers } from '../../../server/server-file.ts'
 import { readTypesFile } from '../../../server/types-file.ts'
@@ -29,7 +31,7 @@ export const doctor = command({
       ...(report.config === undefined ? [] : await checkGists(report.config)),
     ]
     const ok = findings.every((finding) => finding.ok)
-    const notices = [...report.notices, ...(report.config?.warnings ?? [])]
+    const notices = [...report.notices, ...(report.config?.warnings ?? []), ...keyNotices()]
     output.answer({ ok, checks: findings, notices }, () => {
       for (const finding of findings) tell(output, finding)
       for (const notice of notices) output.say(`note      ${notice}`)
@@ -60,7 +62,22 @@ async function checkFiles({ server }: Config): Promise<Finding[]> {
     ...(policies === null ? [] : [await checkFile('policies', policies, rulesOf)]),
     ...(upstreams === null && upstream_private.length === 0
       ? []
-      : [await checkFile('upstreams', upstreams ?? 'no file', async () => readUpstreams(server))]),
+      : [await checkFile('upstreams', upstreams ?? 'no file', async () => safeUpstreams(server))]),
+  ]
+}
+
+/** The upstreams of the settings, unless one of them could read the approval key: then a server does not start. */
+async function safeUpstreams(server: Config['server']): Promise<readonly unknown[]> {
+  const upstreams = readUpstreams(server)
+  checkKeyExposure(upstreams)
+  return upstreams
+}
+
+function keyNotices(): readonly string[] {
+  if (!isLocalKeyShared()) return []
+  const file = localKeyFile()
+  return [
+    `Other accounts may read your approval key: run "chmod 600 ${file}", or delete the file to get another key.`,
   ]
 }
 
