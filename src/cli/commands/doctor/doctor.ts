@@ -1,16 +1,17 @@
+import { GistApi, GistRefusal } from '../../../channels/gist-api.ts'
 import { type Config, ConfigError, reportConfig } from '../../../config/index.ts'
-import type { Finding } from '../../../server/finding.ts'
-import { checkGists } from '../../../server/gist-options.ts'
-import { readPoliciesFile } from '../../../server/policies-file.ts'
+import { EgressError } from '../../../egress/error.ts'
+import { readUpstreams } from '../../../server/gateway.ts'
+import { OperatorError } from '../../../server/operator-error.ts'
+import { readPoliciesFile, readTypesFile } from '../../../server/operator-files.ts'
 import { dataFolder, runningServers } from '../../../server/server-file.ts'
-import { readTypesFile } from '../../../server/types-file.ts'
-import { readUpstreams } from '../../../server/upstreams-service.ts'
+import { GIST_TOKEN, gistOptions } from '../../../server/services.ts'
 import { command } from '../../command.ts'
-import { CliError, EXIT } from '../../exit.ts'
+import { EXIT } from '../../exit.ts'
 import { type Output, ProgressLine, paint } from '../../output.ts'
 import { LISTEN_OPTIONS, listenFlags, SETTINGS_OPTIONS, settingsFlags } from '../../settings-options.ts'
 import { checkClock, checkDatabase, checkDriver } from './database.ts'
-import { checkNode, checkPort } from './machine.ts'
+import { checkNode, checkPort, type Finding } from './machine.ts'
 
 export const doctor = command({
   name: 'doctor',
@@ -78,8 +79,26 @@ async function checkFile(
     return { check, ok: true, detail: `${(await read(file)).length} in ${file}` }
   } catch (error) {
     if (error instanceof ConfigError) return { check, ok: false, detail: error.message, fix: CORRECT }
-    if (!(error instanceof CliError)) throw error
-    return { check, ok: false, detail: error.message, ...(error.hint !== undefined && { fix: error.hint }) }
+    if (!(error instanceof OperatorError)) throw error
+    return { check, ok: false, detail: error.message, fix: error.hint }
+  }
+}
+
+/** Whether the API accepts the token of the gist channel. */
+async function checkGists(config: Config): Promise<Finding[]> {
+  const check = 'gists'
+  try {
+    const options = await gistOptions(config)
+    if (options === undefined) return []
+    await new GistApi(options).check()
+    return [{ check, ok: true, detail: `${options.apiUrl} accepts the token` }]
+  } catch (error) {
+    const isExpected =
+      error instanceof ConfigError || error instanceof GistRefusal || error instanceof EgressError
+    if (!isExpected) throw error
+    return [
+      { check, ok: false, detail: error.message, fix: `Correct ${GIST_TOKEN} or RESULTS_GIST_API_URL.` },
+    ]
   }
 }
 
