@@ -20,7 +20,15 @@ import { type LocalKey, readableLocalKey } from './local-key.ts'
 import { openStore } from './open-store.ts'
 import { readPoliciesFile, readTypesFile, registerTypes } from './operator-files.ts'
 import { reachable } from './server-file.ts'
-import { gistOptions, openConsole, openEmail, openMemory, openResults, openWebhook } from './services.ts'
+import {
+  checkPackages,
+  gistOptions,
+  openConsole,
+  openEmail,
+  openMemory,
+  openResults,
+  openWebhook,
+} from './services.ts'
 
 /** A gate with everything that the settings configure, except for HTTP. */
 export interface OpenGate {
@@ -132,6 +140,7 @@ async function compose(
   let store = options.store
   stack.defer(() => (gate ?? store)?.close())
 
+  checkPackages(config)
   const types = server.task_types_file === null ? [] : await readTypesFile(server.task_types_file)
   const policies = server.policies_file === null ? NO_POLICIES : await readPoliciesFile(server.policies_file)
   const fixed = [...readUpstreams(server), ...(options.upstreams ?? [])]

@@ -15,10 +15,35 @@ import type { ResultStore } from '../features/results/result-store.ts'
 import { CredentialError, resolveAll } from '../gateway/upstreams/credentials.ts'
 import { type Logger, logErrors } from '../http/log.ts'
 import type { Store } from '../store/store.ts'
+import { isInstalled } from '../util/load-optional.ts'
 import type { ApprovalWebhook } from '../webhooks/approval-webhook.ts'
 import { egressOf } from './egress.ts'
 import { OperatorError } from './operator-error.ts'
 import { dataFolder } from './server-file.ts'
+
+/** Refuses a start without the optional packages that the configured features need. Loads none of them. */
+export function checkPackages({ results, mail }: Config): void {
+  const receives = mail !== null && (mail.mail_webhook_secret ?? mail.mail_sendgrid_public_key) !== null
+  const needed = {
+    RESULTS_S3_BUCKET:
+      results.results_s3_bucket === null ? [] : ['@aws-sdk/client-s3', '@aws-sdk/lib-storage'],
+    SMTP_URL: mail?.smtp ? ['nodemailer'] : [],
+    IMAP_URL: mail?.imap ? ['imapflow', 'postal-mime'] : [],
+    MAIL_WEBHOOK_SECRET: receives ? ['postal-mime'] : [],
+  }
+  const missing = Object.entries(needed).flatMap(([setting, packages]) =>
+    packages.filter((name) => !isInstalled(name)).map((name) => ({ setting, name })),
+  )
+  if (missing.length === 0) return
+  const names = [...new Set(missing.map(({ name }) => name))].join(' ')
+  throw new OperatorError(
+    'failed',
+    missing
+      .map(({ setting, name }) => `${setting} needs the package ${name}, which is not installed.`)
+      .join('\n'),
+    `Install what is missing with: npm install ${names}`,
+  )
+}
 
 /** Email of a server. It sends and fetches nothing before it is started. */
 export async function openEmail(settings: MailConfig, store: Store, logger: Logger): Promise<MailService> {

@@ -5,7 +5,7 @@ import { readUpstreams } from '../../../server/gateway.ts'
 import { OperatorError } from '../../../server/operator-error.ts'
 import { readPoliciesFile, readTypesFile } from '../../../server/operator-files.ts'
 import { dataFolder, runningServers } from '../../../server/server-file.ts'
-import { GIST_TOKEN, gistOptions } from '../../../server/services.ts'
+import { checkPackages, GIST_TOKEN, gistOptions } from '../../../server/services.ts'
 import { command } from '../../command.ts'
 import { EXIT } from '../../exit.ts'
 import { type Output, ProgressLine, paint } from '../../output.ts'
@@ -25,9 +25,7 @@ export const doctor = command({
     const findings = [
       checkNode(),
       ...checkSettings(report.problems, report.config),
-      ...(report.config === undefined ? [] : await checkFiles(report.config)),
-      ...(report.config === undefined ? [] : await checkSurroundings(report.config)),
-      ...(report.config === undefined ? [] : await checkGists(report.config)),
+      ...(report.config === undefined ? [] : await checkConfig(report.config)),
     ]
     const ok = findings.every((finding) => finding.ok)
     const notices = [...report.notices, ...(report.config?.warnings ?? [])]
@@ -46,6 +44,24 @@ function checkSettings(problems: readonly string[], config: Config | undefined):
   const wrong = [...problems, ...(config?.refusals ?? [])]
   if (wrong.length === 0) return [{ check: 'settings', ok: true, detail: 'valid' }]
   return wrong.map((detail) => ({ check: 'settings', ok: false, detail, fix: CORRECT }))
+}
+
+async function checkConfig(config: Config): Promise<Finding[]> {
+  return [
+    ...missingPackages(config),
+    ...(await checkFiles(config)),
+    ...(await checkMachine(config)),
+    ...(await checkGists(config)),
+  ]
+}
+
+function missingPackages(config: Config): Finding[] {
+  try {
+    checkPackages(config)
+    return []
+  } catch (error) {
+    return [findingOf('packages', error)]
+  }
 }
 
 /** The files that a server reads when it starts, with the same readers. */
@@ -78,10 +94,14 @@ async function checkFile(
   try {
     return { check, ok: true, detail: `${(await read(file)).length} in ${file}` }
   } catch (error) {
-    if (error instanceof ConfigError) return { check, ok: false, detail: error.message, fix: CORRECT }
-    if (!(error instanceof OperatorError)) throw error
-    return { check, ok: false, detail: error.message, fix: error.hint }
+    return findingOf(check, error)
   }
+}
+
+function findingOf(check: string, error: unknown): Finding {
+  if (error instanceof ConfigError) return { check, ok: false, detail: error.message, fix: CORRECT }
+  if (error instanceof OperatorError) return { check, ok: false, detail: error.message, fix: error.hint }
+  throw error
 }
 
 /** Whether the API accepts the token of the gist channel. */
@@ -102,7 +122,7 @@ async function checkGists(config: Config): Promise<Finding[]> {
   }
 }
 
-async function checkSurroundings({ database, server }: Config): Promise<Finding[]> {
+async function checkMachine({ database, server }: Config): Promise<Finding[]> {
   const progress = new ProgressLine()
   progress.show('looking at the database and the port')
   try {
