@@ -5,7 +5,10 @@ import { PRINCIPAL_KINDS } from '../../src/core/principal.ts'
 import { RECEIPT_TYPES } from '../../src/core/receipt.ts'
 import { OPERATIONS } from '../../src/features/catalogue.ts'
 import type { Operation } from '../../src/features/define-operation.ts'
+import { emailShape } from '../../src/features/email/shape.ts'
 import { principalShape } from '../../src/features/fields.ts'
+import { inboxItemShape } from '../../src/features/inbox/shape.ts'
+import { ledgerReceiptShape } from '../../src/features/receipts/ledger-shape.ts'
 import { receiptShape } from '../../src/features/receipts/shape.ts'
 import { relationshipShape } from '../../src/features/server/relationship.ts'
 import { serverShape } from '../../src/features/server/server.ts'
@@ -24,6 +27,9 @@ const SHAPES: Readonly<Record<string, z.ZodType>> = {
   ReceiptType: z.enum(RECEIPT_TYPES),
   Task: taskShape,
   Receipt: receiptShape,
+  LedgerReceipt: ledgerReceiptShape,
+  InboxItem: inboxItemShape,
+  Email: emailShape,
   Offer: offerShape,
   Server: serverShape,
   Relationship: relationshipShape,

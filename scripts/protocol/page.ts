@@ -135,6 +135,9 @@ const SHAPES = new Map<string, Shape>(
   Object.entries({
     Task: outputOf('get_task'),
     Receipt: outputOf('get_receipt'),
+    LedgerReceipt: memberOf(outputOf('list_receipts_ledger'), 'receipts').items,
+    InboxItem: memberOf(outputOf('list_inbox'), 'items').items,
+    Email: memberOf(outputOf('list_emails'), 'emails').items,
     Offer: memberOf(outputOf('lease_next'), 'tasks').items,
     Server: memberOf(outputOf('list_open_obligations'), 'server'),
     Relationship: memberOf(outputOf('list_open_obligations'), 'relationship'),

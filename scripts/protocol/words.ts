@@ -48,6 +48,7 @@ export const MEANINGS: Readonly<Record<string, string>> = {
   'cancel_tasks.limit': 'The most to cancel in this call; without it all that 45 s allow',
   'cancel_tasks.cursor': 'next_cursor of the call before, with the same filter: goes on where that stopped',
   task_ids: 'These tasks, instead of a filter',
+  order: 'Which come first',
   reason: 'Why; it stands in the receipt',
   worker_id: 'The name of the worker; under a shared key also who calls',
   capabilities: 'What the worker offers',
@@ -73,14 +74,6 @@ export const MEANINGS: Readonly<Record<string, string>> = {
   'record_schedule.schedule': 'What the schedule is, for whoever reads the receipt; at most 16 KiB',
   next_run_at: 'When the run that hangs should have been',
   'report_stale_schedule.reason': 'What is in the way, as an error code or a few words',
-  to: 'The address of an agent of this gate, or one that the operator allows',
-  subject: 'One line, at most 500 characters',
-  'send_email.body': 'The text, or any JSON',
-  attachments: 'Each with a `filename` without folders, `content` in base64, and `media_type` if it has one',
-  'send_email.task_id': 'The task that the mail is about, if there is one',
-  archive_copy: 'Whether the content is kept after it is sent; true if absent',
-  'send_email.idempotency_key': 'The same key of the same sender is the same mail, however often it is sent',
-  email_id: 'The mail',
   'get_session.session_id': 'The session',
   'set_session.session_id': 'The session',
   'end_session.session_id': 'The session',
@@ -106,10 +99,6 @@ export const MEANINGS: Readonly<Record<string, string>> = {
   'restart.healthy_ms': 'A connection that lasts so long ends the doubling',
   'breaker.failures': 'So many',
   'breaker.cooldown_ms': 'How long; then a single call is tried',
-  include_content: 'Whether the content of the attachments comes too; true if absent',
-  'list_emails.status': 'Only mails in this state',
-  direction: '`outbound` unless said otherwise; `inbound` if status is `received`',
-  'list_emails.task_id': 'Only mails about this task',
   'renew_many.items': 'Each an input as of renew_lease',
   'complete_many.items': 'Each an input as of complete',
   error: 'What went wrong, at most 16 KiB; `message` and `code` if there are any',
@@ -195,7 +184,6 @@ export const ANSWERS: Readonly<Record<string, string>> = {
   completed: 'Tasks that it completed',
   last_seen_at: 'When it last called',
   removed: 'False if nothing was registered',
-  next_try_at: 'When it is tried to send it next',
   archived_at: 'When it was put away',
 }
 
@@ -204,7 +192,6 @@ export const REPEATS: Readonly<Record<string, string>> = {
   create_task: 'safe to send again with an `idempotency_key`',
   create_tasks: 'safe to send again if every task has an `idempotency_key`',
   retry_task: 'safe to send again with an `idempotency_key`',
-  send_email: 'safe to send again with an `idempotency_key`',
 }
 
 type Example = Readonly<Record<string, unknown>>
@@ -286,13 +273,6 @@ export const EXAMPLES: Readonly<Record<string, Example>> = {
   },
   register_worker: { worker_id: 'w1', capabilities: ['pdf'], accept_types: ['summarise'] },
   drain_worker: { worker_id: 'w1', drain: true },
-  send_email: {
-    principal_id: 'hexy',
-    to: 'gate+kee@agents.example',
-    subject: 'Code Review Complete',
-    body: { verdict: 'fine' },
-    idempotency_key: 'review-1',
-  },
   put_policy: {
     id: 'spending',
     action: 'REQUIRE_APPROVAL',

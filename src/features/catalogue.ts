@@ -1,5 +1,6 @@
 import type { Operation } from './define-operation.ts'
-import { emailOperations } from './email/operations.ts'
+import { fetchTaskEmail, getEmail, listEmails, retryEmail } from './email/get-email.ts'
+import { sendEmail } from './email/send-email.ts'
 import { inboxStats } from './inbox/inbox-stats.ts'
 import { listInbox } from './inbox/list-inbox.ts'
 import { markInbox } from './inbox/mark-inbox.ts'
@@ -39,7 +40,11 @@ export const CATALOGUE = [
   ...scheduleOperations,
   ...taskTypeOperations,
   ...workerOperations,
-  ...emailOperations,
+  sendEmail,
+  listEmails,
+  getEmail,
+  retryEmail,
+  fetchTaskEmail,
   ...upstreamOperations,
   ...policyOperations,
   ...sessionOperations,
