@@ -5,15 +5,14 @@ import { PRINCIPAL_KINDS } from '../../src/core/principal.ts'
 import { RECEIPT_TYPES } from '../../src/core/receipt.ts'
 import { OPERATIONS } from '../../src/features/catalogue.ts'
 import type { Operation } from '../../src/features/define-operation.ts'
-import {
-  offerShape,
-  principalShape,
-  receiptShape,
-  relationshipShape,
-  serverShape,
-  statusShape,
-  taskShape,
-} from '../../src/features/shapes.ts'
+import { emailShape } from '../../src/features/email/shape.ts'
+import { principalShape } from '../../src/features/fields.ts'
+import { inboxItemShape } from '../../src/features/inbox/shape.ts'
+import { ledgerReceiptShape } from '../../src/features/receipts/ledger-shape.ts'
+import { receiptShape } from '../../src/features/receipts/shape.ts'
+import { relationshipShape } from '../../src/features/server/relationship.ts'
+import { serverShape } from '../../src/features/server/server.ts'
+import { offerShape, statusShape, taskShape } from '../../src/features/shapes.ts'
 import { changeShape, followInput } from '../../src/features/tasks/follow.ts'
 import { itemError } from '../../src/features/tasks/operations.ts'
 import { type Schema, schemaOf } from '../protocol/schema.ts'
@@ -28,6 +27,9 @@ const SHAPES: Readonly<Record<string, z.ZodType>> = {
   ReceiptType: z.enum(RECEIPT_TYPES),
   Task: taskShape,
   Receipt: receiptShape,
+  LedgerReceipt: ledgerReceiptShape,
+  InboxItem: inboxItemShape,
+  Email: emailShape,
   Offer: offerShape,
   Server: serverShape,
   Relationship: relationshipShape,
@@ -98,10 +100,7 @@ function declare(name: string, schema: Schema, style: Style): string {
 const answerStyle: Style = {
   io: 'answer',
   nameOf: (schema) => names.get(textOf(schema)),
-  meaningOf: (path, schema) =>
-    ANSWERS[path] ??
-    ANSWERS[path.split('.').at(-1) ?? ''] ??
-    (isTime(schema) ? undefined : schema.description),
+  meaningOf: (path, schema) => schema.description ?? ANSWERS[path] ?? ANSWERS[path.split('.').at(-1) ?? ''],
 }
 
 function inputStyle(name: string): Style {
@@ -121,11 +120,6 @@ function itemInput({ description }: Schema): string | undefined {
 function itemOperation(description: string | undefined): Operation | undefined {
   const [, name] = /^The input of (\w+)$/.exec(description ?? '') ?? []
   return OPERATIONS.find((operation) => operation.name === name)
-}
-
-/** What a time looks like is the same everywhere. */
-function isTime({ format }: Schema): boolean {
-  return format === 'date-time'
 }
 
 /** Two schemas are the same if they say the same; what they are described as makes no difference. */

@@ -47,7 +47,7 @@ const CALLERS_INTRODUCED =
 
 function section(operation: Operation, callers: string): string {
   const { name, title, description } = operation
-  const example = EXAMPLES[name]
+  const example = operation.example ?? EXAMPLES[name]
   return [
     `### ${name}`,
     `${title}${title.endsWith('?') ? '' : '.'} ${description}`,
@@ -62,9 +62,11 @@ function route({ rest }: Operation): string {
   return `\`${rest.method} ${rest.path}\``
 }
 
-function repeatable({ name, effect }: Operation): string {
+function repeatable({ name, effect, repeat }: Operation): string {
   if (effect.readOnly) return 'changes nothing'
-  return REPEATS[name] ?? (effect.idempotent ? 'safe to send again' : 'sent again, it is done again')
+  return (
+    repeat ?? REPEATS[name] ?? (effect.idempotent ? 'safe to send again' : 'sent again, it is done again')
+  )
 }
 
 function inputTable(operation: Operation): string {
@@ -133,6 +135,9 @@ const SHAPES = new Map<string, Shape>(
   Object.entries({
     Task: outputOf('get_task'),
     Receipt: outputOf('get_receipt'),
+    LedgerReceipt: memberOf(outputOf('list_receipts_ledger'), 'receipts').items,
+    InboxItem: memberOf(outputOf('list_inbox'), 'items').items,
+    Email: memberOf(outputOf('list_emails'), 'emails').items,
     Offer: memberOf(outputOf('lease_next'), 'tasks').items,
     Server: memberOf(outputOf('list_open_obligations'), 'server'),
     Relationship: memberOf(outputOf('list_open_obligations'), 'relationship'),
@@ -158,8 +163,8 @@ function nameOf(schema: Schema): string | undefined {
   return NAMES.get(textOf(schema))
 }
 
-/** Two shapes are the same if they say the same; where they stand makes no difference. */
-function textOf({ $schema: _, ...schema }: Schema): string {
+/** Two shapes are the same if they have the same fields; the description of the place that uses them makes no difference. */
+function textOf({ $schema: _, description: __, ...schema }: Schema): string {
   return JSON.stringify(schema)
 }
 
@@ -206,10 +211,7 @@ function answerTable(fields: readonly Field[]): string {
   const rows = fields.map(({ path, schema, required }) => [
     `\`${path}\``,
     typeOf(schema, nameOf) + (required ? '' : ', not always there'),
-    ANSWERS[path] ??
-      ANSWERS[path.split('.').at(-1) ?? ''] ??
-      (isTime(schema) ? '' : schema.description) ??
-      '',
+    schema.description ?? ANSWERS[path] ?? ANSWERS[path.split('.').at(-1) ?? ''] ?? '',
   ])
   const titles = ['Field', 'Type', 'Meaning']
   const columns = rows.some(([, , meaning]) => meaning !== '') ? 3 : 2
@@ -217,11 +219,6 @@ function answerTable(fields: readonly Field[]): string {
     titles.slice(0, columns),
     rows.map((row) => row.slice(0, columns)),
   )
-}
-
-/** What a time looks like is the same everywhere, and told once. */
-function isTime({ format }: Schema): boolean {
-  return format === 'date-time'
 }
 
 function table(titles: readonly string[], rows: readonly (readonly string[])[]): string {

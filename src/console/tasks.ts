@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { Fault } from '../core/errors.ts'
-import { receiptShape, statusShape, taskShape } from '../features/shapes.ts'
+import { receiptShape } from '../features/receipts/shape.ts'
+import { statusShape, taskShape } from '../features/shapes.ts'
 import { taskCountsShape } from '../features/tasks/count-tasks.ts'
 import { type Attempt, attempting } from './attempt.ts'
 import type { Desk } from './desk.ts'

@@ -1,12 +1,20 @@
 import type { Operation } from './define-operation.ts'
-import { emailOperations } from './email/operations.ts'
-import { inboxOperations } from './inbox/operations.ts'
+import { fetchTaskEmail, getEmail, listEmails, retryEmail } from './email/get-email.ts'
+import { sendEmail } from './email/send-email.ts'
+import { inboxStats } from './inbox/inbox-stats.ts'
+import { listInbox } from './inbox/list-inbox.ts'
+import { markInbox } from './inbox/mark-inbox.ts'
 import { leaseOperations } from './leases/operations.ts'
 import { policyOperations } from './policies/operations.ts'
 import { questionOperations } from './questions/operations.ts'
-import { receiptOperations, serverOperations } from './receipts/operations.ts'
+import { bootstrap } from './receipts/bootstrap.ts'
+import { ackReceipt, checkTerminator, getReceipt } from './receipts/get-receipt.ts'
+import { listOpenObligations } from './receipts/list-open-obligations.ts'
+import { listReceipts } from './receipts/list-receipts.ts'
+import { listReceiptsLedger } from './receipts/list-receipts-ledger.ts'
 import { resultOperations } from './results/operations.ts'
 import { scheduleOperations } from './schedules/operations.ts'
+import { getConfig, health } from './server/server.ts'
 import { sessionOperations } from './sessions/operations.ts'
 import { taskTypeOperations } from './task-types/operations.ts'
 import { taskOperations } from './tasks/operations.ts'
@@ -19,16 +27,29 @@ export const CATALOGUE = [
   ...leaseOperations,
   ...questionOperations,
   ...resultOperations,
-  ...receiptOperations,
-  ...inboxOperations,
+  listOpenObligations,
+  bootstrap,
+  listReceipts,
+  listReceiptsLedger,
+  getReceipt,
+  checkTerminator,
+  ackReceipt,
+  listInbox,
+  markInbox,
+  inboxStats,
   ...scheduleOperations,
   ...taskTypeOperations,
   ...workerOperations,
-  ...emailOperations,
+  sendEmail,
+  listEmails,
+  getEmail,
+  retryEmail,
+  fetchTaskEmail,
   ...upstreamOperations,
   ...policyOperations,
   ...sessionOperations,
-  ...serverOperations,
+  getConfig,
+  health,
 ] as const
 
 export type OperationName = (typeof CATALOGUE)[number]['name']

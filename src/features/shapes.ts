@@ -1,8 +1,7 @@
 import { z } from 'zod'
-import { PRINCIPAL_KINDS } from '../core/principal.ts'
 import { QUESTION_KINDS, QUESTION_ORIGINS, QUESTION_STATES } from '../core/question.ts'
-import { RECEIPT_TYPES } from '../core/receipt.ts'
 import { STATUSES, TERMINAL_STATUSES } from '../core/transitions.ts'
+import { principalShape } from './fields.ts'
 import { json, jsonObject } from './input.ts'
 
 // The public shapes. Answers are built to these types, and the schemas that clients see are made from them.
@@ -13,7 +12,8 @@ const deadline = time
   .meta({ description: 'When the task as a whole has to have ended; null if it has no deadline' })
 const id = z.string()
 
-export const principalShape = z.object({ kind: z.enum(PRINCIPAL_KINDS), id })
+export { principalShape }
+
 export const statusShape = z.enum(STATUSES)
 
 export const requirementsShape = z.object({
@@ -123,24 +123,6 @@ export const taskShape = z.object({
   hint: z.string().optional().meta({ description: 'What the task waits for, and who can help' }),
 })
 
-export const receiptShape = z.object({
-  receipt_id: id,
-  seq: z.int(),
-  receipt_type: z.enum(RECEIPT_TYPES),
-  created_at: time,
-  tenant_id: z.string(),
-  from: principalShape,
-  to: principalShape,
-  task_id: id.nullable(),
-  lease_id: id.nullable(),
-  schedule_id: id.nullable(),
-  parents: z.array(id).readonly(),
-  body: json,
-  hash: z.string(),
-  asyncgate_instance: z.string(),
-  delivered_at: time.nullable(),
-})
-
 /** What a worker is handed with a task: the work itself, whoever does it. An approver sees all of it. */
 export const workShape = z.object({
   type: z.string(),
@@ -182,30 +164,8 @@ export const offerShape = z.object({
     .meta({ description: 'What was asked about this task before, in that order; present if anything was' }),
 })
 
-export const serverShape = z.object({
-  name: z.literal('AsyncGate'),
-  version: z.string(),
-  instance_id: z.string(),
-  environment: z.string(),
-  uptime: z.int().meta({ description: 'Seconds' }),
-})
-
-export const relationshipShape = z.object({
-  principal_kind: z.string(),
-  principal_id: z.string(),
-  first_seen_at: time.nullable(),
-  last_seen_at: time.nullable(),
-  sessions_count: z.int().meta({ description: 'How often an instance came, or came back after 30 minutes' }),
-  agent_instance_id: z.string().nullable().meta({ description: 'The instance that reported in last' }),
-  agent_version: z.string().nullable().meta({ description: 'As it last said so' }),
-  client_capabilities: json.meta({ description: 'As it last said so; null if it never did' }),
-})
-
 export type OpenQuestionView = z.output<typeof openQuestionShape>
 export type AnswerView = z.output<typeof answerShape>
 export type TaskView = z.output<typeof taskShape>
-export type ReceiptView = z.output<typeof receiptShape>
 export type WorkView = z.output<typeof workShape>
 export type OfferView = z.output<typeof offerShape>
-export type ServerView = z.output<typeof serverShape>
-export type RelationshipView = z.output<typeof relationshipShape>

@@ -1,17 +1,14 @@
 import { isPointer } from '../core/artifact.ts'
 import { howToRetrieve } from '../core/bodies.ts'
-import { receiptId } from '../core/ids.ts'
 import type { CanonicalJson, Json, JsonObject } from '../core/json/json.ts'
 import { timeoutAt } from '../core/lease.ts'
 import { parsePrincipalKey } from '../core/principal.ts'
-import type { Receipt } from '../core/receipt.ts'
 import type { Lease, Task } from '../core/task.ts'
 import { isoTime } from '../core/time.ts'
 import { storedJson, storedMembers } from '../engine/stored-json.ts'
 import type { TaskRecord } from '../store/reads.ts'
-import type { TenantRef } from '../store/store.ts'
 import { openQuestionView, payloadOf } from './questions/question-view.ts'
-import type { ReceiptView, TaskView } from './shapes.ts'
+import type { TaskView } from './shapes.ts'
 import { type CreateInput, deliveryOf } from './tasks/create.ts'
 import { storedInput } from './tasks/stored-input.ts'
 
@@ -102,30 +99,6 @@ function leaseView({ worker_id, instance_id, expires_at }: Lease): NonNullable<T
 
 export function progressView(entry: { at: number; progress: CanonicalJson }): JsonObject {
   return { ...storedMembers(entry.progress), updated_at: isoTime(entry.at) }
-}
-
-export function receiptView(
-  tenant: TenantRef,
-  receipt: Receipt,
-  deliveredAt: number | null = null,
-): ReceiptView {
-  return {
-    receipt_id: receiptId(tenant.salt, receipt.seq),
-    seq: receipt.seq,
-    receipt_type: receipt.receipt_type,
-    created_at: isoTime(receipt.created_at),
-    tenant_id: tenant.name,
-    from: parsePrincipalKey(receipt.from),
-    to: parsePrincipalKey(receipt.to),
-    task_id: receipt.task_id,
-    lease_id: receipt.lease_id,
-    schedule_id: receipt.schedule_id,
-    parents: receipt.parents.map((seq) => receiptId(tenant.salt, seq)),
-    body: storedJson(receipt.body),
-    hash: receipt.hash,
-    asyncgate_instance: receipt.instance,
-    delivered_at: isoOrNull(deliveredAt),
-  }
 }
 
 /** The input of create, all of it parsed. */
