@@ -5,17 +5,12 @@ import { PRINCIPAL_KINDS } from '../../src/core/principal.ts'
 import { RECEIPT_TYPES } from '../../src/core/receipt.ts'
 import { OPERATIONS } from '../../src/features/catalogue.ts'
 import type { Operation } from '../../src/features/define-operation.ts'
-import {
-  offerShape,
-  principalShape,
-  receiptShape,
-  relationshipShape,
-  serverShape,
-  statusShape,
-  taskShape,
-} from '../../src/features/shapes.ts'
+import { principalShape } from '../../src/features/fields.ts'
+import { offerShape } from '../../src/features/leases/shape.ts'
+import { itemError } from '../../src/features/many.ts'
+import { receiptShape, relationshipShape, serverShape } from '../../src/features/shapes.ts'
 import { changeShape, followInput } from '../../src/features/tasks/follow.ts'
-import { itemError } from '../../src/features/tasks/operations.ts'
+import { statusShape, taskShape } from '../../src/features/tasks/shape.ts'
 import { type Schema, schemaOf } from '../protocol/schema.ts'
 import { ANSWERS, MEANINGS } from '../protocol/words.ts'
 import { asSchema, bodyOf, commentOf, type Style, typeOf } from './typescript.ts'
@@ -98,10 +93,7 @@ function declare(name: string, schema: Schema, style: Style): string {
 const answerStyle: Style = {
   io: 'answer',
   nameOf: (schema) => names.get(textOf(schema)),
-  meaningOf: (path, schema) =>
-    ANSWERS[path] ??
-    ANSWERS[path.split('.').at(-1) ?? ''] ??
-    (isTime(schema) ? undefined : schema.description),
+  meaningOf: (path, schema) => schema.description ?? ANSWERS[path] ?? ANSWERS[path.split('.').at(-1) ?? ''],
 }
 
 function inputStyle(name: string): Style {
@@ -121,11 +113,6 @@ function itemInput({ description }: Schema): string | undefined {
 function itemOperation(description: string | undefined): Operation | undefined {
   const [, name] = /^The input of (\w+)$/.exec(description ?? '') ?? []
   return OPERATIONS.find((operation) => operation.name === name)
-}
-
-/** What a time looks like is the same everywhere. */
-function isTime({ format }: Schema): boolean {
-  return format === 'date-time'
 }
 
 /** Two schemas are the same if they say the same; what they are described as makes no difference. */
