@@ -1,62 +1,17 @@
 /** What the fields of requests are for: by name, or by operation and name where an operation means its own. */
 export const MEANINGS: Readonly<Record<string, string>> = {
+  cursor: 'next_cursor of the page before, with the same filter',
+  order: 'Which come first',
+  wait_seconds: 'How long to wait',
   type: 'What kind of work it is; workers claim by it',
   principal_ai: 'The agent for whom the work is done; the caller if absent',
-  payload:
-    'What the work is about, as the worker will get it; at most 1 MiB unless the server says otherwise',
-  payload_pointer: 'Where the input is, if it is kept elsewhere',
-  summary: 'The work in a sentence, for people and lists',
-  body: 'The instructions in full',
-  inputs: 'Named inputs, at most 128 KiB',
-  requirements: 'What a worker must have',
-  'requirements.capabilities': 'A worker must offer all of them, spelled the same',
-  'requirements.tags': 'Kept with the task; claims do not look at them',
-  priority: 'Higher is served first',
-  idempotency_key: 'The same key of the same owner is the same task, however often it is sent',
-  max_attempts: 'Failures after which there is no other try',
-  max_expiries: 'Lapsed leases after which the task fails',
-  retry_backoff_seconds: 'Pause before the second try; doubled with each one after it',
-  delay_seconds: 'Not to be claimed before this time has passed',
-  timeout_seconds: 'How long one try may take, counted from the claim',
-  expected_outcome_kind: 'What the owner expects to get, as a word that worker and owner agree on',
-  expected_artifact_mime: 'The media type that the owner expects',
-  parent_task_id: 'The task that this one is a part of; kept, not looked up',
-  caused_by_receipt_id:
-    'The receipt that led to this task; it becomes a parent in the ledger, so it must exist',
   session_id: 'What belongs together, to find or cancel it together',
-  labels: 'Names and values to find tasks by, at most 32',
-  tasks: 'Each an input as of create_task',
-  task_id: 'The task',
-  limit: 'The most to answer with',
-  wait_seconds: 'How long to wait',
-  'wait_for_task.until':
-    'rest: answer when the task has ended, or waits for approval or input; done: only when it has ended',
-  'list_tasks.status': 'Only tasks in this state',
-  'list_tasks.type': 'Only tasks of this type',
-  'list_tasks.session_id': 'Only tasks of this session',
-  'list_tasks.labels': 'Only tasks with these labels; in a query `label.KEY=VALUE`, one for each',
-  'count_tasks.type': 'Only tasks of this type',
-  'count_tasks.session_id': 'Only tasks of this session',
-  'count_tasks.labels': 'Only tasks with these labels; in a query `label.KEY=VALUE`, one for each',
-  created_by: 'Only tasks of this owner: the `id` of an agent, or `kind:id`',
-  cursor: 'next_cursor of the page before, with the same filter',
-  'cancel_tasks.status': 'Only tasks in this state',
-  'cancel_tasks.type': 'Only tasks of this type',
-  'cancel_tasks.session_id': 'Only tasks of this session',
-  'cancel_tasks.labels': 'Only tasks with these labels',
-  'cancel_tasks.all': 'Every open task that you may cancel, instead of a filter',
-  'cancel_tasks.limit': 'The most to cancel in this call; without it all that 45 s allow',
-  'cancel_tasks.cursor': 'next_cursor of the call before, with the same filter: goes on where that stopped',
-  task_ids: 'These tasks, instead of a filter',
-  order: 'Which come first',
   reason: 'Why; it stands in the receipt',
-  worker_id: 'The name of the worker; under a shared key also who calls',
   capabilities: 'What the worker offers',
   accept_types: 'Only tasks of these types; any type if absent',
   preferred_types: 'Types to hand out first',
   max_tasks: 'How many tasks to take at most; 1 if absent',
   lease_ttl_seconds: 'How long the lease is to last; cut to the maximum of the server',
-  lease_id: 'The lease, as the claim gave it',
   extend_by_seconds: 'The new length of the lease, from now; the default of the server if absent',
   'append_logs.lines':
     'Up to 100, oldest first; a text of at most 8,192 characters and a context of at most 4 KiB each',
@@ -158,28 +113,16 @@ export const MEANINGS: Readonly<Record<string, string>> = {
 
 /** What the fields of answers say, by name or by path, where the name alone does not. */
 export const ANSWERS: Readonly<Record<string, string>> = {
-  done: 'Whether the task has ended',
-  next_check_after_seconds: 'When to ask again; 0 if it is done',
   next_cursor: 'Where the next page begins; null at the end',
-  count: 'How many were stopped by this call',
-  more: 'Whether some are left',
+  results: 'In the order of the request',
   expires_at: 'When the lease ends, on the clock of the server',
   expires_in_ms: 'The same as a time from now, so that clocks need not agree',
   renewals_left: 'How many renewals this lease still has',
   requeued: 'Whether it will be tried again',
   next_eligible_at: 'Not to be claimed before; null or absent if it can be at once',
-  results: 'In the order of the request',
-  created_by: 'The owner',
-  timeout_at: 'When this try has taken too long',
-  asyncgate_instance: 'The server that wrote it',
-  lease: 'Under whose lease it is',
-  'result.result': 'null unless it succeeded',
-  'result.error': 'null if it succeeded',
   encoding: 'How `content` is to be read',
   result_pointer: 'Where the result is; null if the task itself carries it',
   next_offset: 'Where the next page begins; null at the end',
-  provenance: 'Where the task comes from',
-  'provenance.dedupe_key': 'The idempotency_key of the task',
   claimed: 'Tasks that it was given',
   completed: 'Tasks that it completed',
   last_seen_at: 'When it last called',
@@ -188,11 +131,7 @@ export const ANSWERS: Readonly<Record<string, string>> = {
 }
 
 /** What a second sending does, where it depends on what is sent. */
-export const REPEATS: Readonly<Record<string, string>> = {
-  create_task: 'safe to send again with an `idempotency_key`',
-  create_tasks: 'safe to send again if every task has an `idempotency_key`',
-  retry_task: 'safe to send again with an `idempotency_key`',
-}
+export const REPEATS: Readonly<Record<string, string>> = {}
 
 type Example = Readonly<Record<string, unknown>>
 
@@ -201,25 +140,6 @@ const HELD = { worker_id: 'w1', ...TASK, lease_id: '5f40b7ca-2933-4136-aa7c-b3cd
 
 /** Requests under a shared key, where one says more than the table. */
 export const EXAMPLES: Readonly<Record<string, Example>> = {
-  create_task: {
-    type: 'summarise',
-    principal_id: 'planner',
-    payload: { document: 'report.pdf' },
-    requirements: { capabilities: ['pdf'] },
-    idempotency_key: 'report-1',
-    labels: { team: 'search' },
-  },
-  create_tasks: {
-    principal_id: 'planner',
-    tasks: [
-      { type: 'summarise', payload: { page: 1 }, idempotency_key: 'page-1' },
-      { type: 'summarise', payload: { page: 2 }, idempotency_key: 'page-2' },
-    ],
-  },
-  wait_for_task: { ...TASK, principal_id: 'planner', wait_seconds: 50 },
-  list_tasks: { principal_id: 'planner', status: 'failed', labels: { team: 'search' }, limit: 20 },
-  count_tasks: { principal_id: 'planner', session_id: 'report-2026-01' },
-  cancel_tasks: { principal_id: 'planner', labels: { team: 'search' }, reason: 'no longer needed' },
   fetch_task_result: { ...TASK, principal_id: 'planner', offset: 32768 },
   lease_next: {
     worker_id: 'w1',

@@ -17,13 +17,32 @@ import { scheduleOperations } from './schedules/operations.ts'
 import { getConfig, health } from './server/server.ts'
 import { sessionOperations } from './sessions/operations.ts'
 import { taskTypeOperations } from './task-types/operations.ts'
-import { taskOperations } from './tasks/operations.ts'
+import { cancelTask } from './tasks/cancel-task.ts'
+import { cancelTasks } from './tasks/cancel-tasks.ts'
+import { countTasks } from './tasks/count-tasks.ts'
+import { createTask, createTasks } from './tasks/create-task.ts'
+import { getTask } from './tasks/get-task.ts'
+import { getTaskProgress } from './tasks/get-task-progress.ts'
+import { listLogs } from './tasks/list-logs.ts'
+import { listTasks } from './tasks/list-tasks.ts'
+import { retryTask } from './tasks/retry-task.ts'
+import { waitForTask } from './tasks/wait-for-task.ts'
 import { upstreamOperations } from './upstreams/operations.ts'
 import { workerOperations } from './workers/operations.ts'
 
 /** Every public operation, in the order in which documents list them. */
 export const CATALOGUE = [
-  ...taskOperations,
+  createTask,
+  createTasks,
+  getTask,
+  getTaskProgress,
+  listLogs,
+  waitForTask,
+  listTasks,
+  countTasks,
+  cancelTask,
+  cancelTasks,
+  retryTask,
   ...leaseOperations,
   ...questionOperations,
   ...resultOperations,

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { type Fault, invalid } from '../core/errors.ts'
-import type { OfferView } from '../features/shapes.ts'
+import type { OfferView } from '../features/leases/shape.ts'
 import { admit, identify, note, readFields } from './context.ts'
 import type { Endpoint, EndpointContext } from './endpoint.ts'
 import type { Exchange } from './exchange.ts'

@@ -8,7 +8,7 @@ import type { Asked } from '../../core/question.ts'
 import type { TenantRef } from '../../store/store.ts'
 import type { Services } from '../services.ts'
 import { TOOL_CALL } from '../sessions/tool-calls.ts'
-import type { CreateInput } from '../tasks/create.ts'
+import type { CreateInput } from '../tasks/task-input.ts'
 import { argumentsOf, policyContext } from './context.ts'
 import type { PolicyContext, Ruling, TenantPolicies } from './policies.ts'
 import { objectOf, textOf } from './values.ts'
@@ -28,7 +28,7 @@ export interface Admission {
 
 /** Rules on a task before anything of it is stored. The input is valid JSON. */
 export function admit(
-  engine: Services,
+  engine: Pick<Services, 'settings' | 'upstreams'>,
   policies: TenantPolicies,
   tenant: TenantRef,
   caller: Caller,
@@ -134,7 +134,11 @@ function policyOf(ruling: Ruling, fields: readonly string[]): CanonicalJson | nu
   })
 }
 
-function approvalOf(engine: Services, context: PolicyContext, ruling: Ruling): Omit<Asked, 'content_hash'> {
+function approvalOf(
+  engine: Pick<Services, 'settings'>,
+  context: PolicyContext,
+  ruling: Ruling,
+): Omit<Asked, 'content_hash'> {
   const { type, tool, upstream, principal } = context
   const { approval_expires_seconds } = engine.settings
   const byDefault = approval_expires_seconds > 0 ? approval_expires_seconds * 1000 : null

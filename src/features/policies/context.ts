@@ -4,7 +4,7 @@ import type { PrincipalKey } from '../../core/principal.ts'
 import type { TenantRef } from '../../store/store.ts'
 import type { Services } from '../services.ts'
 import { TOOL_CALL } from '../sessions/tool-calls.ts'
-import type { CreateInput } from '../tasks/create.ts'
+import type { CreateInput } from '../tasks/task-input.ts'
 import { readOf } from '../upstreams/reads.ts'
 import type { UpstreamRegistry } from '../upstreams/upstreams.ts'
 import type { PolicyContext } from './policies.ts'
@@ -20,7 +20,11 @@ export interface Asking {
   readonly principal: PrincipalKey
 }
 
-export function policyContext(engine: Services, tenant: TenantRef, asking: Asking): PolicyContext {
+export function policyContext(
+  engine: Pick<Services, 'upstreams'>,
+  tenant: TenantRef,
+  asking: Asking,
+): PolicyContext {
   const { type, input, payload, session_id, principal_ai, principal } = asking
   const { inputs, body, payload_pointer, requirements } = input
   const who = { agent: principal_ai, principal, tenant: tenant.name, session: session_id }
@@ -50,7 +54,12 @@ export function argumentsOf(payload: Json | undefined): Json {
   return memberOf(payload, 'arguments') ?? {}
 }
 
-export function categoryOf(engine: Services, tenant: number, upstream: string, tool: string): string | null {
+export function categoryOf(
+  engine: Pick<Services, 'upstreams'>,
+  tenant: number,
+  upstream: string,
+  tool: string,
+): string | null {
   const { upstreams } = engine
   if (upstreams === undefined || upstreams.tenant !== tenant) return null
   if (readOf(tool) !== undefined) return categoryOfRead(upstreams, upstream, tool)

@@ -15,7 +15,7 @@ import {
 import { contradictionIn, type RuleDraft, ruleOf, ruleRecord, writtenRule } from '../../policy/rule.ts'
 import { ACTIONS } from '../../policy/ruling.ts'
 import { json, parse, text, withoutNulls } from '../input.ts'
-import { createInput } from '../tasks/create.ts'
+import { createInput } from '../tasks/task-input.ts'
 
 /** A change is told in a receipt, with what was there before. */
 const MAX_RULE_BYTES = 24 * 1024

@@ -5,6 +5,7 @@ import { invalid } from '../../core/errors.ts'
 import { type CanonicalJson, canonical, canonicalWithin } from '../../core/json/json.ts'
 import type { Caller } from '../../core/principal.ts'
 import { QUESTION_KINDS, type QuestionKind } from '../../core/question.ts'
+import { isoOrNull } from '../../core/time.ts'
 import type { Status } from '../../core/transitions.ts'
 import { json, jsonObject, leaseFields, ONE_YEAR, parse, seconds, text } from '../input.ts'
 import { leaseCall } from '../leases/lease-call.ts'
@@ -12,7 +13,6 @@ import { keptOf, mayRedact } from '../policies/results.ts'
 import type { Services } from '../services.ts'
 import type { Schemas } from '../task-types/schemas.ts'
 import { contentHash, workAt } from '../tasks/work.ts'
-import { isoOrNull } from '../view.ts'
 
 const MAX_REQUEST_BYTES = 64 * 1024
 

@@ -7,7 +7,7 @@ import { policyContext } from '../policies/context.ts'
 import type { Ruling } from '../policies/policies.ts'
 import type { Services } from '../services.ts'
 import { readToolCall, TOOL_CALL } from '../sessions/tool-calls.ts'
-import { inputOf } from '../view.ts'
+import { inputOf } from '../tasks/task-input.ts'
 
 /** What the rules say now about a task that somebody wants to approve, with this payload. */
 export async function ruledAgain(

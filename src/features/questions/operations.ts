@@ -1,7 +1,8 @@
 import { z } from 'zod'
 import { QUESTION_STATES } from '../../core/question.ts'
 import { ENDS, operation, READS, WRITES_ONCE } from '../define-operation.ts'
-import { principalShape, statusShape } from '../shapes.ts'
+import { principalShape } from '../fields.ts'
+import { statusShape } from '../tasks/shape.ts'
 import { answerInput, answerQuestion, approve, approveInput, deny, denyInput } from './answer.ts'
 import {
   approvalShape,

@@ -6,7 +6,7 @@ import { isoTime } from '../../core/time.ts'
 import { isParked } from '../../core/transitions.ts'
 import { storedJson, storedMembers } from '../../engine/stored-json.ts'
 import type { AnswerView, OpenQuestionView } from '../shapes.ts'
-import type { CreateInput } from '../tasks/create.ts'
+import type { CreateInput } from '../tasks/task-input.ts'
 
 /** What a task waits for; null if it waits for nobody's answer. */
 export function openQuestionView(task: Task, questions: readonly Question[]): OpenQuestionView | null {

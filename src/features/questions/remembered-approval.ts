@@ -6,8 +6,8 @@ import type { TaskRecord } from '../../store/reads.ts'
 import type { TenantRef } from '../../store/store.ts'
 import type { Services } from '../services.ts'
 import { readToolCall, TOOL_CALL, type ToolCall } from '../sessions/tool-calls.ts'
+import { inputOf } from '../tasks/task-input.ts'
 import { READ_RESOURCE } from '../upstreams/reads.ts'
-import { inputOf } from '../view.ts'
 
 interface Wish {
   /** Until when. */

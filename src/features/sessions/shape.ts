@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { text } from '../input.ts'
-import { taskCountsShape } from '../tasks/count-tasks.ts'
+import { taskCountsShape } from '../tasks/shape.ts'
 
 export const SESSION_ENDS = ['run', 'cancel'] as const
 /** What becomes of the calls of a session that ends: they are still made, or canceled. */

@@ -3,8 +3,8 @@ import { Fault } from '../../core/errors.ts'
 import { type Caller, type PrincipalKey, principalKey } from '../../core/principal.ts'
 import { parse } from '../input.ts'
 import type { Services } from '../services.ts'
-import { countFitting } from '../tasks/count-tasks.ts'
 import { type CreateAnswer, createTask } from '../tasks/create.ts'
+import { countFitting } from '../tasks/task-search.ts'
 import type { UpstreamTool } from '../upstreams/upstreams.ts'
 import type { Client, Sessions } from './sessions.ts'
 import {
@@ -61,7 +61,7 @@ export async function callTool(
     ...(key !== undefined && { idempotency_key: key }),
   }
   try {
-    const created = await createTask(engine, tenant, caller, input, { seat: admission.seat })
+    const created = await createTask(engine, tenant, caller, input, { lane: admission.seat })
     // A task of before may have ended by now, and nobody would say so again.
     if (created.is_duplicate) admission.dropped()
     else admission.created(created.task_id)

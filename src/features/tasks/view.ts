@@ -1,18 +1,21 @@
-import { isPointer } from '../core/artifact.ts'
-import { howToRetrieve } from '../core/bodies.ts'
-import type { CanonicalJson, Json, JsonObject } from '../core/json/json.ts'
-import { timeoutAt } from '../core/lease.ts'
-import { parsePrincipalKey } from '../core/principal.ts'
-import type { Lease, Task } from '../core/task.ts'
-import { isoTime } from '../core/time.ts'
-import { storedJson, storedMembers } from '../engine/stored-json.ts'
-import type { TaskRecord } from '../store/reads.ts'
-import { openQuestionView, payloadOf } from './questions/question-view.ts'
-import type { TaskView } from './shapes.ts'
-import { type CreateInput, deliveryOf } from './tasks/create.ts'
-import { storedInput } from './tasks/stored-input.ts'
+import { isPointer } from '../../core/artifact.ts'
+import { howToRetrieve } from '../../core/bodies.ts'
+import { isInterrupted } from '../../core/cancellation.ts'
+import type { CanonicalJson, JsonObject } from '../../core/json/json.ts'
+import { timeoutAt } from '../../core/lease.ts'
+import { parsePrincipalKey } from '../../core/principal.ts'
+import type { Lease, Task } from '../../core/task.ts'
+import { isoOrNull, isoTime } from '../../core/time.ts'
+import { storedMembers, storedOrNull } from '../../engine/stored-json.ts'
+import type { TaskRecord } from '../../store/reads.ts'
+import { nextTurn } from '../../util/turns.ts'
+import type { Links } from '../links.ts'
+import { openQuestionView, payloadOf } from '../questions/question-view.ts'
+import type { Cancellations } from './cancellations.ts'
+import type { TaskView } from './shape.ts'
+import { deliveryOf, requirementsOf, storedInput } from './task-input.ts'
 
-/** The public shape of a task. The lease id is never in it: it is the worker's secret. */
+/** The public form of a task. It never contains the lease id, which is a secret of the worker. */
 export function taskView(
   { task, spec, progress, questions }: TaskRecord,
   cancellation?: TaskView['cancellation'],
@@ -101,23 +104,51 @@ export function progressView(entry: { at: number; progress: CanonicalJson }): Js
   return { ...storedMembers(entry.progress), updated_at: isoTime(entry.at) }
 }
 
-/** The input of create, all of it parsed. */
-export function inputOf(input: CanonicalJson): CreateInput {
-  return JSON.parse(input)
-}
-
-export function requirementsOf(input: CreateInput): TaskView['requirements'] {
-  return { capabilities: input.requirements?.capabilities ?? [], tags: input.requirements?.tags ?? [] }
-}
-
 function attemptEnd(task: Task): number | null {
   return task.status === 'leased' || task.status === 'running' ? timeoutAt(task, task.lease) : null
 }
 
-export function isoOrNull(time: number | null): string | null {
-  return time === null ? null : isoTime(time)
+export interface ViewDeps {
+  readonly cancellations: Cancellations
+  readonly links: Links
 }
 
-export function storedOrNull(text: CanonicalJson | null): Json {
-  return text === null ? null : storedJson(text)
+/** The view of one task, with its cancellation, its page in the console and how to approve it. */
+export async function viewOf({ cancellations, links }: ViewDeps, record: TaskRecord): Promise<TaskView> {
+  const { tenant, task_id, status } = record.task
+  const shown = isInterrupted(record.task) ? await cancellations.shownFor(tenant, [record]) : undefined
+  return {
+    ...taskView(record, shown?.get(task_id)),
+    ...links.console(task_id, status),
+    ...(status === 'pending_approval' && { hint: links.approval(task_id) }),
+  }
+}
+
+export async function viewsOf(
+  cancellations: Cancellations,
+  tenant: number,
+  records: readonly TaskRecord[],
+): Promise<TaskView[]> {
+  const shown = await cancellations.shownFor(tenant, records)
+  return inTurns(records, (record) => taskView(record, shown.get(record.task.task_id)))
+}
+
+/** Stored text that is parsed in one turn of the event loop. */
+const TURN_BYTES = 1024 * 1024
+
+/** A view of each record. Yields to the event loop after each megabyte of stored input. */
+export async function inTurns<View>(
+  records: readonly TaskRecord[],
+  view: (record: TaskRecord) => View,
+): Promise<View[]> {
+  const views: View[] = []
+  let length = 0
+  for (const record of records) {
+    views.push(view(record))
+    length += record.spec.input.length
+    if (length < TURN_BYTES) continue
+    await nextTurn()
+    length = 0
+  }
+  return views
 }
