@@ -5,9 +5,9 @@ import { PRINCIPAL_KINDS } from '../../src/core/principal.ts'
 import { RECEIPT_TYPES } from '../../src/core/receipt.ts'
 import { OPERATIONS } from '../../src/features/catalogue.ts'
 import type { Operation } from '../../src/features/define-operation.ts'
+import { principalShape } from '../../src/features/fields.ts'
 import {
   offerShape,
-  principalShape,
   receiptShape,
   relationshipShape,
   serverShape,
@@ -98,10 +98,7 @@ function declare(name: string, schema: Schema, style: Style): string {
 const answerStyle: Style = {
   io: 'answer',
   nameOf: (schema) => names.get(textOf(schema)),
-  meaningOf: (path, schema) =>
-    ANSWERS[path] ??
-    ANSWERS[path.split('.').at(-1) ?? ''] ??
-    (isTime(schema) ? undefined : schema.description),
+  meaningOf: (path, schema) => schema.description ?? ANSWERS[path] ?? ANSWERS[path.split('.').at(-1) ?? ''],
 }
 
 function inputStyle(name: string): Style {
@@ -121,11 +118,6 @@ function itemInput({ description }: Schema): string | undefined {
 function itemOperation(description: string | undefined): Operation | undefined {
   const [, name] = /^The input of (\w+)$/.exec(description ?? '') ?? []
   return OPERATIONS.find((operation) => operation.name === name)
-}
-
-/** What a time looks like is the same everywhere. */
-function isTime({ format }: Schema): boolean {
-  return format === 'date-time'
 }
 
 /** Two schemas are the same if they say the same; what they are described as makes no difference. */

@@ -47,7 +47,7 @@ const CALLERS_INTRODUCED =
 
 function section(operation: Operation, callers: string): string {
   const { name, title, description } = operation
-  const example = EXAMPLES[name]
+  const example = operation.example ?? EXAMPLES[name]
   return [
     `### ${name}`,
     `${title}${title.endsWith('?') ? '' : '.'} ${description}`,
@@ -62,9 +62,11 @@ function route({ rest }: Operation): string {
   return `\`${rest.method} ${rest.path}\``
 }
 
-function repeatable({ name, effect }: Operation): string {
+function repeatable({ name, effect, repeat }: Operation): string {
   if (effect.readOnly) return 'changes nothing'
-  return REPEATS[name] ?? (effect.idempotent ? 'safe to send again' : 'sent again, it is done again')
+  return (
+    repeat ?? REPEATS[name] ?? (effect.idempotent ? 'safe to send again' : 'sent again, it is done again')
+  )
 }
 
 function inputTable(operation: Operation): string {
@@ -206,10 +208,7 @@ function answerTable(fields: readonly Field[]): string {
   const rows = fields.map(({ path, schema, required }) => [
     `\`${path}\``,
     typeOf(schema, nameOf) + (required ? '' : ', not always there'),
-    ANSWERS[path] ??
-      ANSWERS[path.split('.').at(-1) ?? ''] ??
-      (isTime(schema) ? '' : schema.description) ??
-      '',
+    schema.description ?? ANSWERS[path] ?? ANSWERS[path.split('.').at(-1) ?? ''] ?? '',
   ])
   const titles = ['Field', 'Type', 'Meaning']
   const columns = rows.some(([, , meaning]) => meaning !== '') ? 3 : 2
@@ -217,11 +216,6 @@ function answerTable(fields: readonly Field[]): string {
     titles.slice(0, columns),
     rows.map((row) => row.slice(0, columns)),
   )
-}
-
-/** What a time looks like is the same everywhere, and told once. */
-function isTime({ format }: Schema): boolean {
-  return format === 'date-time'
 }
 
 function table(titles: readonly string[], rows: readonly (readonly string[])[]): string {

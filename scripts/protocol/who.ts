@@ -51,7 +51,7 @@ export async function whoMayCall(): Promise<ReadonlyMap<string, string>> {
   try {
     for (const operation of OPERATIONS) {
       const { shape } = operation.input
-      const example = EXAMPLES[operation.name] ?? INPUTS[operation.name] ?? {}
+      const example = operation.example ?? EXAMPLES[operation.name] ?? INPUTS[operation.name] ?? {}
       const { rest } = splitIdentity(example, (name) => name in shape && !WHOSE.has(name))
       const allowed: Who[] = []
       for (const who of ['agent', 'person', 'worker', 'admin'] as const) {

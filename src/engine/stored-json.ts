@@ -34,6 +34,10 @@ export function storedJson(text: CanonicalJson): Json {
   }
 }
 
+export function storedOrNull(text: CanonicalJson | null): Json {
+  return text === null ? null : storedJson(text)
+}
+
 /** The texts of values that were not parsed. */
 const texts = new WeakMap<object, CanonicalJson>()
 

@@ -2,22 +2,38 @@ import type { Operation } from './define-operation.ts'
 import { emailOperations } from './email/operations.ts'
 import { inboxOperations } from './inbox/operations.ts'
 import { leaseOperations } from './leases/operations.ts'
-import { policyOperations } from './policies/operations.ts'
-import { questionOperations } from './questions/operations.ts'
+import { getPolicy, listPolicies, putPolicy, removePolicy } from './policies/policies.ts'
+import {
+  listRedactionPatterns,
+  putRedactionPattern,
+  removeRedactionPattern,
+} from './policies/redaction-patterns.ts'
+import { testPolicy } from './policies/test-policy.ts'
+import { answerQuestion } from './questions/answer-question.ts'
+import { getApproval, listApprovals } from './questions/approvals.ts'
+import { approve } from './questions/approve.ts'
+import { ask } from './questions/ask.ts'
+import { deny } from './questions/deny.ts'
 import { receiptOperations, serverOperations } from './receipts/operations.ts'
 import { resultOperations } from './results/operations.ts'
 import { scheduleOperations } from './schedules/operations.ts'
-import { sessionOperations } from './sessions/operations.ts'
+import { endSession, getSession, listSessions, setSession } from './sessions/list-sessions.ts'
 import { taskTypeOperations } from './task-types/operations.ts'
 import { taskOperations } from './tasks/operations.ts'
-import { upstreamOperations } from './upstreams/operations.ts'
+import { acceptUpstreamTool, addUpstream, removeUpstream } from './upstreams/add-upstream.ts'
+import { getUpstream, listUpstreams } from './upstreams/get-upstream.ts'
 import { workerOperations } from './workers/operations.ts'
 
 /** Every public operation, in the order in which documents list them. */
 export const CATALOGUE = [
   ...taskOperations,
   ...leaseOperations,
-  ...questionOperations,
+  listApprovals,
+  getApproval,
+  approve,
+  deny,
+  ask,
+  answerQuestion,
   ...resultOperations,
   ...receiptOperations,
   ...inboxOperations,
@@ -25,9 +41,23 @@ export const CATALOGUE = [
   ...taskTypeOperations,
   ...workerOperations,
   ...emailOperations,
-  ...upstreamOperations,
-  ...policyOperations,
-  ...sessionOperations,
+  listUpstreams,
+  getUpstream,
+  addUpstream,
+  removeUpstream,
+  acceptUpstreamTool,
+  listPolicies,
+  getPolicy,
+  putPolicy,
+  removePolicy,
+  testPolicy,
+  listRedactionPatterns,
+  putRedactionPattern,
+  removeRedactionPattern,
+  listSessions,
+  getSession,
+  setSession,
+  endSession,
   ...serverOperations,
 ] as const
 

@@ -1,56 +1,22 @@
 import { z } from 'zod'
-import { PRINCIPAL_KINDS } from '../core/principal.ts'
-import { QUESTION_KINDS, QUESTION_ORIGINS, QUESTION_STATES } from '../core/question.ts'
 import { RECEIPT_TYPES } from '../core/receipt.ts'
 import { STATUSES, TERMINAL_STATUSES } from '../core/transitions.ts'
+import { principalShape, time } from './fields.ts'
 import { json, jsonObject } from './input.ts'
+import { answerShape, openQuestionShape } from './questions/shape.ts'
 
 // The public shapes. Answers are built to these types, and the schemas that clients see are made from them.
 
-const time = z.iso.datetime().meta({ description: 'ISO 8601 UTC with milliseconds' })
 const deadline = time
   .nullable()
   .meta({ description: 'When the task as a whole has to have ended; null if it has no deadline' })
 const id = z.string()
 
-export const principalShape = z.object({ kind: z.enum(PRINCIPAL_KINDS), id })
 export const statusShape = z.enum(STATUSES)
 
 export const requirementsShape = z.object({
   capabilities: z.array(z.string()).readonly(),
   tags: z.array(z.string()).readonly(),
-})
-
-export const originShape = z
-  .enum(QUESTION_ORIGINS)
-  .meta({ description: 'policy: a rule of the gate asked; worker: whoever does the work' })
-
-/** What a task waits for. */
-export const openQuestionShape = z.object({
-  n: z.int().meta({ description: '1, 2, 3, ... within the task' }),
-  kind: z.enum(QUESTION_KINDS),
-  request: json.meta({ description: 'approval: title, show, reason, rule_id; input: message, schema' }),
-  asked_by: principalShape,
-  origin: originShape,
-  asked_at: time,
-  expires_at: time.nullable().meta({ description: 'Null: it waits for as long as it takes' }),
-})
-
-/** What became of a question, as the worker that goes on is told. */
-export const answerShape = z.object({
-  n: z.int(),
-  kind: z.enum(QUESTION_KINDS),
-  asked_by: principalShape.meta({ description: 'The worker, or the gate itself if a rule asked' }),
-  origin: originShape,
-  request: json,
-  state: z.enum(QUESTION_STATES),
-  answer: json.meta({ description: 'approval: comment, diff; input: content' }),
-  decided_by: principalShape.nullable(),
-  decided_at: time.nullable(),
-  content_hash: z
-    .string()
-    .nullable()
-    .meta({ description: 'As in get_approval; null for questions of older versions' }),
 })
 
 export const taskShape = z.object({
@@ -201,8 +167,6 @@ export const relationshipShape = z.object({
   client_capabilities: json.meta({ description: 'As it last said so; null if it never did' }),
 })
 
-export type OpenQuestionView = z.output<typeof openQuestionShape>
-export type AnswerView = z.output<typeof answerShape>
 export type TaskView = z.output<typeof taskShape>
 export type ReceiptView = z.output<typeof receiptShape>
 export type WorkView = z.output<typeof workShape>

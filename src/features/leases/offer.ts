@@ -1,6 +1,6 @@
 import { isoTime } from '../../core/time.ts'
 import type { Handout } from '../../engine/commit-queue.ts'
-import { answerView, payloadOf } from '../questions/question-view.ts'
+import { answerView, payloadOf } from '../questions/view.ts'
 import type { OfferView } from '../shapes.ts'
 import { deliveryOf } from '../tasks/create.ts'
 import { storedInput } from '../tasks/stored-input.ts'

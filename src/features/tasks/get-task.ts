@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { checkReader, checkRole } from '../../core/authorization.ts'
 import { Fault } from '../../core/errors.ts'
 import { type Caller, principalKey } from '../../core/principal.ts'
+import type { Engine } from '../../engine/engine.ts'
 import type { TaskRecord } from '../../store/reads.ts'
 import type { TenantRef } from '../../store/store.ts'
 import { parse, taskId } from '../input.ts'
@@ -33,7 +34,7 @@ export async function readableTask(engine: Services, caller: Caller, id: string)
   return record
 }
 
-export async function readTask(engine: Services, tenant: TenantRef, id: string): Promise<TaskRecord> {
+export async function readTask(engine: Engine, tenant: TenantRef, id: string): Promise<TaskRecord> {
   const record = await engine.reading(() => engine.store.reads.task(tenant.tenant, id))
   if (record === undefined) throw new Fault('TASK_NOT_FOUND', { task_id: id })
   return record
