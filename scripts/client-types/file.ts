@@ -6,16 +6,11 @@ import { RECEIPT_TYPES } from '../../src/core/receipt.ts'
 import { OPERATIONS } from '../../src/features/catalogue.ts'
 import type { Operation } from '../../src/features/define-operation.ts'
 import { principalShape } from '../../src/features/fields.ts'
-import {
-  offerShape,
-  receiptShape,
-  relationshipShape,
-  serverShape,
-  statusShape,
-  taskShape,
-} from '../../src/features/shapes.ts'
+import { offerShape } from '../../src/features/leases/shape.ts'
+import { itemError } from '../../src/features/many.ts'
+import { receiptShape, relationshipShape, serverShape } from '../../src/features/shapes.ts'
 import { changeShape, followInput } from '../../src/features/tasks/follow.ts'
-import { itemError } from '../../src/features/tasks/operations.ts'
+import { statusShape, taskShape } from '../../src/features/tasks/shape.ts'
 import { type Schema, schemaOf } from '../protocol/schema.ts'
 import { ANSWERS, MEANINGS } from '../protocol/words.ts'
 import { asSchema, bodyOf, commentOf, type Style, typeOf } from './typescript.ts'

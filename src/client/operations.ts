@@ -45,51 +45,80 @@ export type ReceiptType =
   | 'system.anomaly'
 
 export interface Task {
+  /** Id of the task */
   readonly task_id: string
+  /** Kind of work */
   readonly type: string
+  /** Current status of the task */
   readonly status: Status
+  /** The work in one sentence; null if none was given */
   readonly summary: string | null
+  /** Input of the work, as it was approved last; an empty object if there is none */
   readonly payload: unknown
+  /** Where the payload is: inline://task/ID if the task itself has it */
   readonly payload_pointer: string
+  /** Full instructions; null if none were given */
   readonly body: string | null
+  /** Named inputs; an empty object if there are none */
   readonly inputs: unknown
-  /** The owner */
+  /** Owner of the task */
   readonly created_by: Principal
+  /** Agent on whose behalf the task is done */
   readonly principal_ai: string
+  /** What a worker must have to claim the task */
   readonly requirements: {
+    /** Capabilities that a worker must have, all of them */
     readonly capabilities: readonly string[]
+    /** Tags of the task; not used to match workers */
     readonly tags: readonly string[]
   }
+  /** Tasks with a higher priority are claimed first */
   readonly priority: number
-  /** Failures that led to another try */
+  /** Number of failed attempts that were followed by another one */
   readonly attempt: number
+  /** Number of attempts, including the first, before the task fails */
   readonly max_attempts: number
-  /** Leases that lapsed */
+  /** Number of leases that expired */
   readonly expiry_count: number
+  /** Number of expired leases after which the task fails */
   readonly max_expiries: number
+  /** Seconds before the second attempt; doubled before each further one */
   readonly retry_backoff_seconds: number
+  /** Idempotency key under which the task was created; null if it has none */
   readonly idempotency_key: string | null
-  /** Not to be claimed before; null or absent if it can be at once */
+  /** Time before which the task cannot be claimed; null if it can be now */
   readonly next_eligible_at: string | null
+  /** Time of creation */
   readonly created_at: string
+  /** Time of the last change */
   readonly updated_at: string
+  /** Time at which the current or last attempt started running; null before that */
   readonly started_at: string | null
+  /** Seconds that one attempt may take; null if not limited */
   readonly timeout_seconds: number | null
-  /** When this try has taken too long */
+  /** Time at which the current attempt times out; null if it cannot */
   readonly timeout_at: string | null
-  /** When the task as a whole has to have ended; null if it has no deadline */
+  /** Time by which the task must have ended; null if it has no deadline */
   readonly deadline_at: string | null
+  /** Task that this one is part of; null if none was given */
   readonly parent_task_id: string | null
+  /** Receipt that led to the task; null if none was given */
   readonly caused_by_receipt_id: string | null
+  /** Label that groups tasks; null if the task has none */
   readonly session_id: string | null
+  /** Names and values to find the task by */
   readonly labels: Readonly<Record<string, string>>
+  /** When the work counts as done, in words; null if not given */
   readonly success_criteria: string | null
+  /** Where and how the result is expected, in words */
   readonly result_delivery: string
+  /** Kind of result that the owner expects; null if not given */
   readonly expected_outcome_kind: string | null
+  /** Media type that the owner expects; null if not given */
   readonly expected_artifact_mime: string | null
-  /** The server that wrote it */
+  /** Server that created the task */
   readonly asyncgate_instance: string
-  /** What it waits for while it is pending_approval or input_required */
+  /** The open question while the task is pending_approval or input_required; otherwise null */
   readonly question: {
     /** The number of the question within its task: 1, 2, 3, ... */
     readonly n: number
@@ -106,48 +135,59 @@ export interface Task {
     /** When the question expires; null if it never does */
     readonly expires_at: string | null
   } | null
-  /** What a rule said about it: action, rule_id, reason, redacted_fields */
+  /** Decision of the policies about the task (action, rule_id, reason, redacted_fields); null if no rule applied */
   readonly policy: unknown
-  /** The latest progress, with updated_at */
+  /** The latest progress report, with updated_at */
   readonly progress?: Readonly<Record<string, unknown>>
-  /** Under whose lease it is */
+  /** The current lease; present while the task is leased or running */
   readonly lease?: {
+    /** Worker that holds the lease */
     readonly worker_id: string
+    /** Process of the worker, if it named one */
     readonly worker_instance_id?: string
-    /** When the lease ends, on the clock of the server */
+    /** Time at which the lease expires */
     readonly expires_at: string
   }
-  /** True when retries or expiries ran out */
+  /** True if the task failed because attempts or expiries ran out */
   readonly dead_letter?: boolean
-  /** Present when the task has ended */
+  /** Outcome of the task; present once it has ended */
   readonly result?: {
+    /** How the task ended */
     readonly outcome: 'succeeded' | 'failed' | 'canceled'
-    /** null unless it succeeded */
+    /** The result; null unless the task succeeded */
     readonly result: unknown
-    /** null if it succeeded */
+    /** The error; null if the task succeeded */
     readonly error: unknown
+    /** Where the result is stored, as the worker reported it; null if not reported */
     readonly artifacts: unknown
+    /** Time at which the task ended */
     readonly completed_at: string
-    /** Present when result only says where the result is */
+    /** How to get the stored result; present if the result field only says where it is */
     readonly how_to_retrieve?: {
+      /** Operation that returns the stored result */
       readonly operation: 'fetch_task_result'
+      /** Id of the task */
       readonly task_id: string
+      /** Path from which the stored result can be downloaded */
       readonly download: string
     }
   }
-  /** Present when the task was canceled while a worker held it */
+  /** Progress of the cancellation; present if the task was canceled while a worker held it */
   readonly cancellation?: {
+    /** Time at which the task was canceled */
     readonly requested_at: string
+    /** Principal that canceled the task */
     readonly requested_by: Principal
+    /** Why the task was canceled; null if no reason was given */
     readonly reason: string | null
-    /** When the worker had heard of it */
+    /** Time at which the worker learned of it; null if not yet */
     readonly acknowledged_at: string | null
-    /** When the worker said that the work had stopped */
+    /** Time at which the worker reported that it had stopped; null if not yet */
     readonly stopped_at: string | null
   }
-  /** The page of the task, for people */
+  /** Page of the task in the web console */
   readonly console_url?: string
-  /** What the task waits for, and who can help */
+  /** What the task is waiting for, and who can resolve it */
   readonly hint?: string
 }
 
@@ -168,51 +208,73 @@ export interface Receipt {
   readonly body: unknown
   /** SHA-256 of what it states */
   readonly hash: string
-  /** The server that wrote it */
   readonly asyncgate_instance: string
   /** When it was first handed to whom it is addressed */
   readonly delivered_at: string | null
 }
 
 export interface Offer {
+  /** Id of the task */
   readonly task_id: string
+  /** Id of the lease. Keep it secret: it authorizes calls about the task */
   readonly lease_id: string
-  /** Higher than that of every earlier lease of the task */
+  /** Fencing token: higher than that of every earlier lease of the task */
   readonly fence: number
+  /** Kind of work */
   readonly type: string
+  /** The work in one sentence; null if none was given */
   readonly summary: string | null
+  /** Input of the work, as it was approved last; an empty object if there is none */
   readonly payload: unknown
+  /** Where the payload is: inline://task/ID if the task itself has it */
   readonly payload_pointer: string
+  /** Full instructions; null if none were given */
   readonly body: string | null
+  /** Named inputs; an empty object if there are none */
   readonly inputs: unknown
+  /** Agent on whose behalf the task is done */
   readonly principal_ai: string
+  /** Tasks with a higher priority are claimed first */
   readonly priority: number
+  /** Number of attempts, including the first, before the task fails */
   readonly max_attempts: number
+  /** Seconds that one attempt may take; null if not limited */
   readonly timeout_seconds: number | null
-  /** When the task as a whole has to have ended; null if it has no deadline */
+  /** Time by which the task must have ended; null if it has no deadline */
   readonly deadline_at: string | null
+  /** What a worker must have to claim the task */
   readonly requirements: {
+    /** Capabilities that a worker must have, all of them */
     readonly capabilities: readonly string[]
+    /** Tags of the task; not used to match workers */
     readonly tags: readonly string[]
   }
+  /** When the work counts as done, in words; null if not given */
   readonly success_criteria: string | null
+  /** Where and how the result is expected, in words */
   readonly result_delivery: string
+  /** Kind of result that the owner expects; null if not given */
   readonly expected_outcome_kind: string | null
+  /** Media type that the owner expects; null if not given */
   readonly expected_artifact_mime: string | null
+  /** Label that groups tasks; null if the task has none */
   readonly session_id: string | null
   /** Where the task comes from */
   readonly provenance: {
+    /** Task that this one is part of; null if none was given */
     readonly parent_task_id: string | null
+    /** Receipt that led to the task; null if none was given */
     readonly caused_by_receipt_id: string | null
-    /** The idempotency_key of the task */
+    /** Idempotency key under which the task was created; null if it has none */
     readonly dedupe_key: string | null
   }
+  /** Number of earlier attempts that failed */
   readonly attempt: number
-  /** When the lease ends, on the clock of the server */
+  /** Time at which the lease expires, on the clock of the server */
   readonly expires_at: string
-  /** The same as a time from now, so that clocks need not agree */
+  /** Milliseconds until the lease expires, so that clocks need not agree */
   readonly expires_in_ms: number
-  /** What was asked about this task before, in that order; present if anything was */
+  /** Closed questions about this task, oldest first; present if there are any */
   readonly answers?: readonly {
     /** The number of the question within its task: 1, 2, 3, ... */
     readonly n: number
@@ -263,119 +325,134 @@ export interface Relationship {
 }
 
 export interface ItemError {
+  /** The error code in lower case */
   readonly error: string
+  /** Machine-readable error code */
   readonly code: string
+  /** What went wrong */
   readonly message: string
+  /** What to do about it */
   readonly hint: string
+  /** Whether the same request may succeed later */
   readonly retryable: boolean
+  /** More about the error, depending on its code */
   readonly details?: unknown
 }
 
 export interface TaskChange {
+  /** Id of the task */
   readonly task_id: string
+  /** Type of the task */
   readonly type: string
+  /** Status after the change */
   readonly status: Status
+  /** Agent on whose behalf the task is done */
   readonly principal_ai: string
+  /** Worker that holds or held the task; null if none did */
   readonly worker_id: string | null
-  /** How many leases the task has had: with the task_id, it tells which lease is meant */
+  /** Number of leases that the task has had. Together with task_id it identifies a lease */
   readonly fence: number
+  /** Time of the change */
   readonly at: string
 }
 
 export interface EventsInput {
-  /** Id of the task, as create_task returned it */
+  /** Only changes of this task */
   task_id?: string | undefined
-  /** What belongs together, to find or cancel it together */
+  /** Only changes of tasks with this session_id */
   session_id?: string | undefined
-  /** Name of the worker. Under a shared key it also identifies the caller */
+  /** Only changes of tasks that this worker holds or held */
   worker_id?: string | undefined
+  /** Only changes to this status */
   status?: Status | undefined
 }
 
 export interface CreateTaskInput {
-  /** What kind of work it is; workers claim by it */
+  /** Kind of work. Workers claim tasks by type */
   type: string
-  /** The agent for whom the work is done; the caller if absent */
+  /** Agent on whose behalf the task is done; the caller if absent. It may read the task */
   principal_ai?: string | undefined
-  /** What the work is about, as the worker will get it; at most 1 MiB unless the server says otherwise */
+  /** Input of the work, passed to the worker; at most 1 MiB unless the server sets another limit */
   payload?: unknown
-  /** Where the input is, if it is kept elsewhere */
+  /** Where the input is, if it is stored elsewhere */
   payload_pointer?: string | undefined
-  /** The work in a sentence, for people and lists */
+  /** The work in one sentence, for people and lists */
   summary?: string | undefined
-  /** The instructions in full */
+  /** Full instructions */
   body?: string | undefined
-  /** Named inputs, at most 128 KiB */
+  /** Named inputs; at most 128 KiB */
   inputs?: object | undefined
-  /** What a worker must have */
+  /** What a worker must have to claim the task */
   requirements?:
     | {
-        /** A worker must offer all of them, spelled the same */
+        /** Capabilities that a worker must have, all of them; compared exactly */
         capabilities?: readonly string[] | undefined
-        /** Kept with the task; claims do not look at them */
+        /** Stored with the task; not used to match workers */
         tags?: readonly string[] | undefined
       }
     | undefined
-  /** Higher is served first */
+  /** Tasks with a higher priority are claimed first. Default: that of the task type or the server */
   priority?: number | undefined
-  /** The same key of the same owner is the same task, however often it is sent */
+  /** Requests of one owner with the same key create one task, however often they are sent */
   idempotency_key?: string | undefined
-  /** Failures after which there is no other try */
+  /** Number of attempts, including the first, before the task fails. Default: task type or server */
   max_attempts?: number | undefined
-  /** Lapsed leases after which the task fails */
+  /** Number of expired leases after which the task fails. Default: that of the server */
   max_expiries?: number | undefined
-  /** Pause before the second try; doubled with each one after it */
+  /** Seconds before the second attempt; doubled before each further one. Default: type or server */
   retry_backoff_seconds?: number | undefined
-  /** Not to be claimed before this time has passed */
+  /** Seconds before the task can be claimed; 0 if absent */
   delay_seconds?: number | undefined
-  /** How long one try may take, counted from the claim */
+  /** Seconds that one attempt may take, from its claim. Default: task type or server */
   timeout_seconds?: number | undefined
-  /** When the task as a whole has to have ended, at most 365 days ahead. By then it fails with DEADLINE_EXCEEDED, whatever its state */
+  /** Time by which the task must have ended, at most 365 days ahead; then it fails with DEADLINE_EXCEEDED in any state */
   deadline_at?: string | undefined
-  /** When the work counts as done, in words. The worker and the receipt task.assigned have it */
+  /** When the work counts as done, in words. Shown to the worker and in the task.assigned receipt */
   success_criteria?: string | undefined
-  /** Where and how the result is expected, in words, such as "store artifact pointer". return_payload if absent */
+  /** Where and how the result is expected, in words, such as "store artifact pointer"; return_payload if absent */
   result_delivery?: string | undefined
-  /** What the owner expects to get, as a word that worker and owner agree on */
+  /** Kind of result that the owner expects: a word that owner and worker agree on */
   expected_outcome_kind?: string | undefined
-  /** The media type that the owner expects */
+  /** Media type of the result that the owner expects */
   expected_artifact_mime?: string | undefined
-  /** The task that this one is a part of; kept, not looked up */
+  /** Task that this one is part of. Stored without checking that it exists */
   parent_task_id?: string | undefined
-  /** The receipt that led to this task; it becomes a parent in the ledger, so it must exist */
+  /** Receipt that led to this task. It must exist, and becomes a parent in the ledger */
   caused_by_receipt_id?: string | undefined
-  /** What belongs together, to find or cancel it together */
+  /** Free label that groups tasks, to list, follow or cancel them together */
   session_id?: string | undefined
-  /** Names and values to find tasks by, at most 32 */
+  /** Names and values to find tasks by; at most 32 */
   labels?: Readonly<Record<string, string>> | undefined
 }
 
 export interface CreateTaskAnswer {
+  /** Id of the task */
   readonly task_id: string
+  /** Current status of the task */
   readonly status: Status
-  /** True if the idempotency_key was known: this is that task */
+  /** True if a task with this idempotency_key already existed: the response describes that task */
   readonly is_duplicate: boolean
-  /** The task.assigned receipt: the obligation towards you */
+  /** The task.assigned receipt, which opens the obligation towards you */
   readonly receipt_id: string
-  /** What tasks of this type usually take */
+  /** Usual run time of tasks of this type, in seconds */
   readonly estimated_runtime_seconds?: number
-  /** Suggested delay before the first look, in seconds */
+  /** Suggested delay before the first status check, in seconds */
   readonly poll_suggestion_seconds?: number
-  /** Workers heard of lately that take this type */
+  /** Number of recently active workers that take this type */
   readonly live_workers?: number
-  /** The page of the task, for people */
+  /** Page of the task in the web console */
   readonly console_url?: string
-  /** What the task waits for, and who can help */
+  /** What the task is waiting for, and who can resolve it */
   readonly hint?: string
 }
 
 export interface CreateTasksInput {
-  /** Each an input as of create_task */
+  /** The tasks, each with the fields of create_task */
   tasks: readonly CreateTaskInput[]
 }
 
 export interface CreateTasksAnswer {
-  /** In the order of the request */
+  /** One outcome per task, in the order of the request */
   readonly results: readonly (CreateTaskAnswer | ItemError)[]
 }
 
@@ -391,15 +468,16 @@ export interface GetTaskProgressInput {
   task_id: string
   /** Maximum number of items per page */
   limit?: number | undefined
-  /** next_cursor of the page before */
+  /** next_cursor of the previous page; the other fields must be the same as for that page */
   cursor?: string | undefined
-  /** Which come first */
+  /** Which reports come first */
   order?: 'oldest' | 'newest' | undefined
 }
 
 export interface GetTaskProgressAnswer {
+  /** The reports, in the requested order */
   readonly progress: readonly Readonly<Record<string, unknown>>[]
-  /** Where the next page begins; null at the end */
+  /** Send it as cursor to get the next page; null on the last page */
   readonly next_cursor: string | null
 }
 
@@ -408,146 +486,160 @@ export interface ListLogsInput {
   task_id: string
   /** Maximum number of items per page */
   limit?: number | undefined
-  /** next_cursor of the page before, with the same filter */
+  /** next_cursor of the previous page; the other fields must be the same as for that page */
   cursor?: string | undefined
 }
 
 export interface ListLogsAnswer {
+  /** The lines, oldest first */
   readonly lines: readonly {
+    /** Time at which the server stored the line */
     readonly at: string
+    /** Severity of the line */
     readonly level: 'debug' | 'info' | 'warn' | 'error'
+    /** Text of the line */
     readonly text: string
-    /** What the worker added to the line */
+    /** Data that the worker added to the line */
     readonly context?: Readonly<Record<string, unknown>>
-    /** The log was full: what came after this line was dropped */
+    /** Present on the last line of a full log: everything after it was dropped */
     readonly truncated?: true
   }[]
-  /** Where the next page begins; null at the end */
+  /** Send it as cursor to get the next page; null on the last page */
   readonly next_cursor: string | null
 }
 
 export interface WaitForTaskInput {
   /** Id of the task, as create_task returned it */
   task_id: string
-  /** How long to wait */
+  /** Maximum time to wait, in seconds */
   wait_seconds?: number | undefined
-  /** rest: answer when the task has ended, or waits for approval or input; done: only when it has ended */
+  /** rest: return when the task has ended or is waiting for approval or input; done: only when it has ended */
   until?: 'rest' | 'done' | undefined
 }
 
 export interface WaitForTaskAnswer extends Task {
   /** Whether the task has ended */
   readonly done: boolean
-  /** When to ask again; 0 if it is done */
+  /** Seconds after which to call again; 0 if the task has ended */
   readonly next_check_after_seconds: number
-  /** Workers heard of lately that take this type */
+  /** Number of recently active workers that take this type */
   readonly live_workers?: number
 }
 
 export interface ListTasksInput {
-  /** Only tasks in this state */
+  /** Only tasks in this status */
   status?: Status | undefined
   /** Only tasks of this type */
   type?: string | undefined
-  /** Only tasks of this owner: the `id` of an agent, or `kind:id` */
+  /** Only tasks of this owner: the id of an agent, or kind:id */
   created_by?: string | undefined
-  /** Only tasks of this session */
+  /** Only tasks with this session_id */
   session_id?: string | undefined
-  /** Only tasks with these labels; in a query `label.KEY=VALUE`, one for each */
+  /** Only tasks with all of these labels; in a query string label.NAME=VALUE, one for each */
   labels?: Readonly<Record<string, string>> | undefined
   /** Maximum number of items per page */
   limit?: number | undefined
-  /** next_cursor of the page before, with the same filter */
+  /** next_cursor of the previous page; the other fields must be the same as for that page */
   cursor?: string | undefined
 }
 
 export interface ListTasksAnswer {
+  /** The tasks, newest first */
   readonly tasks: readonly Task[]
-  /** Where the next page begins; null at the end */
+  /** Send it as cursor to get the next page; null on the last page */
   readonly next_cursor: string | null
 }
 
 export interface CountTasksInput {
   /** Only tasks of this type */
   type?: string | undefined
-  /** Only tasks of this owner: the `id` of an agent, or `kind:id` */
+  /** Only tasks of this owner: the id of an agent, or kind:id */
   created_by?: string | undefined
-  /** Only tasks of this session */
+  /** Only tasks with this session_id */
   session_id?: string | undefined
-  /** Only tasks with these labels; in a query `label.KEY=VALUE`, one for each */
+  /** Only tasks with all of these labels; in a query string label.NAME=VALUE, one for each */
   labels?: Readonly<Record<string, string>> | undefined
 }
 
 export interface CountTasksAnswer {
+  /** Number of tasks that are queued */
   readonly queued: number
+  /** Number of tasks that are leased */
   readonly leased: number
+  /** Number of tasks that are running */
   readonly running: number
+  /** Number of tasks that are waiting for approval */
   readonly pending_approval: number
+  /** Number of tasks that are waiting for input */
   readonly input_required: number
+  /** Number of tasks that are succeeded */
   readonly succeeded: number
+  /** Number of tasks that are failed */
   readonly failed: number
+  /** Number of tasks that are canceled */
   readonly canceled: number
-  /** True if the count stopped at its limit: each number is then a lower bound */
+  /** Whether the count stopped at its limit, so that each number is a lower bound */
   readonly more: boolean
 }
 
 export interface CancelTaskInput {
   /** Id of the task, as create_task returned it */
   task_id: string
-  /** Why the task is canceled. The receipt records it */
+  /** Why the task is canceled; recorded in the receipt */
   reason?: string | undefined
 }
 
 export interface CancelTaskAnswer {
   /** Whether this call ended the task */
   readonly ok: boolean
+  /** Current status of the task */
   readonly status: Status
 }
 
 export interface CancelTasksInput {
-  /** Only tasks in this state */
+  /** Only tasks in this status */
   status?: Status | undefined
   /** Only tasks of this type */
   type?: string | undefined
-  /** Only tasks of this owner: the `id` of an agent, or `kind:id` */
+  /** Only tasks of this owner: the id of an agent, or kind:id */
   created_by?: string | undefined
-  /** Only tasks of this session */
+  /** Only tasks with this session_id */
   session_id?: string | undefined
-  /** Only tasks with these labels */
+  /** Only tasks with all of these labels; in a query string label.NAME=VALUE, one for each */
   labels?: Readonly<Record<string, string>> | undefined
-  /** Every open task that you may cancel, instead of a filter */
+  /** True: every open task that you may cancel, instead of a filter */
   all?: boolean | undefined
-  /** The most to cancel in this call; without it all that 45 s allow */
+  /** Maximum number of tasks to cancel in this call; if absent, as many as 45 s allow */
   limit?: number | undefined
-  /** next_cursor of the call before, with the same filter: goes on where that stopped */
+  /** next_cursor of the previous page; the other fields must be the same as for that page */
   cursor?: string | undefined
-  /** These tasks, instead of a filter */
+  /** Ids of the tasks, instead of a filter */
   task_ids?: readonly string[] | undefined
-  /** Only count what a filter fits; nothing is ended */
+  /** True: only count the tasks that match the filter, and cancel nothing */
   dry_run?: boolean | undefined
-  /** Why the task is canceled. The receipt records it */
+  /** Why the task is canceled; recorded in the receipt */
   reason?: string | undefined
 }
 
 export interface CancelTasksAnswer {
-  /** Tasks that this call ended */
+  /** Number of tasks that this call canceled */
   readonly count: number
-  /** Open tasks that fitted, or tasks that were named */
+  /** Number of open tasks that matched the filter, or of tasks in task_ids */
   readonly matched: number
-  /** Those of them that had ended just before, or are not yours or not there */
+  /** Number of matched tasks that were not canceled: they had ended, do not exist or are not yours */
   readonly skipped: number
-  /** Whether some are left */
+  /** Whether more tasks may match: call again with cursor: next_cursor */
   readonly more: boolean
-  /** Where the next page begins; null at the end */
+  /** Send it as cursor to continue where this call stopped; null if nothing is left */
   readonly next_cursor: string | null
 }
 
 export interface RetryTaskInput {
   /** Id of the task, as create_task returned it */
   task_id: string
-  /** The same key of the same owner is the same task, however often it is sent */
+  /** Requests of one owner with the same key create one task, however often they are sent */
   idempotency_key?: string | undefined
-  /** The deadline of the new task. That of the old one does not hold for it */
+  /** Deadline of the new task, at most 365 days ahead. The deadline of the original task is not copied */
   deadline_at?: string | undefined
 }
 
@@ -576,7 +668,7 @@ export interface LeaseNextInput {
 
 export interface LeaseNextAnswer {
   readonly tasks: readonly Offer[]
-  /** You are to stop: finish what you hold, and take no more */
+  /** Present if an operator is draining the worker: finish the tasks that you hold, and claim no more */
   readonly drain?: true
 }
 
@@ -614,7 +706,7 @@ export interface RenewLeaseAnswer {
   readonly expires_in_ms: number
   /** How many renewals this lease still has */
   readonly renewals_left: number
-  /** You are to stop: finish what you hold, and take no more */
+  /** Present if an operator is draining the worker: finish the tasks that you hold, and claim no more */
   readonly drain?: true
 }
 
@@ -649,7 +741,7 @@ export interface ReportProgressAnswer {
   readonly expires_at: string
   /** The same as a time from now, so that clocks need not agree */
   readonly expires_in_ms: number
-  /** You are to stop: finish what you hold, and take no more */
+  /** Present if an operator is draining the worker: finish the tasks that you hold, and claim no more */
   readonly drain?: true
 }
 
@@ -819,32 +911,52 @@ export interface ListApprovalsAnswer {
     readonly content_hash: string
     /** Everything that the worker will receive, and who asks for it */
     readonly task: {
+      /** Kind of work */
       readonly type: string
+      /** The work in one sentence; null if none was given */
       readonly summary: string | null
+      /** Input of the work, as it was approved last; an empty object if there is none */
       readonly payload: unknown
       /** inline://task/TASK_ID, or the location of the payload (or of more of it) that the agent gave */
       readonly payload_pointer: string
+      /** Full instructions; null if none were given */
       readonly body: string | null
+      /** Named inputs; an empty object if there are none */
       readonly inputs: unknown
+      /** Agent on whose behalf the task is done */
       readonly principal_ai: string
+      /** Tasks with a higher priority are claimed first */
       readonly priority: number
+      /** Number of attempts, including the first, before the task fails */
       readonly max_attempts: number
+      /** Seconds that one attempt may take; null if not limited */
       readonly timeout_seconds: number | null
-      /** When the task as a whole has to have ended; null if it has no deadline */
+      /** Time by which the task must have ended; null if it has no deadline */
       readonly deadline_at: string | null
+      /** What a worker must have to claim the task */
       readonly requirements: {
+        /** Capabilities that a worker must have, all of them */
         readonly capabilities: readonly string[]
+        /** Tags of the task; not used to match workers */
         readonly tags: readonly string[]
       }
+      /** When the work counts as done, in words; null if not given */
       readonly success_criteria: string | null
+      /** Where and how the result is expected, in words */
       readonly result_delivery: string
+      /** Kind of result that the owner expects; null if not given */
       readonly expected_outcome_kind: string | null
+      /** Media type that the owner expects; null if not given */
       readonly expected_artifact_mime: string | null
+      /** Label that groups tasks; null if the task has none */
       readonly session_id: string | null
       /** Where the task comes from */
       readonly provenance: {
+        /** Task that this one is part of; null if none was given */
         readonly parent_task_id: string | null
+        /** Receipt that led to the task; null if none was given */
         readonly caused_by_receipt_id: string | null
+        /** Idempotency key under which the task was created; null if it has none */
         readonly dedupe_key: string | null
       }
       /** Whether the worker may read content at payload_pointer. The gate does not know that content, and it may change after the decision */
@@ -910,32 +1022,52 @@ export interface GetApprovalAnswer {
   readonly content_hash: string
   /** Everything that the worker will receive, and who asks for it */
   readonly task: {
+    /** Kind of work */
     readonly type: string
+    /** The work in one sentence; null if none was given */
     readonly summary: string | null
+    /** Input of the work, as it was approved last; an empty object if there is none */
     readonly payload: unknown
     /** inline://task/TASK_ID, or the location of the payload (or of more of it) that the agent gave */
     readonly payload_pointer: string
+    /** Full instructions; null if none were given */
     readonly body: string | null
+    /** Named inputs; an empty object if there are none */
     readonly inputs: unknown
+    /** Agent on whose behalf the task is done */
     readonly principal_ai: string
+    /** Tasks with a higher priority are claimed first */
     readonly priority: number
+    /** Number of attempts, including the first, before the task fails */
     readonly max_attempts: number
+    /** Seconds that one attempt may take; null if not limited */
     readonly timeout_seconds: number | null
-    /** When the task as a whole has to have ended; null if it has no deadline */
+    /** Time by which the task must have ended; null if it has no deadline */
     readonly deadline_at: string | null
+    /** What a worker must have to claim the task */
     readonly requirements: {
+      /** Capabilities that a worker must have, all of them */
       readonly capabilities: readonly string[]
+      /** Tags of the task; not used to match workers */
       readonly tags: readonly string[]
     }
+    /** When the work counts as done, in words; null if not given */
     readonly success_criteria: string | null
+    /** Where and how the result is expected, in words */
     readonly result_delivery: string
+    /** Kind of result that the owner expects; null if not given */
     readonly expected_outcome_kind: string | null
+    /** Media type that the owner expects; null if not given */
     readonly expected_artifact_mime: string | null
+    /** Label that groups tasks; null if the task has none */
     readonly session_id: string | null
     /** Where the task comes from */
     readonly provenance: {
+      /** Task that this one is part of; null if none was given */
       readonly parent_task_id: string | null
+      /** Receipt that led to the task; null if none was given */
       readonly caused_by_receipt_id: string | null
+      /** Idempotency key under which the task was created; null if it has none */
       readonly dedupe_key: string | null
     }
     /** Whether the worker may read content at payload_pointer. The gate does not know that content, and it may change after the decision */
@@ -1090,6 +1222,7 @@ export interface FetchTaskResultAnswer {
   readonly next_offset: number | null
   readonly metadata: {
     readonly type: string
+    /** Current status of the task */
     readonly status: Status
     readonly completed_at: string
   }
@@ -1593,7 +1726,7 @@ export interface RegisterWorkerAnswer {
   readonly ok: true
   /** Say that you are there this often while you have no work */
   readonly heartbeat_seconds: number
-  /** You are to stop: finish what you hold, and take no more */
+  /** Present if an operator is draining the worker: finish the tasks that you hold, and claim no more */
   readonly drain?: true
 }
 
@@ -2543,9 +2676,9 @@ export interface TestPolicyInput {
     /** requirements of the task */
     requirements?:
       | {
-          /** What a worker must have */
+          /** Capabilities that a worker must have, all of them; compared exactly */
           capabilities?: readonly string[] | undefined
-          /** How the task is tagged */
+          /** Stored with the task; not used to match workers */
           tags?: readonly string[] | undefined
         }
       | undefined
@@ -3029,57 +3162,57 @@ export const ROUTES = {
 export abstract class Operations {
   protected abstract call<Answer>(route: Route, input: object, options?: CallOptions): Promise<Answer>
 
-  /** Create a task. Hand over work to be done by a worker, and go on. Answers at once with a task_id; the work is durable from then on. Give an idempotency_key so that sending the same request again never does the work twice. Then use wait_for_task to get the result, or come back later with get_task. */
+  /** Create a task. Creates a task for a worker to do and returns its task_id immediately; the task is durable from then on. Send an idempotency_key so that repeating the request never does the work twice. Then use wait_for_task to get the result, or come back later with get_task. */
   createTask(input: CreateTaskInput, options?: CallOptions): Promise<CreateTaskAnswer> {
     return this.call(ROUTES.createTask, input, options)
   }
 
-  /** Create many tasks. Hand over up to 1,000 tasks in one call. Each has its own outcome, in the order of the list: an answer as of create_task, or an error. */
+  /** Create many tasks. Creates up to 1,000 tasks in one call. Each has its own outcome, in the order of the list: the response of create_task, or an error. A task that is refused does not stop the others. */
   createTasks(input: CreateTasksInput, options?: CallOptions): Promise<CreateTasksAnswer> {
     return this.call(ROUTES.createTasks, input, options)
   }
 
-  /** Look at a task. The task as it is now: status, progress, and its result once it has ended (succeeded, failed or canceled). To wait for the end use wait_for_task instead of asking again and again. */
+  /** Get a task. Returns the current state of a task: status, progress and, once it has ended (succeeded, failed or canceled), its result. To wait for the end use wait_for_task instead of polling. */
   getTask(input: GetTaskInput, options?: CallOptions): Promise<GetTaskAnswer> {
     return this.call(ROUTES.getTask, input, options)
   }
 
-  /** Progress reports of a task. Everything that workers reported about a task, oldest first unless order says newest. Go on with next_cursor until it is null. get_task shows the latest report only. */
+  /** List the progress reports of a task. Returns all progress reports of a task, oldest first unless order is newest. Follow next_cursor until it is null. get_task returns only the latest report. */
   getTaskProgress(input: GetTaskProgressInput, options?: CallOptions): Promise<GetTaskProgressAnswer> {
     return this.call(ROUTES.getTaskProgress, input, options)
   }
 
-  /** Log of a task. What workers logged about a task, oldest first. A line with truncated true says that the log was full. For how far the work is, see get_task. */
+  /** List the log of a task. Returns the lines that workers logged about a task, oldest first. A line with truncated: true means that the log is full. For the progress of the work use get_task. */
   listLogs(input: ListLogsInput, options?: CallOptions): Promise<ListLogsAnswer> {
     return this.call(ROUTES.listLogs, input, options)
   }
 
-  /** Wait for a task to end. Waits up to wait_seconds (at most 50) for the task to end, and answers with the task. If done is false it is still under way: call again after next_check_after_seconds, or do something else meanwhile. It answers early when the task is pending_approval or input_required: question says what it waits for. Tell your people, or give the input with answer_question. With until: done it goes on waiting then, until the task has ended. */
+  /** Wait for a task to end. Waits up to wait_seconds (at most 50) for the task to end, and returns the task. If done is false the task is still in progress: call again after next_check_after_seconds, or do something else meanwhile. It returns early when the task is pending_approval or input_required: question says what the task is waiting for. Inform the people in charge, or send the input with answer_question. With until: done it keeps waiting in that case, until the task has ended. */
   waitForTask(input: WaitForTaskInput, options?: CallOptions): Promise<WaitForTaskAnswer> {
     return this.call(ROUTES.waitForTask, input, options)
   }
 
-  /** List tasks. Your tasks, newest first, by status, type, session_id, created_by or labels. A page may be short: go on with next_cursor until it is null. */
+  /** List tasks. Lists tasks, newest first, filtered by status, type, session_id, created_by or labels. Agents see their own tasks, admins those of the tenant. A page can hold fewer than limit tasks: follow next_cursor until it is null. */
   listTasks(input: ListTasksInput = {}, options?: CallOptions): Promise<ListTasksAnswer> {
     return this.call(ROUTES.listTasks, input, options)
   }
 
-  /** Count tasks by status. How many of your tasks have each status, by type, session_id, created_by or labels. If more is true, the count stopped at its limit and each number is a lower bound. */
+  /** Count tasks by status. Returns the number of tasks in each status, filtered by type, session_id, created_by or labels. Agents count their own tasks, admins those of the tenant. If more is true, the count stopped at its limit and each number is a lower bound. */
   countTasks(input: CountTasksInput = {}, options?: CallOptions): Promise<CountTasksAnswer> {
     return this.call(ROUTES.countTasks, input, options)
   }
 
-  /** Cancel a task. Stops one of your tasks. The worker that holds it is told to stop. ok is false if the task had already ended; status says how. */
+  /** Cancel a task. Cancels one of your tasks. The worker that holds it is told to stop. ok is false if the task had already ended; status says how. */
   cancelTask(input: CancelTaskInput, options?: CallOptions): Promise<CancelTaskAnswer> {
     return this.call(ROUTES.cancelTask, input, options)
   }
 
-  /** Cancel many tasks. Stops all your open tasks that fit a filter (session_id, type, status, created_by, labels; or all: true), or those named in task_ids. Only tasks that were created before the call are meant. While more is true, call again with cursor: next_cursor. */
+  /** Cancel many tasks. Cancels all your open tasks that match a filter (session_id, type, status, created_by, labels; or all: true), or the tasks in task_ids. Only tasks created before the call are canceled. While more is true, call again with cursor: next_cursor. */
   cancelTasks(input: CancelTasksInput = {}, options?: CallOptions): Promise<CancelTasksAnswer> {
     return this.call(ROUTES.cancelTasks, input, options)
   }
 
-  /** Do a task again. Asks for the work of a failed or canceled task again, as a new task with the same input. The old one stays as it is. Give an idempotency_key so that sending the same request again makes no second task. */
+  /** Retry a task. Creates a new task with the same input as a failed or canceled one. The original task does not change. Send an idempotency_key so that repeating the request does not create another task. */
   retryTask(input: RetryTaskInput, options?: CallOptions): Promise<RetryTaskAnswer> {
     return this.call(ROUTES.retryTask, input, options)
   }

@@ -19,14 +19,33 @@ import { resultOperations } from './results/operations.ts'
 import { scheduleOperations } from './schedules/operations.ts'
 import { endSession, getSession, listSessions, setSession } from './sessions/list-sessions.ts'
 import { taskTypeOperations } from './task-types/operations.ts'
-import { taskOperations } from './tasks/operations.ts'
+import { cancelTask } from './tasks/cancel-task.ts'
+import { cancelTasks } from './tasks/cancel-tasks.ts'
+import { countTasks } from './tasks/count-tasks.ts'
+import { createTask, createTasks } from './tasks/create-task.ts'
+import { getTask } from './tasks/get-task.ts'
+import { getTaskProgress } from './tasks/get-task-progress.ts'
+import { listLogs } from './tasks/list-logs.ts'
+import { listTasks } from './tasks/list-tasks.ts'
+import { retryTask } from './tasks/retry-task.ts'
+import { waitForTask } from './tasks/wait-for-task.ts'
 import { acceptUpstreamTool, addUpstream, removeUpstream } from './upstreams/add-upstream.ts'
 import { getUpstream, listUpstreams } from './upstreams/get-upstream.ts'
 import { workerOperations } from './workers/operations.ts'
 
 /** Every public operation, in the order in which documents list them. */
 export const CATALOGUE = [
-  ...taskOperations,
+  createTask,
+  createTasks,
+  getTask,
+  getTaskProgress,
+  listLogs,
+  waitForTask,
+  listTasks,
+  countTasks,
+  cancelTask,
+  cancelTasks,
+  retryTask,
   ...leaseOperations,
   listApprovals,
   getApproval,

@@ -15,8 +15,7 @@ import type { Client } from './sessions/sessions.ts'
 import { toolTypes } from './task-types/reads.ts'
 import { activeTasks } from './tasks/active-tasks.ts'
 import { type ChangeListener, follow } from './tasks/follow.ts'
-import { peekTask } from './tasks/get-task.ts'
-import { peekTasks } from './tasks/peek-tasks.ts'
+import { peekTask, peekTasks } from './tasks/read-task.ts'
 import { stats } from './tasks/stats.ts'
 import {
   absentTool,

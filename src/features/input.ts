@@ -44,6 +44,9 @@ function isObject(value: unknown): value is object {
 
 export const ONE_YEAR = 365 * 24 * 3600
 
+/** The longest that a request can wait. */
+export const MAX_WAIT_SECONDS = 50
+
 const NO_SUCH_TASK = 'is not the id of a task'
 
 /** A malformed id is reported as an unknown task, not as invalid input. */

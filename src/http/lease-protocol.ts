@@ -1,5 +1,5 @@
 import { type Fault, invalid } from '../core/errors.ts'
-import type { OfferView } from '../features/shapes.ts'
+import type { OfferView } from '../features/leases/shape.ts'
 import { admit, type Context, identify, note, readFields } from './context.ts'
 import type { Exchange } from './exchange.ts'
 import { operationNamed, renamed, withLease } from './lease-calls.ts'

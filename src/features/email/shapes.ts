@@ -1,9 +1,8 @@
 import { z } from 'zod'
 import { canonical, type Json, parseCanonical } from '../../core/json/json.ts'
 import { parseJson } from '../../core/json/text.ts'
-import { isoTime } from '../../core/time.ts'
+import { isoOrNull, isoTime } from '../../core/time.ts'
 import { json } from '../input.ts'
-import { isoOrNull } from '../view.ts'
 import { EMAIL_DIRECTIONS, EMAIL_STATUSES, type Email, type EmailContent } from './email.ts'
 
 const time = z.iso.datetime()

@@ -5,7 +5,7 @@ import { type Caller, GATE, principalKey } from '../../core/principal.ts'
 import { StoreError } from '../../store/store.ts'
 import { parse } from '../input.ts'
 import type { Services } from '../services.ts'
-import { readableTask } from '../tasks/get-task.ts'
+import { readableTask } from '../tasks/read-task.ts'
 import type { Email, Mail } from './email.ts'
 import {
   contentOf,

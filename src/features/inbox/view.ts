@@ -5,12 +5,11 @@ import { type CanonicalJson, type Json, type JsonObject, parseCanonical } from '
 import type { Question } from '../../core/question.ts'
 import type { Receipt } from '../../core/receipt.ts'
 import { isOpen, type Outcome } from '../../core/task.ts'
-import { isoTime } from '../../core/time.ts'
+import { isoOrNull, isoTime } from '../../core/time.ts'
 import { TERMINAL_STATUSES, type TerminalStatus } from '../../core/transitions.ts'
 import type { TaskRecord } from '../../store/reads.ts'
 import type { TenantRef } from '../../store/store.ts'
-import { storedInput } from '../tasks/stored-input.ts'
-import { isoOrNull } from '../view.ts'
+import { storedInput } from '../tasks/task-input.ts'
 
 const time = z.iso.datetime()
 

@@ -4,7 +4,7 @@ import type { PrincipalKey } from '../../core/principal.ts'
 import type { PolicyContext } from '../../policy/ruling.ts'
 import type { TenantRef } from '../../store/store.ts'
 import { TOOL_CALL } from '../sessions/tool-calls.ts'
-import type { CreateInput } from '../tasks/create.ts'
+import type { CreateInput } from '../tasks/task-input.ts'
 import { readOf } from '../upstreams/reads.ts'
 import type { UpstreamRegistry } from '../upstreams/upstreams.ts'
 

@@ -24,10 +24,10 @@ import type { StoredPolicies } from '../policies/stored-policies.ts'
 import { readToolCall, TOOL_CALL, type ToolCall } from '../sessions/tool-calls.ts'
 import type { Schemas } from '../task-types/schemas.ts'
 import type { TaskTypes } from '../task-types/task-types.ts'
+import { inputOf } from '../tasks/task-input.ts'
 import { contentHash, payloadAt, workWith } from '../tasks/work.ts'
 import { READ_RESOURCE } from '../upstreams/reads.ts'
 import type { UpstreamRegistry } from '../upstreams/upstreams.ts'
-import { inputOf } from '../view.ts'
 import {
   checkSeen,
   decisionShape,

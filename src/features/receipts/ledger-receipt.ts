@@ -6,8 +6,8 @@ import { isoTime } from '../../core/time.ts'
 import { jsonText } from '../../engine/stored-json.ts'
 import type { TaskRecord } from '../../store/reads.ts'
 import type { TenantRef } from '../../store/store.ts'
-import type { CreateInput } from '../tasks/create.ts'
-import { storedInput } from '../tasks/stored-input.ts'
+import type { CreateInput } from '../tasks/task-input.ts'
+import { storedInput } from '../tasks/task-input.ts'
 
 const NA = 'NA'
 const MAX_TEXT = 100 * 1024

@@ -1,7 +1,7 @@
 import type { PrincipalKey } from '../../core/principal.ts'
+import type { Engine } from '../../engine/engine.ts'
 import type { TaskLine } from '../../store/reads.ts'
 import { nextTurn } from '../../util/turns.ts'
-import type { Services } from '../services.ts'
 
 /** Obligations that one search looks at before it hands back what it has. */
 const MAX_SCANNED = 2000
@@ -22,7 +22,7 @@ interface Owed {
 
 /** The oldest tasks that are owed to a principal. A schedule is owed too, but the task that asked for it is done. */
 export async function findOwed(
-  engine: Services,
+  engine: Engine,
   tenant: number,
   principal: PrincipalKey,
   { after, limit, fits }: OwedQuery,

@@ -10,7 +10,7 @@ import { parse, taskId, text } from '../input.ts'
 import { pageLimit } from '../paging.ts'
 import type { Services } from '../services.ts'
 import type { ReceiptView } from '../shapes.ts'
-import { readTask } from '../tasks/get-task.ts'
+import { readTask } from '../tasks/read-task.ts'
 import { receiptView } from '../view.ts'
 import { findReceipts } from './receipt-search.ts'
 

@@ -4,7 +4,7 @@ import { Fault } from '../../core/errors.ts'
 import { type Caller, principalKey } from '../../core/principal.ts'
 import type { Engine } from '../../engine/engine.ts'
 import { defineOperation, ENDS, READS, WRITES_ONCE } from '../define-operation.ts'
-import { countFitting } from '../tasks/count-tasks.ts'
+import { countFitting } from '../tasks/task-search.ts'
 import { type Sessions, sessionsOf } from './sessions.ts'
 import {
   countedSessionShape,
@@ -44,13 +44,12 @@ export const getSession = defineOperation({
   access: 'list',
   rest: { method: 'GET', path: '/v1/sessions/{session_id}' },
   effect: READS,
-  async run(services, caller, { session_id }) {
-    const { engine, toolCalls } = services
+  async run({ engine, toolCalls }, caller, { session_id }) {
     const session = await findSession(engine, await registryOf(engine, toolCalls, caller), caller, session_id)
     const { tenant } = await engine.tenant(caller.tenant)
     // Tasks of other principals may have the same session_id.
     const filter = { session_id, created_by: session.principal }
-    return { ...session, counts: await countFitting(services, tenant, filter) }
+    return { ...session, counts: await countFitting(engine, tenant, filter) }
   },
 })
 

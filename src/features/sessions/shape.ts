@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { time } from '../fields.ts'
 import { text } from '../input.ts'
-import { taskCountsShape } from '../tasks/count-tasks.ts'
+import { taskCountsShape } from '../tasks/shape.ts'
 
 export const SESSION_ENDS = ['run', 'cancel'] as const
 /** What happens to the calls of a session that ends: they are completed, or canceled. */

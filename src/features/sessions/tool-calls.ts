@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { Fault, invalid } from '../../core/errors.ts'
 import type { JsonObject } from '../../core/json/json.ts'
 import { jsonObject, text } from '../input.ts'
-import type { CreateInput } from '../tasks/create.ts'
+import type { CreateInput } from '../tasks/task-input.ts'
 import { readOf, readProblem } from '../upstreams/reads.ts'
 import type { UpstreamRegistry } from '../upstreams/upstreams.ts'
 
