@@ -27,7 +27,7 @@ const rules: Readonly<Record<string, Rule>> = {
   auth: { imports: [...base, 'features'] },
   http: facade,
   mcp: facade,
-  console: facade,
+  console: { imports: [...facade.imports, 'policy'] },
   gateway: { imports: [...base, port, 'engine', 'features', 'egress'] },
   egress: { imports: base },
   channels: { imports: [...base, port, 'features', 'egress', 'client', 'worker'] },

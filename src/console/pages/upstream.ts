@@ -1,5 +1,5 @@
-import type { RuledTool, RuledUpstream, UpstreamToolView } from '../../features/upstreams/shape.ts'
-import { outcomeWords } from '../../features/upstreams/tool-forecasts.ts'
+import type { RuledTool, RuledUpstream, UpstreamToolView } from '../../features/upstreams/view.ts'
+import { outcomeWords } from '../../policy/forecast.ts'
 import { visibleJson } from '../../util/untrusted-text.ts'
 import { place } from '../fields.ts'
 import { type Html, html } from '../html.ts'

@@ -5,36 +5,42 @@ import { Fault } from '../../core/errors.ts'
 import { type CanonicalJson, canonical, type Json } from '../../core/json/json.ts'
 import { type Caller, principalKey } from '../../core/principal.ts'
 import type { Asked } from '../../core/question.ts'
+import type { Settings } from '../../core/settings.ts'
+import type { PolicyContext, Ruling, TenantPolicies } from '../../policy/ruling.ts'
 import type { TenantRef } from '../../store/store.ts'
-import type { Services } from '../services.ts'
 import { TOOL_CALL } from '../sessions/tool-calls.ts'
 import type { CreateInput } from '../tasks/task-input.ts'
+import type { UpstreamRegistry } from '../upstreams/upstreams.ts'
 import { argumentsOf, policyContext } from './context.ts'
-import type { PolicyContext, Ruling, TenantPolicies } from './policies.ts'
 import { objectOf, textOf } from './values.ts'
 
-/** What the rules make of a task that somebody wants to create. */
+interface AdmissionDeps {
+  readonly settings: Pick<Settings, 'approval_expires_seconds'>
+  readonly upstreams: UpstreamRegistry | undefined
+}
+
+/** What the rules decide about a task that is to be created. */
 export interface Admission {
   readonly context: PolicyContext
   readonly ruling: Ruling
-  /** What is kept of the input: the same one if nothing is taken out. */
+  /** The input to store: the same object if nothing is redacted. */
   readonly input: CreateInput
-  /** Who has to say yes first. */
+  /** The approval that is required first; null if none is. */
   readonly question: Omit<Asked, 'content_hash'> | null
-  /** What the task shows of it; null if no rule had anything to say. */
+  /** The `policy` of the task; null if no rule applied. */
   readonly policy: CanonicalJson | null
   readonly block: Block | undefined
 }
 
-/** Rules on a task before anything of it is stored. The input is valid JSON. */
+/** Applies the rules to a task before any part of it is stored. The input is valid JSON. */
 export function admit(
-  engine: Pick<Services, 'settings' | 'upstreams'>,
+  { settings, upstreams }: AdmissionDeps,
   policies: TenantPolicies,
   tenant: TenantRef,
   caller: Caller,
   input: CreateInput,
 ): Admission {
-  const context = policyContext(engine, tenant, {
+  const context = policyContext(upstreams, tenant, {
     type: input.type,
     input,
     payload: input.payload,
@@ -43,26 +49,26 @@ export function admit(
     principal: principalKey(caller.principal),
   })
   const ruling = policies.rule(context)
-  const { input: kept, fields } = redacted(input, ruling)
+  const { input: stored, fields } = redacted(input, ruling)
   return {
     context,
     ruling,
-    input: kept,
-    question: ruling.action === 'REQUIRE_APPROVAL' ? approvalOf(engine, context, ruling) : null,
+    input: stored,
+    question: ruling.action === 'REQUIRE_APPROVAL' ? approvalOf(settings, context, ruling) : null,
     policy: policyOf(ruling, fields),
-    block: ruling.action === 'BLOCK' ? blockedBy(context, ruling, kept) : undefined,
+    block: ruling.action === 'BLOCK' ? blockedBy(context, ruling, stored) : undefined,
   }
 }
 
-/** The fault of a ruling that blocks. */
+/** The fault of a ruling that blocks; undefined for every other ruling. */
 export function blockOf({ action, rule_id, reason }: Ruling): Fault | undefined {
   return action === 'BLOCK' ? new Fault('POLICY_BLOCKED', { rule_id, reason }, reason) : undefined
 }
 
-/** The receipt has only a hash of the arguments, without what was redacted: a short secret could be guessed from it. */
-function blockedBy(context: PolicyContext, { rule_id, reason }: Ruling, kept: CreateInput): Block {
+/** The receipt has a hash of the redacted arguments only: a short secret could be guessed from a hash that includes it. */
+function blockedBy(context: PolicyContext, { rule_id, reason }: Ruling, stored: CreateInput): Block {
   const { type, upstream, tool, session } = context
-  const args = type === TOOL_CALL ? argumentsOf(kept.payload) : (kept.payload ?? {})
+  const args = type === TOOL_CALL ? argumentsOf(stored.payload) : (stored.payload ?? {})
   return {
     rule_id,
     reason,
@@ -78,7 +84,7 @@ function blockedBy(context: PolicyContext, { rule_id, reason }: Ruling, kept: Cr
   }
 }
 
-/** A payload without what the rules take out of it, and where that was, from the payload on. */
+/** The redacted payload, and JSON pointers into it to what was redacted. */
 export function redactedPayload(
   type: string,
   payload: Json,
@@ -145,12 +151,11 @@ function policyOf(ruling: Ruling, fields: readonly string[]): CanonicalJson | nu
 }
 
 function approvalOf(
-  engine: Pick<Services, 'settings'>,
+  { approval_expires_seconds }: AdmissionDeps['settings'],
   context: PolicyContext,
   ruling: Ruling,
 ): Omit<Asked, 'content_hash'> {
   const { type, tool, upstream, principal } = context
-  const { approval_expires_seconds } = engine.settings
   const byDefault = approval_expires_seconds > 0 ? approval_expires_seconds * 1000 : null
   const what = tool === null ? `a task of type ${type}` : `a call of ${tool} of ${upstream}`
   const { reason, rule_id, expires_in_ms } = ruling

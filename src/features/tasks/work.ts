@@ -6,7 +6,7 @@ import type { TaskCore, TaskSpec } from '../../core/task.ts'
 import { isoOrNull } from '../../core/time.ts'
 import { canonicalText } from '../../engine/stored-json.ts'
 import type { TaskRecord } from '../../store/reads.ts'
-import { payloadOf } from '../questions/question-view.ts'
+import { payloadOf } from '../questions/view.ts'
 import type { WorkView } from './shape.ts'
 import { type CreateInput, deliveryOf, requirementsOf, storedInput } from './task-input.ts'
 

@@ -3,19 +3,14 @@ import type { JsonObject } from '../../core/json/json.ts'
 import type { PrincipalKey } from '../../core/principal.ts'
 import type { EgressSettings } from '../../egress/settings.ts'
 import { NO_OFFERS, type UpstreamOffers } from '../../features/upstreams/reads.ts'
-import type {
-  UpstreamDetail,
-  UpstreamDraft,
-  UpstreamRecord,
-  UpstreamToolView,
-  UpstreamView,
-} from '../../features/upstreams/shape.ts'
+import type { UpstreamDraft, UpstreamRecord } from '../../features/upstreams/shape.ts'
 import type {
   Completed,
   Completing,
   UpstreamRegistry,
   UpstreamTool,
 } from '../../features/upstreams/upstreams.ts'
+import type { UpstreamDetail, UpstreamToolView, UpstreamView } from '../../features/upstreams/view.ts'
 import type { Answer } from '../calls/read-answers.ts'
 import { mayBeAt } from '../transports/upstream-egress.ts'
 import { connect } from './connect.ts'

@@ -5,10 +5,9 @@ import type { Task } from '../../core/task.ts'
 import { isoTime } from '../../core/time.ts'
 import { isParked } from '../../core/transitions.ts'
 import { storedJson, storedMembers } from '../../engine/stored-json.ts'
-import type { AnswerView, OpenQuestionView } from '../shapes.ts'
-import type { CreateInput } from '../tasks/task-input.ts'
+import type { AnswerView, OpenQuestionView } from './shape.ts'
 
-/** What a task waits for; null if it waits for nobody's answer. */
+/** The question that a task waits for; null if it is not parked. */
 export function openQuestionView(task: Task, questions: readonly Question[]): OpenQuestionView | null {
   if (!isParked(task.status)) return null
   const question = questions.find(({ n }) => n === task.question_count)
@@ -25,20 +24,23 @@ export function openQuestionView(task: Task, questions: readonly Question[]): Op
   }
 }
 
-/** The payload that counts: as it was last approved, or else as it was asked. */
-export function payloadOf(input: CreateInput, questions: readonly Question[]): Json {
+/** The effective payload: the one approved last, or else the one the task was created with. */
+export function payloadOf(
+  input: { readonly payload?: Json | undefined },
+  questions: readonly Question[],
+): Json {
   for (let i = questions.length - 1; i >= 0; i--) {
     const question = questions[i]
     if (question?.state !== 'approved') continue
-    const { payload } = partsOf(question)
+    const { payload } = answerMembers(question)
     if (payload !== undefined) return payload
   }
   return input.payload ?? {}
 }
 
-/** Without the edited payload, which is the task's own by then. */
+/** Leaves out the edited payload: the task itself carries it. */
 export function answerView(question: Question): AnswerView {
-  const { payload: _, ...answer } = partsOf(question)
+  const { payload: _, ...answer } = answerMembers(question)
   return {
     n: question.n,
     kind: question.kind,
@@ -57,7 +59,7 @@ export function principalOrNull(key: PrincipalKey | null) {
   return key === null ? null : parsePrincipalKey(key)
 }
 
-/** The members of an answer, which is an object if there is one. */
-export function partsOf({ answer }: Question): JsonObject {
+/** The members of an answer; none while there is no answer. */
+export function answerMembers({ answer }: Question): JsonObject {
   return answer === null ? {} : storedMembers(answer)
 }
