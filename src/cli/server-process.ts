@@ -6,6 +6,7 @@ import { watchForCommands } from '../server/command-tools.ts'
 import { type LocalKey, openLocalKey } from '../server/local-key.ts'
 import { type OpenOptions, type OpenServer, openServer } from '../server/open-server.ts'
 import { dataFolder, serverFileName, writeServerFile } from '../server/server-file.ts'
+import { messageOf } from '../util/error-message.ts'
 import { CliError, EXIT } from './exit.ts'
 import { type Output, warn } from './output.ts'
 import { exitCodeOf, stopRequested } from './signals.ts'
@@ -103,7 +104,7 @@ async function announce(
   try {
     return await writeServerFile(path, { url })
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error)
+    const reason = messageOf(error)
     logger.info(
       { path, reason },
       'commands have to be told the URL of this server: its file cannot be written',

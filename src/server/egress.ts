@@ -2,6 +2,7 @@ import { ConfigError } from '../config/index.ts'
 import type { ServerValues } from '../config/server.ts'
 import { privatePlaces } from '../egress/private-places.ts'
 import type { EgressSettings } from '../egress/settings.ts'
+import { messageOf } from '../util/error-message.ts'
 
 type EgressValues = Pick<ServerValues, 'egress_allow_http' | 'egress_ports' | 'egress_private'>
 
@@ -11,7 +12,7 @@ export function egressOf(values: EgressValues): Partial<EgressSettings> {
   try {
     privatePlaces(egress_private)
   } catch (error) {
-    throw new ConfigError([`EGRESS_PRIVATE: ${error instanceof Error ? error.message : String(error)}.`])
+    throw new ConfigError([`EGRESS_PRIVATE: ${messageOf(error)}.`])
   }
   return {
     allow_http: egress_allow_http,

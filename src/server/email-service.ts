@@ -6,6 +6,7 @@ import { MailService } from '../email/service.ts'
 import type { DkimSettings } from '../email/settings.ts'
 import { type Logger, logErrors } from '../http/log.ts'
 import type { Store } from '../store/store.ts'
+import { messageOf } from '../util/error-message.ts'
 
 /** The mail of a server. It does nothing until it is started. */
 export async function openMail(settings: MailConfig, store: Store, logger: Logger): Promise<MailService> {
@@ -27,6 +28,6 @@ async function checkDkim(settings: DkimSettings): Promise<void> {
   } catch (error) {
     const hint =
       'Set ASYNCGATE_MAIL_DKIM_KEY_FILE to the private key, as of: openssl genrsa -out dkim.pem 2048'
-    throw new CliError(EXIT.usage, error instanceof Error ? error.message : String(error), hint)
+    throw new CliError(EXIT.usage, messageOf(error), hint)
   }
 }

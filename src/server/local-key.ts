@@ -4,6 +4,7 @@ import { homedir, userInfo } from 'node:os'
 import { isAbsolute, join, resolve } from 'node:path'
 import { CliError, EXIT } from '../cli/exit.ts'
 import { warn } from '../cli/output.ts'
+import { messageOf } from '../util/error-message.ts'
 
 /** The key of the person who runs servers under this account, and the name that their decisions are recorded under. */
 export interface LocalKey {
@@ -40,7 +41,7 @@ export function openLocalKey(): LocalKey {
   try {
     return { name, key: readLocalKey() ?? writeLocalKey() }
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error)
+    const reason = messageOf(error)
     throw new CliError(
       EXIT.failure,
       `Your approval key cannot be kept in ${localKeyFile()}: ${reason}`,

@@ -31,7 +31,3 @@ export class OperatorFile {
     }
   }
 }
-
-export function isFields(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}

@@ -6,7 +6,8 @@ import type { PolicyOptions } from '../features/policies/stored-policies.ts'
 import { BUILT_IN_PATTERNS, isBuiltIn } from '../policy/built-in-patterns.ts'
 import type { PatternDraft } from '../policy/pattern.ts'
 import type { RuleDraft } from '../policy/rule.ts'
-import { isFields, OperatorFile } from './operator-file.ts'
+import { isObject } from '../util/guards.ts'
+import { OperatorFile } from './operator-file.ts'
 
 type PolicyValues = Pick<ServerValues, 'policies_file' | 'policy_default' | 'upstream_default'>
 
@@ -25,7 +26,7 @@ const HINT = 'It is a list of rules, or rules and patterns under these names; se
 export async function readPoliciesFile(path: string): Promise<FixedPolicies> {
   const file = new OperatorFile(path, HINT)
   const { content } = file
-  const lists = isFields(content) ? content : { rules: content }
+  const lists = isObject(content) ? content : { rules: content }
   const unknown = Object.keys(lists).find((name) => name !== 'rules' && name !== 'patterns')
   if (unknown !== undefined) throw file.wrong(`has ${unknown} beside rules and patterns`)
   const patterns = await patternsOf(file, listOf(file, 'patterns', lists.patterns ?? []))
@@ -64,7 +65,7 @@ async function checked<Draft>(
     return await read()
   } catch (error) {
     if (!(error instanceof Fault)) throw error
-    const name = isFields(item) && typeof item[key] === 'string' ? ` (${item[key]})` : ''
+    const name = isObject(item) && typeof item[key] === 'string' ? ` (${item[key]})` : ''
     throw file.wrong(`${place}${name} ${error.message}`)
   }
 }

@@ -3,7 +3,8 @@ import { type Caller, OPERATOR as OPERATOR_PRINCIPAL } from '../core/principal.t
 import type { Gate } from '../features/gate.ts'
 import { Schemas } from '../features/task-types/schemas.ts'
 import { readTaskType } from '../features/task-types/shape.ts'
-import { isFields, OperatorFile } from './operator-file.ts'
+import { isObject } from '../util/guards.ts'
+import { OperatorFile } from './operator-file.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
@@ -42,7 +43,7 @@ async function checked(
   item: unknown,
   before: readonly Fields[],
 ): Promise<Fields> {
-  if (!isFields(item)) throw file.wrong(`[${i}] is not a task type`)
+  if (!isObject(item)) throw file.wrong(`[${i}] is not a task type`)
   const named = typeof item.type === 'string' ? `[${i}] (${item.type})` : `[${i}]`
   if (before.some(({ type }) => type === item.type)) throw file.wrong(`${named} is there twice`)
   try {

@@ -6,6 +6,7 @@ import type { UpstreamRecord } from '../features/upstreams/shape.ts'
 import { Upstreams, type UpstreamsOptions } from '../gateway/upstreams/upstreams.ts'
 import type { Logger } from '../http/log.ts'
 import type { Store } from '../store/store.ts'
+import { messageOf } from '../util/error-message.ts'
 import { readableLocalKey } from './local-key.ts'
 import { readUpstreamsFile } from './upstreams-file.ts'
 
@@ -50,6 +51,6 @@ function checkPlaces(places: readonly string[]): void {
   try {
     privatePlaces(places)
   } catch (error) {
-    throw new ConfigError([`UPSTREAM_PRIVATE: ${error instanceof Error ? error.message : String(error)}.`])
+    throw new ConfigError([`UPSTREAM_PRIVATE: ${messageOf(error)}.`])
   }
 }

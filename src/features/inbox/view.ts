@@ -9,6 +9,7 @@ import { isoTime } from '../../core/time.ts'
 import { TERMINAL_STATUSES, type TerminalStatus } from '../../core/transitions.ts'
 import type { TaskRecord } from '../../store/reads.ts'
 import type { TenantRef } from '../../store/store.ts'
+import { isObject } from '../../util/guards.ts'
 import { storedInput } from '../tasks/stored-input.ts'
 import { isoOrNull } from '../view.ts'
 
@@ -159,10 +160,6 @@ function resultSummary(
 function membersOf(body: CanonicalJson): JsonObject {
   const value = parseCanonical(body)
   return isObject(value) ? value : {}
-}
-
-function isObject(value: Json | undefined): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 function textOf(value: Json | undefined): string | undefined {

@@ -1,4 +1,3 @@
-import { hash } from 'node:crypto'
 import { body } from '../../core/bodies.ts'
 import type { Block } from '../../core/command.ts'
 import { Fault } from '../../core/errors.ts'
@@ -6,6 +5,7 @@ import { type CanonicalJson, canonical, type Json } from '../../core/json/json.t
 import { type Caller, principalKey } from '../../core/principal.ts'
 import type { Asked } from '../../core/question.ts'
 import type { TenantRef } from '../../store/store.ts'
+import { sha256 } from '../../util/hash.ts'
 import type { Services } from '../services.ts'
 import { TOOL_CALL } from '../sessions/tool-calls.ts'
 import type { CreateInput } from '../tasks/create.ts'
@@ -73,7 +73,7 @@ function blockedBy(context: PolicyContext, { rule_id, reason }: Ruling, kept: Cr
       session_id: canonical(session),
       rule_id: canonical(rule_id),
       reason: canonical(reason),
-      args_hash: canonical(`sha256:${hash('sha256', canonical(args))}`),
+      args_hash: canonical(sha256(canonical(args))),
     }),
   }
 }

@@ -1,6 +1,7 @@
 import type { CanonicalJson } from '../../core/json/json.ts'
 import { membersIn } from '../../core/json/members.ts'
-import { isJsonObject, LARGE, storedJson } from '../../engine/stored-json.ts'
+import { LARGE, storedJson } from '../../engine/stored-json.ts'
+import { isObject } from '../../util/guards.ts'
 import type { CreateInput } from './create.ts'
 
 /** The members that can be large and deep. */
@@ -16,7 +17,7 @@ export function storedInput(text: CanonicalJson): CreateInput {
     if (name === 'payload') input.payload = storedJson(member)
     if (name === 'inputs') {
       const inputs = storedJson(member)
-      if (isJsonObject(inputs)) input.inputs = inputs
+      if (isObject(inputs)) input.inputs = inputs
     }
   }
   return input

@@ -1,10 +1,10 @@
-import { hash } from 'node:crypto'
 import { assemble } from '../../core/bodies.ts'
 import { type CanonicalJson, canonical, type Json } from '../../core/json/json.ts'
 import type { Question } from '../../core/question.ts'
 import type { TaskCore, TaskSpec } from '../../core/task.ts'
 import { canonicalText } from '../../engine/stored-json.ts'
 import type { TaskRecord } from '../../store/reads.ts'
+import { sha256 } from '../../util/hash.ts'
 import { payloadOf } from '../questions/question-view.ts'
 import type { WorkView } from '../shapes.ts'
 import { isoOrNull, requirementsOf } from '../view.ts'
@@ -88,7 +88,7 @@ export function contentHash({ kind, request }: Pick<Question, 'kind' | 'request'
   const members: Record<string, CanonicalJson> = {}
   for (const [name, value] of Object.entries(work)) members[name] = canonicalText(value)
   const text = assemble({ kind: canonical(kind), request, task: assemble(members) })
-  return `sha256:${hash('sha256', text)}`
+  return sha256(text)
 }
 
 /** That of a question of this task, also if it is older than the column. */

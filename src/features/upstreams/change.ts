@@ -1,8 +1,8 @@
-import { hash } from 'node:crypto'
 import { body } from '../../core/bodies.ts'
 import { canonical, type Json, parseCanonical } from '../../core/json/json.ts'
 import { type Caller, GATE, principalKey } from '../../core/principal.ts'
 import { isWithinLimit } from '../../core/receipt.ts'
+import { sha256 } from '../../util/hash.ts'
 import type { Services } from '../services.ts'
 import { type UpstreamView, upstreamShape } from './shape.ts'
 
@@ -50,7 +50,7 @@ export async function noteChange(engine: Services, caller: Caller, change: Chang
 }
 
 function hashOf(value: Json): string | null {
-  return value === null ? null : `sha256:${hash('sha256', canonical(value))}`
+  return value === null ? null : sha256(canonical(value))
 }
 
 /** What an admin has set, without how it is; secrets are not shown in it. */

@@ -9,6 +9,7 @@ import type { Upstreams } from '../../../gateway/upstreams/upstreams.ts'
 import { serveStdioMcp } from '../../../mcp/transport/stdio.ts'
 import { type LocalKey, localKeyFile, openLocalKey } from '../../../server/local-key.ts'
 import type { OpenServer } from '../../../server/open-server.ts'
+import { messageOf } from '../../../util/error-message.ts'
 import { command } from '../../command.ts'
 import { CliError, EXIT } from '../../exit.ts'
 import { type Output, paint, warn } from '../../output.ts'
@@ -159,7 +160,7 @@ function hostOf({ record, words, allow, config, output, isStdio, localKey }: Hos
     try {
       await serveUntilStopped(config, output, whenReady, options)
     } catch (error) {
-      await clients.failed(error instanceof Error ? error.message : String(error))
+      await clients.failed(messageOf(error))
       throw error
     }
   }
