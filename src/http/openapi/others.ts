@@ -208,7 +208,7 @@ function mailPaths(): Paths {
         tags: ['email'],
         summary: 'Bring a mail',
         description:
-          'For mail providers: a mail as Postmark or SendGrid posts it, or as it travels. Signed with X-AsyncGate-Signature, signed by SendGrid, or with the secret as password or token in the URL. status refused is final.',
+          'For mail providers: a mail as Postmark or SendGrid posts it, or as it travels. Signed as Standard Webhooks describes, signed by SendGrid, or with the secret as password or token in the URL. status refused is final.',
         security: [],
         requestBody: {
           required: true,
