@@ -33,7 +33,7 @@ const rules: Readonly<Record<string, Rule>> = {
   channels: { imports: [...base, port, 'features', 'egress', 'client', 'worker'] },
   email: { imports: [...base, port, 'features'] },
   memory: { imports: [...base, 'features', 'egress'] },
-  webhooks: { imports: [...base, port, 'features', 'egress', 'email/repeater.ts'] },
+  webhooks: { imports: [...base, port, 'features', 'egress'] },
   'scheduler/plan': { imports: base },
   scheduler: { imports: [...base, 'client', 'worker', 'store/sqlite/database.ts'] },
   'reference-workers': { imports: [...base, 'client', 'worker', 'egress'] },
