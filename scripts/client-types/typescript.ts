@@ -55,16 +55,12 @@ export function typeOf(schema: Schema, style: Style, prefix = ''): string {
   }
 }
 
-/** As the labels of a task are described, whose check no schema can say. */
-const TEXTS_BY_NAME = 'Texts by name'
-
 function objectOf(schema: Schema, style: Style, prefix: string): string {
   if (schema.properties !== undefined && Object.keys(schema.properties).length > 0)
     return bodyOf(schema, style, prefix)
   const { additionalProperties: more } = schema
   if (typeof more === 'object' && Object.keys(more).length > 0)
     return `Readonly<Record<string, ${typeOf(more, style, prefix)}>>`
-  if (schema.description === TEXTS_BY_NAME) return 'Readonly<Record<string, string>>'
   return style.io === 'input' ? 'object' : 'Readonly<Record<string, unknown>>'
 }
 

@@ -5,8 +5,18 @@ import { inboxStats } from './inbox/inbox-stats.ts'
 import { listInbox } from './inbox/list-inbox.ts'
 import { markInbox } from './inbox/mark-inbox.ts'
 import { leaseOperations } from './leases/operations.ts'
-import { policyOperations } from './policies/operations.ts'
-import { questionOperations } from './questions/operations.ts'
+import { getPolicy, listPolicies, putPolicy, removePolicy } from './policies/policies.ts'
+import {
+  listRedactionPatterns,
+  putRedactionPattern,
+  removeRedactionPattern,
+} from './policies/redaction-patterns.ts'
+import { testPolicy } from './policies/test-policy.ts'
+import { answerQuestion } from './questions/answer-question.ts'
+import { getApproval, listApprovals } from './questions/approvals.ts'
+import { approve } from './questions/approve.ts'
+import { ask } from './questions/ask.ts'
+import { deny } from './questions/deny.ts'
 import { bootstrap } from './receipts/bootstrap.ts'
 import { ackReceipt, checkTerminator, getReceipt } from './receipts/get-receipt.ts'
 import { listOpenObligations } from './receipts/list-open-obligations.ts'
@@ -15,17 +25,42 @@ import { listReceiptsLedger } from './receipts/list-receipts-ledger.ts'
 import { resultOperations } from './results/operations.ts'
 import { scheduleOperations } from './schedules/operations.ts'
 import { getConfig, health } from './server/server.ts'
-import { sessionOperations } from './sessions/operations.ts'
+import { endSession, getSession, listSessions, setSession } from './sessions/list-sessions.ts'
 import { taskTypeOperations } from './task-types/operations.ts'
-import { taskOperations } from './tasks/operations.ts'
-import { upstreamOperations } from './upstreams/operations.ts'
+import { cancelTask } from './tasks/cancel-task.ts'
+import { cancelTasks } from './tasks/cancel-tasks.ts'
+import { countTasks } from './tasks/count-tasks.ts'
+import { createTask, createTasks } from './tasks/create-task.ts'
+import { getTask } from './tasks/get-task.ts'
+import { getTaskProgress } from './tasks/get-task-progress.ts'
+import { listLogs } from './tasks/list-logs.ts'
+import { listTasks } from './tasks/list-tasks.ts'
+import { retryTask } from './tasks/retry-task.ts'
+import { waitForTask } from './tasks/wait-for-task.ts'
+import { acceptUpstreamTool, addUpstream, removeUpstream } from './upstreams/add-upstream.ts'
+import { getUpstream, listUpstreams } from './upstreams/get-upstream.ts'
 import { workerOperations } from './workers/operations.ts'
 
 /** Every public operation, in the order in which documents list them. */
 export const CATALOGUE = [
-  ...taskOperations,
+  createTask,
+  createTasks,
+  getTask,
+  getTaskProgress,
+  listLogs,
+  waitForTask,
+  listTasks,
+  countTasks,
+  cancelTask,
+  cancelTasks,
+  retryTask,
   ...leaseOperations,
-  ...questionOperations,
+  listApprovals,
+  getApproval,
+  approve,
+  deny,
+  ask,
+  answerQuestion,
   ...resultOperations,
   listOpenObligations,
   bootstrap,
@@ -45,9 +80,23 @@ export const CATALOGUE = [
   getEmail,
   retryEmail,
   fetchTaskEmail,
-  ...upstreamOperations,
-  ...policyOperations,
-  ...sessionOperations,
+  listUpstreams,
+  getUpstream,
+  addUpstream,
+  removeUpstream,
+  acceptUpstreamTool,
+  listPolicies,
+  getPolicy,
+  putPolicy,
+  removePolicy,
+  testPolicy,
+  listRedactionPatterns,
+  putRedactionPattern,
+  removeRedactionPattern,
+  listSessions,
+  getSession,
+  setSession,
+  endSession,
   getConfig,
   health,
 ] as const

@@ -10,15 +10,20 @@ import type { ResultContent } from './results/result-store.ts'
 import { uploadResult } from './results/upload-result.ts'
 import { checkHealth } from './server/server.ts'
 import { Services, type ServicesOptions } from './services.ts'
+import { callTool, clientLeft } from './sessions/call-tool.ts'
 import type { Client } from './sessions/sessions.ts'
-import { absentTool, callTool, clientLeft, onUpstreamTools, upstreamTools } from './sessions/verbs.ts'
 import { toolTypes } from './task-types/reads.ts'
 import { activeTasks } from './tasks/active-tasks.ts'
 import { type ChangeListener, follow } from './tasks/follow.ts'
-import { peekTask } from './tasks/get-task.ts'
-import { peekTasks } from './tasks/peek-tasks.ts'
+import { peekTask, peekTasks } from './tasks/read-task.ts'
 import { stats } from './tasks/stats.ts'
-import { completeArgument, upstreamOffers } from './upstreams/offers.ts'
+import {
+  absentTool,
+  completeArgument,
+  onUpstreamTools,
+  upstreamOffers,
+  upstreamTools,
+} from './upstreams/offers.ts'
 import { NO_OFFERS } from './upstreams/reads.ts'
 import type { Completing } from './upstreams/upstreams.ts'
 

@@ -3,7 +3,7 @@ import { Fault, invalid } from '../core/errors.ts'
 import { isUuid } from '../core/ids.ts'
 import type { Json, JsonObject } from '../core/json/json.ts'
 
-/** Text that both stores keep as it is. */
+/** Text that both stores keep unchanged. */
 export function text(max: number) {
   return z.string().min(1).max(max).refine(isClean, 'contains a NUL character or a lone surrogate')
 }
@@ -14,18 +14,18 @@ function isClean(value: string): boolean {
 
 export const seconds = (max: number, min = 0) => z.int().min(min).max(max)
 
-/** Any JSON. What it contains is checked when its canonical text is made. */
+/** Any JSON value. Its content is checked when its canonical text is made. */
 export const json = z.custom<Json>((value) => value !== undefined, 'is required')
 
-/** A JSON object, checked in the same way. The schema that clients see cannot be read off the check. */
+/** A JSON object, checked in the same way. The public schema needs the type, because zod cannot derive it from the check. */
 export const jsonObject = z
   .custom<JsonObject>(isObject, { error: 'is not an object', abort: true })
   .meta({ type: 'object' })
 
-/** Zod looks at every item before it counts them, so lists that are far too long are refused before. */
+/** Zod checks every item before it counts them, so lists that are far too long are refused first. */
 const MAX_ITEMS = 1_000
 
-/** What tasks are found by. Zod passes over `__proto__` in silence, so it is looked for before. */
+/** Labels of a task. Zod drops a `__proto__` key silently, so it is refused first. */
 export const labels = z
   .custom(
     (value) => !isObject(value) || !Object.hasOwn(value, '__proto__'),
@@ -36,7 +36,7 @@ export const labels = z
     abort: true,
   })
   .pipe(z.record(text(128), z.string().max(255)))
-  .meta({ type: 'object', description: 'Texts by name' })
+  .meta({ type: 'object', additionalProperties: { type: 'string' } })
 
 function isObject(value: unknown): value is object {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
@@ -44,26 +44,34 @@ function isObject(value: unknown): value is object {
 
 export const ONE_YEAR = 365 * 24 * 3600
 
+/** The longest that a request can wait. */
+export const MAX_WAIT_SECONDS = 50
+
 const NO_SUCH_TASK = 'is not the id of a task'
 
-/** A task that does not exist and one that cannot exist are the same to a caller. */
-export const taskId = z.string().refine(isUuid, NO_SUCH_TASK)
+/** A malformed id is reported as an unknown task, not as invalid input. */
+export const taskId = z
+  .string()
+  .refine(isUuid, NO_SUCH_TASK)
+  .describe('Id of the task, as create_task returned it')
 
-/** A lease id that cannot exist is a wrong lease. */
-export const leaseId = text(128)
+/** Any text is accepted: a malformed id is an unknown lease, not invalid input. */
+export const leaseId = text(128).describe('Id of the lease, as lease_next returned it')
 
-export const workerId = text(255)
+export const workerId = text(255).describe(
+  'Name of the worker. Under a shared key it also identifies the caller',
+)
 
-/** What every call of a lease holder names. */
+/** The fields of every operation that a lease holder calls. */
 export const leaseFields = { worker_id: workerId, task_id: taskId, lease_id: leaseId }
 
-/** The input without its members that are null, for schemas in which null is the same as absent. */
+/** The input without its null members, for schemas in which null means absent. */
 export function withoutNulls(input: unknown): unknown {
   if (!isObject(input)) return input
   return Object.fromEntries(Object.entries(input).filter(([, value]) => value !== null))
 }
 
-/** The input in its typed form, or a fault that names the first field that does not fit. */
+/** The typed input. Throws a fault that names the first invalid field. */
 export function parse<Schema extends z.ZodType>(schema: Schema, input: unknown): z.output<Schema> {
   checkLists(schema, input)
   const parsed = schema.safeParse(input)
@@ -76,7 +84,7 @@ export function parse<Schema extends z.ZodType>(schema: Schema, input: unknown):
 
 type ListCheck = (value: unknown, path: string) => void
 
-/** What was found out about schemas: looking into them takes longer than checking a value. */
+/** One check per schema: inspecting a schema takes longer than checking a value. */
 const listChecks = new WeakMap<z.ZodType, ListCheck>()
 
 function checkLists(schema: z.ZodType, value: unknown): void {

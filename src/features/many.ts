@@ -1,9 +1,20 @@
+import { z } from 'zod'
 import { Fault } from '../core/errors.ts'
 import { nextTurn } from '../util/turns.ts'
 
 export const MAX_ITEMS = 1000
 
-/** The answer for an item, or the body of its error. */
+/** The body of an error, as one item of a list of outcomes. */
+export const itemError = z.object({
+  error: z.string().describe('The error code in lower case'),
+  code: z.string().describe('Machine-readable error code'),
+  message: z.string().describe('What went wrong'),
+  hint: z.string().describe('What to do about it'),
+  retryable: z.boolean().describe('Whether the same request may succeed later'),
+  details: z.unknown().optional().describe('More about the error, depending on its code'),
+})
+
+/** The response for an item, or the body of its error. */
 export type ItemOutcome<Answer> = Answer | ReturnType<Fault['toJSON']>
 
 interface Reporter {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { canonical } from '../../src/core/json/json.ts'
 import { inTurns, storedJson, storedMembers, withText, writeJson } from '../../src/engine/stored-json.ts'
-import { storedInput } from '../../src/features/tasks/stored-input.ts'
+import { storedInput } from '../../src/features/tasks/task-input.ts'
 
 const rows = Array.from({ length: 2_000 }, (_, n) => ({ n, text: `“${n}”\n` }))
 const large = canonical(rows)

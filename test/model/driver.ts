@@ -9,7 +9,7 @@ import {
   parsePrincipalKey,
 } from '../../src/core/principal.ts'
 import type { QuestionKind } from '../../src/core/question.ts'
-import type { OfferView } from '../../src/features/shapes.ts'
+import type { OfferView } from '../../src/features/leases/shape.ts'
 import type { TenantRef } from '../../src/store/store.ts'
 import { admin, agent, caller, worker } from '../support/gates.ts'
 import { checkInvariants } from '../support/invariants.ts'

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { Fault } from '../../src/core/errors.ts'
 import { type Gate, openGate } from '../../src/features/gate.ts'
-import type { OfferView } from '../../src/features/shapes.ts'
+import type { OfferView } from '../../src/features/leases/shape.ts'
 import { openPostgresStore } from '../../src/store/postgres/store.ts'
 import type { Store } from '../../src/store/store.ts'
 import { Dice } from '../simulation/dice.ts'

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type Gate, openGate } from '../../src/features/gate.ts'
-import type { OfferView } from '../../src/features/shapes.ts'
+import type { OfferView } from '../../src/features/leases/shape.ts'
 import { openSqliteStore } from '../../src/store/sqlite/store.ts'
 import type { Store } from '../../src/store/store.ts'
 import { agent, ManualClock, worker } from '../support/gates.ts'

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { isReady } from '../../src/core/task.ts'
 import { type Gate, openGate } from '../../src/features/gate.ts'
-import { inputOf, requirementsOf } from '../../src/features/view.ts'
+import { inputOf, requirementsOf } from '../../src/features/tasks/task-input.ts'
 import { openSqliteStore } from '../../src/store/sqlite/store.ts'
 import type { Store } from '../../src/store/store.ts'
 import { seededDraw } from '../../src/util/random.ts'

@@ -1,5 +1,5 @@
 import type { Gate } from '../../src/features/gate.ts'
-import type { OfferView } from '../../src/features/shapes.ts'
+import type { OfferView } from '../../src/features/leases/shape.ts'
 import { caller, worker } from './gates.ts'
 import { held, hold } from './steps.ts'
 

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { TaskView } from '../../features/shapes.ts'
+import type { TaskView } from '../../features/tasks/shape.ts'
 import { type Attempt, complaintOf } from '../attempt.ts'
 import { place } from '../fields.ts'
 import { type Content, type Html, html, nothing } from '../html.ts'

@@ -1,5 +1,5 @@
 import { isParked, isTerminal, type Status } from '../../core/transitions.ts'
-import type { TaskView } from '../../features/shapes.ts'
+import type { TaskView } from '../../features/tasks/shape.ts'
 import { type Content, type Html, html } from '../html.ts'
 import { principal } from '../parts.ts'
 import { time } from '../time.ts'

@@ -5,7 +5,7 @@ import { canonicalWithin, type Json, parseCanonical } from '../../core/json/json
 import { principalKey } from '../../core/principal.ts'
 import { defineOperation, WRITES } from '../define-operation.ts'
 import { json, taskId, text } from '../input.ts'
-import { readableTask } from '../tasks/get-task.ts'
+import { readableTask } from '../tasks/read-task.ts'
 import { sendingMail, storing } from './access.ts'
 import type { EmailContent } from './email.ts'
 import { emailStatusShape } from './shape.ts'

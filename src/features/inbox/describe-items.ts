@@ -10,7 +10,7 @@ import { isJsonObject } from '../../engine/stored-json.ts'
 import type { TaskRecord } from '../../store/reads.ts'
 import type { TenantRef } from '../../store/store.ts'
 import { nextTurn } from '../../util/turns.ts'
-import { storedInput } from '../tasks/stored-input.ts'
+import { storedInput } from '../tasks/task-input.ts'
 import { type InboxItemView, marksView } from './shape.ts'
 
 /** Items that are described together: their receipts and tasks are in memory at the same time. */

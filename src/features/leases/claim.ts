@@ -5,15 +5,13 @@ import { invalid } from '../../core/errors.ts'
 import { type Caller, principalKey } from '../../core/principal.ts'
 import type { Handout } from '../../engine/commit-queue.ts'
 import { Waiter } from '../../engine/waiters.ts'
-import { ONE_YEAR, parse, seconds, text, workerId } from '../input.ts'
+import { MAX_WAIT_SECONDS, ONE_YEAR, parse, seconds, text, workerId } from '../input.ts'
 import type { Services } from '../services.ts'
 import { checkNoSeat } from '../sessions/tool-calls.ts'
-import type { OfferView } from '../shapes.ts'
 import { leaseMs } from './lease-call.ts'
 import { offerView } from './offer.ts'
 import { reclaim } from './reclaim.ts'
-
-export const MAX_WAIT_SECONDS = 50
+import type { OfferView } from './shape.ts'
 
 export const claimInput = z.strictObject({
   worker_id: workerId,

@@ -1,10 +1,8 @@
 import { isoTime } from '../../core/time.ts'
 import type { Handout } from '../../engine/commit-queue.ts'
-import { answerView, payloadOf } from '../questions/question-view.ts'
-import type { OfferView } from '../shapes.ts'
-import { deliveryOf } from '../tasks/create.ts'
-import { storedInput } from '../tasks/stored-input.ts'
-import { requirementsOf } from '../view.ts'
+import { answerView, payloadOf } from '../questions/view.ts'
+import { deliveryOf, requirementsOf, storedInput } from '../tasks/task-input.ts'
+import type { OfferView } from './shape.ts'
 
 /** What a worker gets: the task and the lease under which it may be done. */
 export function offerView({ task, lease, fence, spec, questions }: Handout, now: number): OfferView {

@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import { operation, WRITES, WRITES_ONCE } from '../define-operation.ts'
-import { offerShape } from '../shapes.ts'
-import { itemError } from '../tasks/operations.ts'
+import { itemError } from '../many.ts'
 import { appendLogs, appendLogsInput } from './append-logs.ts'
 import { claim, claimInput } from './claim.ts'
 import { complete, completeInput } from './complete.ts'
@@ -12,15 +11,11 @@ import { release, releaseInput } from './release.ts'
 import { renew, renewInput } from './renew.ts'
 import { renewMany, renewManyInput } from './renew-many.ts'
 import { reportCancel, reportCancelInput } from './report-cancel.ts'
+import { drainField, offerShape } from './shape.ts'
 import { start, startInput } from './start.ts'
 
 const ok = z.literal(true)
 const time = z.iso.datetime()
-
-/** Part of the answers of a worker whom an operator has told to stop. */
-export const drainField = {
-  drain: ok.optional().meta({ description: 'You are to stop: finish what you hold, and take no more' }),
-}
 
 const renewed = z.object({
   ok,

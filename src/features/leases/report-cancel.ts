@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { CANCEL_STAGES } from '../../core/cancellation.ts'
 import type { Caller } from '../../core/principal.ts'
+import { isoOrNull } from '../../core/time.ts'
 import { leaseFields, parse } from '../input.ts'
 import type { Services } from '../services.ts'
-import { isoOrNull } from '../view.ts'
 import { leaseCall } from './lease-call.ts'
 
 export const reportCancelInput = z.strictObject({ ...leaseFields, stage: z.enum(CANCEL_STAGES) })

@@ -2,7 +2,7 @@ import { invalid } from '../../core/errors.ts'
 import type { Caller } from '../../core/principal.ts'
 import type { Gate } from '../gate.ts'
 import { asOldPriority } from '../legacy-priority.ts'
-import type { OfferView } from '../shapes.ts'
+import type { OfferView } from './shape.ts'
 
 // The worker port, as it is spoken over HTTP and by tools of the old names: run_id is the lease, params the payload.
 // Inputs come in the names of the gate, with what only the port knows beside them.

@@ -6,7 +6,7 @@ import { terminatorsOf } from '../../core/termination.ts'
 import type { Engine } from '../../engine/engine.ts'
 import type { TenantRef } from '../../store/store.ts'
 import { defineOperation, READS, WRITES_ONCE } from '../define-operation.ts'
-import { readTask } from '../tasks/get-task.ts'
+import { readTask } from '../tasks/read-task.ts'
 import { receiptId, receiptShape, receiptView, withDeliveries } from './shape.ts'
 
 const input = z.strictObject({ receipt_id: receiptId })

@@ -6,8 +6,7 @@ import { isoTime } from '../../core/time.ts'
 import { isJsonObject, jsonText } from '../../engine/stored-json.ts'
 import type { TaskRecord } from '../../store/reads.ts'
 import type { TenantRef } from '../../store/store.ts'
-import type { CreateInput } from '../tasks/create.ts'
-import { storedInput } from '../tasks/stored-input.ts'
+import { type CreateInput, storedInput } from '../tasks/task-input.ts'
 import { type LedgerReceipt, type LedgerStatus, NA, OUTCOME_KINDS } from './ledger-shape.ts'
 
 const MAX_TEXT = 100 * 1024

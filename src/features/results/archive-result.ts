@@ -7,7 +7,7 @@ import { isOpen } from '../../core/task.ts'
 import { isoTime } from '../../core/time.ts'
 import { parse } from '../input.ts'
 import type { Services } from '../services.ts'
-import { getTaskInput, readableTask } from '../tasks/get-task.ts'
+import { readableTask, taskIdInput } from '../tasks/read-task.ts'
 import { noteArchived } from './archive.ts'
 import { reporting } from './put.ts'
 
@@ -19,7 +19,7 @@ const NULL = canonical(null)
  */
 export async function archiveResult(engine: Services, caller: Caller, input: unknown) {
   checkRole(caller, 'cancel')
-  const { task_id } = parse(getTaskInput, input)
+  const { task_id } = parse(taskIdInput, input)
   const { task } = await readableTask(engine, caller, task_id)
   if (isOpen(task)) {
     const details = { task_id, task_status: task.status }

@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { ENDS, operation, READS, WRITES_ONCE } from '../define-operation.ts'
 import { json } from '../input.ts'
-import { statusShape } from '../shapes.ts'
-import { getTaskInput } from '../tasks/get-task.ts'
+import { taskIdInput } from '../tasks/read-task.ts'
+import { statusShape } from '../tasks/shape.ts'
 import { archiveResult } from './archive-result.ts'
 import { fetchResult, fetchResultInput } from './fetch-result.ts'
 import { promoteResult, promoteResultInput } from './promote-result.ts'
@@ -44,7 +44,7 @@ export const resultOperations = [
     title: 'Archive a result',
     description:
       'Says that the stored result of a task is no longer needed: files, blobs and objects are removed, mail is put away. The task, its receipts and a small result that the task itself carries stay.',
-    input: getTaskInput,
+    input: taskIdInput,
     output: z.object({
       ok: z.literal(true),
       task_id: z.string(),

@@ -6,7 +6,7 @@ import { type Caller, type PrincipalKey, principalKey } from '../../core/princip
 import { isoTime } from '../../core/time.ts'
 import { parse, taskId, text } from '../input.ts'
 import type { Services } from '../services.ts'
-import { readableTask } from '../tasks/get-task.ts'
+import { readableTask } from '../tasks/read-task.ts'
 import { archiveResult } from './archive-result.ts'
 import { fetchResult, MAX_LENGTH } from './fetch-result.ts'
 import { MEMORY_KINDS } from './memory.ts'

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { operation, WRITES_ONCE } from '../define-operation.ts'
-import { created } from '../tasks/operations.ts'
+import { createdShape } from '../tasks/create.ts'
 import { recordSchedule, recordScheduleInput, reportStale, reportStaleInput } from './record-schedule.ts'
 import { runSchedule, runScheduleInput } from './run-schedule.ts'
 
@@ -27,7 +27,7 @@ export const scheduleOperations = [
       'For schedulers: creates the task of the run of run_at, on behalf of the owner of the schedule and as the owner asked for it. ' +
       'Only the worker that recorded the schedule can do so. Calling it again answers with the same task.',
     input: runScheduleInput,
-    output: created,
+    output: createdShape,
     actor: 'worker',
     rest: { method: 'POST', path: '/v1/schedules/{schedule_id}/run' },
     effect: WRITES_ONCE,

@@ -2,9 +2,9 @@ import { Fault } from '../../core/errors.ts'
 import { isUuid } from '../../core/ids.ts'
 import { type Plan, planInput } from '../../scheduler/plan/plan.ts'
 import type { Child, TaskRecord } from '../../store/reads.ts'
-import { payloadOf } from '../questions/question-view.ts'
+import { payloadOf } from '../questions/view.ts'
 import type { Services } from '../services.ts'
-import { inputOf } from '../view.ts'
+import { inputOf } from '../tasks/task-input.ts'
 
 /** The type of the task by which an owner asks for a schedule. */
 const CREATE_TYPE = 'schedule.create'

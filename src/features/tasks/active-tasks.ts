@@ -2,35 +2,33 @@ import { z } from 'zod'
 import { checkRole } from '../../core/authorization.ts'
 import { type Caller, PRINCIPAL_KINDS } from '../../core/principal.ts'
 import { isTerminal } from '../../core/transitions.ts'
+import type { Engine } from '../../engine/engine.ts'
 import { readRecords } from '../../engine/portions.ts'
 import type { TaskLine } from '../../store/reads.ts'
 import { parse, text } from '../input.ts'
-import { pageLimit } from '../paging.ts'
+import { cursor, pageLimit } from '../paging.ts'
 import { askedPrincipal } from '../principal-input.ts'
 import { findOwedTasks } from '../receipts/search.ts'
-import type { Services } from '../services.ts'
-import type { TaskView } from '../shapes.ts'
-import { taskView } from '../view.ts'
-import { inTurns } from './task-views.ts'
+import type { TaskView } from './shape.ts'
+import { inTurns, taskView } from './view.ts'
 
-export const activeTasksInput = z.strictObject({
+const activeTasksInput = z.strictObject({
   principal_kind: z.enum(PRINCIPAL_KINDS).optional(),
   principal_id: text(255).optional(),
   type: text(255).optional(),
-  /** Only those done for this agent. */
   principal_ai: text(255).optional(),
   limit: pageLimit,
-  cursor: text(512).optional().meta({ description: 'next_cursor of the page before' }),
+  cursor,
 })
 
 export interface ActivePage {
   readonly tasks: readonly TaskView[]
-  /** Null at the end. A page may hold fewer than `limit` and still go on. */
+  /** Null on the last page. A page can hold fewer than `limit` tasks and still have a next one. */
   readonly next_cursor: string | null
 }
 
-/** The tasks that are not over yet and that the principal owns or that are done for it, oldest first. */
-export async function activeTasks(engine: Services, caller: Caller, input: unknown): Promise<ActivePage> {
+/** The open tasks that the principal owns or that are done on its behalf, oldest first. */
+export async function activeTasks(engine: Engine, caller: Caller, input: unknown): Promise<ActivePage> {
   checkRole(caller, 'list')
   const asked = parse(activeTasksInput, input)
   const { tenant } = await engine.tenant(caller.tenant)

@@ -14,16 +14,15 @@ import { Fault } from '../../core/errors.ts'
 import { type Json, parseCanonical } from '../../core/json/json.ts'
 import { parsePrincipalKey } from '../../core/principal.ts'
 import type { Receipt } from '../../core/receipt.ts'
-import { isoTime } from '../../core/time.ts'
+import { isoOrNull, isoTime } from '../../core/time.ts'
+import type { Engine } from '../../engine/engine.ts'
 import type { TaskRecord } from '../../store/reads.ts'
 import { nextTurn } from '../../util/turns.ts'
-import type { Services } from '../services.ts'
-import type { TaskView } from '../shapes.ts'
-import { isoOrNull } from '../view.ts'
+import type { TaskView } from './shape.ts'
 
 const KIND = 'cancellation'
 
-/** Refused calls whose word is kept at most while it waits to be written. */
+/** Maximum number of refused calls that wait to be recorded. */
 const MAX_WAITING = 10_000
 
 type Call = LeaseClaim & { readonly tenant: number }
@@ -31,15 +30,15 @@ type Call = LeaseClaim & { readonly tenant: number }
 const storedShape = z.object({ acknowledged_at: z.number().nullable(), stopped_at: z.number().nullable() })
 
 /**
- * What workers say about the cancels of tasks that they held. It is kept beside the tasks: these have ended and stay as
- * they are, and nothing depends on it but what people are shown.
+ * The reports of workers about the cancellation of tasks that they held. They are stored beside the tasks, which have
+ * ended and do not change any more. Only views depend on them.
  */
 export class Cancellations {
-  readonly #engine: Services
+  readonly #engine: Engine
   #waiting: Call[] = []
   #writing: Promise<void> | undefined
 
-  constructor(engine: Services) {
+  constructor(engine: Engine) {
     this.#engine = engine
   }
 
@@ -59,8 +58,8 @@ export class Cancellations {
   }
 
   /**
-   * To be called when a call of a lease holder was refused. If that is because the task was canceled, the worker has
-   * heard of it by the refusal, whether or not it says so. Takes no time, and never throws.
+   * Called when a call of a lease holder was refused. If the task was canceled, the worker has learned of it by the
+   * refusal, whether or not it reports so. Returns immediately and never throws.
    */
   refused(call: Call, error: unknown): void {
     if (!(error instanceof Fault) || error.code !== 'LEASE_INVALID_OR_EXPIRED') return
@@ -69,12 +68,12 @@ export class Cancellations {
     this.#writing ??= this.#write()
   }
 
-  /** Resolves when what was heard by refusals is written. */
+  /** Resolves when everything that was learned from refusals is written. */
   async settled(): Promise<void> {
     await this.#writing
   }
 
-  /** What is shown of these tasks' cancels, by task id. Of tasks that nobody held there is nothing to show. */
+  /** The cancellations of these tasks, by task id. Tasks that no worker held have none. */
   async shownFor(
     tenant: number,
     records: readonly TaskRecord[],
@@ -107,7 +106,7 @@ export class Cancellations {
 
   async #write(): Promise<void> {
     for (let call = this.#waiting.shift(); call !== undefined; call = this.#waiting.shift()) {
-      // One at a time, with room for everybody else in between.
+      // One at a time, so that other requests are served in between.
       await nextTurn()
       await this.report(call, 'acknowledged').catch((error: unknown) => {
         if (!(error instanceof Fault)) this.#engine.report(error)

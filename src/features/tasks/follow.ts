@@ -3,37 +3,41 @@ import { checkRole, seesAll } from '../../core/authorization.ts'
 import { type Caller, principalKey } from '../../core/principal.ts'
 import { isoTime } from '../../core/time.ts'
 import { isTerminal } from '../../core/transitions.ts'
+import type { Engine } from '../../engine/engine.ts'
 import type { TaskEvent } from '../../engine/events.ts'
+import { time } from '../fields.ts'
 import { parse, taskId, text, workerId } from '../input.ts'
-import type { Services } from '../services.ts'
-import { statusShape } from '../shapes.ts'
-import { readableTask } from './get-task.ts'
+import { readableTask } from './read-task.ts'
+import { statusShape } from './shape.ts'
 
 export const followInput = z.strictObject({
-  task_id: taskId.optional(),
-  session_id: text(255).optional(),
-  worker_id: workerId.optional(),
-  status: statusShape.optional(),
+  task_id: taskId.optional().describe('Only changes of this task'),
+  session_id: text(255).optional().describe('Only changes of tasks with this session_id'),
+  worker_id: workerId.optional().describe('Only changes of tasks that this worker holds or held'),
+  status: statusShape.optional().describe('Only changes to this status'),
 })
 
 export const changeShape = z.object({
-  task_id: z.string(),
-  type: z.string(),
-  status: statusShape,
-  principal_ai: z.string(),
-  worker_id: z.string().nullable(),
-  fence: z.int().meta({
-    description: 'How many leases the task has had: with the task_id, it tells which lease is meant',
-  }),
-  at: z.iso.datetime(),
+  task_id: z.string().describe('Id of the task'),
+  type: z.string().describe('Type of the task'),
+  status: statusShape.describe('Status after the change'),
+  principal_ai: z.string().describe('Agent on whose behalf the task is done'),
+  worker_id: z.string().nullable().describe('Worker that holds or held the task; null if none did'),
+  fence: z
+    .int()
+    .describe('Number of leases that the task has had. Together with task_id it identifies a lease'),
+  at: time.describe('Time of the change'),
 })
 
 export type ChangeView = z.output<typeof changeShape>
 export type ChangeListener = (change: ChangeView) => void
 
-/** Tells of changes as they commit, in order: those that fit the filter, of tasks that the caller may see. */
+/**
+ * Calls the listener for each matching change of a task that the caller may see, in commit order. Resolves with an
+ * unsubscribe function.
+ */
 export async function follow(
-  engine: Services,
+  engine: Engine,
   caller: Caller,
   input: unknown,
   listener: ChangeListener,
@@ -51,17 +55,17 @@ export async function follow(
     (asked.task_id === undefined || event.task_id === asked.task_id) &&
     (asked.worker_id === undefined || event.worker_id === asked.worker_id) &&
     (asked.status === undefined || event.status === asked.status)
-  const tell = (event: TaskEvent) => listener(changeView(event))
+  const notify = (event: TaskEvent) => listener(changeView(event))
   const { session_id } = asked
-  if (session_id === undefined) return engine.events.onAnyTask((event) => fits(event) && tell(event))
+  if (session_id === undefined) return engine.events.onAnyTask((event) => fits(event) && notify(event))
 
   const sessions = new Sessions(engine)
   let before: Promise<unknown> = Promise.resolve()
   return engine.events.onAnyTask((event) => {
     if (!fits(event)) return
-    // One after the other, so that a look-up does not let a later change overtake.
+    // In sequence, so that no change overtakes an earlier one that needs a lookup.
     before = Promise.all([before, sessions.of(event)])
-      .then(([, session]) => session === session_id && tell(event))
+      .then(([, session]) => session === session_id && notify(event))
       .catch((error) => engine.report(error))
   })
 }
@@ -80,12 +84,12 @@ function changeView(event: TaskEvent): ChangeView {
 
 const MAX_REMEMBERED = 10_000
 
-/** Which session a task belongs to: from the event, else looked up once. */
+/** The session_id of tasks: from the event if it has one, otherwise looked up once. */
 class Sessions {
-  readonly #engine: Services
+  readonly #engine: Engine
   readonly #known = new Map<string, string | null>()
 
-  constructor(engine: Services) {
+  constructor(engine: Engine) {
     this.#engine = engine
   }
 

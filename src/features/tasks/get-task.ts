@@ -1,41 +1,24 @@
-import { z } from 'zod'
-import { checkReader, checkRole } from '../../core/authorization.ts'
-import { Fault } from '../../core/errors.ts'
-import { type Caller, principalKey } from '../../core/principal.ts'
-import type { Engine } from '../../engine/engine.ts'
-import type { TaskRecord } from '../../store/reads.ts'
-import type { TenantRef } from '../../store/store.ts'
-import { parse, taskId } from '../input.ts'
-import type { Services } from '../services.ts'
-import type { TaskView } from '../shapes.ts'
-import { viewOf } from './task-views.ts'
+import { principalKey } from '../../core/principal.ts'
+import { defineOperation, READS } from '../define-operation.ts'
+import { readableTask, taskIdInput } from './read-task.ts'
+import { taskShape } from './shape.ts'
+import { viewOf } from './view.ts'
 
-export const getTaskInput = z.strictObject({ task_id: taskId })
-
-export async function getTask(engine: Services, caller: Caller, input: unknown): Promise<TaskView> {
-  checkRole(caller, 'read')
-  const { task_id } = parse(getTaskInput, input)
-  const record = await readableTask(engine, caller, task_id)
-  engine.fetches.note(record.task, principalKey(caller.principal))
-  return viewOf(engine, record)
-}
-
-/** The same for who only wants to know how far it is: its result does not count as fetched. */
-export async function peekTask(engine: Services, caller: Caller, input: unknown): Promise<TaskView> {
-  checkRole(caller, 'read')
-  const { task_id } = parse(getTaskInput, input)
-  return viewOf(engine, await readableTask(engine, caller, task_id))
-}
-
-/** The task, if it exists and the caller may see it. */
-export async function readableTask(engine: Engine, caller: Caller, id: string): Promise<TaskRecord> {
-  const record = await readTask(engine, await engine.tenant(caller.tenant), id)
-  checkReader(record.task, caller)
-  return record
-}
-
-export async function readTask(engine: Engine, tenant: TenantRef, id: string): Promise<TaskRecord> {
-  const record = await engine.reading(() => engine.store.reads.task(tenant.tenant, id))
-  if (record === undefined) throw new Fault('TASK_NOT_FOUND', { task_id: id })
-  return record
-}
+export const getTask = defineOperation({
+  name: 'get_task',
+  title: 'Get a task',
+  description:
+    'Returns the current state of a task: status, progress and, once it has ended (succeeded, failed or canceled), its result. ' +
+    'To wait for the end use wait_for_task instead of polling.',
+  input: taskIdInput,
+  output: taskShape,
+  actor: 'anyone',
+  access: 'read',
+  rest: { method: 'GET', path: '/v1/tasks/{task_id}' },
+  effect: READS,
+  async run({ engine, cancellations, links, fetches }, caller, { task_id }) {
+    const record = await readableTask(engine, caller, task_id)
+    fetches.note(record.task, principalKey(caller.principal))
+    return viewOf({ cancellations, links }, record)
+  },
+})

@@ -1,58 +1,61 @@
 import { z } from 'zod'
-import { checkReader, checkRole } from '../../core/authorization.ts'
+import { checkReader } from '../../core/authorization.ts'
 import { Fault } from '../../core/errors.ts'
-import { type JsonObject, parseCanonical } from '../../core/json/json.ts'
-import type { LogLevel } from '../../core/log.ts'
-import type { Caller } from '../../core/principal.ts'
+import { parseCanonical } from '../../core/json/json.ts'
+import { LOG_LEVELS } from '../../core/log.ts'
 import { isoTime } from '../../core/time.ts'
 import type { LogLine } from '../../store/logs.ts'
-import { parse, taskId, text } from '../input.ts'
-import { pageLimit } from '../paging.ts'
+import { defineOperation, READS } from '../define-operation.ts'
+import { time } from '../fields.ts'
+import { jsonObject, taskId } from '../input.ts'
+import { cursor, nextCursor, pageLimit } from '../paging.ts'
 import { objectOf } from '../policies/values.ts'
-import type { Services } from '../services.ts'
 
-export const listLogsInput = z.strictObject({
-  task_id: taskId,
-  limit: pageLimit,
-  cursor: text(512).optional(),
+const lineShape = z.object({
+  at: time.describe('Time at which the server stored the line'),
+  level: z.enum(LOG_LEVELS).describe('Severity of the line'),
+  text: z.string().describe('Text of the line'),
+  context: jsonObject.optional().describe('Data that the worker added to the line'),
+  truncated: z
+    .literal(true)
+    .optional()
+    .describe('Present on the last line of a full log: everything after it was dropped'),
 })
 
-export interface LogLineView {
-  readonly at: string
-  readonly level: LogLevel
-  readonly text: string
-  readonly context?: JsonObject
-  /** The log was full, and what came after this line was dropped. */
-  readonly truncated?: true
-}
+export const listLogs = defineOperation({
+  name: 'list_logs',
+  title: 'List the log of a task',
+  description:
+    'Returns the lines that workers logged about a task, oldest first. A line with truncated: true means that the log is full. ' +
+    'For the progress of the work use get_task.',
+  input: z.strictObject({ task_id: taskId, limit: pageLimit, cursor }),
+  output: z.object({
+    lines: z.array(lineShape).readonly().describe('The lines, oldest first'),
+    next_cursor: nextCursor,
+  }),
+  actor: 'anyone',
+  access: 'read',
+  rest: { method: 'GET', path: '/v1/tasks/{task_id}/logs' },
+  effect: READS,
+  async run({ engine }, caller, { task_id, limit, cursor }) {
+    const { tenant } = await engine.tenant(caller.tenant)
+    const task = await engine.reading(() => engine.store.reads.state(tenant, task_id))
+    if (task === undefined) throw new Fault('TASK_NOT_FOUND', { task_id })
+    checkReader(task, caller)
+    const scope = { tenant, query: { list: 'logs', task_id } }
+    const after = cursor === undefined ? 0 : await engine.cursors.read(scope, cursor)
+    const found = await engine.reading(() => engine.store.logs.list(tenant, task_id, after, limit + 1))
+    const lines = found.slice(0, limit)
+    const last = lines.at(-1)
+    const hasMore = found.length > limit && last !== undefined
+    return {
+      lines: lines.map(lineView),
+      next_cursor: hasMore ? await engine.cursors.write(scope, last.n) : null,
+    }
+  },
+})
 
-export interface LogPage {
-  readonly lines: readonly LogLineView[]
-  /** Null at the end, as it is now. */
-  readonly next_cursor: string | null
-}
-
-/** What the workers logged about a task, oldest first. */
-export async function listLogs(engine: Services, caller: Caller, input: unknown): Promise<LogPage> {
-  checkRole(caller, 'read')
-  const { task_id, limit, cursor } = parse(listLogsInput, input)
-  const { tenant } = await engine.tenant(caller.tenant)
-  const task = await engine.reading(() => engine.store.reads.state(tenant, task_id))
-  if (task === undefined) throw new Fault('TASK_NOT_FOUND', { task_id })
-  checkReader(task, caller)
-  const scope = { tenant, query: { list: 'logs', task_id } }
-  const after = cursor === undefined ? 0 : await engine.cursors.read(scope, cursor)
-  const found = await engine.reading(() => engine.store.logs.list(tenant, task_id, after, limit + 1))
-  const lines = found.slice(0, limit)
-  const last = lines.at(-1)
-  const hasMore = found.length > limit && last !== undefined
-  return {
-    lines: lines.map(lineView),
-    next_cursor: hasMore ? await engine.cursors.write(scope, last.n) : null,
-  }
-}
-
-function lineView({ at, level, text, context, is_last }: LogLine): LogLineView {
+function lineView({ at, level, text, context, is_last }: LogLine): z.output<typeof lineShape> {
   return {
     at: isoTime(at),
     level,

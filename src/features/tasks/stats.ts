@@ -1,19 +1,26 @@
-import type { Services } from '../services.ts'
+import type { Engine } from '../../engine/engine.ts'
+import type { WorkerRegistry } from '../workers/registry.ts'
 import type { WorkerState } from '../workers/shape.ts'
 
 export interface Stats {
   readonly open_tasks: number
   readonly active_leases: number
-  /** Open tasks that wait for an answer. */
   readonly pending_approval: number
   readonly input_required: number
-  /** When the task that waits longest at the head of its lane was created; null if none is ready. */
+  /** Creation time of the oldest task at the head of a lane; null if none is ready. */
   readonly oldest_ready_at: number | null
   readonly waiting_claims: number
   readonly workers: Readonly<Record<WorkerState, number>>
 }
 
-export async function stats(engine: Services): Promise<Stats> {
+/** The totals of the tenants that this process has served. */
+export async function stats({
+  engine,
+  workers: registry,
+}: {
+  readonly engine: Engine
+  readonly workers: WorkerRegistry
+}): Promise<Stats> {
   const { reads } = engine.store
   const all = await engine.reading(() =>
     Promise.all(
@@ -22,7 +29,7 @@ export async function stats(engine: Services): Promise<Stats> {
           reads.counters(tenant),
           reads.headOfLine(tenant),
           reads.openQuestions(tenant),
-          engine.workers.count(tenant),
+          registry.count(tenant),
         ])
         return { ...counters, head, open, workers }
       }),

@@ -7,16 +7,17 @@ import { STATUSES, type Status } from '../../core/transitions.ts'
 import type { ScanPath, TaskLine } from '../../store/reads.ts'
 import { labels, text } from '../input.ts'
 
-/** `cancelled` is how others spell it. */
+/** The British spelling is accepted too. */
 const status = z.preprocess((value) => (value === 'cancelled' ? 'canceled' : value), z.enum(STATUSES))
 
 export const filterFields = {
-  status: status.optional(),
-  type: text(255).optional(),
-  /** `id` of an agent, or `kind:id`. */
-  created_by: text(300).optional(),
-  session_id: text(255).optional(),
-  labels: labels.optional(),
+  status: status.optional().describe('Only tasks in this status'),
+  type: text(255).optional().describe('Only tasks of this type'),
+  created_by: text(300).optional().describe('Only tasks of this owner: the id of an agent, or kind:id'),
+  session_id: text(255).optional().describe('Only tasks with this session_id'),
+  labels: labels
+    .optional()
+    .describe('Only tasks with all of these labels; in a query string label.NAME=VALUE, one for each'),
 }
 
 export interface TaskFilter {
@@ -27,7 +28,7 @@ export interface TaskFilter {
   readonly labels?: Readonly<Record<string, string>> | undefined
 }
 
-/** The same filter, narrowed to what the caller may see: agents see their own tasks. */
+/** The filter, narrowed to the tasks that the caller may see: agents see their own. */
 export function visibleTo(caller: Caller, filter: TaskFilter): TaskFilter {
   if (seesAll(caller.role)) return filter
   const self = principalKey(caller.principal)
@@ -36,7 +37,7 @@ export function visibleTo(caller: Caller, filter: TaskFilter): TaskFilter {
   return { ...filter, created_by: self }
 }
 
-/** The index that leads to the fewest rows; `fits` checks the rest. */
+/** The index that is expected to yield the fewest rows; `fits` checks the other conditions. */
 export function scanPath(filter: TaskFilter): ScanPath {
   if (filter.session_id !== undefined) return { by: 'session', session_id: filter.session_id }
   if (filter.created_by !== undefined) return { by: 'owner', owner: ownerOf(filter.created_by) }
@@ -65,6 +66,6 @@ function ownerOf(createdBy: string): PrincipalKey {
   const colon = createdBy.indexOf(':')
   if (colon < 0) return `agent:${createdBy}`
   const kind = createdBy.slice(0, colon)
-  if (!isPrincipalKind(kind)) throw invalid('created_by', 'is neither an id nor kind:id')
+  if (!isPrincipalKind(kind)) throw invalid('created_by', 'must be the id of an agent or kind:id')
   return `${kind}:${createdBy.slice(colon + 1)}`
 }

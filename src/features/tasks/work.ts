@@ -3,22 +3,21 @@ import { assemble } from '../../core/bodies.ts'
 import { type CanonicalJson, canonical, type Json } from '../../core/json/json.ts'
 import type { Question } from '../../core/question.ts'
 import type { TaskCore, TaskSpec } from '../../core/task.ts'
+import { isoOrNull } from '../../core/time.ts'
 import { canonicalText } from '../../engine/stored-json.ts'
 import type { TaskRecord } from '../../store/reads.ts'
-import { payloadOf } from '../questions/question-view.ts'
-import type { WorkView } from '../shapes.ts'
-import { isoOrNull, requirementsOf } from '../view.ts'
-import { type CreateInput, deliveryOf } from './create.ts'
-import { storedInput } from './stored-input.ts'
+import { payloadOf } from '../questions/view.ts'
+import type { WorkView } from './shape.ts'
+import { type CreateInput, deliveryOf, requirementsOf, storedInput } from './task-input.ts'
 
-/** What the gate has decided about a task besides its input. */
+/** What the server decided about a task, besides its input. */
 export type WorkFacts = Pick<TaskSpec, 'type' | 'priority' | 'session_id' | 'idempotency_key'> &
   Pick<TaskCore, 'principal_ai' | 'max_attempts' | 'timeout_seconds' | 'deadline_at'>
 
-/** The work of a task, with a pointer only if the agent gave one. */
+/** The work of a task. The pointer is null unless the owner gave one. */
 type Work = Omit<WorkView, 'payload_pointer'> & { readonly payload_pointer: string | null }
 
-/** Everything that a worker is handed with a task, apart from what belongs to one lease. */
+/** Everything that a worker receives with a task, apart from its lease. */
 export function workOf(facts: WorkFacts, input: CreateInput, payload: Json): Work {
   return {
     type: facts.type,
@@ -46,7 +45,7 @@ export function workOf(facts: WorkFacts, input: CreateInput, payload: Json): Wor
   }
 }
 
-/** The work that question `n` of a task is about: with what was edited up to that question, and nothing of later ones. */
+/** The work that question `n` of a task is about: with the edits up to that question, without later ones. */
 export function workAt(record: TaskRecord, n: number): Work {
   const input = storedInput(record.spec.input)
   return workOf(factsOf(record), input, payloadUpTo(record, input, n))
@@ -91,7 +90,7 @@ export function contentHash({ kind, request }: Pick<Question, 'kind' | 'request'
   return `sha256:${hash('sha256', text)}`
 }
 
-/** That of a question of this task, also if it is older than the column. */
+/** The hash of a question of this task. It is computed for questions that are older than the column. */
 export function contentHashOf(record: TaskRecord, question: Question): string {
   return question.content_hash ?? contentHash(question, workAt(record, question.n))
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { operation, READS, WRITES_ONCE } from '../define-operation.ts'
-import { drainField } from '../leases/operations.ts'
+import { drainField } from '../leases/shape.ts'
 import { drainWorker, drainWorkerInput } from './drain-worker.ts'
 import { listWorkers, listWorkersInput } from './list-workers.ts'
 import {

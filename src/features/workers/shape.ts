@@ -3,8 +3,8 @@ import type { JsonObject } from '../../core/json/json.ts'
 import { type PrincipalKey, parsePrincipalKey } from '../../core/principal.ts'
 import { isoTime } from '../../core/time.ts'
 import type { Holder } from '../../store/reads.ts'
+import { principalShape } from '../fields.ts'
 import { jsonObject } from '../input.ts'
-import { principalShape } from '../shapes.ts'
 
 export const WORKER_STATES = ['idle', 'busy', 'offline'] as const
 export type WorkerState = (typeof WORKER_STATES)[number]

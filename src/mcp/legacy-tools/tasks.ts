@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { ENDS, READS, WRITES } from '../../features/define-operation.ts'
 import { json, jsonObject, taskId, text } from '../../features/input.ts'
 import { asOldPriority, newPriority, oldPriority } from '../../features/legacy-priority.ts'
-import type { TaskView } from '../../features/shapes.ts'
+import type { TaskView } from '../../features/tasks/shape.ts'
 import { OLD_STATUSES, oldStatus, progressOf } from './descriptions.ts'
 import { type AnyOldTool, oldTool } from './legacy-tool.ts'
 

@@ -1,6 +1,6 @@
 import type { Fields } from '../../auth/caller.ts'
 import { invalid } from '../../core/errors.ts'
-import type { TaskView } from '../../features/shapes.ts'
+import type { TaskView } from '../../features/tasks/shape.ts'
 import { isObject } from '../transport/wire.ts'
 import { simpleForm } from './form.ts'
 

@@ -2,7 +2,7 @@ import { Fault } from '../../core/errors.ts'
 import type { Caller } from '../../core/principal.ts'
 import type { Gate } from '../../features/gate.ts'
 import { TOOL_CALL } from '../../features/sessions/tool-calls.ts'
-import type { TaskView } from '../../features/shapes.ts'
+import type { TaskView } from '../../features/tasks/shape.ts'
 
 /**
  * The task with its result in it. What a tool has answered may be too large for its task and be kept in a channel; whoever

@@ -1,6 +1,6 @@
 import { type CallToolResult, isCallToolResult } from '@modelcontextprotocol/server'
 import { TOOL_CALL } from '../../features/sessions/tool-calls.ts'
-import type { TaskView } from '../../features/shapes.ts'
+import type { TaskView } from '../../features/tasks/shape.ts'
 import { answered } from '../tools/tool.ts'
 
 const NOTHING = { result: null, error: null, artifacts: null }

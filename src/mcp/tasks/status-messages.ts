@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../core/json/json.ts'
 import type { Links } from '../../features/links.ts'
-import type { TaskView } from '../../features/shapes.ts'
+import type { TaskView } from '../../features/tasks/shape.ts'
 import { questionOf } from './questions.ts'
 
 /** A status is a line, not a document. */

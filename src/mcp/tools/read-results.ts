@@ -8,7 +8,7 @@ import {
 } from '@modelcontextprotocol/server'
 import { Fault } from '../../core/errors.ts'
 import type { Links } from '../../features/links.ts'
-import type { TaskView } from '../../features/shapes.ts'
+import type { TaskView } from '../../features/tasks/shape.ts'
 import type { WaitAnswer } from '../../features/tasks/wait-for-task.ts'
 import { outwardUri } from '../../features/upstreams/reads.ts'
 import { approvalWords } from '../tasks/status-messages.ts'

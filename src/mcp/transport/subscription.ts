@@ -5,7 +5,7 @@ import {
 } from '@modelcontextprotocol/server'
 import type { Fields } from '../../auth/caller.ts'
 import type { Caller } from '../../core/principal.ts'
-import type { TaskView } from '../../features/shapes.ts'
+import type { TaskView } from '../../features/tasks/shape.ts'
 import type { Face } from '../server.ts'
 import { wholeTask } from '../tasks/resolved-task.ts'
 import { isOver } from '../tasks/states.ts'

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import type { Gate } from '../../../src/features/gate.ts'
-import type { OfferView } from '../../../src/features/shapes.ts'
+import type { OfferView } from '../../../src/features/leases/shape.ts'
 import { agent, describeGates, type OpenOptions, worker } from '../../support/gates.ts'
 import { anomalies, failTask, finish, held, hold, receiptsOf } from '../../support/steps.ts'
 

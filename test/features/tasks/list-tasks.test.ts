@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import type { Caller } from '../../../src/core/principal.ts'
 import type { Gate } from '../../../src/features/gate.ts'
-import type { TaskView } from '../../../src/features/shapes.ts'
+import type { TaskView } from '../../../src/features/tasks/shape.ts'
 import { admin, agent, caller, describeGates } from '../../support/gates.ts'
 import { ask, askMany, claim, failTask, finish, hold, refusal } from '../../support/steps.ts'
 

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Caller } from '../../../src/core/principal.ts'
 import type { Client } from '../../../src/features/sessions/sessions.ts'
-import type { TaskView } from '../../../src/features/shapes.ts'
+import type { TaskView } from '../../../src/features/tasks/shape.ts'
 import { GatewaySessions } from '../../../src/gateway/calls/sessions.ts'
 import { GATEWAY_DEFAULTS, type GatewaySettings } from '../../../src/gateway/settings.ts'
 import type { Bench, Open, OpenOptions } from '../../support/gates.ts'

@@ -1,6 +1,6 @@
 import type { Caller } from '../../../core/principal.ts'
 import { type Gate, openGate } from '../../../features/gate.ts'
-import type { OfferView } from '../../../features/shapes.ts'
+import type { OfferView } from '../../../features/leases/shape.ts'
 import { openStore } from '../../../server/open-store.ts'
 import { command } from '../../command.ts'
 import type { Output } from '../../output.ts'

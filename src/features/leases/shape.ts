@@ -1,0 +1,37 @@
+import { z } from 'zod'
+import { time } from '../fields.ts'
+import { answerShape } from '../questions/shape.ts'
+import { workShape } from '../tasks/shape.ts'
+
+export const ok = z.literal(true).describe('Always true; failures are errors')
+
+export const expiryFields = {
+  expires_at: time.describe('Time at which the lease expires, on the clock of the server'),
+  expires_in_ms: z.int().describe('Milliseconds until the lease expires, so that clocks need not agree'),
+}
+
+export const drainField = {
+  drain: z
+    .literal(true)
+    .optional()
+    .describe(
+      'Present if an operator is draining the worker: finish the tasks that you hold, and claim no more',
+    ),
+}
+
+/** A task that was leased to a worker. */
+export const offerShape = z.object({
+  task_id: z.string().describe('Id of the task'),
+  lease_id: z.string().describe('Id of the lease. Keep it secret: it authorizes calls about the task'),
+  fence: z.int().describe('Fencing token: higher than that of every earlier lease of the task'),
+  ...workShape.shape,
+  attempt: z.int().describe('Number of earlier attempts that failed'),
+  ...expiryFields,
+  answers: z
+    .array(answerShape)
+    .readonly()
+    .optional()
+    .describe('Closed questions about this task, oldest first; present if there are any'),
+})
+
+export type OfferView = z.output<typeof offerShape>
