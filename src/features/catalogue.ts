@@ -18,7 +18,8 @@ import { receiptOperations, serverOperations } from './receipts/operations.ts'
 import { resultOperations } from './results/operations.ts'
 import { scheduleOperations } from './schedules/operations.ts'
 import { endSession, getSession, listSessions, setSession } from './sessions/list-sessions.ts'
-import { taskTypeOperations } from './task-types/operations.ts'
+import { getTaskType, listTaskTypes } from './task-types/list-task-types.ts'
+import { registerTaskType, removeTaskType } from './task-types/register-task-type.ts'
 import { cancelTask } from './tasks/cancel-task.ts'
 import { cancelTasks } from './tasks/cancel-tasks.ts'
 import { countTasks } from './tasks/count-tasks.ts'
@@ -31,7 +32,8 @@ import { retryTask } from './tasks/retry-task.ts'
 import { waitForTask } from './tasks/wait-for-task.ts'
 import { acceptUpstreamTool, addUpstream, removeUpstream } from './upstreams/add-upstream.ts'
 import { getUpstream, listUpstreams } from './upstreams/get-upstream.ts'
-import { workerOperations } from './workers/operations.ts'
+import { drainWorker, listWorkers } from './workers/list-workers.ts'
+import { registerWorker, unregisterWorker, workerHeartbeat } from './workers/register-worker.ts'
 
 /** Every public operation, in the order in which documents list them. */
 export const CATALOGUE = [
@@ -57,8 +59,15 @@ export const CATALOGUE = [
   ...receiptOperations,
   ...inboxOperations,
   ...scheduleOperations,
-  ...taskTypeOperations,
-  ...workerOperations,
+  registerTaskType,
+  getTaskType,
+  listTaskTypes,
+  removeTaskType,
+  registerWorker,
+  workerHeartbeat,
+  unregisterWorker,
+  listWorkers,
+  drainWorker,
   ...emailOperations,
   listUpstreams,
   getUpstream,
