@@ -135,6 +135,9 @@ const SHAPES = new Map<string, Shape>(
   Object.entries({
     Task: outputOf('get_task'),
     Receipt: outputOf('get_receipt'),
+    LedgerReceipt: memberOf(outputOf('list_receipts_ledger'), 'receipts').items,
+    InboxItem: memberOf(outputOf('list_inbox'), 'items').items,
+    Email: memberOf(outputOf('list_emails'), 'emails').items,
     Offer: memberOf(outputOf('lease_next'), 'tasks').items,
     Server: memberOf(outputOf('list_open_obligations'), 'server'),
     Relationship: memberOf(outputOf('list_open_obligations'), 'relationship'),
@@ -160,8 +163,8 @@ function nameOf(schema: Schema): string | undefined {
   return NAMES.get(textOf(schema))
 }
 
-/** Two shapes are the same if they say the same; where they stand makes no difference. */
-function textOf({ $schema: _, ...schema }: Schema): string {
+/** Two shapes are the same if they have the same fields; the description of the place that uses them makes no difference. */
+function textOf({ $schema: _, description: __, ...schema }: Schema): string {
   return JSON.stringify(schema)
 }
 

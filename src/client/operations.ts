@@ -192,25 +192,208 @@ export interface Task {
 }
 
 export interface Receipt {
+  /** Id of the receipt */
   readonly receipt_id: string
-  /** Its number in the ledger of the tenant, without gaps */
+  /** Position in the ledger of the tenant: 1, 2, 3, ... without gaps */
   readonly seq: number
+  /** The event that the receipt records */
   readonly receipt_type: ReceiptType
+  /** When the receipt was written */
   readonly created_at: string
+  /** The tenant whose ledger contains the receipt */
   readonly tenant_id: string
+  /** The principal whose action the receipt records */
   readonly from: Principal
+  /** The principal to which the receipt is addressed */
   readonly to: Principal
+  /** The task that the receipt is about; null if it is about none */
   readonly task_id: string | null
+  /** The lease under which it was written; null if there was none */
   readonly lease_id: string | null
+  /** The schedule that it is about; null if it is about none */
   readonly schedule_id: string | null
-  /** The receipts that it closes or answers */
+  /** Ids of the receipts that this one closes or follows from */
   readonly parents: readonly string[]
+  /** What the receipt states; its members depend on receipt_type */
   readonly body: unknown
-  /** SHA-256 of what it states */
+  /** SHA-256 of the statement, without time and id */
   readonly hash: string
+  /** The server instance that wrote the receipt */
   readonly asyncgate_instance: string
-  /** When it was first handed to whom it is addressed */
+  /** When the receipt was first delivered to the inbox of its addressee; null if it was not */
   readonly delivered_at: string | null
+}
+
+export interface LedgerReceipt {
+  /** Version of this format */
+  readonly schema_version: '1.0'
+  /** The tenant whose ledger contains the receipt */
+  readonly tenant_id: string
+  /** Id of the receipt */
+  readonly receipt_id: string
+  /** The task that the receipt is about; NA if it is about none */
+  readonly task_id: string
+  /** The parent_task_id of the task, or NA */
+  readonly parent_task_id: string
+  /** For the report of a worker, the task.accepted receipt of its lease; otherwise the caused_by_receipt_id of the task, or NA */
+  readonly caused_by_receipt_id: string
+  /** Hash of the receipt: the same statement has the same key */
+  readonly dedupe_key: string
+  /** Failed attempts of the task that were retried; for an escalation the number of expired leases, at least 1 */
+  readonly attempt: number
+  /** Id of the owner of the task */
+  readonly from_principal: string
+  /** Id of the principal that is responsible at this point: the worker, or asyncgate while no worker holds the task */
+  readonly for_principal: string
+  /** The system that wrote the receipt */
+  readonly source_system: 'asyncgate'
+  /** Id of the agent for which the task is done, or of the principal that an escalation is addressed to */
+  readonly recipient_ai: string
+  /** Always default */
+  readonly trust_domain: 'default'
+  /** What happened to the obligation: it was taken on, it ended, or it was escalated */
+  readonly phase: 'accepted' | 'complete' | 'escalate'
+  /** How the task ended; NA unless phase is complete */
+  readonly status: 'NA' | 'success' | 'failure' | 'canceled'
+  /** Always false: tasks are asynchronous */
+  readonly realtime: false
+  /** Type of the task, or NA */
+  readonly task_type: string
+  /** Summary of the task, or its type if it has none */
+  readonly task_summary: string
+  /** Instructions of the task: its body, its payload as JSON text, or its payload_pointer. Cut to 100 KiB */
+  readonly task_body: string
+  /** payload_pointer and payload of the task. The payload is left out if it exceeds 64 KiB */
+  readonly inputs: Readonly<Record<string, unknown>>
+  /** The expected_outcome_kind of the task if it is one of these values, otherwise NA */
+  readonly expected_outcome_kind: 'NA' | 'none' | 'response_text' | 'artifact_pointer' | 'mixed'
+  /** Media type that the owner of the task expects, or NA */
+  readonly expected_artifact_mime: string
+  /** What the task produced: a text, artifacts, both (mixed) or none; NA unless phase is complete */
+  readonly outcome_kind: 'NA' | 'none' | 'response_text' | 'artifact_pointer' | 'mixed'
+  /** Result summary, result, error message or reason, cut to 100 KiB; NA if there is none */
+  readonly outcome_text: string
+  /** Kind of storage of the first artifact, such as https or s3; NA without artifacts */
+  readonly artifact_location: string
+  /** URL or other pointer to the first artifact; NA without artifacts */
+  readonly artifact_pointer: string
+  /** Checksum or ETag of the first artifact, or NA */
+  readonly artifact_checksum: string
+  /** Size of the first artifact in bytes; 0 if it is not known */
+  readonly artifact_size_bytes: number
+  /** Media type of the first artifact; NA without artifacts */
+  readonly artifact_mime: string
+  /** All artifacts, as the worker reported them; absent without artifacts */
+  readonly artifact_refs?: readonly Readonly<Record<string, unknown>>[]
+  /** Category of the escalation, such as policy; NA unless phase is escalate */
+  readonly escalation_class: string
+  /** Why the task was escalated, such as lease_expired; NA unless phase is escalate */
+  readonly escalation_reason: string
+  /** Id of the principal that the escalation is addressed to, or NA */
+  readonly escalation_to: string
+  /** Whether the task is tried again: true if a lease expired */
+  readonly retry_requested: boolean
+  /** Body of the receipt */
+  readonly body: Readonly<Record<string, unknown>>
+  /** receipt_type, lease_id, parents, from_kind, to_kind and instance_id of the receipt */
+  readonly metadata: Readonly<Record<string, unknown>>
+  /** When the receipt was written */
+  readonly created_at: string
+  /** Always null; set by the shared ledger */
+  readonly stored_at: null
+  /** Always null; AsyncGate does not report it here */
+  readonly started_at: null
+  /** When the task ended; null unless phase is complete */
+  readonly completed_at: string | null
+  /** Always null; set by the shared ledger */
+  readonly read_at: null
+  /** Always null; set by the shared ledger */
+  readonly archived_at: null
+}
+
+export interface InboxItem {
+  /** Id of the receipt in the inbox */
+  readonly receipt_id: string
+  /** The furthest state that the item has reached */
+  readonly state: 'unread' | 'delivered' | 'read' | 'fetched' | 'promoted' | 'archived'
+  /** When the receipt was written */
+  readonly created_at: string
+  /** When the item was first delivered; null if it was not */
+  readonly delivered_at: string | null
+  /** How often the item was delivered before it was read */
+  readonly delivery_count: number
+  /** When the item was marked as read or its result was fetched; null if neither */
+  readonly read_at: string | null
+  /** When the result was first fetched; null if it was not */
+  readonly fetched_at: string | null
+  /** When the result was stored in a memory; null if it was not */
+  readonly promoted_at: string | null
+  /** When the item was archived or acknowledged; null if neither */
+  readonly archived_at: string | null
+  /** The event that the receipt records */
+  readonly receipt_type:
+    | 'task.result_ready'
+    | 'task.progress'
+    | 'task.escalated'
+    | 'question.asked'
+    | 'lease.expired'
+    | 'system.anomaly'
+  /** The task that the item is about; null if it is about none */
+  readonly task_id: string | null
+  /** Type of the task; null without a task */
+  readonly type: string | null
+  /** What happened, in one sentence */
+  readonly summary: string
+  /** How the task ended; null if it has not ended */
+  readonly status: 'succeeded' | 'failed' | 'canceled' | null
+  /** Whether the task failed because its attempts or lease expiries ran out */
+  readonly dead_letter: boolean
+}
+
+export interface Email {
+  /** Id of the email */
+  readonly email_id: string
+  /** Whether this server sent the email or received it */
+  readonly direction: 'outbound' | 'inbound'
+  /** Message-ID header, without angle brackets */
+  readonly message_id: string
+  /** Message-ID of the email that it answers; null if it is no reply */
+  readonly in_reply_to: string | null
+  /** Address of the sender */
+  readonly from: string
+  /** Addresses of the recipients */
+  readonly to: readonly string[]
+  /** Subject line */
+  readonly subject: string
+  /** The task that the email is about; null if it is about none */
+  readonly task_id: string | null
+  /** Outbound: pending, sent, delivered or failed; inbound: received */
+  readonly status: 'pending' | 'sent' | 'delivered' | 'failed' | 'received'
+  /** Number of attempts to send the email */
+  readonly attempts: number
+  /** Why the last attempt to send it failed; null if it did not */
+  readonly error: string | null
+  /** The attachments, without their content */
+  readonly attachments: readonly {
+    /** File name */
+    readonly filename: string
+    /** Media type */
+    readonly media_type: string
+    /** Size of the decoded content in bytes */
+    readonly size_bytes: number
+  }[]
+  /** When the email was queued or received */
+  readonly created_at: string
+  /** When the next attempt to send it is due; null if there is none */
+  readonly next_try_at: string | null
+  /** When the SMTP server accepted the email; null if it did not yet */
+  readonly sent_at: string | null
+  /** When delivery was confirmed; null if it was not */
+  readonly delivered_at: string | null
+  /** When the email was first read; null if it was not */
+  readonly fetched_at: string | null
+  /** When the email was archived; null if it was not */
+  readonly archived_at: string | null
 }
 
 export interface Offer {
@@ -300,27 +483,34 @@ export interface Offer {
 }
 
 export interface Server {
+  /** Product name */
   readonly name: 'AsyncGate'
+  /** Version of AsyncGate */
   readonly version: string
+  /** Name of the server instance that answered, as configured */
   readonly instance_id: string
+  /** The configured environment: development, staging or production */
   readonly environment: string
-  /** Seconds */
+  /** Seconds since the server started */
   readonly uptime: number
 }
 
 export interface Relationship {
-  readonly principal_kind: string
+  /** Kind of the principal */
+  readonly principal_kind: PrincipalKind
+  /** Id of the principal */
   readonly principal_id: string
+  /** When the principal first called bootstrap; null if it never did */
   readonly first_seen_at: string | null
-  /** When it last called */
+  /** When the principal last called bootstrap; null if it never did */
   readonly last_seen_at: string | null
-  /** How often an instance came, or came back after 30 minutes */
+  /** Number of sessions: one per agent instance, and another after 30 minutes without a call */
   readonly sessions_count: number
-  /** The instance that reported in last */
+  /** The instance that called bootstrap last */
   readonly agent_instance_id: string | null
-  /** As it last said so */
+  /** The version that the principal last reported */
   readonly agent_version: string | null
-  /** As it last said so; null if it never did */
+  /** The capabilities that the principal last reported; null if it never did */
   readonly client_capabilities: unknown
 }
 
@@ -1268,70 +1458,79 @@ export interface PromoteTaskResultAnswer {
 }
 
 export interface ListOpenObligationsInput {
-  /** With principal_id: whose; agent if absent */
+  /** Kind of the principal that principal_id names; agent if absent */
   principal_kind?: PrincipalKind | undefined
-  /** Whose; the caller if absent. Others than oneself are for admins */
+  /** The principal whose data is meant; the caller if absent. Only admins may name another one */
   principal_id?: string | undefined
-  /** Only what came after this receipt: the cursor of the page before */
+  /** Continue after this receipt: the cursor of the previous page */
   since_receipt_id?: string | undefined
   /** Maximum number of items per page */
   limit?: number | undefined
 }
 
 export interface ListOpenObligationsAnswer {
+  /** The server that answered */
   readonly server: Server
+  /** What the server knows about the principal */
   readonly relationship: Relationship
+  /** The receipts that are still open */
   readonly open_obligations: readonly Receipt[]
+  /** Send it as since_receipt_id to get the next page; null on the last page */
   readonly cursor: string | null
 }
 
 export interface BootstrapInput {
-  /** With principal_id: whose; agent if absent */
+  /** Kind of the principal that principal_id names; agent if absent */
   principal_kind?: PrincipalKind | undefined
-  /** Whose; the caller if absent. Others than oneself are for admins */
+  /** The principal whose data is meant; the caller if absent. Only admins may name another one */
   principal_id?: string | undefined
-  /** Which process of the agent calls; a new one is a new session */
+  /** Which process of the agent calls. A new instance counts as a new session */
   agent_instance_id?: string | undefined
-  /** For the record */
+  /** Version of the agent. It is stored and shown, not interpreted */
   agent_version?: string | undefined
-  /** What your program can do; at most 16 KiB */
+  /** Capabilities of the agent, at most 16 KiB. They are stored and shown, not interpreted */
   client_capabilities?: unknown
-  /** Only what came after this receipt: the cursor of the page before */
+  /** Continue after this receipt: the cursor of the previous page */
   since_receipt_id?: string | undefined
-  /** Maximum number of items per page */
+  /** Maximum number of items of each kind */
   max_items?: number | undefined
 }
 
 export interface BootstrapAnswer {
+  /** The server that answered */
   readonly server: Server
+  /** What the server knows about the principal */
   readonly relationship: Relationship
+  /** What needs the attention of the principal */
   readonly attention: {
-    /** What asks for attention and is not acknowledged */
+    /** Receipts in the inbox that are not acknowledged */
     readonly inbox_receipts: readonly Receipt[]
-    /** Tasks that are still owed to you */
+    /** Tasks that are still owed to the principal */
     readonly assigned_tasks: readonly Task[]
-    /** Tasks that have ended and are not acknowledged */
+    /** Ended tasks whose result is not acknowledged */
     readonly waiting_results: readonly Task[]
-    /** Those of assigned_tasks that are being done or wait for their time */
+    /** Those of assigned_tasks that are running or delayed */
     readonly running_or_scheduled: readonly Task[]
+    /** Those of inbox_receipts that report an anomaly */
     readonly anomalies: readonly Receipt[]
-    /** True if something was left out for its size: list_inbox and list_tasks have it */
+    /** Whether items were left out because of their size. list_inbox and list_tasks return them */
     readonly more: boolean
   }
+  /** Where the next call continues */
   readonly cursor: {
-    /** To be sent as since_receipt_id the next time */
+    /** Send it as since_receipt_id in the next call; null if there are no receipts */
     readonly latest_receipt_id: string | null
   }
 }
 
 export interface ListReceiptsInput {
-  /** With to_id: to whom they are addressed; agent if absent */
+  /** Kind of the addressee that to_id names; agent if absent */
   to_kind?: PrincipalKind | undefined
-  /** To whom they are addressed; the caller if absent. Others than oneself are for admins */
+  /** Only receipts addressed to this principal; the caller if absent. Only admins may name another one */
   to_id?: string | undefined
-  /** Only what came after this receipt: the cursor of the page before */
+  /** Continue after this receipt: the cursor of the previous page */
   since_receipt_id?: string | undefined
-  /** Id of the task, as create_task returned it */
+  /** Only receipts of this task */
   task_id?: string | undefined
   /** Only receipts of this type */
   receipt_type?:
@@ -1358,24 +1557,25 @@ export interface ListReceiptsInput {
     | 'system.anomaly'
     | 'task.transferred'
     | undefined
-  /** newest: since_receipt_id then leads to what is older */
+  /** Which receipts come first. With newest, since_receipt_id leads to older receipts */
   order?: 'oldest' | 'newest' | undefined
   /** Maximum number of items per page */
   limit?: number | undefined
 }
 
 export interface ListReceiptsAnswer {
+  /** The receipts of this page */
   readonly receipts: readonly Receipt[]
-  /** Where the next page begins; null at the end */
+  /** Send it as since_receipt_id to get the next page; null on the last page */
   readonly next_cursor: string | null
 }
 
 export interface ListReceiptsLedgerInput {
-  /** Id of the task, as create_task returned it */
+  /** Only receipts of this task */
   task_id?: string | undefined
   /** Only receipts of this lease */
   lease_id?: string | undefined
-  /** Only receipts with this outcome */
+  /** Only receipts with this status */
   status?: 'NA' | 'success' | 'failure' | 'canceled' | undefined
   /** Only receipts of this type */
   receipt_type?:
@@ -1402,166 +1602,151 @@ export interface ListReceiptsLedgerInput {
     | 'system.anomaly'
     | 'task.transferred'
     | undefined
-  /** Only what came after this receipt: the cursor of the page before */
+  /** Continue after this receipt: the cursor of the previous page */
   since_receipt_id?: string | undefined
   /** Maximum number of items per page */
   limit?: number | undefined
 }
 
 export interface ListReceiptsLedgerAnswer {
-  readonly receipts: readonly Readonly<Record<string, unknown>>[]
-  /** Where the next page begins; null at the end */
+  /** The receipts of this page */
+  readonly receipts: readonly LedgerReceipt[]
+  /** Send it as since_receipt_id to get the next page; null on the last page */
   readonly next_cursor: string | null
 }
 
 export interface GetReceiptInput {
-  /** The receipt */
+  /** Id of the receipt */
   receipt_id: string
 }
 
 export type GetReceiptAnswer = Receipt
 
 export interface CheckTerminatorInput {
-  /** The receipt */
+  /** Id of the receipt */
   receipt_id: string
 }
 
 export interface CheckTerminatorAnswer {
+  /** Whether the obligation is closed; false for a receipt that creates no obligation */
   readonly has_terminator: boolean
+  /** The receipt that closed it */
   readonly terminator?: Receipt
 }
 
 export interface AckReceiptInput {
-  /** The receipt */
+  /** Id of the receipt */
   receipt_id: string
 }
 
 export interface AckReceiptAnswer {
+  /** Always true */
   readonly ok: true
+  /** Id of the receipt that records the acknowledgement */
   readonly receipt_id: string
 }
 
 export interface ListInboxInput {
-  /** With principal_id: whose; agent if absent */
+  /** Kind of the principal that principal_id names; agent if absent */
   principal_kind?: PrincipalKind | undefined
-  /** Whose; the caller if absent. Others than oneself are for admins */
+  /** The principal whose data is meant; the caller if absent. Only admins may name another one */
   principal_id?: string | undefined
-  /** How far they have come; `unread` includes those that were delivered */
+  /** Only items in this state. unread includes items that were delivered but not read */
   state?: 'unread' | 'delivered' | 'read' | 'fetched' | 'promoted' | 'archived' | 'all' | undefined
-  /** Which come first */
+  /** Which items come first */
   order?: 'oldest' | 'newest' | undefined
   /** Maximum number of items per page */
   limit?: number | undefined
-  /** next_cursor of the page before, with the same filter */
+  /** next_cursor of the previous page; the other fields must be the same as for that page */
   cursor?: string | undefined
 }
 
 export interface ListInboxAnswer {
-  readonly items: readonly {
-    readonly receipt_id: string
-    /** How far it has come */
-    readonly state: 'unread' | 'delivered' | 'read' | 'fetched' | 'promoted' | 'archived'
-    readonly created_at: string
-    /** When it was first handed to you */
-    readonly delivered_at: string | null
-    /** How often it was handed to you */
-    readonly delivery_count: number
-    /** When you said so, or had the result */
-    readonly read_at: string | null
-    /** When you first had the result */
-    readonly fetched_at: string | null
-    /** When the result was stored in a memory */
-    readonly promoted_at: string | null
-    /** When it was put away or acknowledged */
-    readonly archived_at: string | null
-    readonly receipt_type:
-      | 'task.result_ready'
-      | 'task.progress'
-      | 'task.escalated'
-      | 'question.asked'
-      | 'lease.expired'
-      | 'system.anomaly'
-    readonly task_id: string | null
-    /** Of the task */
-    readonly type: string | null
-    /** In a sentence, what happened */
-    readonly summary: string
-    /** How the task ended; null if it has not */
-    readonly status: 'succeeded' | 'failed' | 'canceled' | null
-    /** True when retries or expiries ran out */
-    readonly dead_letter: boolean
-  }[]
-  /** Where the next page begins; null at the end */
+  /** The items, in the state after this call: listing your own inbox delivers its items */
+  readonly items: readonly InboxItem[]
+  /** Send it as cursor to get the next page; null on the last page */
   readonly next_cursor: string | null
 }
 
 export interface MarkInboxInput {
-  /** With principal_id: whose; agent if absent */
+  /** Kind of the principal that principal_id names; agent if absent */
   principal_kind?: PrincipalKind | undefined
-  /** Whose; the caller if absent. Others than oneself are for admins */
+  /** The principal whose data is meant; the caller if absent. Only admins may name another one */
   principal_id?: string | undefined
-  /** What became of them */
+  /** The mark: read, promoted (the result is stored in a memory) or archived */
   as: 'read' | 'promoted' | 'archived'
-  /** These items */
+  /** The receipts of the items to mark */
   receipt_ids?: readonly string[] | undefined
-  /** Everything in the inbox about these tasks, instead of receipt_ids */
+  /** Mark all items about these tasks, instead of receipt_ids */
   task_ids?: readonly string[] | undefined
 }
 
 export interface MarkInboxAnswer {
+  /** Always true */
   readonly ok: true
+  /** The marked items */
   readonly items: readonly {
+    /** Id of the receipt in the inbox */
     readonly receipt_id: string
-    /** How far it has come */
+    /** The furthest state that the item has reached */
     readonly state: 'unread' | 'delivered' | 'read' | 'fetched' | 'promoted' | 'archived'
+    /** When the receipt was written */
     readonly created_at: string
-    /** When it was first handed to you */
+    /** When the item was first delivered; null if it was not */
     readonly delivered_at: string | null
-    /** How often it was handed to you */
+    /** How often the item was delivered before it was read */
     readonly delivery_count: number
-    /** When you said so, or had the result */
+    /** When the item was marked as read or its result was fetched; null if neither */
     readonly read_at: string | null
-    /** When you first had the result */
+    /** When the result was first fetched; null if it was not */
     readonly fetched_at: string | null
-    /** When the result was stored in a memory */
+    /** When the result was stored in a memory; null if it was not */
     readonly promoted_at: string | null
-    /** When it was put away or acknowledged */
+    /** When the item was archived or acknowledged; null if neither */
     readonly archived_at: string | null
   }[]
 }
 
 export interface InboxStatsInput {
-  /** With principal_id: whose; agent if absent */
+  /** Kind of the principal that principal_id names; agent if absent */
   principal_kind?: PrincipalKind | undefined
-  /** Whose; the caller if absent. Others than oneself are for admins */
+  /** The principal whose data is meant; the caller if absent. Only admins may name another one */
   principal_id?: string | undefined
-  /** How far back to look */
+  /** Count the items that arrived within the last n days */
   days?: number | undefined
 }
 
 export interface InboxStatsAnswer {
-  /** How far back it looks, by when items came in */
+  /** The number of days that were counted */
   readonly days: number
+  /** Number of items */
   readonly items: number
-  /** False if there were more than 50000 items to look at */
+  /** False if the limit of 50000 items was reached */
   readonly is_complete: boolean
+  /** Number of items by state */
   readonly states: {
+    /** Not delivered yet */
     readonly unread: number
+    /** Delivered, not read */
     readonly delivered: number
+    /** Marked as read, result not fetched */
     readonly read: number
+    /** Result fetched */
     readonly fetched: number
+    /** Result stored in a memory */
     readonly promoted: number
+    /** Archived or acknowledged */
     readonly archived: number
   }
-  /** Handed over, and nothing done about it since */
+  /** Items that were delivered but not read */
   readonly delivered_unread: number
-  /** The result was fetched, and not stored in a memory */
+  /** Items whose result was fetched but not stored in a memory */
   readonly fetched_not_promoted: number
-  /** Handed over more than once */
+  /** Items that were delivered more than once */
   readonly redelivered: number
-  /** From the first delivery to the fetch of the result */
+  /** Average time from the first delivery to the fetch of the result; null if none was fetched */
   readonly average_seconds_to_fetch: number | null
-  /** Share of the items that were stored in a memory */
+  /** Share of the items whose result was stored in a memory, from 0 to 1; null without items */
   readonly promotion_rate: number | null
 }
 
@@ -1580,7 +1765,10 @@ export interface RecordScheduleInput {
   schedule?: object | undefined
 }
 
-export type RecordScheduleAnswer = AckReceiptAnswer
+export interface RecordScheduleAnswer {
+  readonly ok: true
+  readonly receipt_id: string
+}
 
 export interface RunScheduleInput {
   /** Name of the worker. Under a shared key it also identifies the caller */
@@ -1604,82 +1792,102 @@ export interface ReportStaleScheduleInput {
   reason?: string | undefined
 }
 
-export type ReportStaleScheduleAnswer = AckReceiptAnswer
+export type ReportStaleScheduleAnswer = RecordScheduleAnswer
 
 export interface RegisterTaskTypeInput {
-  /** What kind of work it is; workers claim by it */
+  /** Name of the task type */
   type: string
-  /** What it is for; the description of the tool, unless that has its own */
+  /** What the task type is for; also the default description of its tool */
   description?: string | undefined
-  /** JSON Schema 2020-12 of the payload; references lead to its own parts only */
+  /** JSON Schema 2020-12 of the payload. It can only refer to its own parts */
   payload_schema?: object | undefined
-  /** For tasks that say nothing else; the default of the server if absent */
+  /** Default priority of tasks; the default of the server if absent */
   default_priority?: number | undefined
-  /** For tasks that say nothing else; the default of the server if absent */
+  /** Default max_attempts of tasks; the default of the server if absent */
   default_max_attempts?: number | undefined
-  /** For tasks that say nothing else; the default of the server if absent */
+  /** Default retry_backoff_seconds of tasks; the default of the server if absent */
   default_retry_backoff_seconds?: number | undefined
-  /** For tasks that say nothing else; no limit if absent */
+  /** Default timeout_seconds of tasks; no limit if absent */
   default_timeout_seconds?: number | undefined
-  /** How long its tasks are to be kept; noted, nothing is deleted yet */
+  /** How long to keep tasks, in days. Recorded only: nothing is deleted yet */
   retention_days?: number | undefined
-  /** Where its results are to go */
+  /** The result channel in which results are stored */
   result_channel?: string | undefined
-  /** What its tasks usually take; create_task answers with it */
+  /** Usual run time of tasks, returned by create_task */
   estimated_runtime_seconds?: number | undefined
-  /** When it is worth to look; create_task answers with it */
+  /** Suggested delay before the first status check, returned by create_task */
   poll_suggestion_seconds?: number | undefined
-  /** Largest payload, if it is to be smaller than what the server allows */
+  /** Maximum size of the payload, if it is smaller than the limit of the server */
   max_payload_bytes?: number | undefined
-  /** Shows the type as an MCP tool of its own */
+  /** Offers the task type as an MCP tool */
   tool?:
     | {
-        /** The type itself if absent */
+        /** Name of the tool; the task type if absent */
         name?: string | undefined
-        /** For people */
+        /** Title of the tool, for people */
         title?: string | undefined
-        /** What the tool is for, written for a model; that of the type if absent */
+        /** What the tool does, written for a model; the description of the type if absent */
         description?: string | undefined
         /** How long a call waits for the result; 25 if absent */
         wait_seconds?: number | undefined
       }
     | undefined
-  /** Progress whose milestone or message is one of these goes to the inbox of the owner */
+  /** Progress whose milestone or message is one of these is delivered to the inbox of the owner */
   milestones?: readonly string[] | undefined
-  /** Whether new tasks are taken; true if absent */
+  /** Whether tasks of this type can be created; true if absent */
   enabled?: boolean | undefined
 }
 
 export interface RegisterTaskTypeAnswer {
+  /** Name of the task type */
   readonly type: string
+  /** What the task type is for; also the default description of its tool. Null if not set */
   readonly description: string | null
+  /** JSON Schema 2020-12 of the payload. It can only refer to its own parts. Null if not set */
   readonly payload_schema: Readonly<Record<string, unknown>> | null
+  /** Default priority of tasks; the default of the server if absent. Null if not set */
   readonly default_priority: number | null
+  /** Default max_attempts of tasks; the default of the server if absent. Null if not set */
   readonly default_max_attempts: number | null
+  /** Default retry_backoff_seconds of tasks; the default of the server if absent. Null if not set */
   readonly default_retry_backoff_seconds: number | null
+  /** Default timeout_seconds of tasks; no limit if absent. Null if not set */
   readonly default_timeout_seconds: number | null
+  /** How long to keep tasks, in days. Recorded only: nothing is deleted yet. Null if not set */
   readonly retention_days: number | null
+  /** The result channel in which results are stored. Null if not set */
   readonly result_channel: string | null
+  /** Usual run time of tasks, returned by create_task. Null if not set */
   readonly estimated_runtime_seconds: number | null
+  /** Suggested delay before the first status check, returned by create_task. Null if not set */
   readonly poll_suggestion_seconds: number | null
+  /** Maximum size of the payload, if it is smaller than the limit of the server. Null if not set */
   readonly max_payload_bytes: number | null
+  /** Whether tasks of this type can be created */
   readonly enabled: boolean
+  /** Offers the task type as an MCP tool. Null if not set */
   readonly tool: {
-    /** The type itself if absent */
+    /** Name of the tool; the task type if absent */
     readonly name?: string
+    /** Title of the tool, for people */
     readonly title?: string
+    /** What the tool does, written for a model; the description of the type if absent */
     readonly description?: string
+    /** How long a call waits for the result; 25 if absent */
     readonly wait_seconds?: number
   } | null
+  /** Progress whose milestone or message is one of these is delivered to the inbox of the owner. Null if not set */
   readonly milestones: readonly string[] | null
-  /** Counts the changes */
+  /** Number of the change, counted from 1 */
   readonly version: number
+  /** When the type was first registered */
   readonly created_at: string
+  /** When the type was last changed */
   readonly updated_at: string
 }
 
 export interface GetTaskTypeInput {
-  /** What kind of work it is; workers claim by it */
+  /** Name of the task type */
   type: string
 }
 
@@ -1688,43 +1896,46 @@ export type GetTaskTypeAnswer = RegisterTaskTypeAnswer
 export interface ListTaskTypesInput {
   /** Maximum number of items per page */
   limit?: number | undefined
-  /** next_cursor of the page before */
+  /** next_cursor of the previous page */
   cursor?: string | undefined
 }
 
 export interface ListTaskTypesAnswer {
+  /** The task types of this page */
   readonly task_types: readonly RegisterTaskTypeAnswer[]
-  /** Where the next page begins; null at the end */
+  /** Send it as cursor to get the next page; null on the last page */
   readonly next_cursor: string | null
 }
 
 export interface RemoveTaskTypeInput {
-  /** What kind of work it is; workers claim by it */
+  /** Name of the task type */
   type: string
 }
 
 export interface RemoveTaskTypeAnswer {
+  /** Name of the task type */
   readonly type: string
-  /** False if nothing was registered */
+  /** False if the type was not registered */
   readonly removed: boolean
 }
 
 export interface RegisterWorkerInput {
   /** Name of the worker. Under a shared key it also identifies the caller */
   worker_id: string
-  /** A word for its kind, for people */
+  /** Kind of worker, for people */
   worker_type?: string | undefined
-  /** What the worker offers */
+  /** Capabilities that the worker has */
   capabilities?: readonly string[] | undefined
-  /** Only tasks of these types; any type if absent */
+  /** Task types that the worker accepts; any type if absent */
   accept_types?: readonly string[] | undefined
-  /** Shown to admins: no secrets */
+  /** Configuration shown to admins, at most 4 KiB. It must not contain secrets */
   config?: object | undefined
 }
 
 export interface RegisterWorkerAnswer {
+  /** Always true */
   readonly ok: true
-  /** Say that you are there this often while you have no work */
+  /** Send a heartbeat at least this often, in seconds, while the worker is idle and not waiting in lease_next */
   readonly heartbeat_seconds: number
   /** Present if an operator is draining the worker: finish the tasks that you hold, and claim no more */
   readonly drain?: true
@@ -1743,6 +1954,7 @@ export interface UnregisterWorkerInput {
 }
 
 export interface UnregisterWorkerAnswer {
+  /** Always true */
   readonly ok: true
 }
 
@@ -1751,187 +1963,196 @@ export interface ListWorkersInput {
   state?: 'idle' | 'busy' | 'offline' | undefined
   /** Maximum number of items per page */
   limit?: number | undefined
-  /** next_cursor of the page before */
+  /** next_cursor of the previous page */
   cursor?: string | undefined
 }
 
 export interface ListWorkersAnswer {
+  /** The workers of this page. With state, a page may have fewer than limit and not be the last */
   readonly workers: readonly {
+    /** Name of the worker */
     readonly worker_id: string
-    /** offline: it holds no lease and has not been heard of */
+    /** busy: holds a lease; idle: holds none and was seen recently; offline: holds none and was not */
     readonly state: 'idle' | 'busy' | 'offline'
-    /** It is told to stop, and gets no more tasks */
+    /** Whether an admin told the worker to stop; it then receives no more tasks */
     readonly drain: boolean
+    /** The principal that the worker last called as */
     readonly principal: Principal
+    /** Kind of worker, for people; null if not given */
     readonly worker_type: string | null
-    /** Its process that was heard of last, if it says so */
+    /** The process that called last; null if it does not identify itself */
     readonly instance_id: string | null
+    /** Capabilities that the worker has */
     readonly capabilities: readonly string[]
-    /** null: any */
+    /** Task types that the worker accepts; null: any type */
     readonly accept_types: readonly string[] | null
     /** Leases on tasks that it has not started */
     readonly leased: number
+    /** Leases on tasks that it has started */
     readonly running: number
-    /** When the first of its leases lapses */
+    /** When the first of its leases expires; null if it holds none */
     readonly next_expires_at: string | null
-    /** Tasks that it was given */
+    /** Number of tasks it has claimed */
     readonly claimed: number
-    /** Tasks that it completed */
+    /** Number of tasks it has completed */
     readonly completed: number
-    /** Failures that it reported */
+    /** Number of failures it has reported */
     readonly failed: number
+    /** When it first called */
     readonly first_seen_at: string
     /** When it last called */
     readonly last_seen_at: string
-    /** For admins: what it said when it registered */
+    /** For admins: the configuration that it registered with */
     readonly config?: Readonly<Record<string, unknown>>
   }[]
-  /** Where the next page begins; null at the end */
+  /** Send it as cursor to get the next page; null on the last page */
   readonly next_cursor: string | null
 }
 
 export interface DrainWorkerInput {
   /** Name of the worker. Under a shared key it also identifies the caller */
   worker_id: string
-  /** Whether it is to stop */
+  /** Whether the worker has to stop */
   drain?: boolean | undefined
 }
 
 export interface DrainWorkerAnswer {
+  /** Name of the worker */
   readonly worker_id: string
+  /** Whether the worker has to stop */
   readonly drain: boolean
 }
 
 export interface SendEmailInput {
-  /** The address of an agent of this gate, or one that the operator allows */
+  /** Address of an agent of this server, or an address that the operator allows */
   to: string
-  /** One line, at most 500 characters */
+  /** Subject line, without line breaks */
   subject: string
-  /** The text, or any JSON */
+  /** Text, or any JSON value */
   body: unknown
-  /** Each with a `filename` without folders, `content` in base64, and `media_type` if it has one */
+  /** Files to attach, each with filename, content in base64 and optionally media_type */
   attachments?:
     | readonly {
+        /** File name without folders */
         filename: string
+        /** Content in base64 */
         content: string
+        /** Media type; application/octet-stream if absent */
         media_type?: string | undefined
       }[]
     | undefined
-  /** Id of the task, as create_task returned it */
+  /** The task that the email is about */
   task_id?: string | undefined
-  /** Whether the content is kept after it is sent; true if absent */
+  /** Whether the content stays stored after the email was sent; true if absent */
   archive_copy?: boolean | undefined
-  /** The same key of the same sender is the same mail, however often it is sent */
+  /** A request with the same key and the same sender queues no second email */
   idempotency_key?: string | undefined
 }
 
 export interface SendEmailAnswer {
+  /** Id of the queued email */
   readonly email_id: string
+  /** Message-ID header of the email, without angle brackets */
   readonly message_id: string
+  /** Outbound: pending, sent, delivered or failed; inbound: received */
   readonly status: 'pending' | 'sent' | 'delivered' | 'failed' | 'received'
 }
 
 export interface ListEmailsInput {
-  /** Only mails in this state */
+  /** Only emails with this status */
   status?: 'pending' | 'sent' | 'delivered' | 'failed' | 'received' | undefined
-  /** `outbound` unless said otherwise; `inbound` if status is `received` */
+  /** Only emails of this direction; outbound if absent, or inbound if status is received */
   direction?: 'outbound' | 'inbound' | undefined
-  /** Id of the task, as create_task returned it */
+  /** Only emails about this task */
   task_id?: string | undefined
   /** Maximum number of items per page */
   limit?: number | undefined
-  /** next_cursor of the page before, with the same filter */
+  /** next_cursor of the previous page */
   cursor?: string | undefined
 }
 
 export interface ListEmailsAnswer {
-  readonly emails: readonly {
-    readonly email_id: string
-    readonly direction: 'outbound' | 'inbound'
-    readonly message_id: string
-    readonly in_reply_to: string | null
-    readonly from: string
-    readonly to: readonly string[]
-    readonly subject: string
-    readonly task_id: string | null
-    readonly status: 'pending' | 'sent' | 'delivered' | 'failed' | 'received'
-    readonly attempts: number
-    /** Why the last try to send it failed */
-    readonly error: string | null
-    readonly attachments: readonly {
-      readonly filename: string
-      readonly media_type: string
-      readonly size_bytes: number
-    }[]
-    readonly created_at: string
-    /** When it is tried to send it next */
-    readonly next_try_at: string | null
-    readonly sent_at: string | null
-    /** When it was first handed to whom it is addressed */
-    readonly delivered_at: string | null
-    readonly fetched_at: string | null
-    /** When it was put away */
-    readonly archived_at: string | null
-  }[]
-  /** Where the next page begins; null at the end */
+  /** The emails of this page, without their content */
+  readonly emails: readonly Email[]
+  /** Send it as cursor to get the next page; null on the last page */
   readonly next_cursor: string | null
 }
 
 export interface GetEmailInput {
-  /** The mail */
+  /** Id of the email */
   email_id: string
-  /** Whether the content of the attachments comes too; true if absent */
+  /** Whether to return the content of the attachments; true if absent */
   include_content?: boolean | undefined
 }
 
 export interface GetEmailAnswer {
+  /** Id of the email */
   readonly email_id: string
+  /** Whether this server sent the email or received it */
   readonly direction: 'outbound' | 'inbound'
+  /** Message-ID header, without angle brackets */
   readonly message_id: string
+  /** Message-ID of the email that it answers; null if it is no reply */
   readonly in_reply_to: string | null
+  /** Address of the sender */
   readonly from: string
+  /** Addresses of the recipients */
   readonly to: readonly string[]
+  /** Subject line */
   readonly subject: string
+  /** The task that the email is about; null if it is about none */
   readonly task_id: string | null
+  /** Outbound: pending, sent, delivered or failed; inbound: received */
   readonly status: 'pending' | 'sent' | 'delivered' | 'failed' | 'received'
+  /** Number of attempts to send the email */
   readonly attempts: number
-  /** Why the last try to send it failed */
+  /** Why the last attempt to send it failed; null if it did not */
   readonly error: string | null
+  /** The attachments */
   readonly attachments: readonly {
+    /** File name */
     readonly filename: string
+    /** Media type */
     readonly media_type: string
+    /** Size of the decoded content in bytes */
     readonly size_bytes: number
-    /** Base64 */
+    /** Content in base64; absent if it was not requested */
     readonly content?: string
   }[]
+  /** When the email was queued or received */
   readonly created_at: string
-  /** When it is tried to send it next */
+  /** When the next attempt to send it is due; null if there is none */
   readonly next_try_at: string | null
+  /** When the SMTP server accepted the email; null if it did not yet */
   readonly sent_at: string | null
-  /** When it was first handed to whom it is addressed */
+  /** When delivery was confirmed; null if it was not */
   readonly delivered_at: string | null
+  /** When the email was first read; null if it was not */
   readonly fetched_at: string | null
-  /** When it was put away */
+  /** When the email was archived; null if it was not */
   readonly archived_at: string | null
-  /** JSON where the mail carries JSON, else its text; null if no longer kept */
+  /** JSON if the email carries JSON, otherwise its text; null if the content is no longer stored */
   readonly body: unknown
 }
 
 export interface RetryEmailInput {
-  /** The mail */
+  /** Id of the email */
   email_id: string
 }
 
 export interface RetryEmailAnswer {
+  /** Whether this call queued the email again */
   readonly ok: boolean
+  /** Id of the email */
   readonly email_id: string
+  /** Outbound: pending, sent, delivered or failed; inbound: received */
   readonly status: 'pending' | 'sent' | 'delivered' | 'failed' | 'received'
 }
 
 export interface FetchTaskEmailInput {
   /** Id of the task, as create_task returned it */
   task_id: string
-  /** Whether the content of the attachments comes too; true if absent */
+  /** Whether to return the content of the attachments; true if absent */
   include_content?: boolean | undefined
 }
 
@@ -2981,20 +3202,30 @@ export interface EndSessionAnswer {
 export type GetConfigInput = Record<string, never>
 
 export interface GetConfigAnswer {
+  /** Where receipts are stored: in the own database, or in a shared ReceiptGate */
   readonly receipt_mode: 'standalone' | 'receiptgate_integrated'
+  /** URL of the ReceiptGate; null if there is none */
   readonly receiptgate_endpoint: string | null
+  /** URL of the MemoryGate; null if there is none */
   readonly memorygate_url: string | null
+  /** Name of the server instance that answered, as configured */
   readonly instance_id: string
+  /** Names of the features that this server supports */
   readonly capabilities: readonly string[]
+  /** Version of AsyncGate */
   readonly version: string
 }
 
 export type HealthInput = Record<string, never>
 
 export interface HealthAnswer {
+  /** Whether the server can serve requests */
   readonly status: 'healthy' | 'unhealthy'
+  /** Version of AsyncGate */
   readonly version: string
+  /** Result of each check */
   readonly checks: {
+    /** Whether the database responds to queries */
     readonly database: 'ok' | 'failing'
   }
 }
@@ -3317,7 +3548,7 @@ export abstract class Operations {
     return this.call(ROUTES.promoteTaskResult, input, options)
   }
 
-  /** What is still owed to you. The receipts that oblige somebody towards you and that nothing has closed yet, oldest first. Call it at the start of a session to see what is under way. Asking changes nothing. */
+  /** List open obligations. The receipts that record an obligation towards you which no receipt has closed yet, oldest first. Call it at the start of a session to see which of your tasks are in progress. It changes nothing. */
   listOpenObligations(
     input: ListOpenObligationsInput = {},
     options?: CallOptions,
@@ -3325,17 +3556,17 @@ export abstract class Operations {
     return this.call(ROUTES.listOpenObligations, input, options)
   }
 
-  /** Report in. Says who you are here and what needs your attention: results that wait, open tasks, anomalies. Results stay until you acknowledge them or move the cursor past them. list_open_obligations is the newer way to see what is owed. */
+  /** Start a session. Registers your session and returns what needs your attention: waiting results, open tasks and anomalies. Results stay in the inbox until you acknowledge them or move the cursor past them. New clients should use list_open_obligations to see what is owed to them. */
   bootstrap(input: BootstrapInput = {}, options?: CallOptions): Promise<BootstrapAnswer> {
     return this.call(ROUTES.bootstrap, input, options)
   }
 
-  /** List receipts. Receipts addressed to you, oldest first, by task or type. Go on with next_cursor as since_receipt_id until it is null. */
+  /** List receipts. Receipts addressed to you, oldest first, filtered by task or type. A page may be short: continue with next_cursor as since_receipt_id until it is null. Admins may name another addressee, and see the receipts of all addressees if they filter by task or type. */
   listReceipts(input: ListReceiptsInput = {}, options?: CallOptions): Promise<ListReceiptsAnswer> {
     return this.call(ROUTES.listReceipts, input, options)
   }
 
-  /** Receipts in the shape of the shared ledger. Receipts about taking on, ending and passing on obligations, in the canonical shape that other systems of the ledger use. Needs one of task_id, lease_id, status, receipt_type. */
+  /** List receipts in the format of the shared ledger. Receipts about obligations that were taken on, ended or escalated, in the canonical format that the other systems of the ledger use, oldest first. Requires at least one of task_id, lease_id, status and receipt_type. Agents see the receipts that are addressed to them. */
   listReceiptsLedger(
     input: ListReceiptsLedgerInput = {},
     options?: CallOptions,
@@ -3343,32 +3574,32 @@ export abstract class Operations {
     return this.call(ROUTES.listReceiptsLedger, input, options)
   }
 
-  /** Look at a receipt. One receipt, with its parents and body. */
+  /** Get a receipt. One receipt, with its parents and its body. */
   getReceipt(input: GetReceiptInput, options?: CallOptions): Promise<GetReceiptAnswer> {
     return this.call(ROUTES.getReceipt, input, options)
   }
 
-  /** Is an obligation closed? Whether a receipt that obliges somebody has been closed, and by which receipt. */
+  /** Check whether an obligation is closed. Whether the obligation that a receipt created has been closed, and by which receipt: the newest one that names it as parent and has a type that closes it. */
   checkTerminator(input: CheckTerminatorInput, options?: CallOptions): Promise<CheckTerminatorAnswer> {
     return this.call(ROUTES.checkTerminator, input, options)
   }
 
-  /** Acknowledge a receipt. Says that you have dealt with a receipt addressed to you; a result then leaves your inbox. Acknowledging twice is the same as once. */
+  /** Acknowledge a receipt. Records that you have dealt with a receipt addressed to you. A result then leaves your inbox. Acknowledging a receipt again has no further effect. */
   ackReceipt(input: AckReceiptInput, options?: CallOptions): Promise<AckReceiptAnswer> {
     return this.call(ROUTES.ackReceipt, input, options)
   }
 
-  /** What waits for you. What asks for your attention: results of your tasks, milestones, questions, anomalies; never mere progress. Unread items unless state asks for others. Get a result with fetch_task_result or get_task, which also marks the item as read, then mark_inbox it as archived, or ack_receipt. A page may be short: go on with next_cursor until it is null. */
+  /** List the inbox. Receipts that need your attention: results of your tasks, milestones, questions and anomalies, but not every progress report. Returns unread items unless state asks for others. Get a result with fetch_task_result or get_task, which also marks the item as read; then mark_inbox it as archived, or call ack_receipt. A page may be short: continue with next_cursor until it is null. */
   listInbox(input: ListInboxInput = {}, options?: CallOptions): Promise<ListInboxAnswer> {
     return this.call(ROUTES.listInbox, input, options)
   }
 
-  /** Say what became of inbox items. Marks items of your inbox as read (seen), archived (put away) or promoted (its result is stored in your memory), by receipt_ids, or all about some tasks by task_ids. Archived and promoted items leave the inbox. All are marked or none, and the first time of a mark stays. */
+  /** Mark inbox items. Marks items of your inbox as read, archived, or promoted (the result is stored in your memory): by receipt_ids, or all items about some tasks by task_ids. Archived and promoted items leave the inbox. Either all items are marked or none, and a mark keeps the time when it was first set. */
   markInbox(input: MarkInboxInput, options?: CallOptions): Promise<MarkInboxAnswer> {
     return this.call(ROUTES.markInbox, input, options)
   }
 
-  /** How an inbox is dealt with. Counts of the items that came in within the last days, by state; what was delivered but not read, fetched but not promoted, delivered more than once; the average time to fetch and the share that was promoted. Asking changes nothing. */
+  /** Inbox statistics. Counts of the items that arrived within the last days, by state; how many were delivered but not read, fetched but not promoted, or delivered more than once; the average time to fetch a result and the share of promoted items. It changes nothing. */
   inboxStats(input: InboxStatsInput = {}, options?: CallOptions): Promise<InboxStatsAnswer> {
     return this.call(ROUTES.inboxStats, input, options)
   }
@@ -3391,72 +3622,72 @@ export abstract class Operations {
     return this.call(ROUTES.reportStaleSchedule, input, options)
   }
 
-  /** Register a task type. For admins: says what tasks of a type look like and how they are handled: a JSON Schema for the payload, defaults, limits, and whether it is an MCP tool of its own. Replaces what was registered before under the same type. */
+  /** Register a task type. For admins: defines a task type: a JSON Schema for the payload, defaults, limits, and whether the type is an MCP tool. Replaces an earlier registration of the same type. */
   registerTaskType(input: RegisterTaskTypeInput, options?: CallOptions): Promise<RegisterTaskTypeAnswer> {
     return this.call(ROUTES.registerTaskType, input, options)
   }
 
-  /** Look at a task type. What is registered about a type: the schema of its payload, its defaults and limits. */
+  /** Get a task type. The registration of a task type: the schema of its payload, its defaults and its limits. */
   getTaskType(input: GetTaskTypeInput, options?: CallOptions): Promise<GetTaskTypeAnswer> {
     return this.call(ROUTES.getTaskType, input, options)
   }
 
-  /** List task types. The registered types by name, with the payload that each expects: what you can ask for with create_task. Go on with next_cursor until it is null. */
+  /** List task types. The registered task types, sorted by name, with the payload that each expects: the types that you can pass to create_task. Repeat with next_cursor until it is null. */
   listTaskTypes(input: ListTaskTypesInput = {}, options?: CallOptions): Promise<ListTaskTypesAnswer> {
     return this.call(ROUTES.listTaskTypes, input, options)
   }
 
-  /** Remove a task type. For admins: forgets what was registered about a type. Its tasks stay as they are. removed is false if nothing was registered. */
+  /** Remove a task type. For admins: deletes the registration of a task type. Existing tasks of the type are not changed. removed is false if the type was not registered. */
   removeTaskType(input: RemoveTaskTypeInput, options?: CallOptions): Promise<RemoveTaskTypeAnswer> {
     return this.call(ROUTES.removeTaskType, input, options)
   }
 
-  /** Make a worker known. For workers: says that you are there and what you can do. Not needed: lease_next does the same. Use it to be seen before your first claim. */
+  /** Register a worker. For workers: announces a worker and what it can do, so that it is listed before its first claim. Optional: lease_next does the same. */
   registerWorker(input: RegisterWorkerInput, options?: CallOptions): Promise<RegisterWorkerAnswer> {
     return this.call(ROUTES.registerWorker, input, options)
   }
 
-  /** Say that a worker is there. For workers without work that do not wait in lease_next. It extends no lease: renew_lease does. If drain is true, finish what you hold and stop. */
+  /** Send a heartbeat. For idle workers that do not wait in lease_next: keeps the worker from being listed as offline. It renews no lease: renew_lease does. If drain is true, finish the tasks that you hold and stop. */
   workerHeartbeat(input: WorkerHeartbeatInput, options?: CallOptions): Promise<WorkerHeartbeatAnswer> {
     return this.call(ROUTES.workerHeartbeat, input, options)
   }
 
-  /** Take a worker off the list. For workers that stop for good. Give back what you hold with release_lease first. */
+  /** Unregister a worker. For workers that stop permanently: removes the worker from the list. Its leases stay valid until they expire, so release them with release_lease first. */
   unregisterWorker(input: UnregisterWorkerInput, options?: CallOptions): Promise<UnregisterWorkerAnswer> {
     return this.call(ROUTES.unregisterWorker, input, options)
   }
 
-  /** List workers. The workers that have been heard of in the last day, by id: idle, busy or offline, what they can do and what they hold. Go on with next_cursor until it is null. */
+  /** List workers. The workers seen in the last day, sorted by id: whether each is idle, busy or offline, what it can do and which leases it holds. Repeat with next_cursor until it is null. */
   listWorkers(input: ListWorkersInput = {}, options?: CallOptions): Promise<ListWorkersAnswer> {
     return this.call(ROUTES.listWorkers, input, options)
   }
 
-  /** Tell a worker to stop. For admins: with its next answer the worker is told to finish what it holds and stop; it gets no more tasks. With drain false it may go on. */
+  /** Drain a worker. For admins: tells the worker in its next response to finish the tasks that it holds and stop; it receives no more tasks. drain false lifts this. */
   drainWorker(input: DrainWorkerInput, options?: CallOptions): Promise<DrainWorkerAnswer> {
     return this.call(ROUTES.drainWorker, input, options)
   }
 
-  /** Send a mail. Sends a mail to another agent of this gate, or to an address that the operator allows. Answers at once: the mail is queued durably, and tried again if the mail server does not take it. Look at its status later with get_email. Give an idempotency_key so that sending the same request again never sends two mails. */
+  /** Send an email. Sends an email to another agent of this server, or to an address that the operator allows. The email is queued durably and the call returns immediately; sending is retried if the SMTP server does not accept it. Check its status later with get_email. Use an idempotency_key so that a repeated request never sends two emails. */
   sendEmail(input: SendEmailInput, options?: CallOptions): Promise<SendEmailAnswer> {
     return this.call(ROUTES.sendEmail, input, options)
   }
 
-  /** List mails. The mails you sent, or with direction inbound those you got, oldest first. Go on with next_cursor as cursor until it is null. */
+  /** List emails. The emails that you sent, or with direction inbound those that you received, oldest first. A page may be short: continue with next_cursor as cursor until it is null. Admins see all emails of the tenant. */
   listEmails(input: ListEmailsInput = {}, options?: CallOptions): Promise<ListEmailsAnswer> {
     return this.call(ROUTES.listEmails, input, options)
   }
 
-  /** Read a mail. One mail with its body (JSON if it carries JSON) and attachments. With include_content false the content of the attachments is left out. */
+  /** Get an email. One email with its body (JSON if it carries JSON) and attachments. With include_content false the content of the attachments is left out. */
   getEmail(input: GetEmailInput, options?: CallOptions): Promise<GetEmailAnswer> {
     return this.call(ROUTES.getEmail, input, options)
   }
 
-  /** Send a failed mail again. Takes up a mail again whose status is failed. Any other is left as it is, and ok is false. */
+  /** Retry a failed email. Queues an email again whose status is failed. An email with another status is left unchanged, and ok is false. */
   retryEmail(input: RetryEmailInput, options?: CallOptions): Promise<RetryEmailAnswer> {
     return this.call(ROUTES.retryEmail, input, options)
   }
 
-  /** Read the mail of a task. The mail with the result of a task, or else the newest mail about it. The body is JSON if the mail carries JSON. list_emails with task_id shows all mails of a task. */
+  /** Get the email of a task. The email with the result of a task, or the newest email about the task if there is none. The body is JSON if the email carries JSON. list_emails with task_id returns all emails of a task. */
   fetchTaskEmail(input: FetchTaskEmailInput, options?: CallOptions): Promise<FetchTaskEmailAnswer> {
     return this.call(ROUTES.fetchTaskEmail, input, options)
   }
@@ -3558,12 +3789,12 @@ export abstract class Operations {
     return this.call(ROUTES.endSession, input, options)
   }
 
-  /** How this server is set up. Version, instance, how receipts are kept and what the server can do. Never a secret. */
+  /** Get the server configuration. Version, instance, receipt mode and capabilities of this server. The response never contains a secret. */
   getConfig(input: GetConfigInput = {}, options?: CallOptions): Promise<GetConfigAnswer> {
     return this.call(ROUTES.getConfig, input, options)
   }
 
-  /** Is the server well? Whether the server and its database can serve requests. */
+  /** Health. Whether the server and its database can serve requests. */
   health(input: HealthInput = {}, options?: CallOptions): Promise<HealthAnswer> {
     return this.call(ROUTES.health, input, options)
   }

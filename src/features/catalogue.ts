@@ -1,6 +1,9 @@
 import type { Operation } from './define-operation.ts'
-import { emailOperations } from './email/operations.ts'
-import { inboxOperations } from './inbox/operations.ts'
+import { fetchTaskEmail, getEmail, listEmails, retryEmail } from './email/get-email.ts'
+import { sendEmail } from './email/send-email.ts'
+import { inboxStats } from './inbox/inbox-stats.ts'
+import { listInbox } from './inbox/list-inbox.ts'
+import { markInbox } from './inbox/mark-inbox.ts'
 import { leaseOperations } from './leases/operations.ts'
 import { getPolicy, listPolicies, putPolicy, removePolicy } from './policies/policies.ts'
 import {
@@ -14,9 +17,14 @@ import { getApproval, listApprovals } from './questions/approvals.ts'
 import { approve } from './questions/approve.ts'
 import { ask } from './questions/ask.ts'
 import { deny } from './questions/deny.ts'
-import { receiptOperations, serverOperations } from './receipts/operations.ts'
+import { bootstrap } from './receipts/bootstrap.ts'
+import { ackReceipt, checkTerminator, getReceipt } from './receipts/get-receipt.ts'
+import { listOpenObligations } from './receipts/list-open-obligations.ts'
+import { listReceipts } from './receipts/list-receipts.ts'
+import { listReceiptsLedger } from './receipts/list-receipts-ledger.ts'
 import { resultOperations } from './results/operations.ts'
 import { scheduleOperations } from './schedules/operations.ts'
+import { getConfig, health } from './server/server.ts'
 import { endSession, getSession, listSessions, setSession } from './sessions/list-sessions.ts'
 import { getTaskType, listTaskTypes } from './task-types/list-task-types.ts'
 import { registerTaskType, removeTaskType } from './task-types/register-task-type.ts'
@@ -56,8 +64,16 @@ export const CATALOGUE = [
   ask,
   answerQuestion,
   ...resultOperations,
-  ...receiptOperations,
-  ...inboxOperations,
+  listOpenObligations,
+  bootstrap,
+  listReceipts,
+  listReceiptsLedger,
+  getReceipt,
+  checkTerminator,
+  ackReceipt,
+  listInbox,
+  markInbox,
+  inboxStats,
   ...scheduleOperations,
   registerTaskType,
   getTaskType,
@@ -68,7 +84,11 @@ export const CATALOGUE = [
   unregisterWorker,
   listWorkers,
   drainWorker,
-  ...emailOperations,
+  sendEmail,
+  listEmails,
+  getEmail,
+  retryEmail,
+  fetchTaskEmail,
   listUpstreams,
   getUpstream,
   addUpstream,
@@ -86,7 +106,8 @@ export const CATALOGUE = [
   getSession,
   setSession,
   endSession,
-  ...serverOperations,
+  getConfig,
+  health,
 ] as const
 
 export type OperationName = (typeof CATALOGUE)[number]['name']

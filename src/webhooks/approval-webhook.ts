@@ -5,6 +5,7 @@ import { Repeater } from '../email/repeater.ts'
 import type { Gate } from '../features/gate.ts'
 import type { ApprovalView } from '../features/questions/approvals.ts'
 import type { Store, TenantRef } from '../store/store.ts'
+import { visibleJson } from '../util/untrusted-text.ts'
 import { Deliveries, type Kept } from './deliveries.ts'
 import { type Delivery, following, MAX_ATTEMPTS, pauseAfter } from './delivery.ts'
 import type { Message, Post } from './post.ts'
@@ -150,7 +151,7 @@ export class ApprovalWebhook {
       ...(event === 'decided' && { answer }),
       links: { show: `${path}?n=${n}`, approve: `${path}/approve`, deny: `${path}/deny` },
     }
-    const body = JSON.stringify({ type: `approval.${event}`, timestamp: isoTime(this.#now()), data })
+    const body = visibleJson({ type: `approval.${event}`, timestamp: isoTime(this.#now()), data }, 0)
     return { id: `${task_id}.${n}.${event}`, body }
   }
 

@@ -424,9 +424,19 @@ describeGates(
       ['multipart/form-data; boundary=b', '--b\r\nContent-Disposition: form-data; name="a"\r\n\r\n1'],
       ['multipart/form-data; boundary=b', '--b\r\nno headers\r\n--b--'],
       ['multipart/form-data; boundary=b', '--b\r\nContent-Disposition: form-data\r\n\r\n1\r\n--b--'],
+      ['multipart/form-data; boundary=b', '--b\r\nContent-Type: text/plain\r\n\r\n--b--\r\n'],
     ])('is told what is wrong with %s %s', async (type, body) => {
       const { bring } = await openInboundBench(open)
       expect(await bring(type, body)).toMatchObject({ status: 400, body: { code: 'VALIDATION_ERROR' } })
+    })
+
+    it('is refused if it has more than 200 parts', async () => {
+      const { bring } = await openInboundBench(open)
+      const part = '--b\r\nContent-Disposition: form-data; name="a"\r\n\r\n1\r\n'
+      expect(await bring('multipart/form-data; boundary=b', `${part.repeat(201)}--b--`)).toMatchObject({
+        status: 400,
+        body: { code: 'VALIDATION_ERROR' },
+      })
     })
 
     it('is told which forms there are', async () => {

@@ -100,32 +100,42 @@ export function redactedPayload(
   return { payload: { ...call, arguments: value }, fields: fields.map((field) => `/arguments${field}`) }
 }
 
-/** The redacted input. Besides the payload, its other texts may contain the same secrets. */
+/** Fields of a task that are free text: the worker and the approver read them, so a secret could pass there. */
+const TEXTS = [
+  'body',
+  'summary',
+  'success_criteria',
+  'result_delivery',
+  'expected_outcome_kind',
+  'expected_artifact_mime',
+] as const satisfies readonly (keyof CreateInput)[]
+
+/** The input without what the rules redact. Capabilities stay: they decide which workers can claim the task. */
 function redacted(input: CreateInput, ruling: Ruling): { input: CreateInput; fields: readonly string[] } {
   if (ruling.redacting.length === 0) return { input, fields: [] }
-  const { payload, inputs, body: text, summary, success_criteria, result_delivery } = input
-  const found = {
-    payload: payload === undefined ? undefined : redactedPayload(input.type, payload, ruling),
-    inputs: inputs === undefined ? undefined : ruling.redactText(inputs),
-    body: text === undefined ? undefined : ruling.redactText(text),
-    summary: summary === undefined ? undefined : ruling.redactText(summary),
-    success_criteria: success_criteria === undefined ? undefined : ruling.redactText(success_criteria),
-    result_delivery: result_delivery === undefined ? undefined : ruling.redactText(result_delivery),
+  const fields: string[] = []
+  const redact = (place: string, value: Json): Json => {
+    const found = ruling.redactText(value)
+    fields.push(...found.fields.map((field) => place + field))
+    return found.value
   }
-  const fields = Object.entries(found).flatMap(
-    ([name, part]) => part?.fields.map((field) => `/${name}${field}`) ?? [],
-  )
-  if (fields.length === 0) return { input, fields }
-  const stored: CreateInput = {
-    ...input,
-    payload: found.payload?.payload,
-    inputs: found.inputs && objectOf(found.inputs.value),
-    body: found.body && textOf(found.body.value),
-    summary: found.summary && textOf(found.summary.value),
-    success_criteria: found.success_criteria && textOf(found.success_criteria.value),
-    result_delivery: found.result_delivery && textOf(found.result_delivery.value),
+  const stored: CreateInput = { ...input }
+  if (input.payload !== undefined) {
+    const found = redactedPayload(input.type, input.payload, ruling)
+    fields.push(...found.fields.map((field) => `/payload${field}`))
+    stored.payload = found.payload
   }
-  return { input: stored, fields }
+  if (input.inputs !== undefined) stored.inputs = objectOf(redact('/inputs', input.inputs))
+  for (const name of TEXTS) {
+    const text = input[name]
+    if (text !== undefined) stored[name] = textOf(redact(`/${name}`, text))
+  }
+  const { tags, ...requirements } = input.requirements ?? {}
+  if (tags !== undefined) {
+    const clean = tags.map((tag, i) => textOf(redact(`/requirements/tags/${i}`, tag)))
+    stored.requirements = { ...requirements, tags: clean }
+  }
+  return fields.length === 0 ? { input, fields } : { input: stored, fields }
 }
 
 function policyOf(ruling: Ruling, fields: readonly string[]): CanonicalJson | null {

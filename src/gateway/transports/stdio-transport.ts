@@ -1,6 +1,7 @@
 import { finished } from 'node:stream/promises'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client'
+import { cleanLine } from '../../util/untrusted-text.ts'
 import {
   type AnswerLimits,
   cancelledId,
@@ -11,7 +12,6 @@ import {
   standIn,
   TOO_LARGE,
 } from '../calls/answers.ts'
-import { cleanLine } from '../untrusted-text.ts'
 import { LineReader } from './line-reader.ts'
 import { ProcessGroup, type Program } from './process-group.ts'
 

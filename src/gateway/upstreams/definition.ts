@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { Fault } from '../../core/errors.ts'
 import { canonical, type Json, type JsonObject } from '../../core/json/json.ts'
 import { readOf } from '../../features/upstreams/reads.ts'
-import { cleanText } from '../untrusted-text.ts'
+import { cleanText, hasHidden } from '../../util/untrusted-text.ts'
 
 /** What is pinned of a tool: all that a client is told of it, as the upstream says it. */
 export interface Definition {
@@ -45,7 +45,7 @@ export function readDefinition(raw: unknown, overHttp: boolean): ReadDefinition 
     return { name: nameOf(raw), unfit: `its definition is not valid: ${issue?.path.join('.')}` }
   }
   const { name, title, description, inputSchema, outputSchema, annotations, execution } = parsed.data
-  if (/\p{Cc}|\p{Cf}/u.test(name) || !name.isWellFormed())
+  if (/[\n\t]/.test(name) || hasHidden(name))
     return { name: nameOf(raw), unfit: 'its name has characters that do not show' }
   if (readOf(name) !== undefined) return { name, unfit: 'its name is that of reading a prompt or a resource' }
   if (inputSchema.type !== 'object') return { name, unfit: 'its arguments are not an object' }

@@ -1,9 +1,9 @@
 import { type ErrorCode, Fault, type FaultDetails } from '../../core/errors.ts'
 import { EgressError } from '../../egress/error.ts'
+import { cleanLine } from '../../util/untrusted-text.ts'
 import { STREAM_ENDED, TOO_LARGE } from '../calls/answers.ts'
 import type { Sdk } from '../sdk.ts'
 import { BusyError, TooLargeError } from '../transports/http-fetch.ts'
-import { cleanLine } from '../untrusted-text.ts'
 import { CredentialError } from './credentials.ts'
 
 const MAX_MESSAGE = 500

@@ -6,6 +6,7 @@ import { readOf, type UpstreamOffers } from '../../features/upstreams/reads.ts'
 import type { UpstreamRecord } from '../../features/upstreams/shape.ts'
 import type { Completed, Completing, UpstreamTool } from '../../features/upstreams/upstreams.ts'
 import type { UpstreamHealth } from '../../features/upstreams/view.ts'
+import { aborted, deferred, orAborted } from '../../util/abort.ts'
 import type { Answer } from '../calls/read-answers.ts'
 import { mayRepeat } from '../calls/retry-mode.ts'
 import { Backoff } from './backoff.ts'
@@ -18,7 +19,6 @@ import type { HoldsSecret } from './secrets.ts'
 import { ToolWatch, type ToolWatchParts } from './tool-watch.ts'
 import { Turnstile } from './turnstile.ts'
 import { faultLine, NOT_RUN } from './upstream-fault.ts'
-import { aborted, deferred, orAborted } from './waiting.ts'
 
 /** Takes what pino takes. */
 export interface Logger {

@@ -291,7 +291,7 @@ export class Upstreams implements UpstreamRegistry {
     record: UpstreamRecord,
     { changed = () => {}, offersChanged = () => {}, sessions }: Partial<ListParts> = {},
   ): Upstream {
-    const { egress = {}, env = process.env, logger, onStderr } = this.#options
+    const { egress = {}, env = process.env, logger, onStderr, secrets } = this.#options
     const heard = onStderr && ((line: string) => onStderr(record.name, line))
     const open = this.#options.connect ?? connect
     return new Upstream({
@@ -299,7 +299,7 @@ export class Upstreams implements UpstreamRegistry {
       connect: async (signal) => {
         const kept = this.#keptOf(record.name)
         if (kept !== undefined) this.#checkPlace(kept.record)
-        return open(record, { egress, env, onStderr: heard }, signal)
+        return open(record, { egress, env, onStderr: heard, secrets }, signal)
       },
       pin: (list) => this.#pins.see(record, list),
       pins: () => this.#pins.of(record.name),

@@ -1,4 +1,4 @@
-import type { LedgerReceipt } from '../../../src/features/receipts/ledger-receipt.ts'
+import type { LedgerReceipt } from '../../../src/features/receipts/ledger-shape.ts'
 
 const STRINGS = [
   'schema_version',
