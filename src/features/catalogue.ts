@@ -1,12 +1,21 @@
 import type { Operation } from './define-operation.ts'
 import { emailOperations } from './email/operations.ts'
 import { inboxOperations } from './inbox/operations.ts'
-import { leaseOperations } from './leases/operations.ts'
+import { appendLogs } from './leases/append-logs.ts'
+import { complete, completeMany } from './leases/complete.ts'
+import { fail } from './leases/fail.ts'
+import { leaseNext } from './leases/lease-next.ts'
+import { releaseLease } from './leases/release-lease.ts'
+import { renewLease, renewMany } from './leases/renew-lease.ts'
+import { reportCancel } from './leases/report-cancel.ts'
+import { reportProgress } from './leases/report-progress.ts'
+import { startTask } from './leases/start-task.ts'
 import { policyOperations } from './policies/operations.ts'
 import { questionOperations } from './questions/operations.ts'
 import { receiptOperations, serverOperations } from './receipts/operations.ts'
 import { resultOperations } from './results/operations.ts'
-import { scheduleOperations } from './schedules/operations.ts'
+import { recordSchedule, reportStaleSchedule } from './schedules/record-schedule.ts'
+import { runSchedule } from './schedules/run-schedule.ts'
 import { sessionOperations } from './sessions/operations.ts'
 import { taskTypeOperations } from './task-types/operations.ts'
 import { cancelTask } from './tasks/cancel-task.ts'
@@ -35,12 +44,24 @@ export const CATALOGUE = [
   cancelTask,
   cancelTasks,
   retryTask,
-  ...leaseOperations,
+  leaseNext,
+  startTask,
+  renewLease,
+  renewMany,
+  reportProgress,
+  appendLogs,
+  complete,
+  completeMany,
+  fail,
+  releaseLease,
+  reportCancel,
   ...questionOperations,
   ...resultOperations,
   ...receiptOperations,
   ...inboxOperations,
-  ...scheduleOperations,
+  recordSchedule,
+  runSchedule,
+  reportStaleSchedule,
   ...taskTypeOperations,
   ...workerOperations,
   ...emailOperations,

@@ -1,42 +1,55 @@
 import { Fault } from '../../core/errors.ts'
 import { type Json, type JsonObject, parseCanonical } from '../../core/json/json.ts'
+import type { Engine } from '../../engine/engine.ts'
 import type { TaskRecord } from '../../store/reads.ts'
 import type { TenantRef } from '../../store/store.ts'
 import { payloadOf } from '../questions/question-view.ts'
-import type { Services } from '../services.ts'
 import { inputOf } from '../tasks/task-input.ts'
+import type { UpstreamRegistry } from '../upstreams/upstreams.ts'
 import { policyContext } from './context.ts'
 import type { PolicyContext } from './policies.ts'
+import type { StoredPolicies } from './stored-policies.ts'
 import { objectOf, textOf } from './values.ts'
 
-/** What is kept of the things that a worker says about a task. */
-export interface Kept {
+export interface RedactionDeps {
+  readonly engine: Engine
+  readonly policies: StoredPolicies
+  readonly upstreams: UpstreamRegistry | undefined
+}
+
+/** Redacts what a worker reports about a task. */
+export interface Redactor {
   json(said: Json): Json
   object(said: JsonObject): JsonObject
   text(said: string): string
 }
 
-const ALL: Kept = { json: (said) => said, object: (said) => said, text: (said) => said }
+const ALL: Redactor = { json: (said) => said, object: (said) => said, text: (said) => said }
 
 /** Whether something may be taken out of what workers say. Asked for every report; most tenants have no such rule. */
-export function mayRedact(engine: Services, tenant: number): boolean {
+export function mayRedact(engine: Pick<RedactionDeps, 'policies'>, tenant: number): boolean {
   return engine.policies.known(tenant)?.redactsResults ?? true
 }
 
 /** What is taken out of what a worker says about a task, before anything of it is stored. */
-export async function keptOf(engine: Services, tenant: TenantRef, task_id: string): Promise<Kept> {
-  const policies = engine.policies.known(tenant.tenant) ?? (await engine.policies.load(tenant.tenant))
+export async function redactorOf(deps: RedactionDeps, tenant: TenantRef, task_id: string): Promise<Redactor> {
+  const { engine } = deps
+  const policies = deps.policies.known(tenant.tenant) ?? (await deps.policies.load(tenant.tenant))
   if (!policies.redactsResults) return ALL
   const record = await engine.reading(() => engine.store.reads.task(tenant.tenant, task_id))
   // The report will be refused.
   if (record === undefined) return ALL
-  const { context, redacting } = ruledBefore(engine, tenant, record)
+  const { context, redacting } = ruledBefore(deps, tenant, record)
   const json = (said: Json) => policies.redactResult(context, said, redacting).value
   return { json, object: (said) => objectOf(json(said)), text: (said) => textOf(json(said)) }
 }
 
 /** Bytes cannot be redacted: where they would have to be, they are not taken. */
-export async function checkUpload(engine: Services, tenant: TenantRef, record: TaskRecord): Promise<void> {
+export async function checkUpload(
+  engine: Omit<RedactionDeps, 'engine'>,
+  tenant: TenantRef,
+  record: TaskRecord,
+): Promise<void> {
   const policies = engine.policies.known(tenant.tenant) ?? (await engine.policies.load(tenant.tenant))
   if (!policies.redactsResults) return
   const { context, redacting } = ruledBefore(engine, tenant, record)
@@ -48,7 +61,7 @@ export async function checkUpload(engine: Services, tenant: TenantRef, record: T
 
 /** The task as the rules see it, and those that took something out of it when it was created. */
 function ruledBefore(
-  engine: Services,
+  engine: Pick<RedactionDeps, 'upstreams'>,
   tenant: TenantRef,
   { task, spec, questions }: TaskRecord,
 ): { readonly context: PolicyContext; readonly redacting: readonly string[] } {

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { checkRole } from '../../core/authorization.ts'
 import type { Ask } from '../../core/command.ts'
 import { diffOf } from '../../core/diff.ts'
 import { invalid } from '../../core/errors.ts'
@@ -9,7 +10,7 @@ import { isoOrNull } from '../../core/time.ts'
 import type { Status } from '../../core/transitions.ts'
 import { json, jsonObject, leaseFields, ONE_YEAR, parse, seconds, text } from '../input.ts'
 import { leaseCall } from '../leases/lease-call.ts'
-import { keptOf, mayRedact } from '../policies/results.ts'
+import { mayRedact, redactorOf } from '../policies/results.ts'
 import type { Services } from '../services.ts'
 import type { Schemas } from '../task-types/schemas.ts'
 import { contentHash, workAt } from '../tasks/work.ts'
@@ -45,6 +46,7 @@ export interface AskAnswer {
 
 /** The worker stops here and lets the task go; whoever claims it once it is answered begins anew, with the answer. */
 export async function ask(engine: Services, caller: Caller, input: unknown): Promise<AskAnswer> {
+  checkRole(caller, 'lease')
   const asked = parse(askInput, input)
   const lease = await leaseCall(engine, caller, asked)
   const { kind, expires_in_seconds } = asked
@@ -88,7 +90,7 @@ async function keptRequest(engine: Services, caller: Caller, asked: AskInput): P
   const tenant = await engine.tenant(caller.tenant)
   if (!mayRedact(engine, tenant.tenant)) return asked.request
   canonical(asked.request, 'request')
-  const { text, json: value } = await keptOf(engine, tenant, asked.task_id)
+  const { text, json: value } = await redactorOf(engine, tenant, asked.task_id)
   const { title, show, reason, message } = asked.request
   const kept = {
     ...asked.request,
