@@ -838,25 +838,26 @@ export type RetryTaskAnswer = CreateTaskAnswer
 export interface LeaseNextInput {
   /** Name of the worker. Under a shared key it also identifies the caller */
   worker_id: string
-  /** What the worker offers */
+  /** Capabilities of the worker */
   capabilities?: readonly string[] | undefined
   /** Only tasks of these types; any type if absent */
   accept_types?: readonly string[] | undefined
-  /** Types to hand out first */
+  /** Types to lease before other ones */
   preferred_types?: readonly string[] | undefined
-  /** How many tasks to take at most; 1 if absent */
+  /** Maximum number of tasks to lease; 1 if absent */
   max_tasks?: number | undefined
-  /** How long the lease is to last; cut to the maximum of the server */
+  /** Duration of the leases in seconds, limited by the maximum of the server. Default: that of the server */
   lease_ttl_seconds?: number | undefined
-  /** Take over the live leases of an earlier process of this worker first; needs worker_instance_id */
+  /** True: first take over live leases of an earlier process of this worker; requires worker_instance_id */
   reclaim?: boolean | undefined
-  /** How long to wait */
+  /** Maximum time to wait for a task, in seconds; 0 if absent */
   wait_seconds?: number | undefined
-  /** How many seconds the worker expects a task to take; the owner reads it in task.accepted */
+  /** Seconds that the worker expects a task to take; the owner reads it in the task.accepted receipt */
   expected_duration?: number | undefined
 }
 
 export interface LeaseNextAnswer {
+  /** The leased tasks; empty if there are none */
   readonly tasks: readonly Offer[]
   /** Present if an operator is draining the worker: finish the tasks that you hold, and claim no more */
   readonly drain?: true
@@ -872,8 +873,11 @@ export interface StartTaskInput {
 }
 
 export interface StartTaskAnswer {
+  /** Always true; failures are errors */
   readonly ok: true
+  /** The new status */
   readonly status: 'running'
+  /** Time at which the task was marked as running */
   readonly started_at: string
 }
 
@@ -884,29 +888,30 @@ export interface RenewLeaseInput {
   task_id: string
   /** Id of the lease, as lease_next returned it */
   lease_id: string
-  /** The new length of the lease, from now; the default of the server if absent */
+  /** New duration of the lease, in seconds from now. Default: that of the server */
   extend_by_seconds?: number | undefined
 }
 
 export interface RenewLeaseAnswer {
+  /** Always true; failures are errors */
   readonly ok: true
-  /** When the lease ends, on the clock of the server */
+  /** Time at which the lease expires, on the clock of the server */
   readonly expires_at: string
-  /** The same as a time from now, so that clocks need not agree */
+  /** Milliseconds until the lease expires, so that clocks need not agree */
   readonly expires_in_ms: number
-  /** How many renewals this lease still has */
+  /** Number of times that this lease can still be renewed */
   readonly renewals_left: number
   /** Present if an operator is draining the worker: finish the tasks that you hold, and claim no more */
   readonly drain?: true
 }
 
 export interface RenewManyInput {
-  /** Each an input as of renew_lease */
+  /** The leases, each with the fields of renew_lease */
   items: readonly RenewLeaseInput[]
 }
 
 export interface RenewManyAnswer {
-  /** In the order of the request */
+  /** One outcome per lease, in the order of the request */
   readonly results: readonly (RenewLeaseAnswer | ItemError)[]
 }
 
@@ -917,19 +922,20 @@ export interface ReportProgressInput {
   task_id: string
   /** Id of the lease, as lease_next returned it */
   lease_id: string
-  /** How far it is: `percent` from 0 to 100, `message`, and any other members; at most 16 KiB */
+  /** The report: percent from 0 to 100, message, and any other fields; at most 16 KiB */
   progress: object
-  /** Renews the lease as well, to this length from now */
+  /** Renews the lease too, to this number of seconds from now; not renewed if absent */
   extend_by_seconds?: number | undefined
-  /** True: worth the attention of the owner, so the report goes to its inbox. If absent, the milestones of the task type decide */
+  /** True: the report is important to the owner and goes to their inbox. If absent, the milestones of the task type decide */
   milestone?: boolean | undefined
 }
 
 export interface ReportProgressAnswer {
+  /** Always true; failures are errors */
   readonly ok: true
-  /** When the lease ends, on the clock of the server */
+  /** Time at which the lease expires, on the clock of the server */
   readonly expires_at: string
-  /** The same as a time from now, so that clocks need not agree */
+  /** Milliseconds until the lease expires, so that clocks need not agree */
   readonly expires_in_ms: number
   /** Present if an operator is draining the worker: finish the tasks that you hold, and claim no more */
   readonly drain?: true
@@ -942,20 +948,23 @@ export interface AppendLogsInput {
   task_id: string
   /** Id of the lease, as lease_next returned it */
   lease_id: string
-  /** Up to 100, oldest first; a text of at most 8,192 characters and a context of at most 4 KiB each */
+  /** The lines, oldest first, each with level, text (at most 8,192 characters) and context (at most 4 KiB) */
   lines: readonly {
+    /** Severity of the line */
     level?: 'debug' | 'info' | 'warn' | 'error' | undefined
-    /** What happened */
+    /** Text of the line */
     text: string
-    /** More about it; at most 4 KiB */
+    /** Data about the line; at most 4 KiB */
     context?: object | undefined
   }[]
 }
 
 export interface AppendLogsAnswer {
+  /** Always true; failures are errors */
   readonly ok: true
+  /** Number of lines that were stored */
   readonly accepted: number
-  /** Lines for which the log had no room */
+  /** Number of lines for which the log had no room */
   readonly dropped: number
 }
 
@@ -966,32 +975,34 @@ export interface CompleteInput {
   task_id: string
   /** Id of the lease, as lease_next returned it */
   lease_id: string
-  /** What came of the work, at most 1 MiB unless the server says otherwise */
+  /** The result, at most 1 MiB unless the server sets another limit */
   result: unknown
-  /** Where the result is: a list of pointers (texts, or objects with a url, pointer or the like), or one */
+  /** Where the result is stored: one pointer, or a list of at most 100. A pointer is a text, or an object with a url, pointer or similar field */
   artifacts?: unknown
-  /** How the result was delivered: {mode, target, status?, at?, proof?} */
+  /** Proof that the result was delivered, instead of artifacts: {mode, target, status?, at?, proof?} */
   delivery_proof?: unknown
-  /** The result in a sentence */
+  /** The result in one sentence */
   result_summary?: string | undefined
-  /** Anything about how it went, at most 4 KiB */
+  /** Any data about the execution; at most 4 KiB */
   completion_metadata?: object | undefined
 }
 
 export interface CompleteAnswer {
+  /** Always true; failures are errors */
   readonly ok: true
+  /** The receipt that records the completion */
   readonly receipt_id: string
   /** True if the result cannot be located: send complete again with artifacts or delivery_proof */
   readonly obligation_open: boolean
 }
 
 export interface CompleteManyInput {
-  /** Each an input as of complete */
+  /** The completions, each with the fields of complete */
   items: readonly CompleteInput[]
 }
 
 export interface CompleteManyAnswer {
-  /** In the order of the request */
+  /** One outcome per task, in the order of the request */
   readonly results: readonly (CompleteAnswer | ItemError)[]
 }
 
@@ -1002,20 +1013,22 @@ export interface FailInput {
   task_id: string
   /** Id of the lease, as lease_next returned it */
   lease_id: string
-  /** What went wrong, at most 16 KiB; `message` and `code` if there are any */
+  /** What went wrong, by convention with code and message; at most 16 KiB */
   error: object
-  /** Whether another try may help; false if absent */
+  /** Whether another attempt may succeed; false if absent */
   retryable?: boolean | undefined
-  /** When to try again, instead of the backoff of the task */
+  /** Seconds before the next attempt, instead of the backoff of the task */
   retry_after_seconds?: number | undefined
 }
 
 export interface FailAnswer {
+  /** Always true; failures are errors */
   readonly ok: true
-  /** Whether it will be tried again */
+  /** Whether the task will be retried */
   readonly requeued: boolean
-  /** Not to be claimed before; null or absent if it can be at once */
+  /** Time before which it cannot be claimed again; absent if it can be now */
   readonly next_eligible_at?: string
+  /** The receipt that records the failure */
   readonly receipt_id: string
 }
 
@@ -1029,7 +1042,9 @@ export interface ReleaseLeaseInput {
 }
 
 export interface ReleaseLeaseAnswer {
+  /** Always true; failures are errors */
   readonly ok: true
+  /** The new status */
   readonly status: 'queued'
 }
 
@@ -1040,13 +1055,16 @@ export interface ReportCancelInput {
   task_id: string
   /** Id of the lease, as lease_next returned it */
   lease_id: string
-  /** How far it is: `acknowledged` or `stopped`, which implies the other */
+  /** What has happened; stopped implies acknowledged */
   stage: 'acknowledged' | 'stopped'
 }
 
 export interface ReportCancelAnswer {
+  /** Always true; failures are errors */
   readonly ok: true
+  /** Time at which the worker learned of the cancellation; null if not yet */
   readonly acknowledged_at: string | null
+  /** Time at which the worker reported that it had stopped; null if not yet */
   readonly stopped_at: string | null
 }
 
@@ -1757,25 +1775,27 @@ export interface RecordScheduleInput {
   task_id: string
   /** Id of the lease, as lease_next returned it */
   lease_id: string
-  /** The schedule: the id of the task that asked for it */
+  /** Id of the schedule: the id of the task that asked for it */
   schedule_id: string
-  /** What became of the schedule: `created`, or `deleted` under the lease of the task that asked for that */
+  /** What happened to the schedule; the task whose lease is sent must have asked for it */
   event: 'created' | 'deleted' | 'paused' | 'resumed'
-  /** What the schedule is, for whoever reads the receipt; at most 16 KiB */
+  /** The schedule, for readers of the receipt; at most 16 KiB */
   schedule?: object | undefined
 }
 
 export interface RecordScheduleAnswer {
+  /** Always true; failures are errors */
   readonly ok: true
+  /** The schedule.deleted receipt for deleted, otherwise the schedule.created receipt */
   readonly receipt_id: string
 }
 
 export interface RunScheduleInput {
   /** Name of the worker. Under a shared key it also identifies the caller */
   worker_id: string
-  /** The schedule: the id of the task that asked for it */
+  /** Id of the schedule: the id of the task that asked for it */
   schedule_id: string
-  /** When the run is planned */
+  /** Planned time of the run */
   run_at: string
 }
 
@@ -1784,15 +1804,20 @@ export type RunScheduleAnswer = CreateTaskAnswer
 export interface ReportStaleScheduleInput {
   /** Name of the worker. Under a shared key it also identifies the caller */
   worker_id: string
-  /** The schedule: the id of the task that asked for it */
+  /** Id of the schedule: the id of the task that asked for it */
   schedule_id: string
-  /** When the run that hangs should have been */
+  /** Planned time of the overdue run */
   next_run_at: string
-  /** What is in the way, as an error code or a few words */
+  /** Why the run is overdue: an error code or a few words */
   reason?: string | undefined
 }
 
-export type ReportStaleScheduleAnswer = RecordScheduleAnswer
+export interface ReportStaleScheduleAnswer {
+  /** Always true; failures are errors */
+  readonly ok: true
+  /** The receipt that notifies the owner */
+  readonly receipt_id: string
+}
 
 export interface RegisterTaskTypeInput {
   /** Name of the task type */
@@ -3448,57 +3473,57 @@ export abstract class Operations {
     return this.call(ROUTES.retryTask, input, options)
   }
 
-  /** Take work. For workers: takes the next tasks that fit your capabilities and types, each under a lease. With wait_seconds it waits for work (at most 50). An empty list means that there is none. Keep a lease alive with renew_lease, and end it with complete, fail or release_lease before expires_at. */
+  /** Lease tasks. For workers: leases the next tasks that match your capabilities and types. With wait_seconds it waits for a task (at most 50 s). An empty list means that there is none. Renew each lease with renew_lease, and end it with complete, fail or release_lease before expires_at. */
   leaseNext(input: LeaseNextInput, options?: CallOptions): Promise<LeaseNextAnswer> {
     return this.call(ROUTES.leaseNext, input, options)
   }
 
-  /** Say that work has begun. For workers: marks a leased task as running. Optional; the first report_progress does it too. */
+  /** Start a task. For workers: marks a leased task as running. Optional: the first report_progress does it too. */
   startTask(input: StartTaskInput, options?: CallOptions): Promise<StartTaskAnswer> {
     return this.call(ROUTES.startTask, input, options)
   }
 
-  /** Keep a lease. For workers: extends a lease from now on. Do it well before expires_at, for example at a third of the lease. Refused once the lease is void: stop working then. */
+  /** Renew a lease. For workers: extends a lease from now on. Call it well before expires_at, for example after a third of the duration. Refused once the lease has ended: stop working on the task then. */
   renewLease(input: RenewLeaseInput, options?: CallOptions): Promise<RenewLeaseAnswer> {
     return this.call(ROUTES.renewLease, input, options)
   }
 
-  /** Keep many leases. For workers: renew_lease for up to 1,000 leases in one call, each with its own outcome. */
+  /** Renew many leases. For workers: renews up to 1,000 leases in one call, each with its own outcome. */
   renewMany(input: RenewManyInput, options?: CallOptions): Promise<RenewManyAnswer> {
     return this.call(ROUTES.renewMany, input, options)
   }
 
-  /** Report progress. For workers: tells the owner how far the work is (percent, message, or any fields). Can extend the lease in the same call. */
+  /** Report progress. For workers: reports the progress of a task to its owner (percent, message or any other fields). It can renew the lease in the same call. */
   reportProgress(input: ReportProgressInput, options?: CallOptions): Promise<ReportProgressAnswer> {
     return this.call(ROUTES.reportProgress, input, options)
   }
 
-  /** Log about a task. For workers: adds up to 100 lines to the log of a task that you hold. The log is for people who look into what happened; nobody is notified, and it is no part of the ledger. A task keeps 10,000 lines and 1 MiB; further ones are dropped. */
+  /** Append to the log of a task. For workers: adds up to 100 lines to the log of a task that you hold. The log helps people to find out what happened; it triggers no notification and is not part of the ledger. A task keeps 10,000 lines and 1 MiB; further lines are dropped. */
   appendLogs(input: AppendLogsInput, options?: CallOptions): Promise<AppendLogsAnswer> {
     return this.call(ROUTES.appendLogs, input, options)
   }
 
-  /** Complete a task. For workers: ends a task with its result. Say where the result is with artifacts (pointers) or delivery_proof, else the obligation stays open until you send complete again with them. Sending the same again under the same lease is safe and answers the same. */
+  /** Complete a task. For workers: ends a task with its result. Say where the result is stored with artifacts (pointers) or delivery_proof; otherwise the obligation stays open until you send complete again with them. Repeating the same call under the same lease is safe and returns the same response. */
   complete(input: CompleteInput, options?: CallOptions): Promise<CompleteAnswer> {
     return this.call(ROUTES.complete, input, options)
   }
 
-  /** Complete many tasks. For workers: complete for up to 1,000 tasks in one call, each with its own outcome. */
+  /** Complete many tasks. For workers: completes up to 1,000 tasks in one call, each with its own outcome. */
   completeMany(input: CompleteManyInput, options?: CallOptions): Promise<CompleteManyAnswer> {
     return this.call(ROUTES.completeMany, input, options)
   }
 
-  /** Report a failure. For workers: says that the work failed. With retryable true it is tried again while attempts are left, after the backoff or retry_after_seconds; otherwise the task has failed for good. */
+  /** Report a failure. For workers: reports that the work failed. With retryable: true the task is retried while attempts are left, after its backoff or retry_after_seconds; otherwise it has failed permanently. */
   fail(input: FailInput, options?: CallOptions): Promise<FailAnswer> {
     return this.call(ROUTES.fail, input, options)
   }
 
-  /** Give a task back. For workers: returns a leased task to the queue at once. No attempt is spent. */
+  /** Release a lease. For workers: returns a leased task to the queue immediately. It does not count as an attempt. */
   releaseLease(input: ReleaseLeaseInput, options?: CallOptions): Promise<ReleaseLeaseAnswer> {
     return this.call(ROUTES.releaseLease, input, options)
   }
 
-  /** Say how far a cancel has come. For workers: when a task that you hold is canceled, says that you have heard of it (acknowledged) and that your work has stopped (stopped). Optional: the owner sees both in get_task. Use the lease under which you held the task; sending it again is safe. */
+  /** Report cancellation progress. For workers: after a task that you hold was canceled, reports that you know of it (acknowledged) and that your work has stopped (stopped). Optional: the owner sees both in get_task. Send the lease under which you held the task. */
   reportCancel(input: ReportCancelInput, options?: CallOptions): Promise<ReportCancelAnswer> {
     return this.call(ROUTES.reportCancel, input, options)
   }
@@ -3604,17 +3629,17 @@ export abstract class Operations {
     return this.call(ROUTES.inboxStats, input, options)
   }
 
-  /** Record a schedule. For schedulers: under the lease of a task that asked for it, says that a schedule was created (its schedule_id is that task_id), deleted, paused or resumed. For created and deleted the owner of the task gets a receipt; what was created stays owed until it is deleted. Paused and resumed answer with the receipt of the creation. Recording twice is the same as once. */
+  /** Record a schedule. For schedulers: under the lease of the task that asked for it, records that a schedule was created (its schedule_id is that task_id), deleted, paused or resumed. For created and deleted the owner of the task gets a receipt; a created schedule is an open obligation until it is deleted. Paused and resumed return the receipt of the creation. Repeating the call has no further effect. */
   recordSchedule(input: RecordScheduleInput, options?: CallOptions): Promise<RecordScheduleAnswer> {
     return this.call(ROUTES.recordSchedule, input, options)
   }
 
-  /** Create the task of a scheduled run. For schedulers: creates the task of the run of run_at, on behalf of the owner of the schedule and as the owner asked for it. Only the worker that recorded the schedule can do so. Calling it again answers with the same task. */
+  /** Create the task of a scheduled run. For schedulers: creates the task of the run at run_at, on behalf of the owner of the schedule and as the owner specified it. Only the worker that recorded the schedule can call it. Repeating the call returns the same task. */
   runSchedule(input: RunScheduleInput, options?: CallOptions): Promise<RunScheduleAnswer> {
     return this.call(ROUTES.runSchedule, input, options)
   }
 
-  /** Report an overdue schedule. For schedulers: tells the owner of a schedule that the run of next_run_at is long overdue, and why. Each run is told once. */
+  /** Report an overdue schedule. For schedulers: notifies the owner of a schedule that the run of next_run_at is long overdue, and why. The owner is notified once per run. */
   reportStaleSchedule(
     input: ReportStaleScheduleInput,
     options?: CallOptions,

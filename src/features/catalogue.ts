@@ -4,7 +4,15 @@ import { sendEmail } from './email/send-email.ts'
 import { inboxStats } from './inbox/inbox-stats.ts'
 import { listInbox } from './inbox/list-inbox.ts'
 import { markInbox } from './inbox/mark-inbox.ts'
-import { leaseOperations } from './leases/operations.ts'
+import { appendLogs } from './leases/append-logs.ts'
+import { complete, completeMany } from './leases/complete.ts'
+import { fail } from './leases/fail.ts'
+import { leaseNext } from './leases/lease-next.ts'
+import { releaseLease } from './leases/release-lease.ts'
+import { renewLease, renewMany } from './leases/renew-lease.ts'
+import { reportCancel } from './leases/report-cancel.ts'
+import { reportProgress } from './leases/report-progress.ts'
+import { startTask } from './leases/start-task.ts'
 import { getPolicy, listPolicies, putPolicy, removePolicy } from './policies/policies.ts'
 import {
   listRedactionPatterns,
@@ -23,7 +31,8 @@ import { listOpenObligations } from './receipts/list-open-obligations.ts'
 import { listReceipts } from './receipts/list-receipts.ts'
 import { listReceiptsLedger } from './receipts/list-receipts-ledger.ts'
 import { resultOperations } from './results/operations.ts'
-import { scheduleOperations } from './schedules/operations.ts'
+import { recordSchedule, reportStaleSchedule } from './schedules/record-schedule.ts'
+import { runSchedule } from './schedules/run-schedule.ts'
 import { getConfig, health } from './server/server.ts'
 import { endSession, getSession, listSessions, setSession } from './sessions/list-sessions.ts'
 import { getTaskType, listTaskTypes } from './task-types/list-task-types.ts'
@@ -56,7 +65,17 @@ export const CATALOGUE = [
   cancelTask,
   cancelTasks,
   retryTask,
-  ...leaseOperations,
+  leaseNext,
+  startTask,
+  renewLease,
+  renewMany,
+  reportProgress,
+  appendLogs,
+  complete,
+  completeMany,
+  fail,
+  releaseLease,
+  reportCancel,
   listApprovals,
   getApproval,
   approve,
@@ -74,7 +93,9 @@ export const CATALOGUE = [
   listInbox,
   markInbox,
   inboxStats,
-  ...scheduleOperations,
+  recordSchedule,
+  runSchedule,
+  reportStaleSchedule,
   registerTaskType,
   getTaskType,
   listTaskTypes,
