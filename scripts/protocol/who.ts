@@ -13,20 +13,6 @@ const CALLERS = {
   admin: ['human', 'admin'],
 } as const satisfies Record<string, readonly [PrincipalKind, Role]>
 
-const LEASE = {
-  worker_id: 'w1',
-  task_id: '01a1df5f-0000-7000-8000-000000000000',
-  lease_id: '6ba7b810-9dad-41d1-80b4-00c04fd430c8',
-}
-
-/** Inputs of operations that have no example on the page and check the input before the role. */
-const INPUTS: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
-  start_task: LEASE,
-  release_lease: LEASE,
-  report_cancel: { ...LEASE, stage: 'stopped' },
-  record_schedule: { ...LEASE, schedule_id: LEASE.task_id, event: 'deleted' },
-}
-
 type Who = keyof typeof CALLERS
 
 /** In words, who may call what: those whom the gate does not refuse for their role. */
@@ -51,7 +37,7 @@ export async function whoMayCall(): Promise<ReadonlyMap<string, string>> {
   try {
     for (const operation of OPERATIONS) {
       const { shape } = operation.input
-      const example = operation.example ?? EXAMPLES[operation.name] ?? INPUTS[operation.name] ?? {}
+      const example = operation.example ?? EXAMPLES[operation.name] ?? {}
       const { rest } = splitIdentity(example, (name) => name in shape && !WHOSE.has(name))
       const allowed: Who[] = []
       for (const who of ['agent', 'person', 'worker', 'admin'] as const) {
@@ -67,7 +53,7 @@ export async function whoMayCall(): Promise<ReadonlyMap<string, string>> {
       if (words === undefined)
         throw new Error(`Say in who.ts what ${operation.name} is for: ${allowed.join(', ')}`)
       if (operation.actor === 'worker' && words !== 'workers')
-        throw new Error(`${operation.name} needs a valid input in who.ts`)
+        throw new Error(`${operation.name} needs an example with a valid input`)
       found.set(operation.name, words)
     }
   } finally {

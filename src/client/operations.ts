@@ -838,25 +838,26 @@ export type RetryTaskAnswer = CreateTaskAnswer
 export interface LeaseNextInput {
   /** Name of the worker. Under a shared key it also identifies the caller */
   worker_id: string
-  /** What the worker offers */
+  /** Capabilities of the worker */
   capabilities?: readonly string[] | undefined
   /** Only tasks of these types; any type if absent */
   accept_types?: readonly string[] | undefined
-  /** Types to hand out first */
+  /** Types to lease before other ones */
   preferred_types?: readonly string[] | undefined
-  /** How many tasks to take at most; 1 if absent */
+  /** Maximum number of tasks to lease; 1 if absent */
   max_tasks?: number | undefined
-  /** How long the lease is to last; cut to the maximum of the server */
+  /** Duration of the leases in seconds, limited by the maximum of the server. Default: that of the server */
   lease_ttl_seconds?: number | undefined
-  /** Take over the live leases of an earlier process of this worker first; needs worker_instance_id */
+  /** True: first take over live leases of an earlier process of this worker; requires worker_instance_id */
   reclaim?: boolean | undefined
-  /** How long to wait */
+  /** Maximum time to wait for a task, in seconds; 0 if absent */
   wait_seconds?: number | undefined
-  /** How many seconds the worker expects a task to take; the owner reads it in task.accepted */
+  /** Seconds that the worker expects a task to take; the owner reads it in the task.accepted receipt */
   expected_duration?: number | undefined
 }
 
 export interface LeaseNextAnswer {
+  /** The leased tasks; empty if there are none */
   readonly tasks: readonly Offer[]
   /** Present if an operator is draining the worker: finish the tasks that you hold, and claim no more */
   readonly drain?: true
@@ -872,8 +873,11 @@ export interface StartTaskInput {
 }
 
 export interface StartTaskAnswer {
+  /** Always true; failures are errors */
   readonly ok: true
+  /** The new status */
   readonly status: 'running'
+  /** Time at which the task was marked as running */
   readonly started_at: string
 }
 
@@ -884,29 +888,30 @@ export interface RenewLeaseInput {
   task_id: string
   /** Id of the lease, as lease_next returned it */
   lease_id: string
-  /** The new length of the lease, from now; the default of the server if absent */
+  /** New duration of the lease, in seconds from now. Default: that of the server */
   extend_by_seconds?: number | undefined
 }
 
 export interface RenewLeaseAnswer {
+  /** Always true; failures are errors */
   readonly ok: true
-  /** When the lease ends, on the clock of the server */
+  /** Time at which the lease expires, on the clock of the server */
   readonly expires_at: string
-  /** The same as a time from now, so that clocks need not agree */
+  /** Milliseconds until the lease expires, so that clocks need not agree */
   readonly expires_in_ms: number
-  /** How many renewals this lease still has */
+  /** Number of times that this lease can still be renewed */
   readonly renewals_left: number
   /** Present if an operator is draining the worker: finish the tasks that you hold, and claim no more */
   readonly drain?: true
 }
 
 export interface RenewManyInput {
-  /** Each an input as of renew_lease */
+  /** The leases, each with the fields of renew_lease */
   items: readonly RenewLeaseInput[]
 }
 
 export interface RenewManyAnswer {
-  /** In the order of the request */
+  /** One outcome per lease, in the order of the request */
   readonly results: readonly (RenewLeaseAnswer | ItemError)[]
 }
 
@@ -917,19 +922,20 @@ export interface ReportProgressInput {
   task_id: string
   /** Id of the lease, as lease_next returned it */
   lease_id: string
-  /** How far it is: `percent` from 0 to 100, `message`, and any other members; at most 16 KiB */
+  /** The report: percent from 0 to 100, message, and any other fields; at most 16 KiB */
   progress: object
-  /** Renews the lease as well, to this length from now */
+  /** Renews the lease too, to this number of seconds from now; not renewed if absent */
   extend_by_seconds?: number | undefined
-  /** True: worth the attention of the owner, so the report goes to its inbox. If absent, the milestones of the task type decide */
+  /** True: the report is important to the owner and goes to their inbox. If absent, the milestones of the task type decide */
   milestone?: boolean | undefined
 }
 
 export interface ReportProgressAnswer {
+  /** Always true; failures are errors */
   readonly ok: true
-  /** When the lease ends, on the clock of the server */
+  /** Time at which the lease expires, on the clock of the server */
   readonly expires_at: string
-  /** The same as a time from now, so that clocks need not agree */
+  /** Milliseconds until the lease expires, so that clocks need not agree */
   readonly expires_in_ms: number
   /** Present if an operator is draining the worker: finish the tasks that you hold, and claim no more */
   readonly drain?: true
@@ -942,20 +948,23 @@ export interface AppendLogsInput {
   task_id: string
   /** Id of the lease, as lease_next returned it */
   lease_id: string
-  /** Up to 100, oldest first; a text of at most 8,192 characters and a context of at most 4 KiB each */
+  /** The lines, oldest first, each with level, text (at most 8,192 characters) and context (at most 4 KiB) */
   lines: readonly {
+    /** Severity of the line */
     level?: 'debug' | 'info' | 'warn' | 'error' | undefined
-    /** What happened */
+    /** Text of the line */
     text: string
-    /** More about it; at most 4 KiB */
+    /** Data about the line; at most 4 KiB */
     context?: object | undefined
   }[]
 }
 
 export interface AppendLogsAnswer {
+  /** Always true; failures are errors */
   readonly ok: true
+  /** Number of lines that were stored */
   readonly accepted: number
-  /** Lines for which the log had no room */
+  /** Number of lines for which the log had no room */
   readonly dropped: number
 }
 
@@ -966,32 +975,34 @@ export interface CompleteInput {
   task_id: string
   /** Id of the lease, as lease_next returned it */
   lease_id: string
-  /** What came of the work, at most 1 MiB unless the server says otherwise */
+  /** The result, at most 1 MiB unless the server sets another limit */
   result: unknown
-  /** Where the result is: a list of pointers (texts, or objects with a url, pointer or the like), or one */
+  /** Where the result is stored: one pointer, or a list of at most 100. A pointer is a text, or an object with a url, pointer or similar field */
   artifacts?: unknown
-  /** How the result was delivered: {mode, target, status?, at?, proof?} */
+  /** Proof that the result was delivered, instead of artifacts: {mode, target, status?, at?, proof?} */
   delivery_proof?: unknown
-  /** The result in a sentence */
+  /** The result in one sentence */
   result_summary?: string | undefined
-  /** Anything about how it went, at most 4 KiB */
+  /** Any data about the execution; at most 4 KiB */
   completion_metadata?: object | undefined
 }
 
 export interface CompleteAnswer {
+  /** Always true; failures are errors */
   readonly ok: true
+  /** The receipt that records the completion */
   readonly receipt_id: string
   /** True if the result cannot be located: send complete again with artifacts or delivery_proof */
   readonly obligation_open: boolean
 }
 
 export interface CompleteManyInput {
-  /** Each an input as of complete */
+  /** The completions, each with the fields of complete */
   items: readonly CompleteInput[]
 }
 
 export interface CompleteManyAnswer {
-  /** In the order of the request */
+  /** One outcome per task, in the order of the request */
   readonly results: readonly (CompleteAnswer | ItemError)[]
 }
 
@@ -1002,20 +1013,22 @@ export interface FailInput {
   task_id: string
   /** Id of the lease, as lease_next returned it */
   lease_id: string
-  /** What went wrong, at most 16 KiB; `message` and `code` if there are any */
+  /** What went wrong, by convention with code and message; at most 16 KiB */
   error: object
-  /** Whether another try may help; false if absent */
+  /** Whether another attempt may succeed; false if absent */
   retryable?: boolean | undefined
-  /** When to try again, instead of the backoff of the task */
+  /** Seconds before the next attempt, instead of the backoff of the task */
   retry_after_seconds?: number | undefined
 }
 
 export interface FailAnswer {
+  /** Always true; failures are errors */
   readonly ok: true
-  /** Whether it will be tried again */
+  /** Whether the task will be retried */
   readonly requeued: boolean
-  /** Not to be claimed before; null or absent if it can be at once */
+  /** Time before which it cannot be claimed again; absent if it can be now */
   readonly next_eligible_at?: string
+  /** The receipt that records the failure */
   readonly receipt_id: string
 }
 
@@ -1029,7 +1042,9 @@ export interface ReleaseLeaseInput {
 }
 
 export interface ReleaseLeaseAnswer {
+  /** Always true; failures are errors */
   readonly ok: true
+  /** The new status */
   readonly status: 'queued'
 }
 
@@ -1040,13 +1055,16 @@ export interface ReportCancelInput {
   task_id: string
   /** Id of the lease, as lease_next returned it */
   lease_id: string
-  /** How far it is: `acknowledged` or `stopped`, which implies the other */
+  /** What has happened; stopped implies acknowledged */
   stage: 'acknowledged' | 'stopped'
 }
 
 export interface ReportCancelAnswer {
+  /** Always true; failures are errors */
   readonly ok: true
+  /** Time at which the worker learned of the cancellation; null if not yet */
   readonly acknowledged_at: string | null
+  /** Time at which the worker reported that it had stopped; null if not yet */
   readonly stopped_at: string | null
 }
 
@@ -1757,25 +1775,27 @@ export interface RecordScheduleInput {
   task_id: string
   /** Id of the lease, as lease_next returned it */
   lease_id: string
-  /** The schedule: the id of the task that asked for it */
+  /** Id of the schedule: the id of the task that asked for it */
   schedule_id: string
-  /** What became of the schedule: `created`, or `deleted` under the lease of the task that asked for that */
+  /** What happened to the schedule; the task whose lease is sent must have asked for it */
   event: 'created' | 'deleted' | 'paused' | 'resumed'
-  /** What the schedule is, for whoever reads the receipt; at most 16 KiB */
+  /** The schedule, for readers of the receipt; at most 16 KiB */
   schedule?: object | undefined
 }
 
 export interface RecordScheduleAnswer {
+  /** Always true; failures are errors */
   readonly ok: true
+  /** The schedule.deleted receipt for deleted, otherwise the schedule.created receipt */
   readonly receipt_id: string
 }
 
 export interface RunScheduleInput {
   /** Name of the worker. Under a shared key it also identifies the caller */
   worker_id: string
-  /** The schedule: the id of the task that asked for it */
+  /** Id of the schedule: the id of the task that asked for it */
   schedule_id: string
-  /** When the run is planned */
+  /** Planned time of the run */
   run_at: string
 }
 
@@ -1784,90 +1804,115 @@ export type RunScheduleAnswer = CreateTaskAnswer
 export interface ReportStaleScheduleInput {
   /** Name of the worker. Under a shared key it also identifies the caller */
   worker_id: string
-  /** The schedule: the id of the task that asked for it */
+  /** Id of the schedule: the id of the task that asked for it */
   schedule_id: string
-  /** When the run that hangs should have been */
+  /** Planned time of the overdue run */
   next_run_at: string
-  /** What is in the way, as an error code or a few words */
+  /** Why the run is overdue: an error code or a few words */
   reason?: string | undefined
 }
 
-export type ReportStaleScheduleAnswer = RecordScheduleAnswer
+export interface ReportStaleScheduleAnswer {
+  /** Always true; failures are errors */
+  readonly ok: true
+  /** The receipt that notifies the owner */
+  readonly receipt_id: string
+}
 
 export interface RegisterTaskTypeInput {
-  /** What kind of work it is; workers claim by it */
+  /** Name of the task type */
   type: string
-  /** What it is for; the description of the tool, unless that has its own */
+  /** What the task type is for; also the default description of its tool */
   description?: string | undefined
-  /** JSON Schema 2020-12 of the payload; references lead to its own parts only */
+  /** JSON Schema 2020-12 of the payload. It can only refer to its own parts */
   payload_schema?: object | undefined
-  /** For tasks that say nothing else; the default of the server if absent */
+  /** Default priority of tasks; the default of the server if absent */
   default_priority?: number | undefined
-  /** For tasks that say nothing else; the default of the server if absent */
+  /** Default max_attempts of tasks; the default of the server if absent */
   default_max_attempts?: number | undefined
-  /** For tasks that say nothing else; the default of the server if absent */
+  /** Default retry_backoff_seconds of tasks; the default of the server if absent */
   default_retry_backoff_seconds?: number | undefined
-  /** For tasks that say nothing else; no limit if absent */
+  /** Default timeout_seconds of tasks; no limit if absent */
   default_timeout_seconds?: number | undefined
-  /** How long its tasks are to be kept; noted, nothing is deleted yet */
+  /** How long to keep tasks, in days. Recorded only: nothing is deleted yet */
   retention_days?: number | undefined
-  /** Where its results are to go */
+  /** The result channel in which results are stored */
   result_channel?: string | undefined
-  /** What its tasks usually take; create_task answers with it */
+  /** Usual run time of tasks, returned by create_task */
   estimated_runtime_seconds?: number | undefined
-  /** When it is worth to look; create_task answers with it */
+  /** Suggested delay before the first status check, returned by create_task */
   poll_suggestion_seconds?: number | undefined
-  /** Largest payload, if it is to be smaller than what the server allows */
+  /** Maximum size of the payload, if it is smaller than the limit of the server */
   max_payload_bytes?: number | undefined
-  /** Shows the type as an MCP tool of its own */
+  /** Offers the task type as an MCP tool */
   tool?:
     | {
-        /** The type itself if absent */
+        /** Name of the tool; the task type if absent */
         name?: string | undefined
-        /** For people */
+        /** Title of the tool, for people */
         title?: string | undefined
-        /** What the tool is for, written for a model; that of the type if absent */
+        /** What the tool does, written for a model; the description of the type if absent */
         description?: string | undefined
         /** How long a call waits for the result; 25 if absent */
         wait_seconds?: number | undefined
       }
     | undefined
-  /** Progress whose milestone or message is one of these goes to the inbox of the owner */
+  /** Progress whose milestone or message is one of these is delivered to the inbox of the owner */
   milestones?: readonly string[] | undefined
-  /** Whether new tasks are taken; true if absent */
+  /** Whether tasks of this type can be created; true if absent */
   enabled?: boolean | undefined
 }
 
 export interface RegisterTaskTypeAnswer {
+  /** Name of the task type */
   readonly type: string
+  /** What the task type is for; also the default description of its tool. Null if not set */
   readonly description: string | null
+  /** JSON Schema 2020-12 of the payload. It can only refer to its own parts. Null if not set */
   readonly payload_schema: Readonly<Record<string, unknown>> | null
+  /** Default priority of tasks; the default of the server if absent. Null if not set */
   readonly default_priority: number | null
+  /** Default max_attempts of tasks; the default of the server if absent. Null if not set */
   readonly default_max_attempts: number | null
+  /** Default retry_backoff_seconds of tasks; the default of the server if absent. Null if not set */
   readonly default_retry_backoff_seconds: number | null
+  /** Default timeout_seconds of tasks; no limit if absent. Null if not set */
   readonly default_timeout_seconds: number | null
+  /** How long to keep tasks, in days. Recorded only: nothing is deleted yet. Null if not set */
   readonly retention_days: number | null
+  /** The result channel in which results are stored. Null if not set */
   readonly result_channel: string | null
+  /** Usual run time of tasks, returned by create_task. Null if not set */
   readonly estimated_runtime_seconds: number | null
+  /** Suggested delay before the first status check, returned by create_task. Null if not set */
   readonly poll_suggestion_seconds: number | null
+  /** Maximum size of the payload, if it is smaller than the limit of the server. Null if not set */
   readonly max_payload_bytes: number | null
+  /** Whether tasks of this type can be created */
   readonly enabled: boolean
+  /** Offers the task type as an MCP tool. Null if not set */
   readonly tool: {
-    /** The type itself if absent */
+    /** Name of the tool; the task type if absent */
     readonly name?: string
+    /** Title of the tool, for people */
     readonly title?: string
+    /** What the tool does, written for a model; the description of the type if absent */
     readonly description?: string
+    /** How long a call waits for the result; 25 if absent */
     readonly wait_seconds?: number
   } | null
+  /** Progress whose milestone or message is one of these is delivered to the inbox of the owner. Null if not set */
   readonly milestones: readonly string[] | null
-  /** Counts the changes */
+  /** Number of the change, counted from 1 */
   readonly version: number
+  /** When the type was first registered */
   readonly created_at: string
+  /** When the type was last changed */
   readonly updated_at: string
 }
 
 export interface GetTaskTypeInput {
-  /** What kind of work it is; workers claim by it */
+  /** Name of the task type */
   type: string
 }
 
@@ -1876,43 +1921,46 @@ export type GetTaskTypeAnswer = RegisterTaskTypeAnswer
 export interface ListTaskTypesInput {
   /** Maximum number of items per page */
   limit?: number | undefined
-  /** next_cursor of the page before */
+  /** next_cursor of the previous page */
   cursor?: string | undefined
 }
 
 export interface ListTaskTypesAnswer {
+  /** The task types of this page */
   readonly task_types: readonly RegisterTaskTypeAnswer[]
-  /** Where the next page begins; null at the end */
+  /** Send it as cursor to get the next page; null on the last page */
   readonly next_cursor: string | null
 }
 
 export interface RemoveTaskTypeInput {
-  /** What kind of work it is; workers claim by it */
+  /** Name of the task type */
   type: string
 }
 
 export interface RemoveTaskTypeAnswer {
+  /** Name of the task type */
   readonly type: string
-  /** False if nothing was registered */
+  /** False if the type was not registered */
   readonly removed: boolean
 }
 
 export interface RegisterWorkerInput {
   /** Name of the worker. Under a shared key it also identifies the caller */
   worker_id: string
-  /** A word for its kind, for people */
+  /** Kind of worker, for people */
   worker_type?: string | undefined
-  /** What the worker offers */
+  /** Capabilities that the worker has */
   capabilities?: readonly string[] | undefined
-  /** Only tasks of these types; any type if absent */
+  /** Task types that the worker accepts; any type if absent */
   accept_types?: readonly string[] | undefined
-  /** Shown to admins: no secrets */
+  /** Configuration shown to admins, at most 4 KiB. It must not contain secrets */
   config?: object | undefined
 }
 
 export interface RegisterWorkerAnswer {
+  /** Always true */
   readonly ok: true
-  /** Say that you are there this often while you have no work */
+  /** Send a heartbeat at least this often, in seconds, while the worker is idle and not waiting in lease_next */
   readonly heartbeat_seconds: number
   /** Present if an operator is draining the worker: finish the tasks that you hold, and claim no more */
   readonly drain?: true
@@ -1931,6 +1979,7 @@ export interface UnregisterWorkerInput {
 }
 
 export interface UnregisterWorkerAnswer {
+  /** Always true */
   readonly ok: true
 }
 
@@ -1939,54 +1988,63 @@ export interface ListWorkersInput {
   state?: 'idle' | 'busy' | 'offline' | undefined
   /** Maximum number of items per page */
   limit?: number | undefined
-  /** next_cursor of the page before */
+  /** next_cursor of the previous page */
   cursor?: string | undefined
 }
 
 export interface ListWorkersAnswer {
+  /** The workers of this page. With state, a page may have fewer than limit and not be the last */
   readonly workers: readonly {
+    /** Name of the worker */
     readonly worker_id: string
-    /** offline: it holds no lease and has not been heard of */
+    /** busy: holds a lease; idle: holds none and was seen recently; offline: holds none and was not */
     readonly state: 'idle' | 'busy' | 'offline'
-    /** It is told to stop, and gets no more tasks */
+    /** Whether an admin told the worker to stop; it then receives no more tasks */
     readonly drain: boolean
+    /** The principal that the worker last called as */
     readonly principal: Principal
+    /** Kind of worker, for people; null if not given */
     readonly worker_type: string | null
-    /** Its process that was heard of last, if it says so */
+    /** The process that called last; null if it does not identify itself */
     readonly instance_id: string | null
+    /** Capabilities that the worker has */
     readonly capabilities: readonly string[]
-    /** null: any */
+    /** Task types that the worker accepts; null: any type */
     readonly accept_types: readonly string[] | null
     /** Leases on tasks that it has not started */
     readonly leased: number
+    /** Leases on tasks that it has started */
     readonly running: number
-    /** When the first of its leases lapses */
+    /** When the first of its leases expires; null if it holds none */
     readonly next_expires_at: string | null
-    /** Tasks that it was given */
+    /** Number of tasks it has claimed */
     readonly claimed: number
-    /** Tasks that it completed */
+    /** Number of tasks it has completed */
     readonly completed: number
-    /** Failures that it reported */
+    /** Number of failures it has reported */
     readonly failed: number
+    /** When it first called */
     readonly first_seen_at: string
     /** When it last called */
     readonly last_seen_at: string
-    /** For admins: what it said when it registered */
+    /** For admins: the configuration that it registered with */
     readonly config?: Readonly<Record<string, unknown>>
   }[]
-  /** Where the next page begins; null at the end */
+  /** Send it as cursor to get the next page; null on the last page */
   readonly next_cursor: string | null
 }
 
 export interface DrainWorkerInput {
   /** Name of the worker. Under a shared key it also identifies the caller */
   worker_id: string
-  /** Whether it is to stop */
+  /** Whether the worker has to stop */
   drain?: boolean | undefined
 }
 
 export interface DrainWorkerAnswer {
+  /** Name of the worker */
   readonly worker_id: string
+  /** Whether the worker has to stop */
   readonly drain: boolean
 }
 
@@ -3415,57 +3473,57 @@ export abstract class Operations {
     return this.call(ROUTES.retryTask, input, options)
   }
 
-  /** Take work. For workers: takes the next tasks that fit your capabilities and types, each under a lease. With wait_seconds it waits for work (at most 50). An empty list means that there is none. Keep a lease alive with renew_lease, and end it with complete, fail or release_lease before expires_at. */
+  /** Lease tasks. For workers: leases the next tasks that match your capabilities and types. With wait_seconds it waits for a task (at most 50 s). An empty list means that there is none. Renew each lease with renew_lease, and end it with complete, fail or release_lease before expires_at. */
   leaseNext(input: LeaseNextInput, options?: CallOptions): Promise<LeaseNextAnswer> {
     return this.call(ROUTES.leaseNext, input, options)
   }
 
-  /** Say that work has begun. For workers: marks a leased task as running. Optional; the first report_progress does it too. */
+  /** Start a task. For workers: marks a leased task as running. Optional: the first report_progress does it too. */
   startTask(input: StartTaskInput, options?: CallOptions): Promise<StartTaskAnswer> {
     return this.call(ROUTES.startTask, input, options)
   }
 
-  /** Keep a lease. For workers: extends a lease from now on. Do it well before expires_at, for example at a third of the lease. Refused once the lease is void: stop working then. */
+  /** Renew a lease. For workers: extends a lease from now on. Call it well before expires_at, for example after a third of the duration. Refused once the lease has ended: stop working on the task then. */
   renewLease(input: RenewLeaseInput, options?: CallOptions): Promise<RenewLeaseAnswer> {
     return this.call(ROUTES.renewLease, input, options)
   }
 
-  /** Keep many leases. For workers: renew_lease for up to 1,000 leases in one call, each with its own outcome. */
+  /** Renew many leases. For workers: renews up to 1,000 leases in one call, each with its own outcome. */
   renewMany(input: RenewManyInput, options?: CallOptions): Promise<RenewManyAnswer> {
     return this.call(ROUTES.renewMany, input, options)
   }
 
-  /** Report progress. For workers: tells the owner how far the work is (percent, message, or any fields). Can extend the lease in the same call. */
+  /** Report progress. For workers: reports the progress of a task to its owner (percent, message or any other fields). It can renew the lease in the same call. */
   reportProgress(input: ReportProgressInput, options?: CallOptions): Promise<ReportProgressAnswer> {
     return this.call(ROUTES.reportProgress, input, options)
   }
 
-  /** Log about a task. For workers: adds up to 100 lines to the log of a task that you hold. The log is for people who look into what happened; nobody is notified, and it is no part of the ledger. A task keeps 10,000 lines and 1 MiB; further ones are dropped. */
+  /** Append to the log of a task. For workers: adds up to 100 lines to the log of a task that you hold. The log helps people to find out what happened; it triggers no notification and is not part of the ledger. A task keeps 10,000 lines and 1 MiB; further lines are dropped. */
   appendLogs(input: AppendLogsInput, options?: CallOptions): Promise<AppendLogsAnswer> {
     return this.call(ROUTES.appendLogs, input, options)
   }
 
-  /** Complete a task. For workers: ends a task with its result. Say where the result is with artifacts (pointers) or delivery_proof, else the obligation stays open until you send complete again with them. Sending the same again under the same lease is safe and answers the same. */
+  /** Complete a task. For workers: ends a task with its result. Say where the result is stored with artifacts (pointers) or delivery_proof; otherwise the obligation stays open until you send complete again with them. Repeating the same call under the same lease is safe and returns the same response. */
   complete(input: CompleteInput, options?: CallOptions): Promise<CompleteAnswer> {
     return this.call(ROUTES.complete, input, options)
   }
 
-  /** Complete many tasks. For workers: complete for up to 1,000 tasks in one call, each with its own outcome. */
+  /** Complete many tasks. For workers: completes up to 1,000 tasks in one call, each with its own outcome. */
   completeMany(input: CompleteManyInput, options?: CallOptions): Promise<CompleteManyAnswer> {
     return this.call(ROUTES.completeMany, input, options)
   }
 
-  /** Report a failure. For workers: says that the work failed. With retryable true it is tried again while attempts are left, after the backoff or retry_after_seconds; otherwise the task has failed for good. */
+  /** Report a failure. For workers: reports that the work failed. With retryable: true the task is retried while attempts are left, after its backoff or retry_after_seconds; otherwise it has failed permanently. */
   fail(input: FailInput, options?: CallOptions): Promise<FailAnswer> {
     return this.call(ROUTES.fail, input, options)
   }
 
-  /** Give a task back. For workers: returns a leased task to the queue at once. No attempt is spent. */
+  /** Release a lease. For workers: returns a leased task to the queue immediately. It does not count as an attempt. */
   releaseLease(input: ReleaseLeaseInput, options?: CallOptions): Promise<ReleaseLeaseAnswer> {
     return this.call(ROUTES.releaseLease, input, options)
   }
 
-  /** Say how far a cancel has come. For workers: when a task that you hold is canceled, says that you have heard of it (acknowledged) and that your work has stopped (stopped). Optional: the owner sees both in get_task. Use the lease under which you held the task; sending it again is safe. */
+  /** Report cancellation progress. For workers: after a task that you hold was canceled, reports that you know of it (acknowledged) and that your work has stopped (stopped). Optional: the owner sees both in get_task. Send the lease under which you held the task. */
   reportCancel(input: ReportCancelInput, options?: CallOptions): Promise<ReportCancelAnswer> {
     return this.call(ROUTES.reportCancel, input, options)
   }
@@ -3571,17 +3629,17 @@ export abstract class Operations {
     return this.call(ROUTES.inboxStats, input, options)
   }
 
-  /** Record a schedule. For schedulers: under the lease of a task that asked for it, says that a schedule was created (its schedule_id is that task_id), deleted, paused or resumed. For created and deleted the owner of the task gets a receipt; what was created stays owed until it is deleted. Paused and resumed answer with the receipt of the creation. Recording twice is the same as once. */
+  /** Record a schedule. For schedulers: under the lease of the task that asked for it, records that a schedule was created (its schedule_id is that task_id), deleted, paused or resumed. For created and deleted the owner of the task gets a receipt; a created schedule is an open obligation until it is deleted. Paused and resumed return the receipt of the creation. Repeating the call has no further effect. */
   recordSchedule(input: RecordScheduleInput, options?: CallOptions): Promise<RecordScheduleAnswer> {
     return this.call(ROUTES.recordSchedule, input, options)
   }
 
-  /** Create the task of a scheduled run. For schedulers: creates the task of the run of run_at, on behalf of the owner of the schedule and as the owner asked for it. Only the worker that recorded the schedule can do so. Calling it again answers with the same task. */
+  /** Create the task of a scheduled run. For schedulers: creates the task of the run at run_at, on behalf of the owner of the schedule and as the owner specified it. Only the worker that recorded the schedule can call it. Repeating the call returns the same task. */
   runSchedule(input: RunScheduleInput, options?: CallOptions): Promise<RunScheduleAnswer> {
     return this.call(ROUTES.runSchedule, input, options)
   }
 
-  /** Report an overdue schedule. For schedulers: tells the owner of a schedule that the run of next_run_at is long overdue, and why. Each run is told once. */
+  /** Report an overdue schedule. For schedulers: notifies the owner of a schedule that the run of next_run_at is long overdue, and why. The owner is notified once per run. */
   reportStaleSchedule(
     input: ReportStaleScheduleInput,
     options?: CallOptions,
@@ -3589,47 +3647,47 @@ export abstract class Operations {
     return this.call(ROUTES.reportStaleSchedule, input, options)
   }
 
-  /** Register a task type. For admins: says what tasks of a type look like and how they are handled: a JSON Schema for the payload, defaults, limits, and whether it is an MCP tool of its own. Replaces what was registered before under the same type. */
+  /** Register a task type. For admins: defines a task type: a JSON Schema for the payload, defaults, limits, and whether the type is an MCP tool. Replaces an earlier registration of the same type. */
   registerTaskType(input: RegisterTaskTypeInput, options?: CallOptions): Promise<RegisterTaskTypeAnswer> {
     return this.call(ROUTES.registerTaskType, input, options)
   }
 
-  /** Look at a task type. What is registered about a type: the schema of its payload, its defaults and limits. */
+  /** Get a task type. The registration of a task type: the schema of its payload, its defaults and its limits. */
   getTaskType(input: GetTaskTypeInput, options?: CallOptions): Promise<GetTaskTypeAnswer> {
     return this.call(ROUTES.getTaskType, input, options)
   }
 
-  /** List task types. The registered types by name, with the payload that each expects: what you can ask for with create_task. Go on with next_cursor until it is null. */
+  /** List task types. The registered task types, sorted by name, with the payload that each expects: the types that you can pass to create_task. Repeat with next_cursor until it is null. */
   listTaskTypes(input: ListTaskTypesInput = {}, options?: CallOptions): Promise<ListTaskTypesAnswer> {
     return this.call(ROUTES.listTaskTypes, input, options)
   }
 
-  /** Remove a task type. For admins: forgets what was registered about a type. Its tasks stay as they are. removed is false if nothing was registered. */
+  /** Remove a task type. For admins: deletes the registration of a task type. Existing tasks of the type are not changed. removed is false if the type was not registered. */
   removeTaskType(input: RemoveTaskTypeInput, options?: CallOptions): Promise<RemoveTaskTypeAnswer> {
     return this.call(ROUTES.removeTaskType, input, options)
   }
 
-  /** Make a worker known. For workers: says that you are there and what you can do. Not needed: lease_next does the same. Use it to be seen before your first claim. */
+  /** Register a worker. For workers: announces a worker and what it can do, so that it is listed before its first claim. Optional: lease_next does the same. */
   registerWorker(input: RegisterWorkerInput, options?: CallOptions): Promise<RegisterWorkerAnswer> {
     return this.call(ROUTES.registerWorker, input, options)
   }
 
-  /** Say that a worker is there. For workers without work that do not wait in lease_next. It extends no lease: renew_lease does. If drain is true, finish what you hold and stop. */
+  /** Send a heartbeat. For idle workers that do not wait in lease_next: keeps the worker from being listed as offline. It renews no lease: renew_lease does. If drain is true, finish the tasks that you hold and stop. */
   workerHeartbeat(input: WorkerHeartbeatInput, options?: CallOptions): Promise<WorkerHeartbeatAnswer> {
     return this.call(ROUTES.workerHeartbeat, input, options)
   }
 
-  /** Take a worker off the list. For workers that stop for good. Give back what you hold with release_lease first. */
+  /** Unregister a worker. For workers that stop permanently: removes the worker from the list. Its leases stay valid until they expire, so release them with release_lease first. */
   unregisterWorker(input: UnregisterWorkerInput, options?: CallOptions): Promise<UnregisterWorkerAnswer> {
     return this.call(ROUTES.unregisterWorker, input, options)
   }
 
-  /** List workers. The workers that have been heard of in the last day, by id: idle, busy or offline, what they can do and what they hold. Go on with next_cursor until it is null. */
+  /** List workers. The workers seen in the last day, sorted by id: whether each is idle, busy or offline, what it can do and which leases it holds. Repeat with next_cursor until it is null. */
   listWorkers(input: ListWorkersInput = {}, options?: CallOptions): Promise<ListWorkersAnswer> {
     return this.call(ROUTES.listWorkers, input, options)
   }
 
-  /** Tell a worker to stop. For admins: with its next answer the worker is told to finish what it holds and stop; it gets no more tasks. With drain false it may go on. */
+  /** Drain a worker. For admins: tells the worker in its next response to finish the tasks that it holds and stop; it receives no more tasks. drain false lifts this. */
   drainWorker(input: DrainWorkerInput, options?: CallOptions): Promise<DrainWorkerAnswer> {
     return this.call(ROUTES.drainWorker, input, options)
   }

@@ -4,7 +4,15 @@ import { sendEmail } from './email/send-email.ts'
 import { inboxStats } from './inbox/inbox-stats.ts'
 import { listInbox } from './inbox/list-inbox.ts'
 import { markInbox } from './inbox/mark-inbox.ts'
-import { leaseOperations } from './leases/operations.ts'
+import { appendLogs } from './leases/append-logs.ts'
+import { complete, completeMany } from './leases/complete.ts'
+import { fail } from './leases/fail.ts'
+import { leaseNext } from './leases/lease-next.ts'
+import { releaseLease } from './leases/release-lease.ts'
+import { renewLease, renewMany } from './leases/renew-lease.ts'
+import { reportCancel } from './leases/report-cancel.ts'
+import { reportProgress } from './leases/report-progress.ts'
+import { startTask } from './leases/start-task.ts'
 import { getPolicy, listPolicies, putPolicy, removePolicy } from './policies/policies.ts'
 import {
   listRedactionPatterns,
@@ -23,10 +31,12 @@ import { listOpenObligations } from './receipts/list-open-obligations.ts'
 import { listReceipts } from './receipts/list-receipts.ts'
 import { listReceiptsLedger } from './receipts/list-receipts-ledger.ts'
 import { resultOperations } from './results/operations.ts'
-import { scheduleOperations } from './schedules/operations.ts'
+import { recordSchedule, reportStaleSchedule } from './schedules/record-schedule.ts'
+import { runSchedule } from './schedules/run-schedule.ts'
 import { getConfig, health } from './server/server.ts'
 import { endSession, getSession, listSessions, setSession } from './sessions/list-sessions.ts'
-import { taskTypeOperations } from './task-types/operations.ts'
+import { getTaskType, listTaskTypes } from './task-types/list-task-types.ts'
+import { registerTaskType, removeTaskType } from './task-types/register-task-type.ts'
 import { cancelTask } from './tasks/cancel-task.ts'
 import { cancelTasks } from './tasks/cancel-tasks.ts'
 import { countTasks } from './tasks/count-tasks.ts'
@@ -39,7 +49,8 @@ import { retryTask } from './tasks/retry-task.ts'
 import { waitForTask } from './tasks/wait-for-task.ts'
 import { acceptUpstreamTool, addUpstream, removeUpstream } from './upstreams/add-upstream.ts'
 import { getUpstream, listUpstreams } from './upstreams/get-upstream.ts'
-import { workerOperations } from './workers/operations.ts'
+import { drainWorker, listWorkers } from './workers/list-workers.ts'
+import { registerWorker, unregisterWorker, workerHeartbeat } from './workers/register-worker.ts'
 
 /** Every public operation, in the order in which documents list them. */
 export const CATALOGUE = [
@@ -54,7 +65,17 @@ export const CATALOGUE = [
   cancelTask,
   cancelTasks,
   retryTask,
-  ...leaseOperations,
+  leaseNext,
+  startTask,
+  renewLease,
+  renewMany,
+  reportProgress,
+  appendLogs,
+  complete,
+  completeMany,
+  fail,
+  releaseLease,
+  reportCancel,
   listApprovals,
   getApproval,
   approve,
@@ -72,9 +93,18 @@ export const CATALOGUE = [
   listInbox,
   markInbox,
   inboxStats,
-  ...scheduleOperations,
-  ...taskTypeOperations,
-  ...workerOperations,
+  recordSchedule,
+  runSchedule,
+  reportStaleSchedule,
+  registerTaskType,
+  getTaskType,
+  listTaskTypes,
+  removeTaskType,
+  registerWorker,
+  workerHeartbeat,
+  unregisterWorker,
+  listWorkers,
+  drainWorker,
   sendEmail,
   listEmails,
   getEmail,

@@ -18,13 +18,6 @@ export interface Forecast {
   readonly reason: string
 }
 
-/** A forecast in a few words. */
-export function outcomeWords({ outcome, depends_on }: Pick<Forecast, 'outcome' | 'depends_on'>): string {
-  if (outcome !== 'depends') return outcome.replaceAll('_', ' ')
-  const words = depends_on.map((each) => `the ${each}`)
-  return `depends on ${words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} and ${words.at(-1)}`}`
-}
-
 export interface ForecastParts {
   /** In their order. */
   readonly rules: readonly CompiledRule[]

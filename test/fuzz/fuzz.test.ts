@@ -45,7 +45,7 @@ function* manyActions(): Generator<Action> {
 const NEVER_BY_CHANCE = 'run_schedule'
 
 /** A type may name a channel before there is one. */
-const FOR_THE_OPERATOR = /^Error: Results of type \S+ are to go to \S+, which is not configured\.$/
+const FOR_THE_OPERATOR = /^Error: The result channel \S+ of task type \S+ is not configured\.$/
 
 function unanswered(counts: ReadonlyMap<string, number>): string[] {
   return OPERATIONS.map(({ name }) => name).filter(

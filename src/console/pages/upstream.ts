@@ -1,5 +1,9 @@
-import type { RuledTool, RuledUpstream, UpstreamToolView } from '../../features/upstreams/view.ts'
-import { outcomeWords } from '../../policy/forecast.ts'
+import {
+  outcomeWords,
+  type RuledTool,
+  type RuledUpstream,
+  type UpstreamToolView,
+} from '../../features/upstreams/view.ts'
 import { visibleJson } from '../../util/untrusted-text.ts'
 import { place } from '../fields.ts'
 import { type Html, html } from '../html.ts'

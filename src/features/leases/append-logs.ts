@@ -5,71 +5,84 @@ import { checkLease } from '../../core/lease.ts'
 import { LOG_LEVELS } from '../../core/log.ts'
 import type { Caller } from '../../core/principal.ts'
 import type { LogLine } from '../../store/logs.ts'
-import { jsonObject, leaseFields, parse, text } from '../input.ts'
-import { keptOf, mayRedact } from '../policies/results.ts'
-import type { Services } from '../services.ts'
+import { defineOperation, WRITES } from '../define-operation.ts'
+import { jsonObject, leaseFields, text } from '../input.ts'
+import { mayRedact, type RedactionDeps, redactorOf } from '../policies/results.ts'
 import { leaseCall } from './lease-call.ts'
+import { EXAMPLE_LEASE, ok } from './shape.ts'
 
 const MAX_LINES_PER_CALL = 100
 const MAX_TEXT = 8_192
 const MAX_CONTEXT_BYTES = 4 * 1024
 
-/** What the log of one task holds at most. */
+/** The size limits of the log of one task. */
 export const LOG_LIMITS = { lines: 10_000, bytes: 1024 * 1024 } as const
 
-/** Calls for one task at the same time number their lines alike, and only one of them succeeds. */
+/** Concurrent calls for one task give their lines the same numbers, and only one of them succeeds. */
 const MAX_TRIES = 10
 
-export const appendLogsInput = z.strictObject({
+const appendLogsInput = z.strictObject({
   ...leaseFields,
   lines: z
     .array(
       z.strictObject({
-        level: z.enum(LOG_LEVELS).default('info'),
-        text: text(MAX_TEXT).meta({ description: 'What happened' }),
-        context: jsonObject.optional().meta({ type: 'object', description: 'More about it; at most 4 KiB' }),
+        level: z.enum(LOG_LEVELS).default('info').describe('Severity of the line'),
+        text: text(MAX_TEXT).describe('Text of the line'),
+        context: jsonObject.optional().describe('Data about the line; at most 4 KiB'),
       }),
     )
     .min(1)
-    .max(MAX_LINES_PER_CALL),
+    .max(MAX_LINES_PER_CALL)
+    .describe(
+      'The lines, oldest first, each with level, text (at most 8,192 characters) and context (at most 4 KiB)',
+    ),
 })
 
-export interface AppendLogsAnswer {
-  readonly ok: true
-  readonly accepted: number
-  /** Lines for which the log had no room. */
-  readonly dropped: number
-}
+/** Log lines are not part of the ledger: they are stored beside it, without waiting for the lock of the tenant. */
+export const appendLogs = defineOperation({
+  name: 'append_logs',
+  title: 'Append to the log of a task',
+  description:
+    'For workers: adds up to 100 lines to the log of a task that you hold. The log helps people to find out what happened; ' +
+    'it triggers no notification and is not part of the ledger. A task keeps 10,000 lines and 1 MiB; further lines are dropped.',
+  input: appendLogsInput,
+  output: z.object({
+    ok,
+    accepted: z.int().describe('Number of lines that were stored'),
+    dropped: z.int().describe('Number of lines for which the log had no room'),
+  }),
+  actor: 'worker',
+  access: 'lease',
+  rest: { method: 'POST', path: '/v1/tasks/{task_id}/logs' },
+  effect: WRITES,
+  example: {
+    ...EXAMPLE_LEASE,
+    lines: [{ level: 'info', text: 'page 4 fetched', context: { bytes: 18211 } }],
+  },
+  async run({ engine, workers, policies, upstreams }, caller, input) {
+    const lease = await leaseCall({ engine, workers }, caller, input)
+    const lines = await redacted({ engine, policies, upstreams }, caller, input)
+    const { store } = engine
+    const [now, task] = await engine.reading(() =>
+      Promise.all([store.now(), store.reads.state(lease.tenant, lease.task_id)]),
+    )
+    checkLease(task, lease, now)
+    for (let attempt = 1; attempt <= MAX_TRIES; attempt++) {
+      const last = await engine.reading(() => store.logs.last(lease.tenant, lease.task_id))
+      const added = fitting(lines, last, { ...lease, at: now })
+      if (added.length > 0 && !(await engine.reading(() => store.logs.add(added)))) continue
+      workers.saw(lease)
+      const accepted = added.filter((line) => !line.is_last).length
+      return { ok: true, accepted, dropped: lines.length - accepted } as const
+    }
+    throw new Fault('OVERLOADED', { task_id: lease.task_id })
+  },
+})
 
 type Line = Pick<LogLine, 'level' | 'text' | 'context'>
 
-/** Lines are not part of the ledger: they are written beside it, without waiting for the lock of the tenant. */
-export async function appendLogs(
-  engine: Services,
-  caller: Caller,
-  input: unknown,
-): Promise<AppendLogsAnswer> {
-  const asked = parse(appendLogsInput, input)
-  const lease = await leaseCall(engine, caller, asked)
-  const lines = await redacted(engine, caller, asked)
-  const { store } = engine
-  const [now, task] = await engine.reading(() =>
-    Promise.all([store.now(), store.reads.state(lease.tenant, lease.task_id)]),
-  )
-  checkLease(task, lease, now)
-  for (let attempt = 1; attempt <= MAX_TRIES; attempt++) {
-    const last = await engine.reading(() => store.logs.last(lease.tenant, lease.task_id))
-    const added = fitting(lines, last, { ...lease, at: now })
-    if (added.length > 0 && !(await engine.reading(() => store.logs.add(added)))) continue
-    engine.workers.saw(lease)
-    const accepted = added.filter((line) => !line.is_last).length
-    return { ok: true, accepted, dropped: lines.length - accepted }
-  }
-  throw new Fault('OVERLOADED', { task_id: lease.task_id })
-}
-
 async function redacted(
-  engine: Services,
+  deps: RedactionDeps,
   caller: Caller,
   { task_id, lines }: z.output<typeof appendLogsInput>,
 ): Promise<Line[]> {
@@ -78,17 +91,17 @@ async function redacted(
     if (context === undefined) return { level, text, context: null, given: undefined }
     return { level, text, context: canonicalWithin(context, path, MAX_CONTEXT_BYTES), given: context }
   })
-  const tenant = await engine.tenant(caller.tenant)
-  if (!mayRedact(engine, tenant.tenant)) return checked
-  const kept = await keptOf(engine, tenant, task_id)
+  const tenant = await deps.engine.tenant(caller.tenant)
+  if (!mayRedact(deps, tenant.tenant)) return checked
+  const redactor = await redactorOf(deps, tenant, task_id)
   return checked.map(({ level, text, given }) => ({
     level,
-    text: kept.text(text),
-    context: given === undefined ? null : canonical(kept.object(given)),
+    text: redactor.text(text),
+    context: given === undefined ? null : canonical(redactor.object(given)),
   }))
 }
 
-/** The lines for which there is room. Where there is none, a last line says so, and nothing comes after it. */
+/** The lines for which the log has room. When it is full, a last line says so, and no line follows it. */
 function fitting(
   lines: readonly Line[],
   last: LogLine | undefined,
@@ -116,7 +129,7 @@ function fitting(
 
 const FULL: Line = {
   level: 'warn',
-  text: `The log of this task is full (${LOG_LIMITS.lines} lines or ${LOG_LIMITS.bytes} bytes): what comes after this line was dropped.`,
+  text: `The log of this task is full (${LOG_LIMITS.lines} lines or ${LOG_LIMITS.bytes} bytes): everything after this line was dropped.`,
   context: null,
 }
 

@@ -2,62 +2,124 @@ import { z } from 'zod'
 import { canonical, canonicalWithin, within } from '../../core/json/json.ts'
 import { readEvidence } from '../../core/locatability.ts'
 import type { Caller } from '../../core/principal.ts'
+import { defineOperation, WRITES_ONCE } from '../define-operation.ts'
 import { json, jsonObject, leaseFields, parse, text } from '../input.ts'
-import { keptOf, mayRedact } from '../policies/results.ts'
-import { mayLeave, type Report, reportElsewhere } from '../results/placement.ts'
-import type { Services } from '../services.ts'
-import { leaseCall } from './lease-call.ts'
+import { itemError, MAX_ITEMS, outcomesOf } from '../many.ts'
+import { mayRedact, type RedactionDeps, redactorOf } from '../policies/results.ts'
+import { mayOffload, type PlacementDeps, type Report, submitOffloaded } from '../results/placement.ts'
+import { type LeaseDeps, leaseCall } from './lease-call.ts'
+import { EXAMPLE_LEASE, ok } from './shape.ts'
 
 const MAX_METADATA_BYTES = 4 * 1024
 
-export const completeInput = z.strictObject({
+const completeInput = z.strictObject({
   ...leaseFields,
-  result: json,
-  artifacts: json.optional().meta({
-    description:
-      'Where the result is: a list of pointers (texts, or objects with a url, pointer or the like), or one',
-  }),
-  delivery_proof: json.optional().meta({
-    description: 'How the result was delivered: {mode, target, status?, at?, proof?}',
-  }),
-  result_summary: text(2000).optional(),
-  completion_metadata: jsonObject.optional(),
+  result: json.describe('The result, at most 1 MiB unless the server sets another limit'),
+  artifacts: json
+    .optional()
+    .describe(
+      'Where the result is stored: one pointer, or a list of at most 100. A pointer is a text, or an object with a url, pointer or similar field',
+    ),
+  delivery_proof: json
+    .optional()
+    .describe(
+      'Proof that the result was delivered, instead of artifacts: {mode, target, status?, at?, proof?}',
+    ),
+  result_summary: text(2000).optional().describe('The result in one sentence'),
+  completion_metadata: jsonObject.optional().describe('Any data about the execution; at most 4 KiB'),
 })
 
 type CompleteInput = z.output<typeof completeInput>
 
-export interface CompleteAnswer {
-  readonly ok: true
-  readonly receipt_id: string
-  readonly obligation_open: boolean
-}
+const completedShape = z.object({
+  ok,
+  receipt_id: z.string().describe('The receipt that records the completion'),
+  obligation_open: z
+    .boolean()
+    .describe('True if the result cannot be located: send complete again with artifacts or delivery_proof'),
+})
 
-/** Ends a task well. The rules are in core/decide/complete.ts. */
-export async function complete(engine: Services, caller: Caller, input: unknown): Promise<CompleteAnswer> {
-  const asked = parse(completeInput, input)
-  const lease = await leaseCall(engine, caller, asked)
-  const { artifacts, delivery_proof } = readEvidence(asked.artifacts, asked.delivery_proof)
-  const kept = mayRedact(engine, lease.tenant) ? await keptReport(engine, caller, asked) : asked
-  const summary = kept.result_summary ?? null
+export type CompleteAnswer = z.output<typeof completedShape>
+
+/** The rules are in core/decide/complete.ts. */
+export const complete = defineOperation({
+  name: 'complete',
+  title: 'Complete a task',
+  description:
+    'For workers: ends a task with its result. Say where the result is stored with artifacts (pointers) or delivery_proof; otherwise the obligation stays open until you send complete again with them. ' +
+    'Repeating the same call under the same lease is safe and returns the same response.',
+  input: completeInput,
+  output: completedShape,
+  actor: 'worker',
+  access: 'lease',
+  rest: { method: 'POST', path: '/v1/tasks/{task_id}/complete' },
+  effect: WRITES_ONCE,
+  example: {
+    ...EXAMPLE_LEASE,
+    result: { summary: 'All is well.' },
+    artifacts: [{ url: 'https://results.example/report-1.txt' }],
+  },
+  run: completeTask,
+})
+
+export const completeMany = defineOperation({
+  name: 'complete_many',
+  title: 'Complete many tasks',
+  description: 'For workers: completes up to 1,000 tasks in one call, each with its own outcome.',
+  input: z.strictObject({
+    items: z
+      .array(z.unknown().meta({ type: 'object', description: 'The input of complete' }))
+      .min(1)
+      .max(MAX_ITEMS)
+      .describe('The completions, each with the fields of complete'),
+  }),
+  output: z.object({
+    results: z
+      .array(z.union([completedShape, itemError]))
+      .readonly()
+      .describe('One outcome per task, in the order of the request'),
+  }),
+  actor: 'worker',
+  access: 'lease',
+  rest: { method: 'POST', path: '/v1/tasks/complete' },
+  effect: WRITES_ONCE,
+  async run(services, caller, { items }) {
+    const run = async (item: unknown) => completeTask(services, caller, parse(completeInput, item))
+    return { results: await outcomesOf(items, run, services.engine) }
+  },
+})
+
+type CompleteDeps = LeaseDeps & RedactionDeps & PlacementDeps
+
+async function completeTask(
+  deps: CompleteDeps,
+  caller: Caller,
+  input: CompleteInput,
+): Promise<CompleteAnswer> {
+  const { engine } = deps
+  const lease = await leaseCall(deps, caller, input)
+  const { artifacts, delivery_proof } = readEvidence(input.artifacts, input.delivery_proof)
+  const report = mayRedact(deps, lease.tenant) ? await redacted(deps, caller, input) : input
+  const summary = report.result_summary ?? null
   const completion_metadata = canonicalWithin(
-    kept.completion_metadata ?? {},
+    report.completion_metadata ?? {},
     'completion_metadata',
     MAX_METADATA_BYTES,
   )
-  const submit = (report: Report) =>
+  const submit = ({ result, artifacts, displaced }: Report) =>
     engine.submit({
       verb: 'complete',
-      artifacts: report.artifacts,
+      artifacts,
       delivery_proof,
-      result: report.result,
+      result,
       result_summary: summary,
       completion_metadata,
-      displaced: report.displaced,
+      displaced,
       ...lease,
     })
-  const result = canonical(kept.result, 'result')
-  const { seq, obligation_open } = mayLeave(engine, lease.tenant, result)
-    ? await reportElsewhere(engine, lease, { result, artifacts, delivery_proof, summary }, submit)
+  const result = canonical(report.result, 'result')
+  const { seq, obligation_open } = mayOffload(deps, lease.tenant, result)
+    ? await submitOffloaded(deps, lease, { result, artifacts, delivery_proof, summary }, submit)
     : await submit({ result: within(result, 'result', engine.settings.max_payload_bytes), artifacts })
   const tenant = await engine.tenant(caller.tenant)
   return { ok: true, receipt_id: engine.receiptId(tenant, seq), obligation_open }
@@ -65,15 +127,15 @@ export async function complete(engine: Services, caller: Caller, input: unknown)
 
 type Reported = Pick<CompleteInput, 'result' | 'result_summary' | 'completion_metadata'>
 
-/** Without what rules take out of results. What is not JSON is refused before anybody looks into it. */
-async function keptReport(engine: Services, caller: Caller, asked: CompleteInput): Promise<Reported> {
-  const { task_id, result, result_summary, completion_metadata } = asked
+/** The report as the policies allow it to be stored. Anything that is not valid JSON is refused before redaction. */
+async function redacted(deps: CompleteDeps, caller: Caller, input: CompleteInput): Promise<Reported> {
+  const { task_id, result, result_summary, completion_metadata } = input
   canonical(result, 'result')
   canonical(completion_metadata ?? {}, 'completion_metadata')
-  const kept = await keptOf(engine, await engine.tenant(caller.tenant), task_id)
+  const redactor = await redactorOf(deps, await deps.engine.tenant(caller.tenant), task_id)
   return {
-    result: kept.json(result),
-    result_summary: result_summary === undefined ? undefined : kept.text(result_summary),
-    completion_metadata: completion_metadata === undefined ? undefined : kept.object(completion_metadata),
+    result: redactor.json(result),
+    result_summary: result_summary === undefined ? undefined : redactor.text(result_summary),
+    completion_metadata: completion_metadata === undefined ? undefined : redactor.object(completion_metadata),
   }
 }

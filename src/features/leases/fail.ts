@@ -1,50 +1,66 @@
 import { z } from 'zod'
 import { canonical, canonicalWithin } from '../../core/json/json.ts'
-import type { Caller } from '../../core/principal.ts'
 import { isoTime } from '../../core/time.ts'
-import { jsonObject, leaseFields, ONE_YEAR, parse, seconds } from '../input.ts'
-import { keptOf, mayRedact } from '../policies/results.ts'
-import type { Services } from '../services.ts'
+import { defineOperation, WRITES_ONCE } from '../define-operation.ts'
+import { time } from '../fields.ts'
+import { jsonObject, leaseFields, ONE_YEAR, seconds } from '../input.ts'
+import { mayRedact, redactorOf } from '../policies/results.ts'
 import { leaseCall } from './lease-call.ts'
+import { EXAMPLE_LEASE, ok } from './shape.ts'
 
 const MAX_ERROR_BYTES = 16 * 1024
 
-export const failInput = z.strictObject({
-  ...leaseFields,
-  error: jsonObject,
-  retryable: z.boolean().optional(),
-  /** When to try again, instead of the task's backoff. */
-  retry_after_seconds: seconds(ONE_YEAR).optional(),
+export const fail = defineOperation({
+  name: 'fail',
+  title: 'Report a failure',
+  description:
+    'For workers: reports that the work failed. With retryable: true the task is retried while attempts are left, after its backoff or retry_after_seconds; otherwise it has failed permanently.',
+  input: z.strictObject({
+    ...leaseFields,
+    error: jsonObject.describe('What went wrong, by convention with code and message; at most 16 KiB'),
+    retryable: z.boolean().optional().describe('Whether another attempt may succeed; false if absent'),
+    retry_after_seconds: seconds(ONE_YEAR)
+      .optional()
+      .describe('Seconds before the next attempt, instead of the backoff of the task'),
+  }),
+  output: z.object({
+    ok,
+    requeued: z.boolean().describe('Whether the task will be retried'),
+    next_eligible_at: time
+      .optional()
+      .describe('Time before which it cannot be claimed again; absent if it can be now'),
+    receipt_id: z.string().describe('The receipt that records the failure'),
+  }),
+  actor: 'worker',
+  access: 'lease',
+  rest: { method: 'POST', path: '/v1/tasks/{task_id}/fail' },
+  effect: WRITES_ONCE,
+  example: {
+    ...EXAMPLE_LEASE,
+    error: { code: 'UPSTREAM_TIMEOUT', message: 'The model did not answer.' },
+    retryable: true,
+  },
+  async run({ engine, workers, policies, upstreams }, caller, input) {
+    const lease = await leaseCall({ engine, workers }, caller, input)
+    const tenant = await engine.tenant(caller.tenant)
+    let error = canonicalWithin(input.error, 'error', MAX_ERROR_BYTES)
+    if (mayRedact({ policies }, lease.tenant)) {
+      const redactor = await redactorOf({ engine, policies, upstreams }, tenant, lease.task_id)
+      error = canonical(redactor.object(input.error))
+    }
+    const { requeued, next_eligible_at, seq } = await engine.submit({
+      verb: 'fail',
+      error,
+      retryable: input.retryable ?? false,
+      retry_after_ms: input.retry_after_seconds === undefined ? null : input.retry_after_seconds * 1000,
+      ...lease,
+    })
+    workers.failed(lease)
+    return {
+      ok: true,
+      requeued,
+      ...(next_eligible_at !== null && { next_eligible_at: isoTime(next_eligible_at) }),
+      receipt_id: engine.receiptId(tenant, seq),
+    } as const
+  },
 })
-
-export interface FailAnswer {
-  readonly ok: true
-  readonly requeued: boolean
-  readonly next_eligible_at?: string
-  readonly receipt_id: string
-}
-
-export async function fail(engine: Services, caller: Caller, input: unknown): Promise<FailAnswer> {
-  const asked = parse(failInput, input)
-  const lease = await leaseCall(engine, caller, asked)
-  let error = canonicalWithin(asked.error, 'error', MAX_ERROR_BYTES)
-  if (mayRedact(engine, lease.tenant)) {
-    const kept = await keptOf(engine, await engine.tenant(caller.tenant), lease.task_id)
-    error = canonical(kept.object(asked.error))
-  }
-  const { requeued, next_eligible_at, seq } = await engine.submit({
-    verb: 'fail',
-    error,
-    retryable: asked.retryable ?? false,
-    retry_after_ms: asked.retry_after_seconds === undefined ? null : asked.retry_after_seconds * 1000,
-    ...lease,
-  })
-  engine.workers.failed(lease)
-  const tenant = await engine.tenant(caller.tenant)
-  return {
-    ok: true,
-    requeued,
-    ...(next_eligible_at !== null && { next_eligible_at: isoTime(next_eligible_at) }),
-    receipt_id: engine.receiptId(tenant, seq),
-  }
-}

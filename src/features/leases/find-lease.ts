@@ -1,25 +1,25 @@
 import { Fault } from '../../core/errors.ts'
 import { leaseSeq } from '../../core/ids.ts'
 import { type PrincipalKind, parsePrincipalKey } from '../../core/principal.ts'
+import type { Engine } from '../../engine/engine.ts'
 import type { Reads, TaskLease } from '../../store/reads.ts'
-import type { Services } from '../services.ts'
 
-/** What a call about a lease needs to name besides the lease. */
+/** The fields that a call about a lease needs besides the lease itself. */
 export interface FoundLease {
   readonly task_id: string
   readonly worker_id: string
   readonly worker_kind: PrincipalKind
 }
 
-/** A task of many receipts is searched this far for a lease that it no longer has. */
+/** Number of receipts of a task that are searched for a lease that it no longer has. */
 const MAX_RECEIPTS = 1000
 
 /**
- * The task and the holder of a lease, for protocols whose calls name the lease alone. It only supplies names: the verb
- * that uses them checks the lease. A lease that another has replaced is refused here, because its holder is not kept.
+ * The task and the holder of a lease, for protocols whose calls contain only the lease id. The operation that uses them
+ * checks the lease. A lease that a later one has replaced is refused here, because its holder is not stored.
  */
 export async function findLease(
-  engine: Services,
+  engine: Engine,
   tenantName: string,
   leaseId: string,
   taskId?: unknown,
@@ -32,13 +32,13 @@ export async function findLease(
   if (lease_id === leaseId && holder !== null && worker_id !== null) {
     return { task_id, worker_id, worker_kind: parsePrincipalKey(holder).kind }
   }
-  // Whoever does not know the random part of a lease must not learn about the task.
+  // A caller that does not know the random part of the lease id must not learn about the task.
   const existed = await engine.reading(() => reads.hadLease(tenant, task_id, leaseId, MAX_RECEIPTS))
   if (!existed) throw new Fault('LEASE_NOT_FOUND')
   throw new Fault('LEASE_INVALID_OR_EXPIRED', { task_id, task_status: status })
 }
 
-/** By the seq in the lease id. Ids of leases from before an upgrade have none: their calls have to name the task. */
+/** Found by the seq in the lease id. Lease ids of older versions have none: calls about them must name the task. */
 async function taskOf(
   reads: Reads,
   tenant: number,

@@ -1,16 +1,16 @@
 import { type Command, REPORTED_CALLS, type ReportRefusal } from '../../core/command.ts'
 import type { Fault } from '../../core/errors.ts'
-import type { Services } from '../services.ts'
+import type { Engine } from '../../engine/engine.ts'
 
-/** Reports that may be under way at once. More are dropped: the ledger is not for floods. */
+/** Maximum number of concurrent reports. More are dropped, so that refusals cannot flood the ledger. */
 const MAX_REPORTS = 100
 
-/** Brings refused calls of workers to the owners of the tasks, where the operator wants that. */
+/** Reports refused calls of workers to the owners of the tasks, if lease_anomaly_receipts is set. */
 export class LeaseRefusals {
-  readonly #engine: Services
-  readonly #underWay = new Map<string, Promise<void>>()
+  readonly #engine: Engine
+  readonly #pending = new Map<string, Promise<void>>()
 
-  constructor(engine: Services) {
+  constructor(engine: Engine) {
     this.#engine = engine
   }
 
@@ -20,16 +20,16 @@ export class LeaseRefusals {
     if (call === undefined || !('lease_id' in command)) return
     const { tenant, task_id, holder: by, worker_id } = command
     const key = `${tenant} ${task_id}`
-    if (this.#underWay.has(key) || this.#underWay.size >= MAX_REPORTS) return
+    if (this.#pending.has(key) || this.#pending.size >= MAX_REPORTS) return
     const report = this.#report({ tenant, task_id, call, by, worker_id })
       .catch((error) => this.#engine.report(error))
-      .finally(() => this.#underWay.delete(key))
-    this.#underWay.set(key, report)
+      .finally(() => this.#pending.delete(key))
+    this.#pending.set(key, report)
   }
 
   /** Resolves when all reports are written. */
   async settled(): Promise<void> {
-    await Promise.all(this.#underWay.values())
+    await Promise.all(this.#pending.values())
   }
 
   async #report(refusal: Omit<ReportRefusal, 'verb' | 'asked'>): Promise<void> {

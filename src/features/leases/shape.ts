@@ -35,3 +35,10 @@ export const offerShape = z.object({
 })
 
 export type OfferView = z.output<typeof offerShape>
+
+/** The fields of a lease, for example requests. */
+export const EXAMPLE_LEASE = {
+  worker_id: 'w1',
+  task_id: '0197d7a4-31c0-7c4e-9f6b-0d5a3f1e2b4c',
+  lease_id: '5f40b7ca-2933-4136-aa7c-b3cd5b9de299',
+}

@@ -4,12 +4,12 @@ import type { Gate } from '../gate.ts'
 import { asOldPriority } from '../legacy-priority.ts'
 import type { OfferView } from './shape.ts'
 
-// The worker port, as it is spoken over HTTP and by tools of the old names: run_id is the lease, params the payload.
-// Inputs come in the names of the gate, with what only the port knows beside them.
+// The worker port protocol, shared by its HTTP routes and the legacy tools: run_id is the lease, params is the payload.
+// Inputs use the field names of the operations, plus the fields that only the port has.
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** What a lease call answers when there is nothing to do. */
+/** The response to a lease request when there is no task. */
 export const NO_TASK = { task_id: null, message: 'No tasks available' } as const
 
 export function runView(offer: OfferView) {
@@ -35,22 +35,26 @@ export function runView(offer: OfferView) {
 }
 
 /**
- * A call about a lease with the task and the worker that it leaves out, as the store has them. What it does name stays,
- * and the gate checks it.
+ * Adds the task and the worker of a lease, as stored, to a call that leaves them out. Fields that the call contains stay,
+ * and the operation checks them.
  */
 export async function withHolder<Call extends Fields & { readonly lease_id: string }>(
-  gate: Gate,
+  gate: Pick<Gate, 'findLease'>,
   tenant: string,
   call: Call,
 ) {
   const { task_id, worker_id, worker_kind } = await gate.findLease(tenant, call.lease_id, call.task_id)
-  // A lease of a person's own key can be named only with that key, which says who calls.
+  // A lease taken with a personal key can be used only with that key, which identifies the caller.
   const named = worker_kind === 'worker' || worker_kind === 'service' ? { worker_kind } : {}
   return { task_id, worker_id, ...named, ...call }
 }
 
-/** Extends the lease; with percent or message it is also a report of progress. */
-export async function heartbeatRun(gate: Gate, caller: Caller, input: Fields) {
+/** Renews the lease; with percent or message it also reports progress. */
+export async function heartbeatRun(
+  gate: Pick<Gate, 'settings' | 'reportProgress' | 'renewLease'>,
+  caller: Caller,
+  input: Fields,
+) {
   const { percent, message, ...call } = input
   const progress = { ...(percent !== undefined && { percent }), ...(message !== undefined && { message }) }
   const reports = percent !== undefined || message !== undefined
@@ -61,10 +65,10 @@ export async function heartbeatRun(gate: Gate, caller: Caller, input: Fields) {
   return { status: 'ok', lease_expires_at: expires_at, ...(drain && { drain }) } as const
 }
 
-export async function completeRun(gate: Gate, caller: Caller, input: Fields) {
+export async function completeRun(gate: Pick<Gate, 'complete'>, caller: Caller, input: Fields) {
   const { result_channel, result_pointer, result_checksum, result, ...call } = input
   if (typeof result_pointer !== 'string' || result_pointer === '') {
-    throw invalid('result_pointer', 'is required: it says where the result is')
+    throw invalid('result_pointer', 'is required: where the result is stored')
   }
   const artifact = {
     pointer: result_pointer,
@@ -80,8 +84,8 @@ export async function completeRun(gate: Gate, caller: Caller, input: Fields) {
   return { status: 'completed', notification_sent: true, notification_id: receipt_id } as const
 }
 
-/** The work is tried again unless the worker says that this is of no use. */
-export async function failRun(gate: Gate, caller: Caller, input: Fields) {
+/** The task is retried unless the worker reports that this is useless. */
+export async function failRun(gate: Pick<Gate, 'fail'>, caller: Caller, input: Fields) {
   const { error_message, metadata, retryable = true, ...call } = input
   if (typeof error_message !== 'string') throw invalid('error_message', 'is required')
   const error = { message: error_message, ...(metadata !== undefined && { metadata }) }

@@ -119,23 +119,23 @@ function redacted(input: CreateInput, ruling: Ruling): { input: CreateInput; fie
     fields.push(...found.fields.map((field) => place + field))
     return found.value
   }
-  const kept: CreateInput = { ...input }
+  const stored: CreateInput = { ...input }
   if (input.payload !== undefined) {
     const found = redactedPayload(input.type, input.payload, ruling)
     fields.push(...found.fields.map((field) => `/payload${field}`))
-    kept.payload = found.payload
+    stored.payload = found.payload
   }
-  if (input.inputs !== undefined) kept.inputs = objectOf(redact('/inputs', input.inputs))
+  if (input.inputs !== undefined) stored.inputs = objectOf(redact('/inputs', input.inputs))
   for (const name of TEXTS) {
     const text = input[name]
-    if (text !== undefined) kept[name] = textOf(redact(`/${name}`, text))
+    if (text !== undefined) stored[name] = textOf(redact(`/${name}`, text))
   }
   const { tags, ...requirements } = input.requirements ?? {}
   if (tags !== undefined) {
     const clean = tags.map((tag, i) => textOf(redact(`/requirements/tags/${i}`, tag)))
-    kept.requirements = { ...requirements, tags: clean }
+    stored.requirements = { ...requirements, tags: clean }
   }
-  return fields.length === 0 ? { input, fields } : { input: kept, fields }
+  return fields.length === 0 ? { input, fields } : { input: stored, fields }
 }
 
 function policyOf(ruling: Ruling, fields: readonly string[]): CanonicalJson | null {

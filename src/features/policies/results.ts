@@ -36,7 +36,7 @@ export function mayRedact({ policies }: Pick<RedactionDeps, 'policies'>, tenant:
 }
 
 /** The redactor for reports about a task. It is applied before any part of a report is stored. */
-export async function keptOf(
+export async function redactorOf(
   { engine, policies, upstreams }: RedactionDeps,
   tenant: TenantRef,
   task_id: string,

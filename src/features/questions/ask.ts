@@ -11,7 +11,7 @@ import { defineOperation, WRITES_ONCE } from '../define-operation.ts'
 import { time } from '../fields.ts'
 import { json, jsonObject, leaseFields, ONE_YEAR, seconds, text } from '../input.ts'
 import { leaseCall } from '../leases/lease-call.ts'
-import { keptOf, mayRedact, type RedactionDeps } from '../policies/results.ts'
+import { mayRedact, type RedactionDeps, redactorOf } from '../policies/results.ts'
 import type { Schemas } from '../task-types/schemas.ts'
 import { statusShape } from '../tasks/shape.ts'
 import { contentHash, workAt } from '../tasks/work.ts'
@@ -123,7 +123,7 @@ async function redactedRequest(
 ): Promise<RedactedRequest> {
   if (!mayRedact(deps, tenant.tenant)) return asked.request
   canonical(asked.request, 'request')
-  const { text, json: value } = await keptOf(deps, tenant, asked.task_id)
+  const { text, json: value } = await redactorOf(deps, tenant, asked.task_id)
   const { title, show, reason, message } = asked.request
   const redacted = {
     ...asked.request,

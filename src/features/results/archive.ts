@@ -1,4 +1,4 @@
-import type { Services } from '../services.ts'
+import type { Engine } from '../../engine/engine.ts'
 
 const KIND = 'archived_result'
 
@@ -11,7 +11,7 @@ interface Archived {
 
 /** Notes that a result is archived, and resolves with when it first was. */
 export async function noteArchived(
-  engine: Services,
+  engine: Engine,
   tenant: number,
   task_id: string,
   by: string,
@@ -23,7 +23,7 @@ export async function noteArchived(
 }
 
 export async function archivedAt(
-  engine: Services,
+  engine: Engine,
   tenant: number,
   task_id: string,
 ): Promise<number | undefined> {

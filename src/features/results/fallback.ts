@@ -1,31 +1,36 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { Fault } from '../../core/errors.ts'
+import type { Engine } from '../../engine/engine.ts'
 import type { TaskRecord } from '../../store/reads.ts'
-import type { Services } from '../services.ts'
 import { putResult } from './put.ts'
-import type { StoredArtifact } from './result-store.ts'
+import type { ResultStore, StoredArtifact } from './result-store.ts'
+
+interface ResultDeps {
+  readonly engine: Engine
+  readonly results: ResultStore | undefined
+}
 
 /** A channel; null is the task itself. */
 export type Place = string | null
 
 export interface PlacedResult {
-  /** Undefined if the result stays with its task. */
+  /** Undefined if the task itself stores the result. */
   readonly artifact?: StoredArtifact
-  /** Why the first place did not take it. */
+  /** Why the first place could not store it. */
   readonly failure?: { readonly channel: string; readonly reason: string }
-  /** For when the task does not come to use it. */
+  /** Removes the stored result, if the task does not use it after all. */
   takeBack(): Promise<void>
 }
 
-/** Pauses between attempts at a channel that does not answer. */
+/** Delays between attempts if a channel is unavailable. */
 const RETRY_MS = [200, 1000]
 
-/** What the database, not a channel, failed with. */
+/** Faults of the database, not of a channel. */
 const OF_THE_STORE: readonly string[] = ['DATABASE_UNAVAILABLE', 'OUTCOME_UNKNOWN', 'INTERNAL_ERROR']
 
-/** Puts a result into the first of the places that takes it. If none does, the last refusal is the answer. */
+/** Stores a result in the first place that accepts it. If none does, it throws the fault of the last one. */
 export async function placeResult(
-  engine: Services,
+  deps: ResultDeps,
   record: TaskRecord,
   bytes: Uint8Array,
   places: readonly Place[],
@@ -35,12 +40,12 @@ export async function placeResult(
   let last: Fault | undefined
   for (const place of places) {
     if (place === null) return { ...(failure && { failure }), takeBack: async () => {} }
-    if (engine.results?.has(place) === false) {
+    if (deps.results?.has(place) === false) {
       const { type } = record.spec
-      engine.report(new Error(`Results of type ${type} are to go to ${place}, which is not configured.`))
+      deps.engine.report(new Error(`The result channel ${place} of task type ${type} is not configured.`))
     }
     try {
-      const placed = await putPatiently(engine, record, bytes, place, summary)
+      const placed = await putWithRetries(deps, record, bytes, place, summary)
       return { ...placed, ...(failure && { failure }) }
     } catch (error) {
       if (!(error instanceof Fault) || OF_THE_STORE.includes(error.code)) throw error
@@ -51,14 +56,13 @@ export async function placeResult(
   throw last ?? new Fault('CHANNEL_NOT_CONFIGURED', { channel: 'results_channel' })
 }
 
-async function putPatiently(
-  engine: Services,
+async function putWithRetries(
+  { engine, results }: ResultDeps,
   record: TaskRecord,
   bytes: Uint8Array,
   channel: string,
   summary: string | null,
 ) {
-  const { results } = engine
   if (results === undefined) throw new Fault('CHANNEL_NOT_CONFIGURED', { channel })
   const about = { channel, media_type: 'application/json', summary }
   for (const pause of RETRY_MS) {

@@ -5,51 +5,58 @@ import { Fault } from '../../core/errors.ts'
 import { type CanonicalJson, canonical, type Json, parseCanonical } from '../../core/json/json.ts'
 import { matches, staleLease } from '../../core/lease.ts'
 import { isHeld, type Outcome } from '../../core/task.ts'
-import type { Services } from '../services.ts'
-import type { TypeTable } from '../task-types/task-types.ts'
+import type { Engine } from '../../engine/engine.ts'
+import type { TaskTypes, TypeTable } from '../task-types/task-types.ts'
 import { type Place, type PlacedResult, placeResult } from './fallback.ts'
-import { inlineLimit, type StoredArtifact } from './result-store.ts'
+import { inlineLimit, type ResultStore, type StoredArtifact } from './result-store.ts'
 
-/** What a completion says: its result, and where results are. */
+export interface PlacementDeps {
+  readonly engine: Engine
+  readonly results: ResultStore | undefined
+  readonly taskTypes: TaskTypes
+}
+
+/** The part of a completion that says what the result is and where it is stored. */
 export interface Report {
   readonly result: CanonicalJson
   readonly artifacts: CanonicalJson | null
-  /** Why the result is not in the channel where it should be. */
+  /** Why the result is not in the channel of its type. */
   readonly displaced?: Displaced | undefined
 }
 
 type Holder = LeaseClaim & { readonly tenant: number }
 
-/** Faults after which the change may have happened all the same. */
+/** Faults after which the change may nevertheless have happened. */
 const UNCERTAIN: readonly string[] = ['OUTCOME_UNKNOWN', 'INTERNAL_ERROR']
 
-/** The types of a tenant whose results go to a channel of their own. */
+/** The task types of a tenant whose results go to a specific channel. */
 const typeChannels = new WeakMap<TypeTable, ReadonlyMap<string, string>>()
 
-/** Whether a result might not stay with its task. Asked for every completion; most are small and of no such type. */
-export function mayLeave(
-  { results, settings, taskTypes }: Services,
+/** Whether a result may have to be offloaded. Checked for every completion: most are small and of no such type. */
+export function mayOffload(
+  { engine, results, taskTypes }: PlacementDeps,
   tenant: number,
   result: string,
 ): boolean {
   if (results === undefined) return false
-  if (isOver(result, inlineLimit(settings))) return true
+  if (isOver(result, inlineLimit(engine.settings))) return true
   const types = taskTypes.known(tenant)
   return types === undefined || channelsIn(types).size > 0
 }
 
 /**
- * Puts a result into its channel and reports the pointer instead of it. The channel comes first, so a task never points
- * at nothing; what is refused then is taken back. The same completion again finds the pointer of the first one.
+ * Stores a result in its channel and submits the pointer instead. The result is stored first, so that a task never has
+ * a dangling pointer; it is removed again if the completion is refused. A repeated completion finds the first pointer.
  */
-export async function reportElsewhere<Answer>(
-  engine: Services,
+export async function submitOffloaded<Answer>(
+  deps: PlacementDeps,
   holder: Holder,
   report: Report & { readonly delivery_proof: CanonicalJson | null; readonly summary: string | null },
   submit: (report: Report) => Promise<Answer>,
 ): Promise<Answer> {
-  // The worker has put it away itself.
+  // The worker has stored the result itself.
   if (isPointer(report.result, report.artifacts)) return submit(report)
+  const { engine } = deps
   const bytes = Buffer.from(report.result)
   const checksum = hash('sha256', bytes)
   for (let again = true; ; again = false) {
@@ -61,26 +68,31 @@ export async function reportElsewhere<Answer>(
     }
     if (!isHeld(task) || !matches(task.lease, holder)) throw staleLease(task)
 
-    const places = await placesFor(engine, holder.tenant, spec.type, bytes.length)
-    const placed = await placeResult(engine, record, bytes, places, report.summary)
+    const places = await placesFor(deps, holder.tenant, spec.type, bytes.length)
+    const placed = await placeResult(deps, record, bytes, places, report.summary)
     try {
       return await submit(placedReport(report, task.task_id, checksum, placed))
     } catch (error) {
       if (!(error instanceof Fault) || UNCERTAIN.includes(error.code)) throw error
       await placed.takeBack()
-      // The same completion may have been under way twice, and the other one was first.
+      // The same completion may have been sent twice at the same time, and the other one was first.
       if (error.code !== 'RESULT_CONFLICT' || !again) throw error
     }
   }
 }
 
 /**
- * Where a result can go, in the order in which it is tried. A channel that fails must not make a finished task impossible to
- * complete, so whatever else can take the result comes after it.
+ * The places for a result, in the order in which they are tried. A channel that fails must not make it impossible to
+ * complete a finished task, so the other places that can take the result follow.
  */
-async function placesFor(engine: Services, tenant: number, type: string, size: number): Promise<Place[]> {
-  const { results, settings } = engine
-  const named = await typeChannel(engine, tenant, type)
+async function placesFor(
+  { engine, results, taskTypes }: PlacementDeps,
+  tenant: number,
+  type: string,
+  size: number,
+): Promise<Place[]> {
+  const { settings } = engine
+  const named = await typeChannel(taskTypes, tenant, type)
   const standard = results?.channel ?? null
   const fits = size <= inlineLimit(settings)
   const others = standard === null || standard === named ? [] : [standard]
@@ -90,22 +102,22 @@ async function placesFor(engine: Services, tenant: number, type: string, size: n
   return fits || size > settings.max_payload_bytes ? places : [...places, null]
 }
 
-/** Where an upload goes; null if there is no channel for it. */
-export async function channelFor(engine: Services, tenant: number, type: string): Promise<string | null> {
-  const named = await typeChannel(engine, tenant, type)
-  if (named !== undefined && engine.results?.has(named)) return named
-  return engine.results?.channel ?? null
-}
-
-async function typeChannel(
-  { taskTypes }: Services,
+/** The channel for an upload; null if there is none. */
+export async function channelFor(
+  { results, taskTypes }: Omit<PlacementDeps, 'engine'>,
   tenant: number,
   type: string,
-): Promise<string | undefined> {
+): Promise<string | null> {
+  const named = await typeChannel(taskTypes, tenant, type)
+  if (named !== undefined && results?.has(named)) return named
+  return results?.channel ?? null
+}
+
+async function typeChannel(taskTypes: TaskTypes, tenant: number, type: string): Promise<string | undefined> {
   return channelsIn(taskTypes.known(tenant) ?? (await taskTypes.load(tenant))).get(type)
 }
 
-/** The report with where the result is, and what went wrong on the way there. */
+/** The report with the place of the result, and why it is not the preferred place. */
 function placedReport(
   report: Report & { readonly delivery_proof: CanonicalJson | null },
   task_id: string,
@@ -114,7 +126,7 @@ function placedReport(
 ): Report {
   const displaced = failure && { ...failure, kept_in: artifact?.channel ?? 'inline' }
   if (artifact !== undefined) return { ...withArtifact(report, artifact), displaced }
-  // A worker relies on the channel to say where the result is. The gate says it instead.
+  // The channel would have made the result locatable. An inline pointer does so instead.
   const isLocated = displaced === undefined || report.artifacts !== null || report.delivery_proof !== null
   const { result } = report
   if (isLocated) return { result, artifacts: report.artifacts, displaced }
@@ -133,13 +145,13 @@ function withArtifact({ artifacts }: Report, artifact: StoredArtifact): Report {
   return { result: canonical(kept), artifacts: joined(artifacts, kept) }
 }
 
-/** What the task holds if it was completed with this very result; the decision compares the rest. */
+/** The stored report if the task was completed with the same result; the core compares the rest. */
 function asBefore(report: Report, hasProof: boolean, checksum: string, outcome: Outcome): Report {
   if (outcome.result === null || outcome.result === report.result) return report
   const before = parseCanonical(outcome.result)
   const [stored] = pointersIn(before)
   if (stored?.checksum !== checksum) return { ...report, result: canonical({ checksum }) }
-  // A repetition without evidence says nothing new.
+  // A repeated completion without evidence adds none.
   const artifacts = report.artifacts === null && !hasProof ? null : joined(report.artifacts, before)
   return { result: outcome.result, artifacts }
 }
@@ -162,7 +174,7 @@ function channelsIn(types: TypeTable): ReadonlyMap<string, string> {
   return channels
 }
 
-/** A character takes at most three bytes, so short texts need no counting. */
+/** A UTF-16 code unit takes at most three bytes, so short texts need not be measured. */
 function isOver(text: string, limit: number): boolean {
   return text.length * 3 > limit && Buffer.byteLength(text) > limit
 }

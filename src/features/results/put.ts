@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { Fault } from '../../core/errors.ts'
+import type { Engine } from '../../engine/engine.ts'
 import type { TaskRecord } from '../../store/reads.ts'
-import type { Services } from '../services.ts'
 import type { ResultContent, ResultStore, StoredArtifact } from './result-store.ts'
 import { noteUpload } from './uploads.ts'
 
@@ -16,7 +16,7 @@ interface Placed {
  * dies before the task uses it.
  */
 export async function putResult(
-  engine: Services,
+  engine: Engine,
   results: ResultStore,
   { task, spec }: TaskRecord,
   content: ResultContent,
@@ -46,7 +46,7 @@ export async function putResult(
 }
 
 /** Tells the operator why a channel failed; the caller only sees that it did. */
-export async function reporting<T>(engine: Services, use: () => Promise<T>): Promise<T> {
+export async function reporting<T>(engine: Engine, use: () => Promise<T>): Promise<T> {
   try {
     return await use()
   } catch (error) {

@@ -2,6 +2,7 @@ import { pointersIn } from '../../core/artifact.ts'
 import { Fault } from '../../core/errors.ts'
 import { parseCanonical } from '../../core/json/json.ts'
 import { isOpen, type Task } from '../../core/task.ts'
+import type { Engine } from '../../engine/engine.ts'
 import type { Entry } from '../../store/entries.ts'
 import type { Services } from '../services.ts'
 
@@ -22,7 +23,7 @@ interface Upload {
 
 /** Remembers an upload until it is known whether its task uses it. */
 export async function noteUpload(
-  engine: Services,
+  engine: Engine,
   tenant: number,
   task_id: string,
   upload: Upload,

@@ -1,58 +1,76 @@
 import { z } from 'zod'
-import { checkRole } from '../../core/authorization.ts'
 import type { LeaseClaim } from '../../core/command.ts'
 import { Fault } from '../../core/errors.ts'
 import { canonicalWithin } from '../../core/json/json.ts'
 import { checkLease } from '../../core/lease.ts'
-import { type Caller, principalKey } from '../../core/principal.ts'
-import { jsonObject, leaseFields, parse, text, workerId } from '../input.ts'
+import { principalKey } from '../../core/principal.ts'
+import type { Engine } from '../../engine/engine.ts'
+import { defineOperation, WRITES_ONCE } from '../define-operation.ts'
+import { jsonObject, leaseFields, text, workerId } from '../input.ts'
 import { leaseCall } from '../leases/lease-call.ts'
-import type { Services } from '../services.ts'
-import { type RecordedSchedule, recordedSchedule } from './recorded-schedule.ts'
+import { ok } from '../leases/shape.ts'
+import { type RecordedSchedule, recordedSchedule, scheduleId } from './recorded-schedule.ts'
 import { expectRunAfter, forgetSchedule, setPaused } from './schedule-watch.ts'
 
 const MAX_SCHEDULE_BYTES = 16 * 1024
 
-export const recordScheduleInput = z.strictObject({
-  ...leaseFields,
-  schedule_id: text(64),
-  event: z.enum(['created', 'deleted', 'paused', 'resumed']),
-  schedule: jsonObject.optional(),
+/**
+ * Writes schedule.created or schedule.deleted; the rules are in core/decide/record-schedule.ts. Pausing and resuming
+ * write no receipt: they only change when the schedule counts as overdue.
+ */
+export const recordSchedule = defineOperation({
+  name: 'record_schedule',
+  title: 'Record a schedule',
+  description:
+    'For schedulers: under the lease of the task that asked for it, records that a schedule was created (its schedule_id is that task_id), deleted, paused or resumed. ' +
+    'For created and deleted the owner of the task gets a receipt; a created schedule is an open obligation until it is deleted. Paused and resumed return the receipt of the creation. Repeating the call has no further effect.',
+  input: z.strictObject({
+    ...leaseFields,
+    schedule_id: scheduleId,
+    event: z
+      .enum(['created', 'deleted', 'paused', 'resumed'])
+      .describe('What happened to the schedule; the task whose lease is sent must have asked for it'),
+    schedule: jsonObject.optional().describe('The schedule, for readers of the receipt; at most 16 KiB'),
+  }),
+  output: z.object({
+    ok,
+    receipt_id: z
+      .string()
+      .describe('The schedule.deleted receipt for deleted, otherwise the schedule.created receipt'),
+  }),
+  actor: 'worker',
+  access: 'lease',
+  rest: { method: 'POST', path: '/v1/schedules/{schedule_id}/record' },
+  effect: WRITES_ONCE,
+  async run({ engine, workers }, caller, input) {
+    const lease = await leaseCall({ engine, workers }, caller, input)
+    const tenant = await engine.tenant(caller.tenant)
+    const { task_id, schedule_id, event } = input
+    const recorded =
+      event === 'created'
+        ? await recordedSchedule(engine, tenant.tenant, task_id, new Fault('TASK_NOT_FOUND', { task_id }))
+        : await recordedSchedule(engine, tenant.tenant, schedule_id)
+    if (event === 'paused' || event === 'resumed') {
+      const seq = await notePause(engine, lease, recorded, event === 'paused')
+      return { ok: true, receipt_id: engine.receiptId(tenant, seq) } as const
+    }
+    const { seq } = await engine.submit({
+      verb: 'record_schedule',
+      event,
+      schedule_id,
+      ...receiptsOf(recorded),
+      schedule: canonicalWithin(input.schedule ?? {}, 'schedule', MAX_SCHEDULE_BYTES),
+      ...lease,
+    })
+    if (event === 'created') await expectRunAfter(engine, recorded.asking, recorded.asking.spec.created_at)
+    else await forgetSchedule(engine, tenant.tenant, schedule_id)
+    return { ok: true, receipt_id: engine.receiptId(tenant, seq) } as const
+  },
 })
 
-/**
- * Writes schedule.created or schedule.deleted; the rules are in core/decide/record-schedule.ts. That a schedule is paused
- * or resumed is noted without a receipt: a paused one is not overdue.
- */
-export async function recordSchedule(engine: Services, caller: Caller, input: unknown) {
-  const asked = parse(recordScheduleInput, input)
-  const lease = await leaseCall(engine, caller, asked)
-  const tenant = await engine.tenant(caller.tenant)
-  const { task_id, schedule_id, event } = asked
-  const known =
-    event === 'created'
-      ? await recordedSchedule(engine, tenant.tenant, task_id, new Fault('TASK_NOT_FOUND', { task_id }))
-      : await recordedSchedule(engine, tenant.tenant, schedule_id)
-  if (event === 'paused' || event === 'resumed') {
-    const seq = await notePause(engine, lease, known, event === 'paused')
-    return { ok: true, receipt_id: engine.receiptId(tenant, seq) } as const
-  }
-  const { seq } = await engine.submit({
-    verb: 'record_schedule',
-    event,
-    schedule_id,
-    ...receiptsOf(known),
-    schedule: canonicalWithin(asked.schedule ?? {}, 'schedule', MAX_SCHEDULE_BYTES),
-    ...lease,
-  })
-  if (event === 'created') await expectRunAfter(engine, known.asking, known.asking.spec.created_at)
-  else await forgetSchedule(engine, tenant.tenant, schedule_id)
-  return { ok: true, receipt_id: engine.receiptId(tenant, seq) } as const
-}
-
-/** Resolves with the seq of the receipt by which the schedule was created. */
+/** Resolves with the seq of the receipt that created the schedule. */
 async function notePause(
-  engine: Services,
+  engine: Engine,
   lease: LeaseClaim & { readonly tenant: number },
   { asking, opening }: RecordedSchedule,
   isPaused: boolean,
@@ -68,42 +86,50 @@ async function notePause(
     throw new Fault(
       'FORBIDDEN',
       { schedule_id },
-      'The schedule belongs to another than who asks to change it.',
+      'The schedule belongs to another owner than the task that asks to change it.',
     )
   }
   await setPaused(engine, asking, isPaused, now)
   return opening.seq
 }
 
-export const reportStaleInput = z.strictObject({
-  worker_id: workerId,
-  schedule_id: text(64),
-  next_run_at: z.iso.datetime(),
-  reason: text(255).optional(),
+/** The rules are in core/decide/report-stale.ts. */
+export const reportStaleSchedule = defineOperation({
+  name: 'report_stale_schedule',
+  title: 'Report an overdue schedule',
+  description:
+    'For schedulers: notifies the owner of a schedule that the run of next_run_at is long overdue, and why. The owner is notified once per run.',
+  input: z.strictObject({
+    worker_id: workerId,
+    schedule_id: scheduleId,
+    next_run_at: z.iso.datetime().describe('Planned time of the overdue run'),
+    reason: text(255).optional().describe('Why the run is overdue: an error code or a few words'),
+  }),
+  output: z.object({ ok, receipt_id: z.string().describe('The receipt that notifies the owner') }),
+  actor: 'worker',
+  access: 'lease',
+  rest: { method: 'POST', path: '/v1/schedules/{schedule_id}/stale' },
+  effect: WRITES_ONCE,
+  async run({ engine }, caller, { schedule_id, next_run_at, reason }) {
+    const tenant = await engine.tenant(caller.tenant)
+    const { asked, created } = receiptsOf(await recordedSchedule(engine, tenant.tenant, schedule_id))
+    if (created === null) throw new Fault('SCHEDULE_NOT_FOUND', { schedule_id })
+    const { seq } = await engine.submit({
+      verb: 'report_stale',
+      tenant: tenant.tenant,
+      by: principalKey(caller.principal),
+      role: caller.role,
+      schedule_id,
+      asked,
+      created,
+      next_run_at: Date.parse(next_run_at),
+      reason: reason ?? null,
+    })
+    return { ok: true, receipt_id: engine.receiptId(tenant, seq) } as const
+  },
 })
 
-/** Tells the owner of a schedule that it is overdue. The rules are in core/decide/report-stale.ts. */
-export async function reportStale(engine: Services, caller: Caller, input: unknown) {
-  checkRole(caller, 'lease')
-  const { schedule_id, next_run_at, reason } = parse(reportStaleInput, input)
-  const tenant = await engine.tenant(caller.tenant)
-  const { asked, created } = receiptsOf(await recordedSchedule(engine, tenant.tenant, schedule_id))
-  if (created === null) throw new Fault('SCHEDULE_NOT_FOUND', { schedule_id })
-  const { seq } = await engine.submit({
-    verb: 'report_stale',
-    tenant: tenant.tenant,
-    by: principalKey(caller.principal),
-    role: caller.role,
-    schedule_id,
-    asked,
-    created,
-    next_run_at: Date.parse(next_run_at),
-    reason: reason ?? null,
-  })
-  return { ok: true, receipt_id: engine.receiptId(tenant, seq) } as const
-}
-
-/** The receipts that a schedule hangs on. */
+/** The seqs of the receipts that a schedule depends on. */
 function receiptsOf({ asking, opening }: RecordedSchedule): { asked: number; created: number | null } {
   return { asked: asking.task.seq, created: opening?.seq ?? null }
 }

@@ -1,34 +1,34 @@
 import { Fault } from '../../core/errors.ts'
 import { GATE } from '../../core/principal.ts'
+import type { Engine } from '../../engine/engine.ts'
 import { staleAfter } from '../../scheduler/plan/run.ts'
 import { type Timetable, timetableOf } from '../../scheduler/plan/timetable.ts'
 import type { Entry } from '../../store/entries.ts'
 import type { TaskRecord } from '../../store/reads.ts'
-import type { Services } from '../services.ts'
 import { planOf, recordedSchedule } from './recorded-schedule.ts'
 
 const KIND = 'schedule_watch'
-const LOOK_MS = 30_000
+const SWEEP_MS = 30_000
 
-/** Of a tenant, in one go. */
+/** Entries of one tenant that are processed in one sweep. */
 const PER_SWEEP = 1000
 
-/** Writers that meet take turns; more of them at once would be a loop. */
+/** Concurrent writers retry; more attempts than this would indicate an endless loop. */
 const TRIES = 5
 
-/** What the gate expects of the scheduler that keeps a schedule. */
+/** What the server expects of the scheduler of a schedule. */
 interface Watched {
-  /** The run that comes next; null if there is none. */
+  /** Time of the next run; null if there is none. */
   readonly next_run_at: number | null
   readonly is_paused: boolean
-  /** Why the gate refused the last attempt to run it. */
+  /** Error code of the last refused run; null if it succeeded. */
   readonly failure: string | null
 }
 
 type Change = (before: Watched | undefined) => Watched
 
-/** Expects the first run after a time. A run that was expected later stays expected. */
-export function expectRunAfter(engine: Services, asking: TaskRecord, after: number): Promise<void> {
+/** Expects the first run after a time, unless a later run is expected already. */
+export function expectRunAfter(engine: Engine, asking: TaskRecord, after: number): Promise<void> {
   return change(engine, asking, (before, timetable) => {
     const next = timetable.next(after)
     const isKnown = before?.next_run_at !== null && (before?.next_run_at ?? 0) >= (next ?? Infinity)
@@ -37,9 +37,9 @@ export function expectRunAfter(engine: Services, asking: TaskRecord, after: numb
   })
 }
 
-/** What a paused schedule leaves out was not missed: it goes on with the first run after `now`. */
+/** Runs during a pause are not overdue: the schedule resumes with the first run after `now`. */
 export function setPaused(
-  engine: Services,
+  engine: Engine,
   asking: TaskRecord,
   is_paused: boolean,
   now: number,
@@ -51,7 +51,7 @@ export function setPaused(
   }))
 }
 
-export function noteFailure(engine: Services, asking: TaskRecord, failure: string): Promise<void> {
+export function noteFailure(engine: Engine, asking: TaskRecord, failure: string): Promise<void> {
   return change(engine, asking, (before, timetable) => ({
     next_run_at: before?.next_run_at ?? timetable.next(asking.spec.created_at),
     is_paused: before?.is_paused ?? false,
@@ -59,24 +59,24 @@ export function noteFailure(engine: Services, asking: TaskRecord, failure: strin
   }))
 }
 
-export async function forgetSchedule(engine: Services, tenant: number, schedule_id: string): Promise<void> {
+export async function forgetSchedule(engine: Engine, tenant: number, schedule_id: string): Promise<void> {
   await engine.writing((entries) => entries.remove(tenant, KIND, schedule_id))
 }
 
 async function change(
-  engine: Services,
+  engine: Engine,
   asking: TaskRecord,
   make: (before: Watched | undefined, timetable: Timetable) => Watched,
 ): Promise<void> {
   const plan = planOf(asking)
-  // A schedule of another form: nobody but its own scheduler knows its times.
+  // The schedule has another format: only its scheduler knows the times.
   if (plan === undefined) return
   const timetable = timetableOf(plan.timing, asking.spec.created_at)
   const { tenant, task_id: name } = asking.task
   await rewrite(engine, tenant, name, timetable, (before) => make(before, timetable))
 }
 
-async function rewrite(engine: Services, tenant: number, name: string, timetable: Timetable, make: Change) {
+async function rewrite(engine: Engine, tenant: number, name: string, timetable: Timetable, make: Change) {
   for (let n = 0; n < TRIES; n++) {
     const entry = await engine.reading(() => engine.store.entries.get(tenant, KIND, name))
     const before = entry && watchedIn(entry)
@@ -95,20 +95,20 @@ function watchedIn({ value }: Entry): Watched {
   return JSON.parse(value)
 }
 
-/** Tells owners of runs that are overdue by more than two intervals, also while no scheduler is there to tell. */
+/** Notifies owners of runs that are overdue by more than two intervals, even if no scheduler is running. */
 export class ScheduleWatch {
-  readonly #engine: Services
+  readonly #engine: Engine
   #timer: NodeJS.Timeout | undefined
   #running: Promise<unknown> = Promise.resolve()
 
-  constructor(engine: Services) {
+  constructor(engine: Engine) {
     this.#engine = engine
   }
 
   start(): void {
     this.#timer = setInterval(() => {
       this.#running = this.sweep().catch((error) => this.#engine.report(error))
-    }, LOOK_MS)
+    }, SWEEP_MS)
     this.#timer.unref()
   }
 
@@ -117,22 +117,22 @@ export class ScheduleWatch {
     await this.#running
   }
 
-  /** Resolves with how many schedules are overdue. */
+  /** Resolves with the number of overdue schedules. */
   async sweep(): Promise<number> {
     const { store, knownTenants } = this.#engine
     const now = await store.now()
     let overdue = 0
     for (const { tenant } of knownTenants) {
       for (const entry of await store.entries.due(tenant, KIND, now, PER_SWEEP)) {
-        // One that fails stays due, and keeps none of the others waiting.
-        await this.#tell(entry).catch((error) => this.#engine.report(error))
+        // An entry that fails stays due and does not block the others.
+        await this.#notify(entry).catch((error) => this.#engine.report(error))
         overdue++
       }
     }
     return overdue
   }
 
-  async #tell(entry: Entry): Promise<void> {
+  async #notify(entry: Entry): Promise<void> {
     const { tenant, name } = entry
     const { next_run_at, failure } = watchedIn(entry)
     try {
@@ -141,7 +141,7 @@ export class ScheduleWatch {
       if (!(error instanceof Fault && error.code === 'SCHEDULE_NOT_FOUND')) throw error
       return forgetSchedule(this.#engine, tenant, name)
     }
-    // It is told once; the next run that comes about makes it due again.
+    // The owner is notified once; the next run makes the entry due again.
     await this.#engine.store.entries.put({ ...entry, due_at: null }, entry.version)
   }
 

@@ -67,7 +67,7 @@ function payloadUpTo({ questions }: TaskRecord, input: CreateInput, n: number): 
   )
 }
 
-function factsOf({ task, spec }: TaskRecord): WorkFacts {
+export function factsOf({ task, spec }: Pick<TaskRecord, 'task' | 'spec'>): WorkFacts {
   const { type, priority, session_id, idempotency_key } = spec
   const { principal_ai, max_attempts, timeout_seconds, deadline_at } = task
   return {

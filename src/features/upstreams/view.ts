@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { DEPENDS_ON, OUTCOMES } from '../../policy/forecast.ts'
+import { DEPENDS_ON, type Forecast, OUTCOMES } from '../../policy/forecast.ts'
 import { time } from '../fields.ts'
 import { jsonObject } from '../input.ts'
 import { upstreamOptions } from './shape.ts'
@@ -130,3 +130,10 @@ export type UpstreamToolView = z.output<typeof upstreamToolShape>
 export type UpstreamDetail = UpstreamView & { readonly catalogue: readonly UpstreamToolView[] }
 export type RuledUpstream = z.output<typeof ruledUpstreamShape>
 export type RuledTool = RuledUpstream['catalogue'][number]
+
+/** A forecast in a few words. */
+export function outcomeWords({ outcome, depends_on }: Pick<Forecast, 'outcome' | 'depends_on'>): string {
+  if (outcome !== 'depends') return outcome.replaceAll('_', ' ')
+  const words = depends_on.map((each) => `the ${each}`)
+  return `depends on ${words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} and ${words.at(-1)}`}`
+}
