@@ -3,32 +3,9 @@ import { Fault } from './errors.ts'
 import { receiptId } from './ids.ts'
 import type { CanonicalJson } from './json/json.ts'
 import type { PrincipalKey } from './principal.ts'
-import { isTerminalType } from './termination.ts'
+import { isTerminalType, RECEIPT_TYPES, type ReceiptType } from './receipt-type.ts'
 
-export const RECEIPT_TYPES = [
-  'task.assigned',
-  'task.accepted',
-  'task.started',
-  'task.progress',
-  'task.completed',
-  'task.failed',
-  'task.canceled',
-  'task.retry_scheduled',
-  'task.result_ready',
-  'task.escalated',
-  'question.asked',
-  'question.answered',
-  'lease.expired',
-  'lease.released',
-  'receipt.acknowledged',
-  'schedule.created',
-  'schedule.deleted',
-  'policy.changed',
-  'policy.blocked',
-  'upstream.changed',
-  'system.anomaly',
-] as const
-export type ReceiptType = (typeof RECEIPT_TYPES)[number]
+export { RECEIPT_TYPES, type ReceiptType }
 
 /** Names that nothing else may take. No receipt has them yet; queries may name them, and find nothing. */
 export const RESERVED_RECEIPT_TYPES = ['task.transferred'] as const

@@ -1,4 +1,5 @@
-import { type Condition, type ConditionData, compileCondition, failureOf } from './condition.ts'
+import { type Condition, compileCondition, failureOf } from './condition.ts'
+import type { ConditionData } from './condition-data.ts'
 import { glob } from './glob.ts'
 import { type Path, parsePath } from './path.ts'
 import { principalOf, type RuleDraft, type Scope } from './rule.ts'

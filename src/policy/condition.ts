@@ -1,5 +1,6 @@
 import { messageOf } from '../util/error-message.ts'
 import { isObject } from '../util/guards.ts'
+import { CONDITION_ROOTS, type ConditionData } from './condition-data.ts'
 import { Fuel, OutOfFuel } from './fuel.ts'
 import { isTruthy, OPERATORS } from './operators.ts'
 import { pathOf, reach } from './reach.ts'
@@ -10,25 +11,6 @@ const MAX_DEPTH = 32
 
 /** About as many as a list of ten thousand takes with a few comparisons each: some milliseconds. */
 const MAX_STEPS = 100_000
-
-/** What conditions can look at. */
-export const CONDITION_ROOTS = [
-  'tool',
-  'upstream',
-  'category',
-  'type',
-  'agent',
-  'principal',
-  'tenant',
-  'session',
-  'args',
-  'inputs',
-  'body',
-  'payload_pointer',
-  'requirements',
-] as const
-
-export type ConditionData = { readonly [root in (typeof CONDITION_ROOTS)[number]]: unknown }
 
 /** Says why a condition is not one. */
 export class ConditionError extends Error {}

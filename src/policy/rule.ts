@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Json } from '../core/json/json.ts'
 import { isPrincipalKind } from '../core/principal.ts'
-import { CONDITION_ROOTS } from './condition.ts'
+import { CONDITION_ROOTS } from './condition-data.ts'
 import { patternName } from './pattern.ts'
 import { ACTIONS } from './ruling.ts'
 import { fitting, line } from './text.ts'

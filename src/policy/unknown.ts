@@ -1,4 +1,4 @@
-import type { ConditionData } from './condition.ts'
+import type { ConditionData } from './condition-data.ts'
 
 /** What a ruling can depend on before a call is made. */
 export type Unknown = 'arguments' | 'caller' | 'session'

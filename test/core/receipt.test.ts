@@ -12,7 +12,7 @@ import {
   receiptHash,
   receiptKey,
 } from '../../src/core/receipt.ts'
-import { isTerminalType } from '../../src/core/termination.ts'
+import { isTerminalType } from '../../src/core/receipt-type.ts'
 import { plainJson } from './arbitraries.ts'
 import { refusal, refusalCode } from './refusal.ts'
 

@@ -1,7 +1,8 @@
 import fc from 'fast-check'
 import jsonLogic from 'json-logic-js'
 import { describe, expect, test, vi } from 'vitest'
-import { type ConditionData, compileCondition } from '../../src/policy/condition.ts'
+import { compileCondition } from '../../src/policy/condition.ts'
+import type { ConditionData } from '../../src/policy/condition-data.ts'
 
 const NOTHING: ConditionData = {
   tool: null,

@@ -1,11 +1,17 @@
 import type { PatternView } from '../../features/policies/shape.ts'
+import type { Attempt } from '../attempt.ts'
 import { type Html, html } from '../html.ts'
 import { form } from '../parts.ts'
 import { line } from '../untrusted.ts'
-import type { PoliciesView } from './policies.ts'
 
-/** What rules can take out of texts. */
-export function patternsSection({ patterns, token, attempt }: PoliciesView): Html {
+interface PatternsView {
+  readonly patterns: readonly PatternView[]
+  readonly token: string
+  readonly attempt?: Attempt
+}
+
+/** The patterns that redaction rules can name. */
+export function patternsSection({ patterns, token, attempt }: PatternsView): Html {
   const typed = (name: string) => (attempt?.form.has('pattern') ? (attempt.form.get(name) ?? '') : '')
   return html`<section aria-labelledby="h-patterns"><h2 id="h-patterns">Redaction patterns</h2>
 <p class="soft">Regular expressions as RE2 has them, which rules with the action REDACT name.</p>

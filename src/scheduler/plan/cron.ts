@@ -1,12 +1,19 @@
 import { Cron } from 'croner'
 import { messageOf } from '../../util/error-message.ts'
-import type { Timetable } from './timetable.ts'
 
 const NICKNAME = /^@[a-z]+$/
 const FIELDS = /^\S+(\s+\S+){4,6}$/
 
 /** The library counts in whole seconds. */
 const SECOND = 1000
+
+/** The times at which a schedule runs. The same question always has the same answer. */
+export interface Timetable {
+  /** The first run after a time; null if there is none. */
+  next(after: number): number | null
+  /** The last run before a time; null if there is none. */
+  previous(before: number): number | null
+}
 
 /** The times of a cron expression; throws an Error that says what is wrong with it. */
 export function parseCron(expression: string, timezone: string): Timetable {

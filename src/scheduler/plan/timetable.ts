@@ -1,13 +1,7 @@
-import { parseCron } from './cron.ts'
+import { parseCron, type Timetable } from './cron.ts'
 import type { Timing } from './plan.ts'
 
-/** The times at which a schedule runs. The same question always has the same answer. */
-export interface Timetable {
-  /** The first run after a time; null if there is none. */
-  next(after: number): number | null
-  /** The last run before a time; null if there is none. */
-  previous(before: number): number | null
-}
+export type { Timetable }
 
 export function timetableOf(timing: Timing, createdAt: number): Timetable {
   return timing.mode === 'cron'

@@ -168,3 +168,6 @@ function spreadRows(statement: Statement): Statement {
     },
   }
 }
+
+/** Runs a write that is a transaction of its own. */
+export type Change = <T>(write: () => T) => T

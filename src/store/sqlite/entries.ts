@@ -1,7 +1,7 @@
 import type { Entries, Entry, EntryDraft } from '../entries.ts'
+import type { Change } from './database.ts'
 import { type Database, rollBack, type Statement, type Value } from './database.ts'
 import { attemptAvailable } from './failure.ts'
-import type { Change } from './session.ts'
 
 const COLUMNS = 'tenant, kind, name, version, value, due_at'
 const INSERT = 'INSERT INTO entries (tenant, kind, name, value, due_at, version) VALUES (?, ?, ?, ?, ?, 1)'

@@ -1,7 +1,6 @@
 import type { LogLine, Logs } from '../logs.ts'
-import type { Database } from './database.ts'
+import type { Change, Database } from './database.ts'
 import { attemptAvailable, isTaken } from './failure.ts'
-import type { Change } from './session.ts'
 
 const COLUMNS = 'tenant, task_id, n, at, lease_id, level, text, context, total, is_last'
 

@@ -4,7 +4,14 @@ import type { Entries } from '../entries.ts'
 import type { Logs } from '../logs.ts'
 import type { Reads } from '../reads.ts'
 import type { Changes, Loaded, Need } from '../store.ts'
-import { connectReader, connectWriter, type Database, type Driver, type Statement } from './database.ts'
+import {
+  type Change,
+  connectReader,
+  connectWriter,
+  type Database,
+  type Driver,
+  type Statement,
+} from './database.ts'
 import { prepareEntries } from './entries.ts'
 import { prepareInboxReads } from './inbox.ts'
 import { DUE_REFS, NEXT_WAKE, OVERDUE_REFS, prepareLoad } from './load.ts'
@@ -35,9 +42,6 @@ export interface Session {
   readonly ping: Statement
   close(): void
 }
-
-/** Runs a write that is a transaction of its own. */
-export type Change = <T>(write: () => T) => T
 
 export function openSession(path: string, driver: Driver, now: number, change: Change): Session {
   const opened: Database[] = []

@@ -18,11 +18,12 @@ import {
   type TenantRef,
 } from '../store.ts'
 import { type Clock, startClock } from './clock.ts'
+import type { Change } from './database.ts'
 import { type Database, type Driver, rollBack, sqliteDriver } from './database.ts'
 import { attempt, attemptAvailable, attemptChange, attemptCommit } from './failure.ts'
 import { type Lock, lockFile } from './lock.ts'
 import { makeFolder } from './private-file.ts'
-import { type Change, openSession, type Session } from './session.ts'
+import { openSession, type Session } from './session.ts'
 
 export interface SqliteOptions {
   /** A file, made if it is new together with its folder; or `:memory:`. */

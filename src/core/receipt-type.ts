@@ -1,6 +1,30 @@
-import type { ReceiptType } from './receipt.ts'
+export const RECEIPT_TYPES = [
+  'task.assigned',
+  'task.accepted',
+  'task.started',
+  'task.progress',
+  'task.completed',
+  'task.failed',
+  'task.canceled',
+  'task.retry_scheduled',
+  'task.result_ready',
+  'task.escalated',
+  'question.asked',
+  'question.answered',
+  'lease.expired',
+  'lease.released',
+  'receipt.acknowledged',
+  'schedule.created',
+  'schedule.deleted',
+  'policy.changed',
+  'policy.blocked',
+  'upstream.changed',
+  'system.anomaly',
+] as const
 
-/** Which receipts close which obligations. A type that is not a key here obliges nobody. */
+export type ReceiptType = (typeof RECEIPT_TYPES)[number]
+
+/** Which receipts close which obligations. Other types create no obligation. */
 const TERMINATORS: Partial<Record<ReceiptType, readonly ReceiptType[]>> = {
   'task.assigned': ['task.completed', 'task.failed', 'task.canceled'],
   'schedule.created': ['schedule.deleted'],
