@@ -84,7 +84,9 @@ describe('several clients on stdin and stdout in one folder', () => {
     const name = ['--name', 'counter']
     const other = (started: object) => startClient(folder, { options: name, ...started })
     await expect(other({ program: [process.execPath, COUNTER, '--other'] })).rejects.toThrow(
-      new RegExp(`Another gateway called counter runs in this folder \\(process ${first.pid}\\).*--other`),
+      new RegExp(
+        `Another gateway named counter is running in this folder \\(process ${first.pid}\\).*--other`,
+      ),
     )
     await expect(other({ options: [...name, '--allow', 'none'] })).rejects.toThrow('--allow all')
     await expect(other({ env: { COUNTER_LOG: '/dev/null' } })).rejects.toThrow('--env')
@@ -147,6 +149,6 @@ describe('a client on stdin and stdout in the folder of a gateway over HTTP', ()
 it('a second gateway over HTTP says where the first is', async () => {
   const folder = sharedFolder()
   const { url } = await startGateway(folder)
-  await expect(startGateway(folder)).rejects.toThrow(`A gateway runs in this folder already (process`)
+  await expect(startGateway(folder)).rejects.toThrow(`A gateway is already running in this folder (process`)
   await expect(startGateway(folder, ['--name', 'other'])).rejects.toThrow(`at ${url}`)
 }, 60_000)
