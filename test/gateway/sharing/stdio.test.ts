@@ -74,7 +74,7 @@ describe('several clients on stdin and stdout in one folder', () => {
     process.kill(first.pid, 'SIGSTOP')
     const created = second.client.callTool({ name: 'asyncgate.create_task', arguments: create })
     process.kill(first.pid, 'SIGKILL')
-    await expect(created).rejects.toThrow('The call may have been carried out')
+    await expect(created).rejects.toThrow('The call may have been executed')
     expect(await callText(second.client, 'count')).toBe('1')
   }, 120_000)
 
@@ -132,7 +132,7 @@ describe('a client on stdin and stdout in the folder of a gateway over HTTP', ()
     gateway.child.kill('SIGKILL')
     await gateway.ended
     // Its database is not the one of the new gateway: nobody there knows of the call.
-    await expect(call).rejects.toThrow('The call may have been carried out')
+    await expect(call).rejects.toThrow('The call may have been executed')
     expect(await callText(client, 'count')).toBe('1')
     expect(folder.started()).toHaveLength(2)
   }, 120_000)
