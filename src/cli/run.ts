@@ -1,7 +1,7 @@
-import { closest } from '../config/closest.ts'
 import { ConfigError } from '../config/index.ts'
 import { OperatorError } from '../server/operator-error.ts'
 import { StoreError } from '../store/store.ts'
+import { closest } from '../util/closest.ts'
 import { VERSION } from '../util/version.ts'
 import { COMMANDS, findCommand } from './commands.ts'
 import { CliError, EXIT, type ExitCode, usageError } from './exit.ts'

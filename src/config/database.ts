@@ -4,12 +4,12 @@ export type Database =
   | { readonly kind: 'sqlite'; readonly path: string }
   | { readonly kind: 'postgres'; readonly url: string }
 
-/** Other programs name their driver after a plus, as in postgresql+asyncpg. */
+/** SQLAlchemy URLs name a driver after a plus sign, as in postgresql+asyncpg. */
 const POSTGRES = /^postgres(?:ql)?(?:\+\w+)?:\/\//i
 const SQLITE = /^sqlite:/i
 
 export const databaseUrl: Kind<string> = {
-  form: 'sqlite:PATH or postgres://USER:PASSWORD@HOST/NAME',
+  format: 'sqlite:PATH or postgres://USER:PASSWORD@HOST/NAME',
   read(value) {
     if (typeof value !== 'string') return undefined
     const url = value.trim()
@@ -24,7 +24,7 @@ export function databaseOf(url: string): Database {
   return SQLITE.test(url) ? { kind: 'sqlite', path: url.slice('sqlite:'.length) } : { kind: 'postgres', url }
 }
 
-/** The URL without its password, wherever that stands. */
+/** The URL without its password, both in the user part and in the query. */
 export function withoutPassword(url: string): string {
   if (SQLITE.test(url) || !URL.canParse(url)) return url
   const shown = new URL(url)

@@ -6,25 +6,25 @@ import type { LogLevel } from './kinds.ts'
 import { type MailConfig, type MailValues, mailOf, mailProblems, mailRefusals, mailTable } from './mail.ts'
 import { refusals, warnings } from './refusals.ts'
 import { type ResultsValues, resultsNotices, resultsProblems, resultsTable } from './results.ts'
-import { NAMES, shown, TABLE, type TableRow } from './rows.ts'
 import { type ServerValues, serverTable } from './server.ts'
 import { readEnvironment, readFile, type Source } from './sources.ts'
+import { NAMES, shown, TABLE, type TableRow } from './table.ts'
 
 export interface ConfigOptions {
   readonly env: Readonly<Record<string, string | undefined>>
-  /** A file that must exist, instead of asyncgate.config.yaml if that does. */
+  /** Config file that must exist. Default: asyncgate.config.yaml, if it exists. */
   readonly file?: string | undefined
-  /** Settings by name that were given as flags. */
+  /** Settings given as flags, by name. */
   readonly flags?: Readonly<Record<string, unknown>>
-  /** Defaults of a command, from which settings are given elsewhere. */
+  /** Defaults of a command. `isGiven` tells whether a setting has a value from the file, the environment or a flag. */
   readonly preset?: (isGiven: (name: string) => boolean) => Readonly<Record<string, unknown>>
   readonly machine?: Machine
 }
 
-/** A setting as it is in effect. */
+/** A setting with its effective value. */
 export interface Line extends TableRow {
   readonly value: string
-  /** Where the value comes from. */
+  /** The source of the value. */
   readonly origin: string
 }
 
@@ -34,10 +34,11 @@ export interface Config {
   readonly database: Database
   readonly logLevel: LogLevel
   readonly results: ResultsValues
-  /** Null: no mail. */
+  /** Null if email is disabled. */
   readonly mail: MailConfig | null
-  /** Why a server must not start with this, and what its operator should know. */
+  /** Reasons why a server refuses to start with these settings. */
   readonly refusals: readonly string[]
+  /** Safe settings that are probably not intended. */
   readonly warnings: readonly string[]
 }
 
@@ -49,7 +50,7 @@ export interface Report {
   readonly config?: Config
 }
 
-/** Settings that cannot be used; `problems` has a line for each. */
+/** Invalid settings; `problems` has a line for each. */
 export class ConfigError extends Error {
   readonly problems: readonly string[]
 
@@ -60,14 +61,14 @@ export class ConfigError extends Error {
   }
 }
 
-/** The settings in effect, or all that is wrong with them. */
+/** The effective settings. Throws a ConfigError with all problems if one is invalid. */
 export function loadConfig(options: ConfigOptions): Config & Pick<Report, 'notices'> {
   const { config, problems, notices } = reportConfig(options)
   if (config === undefined) throw new ConfigError(problems)
   return { ...config, notices }
 }
 
-/** Every setting with its origin. Later places win: default, detected, command, file, environment, flag. */
+/** Every setting with its origin. Later sources win: default, detected, command, file, environment, flag. */
 export function reportConfig(options: ConfigOptions): Report {
   const file = readFile(options.file, NAMES)
   const environment = readEnvironment(options.env, NAMES)
@@ -143,7 +144,7 @@ function assemble(
   }
 }
 
-/** Values that are fine by themselves and not together. */
+/** Combinations of values that are not valid. */
 function contradictions(values: ServerValues & EngineValues, isGiven: (name: string) => boolean): string[] {
   const pairs = [
     ['default_lease_ttl_seconds', 'max_lease_ttl_seconds'],

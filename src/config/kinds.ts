@@ -1,19 +1,16 @@
 import { isPrincipalKind, type PrincipalKey } from '../core/principal.ts'
 
-/**
- * A way of writing a value. Values are text in the environment and in flags; in the file they may also be numbers,
- * truth values and lists.
- */
+/** A type of setting. Values are text in the environment and in flags; in the file also numbers, booleans and lists. */
 export interface Kind<T> {
-  /** As it goes into "is not ...". */
-  readonly form: string
-  /** Undefined if the value is not of this form. */
+  /** Completes the message "is not ...". */
+  readonly format: string
+  /** Undefined if the value does not have this format. */
   read(value: unknown): T | undefined
 }
 
-export function whole(min: number, max = Number.MAX_SAFE_INTEGER): Kind<number> {
+export function integer(min: number, max = Number.MAX_SAFE_INTEGER): Kind<number> {
   return {
-    form:
+    format:
       max === Number.MAX_SAFE_INTEGER
         ? `a whole number, at least ${min}`
         : `a whole number from ${min} to ${max}`,
@@ -25,7 +22,7 @@ export function whole(min: number, max = Number.MAX_SAFE_INTEGER): Kind<number> 
   }
 }
 
-const TRUTHS: Readonly<Record<string, boolean>> = {
+const BOOLEANS: Readonly<Record<string, boolean>> = {
   true: true,
   '1': true,
   yes: true,
@@ -36,50 +33,50 @@ const TRUTHS: Readonly<Record<string, boolean>> = {
   off: false,
 }
 
-export const truth: Kind<boolean> = {
-  form: 'true or false',
-  read: (value) => TRUTHS[String(value).trim().toLowerCase()],
+export const boolean: Kind<boolean> = {
+  format: 'true or false',
+  read: (value) => BOOLEANS[String(value).trim().toLowerCase()],
 }
 
 export function oneOf<const Choice extends string>(...choices: readonly Choice[]): Kind<Choice> {
   return {
-    form: listed(choices),
+    format: listed(choices),
     read: (value) => choices.find((choice) => choice === String(value).trim().toLowerCase()),
   }
 }
 
 const ACTIONS = ['ALLOW', 'BLOCK', 'REQUIRE_APPROVAL'] as const
 
-/** What is done where no rule decides. */
+/** The default action where no rule applies. */
 export const action: Kind<(typeof ACTIONS)[number]> = {
-  form: listed(ACTIONS),
+  format: listed(ACTIONS),
   read: (value) => ACTIONS.find((choice) => choice === String(value).trim().toUpperCase()),
 }
 
 export const text: Kind<string> = {
-  form: 'text, in quotes if it looks like a number',
+  format: 'text, in quotes if it looks like a number',
   read: (value) => (typeof value === 'string' && value.trim() !== '' ? value.trim() : undefined),
 }
 
-/** Host names as they stand in a Host header, without port. */
+/** Host names as in a Host header, without port. */
 export const hosts = list('host names, separated by commas', (item) => {
   const url = `http://${item}`
   return URL.canParse(url) && !/[/@]/.test(item) ? new URL(url).hostname : undefined
 })
 
-/** Ports that may be connected to. */
+/** Destination ports. */
 export const ports: Kind<readonly number[] | 'any'> = {
-  form: 'port numbers, separated by commas, or any',
+  format: 'port numbers, separated by commas, or any',
   read(value) {
     if (String(value).trim().toLowerCase() === 'any') return 'any'
-    const port = whole(1, 65_535)
+    const port = integer(1, 65_535)
     const items: unknown[] = Array.isArray(value) ? value : String(value).split(',')
     const found = items.map((item) => port.read(item))
     return found.every((item) => item !== undefined) ? found : undefined
   },
 }
 
-/** Places in a network: whoever uses them checks them. */
+/** Private hosts and networks. The server checks them when it starts. */
 export const places = list(
   'host names, addresses or networks like 10.1.0.0/16, separated by commas',
   (item) => (/^[\w.:-]+(\/\d{1,3})?$/.test(item) ? item : undefined),
@@ -88,7 +85,7 @@ export const places = list(
 export type Commands = Readonly<Record<string, string | readonly string[]>>
 
 export const commands: Kind<Commands> = {
-  form: 'names with the program of each, like {"count": "/usr/bin/wc -w"}',
+  format: 'a JSON object of commands by name, like {"count": "/usr/bin/wc -w"}',
   read(value) {
     const given = typeof value === 'string' ? fromJson(value) : value
     if (typeof given !== 'object' || given === null || Array.isArray(given)) return undefined
@@ -109,7 +106,7 @@ function hasWords(
 }
 
 export const httpUrl: Kind<string> = {
-  form: 'a URL like https://files.example/results, without a password, query or fragment',
+  format: 'a URL like https://files.example/results, without a password, query or fragment',
   read(value) {
     const url = typeof value === 'string' && URL.canParse(value) ? new URL(value) : undefined
     const isPlain = url !== undefined && url.username + url.password + url.search + url.hash === ''
@@ -119,34 +116,37 @@ export const httpUrl: Kind<string> = {
 
 const MIN_KEY_LENGTH = 16
 
-/** Names, each with a key of its own. */
+/** One key per name. */
 export const keys: Kind<Readonly<Record<string, string>>> = {
-  form: `NAME=KEY, separated by commas; a key has at least ${MIN_KEY_LENGTH} characters, and each person another`,
+  format: `NAME=KEY, separated by commas; a key has at least ${MIN_KEY_LENGTH} characters, and no two are the same`,
   read(value) {
     if (typeof value !== 'string') return undefined
     const items = value.split(',').map((item) => /^\s*([\w.@-]{1,64})=(\S+)\s*$/.exec(item))
     const entries = items.map((found) => [found?.[1] ?? '', found?.[2] ?? ''] as const)
-    const isKept = entries.every(([, key]) => key.length >= MIN_KEY_LENGTH)
+    const isLongEnough = entries.every(([, key]) => key.length >= MIN_KEY_LENGTH)
     const isDistinct = [0, 1].every(
       (part) => new Set(entries.map((entry) => entry[part])).size === entries.length,
     )
-    return isKept && isDistinct ? Object.fromEntries(entries) : undefined
+    return isLongEnough && isDistinct ? Object.fromEntries(entries) : undefined
   },
 }
 
-/** Where secrets may be taken from. */
+/** Sources that secrets may be read from. */
 export const references = list('env:NAME, file:/path or file:/folder/, separated by commas', (item) =>
   /^(env:[A-Za-z_]\w*|file:\/.*)$/.test(item) ? item : undefined,
 )
 
-/** Origins as browsers write them. */
+/** Origins as browsers send them. */
 export const origins = list('origins like https://app.example, separated by commas', (item) =>
   /^https?:\/\//i.test(item) && URL.canParse(item) ? new URL(item).origin : undefined,
 )
 
-export function list(form: string, readItem: (item: string) => string | undefined): Kind<readonly string[]> {
+export function list(
+  format: string,
+  readItem: (item: string) => string | undefined,
+): Kind<readonly string[]> {
   return {
-    form,
+    format,
     read(value) {
       const items: unknown[] =
         typeof value === 'string' ? value.split(',') : Array.isArray(value) ? value : []
@@ -157,7 +157,7 @@ export function list(form: string, readItem: (item: string) => string | undefine
   }
 }
 
-/** The names of pino, and those that Python programs use for the same. */
+/** The levels of pino, and their names in Python. */
 const LEVELS = {
   trace: 'trace',
   debug: 'debug',
@@ -175,7 +175,7 @@ export type LogLevel = (typeof LEVELS)[keyof typeof LEVELS]
 const isLevel = (name: string): name is keyof typeof LEVELS => Object.hasOwn(LEVELS, name)
 
 export const logLevel: Kind<LogLevel> = {
-  form: listed([...new Set(Object.values(LEVELS))]),
+  format: listed([...new Set(Object.values(LEVELS))]),
   read(value) {
     const name = String(value).trim().toLowerCase()
     return isLevel(name) ? LEVELS[name] : undefined
@@ -183,7 +183,7 @@ export const logLevel: Kind<LogLevel> = {
 }
 
 export const principal: Kind<PrincipalKey> = {
-  form: 'kind:id, as in agent:ops',
+  format: 'kind:id, as in agent:ops',
   read: (value) => (typeof value === 'string' ? principalFrom(value.trim()) : undefined),
 }
 
@@ -198,7 +198,7 @@ export interface Target {
 }
 
 export const targets: Kind<readonly Target[]> = {
-  form: 'a JSON list like [{"class": 1, "to_kind": "agent", "to_id": "ops"}], all within their own tenant',
+  format: 'a JSON list like [{"class": 1, "to_kind": "agent", "to_id": "ops"}], all within their own tenant',
   read(value) {
     const list = typeof value === 'string' ? fromJson(value) : value
     if (!Array.isArray(list)) return undefined
@@ -207,7 +207,7 @@ export const targets: Kind<readonly Target[]> = {
   },
 }
 
-/** A target in another tenant would carry news of a task out of its own. */
+/** A target in another tenant would disclose tasks across tenants, so tenant_id is refused. */
 function targetFrom(value: unknown): Target | undefined {
   if (typeof value !== 'object' || value === null || 'tenant_id' in value) return undefined
   if (!('class' in value && 'to_kind' in value && 'to_id' in value)) return undefined

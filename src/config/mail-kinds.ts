@@ -3,16 +3,16 @@ import { domainOf, isAddress } from '../core/address.ts'
 import { type Kind, list, text } from './kinds.ts'
 
 export const address: Kind<string> = {
-  form: 'an address like gate@example.com',
+  format: 'an address like gate@example.com',
   read: (value) => (typeof value === 'string' && isAddress(value.trim()) ? value.trim() : undefined),
 }
 
 export const domain: Kind<string> = {
-  form: 'a domain like example.com',
+  format: 'a domain like example.com',
   read: (value) => (typeof value === 'string' ? domainFrom(value.trim()) : undefined),
 }
 
-/** `*` is everybody. */
+/** `*` matches every address. */
 export const correspondents = list('addresses and domains, separated by commas, or *', (item) =>
   item === '*' || isAddress(item) ? item.toLowerCase() : domainFrom(item.replace(/^@/, '')),
 )
@@ -23,9 +23,9 @@ function domainFrom(name: string): string | undefined {
   return isAddress(`x@${name}`) ? domainOf(`x@${name}`) : undefined
 }
 
-/** SendGrid shows it as base64 without lines. */
+/** SendGrid shows the key as base64 in one line. */
 export const sendGridKey: Kind<string> = {
-  form: 'the public key in base64 that SendGrid shows',
+  format: 'the public key in base64 that SendGrid shows',
   read(value) {
     const key = text.read(value)
     if (key === undefined) return undefined
@@ -39,7 +39,7 @@ export const sendGridKey: Kind<string> = {
 }
 
 export const scanner: Kind<string> = {
-  form: 'tcp://HOST:PORT or unix:PATH',
+  format: 'tcp://HOST:PORT or unix:PATH',
   read(value) {
     const url = text.read(value)
     if (url === undefined || /^unix:\/.+/.test(url)) return url
@@ -47,9 +47,9 @@ export const scanner: Kind<string> = {
   },
 }
 
-/** Where a mail server is, and who we are to it. */
+/** Address and credentials of an email server. */
 export interface Login {
-  /** Whether TLS is there from the first byte. */
+  /** Implicit TLS. */
   readonly secure: boolean
   readonly host: string
   readonly port: number | null
@@ -59,7 +59,7 @@ export interface Login {
 
 export function login(scheme: 'smtp' | 'imap'): Kind<Login> {
   return {
-    form: `${scheme}s://USER:PASSWORD@HOST or ${scheme}://USER:PASSWORD@HOST:PORT, with special characters percent-encoded`,
+    format: `${scheme}s://USER:PASSWORD@HOST or ${scheme}://USER:PASSWORD@HOST:PORT, with special characters percent-encoded`,
     read(value) {
       if (typeof value !== 'string' || !URL.canParse(value.trim())) return undefined
       const url = new URL(value.trim())
@@ -86,9 +86,9 @@ function decoded(part: string): string | undefined {
   }
 }
 
-/** The name of a key in the DNS. */
+/** The name of a DKIM key in the DNS. */
 export const selector: Kind<string> = {
-  form: 'a name of letters, digits, dots and hyphens',
+  format: 'a name of letters, digits, dots and hyphens',
   read: (value) =>
     typeof value === 'string' && /^[A-Za-z0-9](?:[A-Za-z0-9.-]{0,61}[A-Za-z0-9])?$/.test(value)
       ? value

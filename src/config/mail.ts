@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { domainOf, nameInAddress } from '../core/address.ts'
-import { oneOf, text, whole } from './kinds.ts'
+import { integer, oneOf, text } from './kinds.ts'
 import {
   address,
   correspondents,
@@ -22,118 +22,122 @@ const tls = oneOf('implicit', 'starttls', 'none')
 
 type Tls = 'implicit' | 'starttls' | 'none'
 
-/** Mail, out and in. Without MAIL_FROM there is none. */
+/** Outgoing and incoming email. MAIL_FROM enables it. */
 export const mailTable = z.object({
-  mail_from: setting<string | null>(address, null, 'The address that mail comes from. Unset: no mail.'),
+  mail_from: setting<string | null>(address, null, 'Sender address. Default: email is disabled.'),
   mail_domain: setting<string | null>(
     domain,
     null,
-    'Domain of the addresses of agents. If unset: that of MAIL_FROM.',
+    'Domain of the addresses of agents. Default: that of MAIL_FROM.',
   ),
   mail_addressing: setting(
     oneOf('plus', 'name'),
     'plus',
-    'Address of the agent kee, if MAIL_FROM is gate@example.com: gate+kee@example.com (plus) or kee@example.com (name).',
+    'Address of the agent kee if MAIL_FROM is gate@example.com: gate+kee@example.com (plus) or kee@example.com (name).',
   ),
   mail_agents: setting(
     names,
     NONE,
-    'Agents that have an address. If unset: every agent whose name is of letters, digits, dots, hyphens and underscores.',
+    'Agents that have an address. Default: every agent whose name consists of letters, digits, dots, hyphens and underscores.',
   ),
   mail_recipients: setting(
     correspondents,
     NONE,
-    'Who may be written to, besides the agents of this server. * is everybody.',
+    'Allowed recipients besides the agents of this server. * allows everyone.',
   ),
   mail_senders: setting(
     correspondents,
     NONE,
-    'Whose mail is taken in, besides that of the agents of this server. * is everybody.',
+    'Allowed senders besides the agents of this server. * allows everyone.',
   ),
   mail_sender_proof: setting(
     oneOf('required', 'if_known', 'off'),
     'if_known',
-    'Whether DKIM or SPF must speak for the sender: always, unless nothing is known of either, or never.',
+    'Whether DKIM or SPF must authenticate the sender: always (required), unless there is no result of either (if_known), or never (off).',
   ),
   mail_authserv_id: setting<string | null>(
     text,
     null,
-    'The name of your mail server in Authentication-Results headers, which are believed only then.',
+    'Name of your email server in Authentication-Results headers. Headers of other servers are ignored.',
   ),
   mail_max_bytes: setting(
-    whole(1024, 100 * MIB),
+    integer(1024, 100 * MIB),
     10 * MIB,
-    'Largest mail, out or in: text and attachments together.',
+    'Maximum size of an email, outgoing or incoming, with attachments.',
   ),
-  mail_max_attempts: setting(whole(1, 100), 12, 'Tries to send a mail before it has failed.'),
+  mail_max_attempts: setting(integer(1, 100), 12, 'Maximum attempts to send an email.'),
   mail_retry_backoff_seconds: setting(
-    whole(1, 3600),
+    integer(1, 3600),
     30,
-    'Pause before the second try; it doubles each time, up to an hour.',
+    'Delay before the second attempt; it doubles each time, up to an hour.',
   ),
   mail_max_per_hour: setting(
-    whole(0),
+    integer(0),
     100,
-    'Mails that one sender may send with send_email in an hour, and results of one owner that go out by mail in an hour; 0 is no limit.',
+    'Maximum emails per hour that one sender sends with send_email, and results of one owner that are sent by email; 0 is no limit.',
   ),
-  mail_retention_days: setting(whole(0, 3650), 30, 'How long mails are kept; 0 is for ever.'),
+  mail_retention_days: setting(integer(0, 3650), 30, 'Retention of emails; 0 is unlimited.'),
   mail_webhook_secret: setting<string | null>(
     text,
     null,
-    'Secret of POST /webhooks/inbound_email: it signs, or is the password or token in the URL.',
+    'Secret of POST /webhooks/inbound_email: the signing key, or the password or token in the URL.',
     SECRET,
   ),
   mail_sendgrid_public_key: setting<string | null>(
     sendGridKey,
     null,
-    'The key by which mail that SendGrid brings is known to be from SendGrid.',
+    'Public key that verifies the webhook requests of SendGrid.',
   ),
-  mail_clamd: setting<string | null>(scanner, null, 'ClamAV daemon that scans attachments that come in.'),
-  smtp_url: setting<Login | null>(login('smtp'), null, 'The server that takes our mail.', SECRET),
-  smtp_host: setting<string | null>(text, null, 'The same in parts: its name.'),
+  mail_clamd: setting<string | null>(scanner, null, 'ClamAV daemon that scans incoming attachments.'),
+  smtp_url: setting<Login | null>(login('smtp'), null, 'SMTP server for outgoing email.', SECRET),
+  smtp_host: setting<string | null>(text, null, 'Host of the SMTP server, instead of SMTP_URL.'),
   smtp_port: setting<number | null>(
-    whole(1, 65_535),
+    integer(1, 65_535),
     null,
-    'Its port. If unset: 465 with TLS from the first byte, else 587.',
+    'Port of the SMTP server. Default: 465 with implicit TLS, else 587.',
   ),
-  smtp_user: setting<string | null>(text, null, 'Who we are to it.'),
-  smtp_password: setting<string | null>(text, null, 'The password of SMTP_USER.', SECRET),
+  smtp_user: setting<string | null>(text, null, 'User name for the SMTP server.'),
+  smtp_password: setting<string | null>(text, null, 'Password of SMTP_USER.', SECRET),
   smtp_tls: setting<Tls | null>(
     tls,
     null,
-    'TLS from the first byte, after STARTTLS, or not at all. If unset: implicit for smtps, else starttls.',
+    'TLS from the start of the connection (implicit), after STARTTLS, or none. Default: implicit for smtps, else starttls.',
   ),
   mail_dkim_selector: setting<string | null>(
     selector,
     null,
-    'Selector of the DKIM key: its public half is in the DNS at SELECTOR._domainkey.DOMAIN. Unset: mail is not signed here.',
+    'DKIM selector: the public key is in the DNS at SELECTOR._domainkey.DOMAIN. Default: emails are not signed.',
   ),
   mail_dkim_key_file: setting<string | null>(
     text,
     null,
-    'File with the private key, RSA in PEM, that mail is signed with.',
+    'File with the RSA private key, in PEM, that signs emails.',
   ),
   mail_dkim_domain: setting<string | null>(
     domain,
     null,
-    'Domain that the signature speaks for. If unset: that of the addresses of agents.',
+    'Domain of the DKIM signature. Default: that of the addresses of agents.',
   ),
   imap_url: setting<Login | null>(
     login('imap'),
     null,
-    'A mailbox to fetch mail from, where no provider brings it.',
+    'Mailbox to fetch emails from, if no provider delivers them by webhook.',
     SECRET,
   ),
-  imap_tls: setting<Tls | null>(tls, null, 'As SMTP_TLS. If unset: implicit for imaps, else starttls.'),
-  imap_poll_seconds: setting(whole(1, 3600), 60, 'How often it is looked into.'),
-  imap_inbox: setting(text, 'INBOX', 'The folder that mail arrives in.'),
-  imap_archive: setting(text, 'Archive/Tasks', 'The folder for mail that was taken in.'),
-  imap_failed: setting(text, 'Failed', 'The folder for mail that was turned away.'),
+  imap_tls: setting<Tls | null>(
+    tls,
+    null,
+    'TLS mode of IMAP, as for SMTP_TLS. Default: implicit for imaps, else starttls.',
+  ),
+  imap_poll_seconds: setting(integer(1, 3600), 60, 'Polling interval of the mailbox.'),
+  imap_inbox: setting(text, 'INBOX', 'Folder of new emails.'),
+  imap_archive: setting(text, 'Archive/Tasks', 'Folder for emails that were accepted.'),
+  imap_failed: setting(text, 'Failed', 'Folder for emails that were rejected.'),
 })
 
 export type MailValues = z.output<typeof mailTable>
 
-/** The mail of a server, as the settings describe it; null if there is none. */
+/** The email settings of a server; null if email is disabled. */
 export function mailOf(values: MailValues) {
   const { mail_from, mail_domain, smtp_url, smtp_host, imap_url } = values
   if (mail_from === null) return null
@@ -180,7 +184,7 @@ function hostLogin({ smtp_port, smtp_user, smtp_password, smtp_tls }: MailValues
   return { secure: smtp_tls === 'implicit', host, port: smtp_port, user: smtp_user, password: smtp_password }
 }
 
-/** Values that are fine by themselves and not together. */
+/** Combinations of values that are not valid. */
 export function mailProblems(values: MailValues): string[] {
   const problems: string[] = []
   const ways = (
@@ -194,13 +198,13 @@ export function mailProblems(values: MailValues): string[] {
   ).filter(([, value]) => value !== null)
   if (values.mail_from === null && ways.length > 0) {
     const [name = ''] = ways[0] ?? []
-    problems.push(`${name.toUpperCase()} needs MAIL_FROM, the address that mail comes from.`)
+    problems.push(`${name.toUpperCase()} needs MAIL_FROM, the sender address.`)
   }
   if (values.smtp_url !== null && values.smtp_host !== null) {
-    problems.push('SMTP_URL and SMTP_HOST are both set: give one of them.')
+    problems.push('SMTP_URL and SMTP_HOST are both set: set only one of them.')
   }
   if ((values.mail_dkim_selector === null) !== (values.mail_dkim_key_file === null)) {
-    problems.push('MAIL_DKIM_SELECTOR and MAIL_DKIM_KEY_FILE belong together: give both.')
+    problems.push('MAIL_DKIM_SELECTOR and MAIL_DKIM_KEY_FILE belong together: set both.')
   }
   if (values.imap_url !== null && (values.imap_url.user === null || values.imap_url.password === null)) {
     problems.push('IMAP_URL needs a user and a password.')
@@ -208,7 +212,7 @@ export function mailProblems(values: MailValues): string[] {
   return [...problems, ...sharedNames(values.mail_agents)]
 }
 
-/** Two agents cannot have one address. */
+/** Two agents cannot share an address. */
 function sharedNames(agents: readonly string[]): string[] {
   const seen = new Map<string, string>()
   return agents.flatMap((agent) => {
@@ -221,12 +225,12 @@ function sharedNames(agents: readonly string[]): string[] {
   })
 }
 
-/** Why a server with this mail would not be safe. */
+/** Email settings that are not safe. */
 export function mailRefusals(mail: MailConfig | null): string[] {
   const bare = (name: string, server: { host: string; tls: Tls; password: string | null } | null) =>
     server !== null && server.tls === 'none' && server.password !== null && !isLoopback(server.host)
       ? [
-          `ASYNCGATE_${name}_TLS is none, so the password would travel to ${server.host} in the clear. Remove it.`,
+          `ASYNCGATE_${name}_TLS is none, so the password would be sent to ${server.host} in clear text. Remove it.`,
         ]
       : []
   return mail === null ? [] : [...bare('SMTP', mail.smtp), ...bare('IMAP', mail.imap)]

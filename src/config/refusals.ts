@@ -6,15 +6,15 @@ export function isLoopback(host: string): boolean {
   return LOOPBACK.test(host)
 }
 
-/** Names that several machines have. */
+/** Names that several machines may share. */
 const SHARED_ID = /^(asyncgate-1|localhost|127\.0\.0\.1)(?![0-9a-z])/i
 
 const MIN_SECRET = 16
-/** Fewer different characters are a placeholder, such as xxxxxxxxxxxxxxxx. */
+/** A key with fewer distinct characters is a placeholder, such as xxxxxxxxxxxxxxxx. */
 const MIN_DISTINCT = 5
 const MAKE_ONE = 'Make one with: openssl rand -hex 32'
 
-/** Why a server with these settings would not be safe, each with the way out. */
+/** Unsafe settings, each with its fix. */
 export function refusals(
   values: ServerValues,
   instance: { readonly id: string; readonly given: boolean },
@@ -28,7 +28,7 @@ export function refusals(
     )
   } else if (allow_insecure_dev && !isLoopback(host)) {
     found.push(
-      `Without a key, everybody who can reach ${host} could use this server. ` +
+      `Without a key, everyone who can reach ${host} could use this server. ` +
         'Set ASYNCGATE_API_KEY (and not ASYNCGATE_ALLOW_INSECURE_DEV), or ASYNCGATE_HOST=127.0.0.1.',
     )
   }
@@ -42,7 +42,7 @@ export function refusals(
   if (env !== 'development') found.push(...weakKeys(values))
   if (api_key !== null && Object.values(values.admin_keys ?? {}).includes(api_key)) {
     found.push(
-      'A key of ASYNCGATE_ADMIN_KEYS is also ASYNCGATE_API_KEY, so every agent would be that person. ' +
+      'A key of ASYNCGATE_ADMIN_KEYS is also ASYNCGATE_API_KEY, so every agent could act as that person. ' +
         'Give that person another key.',
     )
   }
@@ -50,24 +50,24 @@ export function refusals(
   if (approval_webhook_url !== null && (approval_webhook_secret?.length ?? 0) < MIN_SECRET) {
     found.push(
       `ASYNCGATE_APPROVAL_WEBHOOK_URL needs ASYNCGATE_APPROVAL_WEBHOOK_SECRET, of at least ${MIN_SECRET} characters, ` +
-        'or its receiver could not tell whose messages they are. Set it to $(openssl rand -hex 32), say.',
+        'so that its receiver can verify the messages. Set it, for example, to $(openssl rand -hex 32).',
     )
   }
   if (env !== 'development' && instance.given && SHARED_ID.test(instance.id)) {
     found.push(
-      `ASYNCGATE_INSTANCE_ID is ${instance.id}, which several instances could be. ` +
-        'Give each its own name, or remove it to have one detected.',
+      `ASYNCGATE_INSTANCE_ID is ${instance.id}, which several instances may share. ` +
+        'Give each instance its own name, or remove the setting to have one detected.',
     )
   }
   return found
 }
 
-/** Keys that could be guessed. */
+/** Keys that can be guessed. */
 function weakKeys({ api_key, admin_keys }: ServerValues): string[] {
   const named = [
     ...(api_key === null ? [] : [['ASYNCGATE_API_KEY', api_key] as const]),
     ...Object.entries(admin_keys ?? {}).map(
-      ([name, key]) => [`ASYNCGATE_ADMIN_KEYS: that of ${name}`, key] as const,
+      ([name, key]) => [`ASYNCGATE_ADMIN_KEYS: the key of ${name}`, key] as const,
     ),
   ]
   return named.flatMap(([name, key]) => {
@@ -78,7 +78,7 @@ function weakKeys({ api_key, admin_keys }: ServerValues): string[] {
   })
 }
 
-/** What is safe, but probably not what was meant. */
+/** Settings that are safe, but probably not intended. */
 export function warnings(values: ServerValues): string[] {
   const { env, host, api_key, admin_keys, allow_insecure_dev, allowed_hosts, public_url } = values
   const found: string[] = []
@@ -91,14 +91,14 @@ export function warnings(values: ServerValues): string[] {
   if (env === 'development') found.push(...weakKeys(values))
   else if (api_key !== null && admin_keys === null) {
     found.push(
-      'Nobody can approve tasks, change policies or sign in to the console: that takes a key of a person. ' +
+      'No one can approve tasks, change policies or sign in to the console: that requires the key of a person. ' +
         'Set ASYNCGATE_ADMIN_KEYS to give people keys.',
     )
   }
   if (/^(0\.0\.0\.0|\[?::\]?)$/.test(host) && allowed_hosts.length === 0 && public_url === null) {
     found.push(
-      'Requests are answered only if they are addressed to this machine as localhost. ' +
-        'Set ASYNCGATE_PUBLIC_URL or ASYNCGATE_ALLOWED_HOSTS to the names by which clients know it.',
+      'Only requests to localhost are accepted. ' +
+        'Set ASYNCGATE_PUBLIC_URL or ASYNCGATE_ALLOWED_HOSTS to the host names that clients use.',
     )
   }
   return found

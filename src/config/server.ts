@@ -2,10 +2,12 @@ import { z } from 'zod'
 import { databaseUrl } from './database.ts'
 import {
   action,
+  boolean,
   type Commands,
   commands,
   hosts,
   httpUrl,
+  integer,
   keys,
   logLevel,
   oneOf,
@@ -15,8 +17,6 @@ import {
   references,
   targets,
   text,
-  truth,
-  whole,
 } from './kinds.ts'
 import { setting } from './setting.ts'
 
@@ -27,7 +27,7 @@ export const DEFAULT_URL = 'http://127.0.0.1:8080'
 
 const NONE: readonly string[] = []
 
-/** What the server around the engine needs to know. */
+/** The settings of the server around the engine. */
 export const serverTable = z.object({
   env: setting(
     oneOf('development', 'staging', 'production'),
@@ -37,14 +37,14 @@ export const serverTable = z.object({
   database_url: setting(
     databaseUrl,
     DEFAULT_DATABASE,
-    'Where everything is kept: one SQLite file for one server, or PostgreSQL for any number.',
+    'The database: a SQLite file for one server, or PostgreSQL for any number of servers.',
   ),
   host: setting(
     text,
     '127.0.0.1',
-    'Address to listen on. Any other than this machine needs API_KEY; 0.0.0.0 is all of them.',
+    'Address to listen on; 0.0.0.0 is all addresses. An address that is not loopback needs API_KEY.',
   ),
-  port: setting(whole(0, 65_535), 8080, 'Port to listen on; 0 picks a free one.'),
+  port: setting(integer(0, 65_535), 8080, 'Port to listen on; 0 picks a free one.'),
   api_key: setting<string | null>(
     text,
     null,
@@ -56,52 +56,52 @@ export const serverTable = z.object({
   admin_keys: setting<Readonly<Record<string, string>> | null>(
     keys,
     null,
-    'Keys of people, who approve and manage. With any, API_KEY is for agents and workers only.',
+    'Keys of the people who approve and administer. If set, API_KEY is for agents and workers only.',
     { secret: true },
   ),
   allow_insecure_dev: setting(
-    truth,
+    boolean,
     false,
-    'Let requests in without a key. Only in development, and only on loopback.',
+    'Accept requests without a key. Only in development, and only on loopback.',
   ),
   allowed_hosts: setting(
     hosts,
     NONE,
-    'Host names that requests may be addressed to, besides loopback and HOST.',
+    'Host names that requests may use in the Host header, besides loopback and HOST.',
   ),
   allowed_origins: setting(
     origins,
     NONE,
-    'Origins of web pages that may call, as https://app.example; loopback always may.',
+    'Origins of web pages that may call the server, such as https://app.example. Loopback is always allowed.',
   ),
   public_url: setting<string | null>(
     httpUrl,
     null,
-    'The URL under which people and agents reach this server, for the links in its answers. If unset: where it listens.',
+    'The URL by which people and agents reach this server, for links in responses. Default: the address it listens on.',
   ),
-  console: setting(truth, true, 'Whether there are pages for people at /console; see docs/console.md.'),
-  max_body_bytes: setting(whole(1024, 256 * MIB), 8 * MIB, 'Largest body of a request.'),
-  log_level: setting(logLevel, 'info', 'Least severe messages to log.'),
-  debug: setting(truth, false, 'Log at level debug, whatever LOG_LEVEL says.'),
+  console: setting(boolean, true, 'Serve the web console at /console; see docs/console.md.'),
+  max_body_bytes: setting(integer(1024, 256 * MIB), 8 * MIB, 'Maximum size of a request body.'),
+  log_level: setting(logLevel, 'info', 'Minimum log level.'),
+  debug: setting(boolean, false, 'Log at level debug, regardless of LOG_LEVEL.'),
   mcp_fast_path: setting(
-    truth,
+    boolean,
     true,
-    'Answer the common MCP calls without the SDK; off is slower and otherwise the same.',
+    'Handle common MCP calls without the SDK. Off is slower, with the same behaviour.',
   ),
   mcp_tool_names: setting(
     oneOf('dot', 'underscore'),
     'dot',
-    'How tools are listed: asyncgate.create_task or asyncgate_create_task. Both are always accepted.',
+    'Separator in tool names: asyncgate.create_task or asyncgate_create_task. Both are always accepted.',
   ),
   legacy_tools: setting(
-    truth,
+    boolean,
     false,
-    'Whether the agent tools are also there under their old names, such as queue_task; see docs/old-names.md.',
+    'Also offer the agent tools under their legacy names, such as queue_task; see docs/old-names.md.',
   ),
   memory_url: setting<string | null>(
     httpUrl,
     null,
-    'Where store_task_result_in_memory sends results. It may be a private address.',
+    'URL that store_task_result_in_memory sends results to. It may be a private address.',
   ),
   memory_token: setting<string | null>(text, null, 'Sent to MEMORY_URL as X-Service-Token.', {
     secret: true,
@@ -109,167 +109,151 @@ export const serverTable = z.object({
   approval_webhook_url: setting<string | null>(
     httpUrl,
     null,
-    'Where approvals are announced, and what was decided. It may be a private address; see docs/approvals.md.',
+    'URL that receives approval requests and decisions. It may be a private address; see docs/approvals.md.',
   ),
   approval_webhook_secret: setting<string | null>(
     text,
     null,
-    'Signs what is sent to APPROVAL_WEBHOOK_URL. At least 16 characters; after whsec_ they are base64.',
+    'Secret that signs the requests to APPROVAL_WEBHOOK_URL. At least 16 characters; base64 after the prefix whsec_.',
     { secret: true },
   ),
   escalation_targets: setting(
     targets,
     [],
-    'Targets by class; the one of ESCALATION_LEASE_EXPIRY_CLASS is used if ESCALATION_TARGET is unset.',
+    'Escalation targets by class. If ESCALATION_TARGET is unset, the target of ESCALATION_LEASE_EXPIRY_CLASS is used.',
   ),
   escalation_lease_expiry_class: setting(
-    whole(0, 1000),
+    integer(0, 1000),
     1,
-    'Which of ESCALATION_TARGETS hears of lapsed leases.',
+    'Class of ESCALATION_TARGETS that is notified of expired leases.',
   ),
   egress_allow_http: setting(
-    truth,
+    boolean,
     false,
-    'Whether a URL that a task or a result names may be http; otherwise it has to be https.',
+    'Allow http URLs in tasks and results. Otherwise they must be https.',
   ),
   egress_ports: setting<readonly number[] | 'any' | null>(
     ports,
     null,
-    'Ports that such a URL may have. If unset: 443, and 80 with EGRESS_ALLOW_HTTP.',
+    'Ports that URLs in tasks and results may use. Default: 443, and 80 with EGRESS_ALLOW_HTTP.',
   ),
   egress_private: setting(
     places,
     NONE,
-    'Where such a URL may lead though it is not public: nowhere, unless it is in this list.',
+    'Private hosts, addresses or CIDR ranges that URLs in tasks and results may use. Default: none.',
   ),
   egress_max_bytes: setting(
-    whole(1),
+    integer(1),
     5 * MIB,
-    'Most that http_get takes from such a URL, after decompression.',
+    'Maximum size of a response that http_get reads, after decompression.',
   ),
   commands: setting<Commands>(
     commands,
     {},
-    'Programs that "asyncgate worker" runs for tasks of type command.execute; with ... at the end a task may add arguments.',
+    'Programs that "asyncgate worker" runs for tasks of type command.execute. A command that ends in ... accepts arguments from the task.',
   ),
-  command_folder: setting(text, '.asyncgate/commands', 'Where these programs run and put their files.'),
-  command_timeout_seconds: setting(whole(1, 24 * 3600), 300, 'Longest that such a program may run.'),
+  command_folder: setting(text, '.asyncgate/commands', 'Working directory of these programs.'),
+  command_timeout_seconds: setting(integer(1, 24 * 3600), 300, 'Maximum run time of such a program.'),
   command_max_memory_mib: setting(
-    whole(0, 1024 * 1024),
+    integer(0, 1024 * 1024),
     4096,
-    'Address space of each process of such a program, in MiB (Linux); 0 is no limit.',
+    'Maximum address space per process of such a program, in MiB (Linux); 0 is no limit.',
   ),
   command_max_cpu_seconds: setting(
-    whole(0, 24 * 3600),
+    integer(0, 24 * 3600),
     300,
-    'Processor time of each process of such a program (Linux); 0 is no limit.',
+    'Maximum CPU time per process of such a program (Linux); 0 is no limit.',
   ),
   command_max_processes: setting(
-    whole(0, 1_000_000),
+    integer(0, 1_000_000),
     1024,
-    'Processes and threads that the user of the worker may have while such a program runs (Linux, not for root); 0 is no limit.',
+    "Maximum number of processes and threads of the worker's user while such a program runs (Linux, not for root); 0 is no limit.",
   ),
   command_max_file_mib: setting(
-    whole(0, 1024 * 1024),
+    integer(0, 1024 * 1024),
     1024,
-    'Largest file that such a program may write, in MiB (Linux); 0 is no limit.',
+    'Maximum size of a file that such a program writes, in MiB (Linux); 0 is no limit.',
   ),
   command_max_open_files: setting(
-    whole(0, 1_000_000),
+    integer(0, 1_000_000),
     1024,
-    'Files that each process of such a program may have open (Linux); 0 is no limit.',
+    'Maximum number of open files per process of such a program (Linux); 0 is no limit.',
   ),
   scheduler_db: setting(
     text,
     '.asyncgate/scheduler.db',
-    'Where "asyncgate scheduler" keeps its schedules: a SQLite file of its own.',
+    'SQLite file in which "asyncgate scheduler" stores its schedules. It is separate from DATABASE_URL.',
   ),
   task_types_file: setting<string | null>(
     text,
     null,
-    'Task types that the server registers when it starts: a list in YAML or JSON.',
+    'YAML or JSON file with task types that the server registers when it starts.',
   ),
   upstreams_file: setting<string | null>(
     text,
     null,
-    'MCP servers behind this one: a list in YAML or JSON. Only here may they be programs of this machine.',
+    'YAML or JSON file with upstream MCP servers. Only upstreams in this file can be local programs.',
   ),
   upstream_private: setting(
     places,
     NONE,
-    'Where an MCP server behind this one may be though it is not public: nowhere, unless it is in this list.',
+    'Private hosts, addresses or CIDR ranges that upstream MCP servers may use. Default: none.',
   ),
   upstream_credentials: setting(
     references,
     NONE,
-    'What MCP servers that admins add may be given as credentials; those of UPSTREAMS_FILE may be given anything.',
+    'Secrets that upstreams added by API may use as credentials. Upstreams in UPSTREAMS_FILE may use any.',
   ),
-  gateway_session_workers: setting(
-    whole(1, 100),
-    3,
-    'Calls of tools of MCP servers behind this one that are made at once for one session.',
-  ),
+  gateway_session_workers: setting(integer(1, 100), 3, 'Maximum concurrent upstream tool calls per session.'),
   gateway_session_queue: setting(
-    whole(1, 1_000_000),
+    integer(1, 1_000_000),
     10_000,
-    'Calls of one session that may be open: being made, or waiting.',
+    'Maximum open upstream tool calls per session, running or queued.',
   ),
-  gateway_sessions: setting(
-    whole(1, 500),
-    256,
-    'Clients that may call tools of MCP servers behind this one at the same time.',
-  ),
-  gateway_workers: setting(
-    whole(1, 10_000),
-    128,
-    'Calls of such tools that are made at once by this server in all.',
-  ),
+  gateway_sessions: setting(integer(1, 500), 256, 'Maximum concurrent gateway sessions.'),
+  gateway_workers: setting(integer(1, 10_000), 128, 'Maximum concurrent upstream tool calls of this server.'),
   gateway_common_workers: setting(
-    whole(1, 100),
+    integer(1, 100),
     8,
-    'Calls of such tools that are made at once for tasks created over REST, and for sessions that have ended.',
+    'Maximum concurrent upstream tool calls for tasks created over REST and for sessions that have ended.',
   ),
   gateway_session_idle_seconds: setting(
-    whole(1, 30 * 24 * 3600),
+    integer(1, 30 * 24 * 3600),
     900,
-    'A session ends when nothing was called for so long.',
+    'Idle time after which a session ends.',
   ),
   gateway_session_end: setting(
     oneOf('run', 'cancel'),
     'run',
-    'When a client leaves, the calls that it has left are still made (run) or canceled (cancel).',
+    'What happens to open calls when their client disconnects: run or cancel.',
   ),
   gateway_session_grace_seconds: setting(
-    whole(0, 24 * 3600),
+    integer(0, 24 * 3600),
     30,
-    'How long a client may stay away before its calls are canceled.',
+    'How long a disconnected client has to return before its calls are canceled.',
   ),
   gateway_wait_seconds: setting(
-    whole(0, 50),
+    integer(0, 50),
     50,
-    'How long a client that knows no MCP tasks waits for the result of a call of such a tool.',
+    'How long a call from a client without MCP tasks waits for its result.',
   ),
   gateway_at_timeout: setting(
     oneOf('keep', 'cancel'),
     'keep',
-    'What becomes of a call whose client has waited in vain: it goes on (keep) or is canceled (cancel).',
+    'What happens to a call that has no result after GATEWAY_WAIT_SECONDS: keep or cancel it.',
   ),
   policies_file: setting<string | null>(
     text,
     null,
-    'Rules and redaction patterns that nobody can change by API, in YAML or JSON; see docs/policy.md.',
+    'YAML or JSON file with rules and redaction patterns that cannot be changed by API; see docs/policy.md.',
   ),
   policy_default: setting(
     action,
     'ALLOW',
-    'What becomes of a task about which no rule decides: ALLOW, BLOCK or REQUIRE_APPROVAL.',
+    'Action for tasks that no rule matches: ALLOW, BLOCK or REQUIRE_APPROVAL.',
   ),
-  upstream_default: setting(
-    action,
-    'BLOCK',
-    'What becomes of a call of a tool of an MCP server behind this one about which no rule decides.',
-  ),
-  url: setting(text, DEFAULT_URL, 'The server that client commands of the CLI talk to.'),
+  upstream_default: setting(action, 'BLOCK', 'Action for upstream tool calls that no rule matches.'),
+  url: setting(text, DEFAULT_URL, 'URL of the server that CLI client commands use.'),
 })
 
 export type ServerValues = z.output<typeof serverTable>

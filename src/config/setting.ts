@@ -1,12 +1,12 @@
 import { z } from 'zod'
 import type { Kind } from './kinds.ts'
 
-/** What the table says of a setting besides its name. */
+/** The description of a setting. */
 export interface About {
-  /** How a value is written. */
-  readonly form: string
+  /** The format of a value. */
+  readonly format: string
   readonly doc: string
-  /** The value when nothing sets it; or, as text, how it is worked out. */
+  /** The default; or, as text, how it is determined. */
   readonly fallback: unknown
   readonly secret: boolean
 }
@@ -20,8 +20,8 @@ export function setting<T>(kind: Kind<T>, fallback: NoInfer<T>, doc: string, ext
       if (value === undefined) return fallback
       const read = kind.read(value)
       if (read !== undefined) return read
-      context.addIssue(`is not ${kind.form}`)
+      context.addIssue(`is not ${kind.format}`)
       return z.NEVER
     })
-    .register(about, { form: kind.form, doc, fallback, secret: false, ...extra })
+    .register(about, { format: kind.format, doc, fallback, secret: false, ...extra })
 }

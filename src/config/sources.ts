@@ -1,19 +1,19 @@
 import { readFileSync } from 'node:fs'
 import { parseDocument } from 'yaml'
-import { closest } from './closest.ts'
+import { closest } from '../util/closest.ts'
 
 export const PREFIX = 'ASYNCGATE_'
 export const DEFAULT_FILE = 'asyncgate.config.yaml'
-/** Variables of the test suite, which a server that it starts inherits. */
+/** Variables of the test suite, which the servers it starts inherit. */
 const TEST_PREFIX = 'ASYNCGATE_TEST_'
-/** Where the key of the person is. It is no setting: a file that somebody else may write must not move it. */
+/** The folder of the local approval key. It is not a setting, because a config file that others can write must not move it. */
 export const CONFIG_DIR = 'ASYNCGATE_CONFIG_DIR'
 
-/** Settings of one place, and how a person finds each of them there. */
+/** The settings of one source. */
 export interface Source {
   readonly layer: 'default' | 'detected' | 'command' | 'file' | 'environment' | 'flag'
   readonly values: ReadonlyMap<string, unknown>
-  /** How the setting is called there. */
+  /** The name of a setting in this source, for messages. */
   spell(name: string): string
 }
 
@@ -63,7 +63,7 @@ export function readEnvironment(
   return read('environment', given, known, variableOf)
 }
 
-/** A file that is not named may be absent. */
+/** Reads the config file. The default file may be absent. */
 export function readFile(path: string | undefined, known: readonly string[]): Read {
   const file = path ?? DEFAULT_FILE
   const spell = (name: string) => `${name} in ${file}`

@@ -6,25 +6,25 @@ import type { EgressSettings } from '../egress/settings.ts'
 import type { Memory, MemoryNote } from '../features/results/memory.ts'
 
 export interface HttpMemoryOptions {
-  /** Where notes are posted to. The operator named it, so it may be private. */
+  /** URL that notes are posted to. The operator configured it, so it may be a private address. */
   readonly url: string
   /** Sent as X-Service-Token. */
   readonly token?: string | undefined
-  /** What differs from the usual limits on requests to the outside. */
+  /** Changes to the default egress limits. */
   readonly egress?: Partial<EgressSettings> | undefined
-  /** Hears why a request brought no answer, which callers are not told. */
+  /** Receives the reason of a failed request, which callers do not see. */
   readonly onError: (error: unknown) => void
 }
 
-const MAX_ANSWER_BYTES = 64 * 1024
+const MAX_RESPONSE_BYTES = 64 * 1024
 const TIMEOUT_MS = 30_000
 
-/** A memory behind a URL: one POST for each result. */
+/** A memory service behind a URL: one POST for each result. */
 export function httpMemory({ url, token, egress = {}, onError }: HttpMemoryOptions): Memory {
   const settings = {
     ...egress,
     ...onlyPlace(url, egress),
-    max_bytes: MAX_ANSWER_BYTES,
+    max_bytes: MAX_RESPONSE_BYTES,
     total_timeout_ms: TIMEOUT_MS,
   }
   const headers = {
@@ -72,7 +72,7 @@ function bodyOf(note: MemoryNote): object {
   }
 }
 
-/** 409 says that the memory has it already. */
+/** A response with status 409 means that the memory already has the note. */
 async function idIn(response: GuardedResponse): Promise<string | null> {
   const { status } = response
   const bytes = await response.bytes()
@@ -80,15 +80,15 @@ async function idIn(response: GuardedResponse): Promise<string | null> {
   throw new Fault(status === 429 || status >= 500 ? 'MEMORY_UNAVAILABLE' : 'MEMORY_REFUSED', { status })
 }
 
-/** A memory may tell its id or not: the note is stored either way. */
+/** The id in the response, which is optional. */
 function idOf(bytes: Buffer): string | null {
-  let answer: unknown
+  let body: unknown
   try {
-    answer = JSON.parse(bytes.toString('utf8'))
+    body = JSON.parse(bytes.toString('utf8'))
   } catch {
     return null
   }
-  if (typeof answer !== 'object' || answer === null) return null
-  const id = 'memory_id' in answer ? answer.memory_id : 'id' in answer ? answer.id : null
+  if (typeof body !== 'object' || body === null) return null
+  const id = 'memory_id' in body ? body.memory_id : 'id' in body ? body.id : null
   return typeof id === 'string' || typeof id === 'number' ? String(id) : null
 }

@@ -1,7 +1,7 @@
 import type { Database } from '../config/database.ts'
 import type { Store } from '../store/store.ts'
 
-/** Opens the database and brings it up to date. Only the code of the store that is used is loaded. */
+/** Opens the database and applies migrations. Only the code of the configured store is loaded. */
 export async function openStore(database: Database): Promise<Store> {
   if (database.kind === 'sqlite') {
     const { openSqliteStore } = await import('../store/sqlite/store.ts')

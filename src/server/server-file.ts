@@ -3,9 +3,9 @@ import { basename, dirname, join } from 'node:path'
 import { z } from 'zod'
 import type { Database } from '../config/database.ts'
 
-/** The file in which a running server says where it is. Commands that are given no URL read it. */
+/** The file with the URL of a running server. Commands without --url read it. */
 const SERVER_FILE = 'server.json'
-/** Gateways that serve a client on stdin and stdout: there may be several in one folder. */
+/** The files of gateways that serve a client on stdin and stdout. There may be several in one folder. */
 const STDIO_FILE = /^.+\.server\.json$/
 
 const recordShape = z.object({
@@ -16,13 +16,13 @@ const recordShape = z.object({
 
 export type ServerRecord = z.output<typeof recordShape>
 
-/** Beside the database, or where a database would be by default. */
+/** The folder of the database, or the default folder of a database. */
 export function dataFolder(database: Database): string {
   const isFile = database.kind === 'sqlite' && !database.path.startsWith(':')
   return isFile ? dirname(database.path) : '.asyncgate'
 }
 
-/** The name of the file of a server: a stdio gateway has one of its own, after its database. */
+/** The name of the file of a server. That of a stdio gateway contains the name of its database. */
 export function serverFileName(database: Database, isStdio: boolean): string {
   return isStdio && database.kind === 'sqlite'
     ? `${basename(database.path, '.db')}.${SERVER_FILE}`
@@ -30,8 +30,8 @@ export function serverFileName(database: Database, isStdio: boolean): string {
 }
 
 /**
- * Writes the file of this process and returns the way to remove it. The file of another server that is running stays:
- * the first one keeps it.
+ * Writes the file of this process and returns a function that removes it. The file of another running server is not
+ * replaced.
  */
 export async function writeServerFile(path: string, { url }: Pick<ServerRecord, 'url'>): Promise<() => void> {
   const other = readRecord(path)
@@ -50,7 +50,7 @@ export async function writeServerFile(path: string, { url }: Pick<ServerRecord, 
   }
 }
 
-/** The servers of a folder that are running; the one of server.json first. */
+/** The running servers of a folder, that of server.json first. */
 export async function runningServers(folder: string): Promise<readonly ServerRecord[]> {
   const others = filesOf(folder).filter((name) => STDIO_FILE.test(name))
   const records = [SERVER_FILE, ...others.toSorted()].flatMap((name) => readRecord(join(folder, name)) ?? [])
@@ -61,7 +61,7 @@ export async function runningServers(folder: string): Promise<readonly ServerRec
 const healthShape = z.object({ status: z.string(), version: z.string() })
 const HEALTH_TIMEOUT_MS = 2000
 
-/** The version of the AsyncGate that answers there; undefined if none does. */
+/** The version of the AsyncGate server at a URL; undefined if there is none. */
 export async function versionAt(url: string): Promise<string | undefined> {
   try {
     const signal = AbortSignal.timeout(HEALTH_TIMEOUT_MS)
@@ -81,7 +81,7 @@ function isAlive(pid: number): boolean {
     process.kill(pid, 0)
     return true
   } catch (error) {
-    // It exists, and belongs to somebody else.
+    // The process exists and belongs to another user.
     return error instanceof Error && 'code' in error && error.code === 'EPERM'
   }
 }
@@ -102,7 +102,7 @@ function filesOf(folder: string): readonly string[] {
   }
 }
 
-/** A URL that a program of this machine can use: an address that stands for all of them is none to connect to. */
+/** The URL for programs on this machine: clients cannot connect to the wildcard address. */
 export function reachable(url: string): string {
   return url.replace('//0.0.0.0', '//127.0.0.1').replace('//[::]', '//[::1]')
 }

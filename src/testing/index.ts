@@ -4,21 +4,20 @@ import { variableOf } from '../config/sources.ts'
 import { createLogger } from '../http/log.ts'
 import { openServer } from '../server/open-server.ts'
 import { openSqliteStore } from '../store/sqlite/store.ts'
-import { TestClock } from './clock.ts'
-import { type Parts, TestGate } from './test-gate.ts'
+import { type Deps, TestClock, TestGate } from './test-gate.ts'
 
 export type { ApproveOptions, TestGate } from './test-gate.ts'
 
 export interface TestGateOptions {
-  /** What `drain` runs; `run` adds its task by itself. */
-  readonly tasks?: Parts['tasks']
-  /** What the worker of `drain` can do besides. */
+  /** The tasks that `drain` runs. `run` registers its task itself. */
+  readonly tasks?: Deps['tasks']
+  /** Capabilities of the worker that `drain` starts. */
   readonly capabilities?: readonly string[]
-  /** How many tasks `drain` runs at once; 10 by default. */
+  /** Maximum concurrent tasks of `drain`. Default: 10. */
   readonly concurrency?: number
   /** Settings of the server by name, as in docs/configuration.md. */
   readonly settings?: Readonly<Record<string, string | number | boolean>>
-  /** The time at which the clock stands first. */
+  /** The initial time of the clock. */
   readonly start?: Date
 }
 
@@ -29,7 +28,7 @@ export async function testGate(options: TestGateOptions = {}): Promise<TestGate>
   const { tasks = [], capabilities = [], concurrency = 10, settings = {}, start = START } = options
   const clock = new TestClock(start)
   const config = loadConfig({
-    // Settings of the machine it runs on have no say in a test.
+    // The environment of the machine must not influence a test.
     env: Object.fromEntries(
       Object.entries(settings).map(([name, value]) => [variableOf(name), String(value)]),
     ),

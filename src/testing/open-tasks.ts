@@ -1,3 +1,4 @@
+import { ROUTES } from '../client/operations.ts'
 import type { Caller } from '../core/principal.ts'
 import { isParked, isTerminal, type Status } from '../core/transitions.ts'
 import type { TaskEvent } from '../engine/events.ts'
@@ -6,43 +7,43 @@ import type { Gate } from '../features/gate.ts'
 interface OpenTask {
   readonly type: string
   readonly status: Status
-  /** When its delay or backoff ends; null if it can be claimed. */
+  /** When the delay or backoff ends; null if the task can be claimed. */
   readonly eligible_at: number | null
 }
 
-/** The tasks of a gate that have not ended, as its commits tell of them. */
+/** The tasks of a gate that have not ended, according to its commits. */
 export class OpenTasks {
   readonly #gate: Gate
   readonly #caller: Caller
   readonly #open = new Map<string, OpenTask>()
-  /** What each task asks of a worker never changes. */
+  /** The capabilities that each task requires, which never change. */
   readonly #needs = new Map<string, readonly string[]>()
   readonly #listeners = new Set<() => void>()
-  /** How many changes there have been. */
+  /** Number of changes so far. */
   changes = 0
 
   constructor(gate: Gate, caller: Caller) {
     this.#gate = gate
     this.#caller = caller
-    gate.onTask((event) => this.#heard(event))
+    gate.onTask((event) => this.#changed(event))
   }
 
-  /** Resolves as soon as something has changed and `isSo` says yes; also at once. */
-  async until(isSo: () => boolean | Promise<boolean>): Promise<void> {
+  /** Resolves when `condition` holds. It is checked now and after every change. */
+  async until(condition: () => boolean | Promise<boolean>): Promise<void> {
     for (;;) {
-      // Listened to before the look, so that no change falls in between.
+      // Subscribed before the check, so that no change is missed in between.
       const changed = this.#change()
-      if (await isSo()) return changed.cancel()
+      if (await condition()) return changed.cancel()
       await changed.promise
     }
   }
 
-  /** Makes everybody who waits look again. */
+  /** Makes every `until` check its condition again. */
   recheck(): void {
     for (const listener of this.#listeners) listener()
   }
 
-  /** Whether one of these types is being worked at, or could be by a worker with these capabilities. */
+  /** Whether a task of these types is running, or a worker with these capabilities could claim one. */
   async isBusy(types: ReadonlySet<string>, capabilities: readonly string[], now: number): Promise<boolean> {
     for (const [id, { type, status, eligible_at }] of this.#open) {
       if (!types.has(type) || isParked(status)) continue
@@ -53,7 +54,7 @@ export class OpenTasks {
     return false
   }
 
-  /** When the next delay, lease, timeout or question ends; undefined if none will. */
+  /** When the next delay, lease, timeout or question ends; undefined if there is none. */
   async nextTime(after: number): Promise<number | undefined> {
     const times: number[] = []
     for (const [task_id, { status, eligible_at }] of this.#open) {
@@ -69,7 +70,7 @@ export class OpenTasks {
     return Number.isFinite(next) ? next : undefined
   }
 
-  #heard({ task_id, type, status, wake_at }: TaskEvent): void {
+  #changed({ task_id, type, status, wake_at }: TaskEvent): void {
     if (isTerminal(status)) {
       this.#open.delete(task_id)
       this.#needs.delete(task_id)
@@ -99,5 +100,43 @@ export class OpenTasks {
     const { requirements } = await this.#gate.getTask(this.#caller, { task_id })
     this.#needs.set(task_id, requirements.capabilities)
     return requirements.capabilities
+  }
+}
+
+/**
+ * The fetch function of a worker whose claims can be ended at any time. Aborting a long poll on the server could lose
+ * a lease that was just granted, so every request returns immediately and the waiting is done here.
+ */
+export class Claims {
+  readonly #open: OpenTasks
+  #isOver = false
+
+  constructor(open: OpenTasks) {
+    this.#open = open
+  }
+
+  readonly fetch: typeof globalThis.fetch = async (input, init) => {
+    const isClaim = String(input).endsWith(ROUTES.leaseNext.path)
+    return isClaim && typeof init?.body === 'string'
+      ? this.#claim(input, init, init.body)
+      : fetch(input, init)
+  }
+
+  /** Waiting claims return without a task. */
+  end(): void {
+    this.#isOver = true
+    this.#open.recheck()
+  }
+
+  async #claim(input: string | URL | Request, init: RequestInit, body: string): Promise<Response> {
+    const asked = { ...init, body: JSON.stringify({ ...JSON.parse(body), wait_seconds: 0 }) }
+    for (;;) {
+      const { changes } = this.#open
+      const response = await fetch(input, asked)
+      const text = await response.text()
+      const isEmpty = response.ok && JSON.parse(text).tasks?.length === 0
+      if (this.#isOver || !isEmpty) return new Response(text, response)
+      await this.#open.until(() => this.#isOver || this.#open.changes !== changes)
+    }
   }
 }

@@ -5,31 +5,48 @@ import type { Gate } from '../features/gate.ts'
 import type { OpenServer } from '../server/open-server.ts'
 import { type Duration, milliseconds } from '../worker/duration.ts'
 import { type TaskDefinition, type Worker, worker } from '../worker/index.ts'
-import { Claims } from './claims.ts'
-import type { TestClock } from './clock.ts'
-import { OpenTasks } from './open-tasks.ts'
+import { Claims, OpenTasks } from './open-tasks.ts'
 
-/** Sees and may do everything. */
 export const OPERATOR: Caller = {
   tenant: 'default',
   principal: OPERATOR_PRINCIPAL,
   role: 'admin',
 }
 
-/** Somebody else than whoever asks for the work. */
+/** Not the principal that creates the tasks: requesters cannot approve their own requests. */
 const APPROVER: Caller = {
   tenant: 'default',
   principal: { kind: 'human', id: 'approver' },
   role: 'admin',
 }
 
+/** A clock that stands still until it is moved. */
+export class TestClock {
+  #now: number
+
+  constructor(start: Date) {
+    if (Number.isNaN(start.getTime())) throw new TypeError('start is not a valid date')
+    this.#now = start.getTime()
+  }
+
+  /** Milliseconds since the epoch. */
+  get now(): number {
+    return this.#now
+  }
+
+  /** Never moves backwards. */
+  moveTo(time: number): void {
+    this.#now = Math.max(this.#now, Math.ceil(time))
+  }
+}
+
 export interface ApproveOptions {
   readonly comment?: string
-  /** The payload to be used instead of the one that was asked. */
+  /** Replaces the payload of the request. */
   readonly payload?: unknown
 }
 
-export interface Parts {
+export interface Deps {
   readonly server: OpenServer
   readonly clock: TestClock
   readonly tasks: readonly TaskDefinition[]
@@ -39,15 +56,15 @@ export interface Parts {
 
 const WAIT_MS = 5000
 
-/** A gate of its own for a test: a real server on this machine, a database in memory, and a clock that stands still. */
+/** A gate for one test: a real server on loopback, an in-memory database, and a clock that stands still. */
 export class TestGate implements AsyncDisposable {
-  /** Where clients and workers of any language reach it, without a key. */
+  /** The URL for clients and workers in any language. No key is needed. */
   readonly url: string
   readonly gate: Gate
-  /** Acts as the agent `test`. */
+  /** A client that acts as the agent `test`. */
   readonly client: Client
   readonly #server: OpenServer
-  /** Sees the tasks of every agent. */
+  /** Can read the tasks of every agent. */
   readonly #operator: Client
   readonly #clock: TestClock
   readonly #open: OpenTasks
@@ -58,7 +75,7 @@ export class TestGate implements AsyncDisposable {
   #worker: Worker | undefined
   #isClosed = false
 
-  constructor({ server, clock, tasks, capabilities, concurrency }: Parts) {
+  constructor({ server, clock, tasks, capabilities, concurrency }: Deps) {
     this.url = server.url
     this.gate = server.gate
     this.client = this.as('test')
@@ -71,7 +88,7 @@ export class TestGate implements AsyncDisposable {
     this.#concurrency = concurrency
   }
 
-  /** The time of the gate. */
+  /** The current time of the gate. */
   now(): Date {
     return new Date(this.#clock.now)
   }
@@ -82,8 +99,8 @@ export class TestGate implements AsyncDisposable {
   }
 
   /**
-   * Runs a task to its end and gives what it gave, or throws TaskFailed. Between two tries the clock moves to the
-   * time of the next one, so that a backoff takes no time.
+   * Runs a task to its end and returns its result, or throws TaskFailed. Between attempts the clock moves to the time
+   * of the next one, so that a backoff takes no real time.
    */
   async run<Payload, Result>(
     task: TaskDefinition<Payload, Result>,
@@ -98,47 +115,47 @@ export class TestGate implements AsyncDisposable {
       if (done) return this.client.result(await this.client.wait<Result>(id))
       if (isParked(seen.status)) {
         throw new Error(
-          `The task is ${seen.status}. Hand it over with submit() and drain(), then use approve(), deny() or answer().`,
+          `The task is ${seen.status}. Create it with submit() and drain(), then use approve(), deny() or answer().`,
         )
       }
       if (seen.next_eligible_at === null) {
         throw new Error(
-          `The task is ${seen.status} and nothing can run it. Name in testGate({ capabilities }) what it requires.`,
+          `The task is ${seen.status} and no worker can run it. Pass the capabilities that it requires to testGate({ capabilities }).`,
         )
       }
       await this.#advanceTo(Date.parse(seen.next_eligible_at))
     }
   }
 
-  /** Says yes to what a task waits for, as a person would; then `drain` goes on with it. */
+  /** Approves the request that a task waits for. `drain` then continues the task. */
   async approve(taskId: string, options: ApproveOptions = {}): Promise<void> {
     await this.gate.approve(APPROVER, { task_id: taskId, ...options })
   }
 
-  /** Says no: the task is canceled. */
+  /** Denies the request that a task waits for: the task is canceled. */
   async deny(taskId: string, reason = 'denied by the test'): Promise<void> {
     await this.gate.deny(APPROVER, { task_id: taskId, reason })
   }
 
-  /** Gives a task the input that it waits for. */
+  /** Answers the question that a task waits for. */
   async answer(taskId: string, content: unknown): Promise<void> {
     await this.gate.answerQuestion(OPERATOR, { task_id: taskId, content })
   }
 
-  /** Runs the registered tasks until none of them is ready or running. What waits for its time stays. */
+  /** Runs the registered tasks until none of them is ready or running. Delayed tasks stay queued. */
   async drain(): Promise<void> {
-    // One after the other, since a task may have been registered that the worker of the one before does not know.
+    // One run at a time: a task may have been registered since the previous worker started.
     const work = this.#draining.then(() => this.#work())
     this.#draining = work.catch(() => {})
     await work
   }
 
-  /** Lets time pass: delays and backoffs end, leases lapse and timeouts strike, each at its own time. */
+  /** Moves the clock: delays, backoffs, leases and timeouts expire, each at its own time. */
   async advance(duration: Duration): Promise<void> {
     await this.#advanceTo(this.#clock.now + milliseconds(duration))
   }
 
-  /** The task as soon as it has this status. Rejects when it has ended otherwise, or after 5 s of real time. */
+  /** Resolves with the task when it has this status. Rejects if it ends with another one, or after 5 s of real time. */
   async waitFor(taskId: string, status: Status, { timeoutMs = WAIT_MS } = {}): Promise<Task> {
     let seen = await this.#operator.getTask({ task_id: taskId })
     let isLate = false
@@ -156,10 +173,10 @@ export class TestGate implements AsyncDisposable {
     }
     if (seen.status === status) return seen
     const late = isLate ? ` after ${timeoutMs} ms` : ''
-    throw new Error(`The task ${taskId} is ${seen.status}${late}, and was to be ${status}.`)
+    throw new Error(`The task ${taskId} is ${seen.status}${late}, not ${status}.`)
   }
 
-  /** Stops it, also in the middle of a task. What it held is gone. */
+  /** Stops the gate and running tasks, and discards all data. */
   async close(): Promise<void> {
     this.#isClosed = true
     await this.#worker?.kill()
@@ -188,7 +205,7 @@ export class TestGate implements AsyncDisposable {
     })
     this.#worker = working
     const stopped = working.run()
-    // A worker that gives up must not leave the test waiting.
+    // A worker that stops early must not leave the test waiting.
     const gaveUp = stopped.then(() => {
       if (!this.#isClosed) throw new Error('The worker stopped before the tasks were done.')
     })

@@ -1,6 +1,6 @@
 import { expect, it, onTestFinished } from 'vitest'
 import { openChannels } from '../../src/channels/registry.ts'
-import { TABLE } from '../../src/config/rows.ts'
+import { TABLE } from '../../src/config/table.ts'
 import { ERRORS } from '../../src/core/errors.ts'
 import { openSqliteStore } from '../../src/store/sqlite/store.ts'
 import { codeWords, markdownTable, repositoryText } from '../core/documents.ts'

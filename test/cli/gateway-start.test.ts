@@ -28,7 +28,7 @@ describe('the start of asyncgate gateway', () => {
     it(`says at once what it starts, and ends with the first ${signal} together with the program`, async () => {
       const { cwd, child, ended, wrote } = spawnGateway(SILENT)
       await wrote('Starting ')
-      await wrote('Waiting for it to answer as an MCP server (at most 30 s)')
+      await wrote('Waiting for it to respond as an MCP server (at most 30 s)')
       const pid = await silentPid(cwd)
       child.kill(signal)
       expect((await ended).code).toBe(code)
@@ -42,7 +42,7 @@ describe('the start of asyncgate gateway', () => {
     expect(code).toBe(1)
     expect(stderr).toContain('There was no answer to the MCP handshake within 1 s')
     expect(stderr).toContain('Its last lines on stderr:\n  Fetching things')
-    expect(stderr).toContain('--connect-timeout SECONDS allows for more')
+    expect(stderr).toContain('use --connect-timeout SECONDS to wait longer')
     const pid = await silentPid(cwd)
     await until(() => !isAlive(pid))
   })
@@ -81,18 +81,18 @@ describe('the report of a start', () => {
     const report = new StartReport(starting, (line) => said.push(line))
     expect(said.splice(0)).toEqual([
       'Starting files: npx x',
-      'Waiting for it to answer as an MCP server (at most 30 s)...',
+      'Waiting for it to respond as an MCP server (at most 30 s)...',
     ])
     vi.advanceTimersByTime(3_000)
     expect(said.splice(0)).toEqual([
-      'files has not answered after 3 s. It has written nothing to stderr.',
+      'files has not responded after 3 s. It has written nothing to stderr.',
       expect.stringContaining('--connect-timeout SECONDS'),
     ])
-    for (let n = 1; n <= 7; n++) report.heard(`line ${n}`)
+    for (let n = 1; n <= 7; n++) report.record(`line ${n}`)
     vi.advanceTimersByTime(10_000)
     const lines = [3, 4, 5, 6, 7].map((n) => `  line ${n}`)
     expect(said.splice(0)).toEqual([
-      ['files has not answered after 13 s. Its last lines on stderr:', ...lines].join('\n'),
+      ['files has not responded after 13 s. Its last lines on stderr:', ...lines].join('\n'),
     ])
     report.end()
     vi.advanceTimersByTime(60_000)

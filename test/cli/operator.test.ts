@@ -63,8 +63,8 @@ describe('asyncgate doctor', () => {
     const path = join(testFolder(), 'a.db')
     const { code, stdout } = await cli(['doctor', '--port', '0', '--database-url', `sqlite:${path}`])
     expect(code).toBe(0)
-    expect(stdout).toContain('will be made at the first start')
-    expect(stdout).toContain('All is well.')
+    expect(stdout).toContain('will be created at the first start')
+    expect(stdout).toContain('All checks passed.')
     expect(existsSync(path)).toBe(false)
   })
 
@@ -146,7 +146,7 @@ describe('asyncgate doctor', () => {
     const options = ['--port', '0', '--database-url', `sqlite:${join(testFolder(), 'a.db')}`]
     expect(await cli(['doctor', ...options], env)).toMatchObject({
       code: 0,
-      stdout: expect.stringContaining('Nobody can approve tasks'),
+      stdout: expect.stringContaining('No one can approve tasks'),
     })
     expect(await cli(['doctor', ...options], { ...env, ASYNCGATE_API_KEY: '...' })).toMatchObject({
       code: 1,

@@ -22,7 +22,7 @@ describe('the name of an instance', () => {
     expect(detectInstanceId(noEcs, machine).id).toBe('gate-00007-1a2b3c4d')
     expect(detectInstanceId({ HOSTNAME: 'plain' }, machine)).toEqual({
       id: 'laptop-1a2b3c4d',
-      from: 'the name of the machine',
+      from: 'the host name',
     })
   })
 

@@ -18,9 +18,9 @@ describe('a server that would not be safe is refused', () => {
     [{ HOST: '0.0.0.0' }, 'needs a key. Set ASYNCGATE_API_KEY, or ASYNCGATE_HOST=127.0.0.1'],
     [{ HOST: '::' }, 'needs a key'],
     [{ HOST: 'gate.internal' }, 'needs a key'],
-    [{ API_KEY: KEY, ADMIN_KEYS: `anna=${KEY}` }, 'every agent would be that person'],
-    [{ ENV: 'production', API_KEY: KEY, INSTANCE_ID: 'asyncgate-1' }, 'Give each its own name'],
-    [{ ENV: 'production', API_KEY: KEY, INSTANCE_ID: 'localhost:8080' }, 'Give each its own name'],
+    [{ API_KEY: KEY, ADMIN_KEYS: `anna=${KEY}` }, 'every agent could act as that person'],
+    [{ ENV: 'production', API_KEY: KEY, INSTANCE_ID: 'asyncgate-1' }, 'Give each instance its own name'],
+    [{ ENV: 'production', API_KEY: KEY, INSTANCE_ID: 'localhost:8080' }, 'Give each instance its own name'],
     [
       { ENV: 'production', API_KEY: 'short' },
       'fewer than 16 characters and could be guessed. Make one with: openssl',
@@ -29,7 +29,7 @@ describe('a server that would not be safe is refused', () => {
     [{ ENV: 'production', API_KEY: 'x'.repeat(32) }, 'is a placeholder and could be guessed'],
     [
       { ENV: 'production', API_KEY: KEY, ADMIN_KEYS: `anna=${'.'.repeat(20)}` },
-      'ASYNCGATE_ADMIN_KEYS: that of anna is a placeholder',
+      'ASYNCGATE_ADMIN_KEYS: the key of anna is a placeholder',
     ],
   ])('%j', (env, complaint) => {
     const { refusals } = of(env)
@@ -63,7 +63,7 @@ describe('what is safe, but probably not meant, is said', () => {
   })
 
   it('nobody can approve where no person has a key, outside of development', () => {
-    const warning = expect.stringMatching(/^Nobody can approve tasks.*Set ASYNCGATE_ADMIN_KEYS/)
+    const warning = expect.stringMatching(/^No one can approve tasks.*Set ASYNCGATE_ADMIN_KEYS/)
     expect(of({ ENV: 'production', API_KEY: KEY }).warnings).toEqual([warning])
     expect(
       of({ ENV: 'production', API_KEY: KEY, ADMIN_KEYS: 'anna=another-key-of-some-length' }).warnings,

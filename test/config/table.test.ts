@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { markdownSettings, markdownUnsupported } from '../../src/config/describe.ts'
 import { reportConfig } from '../../src/config/index.ts'
-import { TABLE } from '../../src/config/rows.ts'
 import { CONFIG_DIR, unsupportedFeature } from '../../src/config/sources.ts'
+import { markdownSettings, markdownUnsupported, TABLE } from '../../src/config/table.ts'
 import { DEFAULT_SETTINGS } from '../../src/core/settings.ts'
 import { repositoryText } from '../core/documents.ts'
 

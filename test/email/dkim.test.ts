@@ -135,7 +135,7 @@ describe('the key', () => {
       reportConfig({ env: { ASYNCGATE_MAIL_FROM: 'gate@agents.example', ...env }, file: '/dev/null' })
     const selector = { ASYNCGATE_MAIL_DKIM_SELECTOR: 'gate1' }
     expect(report(selector).problems).toEqual([
-      'MAIL_DKIM_SELECTOR and MAIL_DKIM_KEY_FILE belong together: give both.',
+      'MAIL_DKIM_SELECTOR and MAIL_DKIM_KEY_FILE belong together: set both.',
     ])
     const both = { ...selector, ASYNCGATE_MAIL_DKIM_KEY_FILE: '/etc/dkim.pem' }
     expect(report(both).config?.mail?.dkim).toEqual({

@@ -37,9 +37,9 @@ describe('the settings of requests to the outside', () => {
     ['EGRESS_PRIVATE', 'http://wiki.corp', 'is not host names, addresses or networks'],
     ['EGRESS_PRIVATE', '*', 'is not host names, addresses or networks'],
     ['EGRESS_MAX_BYTES', '0', 'is not a whole number'],
-    ['COMMANDS', '/bin/date', 'is not names with the program of each'],
-    ['COMMANDS', '["/bin/date"]', 'is not names with the program of each'],
-    ['COMMANDS', '{"date": 7}', 'is not names with the program of each'],
+    ['COMMANDS', '/bin/date', 'is not a JSON object of commands by name'],
+    ['COMMANDS', '["/bin/date"]', 'is not a JSON object of commands by name'],
+    ['COMMANDS', '{"date": 7}', 'is not a JSON object of commands by name'],
     ['COMMAND_TIMEOUT_SECONDS', '0', 'is not a whole number'],
   ])('cannot have %s=%s', (name, value, said) => {
     expect(problemsOf({ [`ASYNCGATE_${name}`]: value })).toContain(`ASYNCGATE_${name} ${said}`)

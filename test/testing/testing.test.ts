@@ -76,7 +76,7 @@ describe('run', () => {
   it('is refused where nobody can do the task', async () => {
     const t = await start()
     const options = { requirements: { capabilities: ['gpu'] } }
-    await expect(t.run(double, { n: 1 }, options)).rejects.toThrow('nothing can run it')
+    await expect(t.run(double, { n: 1 }, options)).rejects.toThrow('no worker can run it')
     const able = await start({ capabilities: ['gpu'] })
     await expect(able.run(double, { n: 1 }, options)).resolves.toEqual({ n: 2 })
   })
@@ -217,10 +217,10 @@ describe('waitFor', () => {
     const t = await start()
     const submitted = await t.client.submit('job')
     await expect(t.waitFor(submitted.id, 'succeeded', { timeoutMs: 10 })).rejects.toThrow(
-      /is queued after 10 ms, and was to be succeeded/,
+      /is queued after 10 ms, not succeeded/,
     )
     await submitted.cancel()
-    await expect(t.waitFor(submitted.id, 'succeeded')).rejects.toThrow(/is canceled, and was to be succeeded/)
+    await expect(t.waitFor(submitted.id, 'succeeded')).rejects.toThrow(/is canceled, not succeeded/)
   })
 })
 
@@ -242,7 +242,7 @@ describe('a test gate', () => {
   it('refuses settings that do not exist, or are not valid', async () => {
     await expect(start({ settings: { default_max_attemps: 5 } })).rejects.toThrow('DEFAULT_MAX_ATTEMPTS')
     await expect(start({ settings: { default_max_attempts: 'many' } })).rejects.toThrow('many')
-    await expect(start({ start: new Date('never') })).rejects.toThrow('start: is not a date')
+    await expect(start({ start: new Date('never') })).rejects.toThrow('start is not a valid date')
   })
 
   it('has agents that do not see each other', async () => {

@@ -1,5 +1,5 @@
-import { markdownSettings, markdownUnsupported } from '../../config/describe.ts'
 import { reportConfig } from '../../config/index.ts'
+import { markdownSettings, markdownUnsupported } from '../../config/table.ts'
 import { command } from '../command.ts'
 import { EXIT } from '../exit.ts'
 import { warn } from '../output.ts'
@@ -7,13 +7,13 @@ import { SETTINGS_OPTIONS, settingsFlags } from '../settings-options.ts'
 
 export const config = command({
   name: 'config',
-  summary: 'Show every setting, its value and where it comes from. Exit code 1 if something is wrong.',
+  summary: 'Show every setting, its value and its source. Exit code 1 if a setting is invalid.',
   options: {
     ...SETTINGS_OPTIONS,
-    markdown: { type: 'boolean', doc: 'print the table of the documentation instead' },
+    markdown: { type: 'boolean', doc: 'print the table of docs/configuration.md instead' },
   },
   notes: () =>
-    'Later places win: default, detected, asyncgate.config.yaml, environment, flag. Secrets are never shown.',
+    'Later sources win: default, detected, asyncgate.config.yaml, environment, flag. Secrets are never shown.',
   async run(input, output) {
     if (input.flag('markdown')) {
       output.write(`${markdownSettings()}\n\n${markdownUnsupported()}`)

@@ -8,9 +8,9 @@ import { readSchema } from './schema.ts'
 
 export const migrate = command({
   name: 'migrate',
-  summary: 'Bring the database up to date, and nothing else. A server does the same when it starts.',
+  summary: 'Apply the database migrations and exit. A server does the same when it starts.',
   options: {
-    'dry-run': { type: 'boolean', doc: 'only say what would be done' },
+    'dry-run': { type: 'boolean', doc: 'print the pending migrations without applying them' },
     ...SETTINGS_OPTIONS,
   },
   async run(input, output) {
@@ -20,7 +20,7 @@ export const migrate = command({
       throw new CliError(
         EXIT.failure,
         `The database cannot be read: ${reason}`,
-        'Check ASYNCGATE_DATABASE_URL; "asyncgate doctor" looks further.',
+        'Check ASYNCGATE_DATABASE_URL; "asyncgate doctor" checks more.',
       )
     })
     const dryRun = input.flag('dry-run')
@@ -33,7 +33,7 @@ export const migrate = command({
     }
     const { pending, newest } = before
     output.answer({ dry_run: dryRun, migrations: pending, schema: dryRun ? before.applied : newest }, () => {
-      for (const name of pending) output.say(`${dryRun ? 'to be applied' : 'applied'}: ${name}`)
+      for (const name of pending) output.say(`${dryRun ? 'pending' : 'applied'}: ${name}`)
       if (pending.length === 0) output.say(`The database is up to date (schema ${newest}).`)
     })
     return undefined

@@ -1,5 +1,4 @@
 import { hostname } from 'node:os'
-import { closest } from '../../config/closest.ts'
 import { type Config, loadConfig } from '../../config/index.ts'
 import type { LogLevel } from '../../config/kinds.ts'
 import {
@@ -15,6 +14,7 @@ import {
   referenceTasks,
 } from '../../reference-workers/reference.ts'
 import { egressOf } from '../../server/egress.ts'
+import { closest } from '../../util/closest.ts'
 import { GateError, jsonLogger, type Logger, worker as sdkWorker } from '../../worker/index.ts'
 import { CLIENT_OPTIONS } from '../client.ts'
 import { command } from '../command.ts'

@@ -75,7 +75,7 @@ describe('several clients on stdin and stdout in one folder', () => {
     process.kill(first.pid, 'SIGSTOP')
     const created = second.client.callTool({ name: 'asyncgate.create_task', arguments: create })
     process.kill(first.pid, 'SIGKILL')
-    await expect(created).rejects.toThrow('The call may have been carried out')
+    await expect(created).rejects.toThrow('The call may have been executed')
     expect(await callText(second.client, 'count')).toBe('1')
   }, 120_000)
 
@@ -85,7 +85,9 @@ describe('several clients on stdin and stdout in one folder', () => {
     const name = ['--name', 'counter']
     const other = (started: object) => startClient(folder, { options: name, ...started })
     await expect(other({ program: [process.execPath, COUNTER, '--other'] })).rejects.toThrow(
-      new RegExp(`Another gateway called counter runs in this folder \\(process ${first.pid}\\).*--other`),
+      new RegExp(
+        `Another gateway named counter is running in this folder \\(process ${first.pid}\\).*--other`,
+      ),
     )
     await expect(other({ options: [...name, '--allow', 'none'] })).rejects.toThrow('--allow all')
     await expect(other({ env: { COUNTER_LOG: '/dev/null' } })).rejects.toThrow('--env')
@@ -158,7 +160,7 @@ describe('a client on stdin and stdout in the folder of a gateway over HTTP', ()
     gateway.child.kill('SIGKILL')
     await gateway.ended
     // Its database is not the one of the new gateway: nobody there knows of the call.
-    await expect(call).rejects.toThrow('The call may have been carried out')
+    await expect(call).rejects.toThrow('The call may have been executed')
     expect(await callText(client, 'count')).toBe('1')
     expect(folder.started()).toHaveLength(2)
   }, 120_000)
@@ -175,6 +177,6 @@ describe('a client on stdin and stdout in the folder of a gateway over HTTP', ()
 it('a second gateway over HTTP says where the first is', async () => {
   const folder = sharedFolder()
   const { url } = await startGateway(folder)
-  await expect(startGateway(folder)).rejects.toThrow(`A gateway runs in this folder already (process`)
+  await expect(startGateway(folder)).rejects.toThrow(`A gateway is already running in this folder (process`)
   await expect(startGateway(folder, ['--name', 'other'])).rejects.toThrow(`at ${url}`)
 }, 60_000)

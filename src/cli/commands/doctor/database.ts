@@ -6,7 +6,7 @@ import { lockFile } from '../../../store/sqlite/lock.ts'
 import { readSchema, type Schema } from '../schema.ts'
 import type { Finding } from './machine.ts'
 
-/** More than this and leases would seem to end too early or too late. */
+/** With a larger clock difference, leases would appear to end too early or too late. */
 const MAX_SKEW_MS = 5_000
 const LONG_AGO = Date.UTC(2025, 0)
 
@@ -23,7 +23,7 @@ export async function checkDriver(): Promise<Finding> {
   }
 }
 
-/** `isServed`: whether a server of ours runs, which then has the file. */
+/** `isServed`: whether a server is running on this database and holds the lock of its file. */
 export async function checkDatabase(
   database: Database,
   isServed: boolean,
@@ -39,7 +39,7 @@ export async function checkDatabase(
   } catch (error) {
     const fix =
       database.kind === 'sqlite'
-        ? 'Check ASYNCGATE_DATABASE_URL: the file must be a SQLite database that this user may write.'
+        ? 'Check ASYNCGATE_DATABASE_URL: the file must be a SQLite database that this user can write.'
         : 'Check that PostgreSQL runs, and user, password, host and name in ASYNCGATE_DATABASE_URL.'
     const detail = `${name} cannot be read: ${reasonOf(error)}`
     return { finding: { check, ok: false, detail, fix }, time: undefined }
@@ -48,14 +48,14 @@ export async function checkDatabase(
 
 function schemaFinding(name: string, { exists, applied, newest, pending }: Schema): Finding {
   const check = 'database'
-  if (!exists) return { check, ok: true, detail: `${name} will be made at the first start` }
+  if (!exists) return { check, ok: true, detail: `${name} will be created at the first start` }
   if (applied > newest) {
-    const detail = `${name} has schema ${applied}, and this version knows only up to ${newest}`
+    const detail = `${name} has schema ${applied}, and this version supports only up to ${newest}`
     return {
       check,
       ok: false,
       detail,
-      fix: 'Use the version of AsyncGate that last used it, or a newer one.',
+      fix: 'Use the version of AsyncGate that last used the database, or a newer one.',
     }
   }
   if (pending.length === 0) return { check, ok: true, detail: `${name}, schema ${applied}` }
@@ -71,8 +71,8 @@ async function fileProblem(path: string, schema: Schema, isServed: boolean): Pro
   try {
     accessSync(place, constants.W_OK)
   } catch {
-    const fix = `Give this user the right to write to ${place}, or set ASYNCGATE_DATABASE_URL to another place.`
-    return { check, ok: false, detail: `${place} cannot be written`, fix }
+    const fix = `Give this user write permission for ${place}, or change ASYNCGATE_DATABASE_URL.`
+    return { check, ok: false, detail: `${place} is not writable`, fix }
   }
   if (!schema.exists || isServed) return undefined
   try {
@@ -85,16 +85,17 @@ async function fileProblem(path: string, schema: Schema, isServed: boolean): Pro
   }
 }
 
-/** The clock of this machine against the database's: PostgreSQL's own, or the last commit of the file. */
+/** Compares the clock of this machine with that of PostgreSQL, or with the last commit in the SQLite file. */
 export function checkClock({ kind }: Database, time: number | undefined, now = Date.now()): Finding {
   const check = 'clock'
-  const fix = 'Set the clock of this machine, and keep it by NTP.'
-  if (now < LONG_AGO) return { check, ok: false, detail: `it says ${new Date(now).toISOString()}`, fix }
+  const fix = 'Correct the clock of this machine and synchronize it with NTP.'
+  if (now < LONG_AGO)
+    return { check, ok: false, detail: `the clock shows ${new Date(now).toISOString()}`, fix }
   const skew = time === undefined ? 0 : Math.round(now - time)
   const isWrong = kind === 'postgres' ? Math.abs(skew) > MAX_SKEW_MS : skew < -MAX_SKEW_MS
   if (!isWrong) return { check, ok: true, detail: new Date(now).toISOString() }
   const direction = skew < 0 ? 'behind' : 'ahead of'
-  const detail = `it is ${Math.abs(skew / 1000)} s ${direction} ${kind === 'postgres' ? 'that of the database' : 'the last change in the file'}`
+  const detail = `the clock is ${Math.abs(skew / 1000)} s ${direction} ${kind === 'postgres' ? 'the clock of the database' : 'the last change in the file'}`
   return { check, ok: false, detail, fix }
 }
 

@@ -17,10 +17,9 @@ import { checkNode, checkPort, type Finding } from './machine.ts'
 
 export const doctor = command({
   name: 'doctor',
-  summary:
-    'Look for what would keep a server from starting, and say the fix. Exit code 1 if there is something.',
+  summary: 'Check the setup and print fixes. Exit code 1 if a check fails.',
   options: { ...LISTEN_OPTIONS, ...SETTINGS_OPTIONS },
-  notes: () => 'It changes nothing, and may run beside a server.',
+  notes: () => 'It changes nothing, and can run while a server is running.',
   async run(input, output) {
     const { file, flags } = settingsFlags(input)
     const report = reportConfig({ env: process.env, file, flags: { ...flags, ...listenFlags(input) } })
@@ -32,9 +31,9 @@ export const doctor = command({
     const ok = findings.every((finding) => finding.ok)
     const notices = [...report.notices, ...(report.config?.warnings ?? []), ...keyNotices()]
     output.answer({ ok, checks: findings, notices }, () => {
-      for (const finding of findings) tell(output, finding)
+      for (const finding of findings) print(output, finding)
       for (const notice of notices) output.say(`note      ${notice}`)
-      output.say(ok ? '\nAll is well.' : '\nSomething is wrong.')
+      output.say(ok ? '\nAll checks passed.' : '\nSome checks failed.')
     })
     return ok ? EXIT.ok : EXIT.failure
   },
@@ -141,24 +140,26 @@ async function checkGists(config: Config): Promise<Finding[]> {
 
 async function checkMachine({ database, server }: Config): Promise<Finding[]> {
   const progress = new ProgressLine()
-  progress.show('looking at the database and the port')
+  progress.show('checking the database and the port')
   try {
     const [own] = await runningServers(dataFolder(database))
     const driver = database.kind === 'sqlite' ? [await checkDriver()] : []
-    const looked = driver.every(({ ok }) => ok) ? await checkDatabase(database, own !== undefined) : undefined
+    const checked = driver.every(({ ok }) => ok)
+      ? await checkDatabase(database, own !== undefined)
+      : undefined
     return [
       ...driver,
-      ...(looked === undefined ? [] : [looked.finding]),
+      ...(checked === undefined ? [] : [checked.finding]),
       await checkPort(server.host, server.port, own),
-      checkClock(database, looked?.time),
+      checkClock(database, checked?.time),
     ]
   } finally {
     progress.clear()
   }
 }
 
-function tell(output: Output, { check, ok, detail, fix }: Finding): void {
-  const mark = ok ? paint('green', 'ok') : paint('red', 'WRONG')
+function print(output: Output, { check, ok, detail, fix }: Finding): void {
+  const mark = ok ? paint('green', 'ok') : paint('red', 'FAILED')
   output.say(`${check.padEnd(10)}${mark}  ${detail}`)
   if (fix !== undefined) output.say(`${' '.repeat(10)}fix: ${fix}`)
 }

@@ -20,7 +20,7 @@ export function checkNode(version = process.versions.node): Finding {
   return { check: 'node', ok, detail: version, ...(!ok && { fix }) }
 }
 
-/** `own` is the server that runs on this database. */
+/** `own` is the server that is running on this database. */
 export async function checkPort(host: string, port: number, own: ServerRecord | undefined): Promise<Finding> {
   const check = 'port'
   const url = reachable(`http://${host.includes(':') ? `[${host}]` : host}:${port}`)
@@ -36,12 +36,12 @@ export async function checkPort(host: string, port: number, own: ServerRecord | 
   if (problem === 'EADDRINUSE') {
     const version = await versionAt(url)
     const by = version === undefined ? 'another program' : `another AsyncGate (${version})`
-    const fix = 'Stop the program that has it, or set ASYNCGATE_PORT to another; 0 picks a free one.'
+    const fix = 'Stop the program that uses it, or set ASYNCGATE_PORT to another port; 0 picks a free one.'
     return { check, ok: false, detail: `${host}:${port} is in use by ${by}`, fix }
   }
   const fix =
     problem === 'EACCES'
-      ? 'Set ASYNCGATE_PORT to one above 1023.'
+      ? 'Set ASYNCGATE_PORT to a port above 1023.'
       : 'Set ASYNCGATE_HOST to an address of this machine.'
   return { check, ok: false, detail: `${host}:${port} cannot be used (${problem})`, fix }
 }

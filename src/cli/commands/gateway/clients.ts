@@ -6,49 +6,49 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { RelayedClient } from '../../../mcp/transport/stdio.ts'
 import { type Answer, difference, firstLine, helloShape, type Serves } from './join.ts'
 
-/** What the clients are served by, once the gateway has started. */
+/** Serves clients, once the gateway has started. */
 export interface ClientService {
   readonly url: string
   /** Serves a client until it is closed. */
   serve(client: RelayedClient): { close(): Promise<void> }
 }
 
-export interface ClientsParts {
+export interface ClientsDeps {
   readonly serves: Serves
-  /** Names the database to those who were clients of another gateway before. */
+  /** Identifies the database to clients that were connected to another gateway before. */
   readonly database: string
   report(error: unknown): void
 }
 
-/** How long those who wait may take to read that the gateway does not start. */
-const TELL_MS = 1_000
+/** How long waiting clients have to read that the gateway failed to start. */
+const NOTIFY_MS = 1_000
 
 type Started = ClientService | { readonly failure: string }
 
-/** The clients of a gateway that come from other processes of this machine, through a socket of this user. */
+/** The clients of a gateway that connect from other processes of this user, through a socket. */
 export class GatewayClients {
-  readonly #parts: ClientsParts
+  readonly #deps: ClientsDeps
   readonly #started: Promise<Started>
   #resolveStarted: (started: Started) => void = () => {}
-  /** How to cut the link to each client so that its server does not notice. */
+  /** Disconnect functions, by which the MCP server of a client does not see a disconnect. */
   readonly #cuts = new Set<() => void>()
   readonly #waiting = new Set<Socket>()
   #server: Server | undefined
   #path: string | undefined
 
-  constructor(parts: ClientsParts) {
-    this.#parts = parts
+  constructor(deps: ClientsDeps) {
+    this.#deps = deps
     this.#started = new Promise((resolve) => {
       this.#resolveStarted = resolve
     })
   }
 
   /**
-   * Takes clients at this path, from now on. Whoever calls holds the lock of the database that the path belongs to, so
-   * a socket that is there already has been left by a gateway that is gone.
+   * Accepts clients at this path. The caller holds the lock of the database that the path belongs to, so an existing
+   * socket was left behind by a gateway that has ended.
    */
   async listen(path: string): Promise<void> {
-    const server = createServer((socket) => void this.#greet(socket).catch(this.#parts.report))
+    const server = createServer((socket) => void this.#greet(socket).catch(this.#deps.report))
     rmSync(path, { force: true })
     const mask = process.umask(0o177)
     try {
@@ -63,22 +63,22 @@ export class GatewayClients {
     process.once('exit', this.#remove)
   }
 
-  /** The gateway has started: those who wait are served. */
+  /** The gateway has started: waiting clients are served. */
   ready(service: ClientService): void {
     this.#resolveStarted(service)
   }
 
-  /** The gateway does not start. Those who wait are told, and have been when this resolves. */
+  /** The gateway failed to start. Resolves when the waiting clients were notified. */
   async failed(failure: string): Promise<void> {
     this.#resolveStarted({ failure })
     this.#server?.close()
-    const told = [...this.#waiting].map((socket) => socket.destroyed || once(socket, 'close'))
-    await Promise.race([Promise.all(told), pause(TELL_MS, undefined, { ref: false })])
+    const notified = [...this.#waiting].map((socket) => socket.destroyed || once(socket, 'close'))
+    await Promise.race([Promise.all(notified), pause(NOTIFY_MS, undefined, { ref: false })])
     for (const socket of this.#waiting) socket.destroy()
     this.#remove()
   }
 
-  /** Serves a client over a pair of streams. Resolves when the client has left, or was let go. */
+  /** Serves a client over a duplex stream. Resolves when the client has disconnected, or was handed over. */
   async serve(link: Duplex, instance: string, { serve }: ClientService): Promise<void> {
     const input = new PassThrough()
     const output = new PassThrough()
@@ -97,15 +97,15 @@ export class GatewayClients {
     if (!link.destroyed) await once(link, 'close')
     this.#cuts.delete(cut)
     if (isCut) return
-    // Its server sees the end of the input before it is closed: the client has left, and is not sent away.
+    // The server sees the end of the input before it is closed, so it knows that the client has disconnected.
     input.end()
     if (!input.readableEnded) await once(input, 'end')
     await served.close()
   }
 
   /**
-   * Lets all clients go to another gateway. To the server of each it looks as if the client were silent, not gone: the
-   * calls that are under way are finished or given back as at any stop, and not canceled.
+   * Hands all clients over to another gateway. Their MCP servers see silent clients, not disconnected ones, so running
+   * calls are finished or requeued as at any stop, and not canceled.
    */
   stop(): void {
     this.#server?.close()
@@ -122,27 +122,27 @@ export class GatewayClients {
 
   async #greet(socket: Socket): Promise<void> {
     socket.on('error', () => socket.destroy())
-    const tell = (answer: Answer) => socket.write(`${JSON.stringify(answer)}\n`)
-    const { serves, database } = this.#parts
+    const send = (answer: Answer) => socket.write(`${JSON.stringify(answer)}\n`)
+    const { serves, database } = this.#deps
     const { pid } = process
     this.#waiting.add(socket)
     socket.once('close', () => this.#waiting.delete(socket))
     const hello = readHello(await firstLine(socket))
     if (hello === undefined) {
       const message = 'the gateway that runs is another version of AsyncGate'
-      tell({ status: 'different', pid, url: '', message })
+      send({ status: 'different', pid, url: '', message })
       socket.end()
       return
     }
-    tell({ status: 'starting', pid })
+    send({ status: 'starting', pid })
     const started = await this.#started
     if (socket.destroyed) return
     const url = 'failure' in started ? '' : started.url
     const differs = difference(serves, hello.serves)
-    if (differs !== undefined) tell({ status: 'different', pid, url, message: differs })
-    else if ('failure' in started) tell({ status: 'failed', pid, url, message: started.failure })
+    if (differs !== undefined) send({ status: 'different', pid, url, message: differs })
+    else if ('failure' in started) send({ status: 'failed', pid, url, message: started.failure })
     else {
-      tell({ status: 'joined', pid, url, database })
+      send({ status: 'joined', pid, url, database })
       this.#waiting.delete(socket)
       await this.serve(socket, hello.client, started)
       return

@@ -26,36 +26,36 @@ const ALLOWANCES = ['reads', 'all', 'none'] as const
 type Allowance = (typeof ALLOWANCES)[number]
 
 const MAX_CONNECT_SECONDS = 600
-/** Clients kill a program that has not ended about four seconds after they closed its input. */
+/** Clients kill a program that has not ended about four seconds after they closed its stdin. */
 const STDIO_STOP_MS = 1_000
 
 export const gateway = command({
   name: 'gateway',
   summary:
-    'Put an MCP server in front of your agents: every call durable, cancelable, and approved where it writes.',
+    'Put AsyncGate in front of an MCP server: calls are durable and can be canceled, and writes need approval.',
   takes: ['COMMAND', '[ARG...]'],
   options: {
-    name: { type: 'string', value: 'NAME', doc: 'what to call it; worked out from the command if absent' },
+    name: { type: 'string', value: 'NAME', doc: 'name of the upstream; default: derived from the command' },
     allow: {
       type: 'string',
       value: 'WHAT',
-      doc: 'calls that need no approval: reads (tools that say they only read, prompts and resources; the default), all or none',
+      doc: 'calls that need no approval: reads (tools marked as read-only, prompts and resources; the default), all or none',
     },
     env: {
       type: 'string',
       value: 'VARIABLE',
       multiple: true,
-      doc: 'let it have this variable of yours',
+      doc: 'pass this environment variable to the program',
     },
     isolation: {
       type: 'string',
       value: 'MODE',
-      doc: 'shared: all sessions use one program (the default); per_session: each gets one of its own',
+      doc: 'shared: all sessions use one process (the default); per_session: each session has its own',
     },
     'connect-timeout': {
       type: 'string',
       value: 'SECONDS',
-      doc: 'longest that it may take to answer at the start, 1 to 600; default 30',
+      doc: 'maximum time until it responds at the start, 1 to 600; default 30',
     },
     stdio: { type: 'boolean', doc: 'serve MCP on stdin and stdout, for a client that starts its servers' },
     ...LISTEN_OPTIONS,
@@ -67,10 +67,10 @@ export const gateway = command({
       '',
       '  asyncgate gateway -- npx -y @modelcontextprotocol/server-filesystem ~/notes',
       '',
-      'It asks agents for no key unless ASYNCGATE_API_KEY is set, listens on this machine only, and keeps everything',
-      'in SQLite under .asyncgate/. Agents cannot approve: that takes your key, which is in your configuration folder',
-      '(ASYNCGATE_CONFIG_DIR; by default ~/.config/asyncgate) and which the asyncgate command on this machine finds.',
-      'Rules of your own (asyncgate policies) come before what --allow says.',
+      'Agents need no key unless ASYNCGATE_API_KEY is set. The gateway listens on loopback only, and stores everything in',
+      'SQLite under .asyncgate/. Agents cannot approve: that requires your key, which is in your configuration folder',
+      '(ASYNCGATE_CONFIG_DIR; default ~/.config/asyncgate), where the asyncgate command finds it. Your own rules',
+      '(asyncgate policies) take precedence over --allow.',
     ].join('\n'),
   async run(input, output) {
     const allow = allowanceOf(input.text('allow') ?? 'reads')
@@ -98,11 +98,11 @@ export const gateway = command({
         localKey = isGiven('admin_keys') ? undefined : openLocalKey(warn)
         return {
           allow_insecure_dev: !isGiven('api_key'),
-          // So nobody else is an admin, whatever a request says.
+          // With admin keys, a request without one of them is never an admin's.
           ...(localKey && { admin_keys: `${localKey.name}=${localKey.key}` }),
           log_level: 'warn',
           upstream_default: allow === 'all' ? 'ALLOW' : 'REQUIRE_APPROVAL',
-          // A client may start several, in one folder.
+          // A client may start several gateways in one folder.
           ...(isStdio && { port: 0, database_url: ownDatabase }),
         }
       },
@@ -121,7 +121,7 @@ export const gateway = command({
   },
 })
 
-interface HostParts {
+interface HostDeps {
   readonly record: UpstreamRecord
   readonly words: readonly string[]
   readonly allow: Allowance
@@ -131,8 +131,8 @@ interface HostParts {
   readonly localKey: LocalKey | undefined
 }
 
-/** Runs the gateway in this process, for whichever clients come. */
-function hostOf({ record, words, allow, config, output, isStdio, localKey }: HostParts): HostGateway {
+/** Runs the gateway in this process, for its own client and those of other processes. */
+function hostOf({ record, words, allow, config, output, isStdio, localKey }: HostDeps): HostGateway {
   return async ({ store, clients, clientGone, whenServing }) => {
     const starting = { name: record.name, command: words, connectTimeoutMs: record.connect_timeout_ms }
     const report = new StartReport(starting, (line) => process.stderr.write(`${line}\n`))
@@ -142,7 +142,7 @@ function hostOf({ record, words, allow, config, output, isStdio, localKey }: Hos
       ...(clientGone && { unneeded: clientGone, callsStopMs: STDIO_STOP_MS }),
       localKey,
       upstreams: [record],
-      onStderr: (_, line) => report.heard(line),
+      onStderr: (_, line) => report.record(line),
       rules: (upstreams) => {
         report.end()
         const tools = checkedTools(upstreams, record.name, report)
@@ -152,7 +152,7 @@ function hostOf({ record, words, allow, config, output, isStdio, localKey }: Hos
     const whenReady = async (server: OpenServer) => {
       const service = clientService(server)
       clients.ready(service)
-      if (isStdio) sayWhereToApprove(server, config)
+      if (isStdio) printApprovalHint(server, config)
       else await introduce(output, config, server, record.name, allow)
       return whenServing(service)
     }
@@ -191,16 +191,16 @@ function recordOf(words: readonly string[], { name, env, connectSeconds, isolati
   throw new CliError(EXIT.usage, `${what} ${issue?.message}.`, 'See "asyncgate gateway --help".')
 }
 
-/** The tools of the upstream; without them there is nothing to serve. */
+/** The tools of the upstream. Throws if it did not start. */
 function checkedTools(upstreams: Upstreams, name: string, report: StartReport): readonly Named[] {
   const { health } = upstreams.get(name) ?? {}
   if (health?.state !== 'ready') {
     throw new CliError(
       EXIT.failure,
-      `${name} did not start: ${health?.last_error?.message ?? 'it does not answer'}`,
+      `${name} did not start: ${health?.last_error?.message ?? 'it does not respond'}`,
       [
         ...report.explanation(health?.last_error?.code === 'UPSTREAM_TIMEOUT'),
-        'Try the command by itself: it has to be an MCP server that speaks on stdin and stdout.',
+        'Run the command by itself: it must be an MCP server on stdin and stdout.',
       ].join('\n'),
     )
   }
@@ -212,7 +212,7 @@ interface Named {
   readonly annotations?: Readonly<Record<string, unknown>>
 }
 
-/** Tools that say that they change nothing. What they say is pinned: a tool that says so later is no such tool. */
+/** Tools with the read-only annotation. Definitions are pinned, so a tool cannot gain the annotation later. */
 function readers(tools: readonly Named[]): string[] {
   return tools.filter(({ annotations }) => annotations?.readOnlyHint === true).map(({ tool }) => tool)
 }
@@ -223,7 +223,7 @@ function readingRules(upstream: string, tools: readonly Named[]) {
     readRule({ id, action: 'ALLOW', priority: -1_000_000, description, ...what }, () => false)
   const reading = { scope: { upstream }, condition: { in: [{ var: 'tool' }, names] } }
   return [
-    ...(names.length === 0 ? [] : [allow('gateway-reads', 'Tools that say that they only read.', reading)]),
+    ...(names.length === 0 ? [] : [allow('gateway-reads', 'Tools marked as read-only.', reading)]),
     allow('gateway-prompts', 'Prompts are only read.', { scope: { upstream, tool: ANY_PROMPT } }),
     allow('gateway-resources', 'Resources are only read.', { scope: { upstream, tool: READ_RESOURCE } }),
   ]
@@ -238,12 +238,12 @@ async function introduce(
 ): Promise<void> {
   const title = (text: string) => output.say(`\n${paint('bold', text)}`)
   if (server.allow_insecure_dev) {
-    warn('No key is asked for: every program on this machine can call these tools. See ASYNCGATE_API_KEY.')
+    warn('No key is required: every program on this machine can call these tools. See ASYNCGATE_API_KEY.')
   }
   output.say(`  ${await upstreamLineOf(gate, name)}`)
   const { prompts, resources } = upstreams.offers()
   if (prompts.length + resources.length > 0) {
-    const how = allow === 'none' ? 'wait for your approval' : 'are read at once'
+    const how = allow === 'none' ? 'need your approval' : 'need no approval'
     output.say(`  ${name}: ${prompts.length} prompts and ${resources.length} resources ${how}.`)
   }
   output.say(`  MCP  ${url}/mcp`)
@@ -251,7 +251,7 @@ async function introduce(
   title('Connect an agent')
   output.say(`  ${addToClaude(url)}`)
   output.say(`  asyncgate mcp config --client codex --url ${url}     (or claude, cursor, vscode)`)
-  title('Approve, or not')
+  title('Approve or deny')
   const at = url === server.url ? '' : ` --url ${url}`
   if (server.console) output.say(`  ${url}/console/approvals     (sign in with the key in ${localKeyFile()})`)
   output.say(`  asyncgate approvals list${at}`)
@@ -259,7 +259,7 @@ async function introduce(
   output.say(`  asyncgate approvals deny TASK_ID --reason "..."${at}\n`)
 }
 
-function sayWhereToApprove({ url }: OpenServer, { server }: Config): void {
+function printApprovalHint({ url }: OpenServer, { server }: Config): void {
   const pages = server.console ? `at ${url}/console, or ` : ''
   warn(`AsyncGate: approve ${pages}with "asyncgate approvals list --url ${url}"`)
 }

@@ -8,16 +8,16 @@ import { z } from 'zod'
 import type { Database } from '../../../config/database.ts'
 import type { UpstreamRecord } from '../../../features/upstreams/shape.ts'
 
-/** The path of a socket may have 107 bytes on Linux, and 103 on macOS. */
+/** The path of a socket has at most 107 bytes on Linux, and 103 on macOS. */
 const MAX_PATH_BYTES = 100
-/** The first line of either side. */
+/** Limit of the first line in each direction. */
 const MAX_HELLO_BYTES = 256 * 1024
-/** A gateway that runs answers at once, even if only that it is still starting. */
+/** A running gateway responds immediately, at least with the status `starting`. */
 const ANSWER_MS = 5_000
 
 const PROTOCOL = 1
 
-/** What a gateway serves. Only those who want the same can share it. */
+/** What a gateway serves. Only processes that want the same can share it. */
 const servesShape = z.object({
   name: z.string(),
   command: z.array(z.string()),
@@ -31,7 +31,7 @@ export type Serves = z.output<typeof servesShape>
 
 export const helloShape = z.object({
   protocol: z.literal(PROTOCOL),
-  /** Which client this is, of whichever gateway. */
+  /** Identifies the client across gateways. */
   client: z.string().min(1).max(100),
   serves: servesShape,
 })
@@ -43,10 +43,10 @@ const answerShape = z.discriminatedUnion('status', [
     status: z.literal('joined'),
     pid: z.int(),
     url: z.string(),
-    /** Calls that were made there are known to whoever opens the same one. */
+    /** Gateways with the same database know each other's calls. */
     database: z.string(),
   }),
-  /** It serves something else, or its program did not start. */
+  /** The gateway serves something else, or its program did not start. */
   z.object({ status: z.enum(['different', 'failed']), pid: z.int(), url: z.string(), message: z.string() }),
 ])
 export type Answer = z.output<typeof answerShape>
@@ -73,11 +73,11 @@ export function servesOf(
   return { name, command: [...words], folder: process.cwd(), variables, allow, isolation }
 }
 
-/** What differs between two gateways of one name, in words; undefined if nothing does. */
+/** Describes the difference between two gateways of the same name; undefined if there is none. */
 export function difference(running: Serves, wanted: Serves): string | undefined {
   const shown = ({ command }: Serves) => command.join(' ')
   if (!isDeepStrictEqual(running.command, wanted.command))
-    return `it runs "${shown(running)}", and this one was to run "${shown(wanted)}"`
+    return `it runs "${shown(running)}", and this one would run "${shown(wanted)}"`
   if (running.folder !== wanted.folder) return `it runs in ${running.folder}`
   if (running.allow !== wanted.allow) return `it was started with --allow ${running.allow}`
   if (running.isolation !== wanted.isolation) return `it was started with --isolation ${running.isolation}`
@@ -87,9 +87,8 @@ export function difference(running: Serves, wanted: Serves): string | undefined 
 }
 
 /**
- * Where the gateway that has this database takes clients of other processes: beside the database, or by its name where
- * the path would be too long for a socket. Undefined for a database that several servers can have, or that nobody else
- * can open.
+ * The socket by which other processes join the gateway of this database: beside the database, or in /tmp if the path
+ * would be too long. Undefined for a database that several servers can share, and for one in memory.
  */
 export function socketPath(database: Database): string | undefined {
   if (database.kind !== 'sqlite' || database.path.startsWith(':')) return undefined
@@ -99,15 +98,15 @@ export function socketPath(database: Database): string | undefined {
   return join('/tmp', `asyncgate-${digest}.sock`)
 }
 
-/** Asks the gateway at a socket to take this client. Undefined if there is none, or it ends before it answers. */
+/** Asks the gateway at a socket to serve this client. Undefined if there is none, or it ends before it responds. */
 export async function joinGateway(
   path: string,
   hello: Hello,
   starting: (pid: number) => void,
 ): Promise<Joined | Refused | undefined> {
-  if (!isOurs(path)) return undefined
+  if (!isTrusted(path)) return undefined
   const socket = connect(path)
-  // An error is followed by the end.
+  // Errors are followed by a close event.
   socket.on('error', () => {})
   const silent = setTimeout(() => socket.destroy(), ANSWER_MS)
   try {
@@ -126,7 +125,7 @@ export async function joinGateway(
       starting(answer.pid)
     }
   } catch {
-    // Nobody listens there.
+    // No process listens there.
   } finally {
     clearTimeout(silent)
   }
@@ -134,8 +133,8 @@ export async function joinGateway(
   return undefined
 }
 
-/** A socket in a folder that others can write to must be one of this user. */
-function isOurs(path: string): boolean {
+/** A socket in a folder that others can write to must belong to this user. */
+function isTrusted(path: string): boolean {
   try {
     const { uid } = lstatSync(path)
     return dirname(path) !== '/tmp' || uid === process.getuid?.()
@@ -152,7 +151,7 @@ function readAnswer(line: string): Answer | undefined {
   }
 }
 
-/** The next line; what comes after it stays in the socket. Undefined if the socket ends before. */
+/** The next line; the data after it stays in the socket. Undefined if the socket ends first. */
 export async function firstLine(socket: Socket): Promise<string | undefined> {
   let read = Buffer.alloc(0)
   while (read.length <= MAX_HELLO_BYTES) {

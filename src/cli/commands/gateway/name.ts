@@ -1,10 +1,10 @@
-/** Programs that run other programs: the first word after them that is no option says what is run. */
+/** Programs that run other programs: the first argument that is not an option names the other program. */
 const RUNNERS = /^(npx|bunx|uvx|pnpx|npm|pnpm|yarn|bun|deno|node|tsx|python\d?|uv|docker|env)$/
 const RUN_WORDS = /^(exec|run|dlx|x|tool|start)$/
-/** Names of files and folders that say nothing. */
+/** Names of files and folders that do not identify a program. */
 const EMPTY = /^(index|main|server|mcp|cli|app|dist|build|src|lib|bin|out|stdio|)$/
 
-/** What to call an upstream that is started by this command, as its tools will show: `filesystem__read_file`. */
+/** The default name of an upstream that is started by this command. It is the prefix of its tools: `filesystem__read_file`. */
 export function upstreamName(words: readonly string[]): string {
   const [program = '', ...rest] = words
   const isRunner = RUNNERS.test(baseOf(program))
@@ -14,11 +14,11 @@ export function upstreamName(words: readonly string[]): string {
 
 function shortened(what: string): string {
   const parts = what.split(/[/\\]/).reverse()
-  const telling = parts.map(plain).find((part) => !EMPTY.test(part) && !part.startsWith('asyncgate'))
-  return telling ?? 'upstream'
+  const name = parts.map(plain).find((part) => !EMPTY.test(part) && !part.startsWith('asyncgate'))
+  return name ?? 'upstream'
 }
 
-/** `server-filesystem@1.2` is `filesystem`. */
+/** `server-filesystem@1.2` becomes `filesystem`. */
 function plain(part: string): string {
   return part
     .replace(/(.)@.*$/, '$1')

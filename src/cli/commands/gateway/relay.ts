@@ -1,47 +1,47 @@
 import type { Duplex, Readable, Writable } from 'node:stream'
 import { isObject } from '../../../util/guards.ts'
 
-/** A request of the client that has no answer yet. */
+/** A request of the client that has no response yet. */
 interface OpenRequest {
   readonly id: string | number
   readonly line: string
-  /** The tool that it calls, if it calls one. */
+  /** The name of the tool, for a tool call. */
   readonly tool: string | undefined
 }
 
-export interface RelayParts {
+export interface RelayDeps {
   readonly input: Readable
   readonly output: Writable
-  /** Whether a call of this tool, sent again with the number that it had, does nothing twice. */
+  /** Whether a call of this tool can be repeated with the same number without a second effect. */
   mayRepeat(tool: string, isSameDatabase: boolean): boolean
 }
 
 const LOST =
-  'The gateway that this call was sent to has ended, and another one has taken over. The call may have been carried ' +
-  'out: check that before you repeat it.'
+  'The gateway that received this call has ended, and another one has taken over. The call may have been executed: ' +
+  'check that before you repeat it.'
 const NEWLINE = 0x0a
 
 /**
- * Carries the lines of an MCP client on stdin and stdout to a gateway, and to the next one when that ends. The client
- * notices nothing but a pause: the handshake is repeated for it, and so are the requests that can be.
+ * Relays the lines of an MCP client on stdin and stdout to a gateway, and to the next one when the first ends. The
+ * client only sees a delay: the relay repeats the handshake and every request that can be repeated.
  */
 export class Relay {
-  readonly #parts: RelayParts
-  /** Resolves when the client has closed its end. */
+  readonly #deps: RelayDeps
+  /** Resolves when the client has disconnected. */
   readonly gone: Promise<void>
   #isGone = false
   readonly #open = new Map<string | number, OpenRequest>()
-  /** The lines with which a client of an older revision has introduced itself. */
+  /** The handshake of a client of an older protocol revision. */
   readonly #handshake: string[] = []
   #handshakeId: string | number | undefined
-  /** The answer to a repeated handshake, which the client does not expect. */
+  /** The id of a repeated handshake, whose response is not relayed. */
   #unexpected: string | number | undefined
   #link: Duplex | undefined
   #count = 0
 
-  constructor(parts: RelayParts) {
-    this.#parts = parts
-    const { input } = parts
+  constructor(deps: RelayDeps) {
+    this.#deps = deps
+    const { input } = deps
     this.gone = new Promise((resolve) => {
       const leave = () => {
         this.#isGone = true
@@ -58,9 +58,9 @@ export class Relay {
     return this.#isGone
   }
 
-  /** Carries lines until the gateway ends the link, or the client has gone. */
+  /** Relays lines until the gateway closes the link, or the client has disconnected. */
   async over(link: Duplex, isSameDatabase: boolean): Promise<void> {
-    const { input } = this.#parts
+    const { input } = this.#deps
     const lost = new Promise<void>((resolve) => {
       link.once('close', resolve)
       link.once('end', resolve)
@@ -78,11 +78,11 @@ export class Relay {
   }
 
   #resume(isSameDatabase: boolean): void {
-    const isIntroduced = this.#handshakeId !== undefined && !this.#open.has(this.#handshakeId)
-    if (isIntroduced) this.#unexpected = this.#handshakeId
-    for (const line of isIntroduced ? this.#handshake : []) this.#send(line)
+    const hasHandshake = this.#handshakeId !== undefined && !this.#open.has(this.#handshakeId)
+    if (hasHandshake) this.#unexpected = this.#handshakeId
+    for (const line of hasHandshake ? this.#handshake : []) this.#send(line)
     for (const { id, line, tool } of [...this.#open.values()]) {
-      if (tool === undefined || this.#parts.mayRepeat(tool, isSameDatabase)) this.#send(line)
+      if (tool === undefined || this.#deps.mayRepeat(tool, isSameDatabase)) this.#send(line)
       else {
         this.#open.delete(id)
         this.#toClient(JSON.stringify({ jsonrpc: '2.0', id, error: { code: -32_000, message: LOST } }))
@@ -102,7 +102,7 @@ export class Relay {
       }
     }
     if (method === 'notifications/initialized') this.#handshake.push(line)
-    // Nobody answers a request that was canceled.
+    // A canceled request gets no response.
     if (method === 'notifications/cancelled' && isId(params.requestId)) this.#open.delete(params.requestId)
     this.#send(line)
   }
@@ -121,7 +121,7 @@ export class Relay {
   }
 
   #send(line: string): void {
-    const { input } = this.#parts
+    const { input } = this.#deps
     const link = this.#link
     if (link === undefined || link.destroyed || link.write(`${line}\n`)) return
     input.pause()
@@ -131,7 +131,7 @@ export class Relay {
   }
 
   #toClient(text: string): void {
-    const { output } = this.#parts
+    const { output } = this.#deps
     const link = this.#link
     if (output.write(`${text}\n`) || link === undefined) return
     link.pause()
@@ -145,7 +145,7 @@ interface Message {
   readonly params?: Readonly<Record<string, unknown>>
 }
 
-/** As much of a message as a relay has to know. A line that is none is carried all the same. */
+/** The fields of a message that the relay needs. A line that is not a message is relayed, too. */
 function readMessage(text: string): Message {
   try {
     const read: unknown = JSON.parse(text)
@@ -167,15 +167,15 @@ function isId(value: unknown): value is string | number {
 
 /** Calls back with each line, without its end. */
 function eachLine(stream: Readable, take: (line: Buffer) => void): void {
-  let parts: Buffer[] = []
+  let chunks: Buffer[] = []
   stream.on('data', (chunk: Buffer) => {
     let rest = chunk
     for (let end = rest.indexOf(NEWLINE); end >= 0; end = rest.indexOf(NEWLINE)) {
-      const line = Buffer.concat([...parts, rest.subarray(0, end)])
-      parts = []
+      const line = Buffer.concat([...chunks, rest.subarray(0, end)])
+      chunks = []
       rest = rest.subarray(end + 1)
       if (line.length > 0) take(line)
     }
-    if (rest.length > 0) parts.push(rest)
+    if (rest.length > 0) chunks.push(rest)
   })
 }

@@ -6,13 +6,13 @@ import type { OpenServer } from '../../../server/open-server.ts'
 import { type Output, warn } from '../../output.ts'
 import type { Companion } from '../../server-process.ts'
 
-/** Whoever starts a server may see its upstreams. */
+/** Starting a server implies the permission to see its upstreams. */
 const CALLER: Caller = { tenant: DEFAULT_TENANT, principal: OPERATOR, role: 'admin' }
 
-/** Says of each upstream, as soon as it was tried, how many of its tools run at once, need approval or are blocked. */
-export function tellUpstreams(output: Output, { gate, upstreams }: OpenServer): Companion {
+/** Prints for each upstream, once it was tried, how many of its tools are allowed, need approval or are blocked. */
+export function reportUpstreams(output: Output, { gate, upstreams }: OpenServer): Companion {
   let isStopped = false
-  const tell = async (name: string) => {
+  const report = async (name: string) => {
     await upstreams.settled(name)
     if (isStopped || upstreams.get(name) === undefined) return
     const upstream = await gate.getUpstream(CALLER, { name })
@@ -20,8 +20,8 @@ export function tellUpstreams(output: Output, { gate, upstreams }: OpenServer): 
     output.say(`  ${upstreamLine(upstream)}`)
   }
   for (const { name } of upstreams.list()) {
-    tell(name).catch((error: unknown) => {
-      if (!isStopped) warn(`What policy makes of ${name} is not known: ${error}`)
+    report(name).catch((error: unknown) => {
+      if (!isStopped) warn(`The policy for the tools of ${name} could not be determined: ${error}`)
     })
   }
   return {
@@ -31,17 +31,16 @@ export function tellUpstreams(output: Output, { gate, upstreams }: OpenServer): 
   }
 }
 
-/** The line about one upstream, by its name. */
+/** The summary line of one upstream. */
 export async function upstreamLineOf(gate: Gate, name: string): Promise<string> {
   return upstreamLine(await gate.getUpstream(CALLER, { name }))
 }
 
-/** One upstream in one line. */
 function upstreamLine(upstream: RuledUpstream): string {
   const { name, health } = upstream
   if (health.state === 'disabled') return `${name}: disabled.`
   if (health.state !== 'ready') {
-    return `${name}: not connected: ${health.last_error?.message ?? 'it has not answered yet.'}`
+    return `${name}: not connected: ${health.last_error?.message ?? 'it has not responded yet.'}`
   }
   const { tools, allowed, needs_approval, blocked, depends, quarantined } = countsOf(upstream)
   const more = [

@@ -14,15 +14,15 @@ import { type ClientService, GatewayClients } from './clients.ts'
 import { helloOf, type Joined, joinGateway, type Refused, type Serves, socketPath } from './join.ts'
 import { Relay } from './relay.ts'
 
-/** A gateway that stops lets go of its clients at once, and of its database up to ten seconds later. */
+/** A gateway that stops hands over its clients immediately, and releases its database up to ten seconds later. */
 const LOCKED_MS = 20_000
-const AGAIN_MS = 50
+const RETRY_MS = 50
 
-/** Runs a gateway over an open database until the process is to stop. */
+/** Runs a gateway on an open database until the process is asked to stop. */
 export type HostGateway = (host: {
   readonly store: Store
   readonly clients: GatewayClients
-  /** Resolves when the client that this process was started by has gone; undefined if there is none. */
+  /** Resolves when the client that started this process has disconnected; undefined if there is none. */
   readonly clientGone?: Promise<void>
   whenServing(service: ClientService): Companion
 }) => Promise<void>
@@ -34,11 +34,11 @@ export interface HttpPlan {
 }
 
 export interface StdioPlan extends HttpPlan {
-  /** Another database whose gateway will do as well, if it serves the same. */
+  /** Another database whose gateway can be used instead, if it serves the same. */
   readonly alternative: Database | undefined
 }
 
-/** Runs the gateway that agents reach over HTTP, and that clients on stdin and stdout can join. */
+/** Runs a gateway over HTTP, which clients on stdin and stdout can join. */
 export async function serveHttpGateway({ serves, database, host }: HttpPlan): Promise<void> {
   const store = await openStore(database).catch(async (error: unknown) => {
     const path = isInUse(error) ? socketPath(database) : undefined
@@ -54,14 +54,14 @@ export async function serveHttpGateway({ serves, database, host }: HttpPlan): Pr
 function alreadyRunning({ pid, url }: Joined | Refused): CliError {
   return new CliError(
     EXIT.failure,
-    `A gateway runs in this folder already (process ${pid})${url === '' ? '' : `, at ${url}`}.`,
+    `A gateway is already running in this folder (process ${pid})${url === '' ? '' : `, at ${url}`}.`,
     'Connect agents to that one, stop it, or start this one in another folder or with --database-url.',
   )
 }
 
 /**
- * Serves the client on stdin and stdout by the gateway that runs in this folder. Where there is none, this process is
- * that gateway, also for the clients of others that come later.
+ * Serves the client on stdin and stdout through the gateway that is running in this folder. If there is none, this
+ * process becomes the gateway, also for clients of other processes.
  */
 export async function serveStdioGateway(plan: StdioPlan): Promise<void> {
   const { serves, database } = plan
@@ -94,7 +94,7 @@ export async function serveStdioGateway(plan: StdioPlan): Promise<void> {
       isHost = true
       return hostFor(relay, client, before, plan, store)
     }
-    await pause(AGAIN_MS)
+    await pause(RETRY_MS)
   }
 }
 
@@ -113,7 +113,7 @@ async function hostFor(
     void relay.over(here, before === own)
     return {
       async stop() {
-        // Those of other processes go to another gateway.
+        // The clients of other processes are handed over to another gateway.
         if (relay.isGone) {
           there.destroy()
           await left
@@ -125,7 +125,7 @@ async function hostFor(
   await plan.host({ store, clients, clientGone: relay.gone, whenServing })
 }
 
-/** The clients of other processes, taken from now on. The caller has the database open. */
+/** Accepts clients of other processes. The caller has the database open. */
 export async function openClients(serves: Serves, database: Database): Promise<GatewayClients> {
   const report = (error: unknown) => warn(`AsyncGate: ${messageOf(error)}`)
   const clients = new GatewayClients({ serves, database: databaseName(database), report })
@@ -133,7 +133,7 @@ export async function openClients(serves: Serves, database: Database): Promise<G
   try {
     if (path !== undefined) await clients.listen(path)
   } catch (error) {
-    // It serves its own client all the same.
+    // The gateway still serves its own client.
     report(error)
   }
   return clients
@@ -143,12 +143,12 @@ function databaseName(database: Database): string {
   return socketPath(database) ?? ''
 }
 
-/** The gateway that takes this client. Throws if there is one of the same name that does not. */
+/** The gateway that serves this client. Throws if a gateway of the same name refuses it. */
 async function findGateway(plan: StdioPlan, client: string): Promise<Joined | undefined> {
   const { serves, database, alternative } = plan
   const ask = async (each: Database | undefined) => {
     const path = each && socketPath(each)
-    return path === undefined ? undefined : joinGateway(path, helloOf(client, serves), sayStarting)
+    return path === undefined ? undefined : joinGateway(path, helloOf(client, serves), reportStarting)
   }
   const own = await ask(database)
   if (own?.status === 'joined') return own
@@ -157,21 +157,21 @@ async function findGateway(plan: StdioPlan, client: string): Promise<Joined | un
   return other?.status === 'joined' ? other : undefined
 }
 
-function sayStarting(pid: number): void {
-  warn(`AsyncGate: process ${pid} has the gateway of this folder.`)
+function reportStarting(pid: number): void {
+  warn(`AsyncGate: process ${pid} is the gateway of this folder.`)
 }
 
-/** Why the gateway of this name does not take this one's clients. */
+/** The error for a gateway of this name that refuses the client. */
 function refusal({ status, pid, message }: Refused, name: string): CliError {
   if (status === 'failed') return new CliError(EXIT.failure, message)
   return new CliError(
     EXIT.failure,
-    `Another gateway called ${name} runs in this folder (process ${pid}), and is not the same: ${message}.`,
+    `Another gateway named ${name} is running in this folder (process ${pid}), with a difference: ${message}.`,
     'Give this one another name with --name, or stop the other one.',
   )
 }
 
-/** Undefined if another process has the database, and may still let it go. */
+/** Undefined if another process uses the database and may still release it. */
 async function openUnlessInUse(database: Database, until: number): Promise<Store | undefined> {
   try {
     return await openStore(database)

@@ -1,8 +1,8 @@
-/** What is shown of the program's own words. */
+/** Limits of the stderr output of the program that is shown. */
 const MAX_LINES = 5
 const MAX_LINE = 200
 
-/** When to say that it takes long, and how often after that. */
+/** When to report that the start takes long, and how often after that. */
 const FIRST_MS = 3_000
 const EVERY_MS = 10_000
 
@@ -12,33 +12,33 @@ export interface StartingProgram {
   readonly connectTimeoutMs: number
 }
 
-/** Tells the person who starts a gateway what it waits for, until its program has answered. */
+/** Reports the progress of the start of a gateway, until its program has responded. */
 export class StartReport {
   readonly #program: StartingProgram
-  readonly #say: (line: string) => void
+  readonly #print: (line: string) => void
   readonly #began = Date.now()
   #lines: string[] = []
   #isHinted = false
   #timer: NodeJS.Timeout
 
-  constructor(program: StartingProgram, say: (line: string) => void) {
+  constructor(program: StartingProgram, print: (line: string) => void) {
     this.#program = program
-    this.#say = say
+    this.#print = print
     const { name, command, connectTimeoutMs } = program
-    say(`Starting ${name}: ${clipped(command.join(' '))}`)
-    say(`Waiting for it to answer as an MCP server (at most ${connectTimeoutMs / 1000} s)...`)
+    print(`Starting ${name}: ${clipped(command.join(' '))}`)
+    print(`Waiting for it to respond as an MCP server (at most ${connectTimeoutMs / 1000} s)...`)
     this.#timer = setTimeout(() => this.#remind(), FIRST_MS).unref()
   }
 
-  /** The program has written this line to stderr. */
-  heard(line: string): void {
+  /** Records a line that the program has written to stderr. */
+  record(line: string): void {
     this.#lines = [...this.#lines, clipped(line)].slice(-MAX_LINES)
   }
 
-  /** What helps to understand why the program did not start. */
+  /** Hints about why the program did not start. */
   explanation(isLate: boolean): string[] {
-    const said = isLate || this.#lines.length > 0 ? [this.#wrote()] : []
-    return isLate ? [...said, waitLonger(this.#program)] : said
+    const output = isLate || this.#lines.length > 0 ? [this.#wrote()] : []
+    return isLate ? [...output, waitLonger(this.#program)] : output
   }
 
   end(): void {
@@ -47,8 +47,8 @@ export class StartReport {
 
   #remind(): void {
     const seconds = Math.round((Date.now() - this.#began) / 1000)
-    this.#say(`${this.#program.name} has not answered after ${seconds} s. ${this.#wrote()}`)
-    if (!this.#isHinted) this.#say(waitLonger(this.#program))
+    this.#print(`${this.#program.name} has not responded after ${seconds} s. ${this.#wrote()}`)
+    if (!this.#isHinted) this.#print(waitLonger(this.#program))
     this.#isHinted = true
     this.#timer = setTimeout(() => this.#remind(), EVERY_MS).unref()
   }
@@ -62,7 +62,7 @@ export class StartReport {
 function waitLonger({ connectTimeoutMs }: StartingProgram): string {
   return (
     'The first start with npx or uvx downloads the package, which can take longer than ' +
-    `${connectTimeoutMs / 1000} s: --connect-timeout SECONDS allows for more.`
+    `${connectTimeoutMs / 1000} s: use --connect-timeout SECONDS to wait longer.`
   )
 }
 

@@ -5,11 +5,11 @@ import { findTarget } from '../../target.ts'
 
 const NAME = 'asyncgate'
 const VARIABLE = 'ASYNCGATE_API_KEY'
-/** No call of ours takes longer than 50 s, so a minute is enough for every one. */
+/** Calls wait for at most 50 s, so a minute is enough. */
 const TIMEOUT_MS = 60_000
 
 interface Client {
-  /** Where the settings go. */
+  /** The file that the settings belong in. */
   readonly file: string
   readonly note: string
   settings(url: string, withKey: boolean): string
@@ -18,7 +18,7 @@ interface Client {
 const bearer = (reference: string) => ({ headers: { Authorization: `Bearer ${reference}` } })
 const json = (value: object) => JSON.stringify(value, null, 2)
 
-/** The key itself is in none of them: each client reads it from its own environment, or asks for it. */
+/** The settings do not contain the key: clients read it from their environment, or prompt for it. */
 const CLIENTS: Readonly<Record<string, Client>> = {
   claude: {
     file: '.mcp.json of the project',
@@ -48,7 +48,7 @@ const CLIENTS: Readonly<Record<string, Client>> = {
   },
   cursor: {
     file: '.cursor/mcp.json of the project, or ~/.cursor/mcp.json',
-    note: 'A version of Cursor that has no setting for the timeout ignores it and waits 60 s, which is enough.',
+    note: 'Versions of Cursor without a timeout setting ignore it and wait 60 s, which is enough.',
     settings: (url, withKey) =>
       json({
         mcpServers: {
@@ -58,7 +58,7 @@ const CLIENTS: Readonly<Record<string, Client>> = {
   },
   vscode: {
     file: '.vscode/mcp.json of the workspace',
-    note: 'VS Code has no setting for the timeout: it waits for as long as a call takes.',
+    note: 'VS Code has no timeout setting and waits until a call ends.',
     settings: (url, withKey) =>
       json({
         ...(withKey && {
@@ -76,11 +76,11 @@ const names = Object.keys(CLIENTS)
 
 export const mcpConfig = command({
   name: 'mcp config',
-  summary: 'Print the settings with which an MCP client finds the server, with its timeout.',
+  summary: 'Print the settings that connect an MCP client to the server.',
   options: {
     client: { type: 'string', value: 'NAME', doc: names.join(', ') },
     url: CLIENT_OPTIONS.url,
-    'with-key': { type: 'boolean', doc: `for a server that needs a key; default if ${VARIABLE} is set` },
+    'with-key': { type: 'boolean', doc: `for a server that requires a key; default if ${VARIABLE} is set` },
   },
   async run(input, output) {
     const name = input.text('client') ?? ''
@@ -98,7 +98,7 @@ export const mcpConfig = command({
   },
 })
 
-/** One line that adds the server to a client. */
+/** The command that adds the server to Claude Code. */
 export function addToClaude(url: string): string {
   return `claude mcp add --transport http ${NAME} ${url}/mcp`
 }

@@ -7,11 +7,11 @@ import { stopRequested } from '../../signals.ts'
 
 export const mcp = command({
   name: 'mcp',
-  summary: 'Serve MCP on stdin and stdout, straight from the database, for a client that starts its servers.',
+  summary: 'Serve MCP on stdin and stdout, directly from the database, for a client that starts its servers.',
   options: SETTINGS_OPTIONS,
   notes: () =>
-    'A SQLite file has one server at a time. If "asyncgate dev" or "serve" has it, use the URL of that server\n' +
-    'instead: "asyncgate mcp config" prints the settings.',
+    'Only one server at a time can use a SQLite file. If "asyncgate dev" or "serve" uses it, connect to the URL of that\n' +
+    'server instead: "asyncgate mcp config" prints the settings.',
   async run(input) {
     const config = configOf(input)
     const logger = createLogger(config.logLevel)

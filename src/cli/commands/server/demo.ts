@@ -5,7 +5,7 @@ import { openStore } from '../../../server/open-store.ts'
 import { command } from '../../command.ts'
 import type { Output } from '../../output.ts'
 
-/** A tenant of its own for every run, so that nothing of an earlier one gets in the way. */
+/** Every run has its own tenant, so that it is independent of earlier ones. */
 const tenant = `demo-${Date.now()}`
 const dora: Caller = { tenant, principal: { kind: 'human', id: 'dora' }, role: 'admin' }
 const agent: Caller = { tenant, principal: { kind: 'agent', id: 'alice' }, role: 'agent' }
@@ -13,16 +13,16 @@ const agent: Caller = { tenant, principal: { kind: 'agent', id: 'alice' }, role:
 export const demo = command({
   name: 'demo',
   summary:
-    'Watch a task from creation to its receipts, a worker that dies and is replaced, and a person who approves.',
+    'Run a demo: a task from creation to its receipts, a crashed worker that is replaced, and an approval.',
   options: {
-    db: { type: 'string', value: 'PATH', doc: 'a SQLite file; default .asyncgate/demo.db' },
+    db: { type: 'string', value: 'PATH', doc: 'SQLite file; default .asyncgate/demo.db' },
   },
   async run(input, output) {
     const path = input.text('db') ?? '.asyncgate/demo.db'
     const store = await openStore({ kind: 'sqlite', path })
     const gate = openGate({ store, settings: { lease_sweep_interval_seconds: 1 }, onError: console.error })
     try {
-      output.say(`AsyncGate demo, kept in ${path}\n`)
+      output.say(`AsyncGate demo, database ${path}\n`)
       const story = new Story(gate, output)
       const scenes = [await story.goldenPath(), await story.crashRecovery(), await story.approval()]
       output.answer({ database: path, tenant, scenes }, () => {})
@@ -33,7 +33,7 @@ export const demo = command({
   },
 })
 
-/** Scenes on a real database file: the ordinary way of a task, a worker that dies, and a person who is asked. */
+/** Scenes on a real database: a task that succeeds, a worker that crashes, and an approval. */
 class Story {
   readonly #gate: Gate
   readonly #output: Output
@@ -44,14 +44,14 @@ class Story {
   }
 
   async goldenPath() {
-    this.#tell('1. alice hands over a task and goes on')
+    this.#tell('1. alice creates a task and continues with other work')
     const asked = { type: 'summarise', payload: { document: 'report.pdf' } }
     const { task_id } = await this.#gate.createTask(agent, asked)
     this.#tell(`   task ${task_id} is queued; alice is owed ${await this.#owed(task_id)} answer`)
 
     this.#tell('2. a worker leases it, reports progress and completes it')
     const bob = worker('bob')
-    const offer = await this.#take(bob)
+    const offer = await this.#claim(bob)
     const progress = { percent: 50, message: 'half way' }
     await this.#gate.reportProgress(bob, { ...lease(offer, 'bob'), progress })
     await this.#gate.complete(bob, {
@@ -70,20 +70,20 @@ class Story {
   }
 
   async crashRecovery() {
-    this.#tell('4. a worker takes a task with a lease of one second, and dies')
+    this.#tell('4. a worker claims a task with a lease of one second, and crashes')
     const asked = { type: 'summarise', payload: { document: 'next.pdf' } }
     const { task_id } = await this.#gate.createTask(agent, asked)
     const mallory = worker('mallory')
-    const lost = await this.#take(mallory, 1)
+    const lost = await this.#claim(mallory, 1)
 
-    this.#tell('5. the lease lapses, and another worker waits for work')
+    this.#tell('5. the lease expires, and another worker waits for work')
     const carol = worker('carol')
-    const offer = await this.#take(carol)
-    this.#tell(`   carol has it under fence ${offer.fence} (it was ${lost.fence}); no attempt was spent`)
+    const offer = await this.#claim(carol)
+    this.#tell(`   carol has it under fence ${offer.fence} (it was ${lost.fence}); no attempt was used up`)
     const late = await this.#gate
       .complete(mallory, { ...lease(lost, 'mallory'), result: 'too late' })
       .catch((fault: unknown) => fault)
-    this.#tell(`   mallory comes back and is refused: ${late instanceof Error ? late.message : ''}`)
+    this.#tell(`   mallory returns and is refused: ${late instanceof Error ? late.message : ''}`)
     const artifacts = [{ url: 'file:///tmp/next.txt' }]
     await this.#gate.complete(carol, { ...lease(offer, 'carol'), result: 'done', artifacts })
     const { status } = await this.#gate.getTask(agent, { task_id })
@@ -94,27 +94,27 @@ class Story {
   }
 
   async approval() {
-    this.#tell('6. a worker is about to send a mail, and asks a person first')
+    this.#tell('6. a worker asks for approval before it sends an email')
     const asked = { type: 'send', payload: { to: 'everybody@example.com', text: 'Lunch at noon?' } }
     const { task_id } = await this.#gate.createTask(agent, asked)
     const bob = worker('bob')
-    const first = await this.#take(bob)
-    const request = { title: 'Send this mail?', show: first.payload }
+    const first = await this.#claim(bob)
+    const request = { title: 'Send this email?', show: first.payload }
     await this.#gate.ask(bob, { ...lease(first, 'bob'), kind: 'approval', request })
     const waiting = await this.#gate.getTask(agent, { task_id })
-    this.#tell(`   status ${waiting.status}; nobody holds a lease, and it may wait for days`)
+    this.#tell(`   status ${waiting.status}; no worker holds a lease, and the task can wait for days`)
     const own = await this.#gate.approve(agent, { task_id }).catch((fault: unknown) => fault)
     this.#tell(`   alice tries to approve it herself: ${own instanceof Error ? own.message : ''}`)
 
-    this.#tell('7. dora looks at it, changes the recipient, and approves')
+    this.#tell('7. dora reviews it, changes the recipient, and approves')
     const payload = { to: 'the-team@example.com', text: 'Lunch at noon?' }
     const { state } = await this.#gate.approve(dora, { task_id, payload, comment: 'not to everybody' })
     const { diff } = await this.#gate.getApproval(dora, { task_id })
     for (const { path, before, after } of diff ?? []) {
       this.#tell(`   ${state}: ${path} was ${JSON.stringify(before)}, is ${JSON.stringify(after)}`)
     }
-    const offer = await this.#take(bob)
-    this.#tell(`   the worker begins anew with ${JSON.stringify(offer.payload)}`)
+    const offer = await this.#claim(bob)
+    this.#tell(`   the worker starts again with ${JSON.stringify(offer.payload)}`)
     await this.#gate.complete(bob, {
       ...lease(offer, 'bob'),
       result: { sent_to: payload.to },
@@ -136,11 +136,11 @@ class Story {
     this.#output.say(line)
   }
 
-  async #take(caller: Caller, lease_ttl_seconds = 60): Promise<OfferView> {
+  async #claim(caller: Caller, lease_ttl_seconds = 60): Promise<OfferView> {
     const worker_id = caller.principal.id
     const { tasks } = await this.#gate.leaseNext(caller, { worker_id, lease_ttl_seconds, wait_seconds: 30 })
     const [offer] = tasks
-    if (offer === undefined) throw new Error('There was no work within 30 s.')
+    if (offer === undefined) throw new Error('No task was available within 30 s.')
     this.#tell(`   ${worker_id} leases ${offer.task_id} for ${offer.expires_in_ms / 1000} s`)
     return offer
   }
@@ -150,7 +150,7 @@ class Story {
     return open_obligations.filter((receipt) => receipt.task_id === task_id).length
   }
 
-  /** Shows the receipts of a task to alice, and gives their types. */
+  /** Prints the receipts of a task that alice can see, and returns their types. */
   async #receipts(task_id: string): Promise<string[]> {
     const { receipts } = await this.#gate.listReceipts(agent, { task_id })
     for (const { seq, receipt_type, from, to } of receipts) {

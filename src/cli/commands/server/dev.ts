@@ -7,19 +7,19 @@ import { CliError, EXIT } from '../../exit.ts'
 import { type Output, paint, warn } from '../../output.ts'
 import { type Companion, serveUntilStopped } from '../../server-process.ts'
 import { LISTEN_OPTIONS, listenFlags, SETTINGS_OPTIONS, settingsFlags } from '../../settings-options.ts'
-import { tellUpstreams } from '../gateway/report-upstreams.ts'
+import { reportUpstreams } from '../gateway/report-upstreams.ts'
 import { addToClaude } from '../mcp/config.ts'
 
 export const dev = command({
   name: 'dev',
-  summary: 'Start a server to try things out: no key, this machine only, SQLite under .asyncgate/.',
+  summary: 'Start a development server: no key, loopback only, SQLite under .asyncgate/.',
   options: {
-    demo: { type: 'boolean', doc: 'also start a worker that answers tasks of type echo' },
+    demo: { type: 'boolean', doc: 'also start a worker for tasks of type echo' },
     ...LISTEN_OPTIONS,
     ...SETTINGS_OPTIONS,
   },
   notes: () =>
-    'It takes the same settings as "asyncgate serve", and asks for no key unless ASYNCGATE_API_KEY is set.',
+    'It accepts the same settings as "asyncgate serve", and requires no key unless ASYNCGATE_API_KEY is set.',
   async run(input, output) {
     const { file, flags } = settingsFlags(input)
     const config = loadConfig({
@@ -39,16 +39,16 @@ export const dev = command({
     const hasEcho = input.flag('demo')
     await serveUntilStopped(config, output, (server) => {
       introduce(output, config, server.url, hasEcho)
-      const telling = tellUpstreams(output, server)
-      if (!hasEcho) return telling
+      const reporting = reportUpstreams(output, server)
+      if (!hasEcho) return reporting
       const echoing = startEchoWorker(server.url, config.server.api_key)
-      return { stop: async () => void (await Promise.all([telling.stop(), echoing.stop()])) }
+      return { stop: async () => void (await Promise.all([reporting.stop(), echoing.stop()])) }
     })
     return undefined
   },
 })
 
-/** The server is told to stop by the same signals, and stops it first. */
+/** Starts the worker without signal handlers: the server stops it first. */
 function startEchoWorker(url: string, key: string | null): Companion {
   const echoing = worker({
     url,
@@ -60,15 +60,15 @@ function startEchoWorker(url: string, key: string | null): Companion {
     signals: false,
     logger: false,
   })
-  echoing.run().catch((error: unknown) => warn(`The echo worker has ended: ${error}`))
+  echoing.run().catch((error: unknown) => warn(`The echo worker has stopped: ${error}`))
   return echoing
 }
 
 function introduce(output: Output, { server }: Config, url: string, hasEcho: boolean): void {
   if (server.allow_insecure_dev) {
     warn(
-      'INSECURE: no key is asked for, so every program on this machine can use this server as anybody. ' +
-        'For anything else set ASYNCGATE_API_KEY and use "asyncgate serve".',
+      'INSECURE: no key is required, so every program on this machine can act as any user of this server. ' +
+        'Outside of development, set ASYNCGATE_API_KEY and use "asyncgate serve".',
     )
   }
   const key = server.allow_insecure_dev ? '' : ` -H "authorization: Bearer $ASYNCGATE_API_KEY"`
@@ -78,7 +78,7 @@ function introduce(output: Output, { server }: Config, url: string, hasEcho: boo
   output.say(`  REST ${url}/v1, described at ${url}/docs`)
   output.say(`  MCP  ${url}/mcp`)
   if (server.console) output.say(`  console ${url}/console`)
-  output.say(`  kept in ${withoutPassword(server.database_url)}`)
+  output.say(`  database ${withoutPassword(server.database_url)}`)
 
   title('An agent, over MCP')
   output.say(`  ${addToClaude(url)}`)
@@ -88,7 +88,7 @@ function introduce(output: Output, { server }: Config, url: string, hasEcho: boo
   output.say(`  ${post('/v1/tasks', { type: 'echo', principal_id: 'me', payload: { hello: 'world' } })}`)
 
   title('A worker')
-  if (hasEcho) output.say('  one is running: it answers every task of type echo with its payload')
+  if (hasEcho) output.say('  one is running: it returns the payload of every task of type echo')
   const claim = { worker_id: 'w1', accept_types: [hasEcho ? 'shout' : 'echo'], wait_seconds: 20 }
   output.say(`  ${post('/v1/leases/claim', claim)}`)
   const done = { worker_id: 'w1', lease_id: 'LEASE_ID', result: 'done', artifacts: [{ url: 'file:///x' }] }

@@ -1,8 +1,8 @@
-import { helpSettings } from '../../../config/describe.ts'
+import { helpSettings } from '../../../config/table.ts'
 import { command } from '../../command.ts'
 import { serveUntilStopped } from '../../server-process.ts'
 import { configOf, LISTEN_OPTIONS, listenFlags, SETTINGS_OPTIONS } from '../../settings-options.ts'
-import { tellUpstreams } from '../gateway/report-upstreams.ts'
+import { reportUpstreams } from '../gateway/report-upstreams.ts'
 
 export const serve = command({
   name: 'serve',
@@ -10,15 +10,15 @@ export const serve = command({
   options: { ...LISTEN_OPTIONS, ...SETTINGS_OPTIONS },
   notes: () =>
     [
-      'SIGTERM or SIGINT: it takes no more, finishes what it has begun, and exits with 0 within 10 s; a second',
-      'signal ends it at once. Settings are environment variables, or the same names without ASYNCGATE_ in',
-      'asyncgate.config.yaml; the default is in brackets:',
+      'On SIGTERM or SIGINT the server accepts no new requests, finishes the running ones, and exits with 0 within 10 s;',
+      'a second signal ends it immediately. Settings are environment variables, or the same names without ASYNCGATE_',
+      'in asyncgate.config.yaml. Defaults are in parentheses:',
       '',
       helpSettings(),
     ].join('\n'),
   async run(input, output) {
     const config = configOf(input, listenFlags(input))
-    await serveUntilStopped(config, output, (server) => tellUpstreams(output, server))
+    await serveUntilStopped(config, output, (server) => reportUpstreams(output, server))
     return undefined
   },
 })

@@ -1,0 +1,73 @@
+import { withoutPassword } from './database.ts'
+import { engineTable } from './engine.ts'
+import { mailTable } from './mail.ts'
+import { resultsTable } from './results.ts'
+import { serverTable } from './server.ts'
+import { type About, about } from './setting.ts'
+import { UNSUPPORTED, variableOf } from './sources.ts'
+
+/** One row of the table of settings. */
+export interface TableRow extends About {
+  readonly name: string
+  readonly variable: string
+}
+
+/** Every setting, in the order of the documentation. */
+export const TABLE: readonly TableRow[] = Object.entries({
+  ...serverTable.shape,
+  ...engineTable.shape,
+  ...resultsTable.shape,
+  ...mailTable.shape,
+}).map(([name, field]) => {
+  const known = about.get(field)
+  if (known === undefined) throw new Error(`The setting ${name} was not created by setting().`)
+  return { name, variable: variableOf(name), ...known }
+})
+
+export const NAMES: readonly string[] = TABLE.map((row) => row.name)
+
+/** A value without secrets and passwords, for output. */
+export function shown(row: TableRow, value: unknown): string {
+  if (value === null || value === undefined || (Array.isArray(value) && value.length === 0)) return ''
+  if (row.secret) return '***'
+  if (row.name === 'database_url') return withoutPassword(String(value))
+  if (Array.isArray(value) && value.every((item) => typeof item === 'string')) return value.join(',')
+  return typeof value === 'object' ? JSON.stringify(value) : String(value)
+}
+
+/** The table of docs/configuration.md. */
+export function markdownSettings(): string {
+  return markdown(
+    ['Variable', 'Value', 'Default', 'Meaning'],
+    TABLE.map((row) => [`\`${row.variable}\``, row.format, code(defaultOf(row)), row.doc]),
+  )
+}
+
+export function markdownUnsupported(): string {
+  return markdown(
+    ['Not supported yet', 'Feature'],
+    Object.entries(UNSUPPORTED).map(([name, feature]) => [`\`${name.toUpperCase()}\``, feature]),
+  )
+}
+
+/** For the help of a command: each variable with its default and description. */
+export function helpSettings(): string {
+  return TABLE.map((row) => {
+    const fallback = defaultOf(row)
+    return `  ${row.variable}${fallback === '' ? '' : ` (${fallback})`}\n      ${row.doc}`
+  }).join('\n')
+}
+
+function defaultOf(row: TableRow): string {
+  return shown({ ...row, secret: false }, row.fallback)
+}
+
+function code(value: string): string {
+  return value === '' ? '' : `\`${value}\``
+}
+
+function markdown(titles: readonly string[], rows: readonly (readonly string[])[]): string {
+  const line = (cells: readonly string[]) =>
+    `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`
+  return [line(titles), line(titles.map(() => '---')), ...rows.map(line)].join('\n')
+}
