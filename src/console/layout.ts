@@ -90,7 +90,7 @@ function whoIsIn({ name, token, canLeave }: NonNullable<Frame['person']>): Html 
   }</div>`
 }
 
-export function shownCount({ count, more }: Pending): string {
+function shownCount({ count, more }: Pending): string {
   return more ? `${count}+` : String(count)
 }
 

@@ -58,7 +58,7 @@ export function complaint(problem: Content): Html {
   return html`<div class="notice bad" role="alert">${problem}</div>`
 }
 
-export interface Tab {
+interface Tab {
   readonly label: string
   readonly href: string
   readonly current: boolean

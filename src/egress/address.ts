@@ -5,7 +5,7 @@ import { BlockList, isIP } from 'node:net'
  * `reserved` is nobody's to fetch from: link-local and the metadata services of clouds, multicast, unspecified,
  * documentation, and every form of IPv6 that has an IPv4 address inside.
  */
-export type AddressKind = 'public' | 'private' | 'reserved'
+type AddressKind = 'public' | 'private' | 'reserved'
 
 /** Metadata services of clouds that live in ranges which are otherwise public or private. */
 const METADATA = ['100.100.100.200', '168.63.129.16', 'fd00:ec2::254']

@@ -12,7 +12,7 @@ const OUTCOMES = {
   TOO_MANY_REDIRECTS: { retryable: false, message: 'The address leads on to others too often.' },
 } as const
 
-export type EgressCode = keyof typeof OUTCOMES
+type EgressCode = keyof typeof OUTCOMES
 
 /**
  * A request that brought no answer. `message` is for whoever named the URL, and the same for a private address as for

@@ -12,7 +12,7 @@ export interface Target {
   readonly isAddress: boolean
 }
 
-export type Verdict<T> =
+type Verdict<T> =
   | { readonly allowed: true; readonly value: T }
   | { readonly allowed: false; readonly reason: string }
 

@@ -4,7 +4,7 @@ import type { Inbox } from './inbox.ts'
 import type { IncomingMail } from './incoming.ts'
 import { parseMime } from './mime.ts'
 
-export interface FetcherOptions {
+interface FetcherOptions {
   readonly mailbox: Mailbox
   readonly inbox: Inbox
   /** The mail server whose Authentication-Results are believed. */

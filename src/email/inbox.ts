@@ -12,7 +12,7 @@ import { infoOf, type MailQueue } from './queue.ts'
 import { KIND } from './records.ts'
 import type { Scanner } from './scanner.ts'
 
-export interface InboxOptions {
+interface InboxOptions {
   readonly queue: MailQueue
   readonly notices: Notices
   /** The tenant whose agents get mail. */

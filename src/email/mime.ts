@@ -7,7 +7,7 @@ import { messageIdsIn } from './message-id.ts'
 import { authenticationResults, proofOf } from './proof.ts'
 
 /** What the bringer of a mail knows besides the mail. */
-export interface Envelope {
+interface Envelope {
   readonly recipients: readonly string[]
   /** Undefined: what the mail's own headers prove is all there is. */
   readonly proof?: SenderProof

@@ -11,7 +11,7 @@ export type NoticeGate = Pick<
   'createTask' | 'leaseNext' | 'complete' | 'fail' | 'getTask' | 'registerTaskType' | 'settings'
 >
 
-export const NOTICE_TYPE = 'email.received'
+const NOTICE_TYPE = 'email.received'
 
 /** Only this service offers it, so that no worker takes a notice for work. */
 const CAPABILITY = 'asyncgate.mail'

@@ -2,7 +2,7 @@ import { domainOf } from '../core/address.ts'
 import type { SenderProof } from './incoming.ts'
 
 /** What was found out about a mail: which domains signed it, and for which one its server may speak. */
-export interface Findings {
+interface Findings {
   /** Domains whose DKIM signature is good. */
   readonly signed: readonly string[]
   /** The domain of the envelope's sender, if SPF allows its server. */

@@ -21,7 +21,7 @@ import { parseMime } from './mime.ts'
 import { KIND, Records, Retention } from './records.ts'
 import type { MailSettings } from './settings.ts'
 
-export interface QueueOptions {
+interface QueueOptions {
   readonly entries: Entries
   readonly settings: MailSettings
   readonly now?: () => number

@@ -5,7 +5,7 @@ import type { MailQueue } from './queue.ts'
 import type { Versioned } from './records.ts'
 import { SendError, type Transport } from './smtp.ts'
 
-export interface SenderOptions {
+interface SenderOptions {
   readonly queue: MailQueue
   readonly transport: Transport
   readonly report: (error: unknown) => void

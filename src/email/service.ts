@@ -15,7 +15,7 @@ import type { MailSettings } from './settings.ts'
 import { openSmtp } from './smtp.ts'
 import { Webhook } from './webhook.ts'
 
-export interface MailServiceOptions {
+interface MailServiceOptions {
   readonly store: Store
   readonly settings: MailSettings
   /** The tenant whose agents get mail. */

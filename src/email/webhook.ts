@@ -17,7 +17,7 @@ const SIGNATURE = 'webhook-signature'
 const SENDGRID = 'x-twilio-email-event-webhook-signature'
 const SENDGRID_TIME = 'x-twilio-email-event-webhook-timestamp'
 
-export interface WebhookOptions {
+interface WebhookOptions {
   readonly inbox: Inbox
   readonly settings: MailSettings
   readonly now: () => number

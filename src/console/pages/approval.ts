@@ -14,7 +14,7 @@ import { block, line } from '../untrusted.ts'
 import { requestOf } from './question.ts'
 import { titleOf } from './tasks.ts'
 
-export interface ApprovalPageView {
+interface ApprovalPageView {
   readonly approval: ApprovalView
   readonly query: URLSearchParams
   readonly token: string

@@ -9,7 +9,7 @@ import { line } from '../untrusted.ts'
 import { requestOf } from './question.ts'
 import { peek, titleOf } from './tasks.ts'
 
-export interface ApprovalsView {
+interface ApprovalsView {
   readonly approvals: readonly ApprovalView[]
   readonly next_cursor: string | null
   readonly state: string

@@ -5,7 +5,7 @@ import type { Page } from '../reply.ts'
 import type { TaskFilter } from '../task-filter.ts'
 import { count, line } from '../untrusted.ts'
 
-export interface ConfirmCancelView {
+interface ConfirmCancelView {
   readonly filter: TaskFilter
   readonly matched: number
   /** There are more than were counted. */

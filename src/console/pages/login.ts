@@ -5,7 +5,7 @@ import { complaint } from '../parts.ts'
 import type { Page } from '../reply.ts'
 import { line } from '../untrusted.ts'
 
-export interface LoginView {
+interface LoginView {
   /** `next`: where to go afterwards. */
   readonly query: URLSearchParams
   /** Whether a person may sign in by name, without a key. */

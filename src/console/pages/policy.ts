@@ -8,7 +8,7 @@ import type { Page } from '../reply.ts'
 import { time } from '../time.ts'
 import { line } from '../untrusted.ts'
 
-export interface PolicyPageView {
+interface PolicyPageView {
   /** Undefined: a new one. */
   readonly rule?: PolicyView
   readonly token: string

@@ -16,7 +16,7 @@ const requestShape = z.looseObject({
   schema: z.unknown().optional(),
 })
 
-export type Request = z.output<typeof requestShape>
+type Request = z.output<typeof requestShape>
 
 /** What is asked, whatever else a worker has put there. */
 export function requestOf(request: unknown): Request {

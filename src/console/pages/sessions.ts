@@ -7,7 +7,7 @@ import type { Page } from '../reply.ts'
 import { time } from '../time.ts'
 import { count, line } from '../untrusted.ts'
 
-export interface SessionsView {
+interface SessionsView {
   /** Null: the gate has no upstreams. */
   readonly sessions: readonly SessionView[] | null
   readonly query: URLSearchParams

@@ -15,7 +15,7 @@ import { openQuestion } from './question.ts'
 import { cancellationSteps, lifeSteps } from './steps.ts'
 import { titleOf } from './tasks.ts'
 
-export interface TaskPageView {
+interface TaskPageView {
   readonly task: TaskView
   /** Newest first. */
   readonly receipts: readonly ReceiptView[]

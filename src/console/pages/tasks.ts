@@ -12,7 +12,7 @@ import type { TaskFilter } from '../task-filter.ts'
 import { time } from '../time.ts'
 import { count, line } from '../untrusted.ts'
 
-export interface TasksView {
+interface TasksView {
   readonly tasks: readonly TaskView[]
   readonly next_cursor: string | null
   /** Of the tasks that fit the filter, whatever status it names. */

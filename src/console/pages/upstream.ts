@@ -14,7 +14,7 @@ import type { Page } from '../reply.ts'
 import { block, line } from '../untrusted.ts'
 import { healthFacts, target, UPSTREAM_POLL_SECONDS, upstreamState } from './upstreams.ts'
 
-export interface UpstreamPageView {
+interface UpstreamPageView {
   readonly upstream: RuledUpstream
   readonly query: URLSearchParams
   readonly token: string

@@ -7,7 +7,7 @@ import type { Page } from '../reply.ts'
 import { time } from '../time.ts'
 import { line } from '../untrusted.ts'
 
-export interface UpstreamsView {
+interface UpstreamsView {
   /** Null: the gate has none and can have none. */
   readonly upstreams: readonly UpstreamView[] | null
   readonly query: URLSearchParams
