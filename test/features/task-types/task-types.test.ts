@@ -148,7 +148,7 @@ describeGates('task type registry', (open, storeName) => {
     const { gate } = await open()
     await register(gate, { type: 'one', tool: { name: 'draw' } })
     expect(await refusal(register(gate, { type: 'draw', tool: {} }))).toMatchObject({
-      details: { path: 'tool.name', problem: 'is the tool of type one already' },
+      details: { path: 'tool.name', problem: 'is already the tool of type one' },
     })
     await register(gate, { type: 'one', tool: null })
     await register(gate, { type: 'draw', tool: {} })
