@@ -7,6 +7,7 @@ import { type LocalKey, openLocalKey } from '../server/local-key.ts'
 import { type OpenOptions, type OpenServer, openServer } from '../server/open-server.ts'
 import { OperatorError } from '../server/operator-error.ts'
 import { dataFolder, serverFileName, writeServerFile } from '../server/server-file.ts'
+import { messageOf } from '../util/error-message.ts'
 import { ResourceStack } from '../util/resource-stack.ts'
 import { CliError, EXIT } from './exit.ts'
 import { type Output, warn } from './output.ts'
@@ -107,7 +108,7 @@ async function announce(
   try {
     return await writeServerFile(path, { url })
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error)
+    const reason = messageOf(error)
     logger.info(
       { path, reason },
       'the file with the URL of this server cannot be written; commands need --url',

@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import net from 'node:net'
 import tls from 'node:tls'
 import type { buildConnector } from 'undici'
+import { messageOf } from '../util/error-message.ts'
 import { Networks } from './address.ts'
 import { startClock } from './clock.ts'
 import { EgressError } from './error.ts'
@@ -86,5 +87,5 @@ async function opened(socket: net.Socket, event: string, signal: AbortSignal): P
 
 function reasonOf(error: unknown): string {
   if (error instanceof AggregateError) return error.errors.map(reasonOf).join(', ')
-  return error instanceof Error ? error.message : String(error)
+  return messageOf(error)
 }

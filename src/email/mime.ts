@@ -1,5 +1,6 @@
 import type { Address, Email as ParsedMail } from 'postal-mime'
 import { invalid } from '../core/errors.ts'
+import { messageOf } from '../util/error-message.ts'
 import { loadOptional } from '../util/load-optional.ts'
 import { type IncomingMail, type RawMail, type SenderProof, safeMail } from './incoming.ts'
 import { messageIdsIn } from './message-id.ts'
@@ -27,7 +28,7 @@ export async function parseMime(
   try {
     mail = await PostalMime.parse(bytes, { ...LIMITS, attachmentEncoding: 'arraybuffer' })
   } catch (error) {
-    throw invalid('', `is not a mail that can be read: ${error instanceof Error ? error.message : error}`)
+    throw invalid('', `is not a mail that can be read: ${messageOf(error)}`)
   }
   return safeMail(rawOf(mail, authserv, envelope))
 }

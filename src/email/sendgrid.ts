@@ -2,6 +2,7 @@ import { Busboy } from '@fastify/busboy'
 import { z } from 'zod'
 import { invalid } from '../core/errors.ts'
 import { orAborted } from '../util/abort.ts'
+import { messageOf } from '../util/error-message.ts'
 import { type IncomingMail, safeMail } from './incoming.ts'
 import { messageIdsIn } from './message-id.ts'
 import { addressesIn, parseMime } from './mime.ts'
@@ -89,7 +90,7 @@ async function partsOf(contentType: string, body: Buffer): Promise<Part[]> {
     })
     await orAborted(parsed, AbortSignal.timeout(MAX_PARSE_MS))
   } catch (error) {
-    throw invalid('', `is not valid multipart/form-data: ${error instanceof Error ? error.message : error}`)
+    throw invalid('', `is not valid multipart/form-data: ${messageOf(error)}`)
   }
   if (parts.length === 0) throw invalid('', 'is not valid multipart/form-data: there are no parts')
   return parts

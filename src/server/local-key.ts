@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { homedir, userInfo } from 'node:os'
 import { isAbsolute, join, resolve } from 'node:path'
+import { messageOf } from '../util/error-message.ts'
 import { OperatorError } from './operator-error.ts'
 
 /** The approval key of the person who runs servers under this account, and the name that decisions are recorded under. */
@@ -41,7 +42,7 @@ export function openLocalKey(warn: Warn): LocalKey {
   try {
     return { name, key: readLocalKey(warn) ?? writeLocalKey(warn) }
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error)
+    const reason = messageOf(error)
     throw new OperatorError(
       'failed',
       `Your approval key cannot be stored in ${localKeyFile()}: ${reason}`,

@@ -6,9 +6,9 @@ import { isOpen, type Outcome } from '../../core/task.ts'
 import type { TerminalStatus } from '../../core/transitions.ts'
 import type { Engine } from '../../engine/engine.ts'
 import { eachRecord } from '../../engine/portions.ts'
-import { isJsonObject } from '../../engine/stored-json.ts'
 import type { TaskRecord } from '../../store/reads.ts'
 import type { TenantRef } from '../../store/store.ts'
+import { isObject } from '../../util/guards.ts'
 import { nextTurn } from '../../util/turns.ts'
 import { storedInput } from '../tasks/task-input.ts'
 import { type InboxItemView, marksView } from './shape.ts'
@@ -158,7 +158,7 @@ function membersOf(body: CanonicalJson): JsonObject {
 }
 
 function objectOf(value: Json | undefined): JsonObject {
-  return value !== undefined && isJsonObject(value) ? value : {}
+  return value !== undefined && isObject(value) ? value : {}
 }
 
 function textOf(value: Json | undefined): string | undefined {

@@ -1,4 +1,3 @@
-import { hash } from 'node:crypto'
 import { body } from '../../core/bodies.ts'
 import type { Block } from '../../core/command.ts'
 import { Fault } from '../../core/errors.ts'
@@ -8,6 +7,7 @@ import type { Asked } from '../../core/question.ts'
 import type { Settings } from '../../core/settings.ts'
 import type { PolicyContext, Ruling, TenantPolicies } from '../../policy/ruling.ts'
 import type { TenantRef } from '../../store/store.ts'
+import { sha256 } from '../../util/hash.ts'
 import { TOOL_CALL } from '../sessions/tool-calls.ts'
 import type { CreateInput } from '../tasks/task-input.ts'
 import type { UpstreamRegistry } from '../upstreams/upstreams.ts'
@@ -79,7 +79,7 @@ function blockedBy(context: PolicyContext, { rule_id, reason }: Ruling, stored: 
       session_id: canonical(session),
       rule_id: canonical(rule_id),
       reason: canonical(reason),
-      args_hash: canonical(`sha256:${hash('sha256', canonical(args))}`),
+      args_hash: canonical(sha256(canonical(args))),
     }),
   }
 }

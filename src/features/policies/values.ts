@@ -1,5 +1,6 @@
 import type { Json, JsonObject } from '../../core/json/json.ts'
 import { REPLACEMENT } from '../../policy/pattern.ts'
+import { isObject } from '../../util/guards.ts'
 
 /** The redacted form of a text, which is a text again. */
 export function textOf(value: Json): string {
@@ -9,8 +10,4 @@ export function textOf(value: Json): string {
 /** The redacted form of an object, which is an object again. */
 export function objectOf(value: Json): JsonObject {
   return isObject(value) ? value : {}
-}
-
-function isObject(value: Json): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

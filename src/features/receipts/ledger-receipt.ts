@@ -3,9 +3,10 @@ import { type Json, type JsonObject, parseCanonical } from '../../core/json/json
 import { parsePrincipalKey } from '../../core/principal.ts'
 import type { Receipt, ReceiptType } from '../../core/receipt.ts'
 import { isoTime } from '../../core/time.ts'
-import { isJsonObject, jsonText } from '../../engine/stored-json.ts'
+import { jsonText } from '../../engine/stored-json.ts'
 import type { TaskRecord } from '../../store/reads.ts'
 import type { TenantRef } from '../../store/store.ts'
+import { isObject } from '../../util/guards.ts'
 import { type CreateInput, storedInput } from '../tasks/task-input.ts'
 import { type LedgerReceipt, type LedgerStatus, NA, OUTCOME_KINDS } from './ledger-shape.ts'
 
@@ -194,5 +195,5 @@ function clip(text: string): string {
 }
 
 function asObject(value: Json | undefined): JsonObject {
-  return value !== undefined && isJsonObject(value) ? value : {}
+  return value !== undefined && isObject(value) ? value : {}
 }

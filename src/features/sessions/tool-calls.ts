@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { Fault, invalid } from '../../core/errors.ts'
 import type { JsonObject } from '../../core/json/json.ts'
+import { isObject } from '../../util/guards.ts'
 import { jsonObject, text } from '../input.ts'
 import type { CreateInput } from '../tasks/task-input.ts'
 import { readOf, readProblem } from '../upstreams/reads.ts'
@@ -60,12 +61,8 @@ export function readToolCall(payload: unknown): ToolCall {
 
 /** A fast check of the usual form, because each call is read three times. Its content is checked as JSON. */
 function isToolCall(payload: unknown): payload is ToolCall {
-  if (!isPlain(payload) || Object.keys(payload).length !== 3) return false
-  return isWord(payload.upstream, 255) && isWord(payload.tool, 256) && isPlain(payload.arguments)
-}
-
-function isPlain(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
+  if (!isObject(payload) || Object.keys(payload).length !== 3) return false
+  return isWord(payload.upstream, 255) && isWord(payload.tool, 256) && isObject(payload.arguments)
 }
 
 function isWord(value: unknown, max: number): boolean {

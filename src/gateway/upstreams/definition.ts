@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { Fault } from '../../core/errors.ts'
 import { canonical, type Json, type JsonObject } from '../../core/json/json.ts'
 import { readOf } from '../../features/upstreams/reads.ts'
+import { isObject } from '../../util/guards.ts'
 import { cleanText, hasHidden } from '../../util/untrusted-text.ts'
 
 /** What is pinned of a tool: all that a client is told of it, as the upstream says it. */
@@ -157,8 +158,4 @@ function nameOf(raw: unknown): string {
 
 function isList(value: Json): value is readonly Json[] {
   return Array.isArray(value)
-}
-
-function isObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -7,6 +7,7 @@ import type { UpstreamRecord } from '../../features/upstreams/shape.ts'
 import type { Completed, Completing, UpstreamTool } from '../../features/upstreams/upstreams.ts'
 import type { UpstreamHealth } from '../../features/upstreams/view.ts'
 import { aborted, deferred, orAborted } from '../../util/abort.ts'
+import { Semaphore } from '../../util/semaphore.ts'
 import type { Answer } from '../calls/read-answers.ts'
 import { mayRepeat } from '../calls/retry-mode.ts'
 import { Backoff } from './backoff.ts'
@@ -17,7 +18,6 @@ import type { Definition } from './definition.ts'
 import { OfferWatch, type OfferWatchParts } from './offer-watch.ts'
 import type { HoldsSecret } from './secrets.ts'
 import { ToolWatch, type ToolWatchParts } from './tool-watch.ts'
-import { Turnstile } from './turnstile.ts'
 import { faultLine, NOT_RUN } from './upstream-fault.ts'
 
 /** Takes what pino takes. */
@@ -48,7 +48,7 @@ export class Upstream {
   readonly #tools: ToolWatch
   readonly #offers: OfferWatch
   readonly #breaker: Breaker
-  readonly #turnstile: Turnstile
+  readonly #semaphore: Semaphore
   readonly #stop = new AbortController()
   readonly #settled = deferred<void>()
   #state: State
@@ -68,7 +68,7 @@ export class Upstream {
     this.#tools = new ToolWatch({ ...parts, failed: (error) => this.#listFailed(error) })
     this.#offers = new OfferWatch({ ...parts, failed: (error) => this.#note(error) })
     this.#breaker = new Breaker(parts.record.breaker)
-    this.#turnstile = new Turnstile(parts.record.concurrency)
+    this.#semaphore = new Semaphore(parts.record.concurrency)
     this.#state = parts.record.enabled ? 'connecting' : 'disabled'
   }
 
@@ -95,8 +95,8 @@ export class Upstream {
       server: this.#connection?.server ?? null,
       breaker: this.#breaker.state,
       restarts: this.#restarts,
-      running: this.#turnstile.inside + others.running,
-      waiting: this.#turnstile.waiting + others.waiting,
+      running: this.#semaphore.held + others.running,
+      waiting: this.#semaphore.waiting + others.waiting,
       sessions: others.sessions,
       listed_at: listedAt === undefined ? null : isoTime(listedAt),
       last_error: this.#lastError,
@@ -162,7 +162,7 @@ export class Upstream {
       throw new Fault('UPSTREAM_OUTCOME_UNKNOWN', { upstream: this.record.name, tool, problem: LOST })
     }
     if (this.#breaker.waitMs > 0) throw this.#spared()
-    const leave = await this.#turnstile.enter(signal)
+    const leave = await this.#semaphore.acquire(signal)
     try {
       // Much may have happened while it waited.
       const connection = await this.#connected(signal)
@@ -178,7 +178,7 @@ export class Upstream {
     signal?.throwIfAborted()
     const connection = await this.#connected(signal)
     if (this.#breaker.waitMs > 0) throw this.#spared()
-    const leave = await this.#turnstile.enter(signal)
+    const leave = await this.#semaphore.acquire(signal)
     try {
       return this.#safe('completion/complete', await connection.complete(asked, signal))
     } finally {

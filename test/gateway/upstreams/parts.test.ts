@@ -6,7 +6,6 @@ import { Backoff } from '../../../src/gateway/upstreams/backoff.ts'
 import { Breaker } from '../../../src/gateway/upstreams/circuit-breaker.ts'
 import { mayRefer, resolveAll, scrubber } from '../../../src/gateway/upstreams/credentials.ts'
 import { outwardName } from '../../../src/gateway/upstreams/tool-name.ts'
-import { Turnstile } from '../../../src/gateway/upstreams/turnstile.ts'
 
 describe('the pauses between tries to connect', () => {
   it('double from a second to a minute, and begin anew after a healthy minute', () => {
@@ -44,28 +43,6 @@ describe('a breaker', () => {
     probe?.dropped()
     breaker.enter()?.succeeded()
     expect(breaker.state).toBe('closed')
-  })
-})
-
-describe('a turnstile', () => {
-  it('hands a place over, so that nobody gets in before those who wait', async () => {
-    const turnstile = new Turnstile(1)
-    const order: string[] = []
-    const leave = await turnstile.enter()
-    const waiting = turnstile.enter().then((out) => {
-      order.push('waited')
-      return out
-    })
-    leave()
-    leave()
-    const late = turnstile.enter().then((out) => {
-      order.push('late')
-      return out
-    })
-    ;(await waiting)()
-    ;(await late)()
-    expect(order).toEqual(['waited', 'late'])
-    expect([turnstile.inside, turnstile.waiting]).toEqual([0, 0])
   })
 })
 

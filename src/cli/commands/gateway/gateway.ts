@@ -8,6 +8,7 @@ import { fileUpstream, ISOLATIONS, type UpstreamRecord } from '../../../features
 import type { Upstreams } from '../../../gateway/upstreams/upstreams.ts'
 import { type LocalKey, localKeyFile, openLocalKey } from '../../../server/local-key.ts'
 import type { OpenServer } from '../../../server/open-server.ts'
+import { messageOf } from '../../../util/error-message.ts'
 import { command } from '../../command.ts'
 import { CliError, EXIT } from '../../exit.ts'
 import { type Output, paint, warn } from '../../output.ts'
@@ -158,7 +159,7 @@ function hostOf({ record, words, allow, config, output, isStdio, localKey }: Hos
     try {
       await serveUntilStopped(config, output, whenReady, options)
     } catch (error) {
-      await clients.failed(error instanceof Error ? error.message : String(error))
+      await clients.failed(messageOf(error))
       throw error
     }
   }

@@ -1,4 +1,4 @@
-/** Runs something again and again, never twice at once. */
+/** Runs a function repeatedly, one run at a time. */
 export class Repeater {
   readonly #intervalMs: number
   readonly #run: (signal: AbortSignal) => Promise<unknown>
@@ -18,7 +18,7 @@ export class Repeater {
     this.#report = report
   }
 
-  /** Runs at once, and after that at uneven intervals, so that several processes do not fall into step. */
+  /** Runs now, and then at intervals with jitter, so that several processes do not run in step. */
   wake(): void {
     if (this.#stopping.signal.aborted) return
     if (this.#running !== undefined) {
@@ -40,7 +40,7 @@ export class Repeater {
       })
   }
 
-  /** Resolves when the current run is over, or after `patienceMs` without it. */
+  /** Resolves when the current run has ended, at the latest after `patienceMs`. */
   async stop(patienceMs: number): Promise<void> {
     this.#stopping.abort()
     clearTimeout(this.#timer)

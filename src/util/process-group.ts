@@ -14,12 +14,12 @@ export interface Exit {
   readonly signal: NodeJS.Signals | null
 }
 
-/** How long a program has to end by itself, and then between being asked to and being made to. */
+/** Time between SIGTERM and SIGKILL. */
 const GRACE_MS = 2_000
 
 type Child = ChildProcessByStdio<Writable, Readable, Readable>
 
-/** A running program that leads a process group of its own, so that whatever it has started ends with it. */
+/** A running program that leads its own process group, so that its children end with it. */
 export class ProcessGroup {
   readonly #child: Child
   readonly exited: Promise<Exit>
@@ -33,10 +33,11 @@ export class ProcessGroup {
     this.stdout = child.stdout
     this.stderr = child.stderr
     running.add(this)
-    // A signal that could not be sent; whether it has ended is told by `exited`.
+    // A signal that could not be sent; `exited` tells whether the program has ended.
     child.on('error', () => {})
     this.exited = new Promise((resolve) => {
       child.once('exit', (code, signal) => {
+        // Children that the program has left behind.
         this.kill()
         running.delete(this)
         resolve({ code, signal })
@@ -44,7 +45,7 @@ export class ProcessGroup {
     })
   }
 
-  /** Rejects if the program cannot be started. There is no shell, and no variable but those given. */
+  /** Rejects if the program cannot be started. No shell reads the arguments, and only the given variables are set. */
   static async start({ command, args, env, cwd }: Program): Promise<ProcessGroup> {
     const child = spawn(command, args, {
       env,
@@ -54,7 +55,7 @@ export class ProcessGroup {
       stdio: ['pipe', 'pipe', 'pipe'],
       ...(cwd !== undefined && { cwd }),
     })
-    // Known from this moment on, so that it also ends with a process that is told to stop right now.
+    // Registered before it has started, so that it also ends if this process stops now.
     const group = new ProcessGroup(child)
     try {
       await once(child, 'spawn')
@@ -69,15 +70,14 @@ export class ProcessGroup {
     return this.#child.pid
   }
 
-  /** Ends it: by the end of its input, then by asking, then by force. */
-  async stop(): Promise<void> {
-    this.stdin.end()
-    const steps = [
-      setTimeout(() => this.#signal('SIGTERM'), GRACE_MS),
-      setTimeout(() => this.kill(), 2 * GRACE_MS),
-    ]
+  /** Sends SIGTERM to the group after `delayMs` and SIGKILL two seconds later; resolves when the program has ended. */
+  async stop(delayMs = 0): Promise<void> {
+    if (!running.has(this)) return
+    const terminate = setTimeout(() => this.#signal('SIGTERM'), delayMs)
+    const kill = setTimeout(() => this.kill(), delayMs + GRACE_MS)
     await this.exited
-    for (const step of steps) clearTimeout(step)
+    clearTimeout(terminate)
+    clearTimeout(kill)
   }
 
   kill(): void {
@@ -89,12 +89,12 @@ export class ProcessGroup {
     try {
       process.kill(-this.pid, signal)
     } catch {
-      // The group is already gone.
+      // The group has already ended.
     }
   }
 }
 
-/** Groups of their own would outlive this process. */
+/** Process groups would outlive this process. */
 const running = new Set<ProcessGroup>()
 process.on('exit', () => {
   for (const group of running) group.kill()
