@@ -1,13 +1,13 @@
-// The worker thread that compiles JSON Schemas and checks values against them. Whoever started it ends it when a check
-// takes too long, so nothing here needs a limit of time. It is plain JavaScript because Node 20 loads no TypeScript in a
-// worker thread, and the same file has to run from `src` and from `dist`.
+// The worker thread that compiles JSON Schemas and validates values. The main thread terminates it when a check takes too
+// long, so nothing here needs a time limit. It is plain JavaScript because Node 20 loads no TypeScript in a worker thread,
+// and the same file has to run from `src` and from `dist`.
 import { parentPort, workerData } from 'node:worker_threads'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { RE2JS } from 're2js'
 
-// Of the texts of the schemas whose compiled form is kept.
-const MAX_KEPT_SCHEMAS = 200
-const MAX_KEPT_CHARACTERS = 1024 * 1024
+// Limits of the cache of compiled schemas: number, and total length of their texts.
+const MAX_CACHED_SCHEMAS = 200
+const MAX_CACHED_CHARACTERS = 1024 * 1024
 
 // Patterns are ECMAScript in JSON Schema, and matched in linear time here: they have to be valid in both.
 function regExp(pattern, flags) {
@@ -29,7 +29,7 @@ const OPTIONS = {
   strict: true,
   strictTypes: false,
   strictTuples: false,
-  // As the specification has it: a format is an annotation.
+  // A format is an annotation, as the specification says.
   validateFormats: false,
   // A referenced schema is compiled once, however often it is referred to.
   inlineRefs: false,
@@ -37,40 +37,40 @@ const OPTIONS = {
   logger: false,
 }
 
-// Checks that a schema is one. It compiles none of them, so it stays as it is.
+// Validates schemas without compiling them, so it has no state.
 const metaSchema = new Ajv2020(OPTIONS)
 
 function compile(text) {
   const schema = JSON.parse(text)
   if (!metaSchema.validateSchema(schema)) throw new Error(metaSchema.errorsText(metaSchema.errors))
-  // A compiler of its own for each schema, so that no schema can change what another one means.
+  // A separate compiler for each schema, so that no schema can affect another one.
   return new Ajv2020({ ...OPTIONS, meta: false, validateSchema: false }).compile(schema)
 }
 
 // In the order of their last use, the oldest first.
-const kept = new Map()
-let keptCharacters = 0
+const cache = new Map()
+let cachedCharacters = 0
 
 function validatorOf(text) {
-  const known = kept.get(text)
+  const known = cache.get(text)
   if (known !== undefined) {
-    kept.delete(text)
-    kept.set(text, known)
+    cache.delete(text)
+    cache.set(text, known)
     return known
   }
   const validate = compile(text)
-  kept.set(text, validate)
-  keptCharacters += text.length
-  for (const oldest of kept.keys()) {
-    if (kept.size <= MAX_KEPT_SCHEMAS && keptCharacters <= MAX_KEPT_CHARACTERS) break
-    kept.delete(oldest)
-    keptCharacters -= oldest.length
+  cache.set(text, validate)
+  cachedCharacters += text.length
+  for (const oldest of cache.keys()) {
+    if (cache.size <= MAX_CACHED_SCHEMAS && cachedCharacters <= MAX_CACHED_CHARACTERS) break
+    cache.delete(oldest)
+    cachedCharacters -= oldest.length
   }
   return validate
 }
 
-// Of several errors the last says that no alternative fitted, and the first why one thing did not.
-function telling(errors) {
+// The error to report: if no alternative matched, the last one says so; otherwise the first one is the cause.
+function mainError(errors) {
   const last = errors.at(-1)
   const { instancePath, keyword, params, message } =
     last.keyword === 'anyOf' || last.keyword === 'oneOf' ? last : errors[0]
@@ -85,16 +85,16 @@ function verdict({ schema, value }) {
     return { schemaError: String(error?.message ?? error).slice(0, 500) }
   }
   if (value === null || validate(JSON.parse(value))) return {}
-  return { mismatch: telling(validate.errors) }
+  return { mismatch: mainError(validate.errors) }
 }
 
 // The first check must not pay for the compilation of the meta-schema.
 metaSchema.validateSchema({})
 
-// Counted in shared memory, so that whoever ends this thread knows which check it was at.
+// Counted in shared memory, so that the main thread knows which check was running when it terminates this thread.
 const made = new Int32Array(workerData.made)
 
-// Answers go back together, unless the checks take long.
+// Verdicts are sent together, unless the checks take longer than this.
 const SEND_AFTER_MS = 1
 
 parentPort.on('message', (jobs) => {

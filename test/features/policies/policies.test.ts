@@ -23,14 +23,14 @@ async function receipts(gate: Gate, type: string) {
   return page.receipts.filter((receipt) => receipt.receipt_type === type)
 }
 
-describeGates('rules on what is created', (open, storeName) => {
-  it('let everything through as it is as long as there are none', async () => {
+describeGates('rules for new tasks', (open, storeName) => {
+  it('without rules every task is created unchanged', async () => {
     const { gate } = await open()
     const { task_id } = await ask(gate, { payload: { amount: 1_000_000 } })
     expect(await look(gate, { task_id })).toMatchObject({ status: 'queued', policy: null })
   })
 
-  it('block a task: it has failed, and the owner has a receipt without the arguments', async () => {
+  it('a blocked task fails and its owner gets a receipt without the arguments', async () => {
     const { gate, store } = await open()
     await put(gate, 'no-jobs', { action: 'BLOCK', scope: { type: 'job' }, description: 'Jobs are over.' })
     const reason = 'Rule no-jobs (Jobs are over) blocks this.'
@@ -69,14 +69,14 @@ describeGates('rules on what is created', (open, storeName) => {
     expect((await ask(gate, { type: 'other' })).status).toBe('queued')
   })
 
-  it('hold for each of many tasks that come together', async () => {
+  it('rules apply to each task of create_tasks', async () => {
     const { gate } = await open()
     await put(gate, 'no-jobs', { action: 'BLOCK', scope: { type: 'job' } })
     const { results } = await gate.createTasks(agent(), { tasks: [{ type: 'job' }, { type: 'other' }] })
     expect(results).toMatchObject([{ code: 'POLICY_BLOCKED' }, { status: 'queued' }])
   })
 
-  it('give whoever asks again the first answer, though it would be blocked now', async () => {
+  it('a repeated request returns the first response although it would be blocked by now', async () => {
     const { gate } = await open()
     const first = await ask(gate, { idempotency_key: 'k', payload: { n: 1 } })
     await put(gate, 'no-jobs', { action: 'BLOCK', scope: { type: 'job' } })
@@ -89,7 +89,7 @@ describeGates('rules on what is created', (open, storeName) => {
     expect(await receipts(gate, 'policy.blocked')).toHaveLength(1)
   })
 
-  it('answer the same again under a key with the same block, though it would be allowed now', async () => {
+  it('a repeated request returns the same block although it would be allowed by now', async () => {
     const { gate } = await open()
     await put(gate, 'no-jobs', { action: 'BLOCK', scope: { type: 'job' } })
     const asked = { idempotency_key: 'k', payload: { n: 1 } }
@@ -107,7 +107,7 @@ describeGates('rules on what is created', (open, storeName) => {
     expect(await gate.retryTask(agent(), { task_id })).toMatchObject({ status: 'queued' })
   })
 
-  it('show an admin what was blocked, whoever asked for it', async () => {
+  it('admins see blocked tasks of every caller', async () => {
     const { gate } = await open()
     await put(gate, 'no-jobs', { action: 'BLOCK', scope: { type: 'job' } })
     for (const id of ['alice', 'bob']) await refusal(ask(gate, {}, agent(id)))
@@ -127,7 +127,7 @@ describeGates('rules on what is created', (open, storeName) => {
     ])
   })
 
-  it('cost an owner no turn when they block', async () => {
+  it('a blocked task does not affect the fairness between owners', async () => {
     const { gate } = await open()
     await put(gate, 'no-jobs', { action: 'BLOCK', scope: { type: 'job' } })
     for (let i = 0; i < 3; i++) await refusal(ask(gate, {}, agent('alice')))
@@ -136,7 +136,7 @@ describeGates('rules on what is created', (open, storeName) => {
     expect(turns).toEqual(['bob', 'alice', 'bob'])
   })
 
-  it('know the same input under a key again, though they redact it now', async () => {
+  it('an idempotency key matches its input although the input is redacted by now', async () => {
     const { gate } = await open()
     const asked = {
       idempotency_key: 'k',
@@ -155,7 +155,7 @@ describeGates('rules on what is created', (open, storeName) => {
     expect(await refusal(ask(gate, other))).toMatchObject({ code: 'IDEMPOTENCY_CONFLICT' })
   })
 
-  it('make a task wait for approval, with a word on why', async () => {
+  it('REQUIRE_APPROVAL parks the task and gives the reason', async () => {
     const { gate } = await open({ settings: { approval_expires_seconds: 60 } })
     await put(gate, 'dear', {
       action: 'REQUIRE_APPROVAL',
@@ -179,14 +179,14 @@ describeGates('rules on what is created', (open, storeName) => {
     expect(Date.parse(expires_at ?? '') - Date.parse(asked_at ?? '')).toBe(60_000)
   })
 
-  it('say how long an approval waits, before the setting does', async () => {
+  it('approval_expires_in_seconds of a rule overrides the setting', async () => {
     const { gate } = await open({ settings: { approval_expires_seconds: 60 } })
     await put(gate, 'ask', { action: 'REQUIRE_APPROVAL', approval_expires_in_seconds: 5 })
     const { question } = await look(gate, await ask(gate))
     expect(Date.parse(question?.expires_at ?? '') - Date.parse(question?.asked_at ?? '')).toBe(5000)
   })
 
-  it('need not ask again until Friday', async () => {
+  it('a remembered approval applies until it expires', async () => {
     const { gate } = await open()
     await put(gate, 'dear', { action: 'REQUIRE_APPROVAL', scope: { type: 'buy' } })
     await put(gate, 'never', {
@@ -216,7 +216,7 @@ describeGates('rules on what is created', (open, storeName) => {
     expect(over.status).toBe('pending_approval')
   })
 
-  it('remember nothing for a question that a worker asked', async () => {
+  it('remember_until is refused for a question that a worker asked', async () => {
     const { gate } = await open()
     const offer = await hold(gate)
     const request = { title: 'May I?', rule_id: 'dear' }
@@ -230,14 +230,14 @@ describeGates('rules on what is created', (open, storeName) => {
     expect((await look(gate, offer)).status).toBe('pending_approval')
   })
 
-  it('block what is elsewhere if they would have to look at it', async () => {
+  it('a rule with a condition on args blocks a task whose payload is elsewhere', async () => {
     const { gate } = await open()
     await put(gate, 'dear', { action: 'REQUIRE_APPROVAL', condition: { '>': [{ var: 'args.amount' }, 100] } })
     const elsewhere = { payload_pointer: 's3://bucket/order.json' }
     expect(await refusal(ask(gate, elsewhere))).toMatchObject({ details: { rule_id: 'dear' } })
   })
 
-  it('hold for the work of a task that is asked for again', async () => {
+  it('rules apply to a retried task', async () => {
     const { gate } = await open()
     const { task_id } = await ask(gate)
     await gate.cancelTask(agent(), { task_id })
@@ -245,7 +245,7 @@ describeGates('rules on what is created', (open, storeName) => {
     expect(await refusal(gate.retryTask(agent(), { task_id }))).toMatchObject({ code: 'POLICY_BLOCKED' })
   })
 
-  it('hold in their own tenant only, those of the file in all', async () => {
+  it('rules apply to their own tenant, rules of the file to every tenant', async () => {
     const fixed = { rules: [rule('file', { action: 'BLOCK', scope: { type: 'evil' } })], patterns: [] }
     const { gate } = await open({ policy: { fixed } })
     await put(gate, 'no-jobs', { action: 'BLOCK', scope: { type: 'job' } })
@@ -254,7 +254,7 @@ describeGates('rules on what is created', (open, storeName) => {
     expect(await refusal(ask(gate, { type: 'evil' }, other))).toMatchObject({ details: { rule_id: 'file' } })
   })
 
-  it('are known to a process that did not write them', { timeout: 20_000 }, async () => {
+  it('rules written by another process take effect', { timeout: 20_000 }, async () => {
     const { gate, another } = await open()
     if (storeName === 'sqlite') {
       await put(gate, 'no-jobs', { action: 'BLOCK', scope: { type: 'job' } })
@@ -269,7 +269,7 @@ describeGates('rules on what is created', (open, storeName) => {
     await vi.waitFor(() => expect(ask(other)).rejects.toMatchObject({ code: 'POLICY_BLOCKED' }), 15_000)
   })
 
-  it('follow the default where none decides', async () => {
+  it('the default action applies where no rule decides', async () => {
     const { gate } = await open({ policy: { defaults: { plain: 'REQUIRE_APPROVAL' } } })
     const asked = await ask(gate)
     expect(asked.status).toBe('pending_approval')
@@ -277,8 +277,8 @@ describeGates('rules on what is created', (open, storeName) => {
   })
 })
 
-describeGates('rules on calls of upstream tools', (open) => {
-  it('block what none allows', async () => {
+describeGates('rules for calls of upstream tools', (open) => {
+  it('a tool call that no rule allows is blocked', async () => {
     const { gate } = await open(MAIL)
     expect(await refusal(ask(gate, CALL))).toMatchObject({
       code: 'POLICY_BLOCKED',
@@ -290,7 +290,7 @@ describeGates('rules on calls of upstream tools', (open) => {
     })
   })
 
-  it('go by tool, upstream and category', async () => {
+  it('rules match tool, upstream and category', async () => {
     const { gate } = await open(MAIL)
     await put(gate, 'reading', { action: 'ALLOW', priority: 50, scope: { category: 'read' } })
     await put(gate, 'all-mail', { action: 'ALLOW', priority: 10, scope: { upstream: 'mail' } })
@@ -309,14 +309,14 @@ describeGates('rules on calls of upstream tools', (open) => {
     expect((await look(gate, await ask(gate))).policy).toBeNull()
   })
 
-  it('look at the arguments of the tool', async () => {
+  it('conditions can use the arguments of the tool', async () => {
     const { gate } = await open(MAIL)
     await put(gate, 'few', { action: 'ALLOW', condition: { '<=': [{ var: 'args.max' }, 50] } })
     expect((await ask(gate, callOf('read', { max: 50 }))).status).toBe('queued')
     expect(await refusal(ask(gate, callOf('read', { max: 51 })))).toMatchObject({ code: 'POLICY_BLOCKED' })
   })
 
-  it('redact the arguments of a call that is allowed before anything is kept', async () => {
+  it('arguments of an allowed call are redacted before they are stored', async () => {
     const { gate } = await open({ ...MAIL, policy: { defaults: { upstream: 'ALLOW' } } })
     const redact = { targets: 'args', paths: ['$.card'], patterns: ['email'] }
     await put(gate, 'cards', { action: 'REDACT', scope: { tool: 'send' }, redact })
@@ -343,7 +343,7 @@ describeGates('rules on calls of upstream tools', (open) => {
     expect(JSON.stringify([task, all])).not.toContain('bob@')
   })
 
-  it('an approver who changes the arguments cannot pass a rule that blocks, but what only nobody allows', async () => {
+  it('edited arguments cannot pass a blocking rule, but can pass a blocking default', async () => {
     const { gate } = await open(MAIL)
     await put(gate, 'many', { action: 'REQUIRE_APPROVAL', condition: { '>': [{ var: 'args.max' }, 100] } })
     await put(gate, 'never', {
@@ -365,7 +365,7 @@ describeGates('rules that redact', (open) => {
   const keep = (gate: Gate, fields: Fields = {}) =>
     put(gate, 'r', { action: 'REDACT', redact: REDACT, ...fields })
 
-  it('take from payload, inputs, body and summary what must not be kept', async () => {
+  it('payload, inputs, body and summary are redacted', async () => {
     const { gate } = await open()
     await keep(gate)
     const offer = await hold(gate, {
@@ -386,7 +386,7 @@ describeGates('rules that redact', (open) => {
     })
   })
 
-  it('the same input under the same key is the same task', async () => {
+  it('the same input under the same key returns the same task', async () => {
     const { gate } = await open()
     await keep(gate)
     const input = { idempotency_key: 'k', payload: { password: 'x' } }
@@ -394,7 +394,7 @@ describeGates('rules that redact', (open) => {
     expect(await ask(gate, input)).toMatchObject({ task_id: first.task_id, is_duplicate: true })
   })
 
-  it('the schema of a type is asked about what was sent, not about what is kept', async () => {
+  it('the schema of the type validates the input before redaction', async () => {
     const { gate } = await open()
     await gate.registerTaskType(admin(), {
       type: 'job',
@@ -407,7 +407,7 @@ describeGates('rules that redact', (open) => {
     })
   })
 
-  it('take from results, errors, progress and questions what must not be kept', async () => {
+  it('results, errors, progress and questions are redacted', async () => {
     const { gate } = await open()
     await keep(gate, { redact: { ...REDACT, targets: 'result' } })
     const by = caller('worker', 'w1', 'worker')
@@ -446,7 +446,7 @@ describeGates('rules that redact', (open) => {
     expect(JSON.stringify(all)).not.toContain('bob@example.com')
   })
 
-  it('the same result again is still the same result', async () => {
+  it('complete is idempotent for the same result although it is redacted', async () => {
     const { gate } = await open()
     await keep(gate)
     const offer = await hold(gate)
@@ -460,7 +460,7 @@ describeGates('rules that redact', (open) => {
     expect(await gate.complete(by, report)).toEqual(first)
   })
 
-  it('hold for a result though the argument that the condition looked at was taken out', async () => {
+  it('a result is redacted although the argument that the condition uses was redacted', async () => {
     const { gate } = await open()
     await keep(gate, { condition: { '==': [{ var: 'args.password' }, 'hot'] } })
     const offer = await hold(gate, { payload: { password: 'hot' } })
@@ -473,7 +473,7 @@ describeGates('rules that redact', (open) => {
     expect((await look(gate, offer)).result?.result).toEqual({ password: '[REDACTED]' })
   })
 
-  it('touch only the results of tasks that they are about', async () => {
+  it('only results of tasks in scope are redacted', async () => {
     const { gate } = await open()
     await keep(gate, { scope: { type: 'other' } })
     const offer = await hold(gate)
@@ -483,7 +483,7 @@ describeGates('rules that redact', (open) => {
     expect((await look(gate, offer)).result?.result).toEqual(result)
   })
 
-  it('take no bytes that they could not look into', async () => {
+  it('an upload is refused where results must be redacted', async () => {
     const { gate } = await open()
     await keep(gate, { scope: { type: 'job' } })
     const offer = await hold(gate)
@@ -498,7 +498,7 @@ describeGates('rules that redact', (open) => {
     })
   })
 
-  it('stop at input that is nested without end, before anybody looks into it', async () => {
+  it('deeply nested input is refused before rules see it', async () => {
     const { gate } = await open()
     await keep(gate)
     const deep = JSON.parse(`${'['.repeat(50_000)}${']'.repeat(50_000)}`)

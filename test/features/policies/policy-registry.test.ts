@@ -16,8 +16,8 @@ async function changes(gate: Gate, type = 'policy.changed') {
   return page.receipts.filter((receipt) => receipt.receipt_type === type)
 }
 
-describeGates('the registry of rules', (open) => {
-  it('keeps a rule with who wrote it, over a restart', async () => {
+describeGates('policy rules', (open) => {
+  it('put_policy stores a rule with its author, also across a restart', async () => {
     const { gate, another } = await open()
     const written = await put(gate, 'r', { action: 'ALLOW', scope: { tool: 'x' }, priority: 5 })
     expect(written).toEqual({
@@ -42,7 +42,7 @@ describeGates('the registry of rules', (open) => {
     expect(await next.getPolicy(admin(), { id: 'r' })).toEqual(written)
   })
 
-  it('lists rules in the order in which they are asked', async () => {
+  it('list_policies lists rules in the order of evaluation', async () => {
     const { gate } = await open()
     await put(gate, 'low', { action: 'ALLOW' })
     await put(gate, 'b', { action: 'ALLOW', priority: 10 })
@@ -52,7 +52,7 @@ describeGates('the registry of rules', (open) => {
     expect(defaults).toEqual({ plain: 'ALLOW', upstream: 'BLOCK' })
   })
 
-  it('tells of every change in a receipt, and of nothing else', async () => {
+  it('every change writes a receipt, and an unchanged rule writes none', async () => {
     const { gate } = await open()
     await put(gate, 'r', { action: 'ALLOW' })
     await put(gate, 'r', { action: 'ALLOW' })
@@ -77,7 +77,7 @@ describeGates('the registry of rules', (open) => {
     }
   })
 
-  it('is for admins', async () => {
+  it('only admins can manage policies', async () => {
     const { gate } = await open()
     const calls = [
       gate.listPolicies(agent()),
@@ -114,12 +114,12 @@ describeGates('the registry of rules', (open) => {
     expect(await changes(gate)).toEqual([])
   })
 
-  it('knows no rule that is not there', async () => {
+  it('an unknown rule is not found', async () => {
     const { gate } = await open()
     expect(await refusal(gate.getPolicy(admin(), { id: 'r' }))).toMatchObject({ code: 'POLICY_NOT_FOUND' })
   })
 
-  it('does not let go of what the file says', async () => {
+  it('rules of the file cannot be changed or removed', async () => {
     const fixed = {
       rules: [rule('file', { action: 'BLOCK', scope: { type: 'evil' } })],
       patterns: [patternOf({ name: 'plate', pattern: '[A-Z]{2}-\\d+' })],
@@ -139,7 +139,7 @@ describeGates('the registry of rules', (open) => {
     expect(await put(gate, 'r', { action: 'REDACT', redact })).toMatchObject({ source: 'api' })
   })
 
-  it('writes a rule at the same time from many places once', async () => {
+  it('concurrent writes of the same rule write it once', async () => {
     const { gate } = await open()
     await Promise.all(Array.from({ length: 10 }, (_, i) => put(gate, 'r', { action: 'ALLOW', priority: i })))
     expect(await gate.getPolicy(admin(), { id: 'r' })).toMatchObject({ version: 10 })
@@ -147,7 +147,7 @@ describeGates('the registry of rules', (open) => {
 })
 
 describeGates('redaction patterns', (open) => {
-  it('are built in, and can be added', async () => {
+  it('list_redaction_patterns lists built-in and added patterns', async () => {
     const { gate } = await open()
     await gate.putRedactionPattern(admin(), {
       name: 'plate',
@@ -173,7 +173,7 @@ describeGates('redaction patterns', (open) => {
     })
   })
 
-  it('that are switched off find nothing', async () => {
+  it('a disabled pattern matches nothing', async () => {
     const { gate } = await open()
     const plate = { name: 'plate', pattern: '[A-Z]{2}-\\d+' }
     await gate.putRedactionPattern(admin(), plate)
@@ -185,7 +185,7 @@ describeGates('redaction patterns', (open) => {
     expect(await args()).toBe('XY-12')
   })
 
-  it('stay as long as a rule names them', async () => {
+  it('a pattern that a rule names cannot be removed', async () => {
     const { gate } = await open()
     await gate.putRedactionPattern(admin(), { name: 'plate', pattern: '[A-Z]{2}-\\d+' })
     await put(gate, 'r', { action: 'REDACT', redact: { targets: 'args', patterns: ['plate'] } })
@@ -208,8 +208,8 @@ describeGates('redaction patterns', (open) => {
   })
 })
 
-describeGates('a try of the rules', (open) => {
-  it('says what would be done and why, and does nothing', async () => {
+describeGates('test_policy', (open) => {
+  it('test_policy returns the decision with its reason and creates nothing', async () => {
     const { gate } = await open({ upstreams: offering({ send: 'write' }) })
     await put(gate, 'writing', { action: 'REQUIRE_APPROVAL', scope: { category: 'write' } })
     await put(gate, 'cards', {
@@ -233,7 +233,7 @@ describeGates('a try of the rules', (open) => {
     expect((await gate.listTasks(admin())).tasks).toEqual([])
   })
 
-  it('can be made with other rules', async () => {
+  it('test_policy can evaluate given rules', async () => {
     const { gate } = await open()
     await put(gate, 'stored', { action: 'BLOCK' })
     const rules = [{ id: 'tried', action: 'ALLOW' }]
@@ -249,7 +249,7 @@ describeGates('a try of the rules', (open) => {
     })
   })
 
-  it('needs to know what it is about', async () => {
+  it('test_policy requires a type or a tool', async () => {
     const { gate } = await open()
     expect(await refusal(gate.testPolicy(admin(), { context: {} }))).toMatchObject({
       details: { path: 'context.type' },
@@ -257,8 +257,8 @@ describeGates('a try of the rules', (open) => {
   })
 })
 
-describeGates('changes of upstreams', (open) => {
-  it('are receipts, in which nothing is secret', async () => {
+describeGates('receipts of upstream changes', (open) => {
+  it('receipts of upstream changes contain no secrets', async () => {
     const { gate } = await open({ upstreams: registryOn })
     const transport = { type: 'http', url: 'https://wiki.example/mcp?key=hush' }
     await gate.addUpstream(admin(), { name: 'wiki', transport, enabled: false })

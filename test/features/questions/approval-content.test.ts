@@ -48,16 +48,16 @@ const seen = async (gate: Gate, task_id: string, n?: number) =>
 
 const claimPay = (gate: Gate): Promise<OfferView> => lease(gate, { capabilities: ['bank'] })
 
-describe('the view of an approval', () => {
-  it('has every field that a worker is given with a task, but those of its lease', () => {
+describe('the shape of an approval', () => {
+  it('has every field of an offer except those of the lease', () => {
     const shown = { ...approvalShape.shape.task.shape, task_id: approvalShape.shape.task_id }
     const given = Object.keys(offerShape.shape).filter((name) => !OF_LEASE.includes(name))
     expect(Object.keys(shown)).toEqual(expect.arrayContaining(given))
   })
 })
 
-describeGates('what an approver sees', (open) => {
-  it('is what the worker gets, field by field', async () => {
+describeGates('approval content', (open) => {
+  it('an approval shows every field that the worker receives', async () => {
     const { gate } = await open(STRICT)
     const { task_id } = await ask(gate, { ...WHOLE, parent_task_id: 'parent-1' })
     const view = await seen(gate, task_id)
@@ -71,7 +71,7 @@ describeGates('what an approver sees', (open) => {
     expect(offer.answers).toMatchObject([{ n: 1, state: 'approved', content_hash: view.content_hash }])
   })
 
-  it('is what the worker gets when the payload was edited, and the rest stays', async () => {
+  it('an approval with an edited payload shows what the worker receives', async () => {
     const { gate } = await open(STRICT)
     const { task_id } = await ask(gate, WHOLE)
     const asked = await seen(gate, task_id)
@@ -85,7 +85,7 @@ describeGates('what an approver sees', (open) => {
     expect(offer.answers).toMatchObject([{ content_hash: view.content_hash }])
   })
 
-  it('is what the worker gets when a rule takes something out', async () => {
+  it('an approval of a redacted task shows what the worker receives', async () => {
     const { gate } = await open(STRICT)
     await gate.putPolicy(admin(), {
       id: 'cards',
@@ -134,7 +134,7 @@ describeGates('what an approver sees', (open) => {
     expect(offer.answers).toMatchObject([{ content_hash: view.content_hash }])
   })
 
-  it('shows the payload of each question as it was decided, and not as a later one changed it', async () => {
+  it('each approval shows the payload as it was decided, not as a later approval changed it', async () => {
     const { gate } = await open()
     const { task_id } = await pending(gate, { payload: { a: 1 } })
     await gate.approve(person(), { task_id, payload: { a: 2 } })
@@ -152,14 +152,14 @@ describeGates('what an approver sees', (open) => {
     ])
   })
 
-  it('says from when on the work may begin', async () => {
+  it('an approval shows not_before of a delayed task', async () => {
     const { gate, clock } = await open(STRICT)
     const { task_id } = await ask(gate, { delay_seconds: 60 })
     const not_before = new Date(clock.now + 60_000).toISOString()
     expect((await seen(gate, task_id)).task).toMatchObject({ not_before })
   })
 
-  it('is what the upstream gets of a call that is approved, as it is or edited', async () => {
+  it('an approved tool call reaches the upstream unchanged or with its edits', async () => {
     const got: unknown[] = []
     const run = async (args: object) => {
       got.push(args)
@@ -224,8 +224,8 @@ describeGates('what an approver sees', (open) => {
   })
 })
 
-describeGates('the content hash of an approval', (open) => {
-  it('is another one for every difference in what the worker would get', async () => {
+describeGates('content_hash of an approval', (open) => {
+  it('content_hash differs for every difference in what the worker receives', async () => {
     const { gate } = await open(STRICT)
     const changes = [
       {},
@@ -253,7 +253,7 @@ describeGates('the content hash of an approval', (open) => {
     expect((await seen(gate, same.task_id)).content_hash).toBe(hashes[0])
   })
 
-  it('is in the receipts of the question and of the answer', async () => {
+  it('content_hash is in the receipts of the question and of the answer', async () => {
     const { gate } = await open(STRICT)
     const { task_id } = await ask(gate, WHOLE)
     const asked = await seen(gate, task_id)
@@ -268,7 +268,7 @@ describeGates('the content hash of an approval', (open) => {
     ])
   })
 
-  it('that is not the one of the question decides nothing, whatever is decided', async () => {
+  it('a decision with a different content_hash is refused and decides nothing', async () => {
     const { gate } = await open()
     const { task_id } = await pending(gate, { payload: { a: 1 } })
     const first = await seen(gate, task_id)
@@ -294,7 +294,7 @@ describeGates('the content hash of an approval', (open) => {
     expect(again).toMatchObject({ is_duplicate: true, state: 'denied' })
   })
 
-  it('of a large payload and of a question from before there was one is worked out', async () => {
+  it('content_hash is computed for large payloads and for questions stored without one', async () => {
     const { gate, store } = await open(STRICT)
     const lines = Array.from({ length: 5000 }, (_, i) => ({ '9': i, '10': `line ${i}` }))
     for (const payload of [{ lines }, lines, 'x'.repeat(20_000), { small: true }]) {
@@ -310,10 +310,10 @@ describeGates('the content hash of an approval', (open) => {
   })
 })
 
-describeGates('a rule that is added while a task waits', (open, storeName) => {
+describeGates('a blocking rule added while a task waits', (open, storeName) => {
   const BLOCK = { id: 'stop', action: 'BLOCK', priority: 300, description: 'Not any more.' } as const
 
-  it('stops what is approved as it is, and what a worker asked about; nothing is decided', async () => {
+  it('a blocking rule added later prevents the approval, and nothing is decided', async () => {
     const { gate } = await open()
     await gate.putPolicy(admin(), { id: 'ask', action: 'REQUIRE_APPROVAL', scope: { type: 'pay' } })
     const { task_id: ruled } = await ask(gate, { type: 'pay', payload: { amount: 3 } })
@@ -340,7 +340,7 @@ describeGates('a rule that is added while a task waits', (open, storeName) => {
     expect(await lease(gate)).toMatchObject({ task_id: ruled })
   })
 
-  it('stops a call of a tool, too, while a default that blocks does not', async () => {
+  it('a blocking rule added later prevents the approval of a tool call; a blocking default does not', async () => {
     const { gate } = await open({
       policy: { defaults: { upstream: 'BLOCK' } },
       upstreams: (store: Store) => StubUpstreams.on(store, { write: { run: async () => ({ content: [] }) } }),
@@ -359,21 +359,26 @@ describeGates('a rule that is added while a task waits', (open, storeName) => {
     expect(await gate.approve(person(), { task_id })).toMatchObject({ state: 'approved' })
   })
 
-  it.runIf(storeName === 'postgres')('stops it at once though another server has added it', async () => {
-    const first = await open(STRICT)
-    const second = await first.another(STRICT)
-    const { task_id } = await ask(first.gate)
-    // The first server has read the rules a moment ago, and need not read them again for two seconds.
-    await first.gate.listPolicies(admin(), {})
-    await second.gate.putPolicy(admin(), BLOCK)
-    expect(await refusal(first.gate.approve(person(), { task_id }))).toMatchObject({ code: 'POLICY_BLOCKED' })
-    await second.gate.removePolicy(admin(), { id: 'stop' })
-    expect(await first.gate.approve(person(), { task_id })).toMatchObject({ state: 'approved' })
-  })
+  it.runIf(storeName === 'postgres')(
+    'a blocking rule added on another server takes effect immediately',
+    async () => {
+      const first = await open(STRICT)
+      const second = await first.another(STRICT)
+      const { task_id } = await ask(first.gate)
+      // The first server has read the rules a moment ago, and need not read them again for two seconds.
+      await first.gate.listPolicies(admin(), {})
+      await second.gate.putPolicy(admin(), BLOCK)
+      expect(await refusal(first.gate.approve(person(), { task_id }))).toMatchObject({
+        code: 'POLICY_BLOCKED',
+      })
+      await second.gate.removePolicy(admin(), { id: 'stop' })
+      expect(await first.gate.approve(person(), { task_id })).toMatchObject({ state: 'approved' })
+    },
+  )
 })
 
-describeGates('a condition', (open) => {
-  it('sees the inputs, the body, the pointer and the requirements of a task', async () => {
+describeGates('rule conditions', (open) => {
+  it('a condition can use inputs, body, payload_pointer and requirements', async () => {
     const { gate } = await open()
     const conditions = {
       inputs: { '>': [{ var: 'inputs.amount' }, 100] },
@@ -411,7 +416,7 @@ describeGates('a condition', (open) => {
     ).toMatchObject({ code: 'VALIDATION_ERROR', details: { path: 'context.inputs' } })
   })
 
-  it('on the arguments blocks a task whose payload is elsewhere, also when it is tried out', async () => {
+  it('a condition on args blocks a task whose payload is elsewhere, also in test_policy', async () => {
     const { gate } = await open()
     await gate.putPolicy(admin(), {
       id: 'large',
@@ -426,8 +431,8 @@ describeGates('a condition', (open) => {
   })
 })
 
-describeGates('a decision that was made before', (open) => {
-  it('is told with who made it, what it was, and when', async () => {
+describeGates('a decision after an earlier one', (open) => {
+  it('ALREADY_DECIDED names the earlier decision, its author and time', async () => {
     const { gate, clock } = await open()
     const { task_id } = await pending(gate)
     const first = await gate.approve(person('maria'), { task_id })

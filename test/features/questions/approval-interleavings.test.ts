@@ -182,7 +182,7 @@ class Run {
 
   #check(offer: OfferView): void {
     const task = this.#tasks.get(offer.task_id)
-    if (task === undefined) throw new Error('nobody created this task')
+    if (task === undefined) throw new Error('no step created this task')
     const answers = offer.answers ?? []
     if (answers.length === 0) {
       expect(task.isFree).toBe(true)
@@ -233,10 +233,10 @@ async function codeOf<Answer>(call: Promise<Answer>): Promise<Answer | string> {
 
 const steps = fc.array(step, { minLength: 4, maxLength: 10 })
 
-describeGates('whatever the order of rules, edits, decisions and claims', (open, storeName) => {
+describeGates('any order of rules, edits, decisions and claims', (open, storeName) => {
   const isShared = storeName === 'postgres'
 
-  it('a worker gets only what was free or was approved in exactly that form', {
+  it('a worker receives only work that needed no approval or was approved in exactly that form', {
     timeout: 240_000,
   }, async () => {
     const first = await open()

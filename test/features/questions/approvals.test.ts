@@ -21,8 +21,8 @@ import {
 const answered = async (gate: Gate, task: { readonly task_id: string }) =>
   (await receiptsOf(gate, task)).filter(({ receipt_type }) => receipt_type === 'question.answered')
 
-describeGates('a task that asks for an approval', (open) => {
-  it('waits without a lease, and shows what for', async () => {
+describeGates('a task that waits for an approval', (open) => {
+  it('ask parks the task without a lease and shows the question', async () => {
     const { gate, clock } = await open()
     const { task_id } = await pending(
       gate,
@@ -53,7 +53,7 @@ describeGates('a task that asks for an approval', (open) => {
     expect(await openTasks(gate)).toEqual([task_id])
   })
 
-  it('goes on when a person says yes, and the worker is told so', async () => {
+  it('an approved task continues and the worker receives the answer', async () => {
     const { gate, clock } = await open()
     const { task_id } = await pending(gate)
     clock.advance(3 * 3600)
@@ -92,7 +92,7 @@ describeGates('a task that asks for an approval', (open) => {
     expect(await openTasks(gate)).toEqual([])
   })
 
-  it('is canceled when a person says no, and its owner is told why', async () => {
+  it('a denied task is canceled and its owner receives the reason', async () => {
     const { gate } = await open()
     const { task_id } = await pending(gate)
     const answer = await gate.deny(person(), { task_id, reason: 'not on a Friday' })
@@ -114,7 +114,7 @@ describeGates('a task that asks for an approval', (open) => {
     expect(canceled).toMatchObject({ receipt_type: 'task.canceled', from: { kind: 'human', id: 'paul' } })
   })
 
-  it('writes receipts that name each other, with hashes instead of what was said', async () => {
+  it('question receipts refer to each other and contain hashes instead of texts', async () => {
     const { gate } = await open()
     const { task_id } = await pending(gate, {}, { request: { title: 'the secret plan' } })
     await gate.approve(person(), { task_id, comment: 'a secret comment' })
@@ -127,7 +127,7 @@ describeGates('a task that asks for an approval', (open) => {
     expect(JSON.stringify(receipts)).not.toContain('secret')
   })
 
-  it('is refused late calls of the lease under which it asked', async () => {
+  it('calls under the lease that ended with ask are refused', async () => {
     const { gate } = await open()
     const { offer, task_id } = await pending(gate)
     const calls = [
@@ -152,7 +152,7 @@ describeGates('a task that asks for an approval', (open) => {
     })
   })
 
-  it('is answered the same when the worker asks the same again, also after the decision', async () => {
+  it('ask is idempotent for the same question, also after the decision', async () => {
     const { gate } = await open()
     const { offer, task_id, ...first } = await pending(gate)
     expect(await askApproval(gate, offer)).toMatchObject({ task_id, ...first })
@@ -164,7 +164,7 @@ describeGates('a task that asks for an approval', (open) => {
     )
   })
 
-  it('keeps its turn before younger tasks of its owner', async () => {
+  it('an approved task keeps its place before younger tasks of its owner', async () => {
     const { gate } = await open()
     const { task_id } = await pending(gate)
     const younger = await ask(gate)
@@ -173,7 +173,7 @@ describeGates('a task that asks for an approval', (open) => {
     expect(offers.map((offer) => offer.task_id)).toEqual([task_id, younger.task_id])
   })
 
-  it('wakes a worker that waits for work when it is approved', async () => {
+  it('an approval wakes a worker that waits in lease_next', async () => {
     const { gate } = await open()
     const { task_id } = await pending(gate)
     const claiming = gate.leaseNext(worker('w2'), { worker_id: 'w2', wait_seconds: 20 })
@@ -181,7 +181,7 @@ describeGates('a task that asks for an approval', (open) => {
     expect((await claiming).tasks).toMatchObject([{ task_id }])
   })
 
-  it('can ask again and again, up to a limit', async () => {
+  it('a task can ask repeatedly, up to a limit', async () => {
     const { gate } = await open()
     let offer = await hold(gate)
     const { task_id } = offer
@@ -207,7 +207,7 @@ describeGates('a task that asks for an approval', (open) => {
 })
 
 describeGates('an approval', (open) => {
-  it('is for admins and for people, and not for who asked for the work', async () => {
+  it('admins and people can decide, but not the principal that asked for the work', async () => {
     const { gate } = await open()
     const service = caller('service', 'bot', 'agent')
     const owner = caller('human', 'olga', 'admin')
@@ -235,7 +235,7 @@ describeGates('an approval', (open) => {
     expect(await gate.approve(person(), { task_id })).toMatchObject({ state: 'approved' })
   })
 
-  it('is decided once: another decision hears who was first', async () => {
+  it('an approval is decided once, and a later decision is refused with the first', async () => {
     const { gate, clock } = await open()
     const { task_id } = await pending(gate)
     const first = await gate.approve(person(), { task_id, comment: 'yes' })
@@ -261,7 +261,7 @@ describeGates('an approval', (open) => {
     expect(await answered(gate, { task_id })).toHaveLength(1)
   })
 
-  it('of a task that has moved on leaves it where it is', async () => {
+  it('a repeated decision does not change a task that has continued', async () => {
     const { gate } = await open()
     const { task_id } = await pending(gate)
     const first = await gate.approve(person(), { task_id })
@@ -277,7 +277,7 @@ describeGates('an approval', (open) => {
     expect(await statusOf(gate, { task_id })).toBe('succeeded')
   })
 
-  it('names its question, and there must be one', async () => {
+  it('a decision for an unknown question is refused', async () => {
     const { gate } = await open()
     const { task_id } = await pending(gate)
     const plain = await ask(gate)
@@ -303,7 +303,7 @@ describeGates('an approval', (open) => {
     })
   })
 
-  it('expires by the clock, and the task with it', async () => {
+  it('an approval expires and cancels its task', async () => {
     const { gate, clock } = await open()
     const { task_id, expires_at } = await pending(gate, {}, { expires_in_seconds: 60 })
     expect(expires_at).toBe(new Date(clock.now + 60_000).toISOString())
@@ -323,7 +323,7 @@ describeGates('an approval', (open) => {
     expect(await answered(gate, { task_id })).toHaveLength(1)
   })
 
-  it('that comes at the instant of expiry comes too late, without a sweep', async () => {
+  it('a decision at the instant of expiry is refused, even before a sweep', async () => {
     const { gate, clock } = await open()
     const { task_id } = await pending(gate, {}, { expires_in_seconds: 60 })
     clock.advance(60)
@@ -335,7 +335,7 @@ describeGates('an approval', (open) => {
     expect(await gate.sweep()).toBe(0)
   })
 
-  it('waits as long as the operator says, unless the worker does', async () => {
+  it('expires_in_seconds of the worker overrides the configured expiry', async () => {
     const { gate, clock } = await open({ settings: { approval_expires_seconds: 30 } })
     const at = (seconds: number) => new Date(clock.now + seconds * 1000).toISOString()
     expect(await pending(gate)).toMatchObject({ expires_at: at(30) })
@@ -343,7 +343,7 @@ describeGates('an approval', (open) => {
     expect(await needy(gate)).toMatchObject({ expires_at: null })
   })
 
-  it('is withdrawn when its task is canceled', async () => {
+  it('canceling a task withdraws its approval', async () => {
     const { gate } = await open()
     const { task_id } = await pending(gate)
     expect(await gate.cancelTask(agent(), { task_id, reason: 'never mind' })).toEqual({
@@ -358,7 +358,7 @@ describeGates('an approval', (open) => {
     expect(await answered(gate, { task_id })).toHaveLength(1)
   })
 
-  it('is shown with its task, in lists to who may decide and to the owner', async () => {
+  it('list_approvals shows approvals to callers who may decide and to the owner', async () => {
     const { gate, clock } = await open()
     const ids: string[] = []
     for (let i = 0; i < 5; i++) {
@@ -400,7 +400,7 @@ describeGates('an approval', (open) => {
     expect(await refusal(gate.listApprovals(worker()))).toMatchObject({ code: 'FORBIDDEN' })
   })
 
-  it('is listed page by page, without gaps or repeats', async () => {
+  it('list_approvals pages without gaps or repeats', async () => {
     const { gate } = await open()
     const ids: string[] = []
     for (let i = 0; i < 7; i++) ids.push((await pending(gate)).task_id)

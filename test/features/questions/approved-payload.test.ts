@@ -9,8 +9,8 @@ import { ask, claim, finish, lease, look, receiptsOf, refusal, statusOf } from '
 /** Every task has to be approved before anybody works on it. */
 const STRICT = { policy: { defaults: { plain: 'REQUIRE_APPROVAL' } } } as const
 
-describeGates('a task that a rule holds back', (open) => {
-  it('is made, and waits before anybody works on it', async () => {
+describeGates('a task that requires approval by a rule', (open) => {
+  it('is created pending_approval and cannot be claimed', async () => {
     const { gate } = await open(STRICT)
     const created = await ask(gate, { payload: { to: 'all' } })
     expect(created).toMatchObject({ status: 'pending_approval', is_duplicate: false })
@@ -37,7 +37,7 @@ describeGates('a task that a rule holds back', (open) => {
     expect(await lease(gate)).toMatchObject({ task_id: created.task_id, fence: 1, payload: { to: 'all' } })
   })
 
-  it('still waits for its delay once it is approved', async () => {
+  it('an approved task still waits for its delay', async () => {
     const { gate, clock } = await open(STRICT)
     const soon = await ask(gate, { delay_seconds: 60 })
     const later = await ask(gate, { delay_seconds: 60 })
@@ -53,7 +53,7 @@ describeGates('a task that a rule holds back', (open) => {
     expect(await lease(gate)).toMatchObject({ task_id: later.task_id })
   })
 
-  it('is found by its key while it waits and afterwards', async () => {
+  it('the idempotency key finds the task while it waits and afterwards', async () => {
     const { gate } = await open(STRICT)
     const input = { idempotency_key: 'k', payload: { amount: 100 } }
     const first = await ask(gate, input)
@@ -69,7 +69,7 @@ describeGates('a task that a rule holds back', (open) => {
     expect(await ask(gate, input)).toMatchObject({ ...same, status: 'succeeded' })
   })
 
-  it('counts towards the quota of open tasks', async () => {
+  it('a task that waits for approval counts towards the quota of open tasks', async () => {
     const { gate } = await open({ ...STRICT, settings: { max_active_tasks: 1 } })
     const created = await ask(gate)
     expect(await refusal(ask(gate))).toMatchObject({ code: 'QUOTA_EXCEEDED' })
@@ -78,8 +78,8 @@ describeGates('a task that a rule holds back', (open) => {
   })
 })
 
-describeGates('an approval with another payload', (open) => {
-  it('is what the worker gets, with what was changed', async () => {
+describeGates('an approval with an edited payload', (open) => {
+  it('the worker receives the edited payload and the diff', async () => {
     const { gate } = await open()
     const payload = { to: ['a', 'b'], amount: 100, note: 'x' }
     const { task_id } = await pending(gate, { payload })
@@ -107,7 +107,7 @@ describeGates('an approval with another payload', (open) => {
     expect(await look(gate, { task_id })).toMatchObject({ status: 'succeeded', payload: edited })
   })
 
-  it('says the same again without harm, and an unchanged payload is no edit', async () => {
+  it('approve is idempotent for the same payload, and an unchanged payload is no edit', async () => {
     const { gate } = await open()
     const { task_id } = await pending(gate, { payload: { a: 1 } })
     const first = await gate.approve(person(), { task_id, payload: { a: 2 } })
@@ -125,7 +125,7 @@ describeGates('an approval with another payload', (open) => {
     expect(await lease(gate)).toMatchObject({ payload: { a: 2 } })
   })
 
-  it('must fit the schema of its type, and the size of payloads', async () => {
+  it('an edited payload must match the schema of its type and the size limit', async () => {
     const { gate } = await open({ settings: { max_payload_bytes: 1000 } })
     await gate.registerTaskType(admin(), {
       type: 'job',
@@ -144,7 +144,7 @@ describeGates('an approval with another payload', (open) => {
     expect(await lease(gate)).toMatchObject({ payload: { amount: 99 } })
   })
 
-  it('is ruled on again: what is blocked is not decided', async () => {
+  it('rules are evaluated again for an edited payload, and a blocked one is not approved', async () => {
     const { gate } = await open()
     const { task_id } = await pending(gate, { payload: { amount: 100 } })
     await gate.putPolicy(admin(), {
@@ -165,7 +165,7 @@ describeGates('an approval with another payload', (open) => {
   })
 })
 
-describeGates('an approval of a call of a tool', (open) => {
+describeGates('an approval of a tool call', (open) => {
   const tools = {
     write: { run: async () => ({ content: [] }) },
     read: { run: async () => ({ content: [] }) },
@@ -177,7 +177,7 @@ describeGates('an approval of a call of a tool', (open) => {
   const call = (tool = 'write', path = '/a') => ({ upstream: 'stub', tool, arguments: { path } })
   const create = (gate: Gate) => ask(gate, { type: 'mcp.tool_call', payload: call() })
 
-  it('can change its arguments, and neither the tool nor the upstream', async () => {
+  it('an approver can edit the arguments of a tool call, but not its tool or upstream', async () => {
     const { gate } = await open(options)
     const { task_id, status } = await create(gate)
     expect(status).toBe('pending_approval')
@@ -201,7 +201,7 @@ describeGates('an approval of a call of a tool', (open) => {
     })
   })
 
-  it('is remembered for this tool, and for no other', async () => {
+  it('remember_until applies to the same tool only', async () => {
     const { gate } = await open(options)
     const { task_id } = await create(gate)
     const remember_until = new Date(Date.now() + 3_600_000).toISOString()
@@ -212,8 +212,8 @@ describeGates('an approval of a call of a tool', (open) => {
   })
 })
 
-describeGates('an approval that is remembered', (open) => {
-  it('spares the same agent the question until then', async () => {
+describeGates('an approval with remember_until', (open) => {
+  it('remember_until lets the same agent create such tasks without approval until then', async () => {
     const { gate } = await open(STRICT)
     const first = await ask(gate)
     const until = new Date(Date.now() + 3_600_000).toISOString()

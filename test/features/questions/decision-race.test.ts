@@ -22,8 +22,8 @@ async function outcomeOf(decision: Promise<{ readonly state: string }>): Promise
   )
 }
 
-describeGates('two who decide at once', (open, storeName) => {
-  it(`decide once, ${ROUNDS} times`, { timeout: 120_000 }, async () => {
+describeGates('concurrent decisions', (open, storeName) => {
+  it(`only one of two concurrent decisions succeeds, in ${ROUNDS} rounds`, { timeout: 120_000 }, async () => {
     const { gate, another, errors } = await open()
     // One process is all that a file has; a server has another.
     const there = storeName === 'postgres' ? (await another()).gate : gate
@@ -64,7 +64,7 @@ describeGates('two who decide at once', (open, storeName) => {
     expect(errors).toEqual([])
   })
 
-  it('decide once when one is the clock', async () => {
+  it('a decision that races with the expiry is made once', async () => {
     const { gate, clock } = await open()
     const ids: string[] = []
     for (let i = 0; i < 20; i++) ids.push((await pending(gate, {}, { expires_in_seconds: 60 })).task_id)
@@ -85,7 +85,7 @@ describeGates('two who decide at once', (open, storeName) => {
   })
 })
 
-test('an approval outlives the process that asked for it', async () => {
+test('an approval survives a restart of the server', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'asyncgate-'))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
   const openAgain = async (): Promise<Gate> =>

@@ -23,7 +23,7 @@ const SCHEMA = {
 }
 
 describeGates('a task that asks for input', (open) => {
-  it('waits for it, and goes on with it', async () => {
+  it('a task waits for its input and continues with the answer', async () => {
     const { gate, clock } = await open()
     const request = { message: 'Which colour?', schema: SCHEMA }
     const { task_id } = await needy(gate, {}, { request })
@@ -48,7 +48,7 @@ describeGates('a task that asks for input', (open) => {
     expect(await openTasks(gate)).toEqual([])
   })
 
-  it('takes it from its owner, the agent it is for, and those above only', async () => {
+  it('only the owner, the agent it is done for, and admins can answer', async () => {
     const { gate } = await open()
     const { task_id } = await needy(gate, { principal_ai: 'bob' })
     for (const by of [agent('carol'), person(), worker(), worker('w2')]) {
@@ -63,7 +63,7 @@ describeGates('a task that asks for input', (open) => {
     }
   })
 
-  it('refuses content that does not fit the schema, and goes on waiting', async () => {
+  it('an answer that does not match the schema is refused and the task keeps waiting', async () => {
     const { gate } = await open()
     const { task_id } = await needy(gate, {}, { request: { message: 'Which?', schema: SCHEMA } })
     for (const [content, path, problem] of [
@@ -84,7 +84,7 @@ describeGates('a task that asks for input', (open) => {
     expect(await look(gate, { task_id })).toMatchObject({ status: 'input_required' })
   })
 
-  it('fails when nobody gives it in time', async () => {
+  it('a task fails when its question expires', async () => {
     const { gate, clock } = await open()
     const { task_id } = await needy(gate, { max_attempts: 5 }, { expires_in_seconds: 10 })
     clock.advance(10)
@@ -109,7 +109,7 @@ describeGates('a task that asks for input', (open) => {
     expect(await openTasks(gate)).toEqual([])
   })
 
-  it('is answered once', async () => {
+  it('a question is answered once', async () => {
     const { gate } = await open()
     const { task_id } = await needy(gate)
     const first = await gate.answerQuestion(agent(), { task_id, content: 'blue' })
@@ -128,7 +128,7 @@ describeGates('a task that asks for input', (open) => {
     })
   })
 
-  it('is refused a question that makes no sense, and keeps its lease', async () => {
+  it('an invalid question is refused and the lease stays valid', async () => {
     const { gate } = await open()
     const offer = await hold(gate)
     for (const [kind, request, path] of [
@@ -152,7 +152,7 @@ describeGates('a task that asks for input', (open) => {
     await finish(gate, offer)
   })
 
-  it('tells its owner and the agent it is for, in their inboxes', async () => {
+  it('a question appears in the inboxes of the owner and of the agent', async () => {
     const { gate } = await open()
     const { task_id } = await needy(gate, { principal_ai: 'bob' })
     for (const by of [agent(), agent('bob')]) {
@@ -167,8 +167,8 @@ describeGates('a task that asks for input', (open) => {
   })
 })
 
-describeGates('who waits for a task', (open, storeName) => {
-  it('is answered at once when it is parked already', async () => {
+describeGates('waiting for a task that asks a question', (open, storeName) => {
+  it('wait_for_task returns immediately for a parked task', async () => {
     const { gate } = await open()
     for (const { task_id, status } of [await pending(gate), await needy(gate)]) {
       const answer = await soon(gate.waitForTask(agent(), { task_id, wait_seconds: 50 }))
@@ -176,7 +176,7 @@ describeGates('who waits for a task', (open, storeName) => {
     }
   })
 
-  it('is answered when it is parked', async () => {
+  it('wait_for_task returns when the task is parked', async () => {
     const { gate } = await open()
     const offer = await hold(gate)
     const waiting = gate.waitForTask(agent(), { task_id: offer.task_id, wait_seconds: 50 })
@@ -185,7 +185,7 @@ describeGates('who waits for a task', (open, storeName) => {
     expect(await soon(waiting)).toMatchObject({ done: false, status: 'input_required' })
   })
 
-  it.skipIf(storeName === 'sqlite')('is answered when another process parks it', async () => {
+  it.skipIf(storeName === 'sqlite')('wait_for_task returns when another process parks the task', async () => {
     const { gate, another } = await open()
     const ears = new Ears()
     const there = await another({ wrap: ears.wrap })
@@ -198,7 +198,7 @@ describeGates('who waits for a task', (open, storeName) => {
     expect(await soon(waiting)).toMatchObject({ done: false, status: 'input_required' })
   })
 
-  it('hears of every status of it', async () => {
+  it('follow reports every status of a parked task', async () => {
     const { gate } = await open()
     const heard: string[] = []
     await gate.follow(agent(), {}, ({ status }) => heard.push(status))

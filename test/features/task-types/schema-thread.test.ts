@@ -20,15 +20,15 @@ const ENDLESS = canonical(Array.from({ length: 80_000 }, (_, i) => ({ i })))
 const SHORT = canonical('abc')
 const LONG = canonical('abcd')
 
-describe('the thread that checks values against schemas', () => {
-  it('says what does not fit, and nothing of what does', async () => {
+describe('SchemaThread', () => {
+  it('reports a mismatch, and nothing for a value that matches', async () => {
     const { check } = bound(thread())
     expect(await check(TEXT, SHORT)).toEqual({})
     expect(await check(TEXT, LONG)).toMatchObject({ mismatch: { keyword: 'maxLength', instancePath: '' } })
     expect(await check(canonical({ type: 'strng' }), null)).toMatchObject({ schemaError: expect.any(String) })
   })
 
-  it('keeps one schema from changing what another one means', async () => {
+  it('a schema cannot affect another one', async () => {
     const { check } = bound(thread())
     const meta = canonical({ $id: 'https://json-schema.org/draft/2020-12/schema', type: 'object' })
     await check(meta, null)
@@ -36,7 +36,7 @@ describe('the thread that checks values against schemas', () => {
     expect(await check(canonical({ $defs: { a: TEXT_SCHEMA }, $ref: '#/$defs/a' }), SHORT)).toEqual({})
   })
 
-  it('ends a check that takes too long, and goes on with those behind it', async () => {
+  it('terminates a check that takes too long and continues with the next ones', async () => {
     const { check } = bound(thread())
     const answers = await Promise.all([
       check(UNIQUE, ENDLESS),
@@ -47,7 +47,7 @@ describe('the thread that checks values against schemas', () => {
     expect(await check(UNIQUE, canonical([1, 1]))).toMatchObject({ mismatch: { keyword: 'uniqueItems' } })
   })
 
-  it('ends the check that takes too long, and none of those that came with it', async () => {
+  it('terminates only the slow check of a batch', async () => {
     const { check } = bound(thread())
     await check(UNIQUE, canonical([1]))
     const answers = await Promise.all([
@@ -60,7 +60,7 @@ describe('the thread that checks values against schemas', () => {
     expect(answers).toMatchObject([twice, {}, { undecided: 'time' }, twice])
   })
 
-  it('makes no other check of that schema for the same request', async () => {
+  it('skips further checks of a slow schema in the same request', async () => {
     const { check } = bound(thread())
     const request = {}
     const answers = await Promise.all([
@@ -72,7 +72,7 @@ describe('the thread that checks values against schemas', () => {
     expect(answers).toEqual([{ undecided: 'time' }, { undecided: 'time' }, {}, {}])
   })
 
-  it('lets schemas take turns, so that one with many slow checks delays another by few', async () => {
+  it('serves schemas round-robin, so that many slow checks of one delay another little', async () => {
     const { check } = bound(thread({ checkMs: 200 }))
     const order: string[] = []
     const slow = Array.from({ length: 12 }, async () => {
@@ -85,27 +85,27 @@ describe('the thread that checks values against schemas', () => {
     expect(order.indexOf('quick')).toBeLessThan(3)
   })
 
-  it('refuses a check that has waited too long for its turn', async () => {
+  it('refuses a check that has waited too long', async () => {
     const { check } = bound(thread({ waitMs: 100 }))
     const slow = Array.from({ length: 10 }, () => check(UNIQUE, ENDLESS))
     const answers = await Promise.all(slow)
     expect(answers.at(-1)).toEqual({ undecided: 'waited' })
   })
 
-  it('refuses a check when too much waits', async () => {
+  it('refuses a check when the queue is full', async () => {
     const { check } = bound(thread({ waiting: 1 }))
     const answers = await Promise.all(Array.from({ length: 12 }, () => check(UNIQUE, ENDLESS, threads)))
     expect(answers).toContainEqual({ undecided: 'waited' })
   })
 
-  it('ends a check that takes too much memory, and goes on with those behind it', async () => {
+  it('terminates a check that takes too much memory and continues with the next ones', async () => {
     const { check } = bound(thread({ checkMs: 60_000, memoryMb: 32 }))
     const many = canonical(Array.from({ length: 1_500_000 }, () => ({ a: 1 })))
     const answers = await Promise.all([check(canonical({ type: 'array' }), many), check(TEXT, SHORT)])
     expect(answers).toEqual([{ undecided: 'memory' }, {}])
   })
 
-  it('answers what waits when it is closed', async () => {
+  it('resolves waiting checks when it is closed', async () => {
     const made = thread()
     const { check } = bound(made)
     const waiting = check(TEXT, SHORT)

@@ -20,8 +20,8 @@ const SCHEMA = {
   $defs: { model: { type: 'object', properties: { name: { type: 'string' } } } },
 }
 
-describeGates('the registry of task types', (open, storeName) => {
-  it('keeps what was registered, over a restart, and tells everybody', async () => {
+describeGates('task type registry', (open, storeName) => {
+  it('a registered type survives a restart and every caller can read it', async () => {
     const { gate, another } = await open()
     const registered = await register(gate, {
       description: 'a job',
@@ -55,7 +55,7 @@ describeGates('the registry of task types', (open, storeName) => {
     expect(await refusal(ask(next))).toMatchObject({ details: { path: 'payload.prompt' } })
   })
 
-  it('replaces what is registered again, and the same again changes nothing', async () => {
+  it('registering again replaces the type, and the same registration changes nothing', async () => {
     const { gate } = await open()
     const first = await register(gate, { estimated_runtime_seconds: 1 })
     expect(await register(gate, { estimated_runtime_seconds: 1 })).toEqual(first)
@@ -68,13 +68,13 @@ describeGates('the registry of task types', (open, storeName) => {
     })
   })
 
-  it('loses none of many that are registered together', async () => {
+  it('concurrent registrations are all stored', async () => {
     const { gate } = await open()
     await Promise.all(Array.from({ length: 8 }, (_, n) => register(gate, { default_priority: n })))
     expect(await gate.getTaskType(agent(), { type: 'job' })).toMatchObject({ version: 8 })
   })
 
-  it('lists types by name, page by page, and forgets those that are removed', async () => {
+  it('list_task_types pages by name and omits removed types', async () => {
     const { gate } = await open()
     for (const type of ['b', 'a', 'c']) await register(gate, { type })
     const names = async (input: Fields) => {
@@ -91,14 +91,14 @@ describeGates('the registry of task types', (open, storeName) => {
     })
   })
 
-  it('belongs to its tenant', async () => {
+  it('a type belongs to its tenant', async () => {
     const { gate } = await open()
     await register(gate, { enabled: false })
     expect(await ask(gate, {}, agent('alice', 'other'))).toMatchObject({ status: 'queued' })
     expect(await gate.listTaskTypes(agent('alice', 'other'))).toEqual({ task_types: [], next_cursor: null })
   })
 
-  it('refuses what is no type, saying where', async () => {
+  it('an invalid registration is refused with the path', async () => {
     const { gate } = await open()
     const deep = (levels: number): object => (levels === 0 ? {} : { not: deep(levels - 1) })
     const wrong: [Fields, string][] = [
@@ -144,18 +144,18 @@ describeGates('the registry of task types', (open, storeName) => {
     expect(await gate.listTaskTypes(agent())).toEqual({ task_types: [], next_cursor: null })
   })
 
-  it('has one type for each name of a tool', async () => {
+  it('two types cannot have the same tool name', async () => {
     const { gate } = await open()
     await register(gate, { type: 'one', tool: { name: 'draw' } })
     expect(await refusal(register(gate, { type: 'draw', tool: {} }))).toMatchObject({
-      details: { path: 'tool.name', problem: 'is the tool of type one already' },
+      details: { path: 'tool.name', problem: 'is already the tool of type one' },
     })
     await register(gate, { type: 'one', tool: null })
     await register(gate, { type: 'draw', tool: {} })
     expect((await gate.toolTypes('default')).map(({ type }) => type)).toEqual(['draw'])
   })
 
-  it('tells when the tools of somebody are others, and only then', async () => {
+  it('listeners are called only when the tools of a tenant change', async () => {
     const { gate } = await open()
     await gate.toolTypes('default')
     const heard = vi.fn()
@@ -175,7 +175,7 @@ describeGates('the registry of task types', (open, storeName) => {
     expect(heard).toHaveBeenCalledTimes(2)
   })
 
-  it('is read once, and not for each task', async () => {
+  it('types are read once, not for each task', async () => {
     const reads = vi.fn()
     const { gate } = await open({
       wrap: (store) =>
@@ -198,7 +198,7 @@ describeGates('the registry of task types', (open, storeName) => {
     expect(reads.mock.calls.filter(([kind]) => kind === 'task_type')).toHaveLength(1)
   })
 
-  it.runIf(storeName === 'postgres')('learns what other processes register', async () => {
+  it.runIf(storeName === 'postgres')('types registered by other processes take effect', async () => {
     const { gate, another } = await open()
     await ask(gate)
     const { gate: elsewhere } = await another()
@@ -211,7 +211,7 @@ describeGates('the registry of task types', (open, storeName) => {
 })
 
 describeGates('a task of a registered type', (open) => {
-  it('gets what the type says where its creator says nothing', async () => {
+  it('a task gets the defaults of its type', async () => {
     const { gate } = await open()
     await register(gate, {
       default_priority: 7,
@@ -234,7 +234,7 @@ describeGates('a task of a registered type', (open) => {
     expect(await lease(gate)).toMatchObject({ timeout_seconds: 9 })
   })
 
-  it('comes with advice on how long it takes', async () => {
+  it('create_task returns the estimated run time and poll suggestion', async () => {
     const { gate } = await open()
     await register(gate, { estimated_runtime_seconds: 3600, poll_suggestion_seconds: 600 })
     await register(gate, { type: 'quick', poll_suggestion_seconds: 1 })
@@ -253,7 +253,7 @@ describeGates('a task of a registered type', (open) => {
     expect(results.map((result) => Object.keys(result).length)).toEqual([7, 6])
   })
 
-  it('has a payload that fits the schema, or is refused with the path', async () => {
+  it('a payload that does not match the schema is refused with the path', async () => {
     const { gate } = await open()
     await register(gate, { payload_schema: SCHEMA })
     await ask(gate, { payload: { prompt: 'p', models: [{ name: 'm' }], depth: 'long' } })
@@ -275,7 +275,7 @@ describeGates('a task of a registered type', (open) => {
     expect(await ask(gate, { payload_pointer: 'depot://1' })).toMatchObject({ status: 'queued' })
   })
 
-  it('is checked in linear time against a pattern that backtracking would never finish', async () => {
+  it('patterns are matched in linear time', async () => {
     const { gate } = await open()
     const payload_schema = { type: 'object', properties: { name: { type: 'string', pattern: '^(a+)+$' } } }
     await register(gate, { payload_schema })
@@ -285,7 +285,7 @@ describeGates('a task of a registered type', (open) => {
     expect(await ask(gate, { payload: { name: 'aaa' } })).toMatchObject({ status: 'queued' })
   })
 
-  it('is refused if its check takes too long, and others are checked', async () => {
+  it('a payload whose check takes too long is refused, and others are still checked', async () => {
     const { gate } = await open()
     await register(gate, { type: 'set', payload_schema: { type: 'array', uniqueItems: true } })
     await register(gate, { payload_schema: SCHEMA })
@@ -302,7 +302,7 @@ describeGates('a task of a registered type', (open) => {
     expect(await ask(gate, { type: 'set', payload: [1, 2] })).toMatchObject({ status: 'queued' })
   })
 
-  it('has no larger payload than the type allows', async () => {
+  it('a payload larger than max_payload_bytes is refused', async () => {
     const { gate } = await open()
     await register(gate, { max_payload_bytes: 12 })
     await ask(gate, { payload: { a: 'éé' } })
@@ -312,7 +312,7 @@ describeGates('a task of a registered type', (open) => {
     })
   })
 
-  it('is refused while the type is disabled, and its tasks go on', async () => {
+  it('a disabled type refuses new tasks, and existing tasks continue', async () => {
     const { gate } = await open()
     const before = await ask(gate)
     await register(gate, { enabled: false })
@@ -322,7 +322,7 @@ describeGates('a task of a registered type', (open) => {
     expect(await ask(gate)).toMatchObject({ status: 'queued' })
   })
 
-  it('is asked for again under the rules of today', async () => {
+  it('retry_task applies the current registration', async () => {
     const { gate } = await open()
     const { task_id } = await ask(gate, { payload: { n: 1 } })
     await failTask(gate, await lease(gate))
@@ -335,7 +335,7 @@ describeGates('a task of a registered type', (open) => {
   })
 })
 
-describeGates('a key that was used before its type changed', (open) => {
+describeGates('an idempotency key used before its type changed', (open) => {
   const asked = { idempotency_key: 'k', payload: { n: 1 } }
 
   it.each<[string, Fields]>([
@@ -355,7 +355,7 @@ describeGates('a key that was used before its type changed', (open) => {
     })
   })
 
-  it('is still refused when it is new', async () => {
+  it('a new key is refused under the current registration', async () => {
     const { gate } = await open()
     await register(gate, { payload_schema: SCHEMA })
     expect(await refusal(ask(gate, asked))).toMatchObject({
@@ -366,8 +366,8 @@ describeGates('a key that was used before its type changed', (open) => {
   })
 })
 
-describeGates('a gate that allows only registered types', (open) => {
-  it('refuses the others, and says how to register one', async () => {
+describeGates('a server that allows only registered types', (open) => {
+  it('an unregistered type is refused with a hint', async () => {
     const { gate } = await open({ settings: { allow_unknown_task_types: false } })
     const answers = await refusals([ask(gate), ask(gate, { idempotency_key: 'k' })])
     for (const answer of answers) {

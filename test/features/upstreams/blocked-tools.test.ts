@@ -18,8 +18,8 @@ function listenTo(gate: Gate) {
   return heard
 }
 
-describeGates('the tools that rules block', (open, storeName) => {
-  it('are those that no arguments can get through', async () => {
+describeGates('blocked upstream tools', (open, storeName) => {
+  it('a tool is blocked if rules block it regardless of the arguments', async () => {
     const { gate } = await open(MAIL)
     expect(await names(gate)).toEqual(['mail__read', 'mail__send'])
     await put(gate, 'reads', { action: 'ALLOW', scope: { category: 'read' } })
@@ -31,7 +31,7 @@ describeGates('the tools that rules block', (open, storeName) => {
     expect([...(await gate.blockedTools('elsewhere'))]).toEqual([])
   })
 
-  it('are others for a caller that rules name', async () => {
+  it('rules for a caller block tools for that caller only', async () => {
     const { gate } = await open(MAIL)
     await put(gate, 'alice', { action: 'ALLOW', scope: { principal: 'alice' } })
     expect(await names(gate)).toEqual([])
@@ -39,7 +39,7 @@ describeGates('the tools that rules block', (open, storeName) => {
     expect(await names(gate, 'agent:bob')).toEqual(['mail__read', 'mail__send'])
   })
 
-  it('are worked out once as long as neither rules nor tools change', async () => {
+  it('the evaluation is reused until rules or tools change', async () => {
     const { gate } = await open(MAIL)
     const first = await gate.blockedTools('default')
     expect(await gate.blockedTools('default')).toBe(first)
@@ -49,7 +49,7 @@ describeGates('the tools that rules block', (open, storeName) => {
     expect(await gate.blockedTools('default')).not.toBe(first)
   })
 
-  it('are announced when a change of the rules makes them others, and only then', async () => {
+  it('listeners are called only when a rule change affects the blocked tools', async () => {
     const { gate } = await open(MAIL)
     await names(gate)
     const heard = listenTo(gate)
@@ -62,7 +62,7 @@ describeGates('the tools that rules block', (open, storeName) => {
     expect(heard).toHaveBeenCalledTimes(2)
   })
 
-  it('are announced when they change for a caller with a key of its own', async () => {
+  it('listeners are called when the blocked tools of one caller change', async () => {
     const { gate } = await open(MAIL)
     await names(gate)
     await names(gate, 'human:erin')
@@ -74,7 +74,7 @@ describeGates('the tools that rules block', (open, storeName) => {
     expect(await names(gate, 'human:erin')).toEqual(['mail__read', 'mail__send'])
   })
 
-  it('are announced when a rule expires', async () => {
+  it('listeners are called when a rule expires', async () => {
     const { gate } = await open(MAIL)
     const expires_at = new Date(Date.now() + 5000).toISOString()
     await put(gate, 'for-now', { action: 'ALLOW', expires_at })
@@ -86,7 +86,7 @@ describeGates('the tools that rules block', (open, storeName) => {
 
   const isShared = storeName !== 'sqlite'
   it.runIf(isShared)(
-    'are announced by a server on which no rule was changed',
+    'listeners are called when another server changes a rule',
     { timeout: 20_000 },
     async () => {
       const { gate, another } = await open(MAIL)

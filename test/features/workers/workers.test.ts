@@ -36,8 +36,8 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-describeGates('the registry of workers', (open, storeName) => {
-  it('is fed by claims, and tells what each worker can do, holds and has done', async () => {
+describeGates('worker registry', (open, storeName) => {
+  it('claims register a worker with its capabilities, leases and counts', async () => {
     const { gate } = await open()
     expect(await workers(gate)).toEqual([])
     await askMany(gate, 4, { requirements: { capabilities: ['gpu'] } })
@@ -81,7 +81,7 @@ describeGates('the registry of workers', (open, storeName) => {
     })
   })
 
-  it('knows a worker that takes anything, and one whose abilities change', async () => {
+  it('accept_types is null for any type, and changed capabilities replace earlier ones', async () => {
     const { gate } = await open()
     await claim(gate)
     expect(await workerOf(gate)).toMatchObject({ capabilities: [], accept_types: null, state: 'idle' })
@@ -91,7 +91,7 @@ describeGates('the registry of workers', (open, storeName) => {
     expect(await workerOf(gate)).toMatchObject({ capabilities: [], accept_types: null })
   })
 
-  it('calls a worker offline that holds nothing and was not heard of', async () => {
+  it('a worker without leases that was not seen recently is offline', async () => {
     vi.useFakeTimers({ toFake: ['Date'] })
     const { gate } = await open({ settings: { worker_offline_seconds: 60 } })
     await hold(gate)
@@ -111,7 +111,7 @@ describeGates('the registry of workers', (open, storeName) => {
     expect(states).toEqual({ idle: 1, busy: 1, offline: 0 })
   })
 
-  it('hears of a worker by every call about its leases', async () => {
+  it('every call about a lease counts as a sighting of the worker', async () => {
     vi.useFakeTimers({ toFake: ['Date'] })
     const { gate } = await open()
     const [first, second] = await askMany(gate, 2).then(() => claim(gate, { max_tasks: 2 }))
@@ -130,7 +130,7 @@ describeGates('the registry of workers', (open, storeName) => {
     }
   })
 
-  it('takes what a worker says of itself when it registers, and shows its config to admins only', async () => {
+  it('register_worker stores the profile and shows config to admins only', async () => {
     const { gate } = await open()
     const input = {
       worker_id: 'w1',
@@ -156,7 +156,7 @@ describeGates('the registry of workers', (open, storeName) => {
     })
   })
 
-  it('forgets a worker that unregisters, at its own wish or that of an admin', async () => {
+  it('the worker itself or an admin can unregister it', async () => {
     const { gate } = await open()
     await claim(gate)
     await workers(gate)
@@ -172,7 +172,7 @@ describeGates('the registry of workers', (open, storeName) => {
     expect(await workers(gate)).toEqual([])
   })
 
-  it('lists workers by id, page by page, each tenant its own', async () => {
+  it('list_workers pages by id within a tenant', async () => {
     const { gate } = await open()
     for (const id of ['c', 'a', 'b']) await claim(gate, {}, worker(id))
     await claim(gate, {}, worker('x', 'other'))
@@ -183,7 +183,7 @@ describeGates('the registry of workers', (open, storeName) => {
     expect(rest.next_cursor).toBeNull()
   })
 
-  it('is there after a restart, with all that was counted', async () => {
+  it('workers and their counts survive a restart', async () => {
     const { gate, another } = await open()
     await finish(gate, await hold(gate, {}, { capabilities: ['a'] }))
     await gate.close()
@@ -192,7 +192,7 @@ describeGates('the registry of workers', (open, storeName) => {
     expect(await workerOf(next)).toMatchObject({ claimed: 2, completed: 1, capabilities: ['a'], leased: 1 })
   })
 
-  it('costs a claim no write and no read', async () => {
+  it('a claim neither reads nor writes the registry', async () => {
     const used = vi.fn()
     const { gate } = await open({
       wrap: (store) =>
@@ -214,7 +214,7 @@ describeGates('the registry of workers', (open, storeName) => {
     expect(used).not.toHaveBeenCalled()
   })
 
-  it('survives a database that does not answer while it writes', async () => {
+  it('a database outage while workers are written is reported and does not prevent closing', async () => {
     let isDown = false
     const { gate, errors } = await open({
       wrap: (store) =>
@@ -231,7 +231,7 @@ describeGates('the registry of workers', (open, storeName) => {
     expect(errors).toMatchObject([{ message: 'down' }])
   })
 
-  it('is written beside the work, and not each time that a worker is seen', async () => {
+  it('sightings are written in the background, not at every call', async () => {
     vi.useFakeTimers({ toFake: ['Date', 'setInterval', 'clearInterval'] })
     const put = vi.fn()
     const { gate, store } = await open({
@@ -263,7 +263,7 @@ describeGates('the registry of workers', (open, storeName) => {
     expect(put).toHaveBeenCalledTimes(2)
   })
 
-  it('writes many new workers in one transaction, and none of them for a scrape', async () => {
+  it('new workers are written in one transaction, and reading statistics writes none', async () => {
     const writes: string[] = []
     const { gate, store } = await open({
       wrap: (inner) =>
@@ -292,7 +292,7 @@ describeGates('the registry of workers', (open, storeName) => {
     expect(await store.entries.count(tenant, 'worker', 1000)).toBe(300)
   })
 
-  it('keeps a bounded number of workers: those heard of longest ago give way', async () => {
+  it('the number of stored workers is limited and those seen longest ago are deleted', async () => {
     const { gate, store } = await open()
     await gate.leaseNext(worker(), { worker_id: 'w1' })
     const { tenant } = await store.tenant('default')
@@ -316,7 +316,7 @@ describeGates('the registry of workers', (open, storeName) => {
     expect(idle + offline).toBe(10_000)
   })
 
-  it('forgets who was not heard of for a day, and what was ordered', async () => {
+  it('a worker that was not seen for a day is deleted with its drain order', async () => {
     vi.useFakeTimers({ toFake: ['Date', 'setInterval', 'clearInterval'] })
     const { gate } = await open()
     await claim(gate)
@@ -337,7 +337,7 @@ describeGates('the registry of workers', (open, storeName) => {
     )
   })
 
-  it.runIf(storeName === 'postgres')('adds up what several processes saw of one worker', async () => {
+  it.runIf(storeName === 'postgres')('counts of one worker from several processes are added', async () => {
     const { gate, another } = await open()
     const { gate: elsewhere } = await another()
     await askMany(gate, 3)
@@ -353,8 +353,8 @@ describeGates('the registry of workers', (open, storeName) => {
   })
 })
 
-describeGates('a worker that is told to stop', (open, storeName) => {
-  it('hears of it with its next answers, and gets no more work', async () => {
+describeGates('drain_worker', (open, storeName) => {
+  it('a drained worker gets drain in its next responses and no more tasks', async () => {
     const { gate } = await open()
     const offer = await hold(gate)
     await ask(gate)
@@ -377,7 +377,7 @@ describeGates('a worker that is told to stop', (open, storeName) => {
     expect(await claim(gate, {}, worker('w2'))).toHaveLength(1)
   })
 
-  it('is not mentioned to anybody else', async () => {
+  it('other workers get no drain', async () => {
     const { gate } = await open()
     const offer = await hold(gate)
     await claim(gate, {}, worker('w2'))
@@ -387,7 +387,7 @@ describeGates('a worker that is told to stop', (open, storeName) => {
     expect(await gate.leaseNext(worker('w2', 'other'), { worker_id: 'w2' })).toEqual({ tasks: [] })
   })
 
-  it('hears of it while it waits for work', async () => {
+  it('drain ends a waiting lease_next', async () => {
     const { gate } = await open()
     await claim(gate)
     const waiting = gate.leaseNext(worker(), { worker_id: 'w1', wait_seconds: 50 })
@@ -399,7 +399,7 @@ describeGates('a worker that is told to stop', (open, storeName) => {
     expect(await soon(other)).toMatchObject({ tasks: [{ type: 'job' }] })
   })
 
-  it('works again when it may, or when it comes back under the same name', async () => {
+  it('a worker gets tasks again after drain false or after it unregistered', async () => {
     const { gate } = await open()
     await askMany(gate, 2)
     await lease(gate)
@@ -411,7 +411,7 @@ describeGates('a worker that is told to stop', (open, storeName) => {
     expect(await gate.leaseNext(worker(), { worker_id: 'w1' })).toEqual({ tasks: [] })
   })
 
-  it('must be somebody, and the order an admin’s', async () => {
+  it('drain_worker requires an admin and a known worker', async () => {
     const { gate } = await open()
     expect(await refusal(drain(gate))).toMatchObject({
       code: 'WORKER_NOT_FOUND',
@@ -419,14 +419,14 @@ describeGates('a worker that is told to stop', (open, storeName) => {
     })
     await claim(gate)
     const by = [agent(), worker()]
-    for (const somebody of by) {
-      expect(await refusal(gate.drainWorker(somebody, { worker_id: 'w1' }))).toMatchObject({
+    for (const caller of by) {
+      expect(await refusal(gate.drainWorker(caller, { worker_id: 'w1' }))).toMatchObject({
         code: 'FORBIDDEN',
       })
     }
   })
 
-  it('stays told over a restart', async () => {
+  it('drain survives a restart', async () => {
     const { gate, another } = await open()
     await claim(gate)
     await drain(gate)
@@ -435,7 +435,7 @@ describeGates('a worker that is told to stop', (open, storeName) => {
     expect(await next.leaseNext(worker(), { worker_id: 'w1' })).toEqual({ tasks: [], drain: true })
   })
 
-  it.runIf(storeName === 'postgres')('hears of it from whichever process it asks', async () => {
+  it.runIf(storeName === 'postgres')('drain applies on every server', async () => {
     const { gate, another } = await open()
     const { gate: elsewhere } = await another()
     const offer = await hold(gate)

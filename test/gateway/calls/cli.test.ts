@@ -150,7 +150,7 @@ describe('asyncgate gateway', () => {
     })
     expect(await run('--name', 'A B', '--', 'x')).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining('--name is 1 to 32 lower-case letters'),
+      stderr: expect.stringContaining('--name must be 1 to 32 lower-case letters'),
     })
     expect(await run('--isolation', 'some', '--', 'x')).toMatchObject({
       code: 2,

@@ -192,7 +192,7 @@ describe("the operator's file", () => {
     ['- name: a', '[0].transport'],
     [
       '- { name: A, transport: { type: http, url: "https://x.example/" } }',
-      '[0].name is 1 to 32 lower-case letters',
+      '[0].name must be 1 to 32 lower-case letters',
     ],
     ['- { name: a, transport: { type: carrier-pigeon } }', '[0].transport.type'],
     ['- { name: a, transport: { type: stdio, command: x, env: { N: 1 } } }', '[0].transport.env.N'],
