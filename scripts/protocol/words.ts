@@ -121,9 +121,6 @@ export const MEANINGS: Readonly<Record<string, string>> = {
 /** What the fields of answers say, by name or by path, where the name alone does not. */
 export const ANSWERS: Readonly<Record<string, string>> = {
   next_cursor: 'Where the next page begins; null at the end',
-  encoding: 'How `content` is to be read',
-  result_pointer: 'Where the result is; null if the task itself carries it',
-  next_offset: 'Where the next page begins; null at the end',
   seq: 'Its number in the ledger of the tenant, without gaps',
   parents: 'The receipts that it closes or answers',
   hash: 'SHA-256 of what it states',
@@ -153,7 +150,6 @@ const HELD = { worker_id: 'w1', ...TASK, lease_id: '5f40b7ca-2933-4136-aa7c-b3cd
 
 /** Requests under a shared key, where one says more than the table. */
 export const EXAMPLES: Readonly<Record<string, Example>> = {
-  fetch_task_result: { ...TASK, principal_id: 'planner', offset: 32768 },
   ask: {
     ...HELD,
     kind: 'approval',

@@ -13,7 +13,9 @@ import { startTask } from './leases/start-task.ts'
 import { policyOperations } from './policies/operations.ts'
 import { questionOperations } from './questions/operations.ts'
 import { receiptOperations, serverOperations } from './receipts/operations.ts'
-import { resultOperations } from './results/operations.ts'
+import { archiveTaskResult } from './results/archive-task-result.ts'
+import { fetchTaskResult } from './results/fetch-task-result.ts'
+import { promoteTaskResult } from './results/promote-task-result.ts'
 import { recordSchedule, reportStaleSchedule } from './schedules/record-schedule.ts'
 import { runSchedule } from './schedules/run-schedule.ts'
 import { sessionOperations } from './sessions/operations.ts'
@@ -56,7 +58,9 @@ export const CATALOGUE = [
   releaseLease,
   reportCancel,
   ...questionOperations,
-  ...resultOperations,
+  fetchTaskResult,
+  archiveTaskResult,
+  promoteTaskResult,
   ...receiptOperations,
   ...inboxOperations,
   recordSchedule,
