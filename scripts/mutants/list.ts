@@ -365,10 +365,10 @@ export const MUTANTS: readonly Mutant[] = [
     replace: '',
   },
   {
-    name: 'a claim registers itself after its first look',
-    file: 'src/features/leases/claim.ts',
-    find: '  claims.add(waiter)\n',
-    replace: '  setTimeout(() => claims.add(waiter), 0)\n',
+    name: 'a claim starts to wait after its first search',
+    file: 'src/features/leases/lease-next.ts',
+    find: '  engine.wakeups.wait(waiter)\n',
+    replace: '  setTimeout(() => engine.wakeups.wait(waiter), 0)\n',
   },
   {
     name: 'the end of a wait is forgotten by one who is awake',
