@@ -17,7 +17,6 @@ import { serverShape } from '../../src/features/server/server.ts'
 import { changeShape, followInput } from '../../src/features/tasks/follow.ts'
 import { statusShape, taskShape } from '../../src/features/tasks/shape.ts'
 import { type Schema, schemaOf } from '../protocol/schema.ts'
-import { ANSWERS, MEANINGS } from '../protocol/words.ts'
 import { asSchema, bodyOf, commentOf, type Style, typeOf } from './typescript.ts'
 
 /** What many answers contain. */
@@ -46,7 +45,7 @@ export function operationsFile(operations: readonly Operation[] = OPERATIONS): s
   names.clear()
   const shapes = Object.entries(SHAPES).map(([name, shape]) => answerType(name, schemaOf(shape, 'output')))
   const types = operations.flatMap((operation) => [inputType(operation), answerOf(operation)])
-  const follow = declare('EventsInput', schemaOf(followInput, 'input'), inputStyle('events'))
+  const follow = declare('EventsInput', schemaOf(followInput, 'input'), inputStyle)
   const routes = operations.map((operation) => `${methodOf(operation)}: ${routeOf(operation)},`)
   return formatted(
     [
@@ -65,11 +64,7 @@ export function operationsFile(operations: readonly Operation[] = OPERATIONS): s
 }
 
 function inputType(operation: Operation): string {
-  return declare(
-    `${typeName(operation)}Input`,
-    schemaOf(operation.input, 'input'),
-    inputStyle(operation.name),
-  )
+  return declare(`${typeName(operation)}Input`, schemaOf(operation.input, 'input'), inputStyle)
 }
 
 /** An answer that is a known shape, or one with more members, is told by its name. */
@@ -101,15 +96,13 @@ function declare(name: string, schema: Schema, style: Style): string {
 const answerStyle: Style = {
   io: 'answer',
   nameOf: (schema) => names.get(textOf(schema)),
-  meaningOf: (path, schema) => schema.description ?? ANSWERS[path] ?? ANSWERS[path.split('.').at(-1) ?? ''],
+  meaningOf: (_, schema) => schema.description,
 }
 
-function inputStyle(name: string): Style {
-  return {
-    io: 'input',
-    nameOf: (schema) => itemInput(schema) ?? names.get(textOf(schema)),
-    meaningOf: (path, schema) => schema.description ?? MEANINGS[`${name}.${path}`] ?? MEANINGS[path],
-  }
+const inputStyle: Style = {
+  io: 'input',
+  nameOf: (schema) => itemInput(schema) ?? names.get(textOf(schema)),
+  meaningOf: (_, schema) => schema.description,
 }
 
 /** Lists of inputs of another operation say so in words only. */

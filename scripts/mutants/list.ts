@@ -365,8 +365,8 @@ export const MUTANTS: readonly Mutant[] = [
     replace: '',
   },
   {
-    name: 'a claim registers itself after its first look',
-    file: 'src/features/leases/claim.ts',
+    name: 'a claim starts to wait after its first search',
+    file: 'src/features/leases/lease-next.ts',
     find: '  engine.wakeups.wait(waiter)\n',
     replace: '  setTimeout(() => engine.wakeups.wait(waiter), 0)\n',
   },

@@ -3,7 +3,6 @@ import { OPERATIONS } from '../../src/features/catalogue.ts'
 import type { Operation } from '../../src/features/define-operation.ts'
 import { type Field, fieldsOf, limitsOf, type Schema, schemaOf, typeOf } from './schema.ts'
 import { whoMayCall } from './who.ts'
-import { ANSWERS, EXAMPLES, MEANINGS, REPEATS } from './words.ts'
 
 const BEGIN = '<!-- Generated from the catalogue of operations by scripts/protocol.ts: begin -->'
 const END = '<!-- Generated: end -->'
@@ -47,7 +46,7 @@ const CALLERS_INTRODUCED =
 
 function section(operation: Operation, callers: string): string {
   const { name, title, description } = operation
-  const example = operation.example ?? EXAMPLES[name]
+  const { example } = operation
   return [
     `### ${name}`,
     `${title}${title.endsWith('?') ? '' : '.'} ${description}`,
@@ -62,11 +61,9 @@ function route({ rest }: Operation): string {
   return `\`${rest.method} ${rest.path}\``
 }
 
-function repeatable({ name, effect, repeat }: Operation): string {
+function repeatable({ effect, repeat }: Operation): string {
   if (effect.readOnly) return 'changes nothing'
-  return (
-    repeat ?? REPEATS[name] ?? (effect.idempotent ? 'safe to send again' : 'sent again, it is done again')
-  )
+  return repeat ?? (effect.idempotent ? 'safe to send again' : 'sent again, it is done again')
 }
 
 function inputTable(operation: Operation): string {
@@ -85,8 +82,8 @@ function inputTable(operation: Operation): string {
 }
 
 function meaningOf({ name }: Operation, { path, schema }: Field): string {
-  const meaning = schema.description ?? MEANINGS[`${name}.${path}`] ?? MEANINGS[path]
-  if (meaning === undefined) throw new Error(`Say in scripts/protocol/words.ts what ${name}.${path} means`)
+  const meaning = schema.description
+  if (meaning === undefined) throw new Error(`${name}.${path} has no description`)
   return meaning
 }
 
@@ -211,7 +208,7 @@ function answerTable(fields: readonly Field[]): string {
   const rows = fields.map(({ path, schema, required }) => [
     `\`${path}\``,
     typeOf(schema, nameOf) + (required ? '' : ', not always there'),
-    schema.description ?? ANSWERS[path] ?? ANSWERS[path.split('.').at(-1) ?? ''] ?? '',
+    schema.description ?? '',
   ])
   const titles = ['Field', 'Type', 'Meaning']
   const columns = rows.some(([, , meaning]) => meaning !== '') ? 3 : 2

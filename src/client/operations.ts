@@ -1401,37 +1401,44 @@ export type AnswerQuestionAnswer = ApproveAnswer
 export interface FetchTaskResultInput {
   /** Id of the task, as create_task returned it */
   task_id: string
-  /** Which of the artifacts with a pointer, from 0, instead of the result */
+  /** Index of the artifact to read instead of the result, from 0, among those with a pointer */
   artifact?: number | undefined
-  /** First byte wanted; the next_offset of the last answer */
+  /** Offset of the first byte: next_offset of the previous response */
   offset?: number | undefined
-  /** Most bytes wanted */
+  /** Maximum number of bytes */
   length?: number | undefined
 }
 
 export interface FetchTaskResultAnswer {
+  /** Id of the task */
   readonly task_id: string
-  /** inline: the task itself carries it */
+  /** Channel that stores the result; inline if the task itself does */
   readonly channel: string
-  /** Where the result is; null if the task itself carries it */
+  /** Where the result is stored; null if the task itself stores it */
   readonly result_pointer: string | null
+  /** Media type of the result; null if unknown */
   readonly media_type: string | null
-  /** Bytes in all */
+  /** Total size in bytes; null if unknown */
   readonly size: number | null
-  /** SHA-256 of the whole, in hex */
+  /** SHA-256 of the whole result in hex; null if unknown */
   readonly checksum: string | null
-  /** Null for a page, or if there is no checksum: not checked */
+  /** Whether the checksum matches; null if it was not checked: for a page, or without a checksum */
   readonly checksum_valid: boolean | null
-  /** How `content` is to be read */
+  /** Encoding of content */
   readonly encoding: 'json' | 'text' | 'base64'
+  /** The result, or a page of it: the JSON value itself, text, or base64 */
   readonly content: unknown
+  /** Offset of the first byte of content */
   readonly offset: number
-  /** Where the next page begins; null at the end */
+  /** Offset of the next page; null on the last page */
   readonly next_offset: number | null
+  /** The task of the result */
   readonly metadata: {
+    /** Type of the task */
     readonly type: string
-    /** Current status of the task */
+    /** Final status of the task */
     readonly status: Status
+    /** Time at which the task ended */
     readonly completed_at: string
   }
 }
@@ -1442,36 +1449,39 @@ export interface ArchiveTaskResultInput {
 }
 
 export interface ArchiveTaskResultAnswer {
+  /** Always true; failures are errors */
   readonly ok: true
+  /** Id of the task */
   readonly task_id: string
-  /** Pointers that were let go of */
+  /** Number of stored results that were removed */
   readonly archived: number
-  /** When it was first archived */
+  /** Time at which the result was first archived */
   readonly archived_at: string
-  /** False if the task itself carries the result: that stays readable */
+  /** False if the task itself stores the result: it can still be read */
   readonly result_removed: boolean
 }
 
 export interface PromoteTaskResultInput {
   /** Id of the task, as create_task returned it */
   task_id: string
-  /** What the memory keeps it as */
+  /** Kind of note that the memory stores */
   kind?: 'observation' | 'pattern' | undefined
-  /** What it is about; the type of the task if absent */
+  /** Subject of the note; the type of the task if absent */
   domain?: string | undefined
-  /** Whether its item then leaves the inbox */
+  /** Whether to archive the inbox item afterwards */
   archive?: boolean | undefined
-  /** Whether the stored result is then removed, as by archive_task_result */
+  /** Whether to remove the stored result afterwards, as archive_task_result does */
   purge?: boolean | undefined
 }
 
 export interface PromoteTaskResultAnswer {
-  /** If the memory tells one */
+  /** Id of the note in the memory; null if the memory returned none */
   readonly memory_id: string | null
-  /** Null if you have no item about it */
+  /** Time at which the inbox item was first promoted; null if you have no item for it */
   readonly promoted_at: string | null
+  /** Whether the inbox item was archived */
   readonly is_archived: boolean
-  /** False if the task itself carries the result: that stays readable */
+  /** Whether the stored result was removed; false if the task itself stores it: it can still be read */
   readonly is_purged: boolean
 }
 
@@ -3558,17 +3568,17 @@ export abstract class Operations {
     return this.call(ROUTES.answerQuestion, input, options)
   }
 
-  /** Fetch a result. The result of a task that has ended, wherever it is kept. Use it when get_task shows how_to_retrieve, or artifacts with a pointer. Small JSON comes as it is (encoding json); anything else in pages of length bytes, as text or base64: go on with offset = next_offset until it is null. */
+  /** Fetch a result. Returns the result of a task that has ended, wherever it is stored. Use it when get_task shows how_to_retrieve, or artifacts with a pointer. Small JSON is returned as a value (encoding json); anything else in pages of length bytes, as text or base64: continue with offset = next_offset until it is null. */
   fetchTaskResult(input: FetchTaskResultInput, options?: CallOptions): Promise<FetchTaskResultAnswer> {
     return this.call(ROUTES.fetchTaskResult, input, options)
   }
 
-  /** Archive a result. Says that the stored result of a task is no longer needed: files, blobs and objects are removed, mail is put away. The task, its receipts and a small result that the task itself carries stay. */
+  /** Archive a result. Removes the stored result of a task that is no longer needed: files, blobs and objects are deleted, email is archived. The task, its receipts and a small result that the task itself stores remain. */
   archiveTaskResult(input: ArchiveTaskResultInput, options?: CallOptions): Promise<ArchiveTaskResultAnswer> {
     return this.call(ROUTES.archiveTaskResult, input, options)
   }
 
-  /** Store a result in memory. Hands the result of a task to the memory that the operator has configured, and marks its item in the inbox as promoted. With archive the item leaves the inbox; with purge a result that is stored in a channel is removed. Sending it again does no harm. */
+  /** Store a result in memory. Sends the result of a task to the memory service that the operator has configured, and marks its inbox item as promoted. With archive the item leaves the inbox; with purge a result that is stored in a channel is removed. Repeating the call is safe. */
   promoteTaskResult(input: PromoteTaskResultInput, options?: CallOptions): Promise<PromoteTaskResultAnswer> {
     return this.call(ROUTES.promoteTaskResult, input, options)
   }

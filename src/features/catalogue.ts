@@ -30,7 +30,9 @@ import { ackReceipt, checkTerminator, getReceipt } from './receipts/get-receipt.
 import { listOpenObligations } from './receipts/list-open-obligations.ts'
 import { listReceipts } from './receipts/list-receipts.ts'
 import { listReceiptsLedger } from './receipts/list-receipts-ledger.ts'
-import { resultOperations } from './results/operations.ts'
+import { archiveTaskResult } from './results/archive-task-result.ts'
+import { fetchTaskResult } from './results/fetch-task-result.ts'
+import { promoteTaskResult } from './results/promote-task-result.ts'
 import { recordSchedule, reportStaleSchedule } from './schedules/record-schedule.ts'
 import { runSchedule } from './schedules/run-schedule.ts'
 import { getConfig, health } from './server/server.ts'
@@ -82,7 +84,9 @@ export const CATALOGUE = [
   deny,
   ask,
   answerQuestion,
-  ...resultOperations,
+  fetchTaskResult,
+  archiveTaskResult,
+  promoteTaskResult,
   listOpenObligations,
   bootstrap,
   listReceipts,

@@ -18,24 +18,24 @@ export const itemError = z.object({
 export type ItemOutcome<Answer> = Answer | ReturnType<Fault['toJSON']>
 
 interface Reporter {
-  /** Told of errors that callers only see as INTERNAL_ERROR. */
+  /** Receives errors that callers see only as INTERNAL_ERROR. */
   report(error: unknown): void
 }
 
 interface ManyLimits {
-  /** Items that have not been begun by then are refused. */
+  /** Items that have not been started by then are refused. */
   readonly budgetMs?: number
   readonly now?: () => number
 }
 
 const BUDGET_MS = 10_000
 
-/** For so long items are begun one after the other. A common batch takes less, and so goes into one commit. */
+/** Items are started without yielding for this long. A typical batch takes less, and so goes into one commit. */
 const SLICE_MS = 10
 
 /**
- * Runs a verb for each item; outcomes are in the order of the items. Every item has its own outcome, also one that
- * meets a bug or whose turn does not come in time: what was done for others is told in any case.
+ * Runs an operation for each item; outcomes are in the order of the items. Every item has its own outcome, also one
+ * that fails unexpectedly or is not started in time, so that the caller always learns what was done for the others.
  */
 export async function outcomesOf<Item, Answer>(
   items: readonly Item[],
@@ -54,7 +54,7 @@ export async function outcomesOf<Item, Answer>(
   for (const item of items) {
     const time = now()
     if (time - started > budgetMs) {
-      outcomes.push(Promise.resolve(notBegun(outcomes.length)))
+      outcomes.push(Promise.resolve(notStarted(outcomes.length)))
       continue
     }
     outcomes.push(run(item).catch(faultOf))
@@ -66,12 +66,12 @@ export async function outcomesOf<Item, Answer>(
   return Promise.all(outcomes)
 }
 
-/** Node runs a tick after all promises that can go on have done so: what an item computes is done by then. */
+/** Node runs a tick after all settled promises: the computation of an item is done by then. */
 function caughtUp(): Promise<void> {
   return new Promise((resolve) => process.nextTick(resolve))
 }
 
-function notBegun(index: number) {
-  const message = `The items before this one (${index}) used up the time of the request, so it was not begun.`
+function notStarted(index: number) {
+  const message = `The earlier items (${index}) used up the time of the request, so this one was not started.`
   return new Fault('OVERLOADED', { item: index }, message).toJSON()
 }

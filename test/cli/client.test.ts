@@ -225,7 +225,7 @@ describe('many tasks', () => {
   it('are never canceled by mistake', async () => {
     expectRefusal(await ask('tasks', 'cancel'), 2, 'Name a task, or say which')
     expectRefusal(await ask('tasks', 'cancel', NO_SUCH, '--all'), 2, 'not both')
-    expectRefusal(await ask('tasks', 'cancel', '--all', '--type', 'x'), 2, 'stands beside a filter')
+    expectRefusal(await ask('tasks', 'cancel', '--all', '--type', 'x'), 2, 'cannot be combined with a filter')
   })
 
   it('are canceled until Ctrl-C, which says how many there are', async () => {

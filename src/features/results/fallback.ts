@@ -1,14 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { Fault } from '../../core/errors.ts'
-import type { Engine } from '../../engine/engine.ts'
 import type { TaskRecord } from '../../store/reads.ts'
-import { putResult } from './put.ts'
-import type { ResultStore, StoredArtifact } from './result-store.ts'
-
-interface ResultDeps {
-  readonly engine: Engine
-  readonly results: ResultStore | undefined
-}
+import { putResult, type ResultDeps } from './put.ts'
+import type { StoredArtifact } from './result-store.ts'
 
 /** A channel; null is the task itself. */
 export type Place = string | null

@@ -1,17 +1,17 @@
 import type { Json } from '../../core/json/json.ts'
 
-/** Where agents keep what they have learnt: another system, which the gate only hands results to. */
+/** The memory service of agents: another system, to which results can be promoted. */
 export interface Memory {
   /**
-   * Resolves with the id under which the memory keeps it, if it tells one. The same `dedupe_key` is the same note,
-   * however often it is stored. Refuses with MEMORY_REFUSED or MEMORY_UNAVAILABLE.
+   * Resolves with the id of the stored note, if the memory returns one. Notes with the same `dedupe_key` are one note,
+   * however often they are stored. Rejects with MEMORY_REFUSED or MEMORY_UNAVAILABLE.
    */
   store(note: MemoryNote, signal?: AbortSignal): Promise<string | null>
 }
 
 export const MEMORY_KINDS = ['observation', 'pattern'] as const
 
-/** A result, as it goes to the memory. */
+/** A result, as it is sent to the memory. */
 export interface MemoryNote {
   readonly kind: (typeof MEMORY_KINDS)[number]
   readonly domain: string

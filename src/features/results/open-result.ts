@@ -7,46 +7,59 @@ import { parseCanonical } from '../../core/json/json.ts'
 import { type Caller, principalKey } from '../../core/principal.ts'
 import { type DoneTask, isOpen } from '../../core/task.ts'
 import { isoTime } from '../../core/time.ts'
+import type { Engine } from '../../engine/engine.ts'
 import type { TaskRecord } from '../../store/reads.ts'
+import type { Fetches } from '../inbox/fetches.ts'
 import { parse, taskId } from '../input.ts'
-import type { Services } from '../services.ts'
 import { readableTask } from '../tasks/read-task.ts'
-import { archivedAt } from './archive.ts'
-import { reporting } from './put.ts'
-import type { OpenContent, Part } from './result-store.ts'
+import { archivedAt } from './archived-at.ts'
+import { type ResultDeps, reporting } from './put.ts'
+import type { OpenContent, Part, ResultStore } from './result-store.ts'
 
-const artifact = z.int().min(0).meta({
-  description: 'Which of the artifacts with a pointer, from 0, instead of the result',
-})
+const artifact = z
+  .int()
+  .min(0)
+  .describe('Index of the artifact to read instead of the result, from 0, among those with a pointer')
 
 export const resultInput = z.strictObject({ task_id: taskId, artifact: artifact.optional() })
 
-/** The result of a task, to be read wherever it is. */
+/** The result of a task, wherever it is stored. */
 export interface OpenResult extends OpenContent {
   readonly task: DoneTask
   readonly record: TaskRecord
-  /** Inline, with no pointer, is a result that the task itself carries. */
+  /** A result that the task itself stores has the channel inline and no pointer. */
   readonly artifact: Omit<Artifact, 'pointer'> & { readonly pointer: string | null }
 }
 
-/** Where the result says that it is, or the first artifact that this gate can read; else what the task carries itself. */
-export async function openResult(engine: Services, caller: Caller, input: unknown): Promise<OpenResult> {
+export interface ReadDeps extends ResultDeps {
+  readonly fetches: Fetches
+}
+
+/** Opens the result of a task as a stream. */
+export async function openResult(deps: ReadDeps, caller: Caller, input: unknown): Promise<OpenResult> {
   checkRole(caller, 'read')
-  const asked = parse(resultInput, input)
-  const record = await readableTask(engine, caller, asked.task_id)
+  return openStored(deps, caller, parse(resultInput, input))
+}
+
+/** The place that the result points to, or the first artifact that this server can read, or the task itself. */
+export async function openStored(
+  { engine, results, fetches }: ReadDeps,
+  caller: Caller,
+  input: z.output<typeof resultInput>,
+): Promise<OpenResult> {
+  const record = await readableTask(engine, caller, input.task_id)
   const { task } = record
   if (isOpen(task)) {
     const details = { task_id: task.task_id, task_status: task.status }
     throw new Fault('RESULT_NOT_FOUND', details, 'The task has not ended, so there is no result yet.')
   }
-  const artifact = chosen(engine, task, asked.artifact)
-  const note = () => engine.fetches.note(task, principalKey(caller.principal))
+  const artifact = chosen(results, task, input.artifact)
+  const note = () => fetches.note(task, principalKey(caller.principal))
   if (artifact === undefined) {
-    const content = carried(task)
+    const content = inlineResult(task)
     note()
     return { task, record, ...content }
   }
-  const { results } = engine
   if (results === undefined || !results.has(artifact.channel)) {
     const { channel, pointer } = artifact
     throw new Fault('CHANNEL_NOT_CONFIGURED', { channel, pointer })
@@ -58,24 +71,28 @@ export async function openResult(engine: Services, caller: Caller, input: unknow
   return { task, record, artifact, size: opened.size ?? artifact.size ?? undefined, read }
 }
 
-function chosen(engine: Services, task: DoneTask, nth: number | undefined): Artifact | undefined {
+function chosen(
+  results: ResultStore | undefined,
+  task: DoneTask,
+  nth: number | undefined,
+): Artifact | undefined {
   const { artifacts, result } = task.outcome
   const pointers = artifacts === null ? [] : pointersIn(parseCanonical(artifacts))
   const all = pointers.filter(({ pointer }) => !pointer.startsWith(CARRIED))
   if (nth !== undefined) {
     const artifact = all[nth]
     if (artifact === undefined)
-      throw invalid('artifact', `is not one of the ${all.length} pointers of this task`)
+      throw invalid('artifact', `is out of range: the task has ${all.length} pointers`)
     return artifact
   }
-  // A result that only says where it is comes first, and is no result by itself.
+  // A result that is only a pointer comes first, and is not a result itself.
   const [pointed] = result !== null && isPointer(result, artifacts) ? pointersIn(parseCanonical(result)) : []
   const candidates = pointed === undefined ? all : [pointed, ...all]
-  const readable = candidates.find(({ channel }) => engine.results?.has(channel))
+  const readable = candidates.find(({ channel }) => results?.has(channel))
   return readable ?? pointed ?? (result === null ? all[0] : undefined)
 }
 
-function carried(task: DoneTask): Omit<OpenResult, 'task' | 'record'> {
+function inlineResult(task: DoneTask): Omit<OpenResult, 'task' | 'record'> {
   const { result } = task.outcome
   if (result === null) {
     throw new Fault('RESULT_NOT_FOUND', { task_id: task.task_id, task_status: task.status })
@@ -98,9 +115,9 @@ async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   if (bytes.length > 0) yield bytes
 }
 
-/** Some channels find out only when they are read, and why they fail is for the operator. */
+/** Some channels fail only while they are read. The cause is reported to the operator. */
 async function* untilMissing(
-  engine: Services,
+  engine: Engine,
   content: AsyncIterable<Uint8Array>,
   missing: (error: unknown) => Promise<never>,
 ): AsyncGenerator<Uint8Array> {
@@ -111,11 +128,11 @@ async function* untilMissing(
   }
 }
 
-/** Channels that keep results in a folder of one machine. */
+/** Channels that store results in a folder of one machine. */
 const LOCAL_CHANNELS: readonly string[] = ['blob', 'file']
 
-/** Says why a result is not there, as far as is known: it was archived, or another server has stored it. */
-async function notThere(engine: Services, task: DoneTask, channel: string, error: unknown): Promise<never> {
+/** Adds why a result is missing, if known: it was archived, or another server has stored it. */
+async function notThere(engine: Engine, task: DoneTask, channel: string, error: unknown): Promise<never> {
   if (!(error instanceof Fault) || error.code !== 'RESULT_NOT_FOUND') throw error
   const { tenant, task_id, outcome } = task
   const at = await archivedAt(engine, tenant, task_id)
@@ -130,6 +147,6 @@ async function notThere(engine: Services, task: DoneTask, channel: string, error
   throw new Fault(
     'RESULT_NOT_FOUND',
     { ...error.details, stored_by },
-    `The server ${stored_by} took the result, and this one does not see it. Ask that server, or have the operator share the folder of the channel ${channel}.`,
+    `The server ${stored_by} stored the result, and this server cannot read it. Fetch it from that server, or have the operator share the folder of the channel ${channel}.`,
   )
 }

@@ -5,14 +5,19 @@ import type { TaskRecord } from '../../store/reads.ts'
 import type { ResultContent, ResultStore, StoredArtifact } from './result-store.ts'
 import { noteUpload } from './uploads.ts'
 
+export interface ResultDeps {
+  readonly engine: Engine
+  readonly results: ResultStore | undefined
+}
+
 interface Placed {
   readonly artifact: StoredArtifact
-  /** For when the task does not come to use it. */
+  /** Removes the stored result, if the task does not use it after all. */
   takeBack(): Promise<void>
 }
 
 /**
- * Puts content into a channel under its task. It is noted who put it, so that it is found and removed if this process
+ * Stores content in a channel under its task. The upload is recorded, so that it is found and removed if this process
  * dies before the task uses it.
  */
 export async function putResult(
@@ -45,7 +50,7 @@ export async function putResult(
   return { artifact, takeBack }
 }
 
-/** Tells the operator why a channel failed; the caller only sees that it did. */
+/** Reports to the operator why a channel failed; the caller only sees that it did. */
 export async function reporting<T>(engine: Engine, use: () => Promise<T>): Promise<T> {
   try {
     return await use()

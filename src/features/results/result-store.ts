@@ -2,23 +2,23 @@ import type { Artifact } from '../../core/artifact.ts'
 import type { Settings } from '../../core/settings.ts'
 
 /**
- * Where results are kept that do not fit into their task. The gate knows only this much of the channels behind it.
- * Everything is put under the id of its task, and only handed out under the same.
+ * Stores results that are too large for their task; the port to the result channels. Content is stored under the id of
+ * its task and can be read only with the same id.
  */
 export interface ResultStore {
-  /** Where a result goes whose type names no channel; null if nothing can be put. */
+  /** The channel for results whose type names none; null if nothing can be stored. */
   readonly channel: string | null
   /** Whether pointers of this channel can be used. */
   has(channel: string): boolean
-  /** Resolves when the content is safe; refuses with PAYLOAD_TOO_LARGE as soon as it is over `max_bytes`. */
+  /** Resolves when the content is durable; rejects with PAYLOAD_TOO_LARGE as soon as it exceeds `max_bytes`. */
   put(task: ResultTask, content: ResultContent, options: PutResult): Promise<StoredArtifact>
-  /** Nothing is open before it is read. Who reads all of it reads what the artifact says, or fails at the end. */
+  /** Nothing is opened before it is read. Reading the whole content verifies its checksum, and fails at the end otherwise. */
   get(task_id: string, artifact: Artifact): Promise<OpenContent>
-  /** The content is no longer needed; with `reference`, what one put has added is taken back. */
+  /** The content is no longer needed. With `reference`, only what that put has added is removed. */
   ack(task_id: string, pointer: string, reference?: string): Promise<void>
 }
 
-/** What a channel may tell others about the task. */
+/** The facts about the task that a channel may publish. */
 export interface ResultTask {
   readonly task_id: string
   readonly type: string
@@ -33,11 +33,11 @@ export interface PutResult {
   readonly channel: string
   readonly media_type: string
   readonly max_bytes: number
-  /** A name for this put, by which it can be taken back. */
+  /** Identifies this put, so that it can be undone. */
   readonly reference: string
 }
 
-/** What the gate or its channels have written, so that nothing about it is unknown. */
+/** An artifact that the server has written, so that everything about it is known. */
 export interface StoredArtifact extends Artifact {
   readonly checksum: string
   readonly size: number
@@ -50,13 +50,13 @@ export interface Part {
 }
 
 export interface OpenContent {
-  /** Undefined if nobody knows before all of it is read. */
+  /** Undefined if it is unknown until everything is read. */
   readonly size: number | undefined
-  /** All of it, or a part, which is not checked. */
+  /** The whole content, or a part, whose checksum is not verified. */
   read(part?: Part): AsyncIterable<Uint8Array>
 }
 
-/** The largest result that stays with its task. */
+/** The largest result that the task itself stores, in bytes. */
 export function inlineLimit(settings: Settings): number {
   return Math.min(settings.result_inline_max_bytes, settings.max_payload_bytes)
 }

@@ -4,16 +4,16 @@ import { parseCanonical } from '../../core/json/json.ts'
 import { isOpen, type Task } from '../../core/task.ts'
 import type { Engine } from '../../engine/engine.ts'
 import type { Entry } from '../../store/entries.ts'
-import type { Services } from '../services.ts'
+import type { ResultStore } from './result-store.ts'
 
 const KIND = 'result_upload'
 
 const HOUR_MS = 3600 * 1000
 
-/** After that an upload should have been named in complete. It is looked at again as long as its task is open. */
+/** Time after which an upload should have been named in complete. While its task is open, it is checked again later. */
 const GRACE_MS = 24 * HOUR_MS
 
-/** Of a tenant, in one go. */
+/** Entries of one tenant that are processed in one sweep. */
 const PER_SWEEP = 1000
 
 interface Upload {
@@ -21,7 +21,7 @@ interface Upload {
   readonly reference: string
 }
 
-/** Remembers an upload until it is known whether its task uses it. */
+/** Records an upload until it is known whether its task uses it. */
 export async function noteUpload(
   engine: Engine,
   tenant: number,
@@ -33,20 +33,25 @@ export async function noteUpload(
   await engine.writing((entries) => entries.put(entry, 0))
 }
 
-/** Removes uploads that no task has come to use: their worker died, or came too late. */
+interface UploadsDeps {
+  readonly engine: Engine
+  readonly results: ResultStore | undefined
+}
+
+/** Removes uploads that no task uses: their worker died, or was too late. */
 export class Uploads {
-  readonly #engine: Services
+  readonly #deps: UploadsDeps
   #timer: NodeJS.Timeout | undefined
   #running: Promise<unknown> = Promise.resolve()
 
-  constructor(engine: Services) {
-    this.#engine = engine
+  constructor(deps: UploadsDeps) {
+    this.#deps = deps
   }
 
   start(): void {
-    if (this.#engine.results === undefined) return
+    if (this.#deps.results === undefined) return
     this.#timer = setInterval(() => {
-      this.#running = this.sweep().catch((error) => this.#engine.report(error))
+      this.#running = this.sweep().catch((error) => this.#deps.engine.report(error))
     }, HOUR_MS)
     this.#timer.unref()
   }
@@ -56,22 +61,24 @@ export class Uploads {
     await this.#running
   }
 
-  /** Resolves with how many were removed. */
+  /** Resolves with the number of removed uploads. */
   async sweep(now = Date.now()): Promise<number> {
+    const { engine } = this.#deps
     let removed = 0
-    for (const { tenant } of this.#engine.knownTenants) {
-      for (const entry of await this.#engine.store.entries.due(tenant, KIND, now, PER_SWEEP)) {
-        // What fails stays due, and keeps none of the others waiting.
-        const isRemoved = await this.#settle(entry, now).catch((error) => this.#engine.report(error))
+    for (const { tenant } of engine.knownTenants) {
+      for (const entry of await engine.store.entries.due(tenant, KIND, now, PER_SWEEP)) {
+        // An entry that fails stays due and does not block the others.
+        const isRemoved = await this.#settle(entry, now).catch((error) => engine.report(error))
         if (isRemoved) removed++
       }
     }
     return removed
   }
 
-  /** Whether it was removed. */
+  /** Resolves with whether the upload was removed. */
   async #settle(entry: Entry, now: number): Promise<boolean> {
-    const { store, results } = this.#engine
+    const { engine, results } = this.#deps
+    const { store } = engine
     const { tenant, name, value } = entry
     const [task_id = ''] = name.split('/')
     const upload: Upload = JSON.parse(value)
@@ -92,7 +99,7 @@ function uses(task: Task, pointer: string): boolean {
   return pointersIn(parseCanonical(task.outcome.artifacts)).some((artifact) => artifact.pointer === pointer)
 }
 
-/** A channel that is no longer configured keeps what it has. */
+/** A channel that is no longer configured keeps its content. */
 function unlessUnknown(error: unknown): void {
   if (!(error instanceof Fault && error.code === 'CHANNEL_NOT_CONFIGURED')) throw error
 }

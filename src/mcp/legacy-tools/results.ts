@@ -4,7 +4,7 @@ import { ENDS, READS, WRITES, WRITES_ONCE } from '../../features/define-operatio
 import { sendEmail } from '../../features/email/send-email.ts'
 import { fullEmailShape } from '../../features/email/shape.ts'
 import { taskId } from '../../features/input.ts'
-import { fetchResultInput, MAX_LENGTH } from '../../features/results/fetch-result.ts'
+import { fetchResultInput, MAX_LENGTH } from '../../features/results/fetch-task-result.ts'
 import { type AnyOldTool, oldTool } from './legacy-tool.ts'
 
 const task = z.strictObject({ task_id: taskId })

@@ -21,8 +21,8 @@ import {
 } from '../../support/steps.ts'
 
 /**
- * Takes the regular look at the store away, so that nothing but events can wake a claim. Returns the way to look
- * by hand.
+ * Disables the periodic read of the store, so that only events can wake a claim. Returns a function that reads it
+ * once.
  */
 function withoutLooks(): () => void {
   const looks: (() => void)[] = []
@@ -35,7 +35,7 @@ function withoutLooks(): () => void {
   }
 }
 
-describeGates('a waiting claim', (open, storeName) => {
+describeGates('waiting claim', (open, storeName) => {
   afterEach(() => {
     vi.restoreAllMocks()
   })
@@ -43,13 +43,13 @@ describeGates('a waiting claim', (open, storeName) => {
   const wait = (gate: Parameters<typeof claim>[0], input: object = {}, by = worker()) =>
     claim(gate, { wait_seconds: 50, ...input }, by)
 
-  it('takes what is there without waiting', async () => {
+  it('a waiting claim takes an available task without waiting', async () => {
     const { gate } = await open()
     const task = await ask(gate)
     expect(only(await soon(wait(gate))).task_id).toBe(task.task_id)
   })
 
-  it('is woken by a create', async () => {
+  it('a waiting claim is woken by a create', async () => {
     withoutLooks()
     const { gate } = await open()
     const waiting = wait(gate)
@@ -58,7 +58,7 @@ describeGates('a waiting claim', (open, storeName) => {
     expect(only(await soon(waiting)).task_id).toBe(task.task_id)
   })
 
-  it('is woken by a release and by a failure that is tried again at once', async () => {
+  it('a waiting claim is woken by a release and by an immediate retry', async () => {
     withoutLooks()
     const { gate } = await open()
     const first = await hold(gate)
@@ -74,7 +74,7 @@ describeGates('a waiting claim', (open, storeName) => {
     expect(only(await soon(afterFailure))).toMatchObject({ task_id: first.task_id, attempt: 1 })
   })
 
-  it('is woken when a delay and a retry are over', async () => {
+  it('a waiting claim is woken when a delay or a backoff is over', async () => {
     withoutLooks()
     const { gate } = await open({ realTime: true })
     const delayed = wait(gate)
@@ -88,14 +88,14 @@ describeGates('a waiting claim', (open, storeName) => {
     expect(only(await soon(retried))).toMatchObject({ task_id: offer.task_id, attempt: 1 })
   })
 
-  it('gets a delayed task on time that was created before it began to wait', async () => {
+  it('a waiting claim gets a task on time that was delayed before the wait began', async () => {
     withoutLooks()
     const { gate } = await open({ realTime: true })
     await ask(gate, { delay_seconds: 1 })
     expect(await soon(wait(gate))).toHaveLength(1)
   })
 
-  it('commits nothing while nothing happens, whatever it waits for', async () => {
+  it('a waiting claim commits nothing while nothing happens', async () => {
     const look = withoutLooks()
     let commits = 0
     const { gate } = await open({
@@ -117,7 +117,7 @@ describeGates('a waiting claim', (open, storeName) => {
     expect(only(await soon(Promise.race(waiting))).task_id).toBe(task.task_id)
   })
 
-  it('is woken when a lease becomes free under the quota', async () => {
+  it('a waiting claim is woken when a lease becomes free under the quota', async () => {
     withoutLooks()
     const { gate } = await open({ settings: { max_concurrent_leases: 1 } })
     const offer = await hold(gate)
@@ -128,12 +128,12 @@ describeGates('a waiting claim', (open, storeName) => {
     expect(only(await soon(waiting)).task_id).toBe(task.task_id)
   })
 
-  it('is answered empty when its time is over', async () => {
+  it('a waiting claim returns an empty list when its time is over', async () => {
     const { gate } = await open()
     expect(await soon(wait(gate, { wait_seconds: 0.05 }))).toEqual([])
   })
 
-  it('is answered empty when its caller has gone, or was gone before', async () => {
+  it('a waiting claim returns an empty list when its caller has disconnected', async () => {
     withoutLooks()
     const { gate } = await open()
     const leaving = new AbortController()
@@ -147,7 +147,7 @@ describeGates('a waiting claim', (open, storeName) => {
     expect(await claim(gate)).toHaveLength(1)
   })
 
-  it('is answered empty when the gate closes', async () => {
+  it('a waiting claim returns an empty list when the gate closes', async () => {
     withoutLooks()
     const { gate } = await open()
     const waiting = [wait(gate), wait(gate, {}, worker('w2'))]
@@ -156,7 +156,7 @@ describeGates('a waiting claim', (open, storeName) => {
     expect(await soon(Promise.all(waiting))).toEqual([[], []])
   })
 
-  it('stays while another takes the only task', async () => {
+  it('a waiting claim keeps waiting while another takes the only task', async () => {
     withoutLooks()
     const { gate } = await open()
     const answered: string[] = []
@@ -176,7 +176,7 @@ describeGates('a waiting claim', (open, storeName) => {
     expect(taken.toSorted()).toEqual(others.toSorted())
   })
 
-  it('gets its task also when the one before it is just being served', async () => {
+  it('a waiting claim gets its task also while the one before it is being served', async () => {
     withoutLooks()
     const { gate } = await open()
     const waiting = [wait(gate, { accept_types: ['job'] }), wait(gate, {}, worker('w2'))]
@@ -186,7 +186,7 @@ describeGates('a waiting claim', (open, storeName) => {
     expect((await soon(Promise.all(waiting))).map((tasks) => tasks.length)).toEqual([1, 1])
   })
 
-  it('is given nothing that it cannot take', async () => {
+  it('a waiting claim is never given a task that it cannot take', async () => {
     withoutLooks()
     const { gate } = await open()
     const wrong = [
@@ -200,7 +200,7 @@ describeGates('a waiting claim', (open, storeName) => {
     expect(await soon(Promise.all(wrong))).toEqual([[], []])
   })
 
-  it('waits for work of its own tenant only', async () => {
+  it('a waiting claim waits only for tasks of its own tenant', async () => {
     withoutLooks()
     const { gate } = await open()
     const waiting = wait(gate, { wait_seconds: 0.5 })
@@ -209,7 +209,7 @@ describeGates('a waiting claim', (open, storeName) => {
     expect(await soon(waiting)).toEqual([])
   })
 
-  it('waits for a lease to become free at the quota', async () => {
+  it('a waiting claim at the quota waits for a lease to become free', async () => {
     const { gate } = await open({ settings: { max_concurrent_leases: 1 } })
     const offer = await hold(gate)
     await ask(gate)
@@ -219,7 +219,7 @@ describeGates('a waiting claim', (open, storeName) => {
     expect(await soon(waiting)).toHaveLength(1)
   })
 
-  it('may not wait longer than clients do', async () => {
+  it('a claim cannot wait longer than clients do', async () => {
     const { gate } = await open()
     for (const wait_seconds of [50.1, -1, Number.NaN]) {
       expect(await refusal(claim(gate, { wait_seconds }))).toMatchObject({
@@ -229,7 +229,7 @@ describeGates('a waiting claim', (open, storeName) => {
     }
   })
 
-  describe('that is looking when its wait ends', () => {
+  describe('a claim that is searching when its wait ends', () => {
     const busy = async (input: Readonly<Record<string, unknown>> = { delay_seconds: 60 }) => {
       const look = withoutLooks()
       const commits = new Barrier()
@@ -251,14 +251,14 @@ describeGates('a waiting claim', (open, storeName) => {
       return { gate, commits, leaving, waiting, task }
     }
 
-    it('is answered, although it was told to look again', async () => {
+    it('it returns, although it was asked to search again', async () => {
       const { commits, leaving, waiting } = await busy()
       leaving.abort()
       commits.open()
       expect(await soon(waiting)).toEqual({ tasks: [] })
     })
 
-    it('gives back what it was given after its caller has gone', async () => {
+    it('it releases the tasks that it leased after its caller has disconnected', async () => {
       const { gate, commits, leaving, waiting, task } = await busy({})
       leaving.abort()
       commits.open()
@@ -267,7 +267,7 @@ describeGates('a waiting claim', (open, storeName) => {
       expect(await look(gate, task)).toMatchObject({ status: 'queued', attempt: 0, expiry_count: 0 })
     })
 
-    it('is answered when the gate closes, although it was told to look again', async () => {
+    it('it returns when the gate closes, although it was asked to search again', async () => {
       const { gate, commits, waiting } = await busy()
       const closed = gate.close()
       commits.open()
@@ -276,7 +276,7 @@ describeGates('a waiting claim', (open, storeName) => {
     })
   })
 
-  it.runIf(storeName === 'postgres')('is woken by a create in another process', async () => {
+  it.runIf(storeName === 'postgres')('a waiting claim is woken by a create in another process', async () => {
     withoutLooks()
     const ears = new Ears()
     const { gate, another } = await open({ wrap: ears.wrap })
@@ -289,20 +289,23 @@ describeGates('a waiting claim', (open, storeName) => {
     expect(await claim(elsewhere)).toEqual([])
   })
 
-  it.runIf(storeName === 'postgres')('sends the next one when there is more than it takes', async () => {
-    withoutLooks()
-    const ears = new Ears()
-    const { gate, another } = await open({ wrap: ears.wrap })
-    const { gate: elsewhere } = await another()
-    await ears.open(elsewhere)
-    const waiting = ['w1', 'w2', 'w3'].map((id) => wait(gate, {}, worker(id)))
-    expect(await claim(gate)).toEqual([])
-    await askMany(elsewhere, 3)
-    expect((await soon(Promise.all(waiting))).map((tasks) => tasks.length)).toEqual([1, 1, 1])
-  })
+  it.runIf(storeName === 'postgres')(
+    'a waiting claim wakes the next one when there are more tasks than it takes',
+    async () => {
+      withoutLooks()
+      const ears = new Ears()
+      const { gate, another } = await open({ wrap: ears.wrap })
+      const { gate: elsewhere } = await another()
+      await ears.open(elsewhere)
+      const waiting = ['w1', 'w2', 'w3'].map((id) => wait(gate, {}, worker(id)))
+      expect(await claim(gate)).toEqual([])
+      await askMany(elsewhere, 3)
+      expect((await soon(Promise.all(waiting))).map((tasks) => tasks.length)).toEqual([1, 1, 1])
+    },
+  )
 
   it.runIf(storeName === 'postgres')(
-    'is woken by any commit that learns of work in another process',
+    'a waiting claim is woken by any commit that notices tasks of another process',
     async () => {
       withoutLooks()
       const { gate, another } = await open({ wrap: (store) => override(store, { listen: () => {} }) })
@@ -315,14 +318,17 @@ describeGates('a waiting claim', (open, storeName) => {
     },
   )
 
-  it.runIf(storeName === 'postgres')('finds what another process made when its hint is lost', async () => {
-    const { gate, another } = await open({ wrap: (store) => override(store, { listen: () => {} }) })
-    const { gate: elsewhere } = await another()
-    const waiting = wait(gate)
-    expect(await claim(gate)).toEqual([])
-    await ask(elsewhere, { type: 'new' })
-    expect(await soon(waiting)).toHaveLength(1)
-    await ask(elsewhere)
-    expect(await lease(gate)).toMatchObject({ type: 'job' })
-  })
+  it.runIf(storeName === 'postgres')(
+    'a waiting claim finds tasks of another process whose notification is lost',
+    async () => {
+      const { gate, another } = await open({ wrap: (store) => override(store, { listen: () => {} }) })
+      const { gate: elsewhere } = await another()
+      const waiting = wait(gate)
+      expect(await claim(gate)).toEqual([])
+      await ask(elsewhere, { type: 'new' })
+      expect(await soon(waiting)).toHaveLength(1)
+      await ask(elsewhere)
+      expect(await lease(gate)).toMatchObject({ type: 'job' })
+    },
+  )
 })

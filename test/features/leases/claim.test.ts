@@ -14,8 +14,8 @@ import {
   statusOf,
 } from '../../support/steps.ts'
 
-describeGates('the order of claims', (open) => {
-  it('is by priority, then first come first served', async () => {
+describeGates('claim order', (open) => {
+  it('tasks are claimed by priority, then in the order of creation', async () => {
     const { gate } = await open()
     for (const [payload, priority] of [
       ['b1', 0],
@@ -30,7 +30,7 @@ describeGates('the order of claims', (open) => {
     expect(order).toEqual(['a1', 'a2', 'b1', 'b2', 'c'])
   })
 
-  it('is the same one by one, and over types and capabilities', async () => {
+  it('the claim order is the same one by one, and across types and capabilities', async () => {
     const { gate } = await open()
     for (let n = 0; n < 6; n++) {
       await ask(gate, { payload: n, type: `t${n % 3}`, requirements: { capabilities: n % 2 ? ['gpu'] : [] } })
@@ -40,7 +40,7 @@ describeGates('the order of claims', (open) => {
     expect(order).toEqual([0, 1, 2, 3, 4, 5])
   })
 
-  it('gives owners fair turns: a thousand tasks of one never stand before the first of another', async () => {
+  it('a thousand tasks of one owner never delay the first task of another', async () => {
     const { gate } = await open()
     await askMany(gate, 1000, {}, agent('alice'))
     const bobs = await ask(gate, {}, agent('bob'))
@@ -48,7 +48,7 @@ describeGates('the order of claims', (open) => {
     expect(first.map((task) => task.task_id)).toContain(bobs.task_id)
   })
 
-  it('goes on taking turns while both have tasks', async () => {
+  it('owners take turns while both have tasks', async () => {
     const { gate } = await open()
     await askMany(gate, 10, {}, agent('alice'))
     await claim(gate, { max_tasks: 5 })
@@ -58,7 +58,7 @@ describeGates('the order of claims', (open) => {
     expect(owners.filter((owner) => owner === 'bob')).toHaveLength(5)
   })
 
-  it('puts priority above fairness', async () => {
+  it('priority ranks above fairness', async () => {
     const { gate } = await open()
     await askMany(gate, 3, { priority: 1 }, agent('alice'))
     await ask(gate, {}, agent('bob'))
@@ -66,7 +66,7 @@ describeGates('the order of claims', (open) => {
     expect(owners).toEqual(['alice', 'alice', 'alice', 'bob'])
   })
 
-  it('is never one of lower priority while higher ones keep coming, unless the worker prefers its type', async () => {
+  it('a task of lower priority is claimed only when none is higher, or if its type is preferred', async () => {
     const { gate } = await open()
     const { task_id } = await ask(gate, { type: 'report' }, agent('bob'))
     for (let n = 0; n < 20; n++) {
@@ -77,7 +77,7 @@ describeGates('the order of claims', (open) => {
     expect(await lease(gate, { preferred_types: ['report'] })).toMatchObject({ task_id })
   })
 
-  it('is strictly first come first served where the operator wants that', async () => {
+  it('fairness can be turned off: tasks are then claimed in the order of creation', async () => {
     const { gate } = await open({ settings: { claim_order: 'fifo' } })
     const ids = [
       ...(await askMany(gate, 5, {}, agent('alice'))),
@@ -87,7 +87,7 @@ describeGates('the order of claims', (open) => {
     expect((await claim(gate, { max_tasks: 8 })).map((task) => task.task_id)).toEqual(ids)
   })
 
-  it('prefers types without leaving out the others, above priority', async () => {
+  it('preferred types are claimed first, above priority, without excluding others', async () => {
     const { gate } = await open()
     await ask(gate, { type: 'x', priority: 5 })
     await ask(gate, { type: 'y' })
@@ -98,8 +98,8 @@ describeGates('the order of claims', (open) => {
   })
 })
 
-describeGates('what a claim may take', (open) => {
-  it('is what needs no more capabilities than the worker has', async () => {
+describeGates('claim matching', (open) => {
+  it('a task is claimed only by a worker that has all of its capabilities', async () => {
     const { gate } = await open()
     const needs = [[], ['gpu'], ['gpu', 'cuda'], ['GPU'], ['cuda']]
     for (const capabilities of needs)
@@ -115,7 +115,7 @@ describeGates('what a claim may take', (open) => {
     expect(await taken(['cuda', 'gpu'])).toEqual([[], ['gpu'], ['gpu', 'cuda'], ['cuda']])
   })
 
-  it('is not hidden behind many tasks that need something else', async () => {
+  it('a matching task is found behind many that need other capabilities', async () => {
     const { gate } = await open()
     await askMany(gate, 1200, { requirements: { capabilities: ['gpu'] } })
     const task = await ask(gate)
@@ -123,7 +123,7 @@ describeGates('what a claim may take', (open) => {
     expect(await claim(gate)).toEqual([])
   })
 
-  it('is one capability set however it is written', async () => {
+  it('the order and repetition of capabilities do not matter', async () => {
     const { gate } = await open()
     await ask(gate, { requirements: { capabilities: ['b', 'a', 'b'] } })
     expect(await lease(gate, { capabilities: ['a', 'b'] })).toMatchObject({
@@ -131,7 +131,7 @@ describeGates('what a claim may take', (open) => {
     })
   })
 
-  it('is of an accepted type where the worker names types', async () => {
+  it('accept_types limits a claim to these types', async () => {
     const { gate } = await open()
     for (const type of ['x', 'y', 'z', 'X']) await ask(gate, { type })
     const types = async (input: object) =>
@@ -141,7 +141,7 @@ describeGates('what a claim may take', (open) => {
     expect(await types({})).toEqual(['y', 'X'])
   })
 
-  it('is never more than it asked for, and one if it did not say', async () => {
+  it('a claim returns at most max_tasks, and one by default', async () => {
     const { gate } = await open()
     await askMany(gate, 6)
     expect(await claim(gate)).toHaveLength(1)
@@ -156,7 +156,7 @@ describeGates('what a claim may take', (open) => {
     }
   })
 
-  it('is a delayed task from its time on, without a sweep', async () => {
+  it('a delayed task can be claimed as soon as it is due, without a sweep', async () => {
     const { gate, clock } = await open()
     const task = await ask(gate, { delay_seconds: 60 })
     expect(await look(gate, task)).toMatchObject({
@@ -169,7 +169,7 @@ describeGates('what a claim may take', (open) => {
     expect(await lease(gate)).toMatchObject({ task_id: task.task_id })
   })
 
-  it('is a delayed task in the place it had when it was created', async () => {
+  it('a delayed task keeps its place in the order of creation', async () => {
     const { gate, clock } = await open()
     const delayed = await ask(gate, { delay_seconds: 60 })
     await ask(gate)
@@ -177,7 +177,7 @@ describeGates('what a claim may take', (open) => {
     expect(at(await claim(gate, { max_tasks: 2 }), 0).task_id).toBe(delayed.task_id)
   })
 
-  it('is a task of a type that this process has not seen before', async () => {
+  it('a claim finds a task of a type that this process has not seen before', async () => {
     const { gate } = await open()
     await hold(gate)
     await ask(gate, { type: 'new', requirements: { capabilities: ['new'] }, priority: 3 })
@@ -185,8 +185,8 @@ describeGates('what a claim may take', (open) => {
   })
 })
 
-describeGates('the lease that a claim gives', (open) => {
-  it('lasts as long as asked, up to the maximum, or the default', async () => {
+describeGates('lease of a claim', (open) => {
+  it('a lease lasts as long as requested, up to the maximum, or the default', async () => {
     const { gate, clock } = await open()
     await askMany(gate, 4)
     for (const [lease_ttl_seconds, seconds] of [
@@ -208,12 +208,12 @@ describeGates('the lease that a claim gives', (open) => {
     }
   })
 
-  it('never outlasts the absolute lifetime of leases', async () => {
+  it('a lease never exceeds the absolute lifetime of leases', async () => {
     const { gate } = await open({ settings: { max_lease_lifetime_seconds: 60 } })
     expect(await hold(gate)).toMatchObject({ expires_in_ms: 60_000 })
   })
 
-  it('has a higher fence and another id each time', async () => {
+  it('each lease of a task has a higher fence and another id', async () => {
     const { gate, clock } = await open()
     const first = await hold(gate)
     await gate.releaseLease(worker(), held(first))
@@ -226,7 +226,7 @@ describeGates('the lease that a claim gives', (open) => {
     expect(new Set([first.lease_id, second.lease_id, third.lease_id]).size).toBe(3)
   })
 
-  it('is shown to the owner without its id, which is the secret of the worker', async () => {
+  it('the owner sees the lease without its id', async () => {
     const { gate } = await open()
     const offer = await hold(gate)
     const task = await gate.getTask(agent(), { task_id: offer.task_id })
@@ -234,7 +234,7 @@ describeGates('the lease that a claim gives', (open) => {
     expect(JSON.stringify(task)).not.toContain(offer.lease_id)
   })
 
-  it('is gone from the task when the task has ended', async () => {
+  it('an ended task shows no lease', async () => {
     const { gate } = await open()
     const offer = await hold(gate)
     await finish(gate, offer)

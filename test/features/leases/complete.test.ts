@@ -13,7 +13,7 @@ import {
 } from '../../support/steps.ts'
 
 describeGates('complete', (open) => {
-  it('stores the result and shows it', async () => {
+  it('complete stores the result and shows it', async () => {
     const { gate, clock } = await open()
     const offer = await hold(gate)
     clock.advance(7)
@@ -33,7 +33,7 @@ describeGates('complete', (open) => {
     expect(await openTasks(gate)).toEqual([])
   })
 
-  it('leaves exactly the chain of receipts that proves it', async () => {
+  it('complete writes exactly the chain of receipts that proves it', async () => {
     const { gate } = await open()
     const offer = await hold(gate)
     const { receipt_id } = await finish(gate, offer, {
@@ -84,7 +84,7 @@ describeGates('complete', (open) => {
     expect(receipts.every((receipt) => receipt.tenant_id === 'default')).toBe(true)
   })
 
-  it('needs no start, and works after one', async () => {
+  it('complete works with and without a start', async () => {
     const { gate } = await open()
     const offer = await hold(gate)
     await gate.startTask(worker(), held(offer))
@@ -98,7 +98,7 @@ describeGates('complete', (open) => {
     ])
   })
 
-  it('sent again answers as the first time and adds nothing', async () => {
+  it('complete is idempotent for the same result', async () => {
     const { gate, clock } = await open()
     const offer = await hold(gate)
     const first = await finish(gate, offer, { result: { a: 1, b: 2 } })
@@ -109,7 +109,7 @@ describeGates('complete', (open) => {
     expect([await look(gate, offer), await receiptTypes(gate, offer)]).toEqual(before)
   })
 
-  it('sent many times at once happens once', async () => {
+  it('concurrent repetitions of complete happen once', async () => {
     const { gate } = await open()
     const offer = await hold(gate)
     const answers = await Promise.all(Array.from({ length: 20 }, () => finish(gate, offer)))
@@ -117,7 +117,7 @@ describeGates('complete', (open) => {
     expect(await receiptTypes(gate, offer)).toHaveLength(4)
   })
 
-  it('sent again with another result or other evidence is a conflict, and the first stands', async () => {
+  it('complete with another result or other evidence is a conflict, and the first result stays', async () => {
     const { gate } = await open()
     const offer = await hold(gate)
     await finish(gate, offer, { result: 1 })
@@ -132,7 +132,7 @@ describeGates('complete', (open) => {
     expect(await receiptTypes(gate, offer)).toHaveLength(4)
   })
 
-  it('needs a result, which may be null', async () => {
+  it('complete requires a result, which may be null', async () => {
     const { gate } = await open()
     const offer = await hold(gate)
     expect(await refusal(finish(gate, offer, { result: undefined }))).toMatchObject({

@@ -15,8 +15,8 @@ import {
 
 const error = { code: 'E_DISK', message: 'The disk is full', details: { free: 0 } }
 
-describeGates('a failure', (open) => {
-  it('that says nothing of a retry ends the task, and is no dead letter', async () => {
+describeGates('fail', (open) => {
+  it('fail without retryable ends the task and is no dead letter', async () => {
     const { gate, clock } = await open()
     const offer = await hold(gate)
     clock.advance(3)
@@ -39,7 +39,7 @@ describeGates('a failure', (open) => {
     expect(await claim(gate)).toEqual([])
   })
 
-  it('leaves the receipts that prove it', async () => {
+  it('fail writes the receipts that prove it', async () => {
     const { gate } = await open()
     const offer = await hold(gate)
     const { receipt_id } = await failTask(gate, offer, { error })
@@ -63,7 +63,7 @@ describeGates('a failure', (open) => {
     expect(more).toEqual([])
   })
 
-  it('that may be retried is tried again after the backoff, which doubles', async () => {
+  it('fail with retryable requeues the task after a backoff that doubles', async () => {
     const { gate, clock } = await open()
     let offer = await hold(gate, { max_attempts: 5, retry_backoff_seconds: 20 })
     for (const [attempt, seconds] of [
@@ -90,7 +90,7 @@ describeGates('a failure', (open) => {
     expect(await look(gate, offer)).toMatchObject({ status: 'succeeded', attempt: 4 })
   })
 
-  it('is tried again after the default backoff, and never later than the cap', async () => {
+  it('fail uses the default backoff, limited by the maximum', async () => {
     const { gate, clock } = await open()
     const wait = async (offer: Parameters<typeof failTask>[1]) => {
       const { next_eligible_at = '' } = await failTask(gate, offer, { retryable: true })
@@ -107,7 +107,7 @@ describeGates('a failure', (open) => {
     expect(waits).toEqual([400, 800, 900, 900, 900])
   })
 
-  it('is tried again when the worker says, at once if it says zero', async () => {
+  it('retry_after_seconds replaces the backoff, and zero retries immediately', async () => {
     const { gate, clock } = await open()
     const offer = await hold(gate, { max_attempts: 3 })
     const later = new Date(clock.now + 5_000_000).toISOString()
@@ -122,7 +122,7 @@ describeGates('a failure', (open) => {
     expect(await lease(gate)).toMatchObject({ task_id: offer.task_id, attempt: 2 })
   })
 
-  it('is told to the owner when the task is tried again', async () => {
+  it('fail notifies the owner when the task is retried', async () => {
     const { gate, clock } = await open()
     const offer = await hold(gate)
     const { receipt_id, next_eligible_at } = await failTask(gate, offer, { error, retryable: true })
@@ -150,7 +150,7 @@ describeGates('a failure', (open) => {
     ])
   })
 
-  it('of the last attempt ends the task as a dead letter', async () => {
+  it('fail of the last attempt ends the task as a dead letter', async () => {
     const { gate, clock } = await open()
     const first = await hold(gate)
     await failTask(gate, first, { retryable: true })
@@ -171,14 +171,14 @@ describeGates('a failure', (open) => {
     expect(await openTasks(gate)).toEqual([])
   })
 
-  it('of the only attempt ends the task at once', async () => {
+  it('fail of the only attempt ends the task immediately', async () => {
     const { gate } = await open()
     const offer = await hold(gate, { max_attempts: 1 })
     expect(await failTask(gate, offer, { retryable: true })).toMatchObject({ requeued: false })
     expect(await look(gate, offer)).toMatchObject({ status: 'failed', dead_letter: true, attempt: 0 })
   })
 
-  it('sent again with the same lease after the end answers the same and adds nothing', async () => {
+  it('fail is idempotent under the same lease', async () => {
     const { gate } = await open()
     const offer = await hold(gate)
     const answer = await failTask(gate, offer, { error })
@@ -188,7 +188,7 @@ describeGates('a failure', (open) => {
     expect(await look(gate, offer)).toMatchObject({ status: 'failed' })
   })
 
-  it('after a success, and a success after a failure, are refused', async () => {
+  it('fail after complete, and complete after fail, are refused', async () => {
     const { gate } = await open()
     const done = await hold(gate)
     await finish(gate, done)
@@ -204,7 +204,7 @@ describeGates('a failure', (open) => {
     })
   })
 
-  it('needs an error that is an object, and sensible times', async () => {
+  it('fail requires an error object and valid times', async () => {
     const { gate } = await open()
     const offer = await hold(gate)
     const wrong = [

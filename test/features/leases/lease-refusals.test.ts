@@ -7,7 +7,7 @@ import { anomalies, failTask, finish, held, hold, receiptsOf } from '../../suppo
 const ON = { settings: { lease_anomaly_receipts: true } }
 const REFUSED = { code: 'LEASE_INVALID_OR_EXPIRED' }
 
-describeGates('a call without a valid lease', (open) => {
+describeGates('refused lease calls', (open) => {
   const lapsed = async (options?: OpenOptions) => {
     const bench = await open(options)
     const offer = await hold(bench.gate)
@@ -21,7 +21,7 @@ describeGates('a call without a valid lease', (open) => {
     await expect(gate.startTask(worker(), held(offer))).rejects.toMatchObject(REFUSED)
   }
 
-  it('is refused, and reported to the owner if the operator wants that', async () => {
+  it('a refused call is reported to the owner if lease_anomaly_receipts is set', async () => {
     const { gate, offer } = await lapsed(ON)
     await expect(finish(gate, offer)).rejects.toMatchObject(REFUSED)
     await expect.poll(() => anomalies(gate, offer)).toEqual(['invalid_lease_call'])
@@ -31,7 +31,7 @@ describeGates('a call without a valid lease', (open) => {
     })
   })
 
-  it('is reported once a minute for a task, however often it is made and whatever it is', async () => {
+  it('refused calls are reported at most once a minute per task', async () => {
     const { gate, offer, clock } = await lapsed(ON)
     for (let i = 0; i < 20; i++) await callAll(gate, offer)
     await expect.poll(() => anomalies(gate, offer)).toHaveLength(1)
@@ -48,14 +48,14 @@ describeGates('a call without a valid lease', (open) => {
     expect(await anomalies(gate, offer)).toHaveLength(2)
   })
 
-  it('is not reported by default', async () => {
+  it('a refused call is not reported by default', async () => {
     const { gate, offer } = await lapsed()
     await callAll(gate, offer)
     await gate.createTask(agent(), { type: 'job' })
     expect(await anomalies(gate, offer)).toEqual([])
   })
 
-  it('is not reported about a task that does not exist', async () => {
+  it('a refused call about a missing task is not reported', async () => {
     const { gate, offer, errors } = await lapsed(ON)
     const absent = { ...offer, task_id: '018f0000-0000-7000-8000-000000000001' }
     await expect(finish(gate, absent)).rejects.toMatchObject({ code: 'TASK_NOT_FOUND' })

@@ -21,7 +21,7 @@ type LeaseCall = readonly [
   call: (gate: Gate, by: ReturnType<typeof worker>, names: object) => Promise<unknown>,
 ]
 
-/** Everything that the holder of a lease can ask. */
+/** Every operation that a lease holder can call. */
 const CALLS: readonly LeaseCall[] = [
   ['start', (gate, by, names) => gate.startTask(by, names)],
   ['renew', (gate, by, names) => gate.renewLease(by, names)],
@@ -33,11 +33,11 @@ const CALLS: readonly LeaseCall[] = [
 
 const LOST = 'LEASE_INVALID_OR_EXPIRED'
 
-describeGates('a lease call', (open) => {
-  /** No lease call works, each says what became of the task, and none changes anything. */
+describeGates('calls of a lease holder', (open) => {
+  /** Every call is refused with the status of the task, and none changes anything. */
   async function expectLost(gate: Gate, names: ReturnType<typeof held>, task_status: string, by = worker()) {
     const seen = async () => {
-      // That the worker has heard of a cancel is noted beside the task.
+      // The acknowledgement of a cancellation is stored beside the task.
       const { cancellation: _, ...task } = await look(gate, names)
       return [task, await receiptTypes(gate, names)]
     }
@@ -52,7 +52,7 @@ describeGates('a lease call', (open) => {
     expect(await seen()).toEqual(before)
   }
 
-  it('is refused with a wrong lease id, worker id or principal', async () => {
+  it('a call is refused with a wrong lease id, worker id or principal', async () => {
     const { gate } = await open()
     const offer = await hold(gate)
     const names = held(offer)
@@ -66,7 +66,7 @@ describeGates('a lease call', (open) => {
     expect(await gate.renewLease(worker(), names)).toMatchObject({ ok: true })
   })
 
-  it('works up to the last instant and not at it, whether or not a sweep has run', async () => {
+  it('a call works until the lease expires and not after, with or without a sweep', async () => {
     const { gate, clock } = await open()
     const offer = await hold(gate, {}, { lease_ttl_seconds: 10 })
     clock.advance(9.999)
@@ -77,7 +77,7 @@ describeGates('a lease call', (open) => {
     await expectLost(gate, held(offer), 'queued')
   })
 
-  it('is refused when the lease was released, also while another worker has the task', async () => {
+  it('a call is refused after the lease was released, also while another worker holds the task', async () => {
     const { gate } = await open()
     const offer = await hold(gate)
     await gate.releaseLease(worker(), held(offer))
@@ -88,7 +88,7 @@ describeGates('a lease call', (open) => {
     await expectLost(gate, held(offer), 'succeeded')
   })
 
-  it('is refused when the same worker has claimed the task anew', async () => {
+  it('a call is refused when the same worker has claimed the task again', async () => {
     const { gate, clock } = await open()
     const offer = await hold(gate)
     clock.advance(120)
@@ -100,21 +100,21 @@ describeGates('a lease call', (open) => {
     expect(await finish(gate, again)).toMatchObject({ ok: true })
   })
 
-  it('is refused after a failure that is tried again', async () => {
+  it('a call is refused after a failure that is retried', async () => {
     const { gate } = await open()
     const offer = await hold(gate)
     await failTask(gate, offer, { retryable: true })
     await expectLost(gate, held(offer), 'queued')
   })
 
-  it('is refused when the task was canceled', async () => {
+  it('a call is refused when the task was canceled', async () => {
     const { gate } = await open()
     const offer = await hold(gate)
     await gate.cancelTask(agent(), { task_id: offer.task_id })
     await expectLost(gate, held(offer), 'canceled')
   })
 
-  it('finds no task that does not exist, cannot exist, or is of another tenant', async () => {
+  it('a call does not find a missing task, a malformed id, or a task of another tenant', async () => {
     const { gate } = await open()
     const offer = await hold(gate)
     await ask(gate, {}, agent('alice', 'other'))
@@ -132,7 +132,7 @@ describeGates('a lease call', (open) => {
     expect(await gate.startTask(worker('w1', 'other'), held(theirs))).toMatchObject({ ok: true })
   })
 
-  it('needs all three names', async () => {
+  it('a call requires worker_id, task_id and lease_id', async () => {
     const { gate } = await open()
     const names = held(await hold(gate))
     for (const field of ['worker_id', 'task_id', 'lease_id']) {
@@ -146,8 +146,8 @@ describeGates('a lease call', (open) => {
   })
 })
 
-describeGates('start', (open) => {
-  it('says that the work has begun, once', async () => {
+describeGates('start_task', (open) => {
+  it('start_task marks the task as running, once', async () => {
     const { gate, clock } = await open()
     const offer = await hold(gate)
     clock.advance(3)
@@ -160,7 +160,7 @@ describeGates('start', (open) => {
     expect(await receiptTypes(gate, offer)).toEqual(['task.assigned', 'task.accepted', 'task.started'])
   })
 
-  it('begins anew under the next lease', async () => {
+  it('start_task starts again under the next lease', async () => {
     const { gate, clock } = await open()
     const offer = await hold(gate)
     await gate.startTask(worker(), held(offer))
@@ -172,8 +172,8 @@ describeGates('start', (open) => {
   })
 })
 
-describeGates('release', (open) => {
-  it('puts the task back at once, at its old place, without spending an attempt', async () => {
+describeGates('release_lease', (open) => {
+  it('release_lease requeues the task immediately at its old place, without counting an attempt', async () => {
     const { gate } = await open()
     const offer = await hold(gate, { max_attempts: 1 })
     await ask(gate)
@@ -193,7 +193,7 @@ describeGates('release', (open) => {
     ])
   })
 
-  it('works for a running task too', async () => {
+  it('release_lease works for a running task', async () => {
     const { gate } = await open()
     const offer = await hold(gate)
     await gate.startTask(worker(), held(offer))

@@ -18,10 +18,10 @@ import {
   statusOf,
 } from '../../support/steps.ts'
 
-describeGates('a success that does not say where its result is', (open) => {
+describeGates('completion without evidence', (open) => {
   const bare = { artifacts: undefined }
 
-  it('succeeds, but its obligation stays open and the owner is told once', async () => {
+  it('a completion without evidence succeeds, keeps the obligation open and notifies the owner once', async () => {
     const { gate } = await open()
     const offer = await hold(gate)
     const answer = await finish(gate, offer, bare)
@@ -47,7 +47,7 @@ describeGates('a success that does not say where its result is', (open) => {
     ['artifacts', { artifacts: [{ url: 'https://results.example/2' }] }],
     ['one artifact', { artifacts: { url: 'https://results.example/2' } }],
     ['a delivery proof', { artifacts: undefined, delivery_proof: { mode: 'email', target: 'a@b.example' } }],
-  ])('is repaired by the same lease with %s', async (_, evidence) => {
+  ])('the same lease can add evidence later: %s', async (_, evidence) => {
     const { gate, clock } = await open()
     const offer = await hold(gate)
     const first = await finish(gate, offer, bare)
@@ -76,7 +76,7 @@ describeGates('a success that does not say where its result is', (open) => {
     expect(await receiptTypes(gate, offer)).toHaveLength(6)
   })
 
-  it('is repaired by nobody else, and not with another result', async () => {
+  it('only the same worker can add evidence, and only for the same result', async () => {
     const { gate } = await open()
     const offer = await hold(gate)
     await finish(gate, offer, bare)
@@ -97,7 +97,7 @@ describeGates('a success that does not say where its result is', (open) => {
     expect(await openTasks(gate)).toEqual([offer.task_id])
   })
 
-  it('is what empty evidence makes of it', async () => {
+  it('empty evidence counts as none', async () => {
     const { gate } = await open()
     const none: JsonObject[] = [
       { artifacts: [] },
@@ -113,7 +113,7 @@ describeGates('a success that does not say where its result is', (open) => {
     }
   })
 
-  it('is refused when its evidence is malformed, and the lease stays', async () => {
+  it('malformed evidence is refused, and the lease stays', async () => {
     const { gate } = await open()
     const offer = await hold(gate)
     const wrong: [JsonObject, string][] = [
@@ -130,7 +130,7 @@ describeGates('a success that does not say where its result is', (open) => {
     expect(await finish(gate, offer)).toMatchObject({ obligation_open: false })
   })
 
-  it('is refused where the operator is strict, and the lease stays', async () => {
+  it('a completion without evidence is refused in strict mode, and the lease stays', async () => {
     const { gate } = await open({ settings: { locatability: 'strict' } })
     const offer = await hold(gate)
     for (const evidence of [bare, { artifacts: [] }, { artifacts: {} }, { artifacts: [{}] }]) {
@@ -141,7 +141,7 @@ describeGates('a success that does not say where its result is', (open) => {
     expect(await finish(gate, offer)).toMatchObject({ ok: true, obligation_open: false })
   })
 
-  it('that was followed by another lease is not repaired by the earlier one', async () => {
+  it('a lease that another has followed cannot add evidence', async () => {
     const { gate } = await open()
     const first = await hold(gate)
     await gate.releaseLease(worker(), held(first))

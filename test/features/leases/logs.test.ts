@@ -3,10 +3,10 @@ import { LOG_LIMITS } from '../../../src/features/leases/append-logs.ts'
 import { admin, agent, describeGates, worker } from '../../support/gates.ts'
 import { failTask, finish, held, hold, receiptTypes, refusal } from '../../support/steps.ts'
 
-describeGates('the log of a task', (open) => {
+describeGates('log of a task', (open) => {
   const lines = (...texts: string[]) => texts.map((text) => ({ text }))
 
-  it('has the lines of its workers, oldest first, in pages', async () => {
+  it('list_logs returns the lines of all workers in pages, oldest first', async () => {
     const { gate, clock } = await open()
     const offer = await hold(gate)
     const { task_id } = offer
@@ -38,7 +38,7 @@ describeGates('the log of a task', (open) => {
     expect((await gate.listLogs(worker(), { task_id })).lines).toEqual(all)
   })
 
-  it('is no part of the ledger, and changes nothing about the task', async () => {
+  it('append_logs writes no receipt and does not change the task', async () => {
     const { gate } = await open()
     const offer = await hold(gate)
     const before = await receiptTypes(gate, offer)
@@ -47,7 +47,7 @@ describeGates('the log of a task', (open) => {
     expect((await gate.getTask(agent(), { task_id: offer.task_id })).status).toBe('leased')
   })
 
-  it('takes lines only of the worker that holds the task, as long as it does', async () => {
+  it('append_logs accepts lines only from the current lease holder', async () => {
     const { gate, clock } = await open()
     const offer = await hold(gate)
     const add = (by = worker(), fields = held(offer)) =>
@@ -64,7 +64,7 @@ describeGates('the log of a task', (open) => {
     expect((await gate.listLogs(agent(), { task_id: offer.task_id })).lines).toEqual([])
   })
 
-  it('is refused once the task has failed', async () => {
+  it('append_logs is refused once the task has failed', async () => {
     const { gate } = await open()
     const offer = await hold(gate)
     await failTask(gate, offer)
@@ -72,7 +72,7 @@ describeGates('the log of a task', (open) => {
     expect(late.code).toBe('LEASE_INVALID_OR_EXPIRED')
   })
 
-  it('is shown to nobody else', async () => {
+  it('list_logs is refused for other principals', async () => {
     const { gate } = await open()
     const { task_id } = await hold(gate)
     for (const by of [agent('bob'), worker('w2')]) {
@@ -81,7 +81,7 @@ describeGates('the log of a task', (open) => {
     expect((await refusal(gate.listLogs(agent('alice', 'other'), { task_id }))).code).toBe('TASK_NOT_FOUND')
   })
 
-  it('keeps all lines of calls at the same time, from any server, each once', async () => {
+  it('concurrent append_logs calls on several servers keep every line once', async () => {
     const { gate, another } = await open()
     const gates = gate.isShared ? [gate, (await another()).gate] : [gate]
     const offer = await hold(gate)
@@ -95,7 +95,7 @@ describeGates('the log of a task', (open) => {
     expect(found.map((line) => line.text).sort()).toEqual(texts)
   })
 
-  it('that is full says so in its last line, and drops what comes after', async () => {
+  it('a full log says so in its last line and drops further lines', async () => {
     const { gate } = await open()
     const offer = await hold(gate)
     const large = { text: 'x'.repeat(8_192) }
@@ -117,7 +117,7 @@ describeGates('the log of a task', (open) => {
     })
   })
 
-  describe('refuses', () => {
+  describe('append_logs refuses', () => {
     it.each([
       ['no line', []],
       ['too many lines', Array.from({ length: 101 }, () => ({ text: 'x' }))],

@@ -13,8 +13,8 @@ import {
   statusOf,
 } from '../../support/steps.ts'
 
-describeGates('progress', (open) => {
-  it('moves the task to running once, and says so once', async () => {
+describeGates('report_progress', (open) => {
+  it('report_progress marks the task as running once, with one receipt', async () => {
     const { gate, clock } = await open()
     const offer = await hold(gate)
     clock.advance(5)
@@ -37,7 +37,7 @@ describeGates('progress', (open) => {
     ])
   })
 
-  it('shows the latest on the task and keeps the history in order', async () => {
+  it('the task shows the latest report, and get_task_progress lists all in order', async () => {
     const { gate, clock } = await open()
     const offer = await hold(gate)
     const history = []
@@ -59,7 +59,7 @@ describeGates('progress', (open) => {
     expect(await gate.getTaskProgress(agent(), { task_id: offer.task_id })).toEqual(whole)
   })
 
-  it('goes on over the attempts of a task', async () => {
+  it('progress reports continue across the attempts of a task', async () => {
     const { gate } = await open()
     const first = await hold(gate)
     await gate.reportProgress(worker(), { ...held(first), progress: { percent: 50 } })
@@ -71,7 +71,7 @@ describeGates('progress', (open) => {
     expect(progress.map((entry) => entry.percent)).toEqual([50, 5])
   })
 
-  it('beyond the first page is reached by the cursor, each report with the lease it came under', async () => {
+  it('get_task_progress pages through the reports, each with its lease', async () => {
     const { gate } = await open()
     const first = await hold(gate)
     const reports = Array.from({ length: 210 }, (_, n) => n)
@@ -108,7 +108,7 @@ describeGates('progress', (open) => {
     })
   })
 
-  it('of several calls in one batch are all kept', async () => {
+  it('several reports in one batch are all kept', async () => {
     const { gate } = await open()
     const offer = await hold(gate)
     const percents = Array.from({ length: 20 }, (_, n) => n)
@@ -119,7 +119,7 @@ describeGates('progress', (open) => {
     expect(progress.map((entry) => entry.percent)).toEqual(percents)
   })
 
-  it('may renew the lease on the way, which counts as a renewal', async () => {
+  it('report_progress can renew the lease, which counts as a renewal', async () => {
     const { gate, clock } = await open()
     const offer = await hold(gate)
     clock.advance(60)
@@ -132,7 +132,7 @@ describeGates('progress', (open) => {
     ).toMatchObject({ expires_in_ms: 1_800_000 })
   })
 
-  it('is refused where it makes no sense, and then nothing is kept', async () => {
+  it('report_progress refuses invalid reports and stores nothing of them', async () => {
     const { gate } = await open()
     const offer = await hold(gate)
     const wrong = [
@@ -167,7 +167,7 @@ describeGates('progress', (open) => {
     })
   })
 
-  it('is told to the owner with the lease, or not at all where the operator says so', async () => {
+  it('progress receipts name the lease, and can be turned off', async () => {
     const { gate } = await open()
     const offer = await hold(gate)
     await gate.reportProgress(worker(), { ...held(offer), progress: { percent: 5 } })
@@ -185,7 +185,7 @@ describeGates('progress', (open) => {
     expect((await look(quiet, other)).progress).toMatchObject({ percent: 5 })
   })
 
-  it('of others is shown to nobody else', async () => {
+  it('get_task_progress is refused for other principals', async () => {
     const { gate } = await open()
     const { task_id } = await hold(gate)
     expect(await refusal(gate.getTaskProgress(agent('bob'), { task_id }))).toMatchObject({

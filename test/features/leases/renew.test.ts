@@ -16,8 +16,8 @@ import {
   statusOf,
 } from '../../support/steps.ts'
 
-describeGates('renew', (open) => {
-  it('never makes a lease shorter', async () => {
+describeGates('renew_lease', (open) => {
+  it('renew_lease never shortens a lease', async () => {
     const { gate } = await open()
     await askMany(gate, 1)
     const lease = held(at(await claim(gate, { lease_ttl_seconds: 600 }), 0))
@@ -29,7 +29,7 @@ describeGates('renew', (open) => {
     })
   })
 
-  it('sets the end of the lease to now plus what was asked, or the default', async () => {
+  it('renew_lease extends the lease from now by the requested or the default duration', async () => {
     const { gate, clock } = await open()
     const offer = await hold(gate)
     clock.advance(100)
@@ -48,7 +48,7 @@ describeGates('renew', (open) => {
     expect(await finish(gate, offer)).toMatchObject({ ok: true })
   })
 
-  it('gives no more than the longest lease', async () => {
+  it('renew_lease is limited by the maximum duration of a lease', async () => {
     const { gate } = await open()
     const offer = await hold(gate)
     expect(await gate.renewLease(worker(), { ...held(offer), extend_by_seconds: 5000 })).toMatchObject({
@@ -62,7 +62,7 @@ describeGates('renew', (open) => {
     }
   })
 
-  it('changes neither the status nor the receipts', async () => {
+  it('renew_lease changes neither the status nor the receipts', async () => {
     const { gate } = await open()
     const offer = await hold(gate)
     await gate.renewLease(worker(), held(offer))
@@ -73,7 +73,7 @@ describeGates('renew', (open) => {
     expect(await receiptTypes(gate, offer)).toEqual(['task.assigned', 'task.accepted', 'task.started'])
   })
 
-  it('is refused after ten times, with one anomaly however often it is tried', async () => {
+  it('renew_lease is refused after ten renewals, with one anomaly receipt', async () => {
     const { gate, clock } = await open()
     const offer = await hold(gate)
     for (let left = 9; left >= 0; left--) {
@@ -100,7 +100,7 @@ describeGates('renew', (open) => {
     }
   })
 
-  it('counts anew for each lease', async () => {
+  it('each lease has its own number of renewals', async () => {
     const { gate } = await open({ settings: { max_lease_renewals: 1 } })
     const offer = await hold(gate)
     await gate.renewLease(worker(), held(offer))
@@ -108,7 +108,7 @@ describeGates('renew', (open) => {
     expect(await gate.renewLease(worker(), held(await lease(gate)))).toMatchObject({ renewals_left: 0 })
   })
 
-  it('never passes the absolute lifetime of the lease', async () => {
+  it('renew_lease never exceeds the absolute lifetime of the lease', async () => {
     const { gate, clock } = await open()
     const offer = await hold(gate, {}, { lease_ttl_seconds: 1800 })
     const end = new Date(clock.now + 7_200_000).toISOString()
@@ -133,7 +133,7 @@ describeGates('renew', (open) => {
     expect(await refusal(finish(gate, offer))).toMatchObject({ code: 'LEASE_INVALID_OR_EXPIRED' })
   })
 
-  it('never passes the time that the task allows', async () => {
+  it('renew_lease never exceeds the timeout of the task', async () => {
     const { gate, clock } = await open()
     const offer = await hold(gate, { timeout_seconds: 150 })
     clock.advance(60)
@@ -143,7 +143,7 @@ describeGates('renew', (open) => {
     })
   })
 
-  it('does not bring an expired lease back', async () => {
+  it('renew_lease does not revive an expired lease', async () => {
     const { gate, clock } = await open()
     const offer = await hold(gate)
     clock.advance(120)
@@ -154,8 +154,8 @@ describeGates('renew', (open) => {
   })
 })
 
-describeGates('many at once', (open) => {
-  it('renews each item by itself', async () => {
+describeGates('renew_many and complete_many', (open) => {
+  it('renew_many renews each item independently', async () => {
     const { gate } = await open()
     await askMany(gate, 3)
     const offers = await claim(gate, { max_tasks: 3 })
@@ -175,7 +175,7 @@ describeGates('many at once', (open) => {
     ])
   })
 
-  it('completes each item by itself', async () => {
+  it('complete_many completes each item independently', async () => {
     const { gate } = await open()
     await askMany(gate, 3)
     const offers = await claim(gate, { max_tasks: 3 })
@@ -197,7 +197,7 @@ describeGates('many at once', (open) => {
     }
   })
 
-  it('refuses none and more than a thousand', async () => {
+  it('renew_many and complete_many refuse an empty list and more than a thousand items', async () => {
     const { gate } = await open()
     for (const items of [[], Array(1001).fill({})]) {
       for (const many of [gate.renewMany, gate.completeMany]) {

@@ -18,7 +18,7 @@ import {
 
 const PAST = '2025-12-31T00:00:00.000Z'
 
-/** A schedule, and the task that asked for it, which is done. */
+/** A schedule, and the task that asked for it, which has ended. */
 async function plan(gate: Gate, principal_ai = 'alice') {
   const offer = await hold(gate, { type: 'schedule.create', principal_ai })
   const schedule_id = offer.task_id
@@ -34,7 +34,7 @@ async function plan(gate: Gate, principal_ai = 'alice') {
 
 const HOUR = 3600_000
 
-/** A schedule of the form that the gate can run. */
+/** A schedule in the format that the server can run. */
 async function planHourly(gate: Gate) {
   const payload = {
     name: 'hourly',
@@ -65,8 +65,8 @@ async function expectInOrder({ store }: Bench) {
   expect(await checkInvariants(store, await store.tenant('default'))).toEqual([])
 }
 
-describeGates('a schedule', (open) => {
-  it('is owed from its creation to its deletion, though the task that asked for it is done', async () => {
+describeGates('schedules', (open) => {
+  it('a schedule is an open obligation from its creation to its deletion', async () => {
     const bench = await open()
     const { gate } = bench
     const { schedule_id, receipt_id } = await plan(gate, 'eve')
@@ -95,7 +95,7 @@ describeGates('a schedule', (open) => {
     await expectInOrder(bench)
   })
 
-  it('is recorded once, also by calls that come together', async () => {
+  it('a schedule is recorded once, also by concurrent calls', async () => {
     const bench = await open()
     const { gate } = bench
     const offer = await hold(gate)
@@ -115,7 +115,7 @@ describeGates('a schedule', (open) => {
     await expectInOrder(bench)
   })
 
-  it('can be redone under another lease of the same task', async () => {
+  it('a schedule can be recorded again under another lease of the same task', async () => {
     const { gate, clock } = await open()
     const first = await hold(gate)
     const created = { schedule_id: first.task_id, event: 'created' }
@@ -131,14 +131,14 @@ describeGates('a schedule', (open) => {
     expect(await refusal(lost)).toMatchObject({ code: 'LEASE_INVALID_OR_EXPIRED' })
   })
 
-  it('is deleted by its owner only', async () => {
+  it('only its owner can delete a schedule', async () => {
     const { gate } = await open()
     const { schedule_id } = await plan(gate)
     expect(await refusal(drop(gate, schedule_id, agent('bob')))).toMatchObject({ code: 'FORBIDDEN' })
   })
 
   it.each(['none', '00000000-0000-7000-8000-000000000000'])(
-    'that does not exist is not found: %s',
+    'a missing schedule is not found: %s',
     async (id) => {
       const { gate } = await open()
       expect(await refusal(drop(gate, id))).toMatchObject({ code: 'SCHEDULE_NOT_FOUND' })
@@ -151,7 +151,7 @@ describeGates('a schedule', (open) => {
     },
   )
 
-  it('that is overdue is an anomaly in the inbox of its owner, once for each run', async () => {
+  it('an overdue schedule is an anomaly in the inbox of its owner, once per run', async () => {
     const bench = await open()
     const { gate } = bench
     const { schedule_id, offer } = await plan(gate)
@@ -165,7 +165,7 @@ describeGates('a schedule', (open) => {
     await expectInOrder(bench)
   })
 
-  it('that nobody runs is reported by the gate, with the reason, once for each run', async () => {
+  it('the server reports a schedule that no scheduler runs, with the reason, once per run', async () => {
     const bench = await open()
     const { gate, clock } = bench
     const { schedule_id, offer, first } = await planHourly(gate)
@@ -180,7 +180,7 @@ describeGates('a schedule', (open) => {
     const next_run_at = isoTime(first)
     const reason = 'the scheduler did not run'
     expect(await note()).toEqual([{ next_run_at, reason, schedule_id }])
-    // The scheduler says the same when it is back; neither of them says it again.
+    // The scheduler reports the same run later; the owner is not notified again.
     await gate.reportStaleSchedule(worker(), { worker_id: 'w1', schedule_id, next_run_at, reason: 'x' })
     expect(await gate.sweepSchedules()).toBe(0)
     expect(await anomalies(gate, offer)).toEqual(['stale_schedule'])
@@ -197,7 +197,7 @@ describeGates('a schedule', (open) => {
     await expectInOrder(bench)
   })
 
-  it('whose runs the gate refuses is overdue for that reason', async () => {
+  it('a schedule whose runs are refused is overdue for that reason', async () => {
     const { gate, clock } = await open({ settings: { max_active_tasks: 1 } })
     const { schedule_id, first } = await planHourly(gate)
     await ask(gate, { type: 'never done' })
@@ -209,7 +209,7 @@ describeGates('a schedule', (open) => {
     expect(only(receipts).body).toMatchObject({ details: { reason: 'QUOTA_EXCEEDED' } })
   })
 
-  it('that is paused or deleted is not overdue', async () => {
+  it('a paused or deleted schedule is not overdue', async () => {
     const { gate, clock } = await open()
     const paused = await planHourly(gate)
     const deleted = await planHourly(gate)
@@ -236,7 +236,7 @@ describeGates('a schedule', (open) => {
     expect(await gate.sweepSchedules()).toBe(1)
   })
 
-  it('is no open task in bootstrap, and hides none', async () => {
+  it('a schedule is no open task in bootstrap and hides none', async () => {
     const { gate } = await open()
     for (let n = 0; n < 5; n++) await plan(gate)
     const task = await ask(gate, { type: 'later' })

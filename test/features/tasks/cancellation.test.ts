@@ -2,10 +2,10 @@ import { expect, it } from 'vitest'
 import { admin, agent, caller, describeGates, worker } from '../../support/gates.ts'
 import { ask, failTask, finish, held, hold, lease, look, only, refusal, soon } from '../../support/steps.ts'
 
-describeGates('the cancel of a task that a worker holds', (open) => {
+describeGates('cancellation of a leased task', (open) => {
   const iso = (time: number) => new Date(time).toISOString()
 
-  it('shows who asked for it, that the worker has heard, and that it has stopped', async () => {
+  it('a cancellation shows its requester, and when the worker acknowledged and stopped', async () => {
     const { gate, clock } = await open()
     const offer = await hold(gate)
     clock.advance(1)
@@ -37,7 +37,7 @@ describeGates('the cancel of a task that a worker holds', (open) => {
     expect((await gate.peekTask(agent(), { task_id: offer.task_id })).cancellation).toEqual(whole)
   })
 
-  it('keeps the first word of each stage, and a worker that has stopped has also heard', async () => {
+  it('report_cancel keeps the first time of each stage, and stopped implies acknowledged', async () => {
     const { gate, clock } = await open()
     const offer = await hold(gate)
     await gate.cancelTask(agent(), { task_id: offer.task_id })
@@ -49,7 +49,7 @@ describeGates('the cancel of a task that a worker holds', (open) => {
     }
   })
 
-  it('counts as heard of when a call of the worker is refused for it', async () => {
+  it('a refused call of the worker counts as its acknowledgement', async () => {
     const { gate, clock } = await open()
     const calls = {
       start: (offer) => gate.startTask(worker(), held(offer)),
@@ -71,7 +71,7 @@ describeGates('the cancel of a task that a worker holds', (open) => {
     }
   })
 
-  it('is for the worker that held the task, under that lease', async () => {
+  it('report_cancel accepts only the worker that held the task, under that lease', async () => {
     const { gate, another } = await open()
     const offer = await hold(gate)
     const stage = 'stopped'
@@ -104,7 +104,7 @@ describeGates('the cancel of a task that a worker holds', (open) => {
     expect((await look(next, offer)).cancellation).toMatchObject({ acknowledged_at: null, stopped_at: null })
   })
 
-  it('is not there for a task that nobody held, nor for one that ended otherwise', async () => {
+  it('a task that no worker held, or that ended otherwise, has no cancellation', async () => {
     const { gate } = await open()
     const queued = await ask(gate)
     await gate.cancelTask(agent(), { task_id: queued.task_id })
@@ -118,7 +118,7 @@ describeGates('the cancel of a task that a worker holds', (open) => {
     })
   })
 
-  it('is told of the last lease only', async () => {
+  it('a cancellation covers only the last lease', async () => {
     const { gate } = await open()
     const first = await hold(gate)
     await gate.releaseLease(worker(), held(first))
@@ -133,12 +133,12 @@ describeGates('the cancel of a task that a worker holds', (open) => {
     })
   })
 
-  it('outlives the server', async () => {
+  it('a cancellation survives a restart of the server', async () => {
     const { gate, another } = await open()
     const offer = await hold(gate)
     await gate.cancelTask(agent(), { task_id: offer.task_id })
     await refusal(gate.renewLease(worker(), held(offer)))
-    // What was heard by a refusal is written before a gate has closed.
+    // Acknowledgements learned from refusals are written before the gate has closed.
     await gate.close()
     const { gate: next } = await another()
     expect((await look(next, offer)).cancellation?.acknowledged_at).not.toBeNull()

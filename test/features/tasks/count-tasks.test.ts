@@ -14,8 +14,8 @@ const NONE = {
   more: false,
 }
 
-describeGates('count tasks', (open) => {
-  it('counts each status, for the owner and for those who see all', async () => {
+describeGates('count_tasks', (open) => {
+  it('count_tasks counts each status, for the owner and for admins', async () => {
     const { gate } = await open()
     expect(await gate.countTasks(agent())).toEqual(NONE)
     expect(await gate.countTasks(admin())).toEqual(NONE)
@@ -49,7 +49,7 @@ describeGates('count tasks', (open) => {
     expect(await gate.countTasks(admin('other'))).toEqual({ ...NONE, queued: 1 })
   })
 
-  it('counts by type, creator, session and labels, all of which must fit', async () => {
+  it('count_tasks filters by type, creator, session and labels together', async () => {
     const { gate } = await open()
     await ask(gate, { type: 'a', session_id: 's', labels: { team: 'blue' } })
     await ask(gate, { type: 'b', session_id: 's' })
@@ -66,7 +66,7 @@ describeGates('count tasks', (open) => {
     expect(await queued({ labels: { team: 'red' } })).toBe(0)
   })
 
-  it('refuses the tasks of others and what is no filter', async () => {
+  it('count_tasks refuses tasks of other agents and unknown fields', async () => {
     const { gate } = await open()
     expect(await refusal(gate.countTasks(agent(), { created_by: 'bob' }))).toMatchObject({
       code: 'FORBIDDEN',
@@ -82,7 +82,7 @@ describeGates('count tasks', (open) => {
     }
   })
 
-  it('stops at its limit among very many, and says so', async () => {
+  it('count_tasks stops at its limit and reports more', async () => {
     const { gate } = await open()
     await finish(gate, await hold(gate, { session_id: 'small' }))
     await askMany(gate, 10_001, { session_id: 'large' })

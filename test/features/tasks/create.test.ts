@@ -13,8 +13,8 @@ import {
   refusal,
 } from '../../support/steps.ts'
 
-describeGates('create', (open) => {
-  it('fills in the defaults', async () => {
+describeGates('create_task', (open) => {
+  it('create_task fills in the defaults', async () => {
     const { gate, clock } = await open()
     const answer = await gate.createTask(agent('alice'), { type: 'job' })
     expect(answer).toEqual({
@@ -66,7 +66,7 @@ describeGates('create', (open) => {
     })
   })
 
-  it('keeps everything that was asked', async () => {
+  it('create_task stores every field of the input', async () => {
     const { gate } = await open()
     const input = {
       type: 'report',
@@ -94,7 +94,7 @@ describeGates('create', (open) => {
     expect(await gate.getTask(agent('alice'), { task_id })).toMatchObject(input)
   })
 
-  it('hands everything a worker needs to the worker', async () => {
+  it('create_task passes every field of the work to the worker', async () => {
     const { gate } = await open()
     const input = { payload: { n: 1 }, summary: 'S', body: 'B', inputs: { i: 1 }, idempotency_key: 'key' }
     const offer = await hold(gate, {
@@ -115,7 +115,7 @@ describeGates('create', (open) => {
     })
   })
 
-  it('tells the worker and the ledger what counts as success and how the result is expected', async () => {
+  it('success criteria and result delivery reach the worker and the ledger', async () => {
     const { gate } = await open()
     const asked = { success_criteria: 'All tests pass', result_delivery: 'store artifact pointer' }
     const offer = await hold(gate, { ...asked, expected_outcome_kind: 'mixed' }, { expected_duration: 90 })
@@ -143,7 +143,7 @@ describeGates('create', (open) => {
     expect(await refusal(wrong)).toMatchObject({ details: { path: 'expected_duration' } })
   })
 
-  it('writes one task.assigned to the owner and opens one obligation', async () => {
+  it('create_task writes one task.assigned to the owner and opens one obligation', async () => {
     const { gate } = await open()
     const task = await ask(gate, { summary: 'Do it', timeout_seconds: 9 })
     expect(await receiptsOf(gate, task)).toEqual([
@@ -164,7 +164,7 @@ describeGates('create', (open) => {
     expect(await openTasks(gate)).toEqual([task.task_id])
   })
 
-  it('acts for the caller whatever its kind, unless principal_ai says for whom', async () => {
+  it('create_task acts for a caller of any kind unless principal_ai names an agent', async () => {
     const { gate } = await open()
     const system = caller('service', 'cron', 'system')
     const own = await gate.createTask(system, { type: 'job' })
@@ -176,7 +176,7 @@ describeGates('create', (open) => {
     expect(await look(gate, other)).toMatchObject({ principal_ai: 'alice' })
   })
 
-  it('makes many, in order, each with its own outcome', async () => {
+  it('create_tasks creates many in order, each with its own outcome', async () => {
     const { gate } = await open()
     const tasks = Array.from({ length: 200 }, (_, n) =>
       n % 50 === 7 ? { n } : { type: 'job', payload: { n } },
@@ -192,7 +192,7 @@ describeGates('create', (open) => {
     expect(await claim(gate, { max_tasks: 100 })).toHaveLength(96)
   })
 
-  it('refuses none and more than a thousand at once', async () => {
+  it('create_tasks refuses an empty list and more than a thousand tasks', async () => {
     const { gate } = await open()
     const tasks = Array.from({ length: 1001 }, () => ({ type: 'job' }))
     for (const wrong of [{ tasks: [] }, { tasks }, {}]) {
@@ -205,8 +205,8 @@ describeGates('create', (open) => {
   })
 })
 
-describeGates('a task that a receipt led to', (open) => {
-  it('has that receipt as the parent of its assignment', async () => {
+describeGates('caused_by_receipt_id', (open) => {
+  it('caused_by_receipt_id becomes the parent of the assignment', async () => {
     const { gate } = await open()
     const first = await hold(gate)
     const { receipt_id } = await finish(gate, first)
@@ -215,7 +215,7 @@ describeGates('a task that a receipt led to', (open) => {
     expect(at(await receiptsOf(gate, next), 0).parents).toEqual([receipt_id])
   })
 
-  it('is refused when there is no such receipt in the tenant', async () => {
+  it('caused_by_receipt_id is refused when the tenant has no such receipt', async () => {
     const { gate } = await open()
     const mine = await ask(gate)
     const theirs = await ask(gate, {}, agent('alice', 'other'))
@@ -230,10 +230,10 @@ describeGates('a task that a receipt led to', (open) => {
   })
 })
 
-describeGates('the quota of active tasks', (open) => {
+describeGates('quota of open tasks', (open) => {
   const settings = { max_active_tasks: 5 }
 
-  it('is exact, within one batch too', async () => {
+  it('the quota of open tasks is exact, also within one batch', async () => {
     const { gate } = await open({ settings })
     const tasks = Array.from({ length: 12 }, () => ({ type: 'job' }))
     const { results } = await gate.createTasks(agent(), { tasks })
@@ -250,7 +250,7 @@ describeGates('the quota of active tasks', (open) => {
     expect(await openTasks(gate)).toHaveLength(5)
   })
 
-  it('counts queued, leased and running tasks, and is freed by tasks that end', async () => {
+  it('the quota counts queued, leased and running tasks and is freed by ended ones', async () => {
     const { gate } = await open({ settings })
     const [first = ''] = await askMany(gate, 5)
     const [one, two] = await claim(gate, { max_tasks: 2 })
@@ -266,7 +266,7 @@ describeGates('the quota of active tasks', (open) => {
     await ask(gate)
   })
 
-  it('does not stand in the way of a repeated create', async () => {
+  it('the quota does not block a repeated create', async () => {
     const { gate } = await open({ settings: { max_active_tasks: 1 } })
     const task = await ask(gate, { idempotency_key: 'k' })
     expect(await ask(gate, { idempotency_key: 'k' })).toMatchObject({
@@ -275,7 +275,7 @@ describeGates('the quota of active tasks', (open) => {
     })
   })
 
-  it('of zero takes none, and each tenant has its own', async () => {
+  it('a quota of zero refuses every task, and each tenant has its own quota', async () => {
     const { gate } = await open({ settings: { max_active_tasks: 1 } })
     await ask(gate)
     await ask(gate, {}, agent('alice', 'other'))

@@ -2,8 +2,8 @@ import { expect, it } from 'vitest'
 import { agent, describeGates } from '../../support/gates.ts'
 import { ask, finish, hold, lease, openTasks, receiptTypes, refusal } from '../../support/steps.ts'
 
-describeGates('an idempotency key', (open) => {
-  it('used again with the same input names the same task and changes nothing', async () => {
+describeGates('idempotency key', (open) => {
+  it('an idempotency key used again with the same input returns the same task and changes nothing', async () => {
     const { gate } = await open()
     const input = { idempotency_key: 'k', payload: { a: 1 }, labels: { x: 'y' } }
     const first = await ask(gate, input)
@@ -15,7 +15,7 @@ describeGates('an idempotency key', (open) => {
     expect(await openTasks(gate)).toEqual([])
   })
 
-  it('does not care for the order of keys', async () => {
+  it('an idempotency key ignores the order of object keys', async () => {
     const { gate } = await open()
     const first = await ask(gate, {
       idempotency_key: 'k',
@@ -31,7 +31,7 @@ describeGates('an idempotency key', (open) => {
     expect(again).toMatchObject({ task_id: first.task_id, is_duplicate: true })
   })
 
-  it('refuses any other input', async () => {
+  it('an idempotency key refuses a different input', async () => {
     const { gate } = await open()
     const first = await ask(gate, { idempotency_key: 'k', payload: [1, 2] })
     const others = [
@@ -51,7 +51,7 @@ describeGates('an idempotency key', (open) => {
     expect(await openTasks(gate)).toEqual([first.task_id])
   })
 
-  it('belongs to one agent of one tenant', async () => {
+  it('an idempotency key belongs to one agent of one tenant', async () => {
     const { gate } = await open()
     const input = { idempotency_key: 'k' }
     const answers = [
@@ -64,7 +64,7 @@ describeGates('an idempotency key', (open) => {
     expect(answers.every((answer) => !answer.is_duplicate)).toBe(true)
   })
 
-  it('does not confuse an owner and a key that are cut elsewhere', async () => {
+  it('an idempotency key is not confused by where owner and key are split', async () => {
     const { gate } = await open()
     const one = await ask(gate, { idempotency_key: 'b:c' }, agent('a'))
     const two = await ask(gate, { idempotency_key: 'c' }, agent('a:b'))
@@ -72,7 +72,7 @@ describeGates('an idempotency key', (open) => {
     expect(two.task_id).not.toBe(one.task_id)
   })
 
-  it('stays used when the task has ended, and tells how it ended', async () => {
+  it('an idempotency key stays in use after the task has ended, and returns its status', async () => {
     const { gate } = await open()
     const input = { idempotency_key: 'k' }
     const offer = await hold(gate, input)
@@ -89,7 +89,7 @@ describeGates('an idempotency key', (open) => {
     expect(await openTasks(gate)).toEqual([])
   })
 
-  it('makes one task of fifty creates at once', async () => {
+  it('fifty concurrent creates with one idempotency key create one task', async () => {
     const { gate } = await open()
     const input = { idempotency_key: 'k', payload: { a: 1 } }
     const answers = await Promise.all(Array.from({ length: 50 }, () => ask(gate, input)))
@@ -101,7 +101,7 @@ describeGates('an idempotency key', (open) => {
     expect(await openTasks(gate)).toHaveLength(1)
   })
 
-  it('lets the first of two inputs win within one batch', async () => {
+  it('the first of two inputs with one idempotency key wins within a batch', async () => {
     const { gate } = await open()
     const tasks = [{ n: 1 }, { n: 2 }, { n: 1 }].map((payload) => ({
       type: 'job',

@@ -4,7 +4,7 @@ import { agent, describeGates, worker } from '../../support/gates.ts'
 const MB = 1024 * 1024
 
 describeGates('large payloads', (open) => {
-  it('fill a page of the active tasks, and the cursor leads to the rest', async () => {
+  it('large payloads fill a page of active tasks, and the cursor leads to the rest', async () => {
     const { gate } = await open()
     const ids: string[] = []
     for (let n = 0; n < 20; n++) {
@@ -26,7 +26,7 @@ describeGates('large payloads', (open) => {
     expect(attention.assigned_tasks.length).toBeGreaterThan(0)
   })
 
-  it('are handed out as many together as fit, and at least one', async () => {
+  it('a claim returns as many large payloads as fit, and at least one', async () => {
     const { gate } = await open()
     const total = 20
     for (let n = 0; n < total; n++) {
@@ -43,7 +43,7 @@ describeGates('large payloads', (open) => {
     expect(Math.max(...sizes)).toBeLessThanOrEqual(8)
   })
 
-  it('of a small size are still handed out all at once', async () => {
+  it('a claim returns all small payloads together', async () => {
     const { gate } = await open()
     await gate.createTasks(agent(), { tasks: Array.from({ length: 60 }, () => ({ type: 'small' })) })
     const { tasks } = await gate.leaseNext(worker(), { worker_id: 'w1', max_tasks: 100 })

@@ -5,7 +5,7 @@ import type { TaskView } from '../../../src/features/tasks/shape.ts'
 import { admin, agent, caller, describeGates } from '../../support/gates.ts'
 import { ask, askMany, claim, failTask, finish, hold, refusal } from '../../support/steps.ts'
 
-/** All pages of a list, and between them whatever a test wants to happen. */
+/** All pages of a list. The callback runs between two pages. */
 async function pages(gate: Gate, by: Caller, input: object, between = async () => {}) {
   const found: (readonly TaskView[])[] = []
   for (let cursor: string | null | undefined; cursor !== null; ) {
@@ -19,8 +19,8 @@ async function pages(gate: Gate, by: Caller, input: object, between = async () =
 
 const idsOf = (tasks: readonly { task_id: string }[]) => tasks.map((task) => task.task_id)
 
-describeGates('list tasks', (open) => {
-  it('shows the newest first, whole', async () => {
+describeGates('list_tasks', (open) => {
+  it('list_tasks returns whole tasks, newest first', async () => {
     const { gate } = await open()
     const ids = await askMany(gate, 5, { payload: { n: 1 } })
     const { tasks, next_cursor } = await gate.listTasks(agent())
@@ -29,7 +29,7 @@ describeGates('list tasks', (open) => {
     expect(tasks[0]).toEqual(await gate.getTask(agent(), { task_id: ids[4] }))
   })
 
-  it('finds by status, whichever way canceled is spelled', async () => {
+  it('list_tasks filters by status, with both spellings of canceled', async () => {
     const { gate } = await open()
     const canceled = await ask(gate)
     await gate.cancelTask(agent(), { task_id: canceled.task_id })
@@ -55,7 +55,7 @@ describeGates('list tasks', (open) => {
     })
   })
 
-  it('finds by type, creator, session and labels, all of which must fit', async () => {
+  it('list_tasks filters by type, creator, session and labels together', async () => {
     const { gate } = await open()
     const a = await ask(gate, { type: 'a', session_id: 's', labels: { team: 'blue', env: 'x' } })
     const b = await ask(gate, { type: 'b', session_id: 's', labels: { team: 'blue' } })
@@ -80,7 +80,7 @@ describeGates('list tasks', (open) => {
     })
   })
 
-  it('pages through everything exactly once, also while tasks are created and end', async () => {
+  it('list_tasks pages through every task exactly once while tasks are created and end', async () => {
     const { gate } = await open()
     const ids = await askMany(gate, 23)
     await askMany(gate, 5, {}, agent('bob'))
@@ -95,7 +95,7 @@ describeGates('list tasks', (open) => {
     }
   })
 
-  it('takes cursors of the same question only', async () => {
+  it('list_tasks accepts only cursors of the same filter', async () => {
     const { gate } = await open()
     await askMany(gate, 3, { session_id: 's' })
     await askMany(gate, 3, {}, agent('bob'))
@@ -127,7 +127,7 @@ describeGates('list tasks', (open) => {
     expect((await gate.listTasks(agent(), { session_id: 's', cursor, limit: 3 })).tasks).toHaveLength(2)
   })
 
-  it('refuses page sizes that make no sense', async () => {
+  it('list_tasks refuses invalid page sizes', async () => {
     const { gate } = await open()
     for (const limit of [0, -1, 201, 1.5, '10']) {
       expect(await refusal(gate.listTasks(agent(), { limit }))).toMatchObject({
@@ -137,7 +137,7 @@ describeGates('list tasks', (open) => {
     }
   })
 
-  it('goes on in bounded steps to a rare task among very many, and ends', async () => {
+  it('list_tasks finds a rare task among very many in bounded steps', async () => {
     const { gate } = await open()
     const first = await ask(gate, { type: 'rare' })
     await askMany(gate, 12_000)

@@ -3,11 +3,11 @@ import { admin, agent, describeGates, worker } from '../../support/gates.ts'
 import { pending } from '../../support/questions.ts'
 import { soon } from '../../support/steps.ts'
 
-const NOBODY = 'No worker has served type report in the last 2 minutes. The task waits until one does.'
+const NO_WORKER = 'No worker has served type report in the last 2 minutes. The task waits until one does.'
 const URL = 'https://gate.example/tools'
 const address = () => ({ url: URL, console: true })
 
-describeGates('what a task waits for', (open, storeName) => {
+describeGates('outlook of a task', (open, storeName) => {
   afterEach(() => {
     vi.useRealTimers()
   })
@@ -15,15 +15,15 @@ describeGates('what a task waits for', (open, storeName) => {
   const create = async (gate: Awaited<ReturnType<typeof open>>['gate'], type = 'report') =>
     gate.createTask(agent(), { type })
 
-  it('is a worker that nobody has heard of, and the answers say so', async () => {
+  it('responses say when no worker has served the type', async () => {
     const { gate } = await open()
     const created = await create(gate)
-    expect(created).toMatchObject({ status: 'queued', live_workers: 0, hint: NOBODY })
+    expect(created).toMatchObject({ status: 'queued', live_workers: 0, hint: NO_WORKER })
     const waited = await soon(gate.waitForTask(agent(), { task_id: created.task_id, wait_seconds: 0 }))
-    expect(waited).toMatchObject({ done: false, live_workers: 0, hint: NOBODY })
+    expect(waited).toMatchObject({ done: false, live_workers: 0, hint: NO_WORKER })
   })
 
-  it('is a free worker where some take the type, or any', async () => {
+  it('live_workers counts workers that take the type or any type', async () => {
     const { gate } = await open()
     await gate.leaseNext(worker('w1'), { worker_id: 'w1', accept_types: ['report', 'other'] })
     await gate.leaseNext(worker('w2'), { worker_id: 'w2', accept_types: ['other'] })
@@ -33,7 +33,7 @@ describeGates('what a task waits for', (open, storeName) => {
     expect(await create(gate, 'new')).toMatchObject({ live_workers: 1 })
   })
 
-  it('is noticed as soon as a worker comes, and when it leaves or is drained', async () => {
+  it('live_workers changes as soon as a worker starts, stops or is drained', async () => {
     const { gate } = await open()
     vi.useFakeTimers({ toFake: ['Date'] })
     expect(await create(gate)).toMatchObject({ live_workers: 0 })
@@ -49,7 +49,7 @@ describeGates('what a task waits for', (open, storeName) => {
     expect(await create(gate)).toMatchObject({ live_workers: 0 })
   })
 
-  it('is nobody again when the worker was not heard of for the offline time', async () => {
+  it('a worker that was silent for the offline time is not counted', async () => {
     const { gate } = await open({ settings: { worker_offline_seconds: 90 } })
     vi.useFakeTimers({ toFake: ['Date'] })
     await gate.registerWorker(worker('w1'), { worker_id: 'w1', accept_types: ['report'] })
@@ -61,7 +61,7 @@ describeGates('what a task waits for', (open, storeName) => {
     })
   })
 
-  it('is known after a restart, or on another server', async () => {
+  it('live_workers is known after a restart and on another server', async () => {
     const { gate, another } = await open()
     await gate.registerWorker(worker('w1'), { worker_id: 'w1', accept_types: ['report'] })
     if (storeName === 'sqlite') await gate.close()
@@ -69,7 +69,7 @@ describeGates('what a task waits for', (open, storeName) => {
     expect(await create(second)).toMatchObject({ live_workers: 1 })
   })
 
-  it('is a person where a rule wants that, and the answers lead there', async () => {
+  it('the hint of a task that needs approval says how to approve it', async () => {
     const { gate } = await open({ address })
     const rule = { id: 'ask', action: 'REQUIRE_APPROVAL' }
     await gate.putPolicy(admin(), rule)
@@ -85,7 +85,7 @@ describeGates('what a task waits for', (open, storeName) => {
     expect(waited).toMatchObject({ console_url, hint })
   })
 
-  it('names no URL that commands use anyway, and no console where there is none', async () => {
+  it('the hint has no URL for the default address, and no console link without a console', async () => {
     const { gate } = await open({ address: () => ({ url: 'http://127.0.0.1:8080', console: false }) })
     const { task_id } = await pending(gate)
     const task = await gate.getTask(agent(), { task_id })
@@ -93,7 +93,7 @@ describeGates('what a task waits for', (open, storeName) => {
     expect(task.hint).toContain(`it: "asyncgate approvals approve ${task_id}"`)
   })
 
-  it('links an ordinary task to its page', async () => {
+  it('an ordinary task links to its page in the console', async () => {
     const { gate } = await open({ address })
     const { task_id, console_url } = await create(gate)
     expect(console_url).toBe(`${URL}/console/tasks/${task_id}`)

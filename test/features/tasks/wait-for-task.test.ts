@@ -14,17 +14,17 @@ import {
   soon,
 } from '../../support/steps.ts'
 
-describeGates('wait for a task', (open, storeName) => {
+describeGates('wait_for_task', (open, storeName) => {
   afterEach(() => {
     vi.restoreAllMocks()
   })
 
-  /** Takes the regular look at the store away, so that nothing but events can end a wait. */
+  /** Disables the periodic read of the store, so that only events can end a wait. */
   const withoutLooks = () => {
     vi.spyOn(globalThis, 'setInterval').mockImplementation(() => setTimeout(() => {}, 0))
   }
 
-  it('answers at once when the task has ended', async () => {
+  it('wait_for_task returns immediately when the task has ended', async () => {
     const { gate } = await open()
     const offer = await hold(gate)
     await finish(gate, offer)
@@ -36,7 +36,7 @@ describeGates('wait for a task', (open, storeName) => {
     })
   })
 
-  it('answers when the task ends, in whichever way', async () => {
+  it('wait_for_task returns when the task ends, in any way', async () => {
     withoutLooks()
     const { gate, clock } = await open()
     const endings = [
@@ -62,7 +62,7 @@ describeGates('wait for a task', (open, storeName) => {
     expect(await soon(waiting)).toMatchObject({ done: true, status: 'failed', dead_letter: true })
   })
 
-  it('goes on through questions until the task is done, if that is asked for', async () => {
+  it('wait_for_task with until: done continues through questions until the task has ended', async () => {
     const { gate, another } = await open()
     const { offer, task_id } = await pending(gate)
     const elsewhere = storeName === 'postgres' ? (await another()).gate : gate
@@ -82,7 +82,7 @@ describeGates('wait for a task', (open, storeName) => {
     }
   })
 
-  it('answers for a task that waits for a person when the time is over, or the caller leaves', async () => {
+  it('wait_for_task returns a parked task when the time is over or the caller disconnects', async () => {
     const { gate } = await open()
     const { task_id } = await pending(gate)
     const wait = { task_id, until: 'done' }
@@ -92,7 +92,7 @@ describeGates('wait for a task', (open, storeName) => {
     expect(await soon(left)).toMatchObject({ done: false })
   })
 
-  it('goes on through retries', async () => {
+  it('wait_for_task continues through retries', async () => {
     const { gate } = await open()
     const offer = await hold(gate)
     const waiting = gate.waitForTask(agent(), { task_id: offer.task_id, wait_seconds: 50 })
@@ -102,7 +102,7 @@ describeGates('wait for a task', (open, storeName) => {
     expect(await soon(waiting)).toMatchObject({ status: 'succeeded', attempt: 1 })
   })
 
-  it('answers that it is not done when the time is over', async () => {
+  it('wait_for_task returns done: false when the time is over', async () => {
     const { gate } = await open()
     const task = await ask(gate)
     for (const wait_seconds of [0, 0.05]) {
@@ -114,7 +114,7 @@ describeGates('wait for a task', (open, storeName) => {
     }
   })
 
-  it('answers when its caller has gone, or was gone before, or the gate closes', async () => {
+  it('wait_for_task returns when its caller has disconnected or the gate closes', async () => {
     withoutLooks()
     const { gate } = await open()
     const { task_id } = await ask(gate)
@@ -132,7 +132,7 @@ describeGates('wait for a task', (open, storeName) => {
     await closed
   })
 
-  it('is refused for a task that is not there or not to be seen, without waiting', async () => {
+  it('wait_for_task refuses a missing or unreadable task without waiting', async () => {
     const { gate } = await open()
     const { task_id } = await ask(gate)
     expect(await refusal(soon(gate.waitForTask(agent('bob'), { task_id })))).toMatchObject({
@@ -149,7 +149,7 @@ describeGates('wait for a task', (open, storeName) => {
     }
   })
 
-  it.runIf(storeName === 'postgres')('answers when another process ends the task', async () => {
+  it.runIf(storeName === 'postgres')('wait_for_task returns when another process ends the task', async () => {
     withoutLooks()
     const ears = new Ears()
     const { gate, another } = await open({ wrap: ears.wrap })
@@ -163,7 +163,7 @@ describeGates('wait for a task', (open, storeName) => {
   })
 
   it.runIf(storeName === 'postgres')(
-    'finds out by itself when the hint of another process is lost',
+    'wait_for_task notices a change of another process whose notification is lost',
     async () => {
       const { gate, another } = await open({ wrap: (store) => override(store, { listen: () => {} }) })
       const { gate: elsewhere } = await another()

@@ -32,8 +32,8 @@ const input = {
   labels: { a: 'b' },
 }
 
-describeGates('retry', (open) => {
-  it('asks for the same work again as a new task, caused by the end of the old one', async () => {
+describeGates('retry_task', (open) => {
+  it('retry_task creates a new task with the same input, caused by the end of the original', async () => {
     const { gate } = await open()
     const offer = await hold(gate, { ...input, idempotency_key: 'k' }, { capabilities: ['gpu'] })
     const { receipt_id } = await failTask(gate, offer)
@@ -57,7 +57,7 @@ describeGates('retry', (open) => {
     expect(await openTasks(gate)).toEqual([answer.task_id])
   })
 
-  it('makes one task of all retries under one key', async () => {
+  it('retry_task creates one task for all calls with one idempotency key', async () => {
     const { gate } = await open()
     const offer = await hold(gate, { ...input, idempotency_key: 'k' }, { capabilities: ['gpu'] })
     const { task_id } = offer
@@ -72,13 +72,13 @@ describeGates('retry', (open) => {
       is_duplicate: true,
     })
     expect(await openTasks(gate)).toEqual([first?.task_id])
-    // The key belongs to the owner, and it is in use for other work.
+    // The key belongs to the owner, who has used it for another task.
     expect(await refusal(gate.retryTask(agent(), { task_id, idempotency_key: 'k' }))).toMatchObject({
       code: 'IDEMPOTENCY_CONFLICT',
     })
   })
 
-  it('works for a canceled task, and for the retry itself', async () => {
+  it('retry_task works for a canceled task, and for a retry itself', async () => {
     const { gate } = await open()
     const first = await ask(gate)
     await gate.cancelTask(agent(), { task_id: first.task_id })
@@ -89,7 +89,7 @@ describeGates('retry', (open) => {
     expect(await look(gate, third)).toMatchObject({ caused_by_receipt_id: canceled?.receipt_id, type: 'job' })
   })
 
-  it('is refused for a task that is open or has succeeded', async () => {
+  it('retry_task is refused for a task that is open or has succeeded', async () => {
     const { gate } = await open()
     const queued = await ask(gate, { type: 'waits' })
     const offer = await hold(gate, {}, { accept_types: ['job'] })
@@ -102,7 +102,7 @@ describeGates('retry', (open) => {
     expect(await openTasks(gate)).toEqual([queued.task_id])
   })
 
-  it('is for the owner and those above, and the owner stays the owner', async () => {
+  it('retry_task is allowed for the owner and admins, and the owner stays the owner', async () => {
     const { gate } = await open()
     const offer = await hold(gate)
     await failTask(gate, offer)
@@ -118,7 +118,7 @@ describeGates('retry', (open) => {
     }
   })
 
-  it('finds no task that is not there or of another tenant', async () => {
+  it('retry_task does not find a missing task or one of another tenant', async () => {
     const { gate } = await open()
     const theirs = await ask(gate, {}, agent('alice', 'other'))
     await gate.cancelTask(agent('alice', 'other'), { task_id: theirs.task_id })
@@ -127,7 +127,7 @@ describeGates('retry', (open) => {
     }
   })
 
-  it('counts against the quota like any other task', async () => {
+  it('retry_task counts against the quota', async () => {
     const { gate } = await open({ settings: { max_active_tasks: 1 } })
     const first = await ask(gate)
     await gate.cancelTask(agent(), { task_id: first.task_id })

@@ -17,8 +17,8 @@ import {
   statusOf,
 } from '../../support/steps.ts'
 
-describeGates('cancel', (open) => {
-  it('ends a queued task', async () => {
+describeGates('cancel_task', (open) => {
+  it('cancel_task cancels a queued task', async () => {
     const { gate, clock } = await open()
     const task = await ask(gate)
     clock.advance(1)
@@ -38,7 +38,7 @@ describeGates('cancel', (open) => {
     expect(await claim(gate)).toEqual([])
   })
 
-  it('ends a delayed task', async () => {
+  it('cancel_task cancels a delayed task', async () => {
     const { gate, clock } = await open()
     const task = await ask(gate, { delay_seconds: 60 })
     expect(await gate.cancelTask(agent(), { task_id: task.task_id })).toMatchObject({ ok: true })
@@ -48,7 +48,7 @@ describeGates('cancel', (open) => {
     expect(await statusOf(gate, task)).toBe('canceled')
   })
 
-  it('ends a leased and a running task, and the worker is told at its next call', async () => {
+  it('cancel_task cancels a leased or running task, and the next call of the worker is refused', async () => {
     const { gate } = await open()
     for (const runs of [false, true]) {
       const offer = await hold(gate)
@@ -74,7 +74,7 @@ describeGates('cancel', (open) => {
     }
   })
 
-  it('leaves the receipts that prove it, and closes the obligation', async () => {
+  it('cancel_task writes its receipts and closes the obligation', async () => {
     const { gate } = await open()
     const offer = await hold(gate)
     await gate.cancelTask(agent(), { task_id: offer.task_id, reason: 'why' })
@@ -96,7 +96,7 @@ describeGates('cancel', (open) => {
     expect(await openTasks(gate)).toEqual([])
   })
 
-  it('of a task that has ended changes nothing and says how it ended', async () => {
+  it('cancel_task of an ended task changes nothing and returns its status', async () => {
     const { gate } = await open()
     const succeeded = await hold(gate)
     await finish(gate, succeeded)
@@ -115,7 +115,7 @@ describeGates('cancel', (open) => {
     }
   })
 
-  it('is for the owner, admins and the system', async () => {
+  it('cancel_task is allowed for the owner, admins and the system', async () => {
     const { gate } = await open()
     const [one, two] = [await ask(gate, { principal_ai: 'bob' }), await ask(gate)]
     for (const by of [agent('bob'), caller('human', 'alice', 'agent')]) {
@@ -131,7 +131,7 @@ describeGates('cancel', (open) => {
     expect(await gate.cancelTask(system, { task_id: two.task_id })).toMatchObject({ ok: true })
   })
 
-  it('finds no task that is not there or of another tenant', async () => {
+  it('cancel_task does not find a missing task or one of another tenant', async () => {
     const { gate } = await open()
     const theirs = await ask(gate, {}, agent('alice', 'other'))
     for (const task_id of [theirs.task_id, '01234567-89ab-7def-8123-456789abcdef', 'nonsense']) {

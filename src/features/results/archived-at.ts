@@ -2,14 +2,14 @@ import type { Engine } from '../../engine/engine.ts'
 
 const KIND = 'archived_result'
 
-/** What is kept about a result that its owner has let go of. */
+/** The stored note about an archived result. */
 interface Archived {
   readonly archived_at: number
-  /** As in agent:alice. */
+  /** The principal that archived it, such as agent:alice. */
   readonly by: string
 }
 
-/** Notes that a result is archived, and resolves with when it first was. */
+/** Records that a result is archived, and resolves with the time at which it was first archived. */
 export async function noteArchived(
   engine: Engine,
   tenant: number,

@@ -13,8 +13,8 @@ import {
   statusOf,
 } from '../../support/steps.ts'
 
-describeGates('cancel many', (open) => {
-  it('ends the open tasks that fit a filter', async () => {
+describeGates('cancel_tasks', (open) => {
+  it('cancel_tasks cancels the open tasks that match a filter', async () => {
     const { gate } = await open()
     await askMany(gate, 3, { session_id: 's' })
     await claim(gate)
@@ -33,7 +33,7 @@ describeGates('cancel many', (open) => {
     expect(await statusOf(gate, done)).toBe('succeeded')
   })
 
-  it('fits by type, status, creator and labels', async () => {
+  it('cancel_tasks filters by type, status, creator and labels', async () => {
     const { gate } = await open()
     const labelled = await ask(gate, { labels: { team: 'blue', env: 'x' } })
     const typed = await ask(gate, { type: 'special' })
@@ -51,7 +51,7 @@ describeGates('cancel many', (open) => {
     expect(await statusOf(gate, offer)).toBe('canceled')
   })
 
-  it('only counts in a dry run', async () => {
+  it('cancel_tasks with dry_run only counts', async () => {
     const { gate } = await open()
     await askMany(gate, 3, { session_id: 's' })
     await ask(gate, { session_id: 't' })
@@ -64,7 +64,7 @@ describeGates('cancel many', (open) => {
     expect(await refusal(gate.cancelTasks(agent(), named))).toMatchObject({ code: 'VALIDATION_ERROR' })
   })
 
-  it('ends those that are named, once each', async () => {
+  it('cancel_tasks cancels each task in task_ids once', async () => {
     const { gate } = await open()
     const ids = await askMany(gate, 3)
     await gate.cancelTask(agent(), { task_id: ids[0] })
@@ -85,7 +85,7 @@ describeGates('cancel many', (open) => {
     }
   })
 
-  it('ends only the own tasks of an agent', async () => {
+  it('cancel_tasks cancels only the tasks of the calling agent', async () => {
     const { gate } = await open()
     const mine = await ask(gate, { session_id: 's' })
     const bobs = await ask(gate, { session_id: 's' }, agent('bob'))
@@ -102,7 +102,7 @@ describeGates('cancel many', (open) => {
     expect(await gate.cancelTasks(admin(), { session_id: 's' })).toMatchObject({ count: 1 })
   })
 
-  it('ends thousands in one call, and no more than it is asked to', async () => {
+  it('cancel_tasks cancels thousands in one call, and at most limit', async () => {
     const { gate } = await open()
     await askMany(gate, 2300, { session_id: 's' })
     const first = await gate.cancelTasks(agent(), { session_id: 's', limit: 700 })
@@ -111,7 +111,7 @@ describeGates('cancel many', (open) => {
     expect(await openTasks(gate)).toEqual([])
   })
 
-  it('goes on where it stopped, and leaves alone what was created since it began', async () => {
+  it('cancel_tasks continues at its cursor and skips tasks created since it began', async () => {
     const { gate } = await open()
     await askMany(gate, 30, { session_id: 's' })
     let answer = await gate.cancelTasks(agent(), { session_id: 's', limit: 10 })
@@ -125,7 +125,7 @@ describeGates('cancel many', (open) => {
     expect(await openTasks(gate)).toEqual(late)
   })
 
-  it('refuses the cursor of another filter or another agent', async () => {
+  it('cancel_tasks refuses a cursor of another filter or another agent', async () => {
     const { gate } = await open()
     await askMany(gate, 3, { session_id: 's' })
     const { next_cursor: cursor } = await gate.cancelTasks(agent(), { session_id: 's', limit: 1 })
@@ -142,7 +142,7 @@ describeGates('cancel many', (open) => {
     expect(await openTasks(gate)).toHaveLength(2)
   })
 
-  it('comes to an end while others create without end', async () => {
+  it('cancel_tasks ends while other callers keep creating tasks', async () => {
     const { gate } = await open()
     await askMany(gate, 1200, { session_id: 's' })
     let isOver = false
@@ -160,7 +160,7 @@ describeGates('cancel many', (open) => {
     expect(created).toBeGreaterThan(0)
   })
 
-  it('stops between two portions when its caller leaves, and what it ended stays so', async () => {
+  it('cancel_tasks stops between two portions when its caller disconnects, and canceled tasks stay canceled', async () => {
     const { gate } = await open()
     await askMany(gate, 1500, { session_id: 's' })
     const leaving = new AbortController()
@@ -173,7 +173,7 @@ describeGates('cancel many', (open) => {
     expect(await gate.cancelTasks(agent(), { session_id: 's' })).toMatchObject({ count: 1000, more: false })
   })
 
-  it('answers before a request may be held no longer, and says that there is more', async () => {
+  it('cancel_tasks returns before the request time limit and reports more', async () => {
     const { gate } = await open()
     await askMany(gate, 1100, { session_id: 's' })
     const clock = vi.spyOn(performance, 'now')
@@ -191,7 +191,7 @@ describeGates('cancel many', (open) => {
     }
   })
 
-  it('tells what it has done when the database goes away in the middle', async () => {
+  it('cancel_tasks reports what it has done when the database fails halfway', async () => {
     let isDown = false
     const { gate } = await open({
       wrap: (store) =>
@@ -221,7 +221,7 @@ describeGates('cancel many', (open) => {
     expect(count + rest.count).toBe(1100)
   })
 
-  it('ends everything only if it is asked to in so many words', async () => {
+  it('cancel_tasks cancels every task only with all: true', async () => {
     const { gate } = await open()
     await askMany(gate, 3)
     const bobs = await ask(gate, {}, agent('bob'))
@@ -234,7 +234,7 @@ describeGates('cancel many', (open) => {
     expect(await gate.cancelTasks(admin(), { all: true })).toMatchObject({ count: 1 })
   })
 
-  it('refuses to cancel everything by an empty filter', async () => {
+  it('cancel_tasks refuses an empty filter', async () => {
     const { gate } = await open()
     const task = await ask(gate)
     for (const input of [{}, { reason: 'x' }, { labels: {} }, { session_id: undefined }, { task_ids: [] }]) {
@@ -243,7 +243,7 @@ describeGates('cancel many', (open) => {
     expect(await statusOf(gate, task)).toBe('queued')
   })
 
-  it('refuses a filter beside ids, of which one would have to be ignored', async () => {
+  it('cancel_tasks refuses a filter together with task_ids', async () => {
     const { gate } = await open()
     const task = await ask(gate)
     const both = { task_ids: [task.task_id], session_id: 's' }

@@ -13,8 +13,8 @@ class Notes implements Memory {
   }
 }
 
-describeGates('promoting a result', (open) => {
-  it('hands it to the memory and says so in the inbox', async () => {
+describeGates('promote_task_result', (open) => {
+  it('promote_task_result stores the result in the memory and marks the inbox item', async () => {
     const memory = new Notes()
     const { gate, clock } = await open({ memory })
     const task = await hold(gate, { type: 'consult', principal_ai: 'bob' })
@@ -51,7 +51,7 @@ describeGates('promoting a result', (open) => {
     expect(again).toMatchObject({ memory_id: null, promoted_at })
   })
 
-  it('leaves the item in the inbox if it is not to be archived, and marks that of the owner for an admin', async () => {
+  it('without archive the item stays in the inbox, and an admin marks the item of the owner', async () => {
     const memory = new Notes()
     const { gate } = await open({ memory })
     const task = await hold(gate)
@@ -60,7 +60,7 @@ describeGates('promoting a result', (open) => {
     expect(await gate.promoteTaskResult(admin(), asked)).toMatchObject({
       promoted_at: expect.any(String),
       is_archived: false,
-      // The task itself carries it, and so do its receipts.
+      // The task itself and its receipts store the result.
       is_purged: false,
     })
     expect(await look(gate, task)).toMatchObject({ result: { result: { n: 1 } } })
@@ -70,7 +70,7 @@ describeGates('promoting a result', (open) => {
     ])
   })
 
-  it('removes a result that is stored in a channel, if it is to be purged', async () => {
+  it('with purge a result that is stored in a channel is removed', async () => {
     const { results, folder, blobs } = resultsOnDisk()
     const { gate } = await open({ memory: new Notes(), results, settings: { result_inline_max_bytes: 10 } })
     const task = await hold(gate)
@@ -85,7 +85,7 @@ describeGates('promoting a result', (open) => {
     folder.remove()
   })
 
-  it('is refused where there is no memory, no result, or no right to it', async () => {
+  it('promote_task_result is refused without a memory, without a result, or without access to it', async () => {
     const { gate: bare } = await open()
     const { task_id } = await ask(bare)
     expect(await refusal(bare.promoteTaskResult(agent(), { task_id }))).toMatchObject({
@@ -106,7 +106,7 @@ describeGates('promoting a result', (open) => {
     expect(memory.notes).toEqual([])
   })
 
-  it('refuses what is too large to be handed over whole, and keeps it', async () => {
+  it('promote_task_result refuses a result that is too large, and keeps it', async () => {
     const memory = new Notes()
     const { gate } = await open({
       memory,
@@ -125,7 +125,7 @@ describeGates('promoting a result', (open) => {
 })
 
 describeGates('active tasks', (open) => {
-  it('are those that the principal owns or that are done for it, until they end', async () => {
+  it('active tasks are those that the principal owns or that are done on its behalf, until they end', async () => {
     const { gate } = await open()
     const mine = await ask(gate, { type: 'a' })
     const forBob = await ask(gate, { type: 'b', principal_ai: 'bob' })
@@ -141,7 +141,7 @@ describeGates('active tasks', (open) => {
     expect(await ids()).toEqual([forBob.task_id])
   })
 
-  it('do not have a success whose obligation is still open', async () => {
+  it('active tasks do not include a success whose obligation is still open', async () => {
     const { gate } = await open()
     await finish(gate, await hold(gate), { artifacts: undefined })
     expect((await gate.listOpenObligations(agent())).open_obligations).toHaveLength(1)

@@ -13,8 +13,8 @@ import {
   sum,
 } from '../../support/steps.ts'
 
-describeGates('many claims at once', (open) => {
-  it('never share a task', async () => {
+describeGates('concurrent claims', (open) => {
+  it('concurrent claims never share a task', async () => {
     const { gate } = await open()
     const ids = await askMany(gate, 20)
     const claims = await Promise.all(Array.from({ length: 50 }, (_, n) => claim(gate, {}, worker(`w${n}`))))
@@ -27,7 +27,7 @@ describeGates('many claims at once', (open) => {
     }
   })
 
-  it('find every task, also those behind what one batch looks at', async () => {
+  it('concurrent claims find every task, also beyond the rows of one batch', async () => {
     const { gate } = await open()
     const ids = await askMany(gate, 1500)
     const taken: string[] = []
@@ -35,7 +35,7 @@ describeGates('many claims at once', (open) => {
       const claims = await Promise.all(
         Array.from({ length: 10 }, (_, n) => claim(gate, { max_tasks: 100 }, worker(`w${n}`))),
       )
-      // A claim is only empty-handed when nothing is left.
+      // A claim is empty only when no task is left.
       if (taken.length + sum(claims.map((tasks) => tasks.length)) < 1500) {
         for (const tasks of claims) expect(tasks.length).toBeGreaterThan(0)
       }
@@ -45,7 +45,7 @@ describeGates('many claims at once', (open) => {
     expect(await claim(gate, { max_tasks: 100 })).toEqual([])
   })
 
-  it('mixed with creates in the same batches lose nothing', async () => {
+  it('claims mixed with creates in the same batches lose no task', async () => {
     const { gate } = await open()
     const created: Promise<{ task_id: string }>[] = []
     const claims: ReturnType<typeof claim>[] = []
@@ -62,7 +62,7 @@ describeGates('many claims at once', (open) => {
     expect(taken.map((task) => task.task_id).toSorted()).toEqual(ids.toSorted())
   })
 
-  it('race with cancel, and one of them wins each task', async () => {
+  it('a claim races with cancel, and one of them wins each task', async () => {
     const { gate } = await open()
     const ids = await askMany(gate, 30)
     const [tasks, ...cancels] = await Promise.all([
@@ -82,8 +82,8 @@ describeGates('many claims at once', (open) => {
   })
 })
 
-describeGates('the quota of leases', (open) => {
-  it('is exact, for one claim, for many at once, and empty-handed is no error', async () => {
+describeGates('lease quota', (open) => {
+  it('the lease quota is exact for one claim and for concurrent ones, and an empty claim is no error', async () => {
     const { gate } = await open({ settings: { max_concurrent_leases: 10 } })
     await askMany(gate, 100)
     const claims = await Promise.all(Array.from({ length: 30 }, () => claim(gate, { max_tasks: 3 })))
@@ -91,7 +91,7 @@ describeGates('the quota of leases', (open) => {
     expect(await claim(gate, { max_tasks: 100 })).toEqual([])
   })
 
-  it('counts leases that are held, not those that ended in any way', async () => {
+  it('the lease quota counts held leases, not ended ones', async () => {
     const { gate, clock } = await open({ settings: { max_concurrent_leases: 5 } })
     await askMany(gate, 20)
     const [a, b, c, d, e] = await claim(gate, { max_tasks: 20 })
@@ -107,7 +107,7 @@ describeGates('the quota of leases', (open) => {
     expect(await claim(gate, { max_tasks: 20 })).toHaveLength(5)
   })
 
-  it('is one for each tenant', async () => {
+  it('each tenant has its own lease quota', async () => {
     const { gate } = await open({ settings: { max_concurrent_leases: 1 } })
     await askMany(gate, 2)
     await askMany(gate, 2, {}, agent('alice', 'other'))
