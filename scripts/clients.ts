@@ -6,32 +6,20 @@
  *   npm run clients                all of them
  *   npm run clients -- inspector   those whose name has one of these words
  */
-import { type ChildProcess, execFile, fork, spawn } from 'node:child_process'
+import { type ChildProcess, fork, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
 import { z } from 'zod'
 import { OPERATIONS } from '../src/features/catalogue.ts'
+import { clientNode, installClients, PACKAGES, reason } from './client-packages.ts'
 
-const execute = promisify(execFile)
 const here = (path: string) => fileURLToPath(new URL(`../${path}`, import.meta.url))
-
-const PACKAGES = {
-  '@modelcontextprotocol/sdk': '1.32.2',
-  '@modelcontextprotocol/client': '2.4.0',
-  '@modelcontextprotocol/inspector': '2.12.0',
-  '@ai-sdk/mcp': '2.0.93',
-  '@langchain/mcp-adapters': '1.1.4',
-  // What the one above needs beside it.
-  '@langchain/core': '1.2.13',
-  '@langchain/langgraph': '1.4.18',
-} as const
 
 /** The revision of MCP that a client of each era must come to use. */
 const REVISIONS = { modern: '2026-07-28', legacy: '2025-11-25' } as const
@@ -68,13 +56,11 @@ const CLIENTS: readonly Client[] = [
   { name: 'LangChain', package: '@langchain/mcp-adapters', program: 'langchain', era: 'legacy' },
 ]
 
-const INSTALL_LIMIT_MS = 300_000
 const START_LIMIT_MS = 20_000
 const CLIENT_LIMIT_MS = 60_000
 /** The server itself takes at most 10 s. */
 const STOP_LIMIT_MS = 12_000
 
-const cache = here('.cache/clients')
 const main = here('dist/cli/main.js')
 const running = new Set<ChildProcess>()
 /** Home and working directory of all that is started, so that nothing is read from or left in those of the user. */
@@ -103,12 +89,12 @@ async function check(): Promise<number> {
   const chosen = words.length === 0 ? CLIENTS : CLIENTS.filter(isChosen)
   if (chosen.length === 0) throw new Error(`No client is called that: ${words.join(' ')}`)
   if (!existsSync(main)) throw new Error('The server is not built: run "npm run build" first')
-  await install()
+  const cache = await installClients()
   const node = await clientNode()
   const server = await startServer()
   let passed = 0
   for (const client of chosen) {
-    const { line, problems } = await drive(node, client, `${server.url}/mcp`)
+    const { line, problems } = await drive({ node, cache }, client, `${server.url}/mcp`)
     console.log(`${problems.length === 0 ? 'pass' : 'FAIL'}  ${line}`)
     for (const problem of problems) console.log(`      ${problem.replaceAll('\n', '\n      ')}`)
     if (problems.length === 0) passed++
@@ -119,52 +105,6 @@ async function check(): Promise<number> {
   if (!allWell && server.log() !== '') console.log(`The server said:\n${server.log()}`)
   console.log(`${passed} of ${chosen.length} clients passed`)
   return allWell ? 0 : 1
-}
-
-/** Does nothing if the clients are there already. */
-async function install(): Promise<void> {
-  mkdirSync(cache, { recursive: true })
-  const manifest = { private: true, type: 'module', dependencies: PACKAGES }
-  writeFileSync(join(cache, 'package.json'), `${JSON.stringify(manifest, null, 2)}\n`)
-  const options = ['--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error']
-  await run('npm', ['install', ...options], cache).catch((error) => {
-    throw new Error(`The clients could not be installed: ${reason(error)}`)
-  })
-  // The programs find the clients from beside them.
-  rmSync(join(cache, 'programs'), { recursive: true, force: true })
-  cpSync(here('scripts/clients'), join(cache, 'programs'), { recursive: true })
-}
-
-async function run(command: string, args: readonly string[], cwd?: string): Promise<string> {
-  const started = execute(command, args, { cwd, timeout: INSTALL_LIMIT_MS })
-  running.add(started.child)
-  try {
-    return (await started).stdout.trim()
-  } catch (error) {
-    if (started.child.killed) throw new Error(`${command} took longer than ${INSTALL_LIMIT_MS / 1000} s`)
-    throw error
-  } finally {
-    running.delete(started.child)
-  }
-}
-
-/** Some clients need Node 22.19; on an older one all of them run under the npm package `node`. */
-async function clientNode(): Promise<string> {
-  if (isRecent(process.version)) return process.execPath
-  const command = ['--yes', '-p', 'node@24', 'node', '-p', 'process.execPath']
-  try {
-    const path = await run('npx', command)
-    const version = await run(path, ['--version'])
-    if (isRecent(version)) return path
-    throw new Error(`the npm package gives ${version}`)
-  } catch (error) {
-    throw new Error(`The clients need Node 22.19 or later: ${reason(error)}`)
-  }
-}
-
-function isRecent(version: string): boolean {
-  const [major = 0, minor = 0] = version.replace(/^v/, '').split('.').map(Number)
-  return major > 22 || (major === 22 && minor >= 19)
 }
 
 /** A tool that waits for nothing: only who follows the task sees its result. */
@@ -225,10 +165,16 @@ const Report = z.union([
 ])
 type Report = z.infer<typeof Report>
 
+interface Place {
+  readonly node: string
+  /** The folder that the clients are installed in. */
+  readonly cache: string
+}
+
 /** What one client saw, as a line, and what is wrong with it. */
-async function drive(node: string, client: Client, url: string) {
+async function drive(place: Place, client: Client, url: string) {
   const title = `${client.name.padEnd(13)}  ${PACKAGES[client.package].padEnd(6)}`
-  const report = await reportOf(node, client, url)
+  const report = await reportOf(place, client, url)
   if ('problem' in report) return { line: `${title}  ${client.era}`, problems: [report.problem] }
 
   const { revision, tools, task, followed, ms } = report
@@ -255,7 +201,7 @@ async function drive(node: string, client: Client, url: string) {
 const Echo = z.object({ echo: z.object({ from: z.string() }) })
 const Echoed = z.object({ result: Echo })
 
-async function reportOf(node: string, { program, era }: Client, url: string): Promise<Report> {
+async function reportOf({ node, cache }: Place, { program, era }: Client, url: string): Promise<Report> {
   const child = fork(join(cache, 'programs/run.js'), [program, era, url], {
     ...surroundings,
     execPath: node,
@@ -313,13 +259,6 @@ function kill(child: ChildProcess): void {
   } catch {
     child.kill('SIGKILL')
   }
-}
-
-/** What a command that failed has said, or else the error's own message. */
-function reason(error: unknown): string {
-  const said = z.object({ stderr: z.string().min(1) }).safeParse(error)
-  if (said.success) return said.data.stderr.trim()
-  return error instanceof Error ? error.message : String(error)
 }
 
 try {

@@ -5,14 +5,18 @@ import { PRINCIPAL_KINDS } from '../../src/core/principal.ts'
 import { RECEIPT_TYPES } from '../../src/core/receipt.ts'
 import { OPERATIONS } from '../../src/features/catalogue.ts'
 import type { Operation } from '../../src/features/define-operation.ts'
+import { emailShape } from '../../src/features/email/shape.ts'
 import { principalShape } from '../../src/features/fields.ts'
+import { inboxItemShape } from '../../src/features/inbox/shape.ts'
 import { offerShape } from '../../src/features/leases/shape.ts'
 import { itemError } from '../../src/features/many.ts'
-import { receiptShape, relationshipShape, serverShape } from '../../src/features/shapes.ts'
+import { ledgerReceiptShape } from '../../src/features/receipts/ledger-shape.ts'
+import { receiptShape } from '../../src/features/receipts/shape.ts'
+import { relationshipShape } from '../../src/features/server/relationship.ts'
+import { serverShape } from '../../src/features/server/server.ts'
 import { changeShape, followInput } from '../../src/features/tasks/follow.ts'
 import { statusShape, taskShape } from '../../src/features/tasks/shape.ts'
 import { type Schema, schemaOf } from '../protocol/schema.ts'
-import { ANSWERS, MEANINGS } from '../protocol/words.ts'
 import { asSchema, bodyOf, commentOf, type Style, typeOf } from './typescript.ts'
 
 /** What many answers contain. */
@@ -23,6 +27,9 @@ const SHAPES: Readonly<Record<string, z.ZodType>> = {
   ReceiptType: z.enum(RECEIPT_TYPES),
   Task: taskShape,
   Receipt: receiptShape,
+  LedgerReceipt: ledgerReceiptShape,
+  InboxItem: inboxItemShape,
+  Email: emailShape,
   Offer: offerShape,
   Server: serverShape,
   Relationship: relationshipShape,
@@ -34,12 +41,12 @@ const SHAPES: Readonly<Record<string, z.ZodType>> = {
 const names = new Map<string, string>()
 
 /** The text of src/client/operations.ts. */
-export function operationsFile(): string {
+export function operationsFile(operations: readonly Operation[] = OPERATIONS): string {
   names.clear()
   const shapes = Object.entries(SHAPES).map(([name, shape]) => answerType(name, schemaOf(shape, 'output')))
-  const types = OPERATIONS.flatMap((operation) => [inputType(operation), answerOf(operation)])
-  const follow = declare('EventsInput', schemaOf(followInput, 'input'), inputStyle('events'))
-  const routes = OPERATIONS.map((operation) => `${methodOf(operation)}: ${routeOf(operation)},`)
+  const types = operations.flatMap((operation) => [inputType(operation), answerOf(operation)])
+  const follow = declare('EventsInput', schemaOf(followInput, 'input'), inputStyle)
+  const routes = operations.map((operation) => `${methodOf(operation)}: ${routeOf(operation)},`)
   return formatted(
     [
       '// Generated from the catalogue of operations by scripts/client-types.ts; npm run client-types writes it anew.',
@@ -50,18 +57,14 @@ export function operationsFile(): string {
       `/** How each operation is called over REST. */\nexport const ROUTES = {\n${routes.join('\n')}\n} as const satisfies Record<string, Route>`,
       `/** Every operation of the server, as a method. */\nexport abstract class Operations {\n${[
         'protected abstract call<Answer>(route: Route, input: object, options?: CallOptions): Promise<Answer>',
-        ...OPERATIONS.map(method),
+        ...operations.map(method),
       ].join('\n\n')}\n}`,
     ].join('\n\n'),
   )
 }
 
 function inputType(operation: Operation): string {
-  return declare(
-    `${typeName(operation)}Input`,
-    schemaOf(operation.input, 'input'),
-    inputStyle(operation.name),
-  )
+  return declare(`${typeName(operation)}Input`, schemaOf(operation.input, 'input'), inputStyle)
 }
 
 /** An answer that is a known shape, or one with more members, is told by its name. */
@@ -93,15 +96,11 @@ function declare(name: string, schema: Schema, style: Style): string {
 const answerStyle: Style = {
   io: 'answer',
   nameOf: (schema) => names.get(textOf(schema)),
-  meaningOf: (path, schema) => schema.description ?? ANSWERS[path] ?? ANSWERS[path.split('.').at(-1) ?? ''],
 }
 
-function inputStyle(name: string): Style {
-  return {
-    io: 'input',
-    nameOf: (schema) => itemInput(schema) ?? names.get(textOf(schema)),
-    meaningOf: (path, schema) => schema.description ?? MEANINGS[`${name}.${path}`] ?? MEANINGS[path],
-  }
+const inputStyle: Style = {
+  io: 'input',
+  nameOf: (schema) => itemInput(schema) ?? names.get(textOf(schema)),
 }
 
 /** Lists of inputs of another operation say so in words only. */

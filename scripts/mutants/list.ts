@@ -70,8 +70,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'leases that lapse together come back together',
     file: 'src/core/decide/wake.ts',
-    find: 'Math.floor(draft.world.draw.unit() * EXPIRY_JITTER_MS)',
-    replace: '0',
+    find: 'task.lease.expires_at, settings, draw.unit())',
+    replace: 'task.lease.expires_at, settings, 0)',
   },
   {
     name: 'a wake comes before its time',
@@ -88,8 +88,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'an expiry that is noticed late is taken for a timeout',
     file: 'src/core/decide/wake.ts',
-    find: 'timeout <= task.lease.expires_at',
-    replace: 'timeout <= now',
+    find: 'timeout !== null && timeout <= expires_at ?',
+    replace: 'timeout !== null && timeout <= draft.world.now ?',
   },
   {
     name: 'a failure leaves its obligation open',
@@ -132,8 +132,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'an empty list is evidence',
     file: 'src/core/locatability.ts',
-    find: "text === '[]' || ",
-    replace: '',
+    find: '  return value.some((item) => (isObject(item)',
+    replace: '  return value.length === 0 || value.some((item) => (isObject(item)',
   },
   {
     name: 'a task that has ended is canceled',
@@ -196,10 +196,10 @@ export const MUTANTS: readonly Mutant[] = [
     replace: "world.settings.claim_order === 'fair' ? EVERYONE : command.owner",
   },
   {
-    name: 'somebody else acknowledges a receipt',
+    name: 'any principal can acknowledge a receipt',
     file: 'src/core/decide/acknowledge.ts',
-    find: 'receipt.to !== command.by && ',
-    replace: 'receipt.to === GATE && ',
+    find: '!isAddressed && !seesAll(command.role)',
+    replace: 'receipt.to === GATE && !seesAll(command.role)',
   },
   {
     name: 'a receipt is acknowledged twice',
@@ -403,7 +403,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'a question that was approved forgets the delay of its task',
     file: 'src/core/decide/answer.ts',
-    find: 'not_before !== null && not_before > now ? not_before : null',
+    find: 'not_before !== null && not_before > now ? cutAtDeadline(task, not_before) : null',
     replace: 'null',
   },
   {
@@ -529,7 +529,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'a question is answered with content that does not fit its schema',
     file: 'src/features/questions/answer-content.ts',
-    find: '  if (problem !== undefined) throw invalid(problem.path, problem.problem)\n',
+    find: '  if (fault !== undefined) throw fault\n',
     replace: '',
   },
   {

@@ -3,7 +3,6 @@ import { OPERATIONS } from '../../src/features/catalogue.ts'
 import type { Operation } from '../../src/features/define-operation.ts'
 import { type Field, fieldsOf, limitsOf, type Schema, schemaOf, typeOf } from './schema.ts'
 import { whoMayCall } from './who.ts'
-import { ANSWERS, EXAMPLES, MEANINGS, REPEATS } from './words.ts'
 
 const BEGIN = '<!-- Generated from the catalogue of operations by scripts/protocol.ts: begin -->'
 const END = '<!-- Generated: end -->'
@@ -46,8 +45,7 @@ const CALLERS_INTRODUCED =
   'a person in any case ([who may decide](approvals.md#who-may-decide)); nobody decides on what they asked for themselves. Agents and workers act on their own tasks, leases, receipts and inboxes only.'
 
 function section(operation: Operation, callers: string): string {
-  const { name, title, description } = operation
-  const example = operation.example ?? EXAMPLES[name]
+  const { name, title, description, example } = operation
   return [
     `### ${name}`,
     `${title}${title.endsWith('?') ? '' : '.'} ${description}`,
@@ -62,11 +60,9 @@ function route({ rest }: Operation): string {
   return `\`${rest.method} ${rest.path}\``
 }
 
-function repeatable({ name, effect, repeat }: Operation): string {
+function repeatable({ effect, repeat }: Operation): string {
   if (effect.readOnly) return 'changes nothing'
-  return (
-    repeat ?? REPEATS[name] ?? (effect.idempotent ? 'safe to send again' : 'sent again, it is done again')
-  )
+  return repeat ?? (effect.idempotent ? 'safe to send again' : 'sent again, it is done again')
 }
 
 function inputTable(operation: Operation): string {
@@ -85,9 +81,8 @@ function inputTable(operation: Operation): string {
 }
 
 function meaningOf({ name }: Operation, { path, schema }: Field): string {
-  const meaning = schema.description ?? MEANINGS[`${name}.${path}`] ?? MEANINGS[path]
-  if (meaning === undefined) throw new Error(`Say in scripts/protocol/words.ts what ${name}.${path} means`)
-  return meaning
+  if (schema.description === undefined) throw new Error(`The field ${path} of ${name} has no description`)
+  return schema.description
 }
 
 function request({ rest }: Operation, example: Readonly<Record<string, unknown>>): string {
@@ -135,6 +130,9 @@ const SHAPES = new Map<string, Shape>(
   Object.entries({
     Task: outputOf('get_task'),
     Receipt: outputOf('get_receipt'),
+    LedgerReceipt: memberOf(outputOf('list_receipts_ledger'), 'receipts').items,
+    InboxItem: memberOf(outputOf('list_inbox'), 'items').items,
+    Email: memberOf(outputOf('list_emails'), 'emails').items,
     Offer: memberOf(outputOf('lease_next'), 'tasks').items,
     Server: memberOf(outputOf('list_open_obligations'), 'server'),
     Relationship: memberOf(outputOf('list_open_obligations'), 'relationship'),
@@ -160,8 +158,8 @@ function nameOf(schema: Schema): string | undefined {
   return NAMES.get(textOf(schema))
 }
 
-/** Two shapes are the same if they say the same; where they stand makes no difference. */
-function textOf({ $schema: _, ...schema }: Schema): string {
+/** Two shapes are the same if they have the same fields; the description of the place that uses them makes no difference. */
+function textOf({ $schema: _, description: __, ...schema }: Schema): string {
   return JSON.stringify(schema)
 }
 
@@ -208,14 +206,9 @@ function answerTable(fields: readonly Field[]): string {
   const rows = fields.map(({ path, schema, required }) => [
     `\`${path}\``,
     typeOf(schema, nameOf) + (required ? '' : ', not always there'),
-    schema.description ?? ANSWERS[path] ?? ANSWERS[path.split('.').at(-1) ?? ''] ?? '',
+    schema.description ?? '',
   ])
-  const titles = ['Field', 'Type', 'Meaning']
-  const columns = rows.some(([, , meaning]) => meaning !== '') ? 3 : 2
-  return table(
-    titles.slice(0, columns),
-    rows.map((row) => row.slice(0, columns)),
-  )
+  return table(['Field', 'Type', 'Meaning'], rows)
 }
 
 function table(titles: readonly string[], rows: readonly (readonly string[])[]): string {

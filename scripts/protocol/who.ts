@@ -4,7 +4,6 @@ import type { Caller, PrincipalKind, Role } from '../../src/core/principal.ts'
 import { OPERATIONS } from '../../src/features/catalogue.ts'
 import { openGate } from '../../src/features/gate.ts'
 import { openSqliteStore } from '../../src/store/sqlite/store.ts'
-import { EXAMPLES } from './words.ts'
 
 const CALLERS = {
   agent: ['agent', 'agent'],
@@ -37,7 +36,7 @@ export async function whoMayCall(): Promise<ReadonlyMap<string, string>> {
   try {
     for (const operation of OPERATIONS) {
       const { shape } = operation.input
-      const example = operation.example ?? EXAMPLES[operation.name] ?? {}
+      const example = operation.example ?? {}
       const { rest } = splitIdentity(example, (name) => name in shape && !WHOSE.has(name))
       const allowed: Who[] = []
       for (const who of ['agent', 'person', 'worker', 'admin'] as const) {

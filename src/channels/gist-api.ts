@@ -4,6 +4,7 @@ import { type GuardedRequest, type GuardedResponse, guardedFetch } from '../egre
 import { onlyPlace } from '../egress/only-place.ts'
 import { retryAfterSeconds } from '../egress/retry-after.ts'
 import type { EgressSettings } from '../egress/settings.ts'
+import { backoff } from '../util/backoff.ts'
 
 export interface GistApiOptions {
   /** A token of GitHub that may write gists. */
@@ -157,7 +158,7 @@ function pauseOf({ status, headers }: GuardedResponse, attempt: number): number 
   if (asked !== undefined) return asked * 1000
   const reset = Number(headers['x-ratelimit-reset'])
   const isKnown = headers['x-ratelimit-remaining'] === '0' && Number.isFinite(reset)
-  return isKnown ? Math.max(0, reset * 1000 - Date.now()) : FIRST_PAUSE_MS * 2 ** attempt
+  return isKnown ? Math.max(0, reset * 1000 - Date.now()) : backoff(attempt + 1, FIRST_PAUSE_MS)
 }
 
 function refused(response: GuardedResponse, what: string): GistRefusal {

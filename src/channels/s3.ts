@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { Readable } from 'node:stream'
 import type { S3Client } from '@aws-sdk/client-s3'
+import { loadOptional } from '../util/load-optional.ts'
 import type { Channel, Part } from './channel.ts'
 import { Meter } from './meter.ts'
 import { sourceOf, WHOLE } from './payload.ts'
@@ -27,6 +28,9 @@ const PARTS_AT_A_TIME = 3
 /** A server that says nothing for so long is not there. */
 const CONNECT_MS = 5_000
 const SILENCE_MS = 60_000
+
+const FEATURE = 'The result channel s3'
+const loadClient = () => loadOptional('@aws-sdk/client-s3', FEATURE, () => import('@aws-sdk/client-s3'))
 
 /** Objects in one bucket: `s3:BUCKET/PREFIX TASK_ID/NAME`. */
 export function s3Channel(options: S3Options): Channel {
@@ -55,7 +59,7 @@ export function s3Channel(options: S3Options): Channel {
     },
     async get(pointer, { taskId } = {}) {
       const key = keyOf(pointer, taskId)
-      const { HeadObjectCommand } = await import('@aws-sdk/client-s3')
+      const { HeadObjectCommand } = await loadClient()
       const s3 = await client()
       const ask = new HeadObjectCommand({ Bucket: bucket, Key: key })
       const { ContentLength: size = 0 } = await s3.send(ask).catch(refuse(pointer))
@@ -67,7 +71,7 @@ export function s3Channel(options: S3Options): Channel {
     },
     async ack(pointer, { taskId } = {}) {
       const key = keyOf(pointer, taskId)
-      const { DeleteObjectCommand } = await import('@aws-sdk/client-s3')
+      const { DeleteObjectCommand } = await loadClient()
       const s3 = await client()
       await s3.send(new DeleteObjectCommand({ Bucket: bucket, Key: key })).catch((error: unknown) => {
         throw unavailable(name, error)
@@ -89,7 +93,7 @@ async function openClient({
   pathStyle = false,
   credentials,
 }: S3Options): Promise<S3Client> {
-  const { S3Client } = await import('@aws-sdk/client-s3')
+  const { S3Client } = await loadClient()
   // Servers other than Amazon's have no regions, but a signature has to name one.
   const where = region ?? (endpoint === undefined || process.env.AWS_REGION ? undefined : 'us-east-1')
   return new S3Client({
@@ -112,7 +116,7 @@ async function upload(
   content: AsyncIterable<Uint8Array>,
   mediaType: string,
 ): Promise<{ checksum: string; size: number }> {
-  const { Upload } = await import('@aws-sdk/lib-storage')
+  const { Upload } = await loadOptional('@aws-sdk/lib-storage', FEATURE, () => import('@aws-sdk/lib-storage'))
   const meter = new Meter(PART_BYTES * 10_000)
   let broken: unknown
   const measured = meter.measure(content)
@@ -152,7 +156,7 @@ async function* download(
   end: number,
   pointer: string,
 ): AsyncGenerator<Uint8Array> {
-  const { GetObjectCommand } = await import('@aws-sdk/client-s3')
+  const { GetObjectCommand } = await loadClient()
   const range = `bytes=${offset}-${end - 1}`
   const ask = new GetObjectCommand({ Bucket: bucket, Key: key, Range: range })
   const { Body: body } = await client.send(ask).catch(refuse(pointer))

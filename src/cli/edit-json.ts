@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { messageOf } from '../util/error-message.ts'
 import { CliError, EXIT } from './exit.ts'
 
 /** Lets the person change a value in their editor. What they have typed is never lost: it stays in its file if it is not JSON. */
@@ -29,7 +30,7 @@ export async function editJson(value: unknown, name: string): Promise<unknown> {
   } catch (error) {
     throw new CliError(
       EXIT.usage,
-      `What you have written is not JSON: ${error instanceof Error ? error.message : error}.`,
+      `What you have written is not JSON: ${messageOf(error)}.`,
       `It is kept: put it right in ${file} and use --payload @${file}.`,
     )
   }

@@ -1,5 +1,6 @@
 import { closest } from '../config/closest.ts'
 import { ConfigError } from '../config/index.ts'
+import { OperatorError } from '../server/operator-error.ts'
 import { StoreError } from '../store/store.ts'
 import { VERSION } from '../util/version.ts'
 import { COMMANDS, findCommand } from './commands.ts'
@@ -64,6 +65,8 @@ function tell(error: unknown, json: boolean): ExitCode {
 
 function asCliError(error: unknown): CliError {
   if (error instanceof CliError) return error
+  if (error instanceof OperatorError)
+    return new CliError(error.kind === 'invalid' ? EXIT.usage : EXIT.failure, error.message, error.hint)
   if (error instanceof ConfigError || error instanceof StoreError)
     return new CliError(EXIT.failure, error.message.replace(/[^.]$/, '$&.'))
   const text = error instanceof Error ? (error.stack ?? error.message) : String(error)

@@ -1,19 +1,22 @@
 import { join } from 'node:path'
 import { withoutPassword } from '../config/database.ts'
 import type { Config } from '../config/index.ts'
-import { createLogger, type Logger } from '../http/log.ts'
-import { watchForCommands } from '../server/command-tools.ts'
+import { createLogger, type Logger, logErrors } from '../http/log.ts'
+import { warnOfCommands } from '../server/key-exposure.ts'
 import { type LocalKey, openLocalKey } from '../server/local-key.ts'
 import { type OpenOptions, type OpenServer, openServer } from '../server/open-server.ts'
+import { OperatorError } from '../server/operator-error.ts'
 import { dataFolder, serverFileName, writeServerFile } from '../server/server-file.ts'
+import { messageOf } from '../util/error-message.ts'
+import { ResourceStack } from '../util/resource-stack.ts'
 import { CliError, EXIT } from './exit.ts'
 import { type Output, warn } from './output.ts'
 import { exitCodeOf, stopRequested } from './signals.ts'
 
-/** Whoever stops us waits ten seconds; what has not ended by then is cut off. */
+/** Process managers wait ten seconds before they kill a process. What has not ended by then is aborted. */
 const STOP_WITHIN_MS = 9_500
 
-/** What runs beside a server, and is to be stopped with it. */
+/** Work beside a server that is stopped before it. */
 export interface Companion {
   stop(): Promise<void>
 }
@@ -21,13 +24,13 @@ export interface Companion {
 type Ready = Companion | undefined
 
 export interface ProcessOptions extends OpenOptions {
-  /** It serves a client on stdin and stdout, which belong to that client. */
+  /** The server serves a client on stdin and stdout, so it must not write to stdout. */
   readonly isStdio?: boolean
-  /** Resolves when there is nobody left to serve. */
+  /** Resolves when the last client has gone. */
   readonly unneeded?: Promise<void>
 }
 
-/** Runs a server until the process is told to stop, then lets it finish what it has begun. */
+/** Runs a server until the process is asked to stop, then lets running work finish. */
 export async function serveUntilStopped(
   config: Config,
   output: Output,
@@ -39,60 +42,62 @@ export async function serveUntilStopped(
   const stopping = stopRequested(unneeded)
   const logger = createLogger(config.logLevel)
   let isOpen = false
-  // During the start there is nothing to finish. The programs of upstreams end with this process.
+  // Before the server is open there is no work to finish. The programs of upstreams end with this process.
   void stopping.then((signal) => {
     if (!isOpen) process.exit(exitCodeOf(signal))
   })
-  const server = await openServer(config, logger, { ...options, localKey })
-  isOpen = true
-  logger.info(
-    {
-      url: server.url,
-      env: config.server.env,
-      instance_id: config.settings.instance_id,
-      database: withoutPassword(config.server.database_url),
-    },
-    'listening',
-  )
-  const remove = await announce(config, server.url, isStdio, logger)
-  process.once('exit', remove)
-  if (!isStdio) {
-    output.event({ event: 'listening', url: server.url })
-    output.say(`AsyncGate listening on ${server.url}`)
-  }
-  watchForCommands(server.upstreams, warn)
-  const companion = await whenReady(server)
+  const running = await ResourceStack.open(logErrors(logger), async (stack) => {
+    const server = await openServer(config, logger, { ...options, warn, localKey })
+    stack.defer(() => server.close())
+    isOpen = true
+    const { url } = server
+    logger.info(
+      {
+        url,
+        env: config.server.env,
+        instance_id: config.settings.instance_id,
+        database: withoutPassword(config.server.database_url),
+      },
+      'listening',
+    )
+    const remove = await announce(config, url, isStdio, logger)
+    process.once('exit', remove)
+    if (!isStdio) {
+      output.event({ event: 'listening', url })
+      output.say(`AsyncGate listening on ${url}`)
+    }
+    stack.defer(warnOfCommands(server.upstreams, warn))
+    const companion = await whenReady(server)
+    stack.defer(() => companion?.stop())
+    stack.defer(remove)
+    return stack
+  })
 
   const signal = await stopping
-  remove()
   logger.info({ signal }, 'stopping')
   const late = setTimeout(() => {
-    warn(`Not everything has ended within ${STOP_WITHIN_MS / 1000} s; it is cut off.`)
+    warn(`Not everything has ended within ${STOP_WITHIN_MS / 1000} s; the rest is aborted.`)
     process.exit(EXIT.failure)
   }, STOP_WITHIN_MS)
-  await companion?.stop()
-  await server.close()
+  await running.close()
   clearTimeout(late)
   logger.info('stopped')
   logger.flush()
 }
 
-/**
- * The key of the person who runs the server, where people have no keys by the settings. In staging and production
- * everybody who decides is named in the settings.
- */
+/** The approval key of the person who runs the server. Outside of development people have keys by the settings only. */
 function localKeyOf({ server }: Config): LocalKey | undefined {
   if (server.env !== 'development' || server.admin_keys !== null) return undefined
   try {
-    return openLocalKey()
+    return openLocalKey(warn)
   } catch (error) {
-    if (!(error instanceof CliError)) throw error
-    warn(`${error.message}\nWithout it nobody can approve from the command line. ${error.hint}`)
+    if (!(error instanceof OperatorError)) throw error
+    warn(`${error.message}\nWithout it you cannot approve from the command line. ${error.hint}`)
     return undefined
   }
 }
 
-/** Tells commands of this machine where the server is. It serves without that, too. */
+/** Writes the file by which commands on this machine find the server. The server also works without it. */
 async function announce(
   { database }: Config,
   url: string,
@@ -103,10 +108,10 @@ async function announce(
   try {
     return await writeServerFile(path, { url })
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error)
+    const reason = messageOf(error)
     logger.info(
       { path, reason },
-      'commands have to be told the URL of this server: its file cannot be written',
+      'the file with the URL of this server cannot be written; commands need --url',
     )
     return () => {}
   }

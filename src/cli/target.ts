@@ -6,6 +6,7 @@ import { DEFAULT_URL } from '../config/server.ts'
 import { readableLocalKey } from '../server/local-key.ts'
 import { dataFolder, runningServers, type ServerRecord, versionAt } from '../server/server-file.ts'
 import { CliError, EXIT } from './exit.ts'
+import { warn } from './output.ts'
 
 /** The server that a command talks to. */
 export interface Target {
@@ -62,7 +63,7 @@ export async function findTarget({ url, key, file, isPerson = false }: Asked): P
 
 /** The server with the key of the person, where it is one of this machine and the person has a key. */
 async function withLocalKey(url: string): Promise<Pick<Target, 'url' | 'local'>> {
-  const key = readableLocalKey()
+  const key = readableLocalKey(warn)
   const found = key === undefined ? undefined : await localAt(url)
   return key === undefined || found === undefined ? { url } : { url: found.url, local: { key, at: found.at } }
 }

@@ -1,5 +1,5 @@
-import { LATER } from './later.ts'
 import { shown, TABLE, type TableRow } from './rows.ts'
+import { UNSUPPORTED } from './sources.ts'
 
 /** The table as Markdown, as it stands in docs/configuration.md. */
 export function markdownSettings(): string {
@@ -9,10 +9,10 @@ export function markdownSettings(): string {
   )
 }
 
-export function markdownLater(): string {
+export function markdownUnsupported(): string {
   return markdown(
-    ['Accepted without effect', 'Will be about'],
-    LATER.map(([name, feature]) => [`\`${name.toUpperCase()}\``, feature]),
+    ['Not supported yet', 'Feature'],
+    Object.entries(UNSUPPORTED).map(([name, feature]) => [`\`${name.toUpperCase()}\``, feature]),
   )
 }
 

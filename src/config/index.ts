@@ -107,13 +107,10 @@ export function reportConfig(options: ConfigOptions): Report {
       origin: originOf(find(sources, row.name), row.name),
     })),
     problems,
-    notices: [
-      ...file.notices,
-      ...environment.notices,
-      ...(results.success && server.success
+    notices:
+      results.success && server.success
         ? resultsNotices(results.data, databaseOf(server.data.database_url))
-        : []),
-    ],
+        : [],
     ...(server.success &&
       engine.success &&
       results.success &&

@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { parseDocument } from 'yaml'
 import { closest } from './closest.ts'
-import { laterFeature } from './later.ts'
 
 export const PREFIX = 'ASYNCGATE_'
 export const DEFAULT_FILE = 'asyncgate.config.yaml'
@@ -21,8 +20,30 @@ export interface Source {
 export interface Read {
   readonly source: Source
   readonly problems: readonly string[]
-  /** Settings that are accepted and do nothing. */
-  readonly notices: readonly string[]
+}
+
+/** Settings that this version refuses because their features are not supported yet. `*` stands for the rest of a name. */
+export const UNSUPPORTED: Readonly<Record<string, string>> = {
+  'receiptgate_*': 'sending receipts to ReceiptGate',
+  'metagate_*': 'bootstrapping from MetaGate',
+  'rate_limit_*': 'rate limits',
+  'cors_*': 'CORS settings other than ALLOWED_ORIGINS',
+  'jwt_*': 'JWT credentials',
+  receipt_mode: 'sending receipts to ReceiptGate',
+  redis_url: 'rate limits',
+  receipt_retention_days: 'retention',
+  task_retention_days: 'retention',
+  default_list_limit: 'page sizes other than 50',
+  max_list_limit: 'page sizes other than 200',
+  default_bootstrap_max_items: 'page sizes other than 50',
+  max_bootstrap_max_items: 'page sizes other than 200',
+}
+
+/** The feature that a setting belongs to if it is not supported yet. */
+export function unsupportedFeature(name: string): string | undefined {
+  const matches = (pattern: string) =>
+    pattern.endsWith('*') ? name.startsWith(pattern.slice(0, -1)) : name === pattern
+  return Object.entries(UNSUPPORTED).find(([pattern]) => matches(pattern))?.[1]
 }
 
 export const variableOf = (name: string): string => PREFIX + name.toUpperCase()
@@ -61,14 +82,14 @@ export function readFile(path: string | undefined, known: readonly string[]): Re
   const content: unknown = document.toJS()
   if (content === null || content === undefined) return read('file', [], known, spell)
   if (typeof content !== 'object' || Array.isArray(content))
-    return failed(`${file} is not a list of NAME: VALUE.`)
+    return failed(`${file} is not a mapping of NAME: VALUE.`)
   const given = Object.entries(content).flatMap(([name, value]): [string, unknown][] =>
     value === null ? [] : [[name.startsWith(PREFIX) ? name.slice(PREFIX.length) : name, value]],
   )
   return read('file', given, known, spell)
 }
 
-/** Names are taken in lower or in upper case. */
+/** Names may be in lower or in upper case. */
 function read(
   layer: Source['layer'],
   given: readonly (readonly [string, unknown])[],
@@ -77,17 +98,16 @@ function read(
 ): Read {
   const values = new Map<string, unknown>()
   const problems: string[] = []
-  const notices: string[] = []
   for (const [written, value] of given) {
     const name = written === written.toUpperCase() ? written.toLowerCase() : written
-    const later = laterFeature(name)
-    if (values.has(name)) problems.push(`${spell(name)} is there twice.`)
+    const feature = unsupportedFeature(name)
+    if (values.has(name)) problems.push(`${spell(name)} is given twice.`)
     else if (known.includes(name)) values.set(name, value)
-    else if (later !== undefined)
-      notices.push(`${spell(name)} has no effect: this version does not support ${later}.`)
-    else problems.push(`${spell(written)} is not a setting.${didYouMean(name, known, spell)}`)
+    else if (feature !== undefined)
+      problems.push(`${spell(name)} is not supported yet (${feature}). Remove it.`)
+    else problems.push(`${spell(written)} is not a known setting.${didYouMean(name, known, spell)}`)
   }
-  return { source: { layer, values, spell }, problems, notices }
+  return { source: { layer, values, spell }, problems }
 }
 
 function didYouMean(name: string, known: readonly string[], spell: (name: string) => string): string {

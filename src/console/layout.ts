@@ -1,6 +1,7 @@
+import { visibleLine } from '../util/untrusted-text.ts'
 import { type Content, type Html, html } from './html.ts'
 import { type Page, PLACES, type Place } from './reply.ts'
-import { line, plainLine } from './untrusted.ts'
+import { line } from './untrusted.ts'
 
 export interface Assets {
   /** Paths that change with what is in the files. */
@@ -41,7 +42,7 @@ export function layout(page: Omit<Page, 'kind'>, frame: Frame): Html {
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 ${page.onward !== undefined && html`<meta http-equiv="refresh" content="0; url=${page.onward}">`}
-<title>${waiting && `(${waiting}) `}${plainLine(page.title, 80)} · AsyncGate</title>
+<title>${waiting && `(${waiting}) `}${visibleLine(page.title, 80)} · AsyncGate</title>
 <link rel="stylesheet" href="${assets.css}">
 <link rel="icon" type="image/svg+xml" href="/console/icon.svg${waiting && `?n=${waiting}`}">
 <script src="${assets.js}" defer></script>

@@ -1,5 +1,6 @@
+import { visibleJson } from '../util/untrusted-text.ts'
 import { type Content, type Html, html } from './html.ts'
-import { block, line, prettyJson } from './untrusted.ts'
+import { block, line } from './untrusted.ts'
 
 // What several pages show in the same way.
 
@@ -25,7 +26,7 @@ export function principal({ kind, id }: Principal): Html {
 const MAX_JSON = 1024 * 1024
 
 export function jsonBlock(value: unknown, label: string): Html {
-  return html`<pre class="json" tabindex="0" role="region" aria-label="${label}">${block(prettyJson(value), MAX_JSON)}</pre>`
+  return html`<pre class="json" tabindex="0" role="region" aria-label="${label}">${block(visibleJson(value), MAX_JSON)}</pre>`
 }
 
 /** Less than of JSON: what is hidden in a text takes more room than it did. */

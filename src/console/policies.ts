@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { Fault, invalid } from '../core/errors.ts'
-import { patternShape, policyShape, testedShape } from '../features/policies/shape.ts'
+import { patternShape, policyShape } from '../features/policies/shape.ts'
+import { testedShape } from '../features/policies/test-policy.ts'
 import { type Attempt, attempting } from './attempt.ts'
 import { jsonIn, link, textIn } from './fields.ts'
 import { policiesPage, type TestView } from './pages/policies.ts'

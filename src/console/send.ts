@@ -1,8 +1,9 @@
 import type { ServerResponse } from 'node:http'
+import { sendText } from '../http/response.ts'
 import type { Asset } from './assets.ts'
 import type { Html } from './html.ts'
 
-/** A page loads our two files and asks us for changes; nothing else, from nowhere else. */
+/** A page loads the two files of the console and requests updates from this server; nothing else. */
 const POLICY = [
   "default-src 'none'",
   "style-src 'self'",
@@ -15,12 +16,11 @@ const POLICY = [
 ].join('; ')
 
 /**
- * Under no-referrer, browsers would also hide the origin of our own forms; same-origin tells others as little, and lets
- * us see that a form is ours.
+ * With no-referrer, browsers would also hide the origin of the console's own forms. same-origin reveals as little to
+ * other sites, and the origin shows that a form is our own.
  */
 const SAFETY = {
   'Content-Security-Policy': POLICY,
-  'X-Content-Type-Options': 'nosniff',
   'X-Frame-Options': 'DENY',
   'Referrer-Policy': 'same-origin',
   'Cross-Origin-Opener-Policy': 'same-origin',
@@ -33,29 +33,15 @@ export function send(
   content: Html | string,
   { type = 'text/html; charset=utf-8' } = {},
 ): void {
-  const text = String(content)
-  response.writeHead(status, {
-    ...SAFETY,
-    'Content-Type': type,
-    'Content-Length': Buffer.byteLength(text),
-    'Cache-Control': 'no-store',
-  })
-  response.end(text)
+  sendText(response, status, type, String(content), SAFETY)
 }
 
-/** The address of a file changes with it. */
+/** The URL of a file changes with its content. */
 export function sendAsset(response: ServerResponse, { type, text }: Asset): void {
-  response.writeHead(200, {
-    ...SAFETY,
-    'Content-Type': type,
-    'Content-Length': Buffer.byteLength(text),
-    'Cache-Control': 'public, max-age=31536000, immutable',
-  })
-  response.end(text)
+  sendText(response, 200, type, text, { ...SAFETY, 'Cache-Control': 'public, max-age=31536000, immutable' })
 }
 
-/** After a form: the browser asks for the page anew, so that reloading it sends nothing twice. */
+/** After a form has been sent: the browser then requests the page, so that a reload does not send the form again. */
 export function sendRedirect(response: ServerResponse, to: string): void {
-  response.writeHead(303, { ...SAFETY, Location: to, 'Content-Length': 0, 'Cache-Control': 'no-store' })
-  response.end()
+  sendText(response, 303, 'text/html; charset=utf-8', '', { ...SAFETY, Location: to })
 }

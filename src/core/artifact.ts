@@ -1,3 +1,4 @@
+import { isObject } from '../util/guards.ts'
 import type { CanonicalJson, Json, JsonObject } from './json/json.ts'
 
 /** Where a result is, as a worker or the gate itself has put it. What the worker did not say is null. */
@@ -53,8 +54,4 @@ export function isPointer(result: CanonicalJson | null, artifacts: CanonicalJson
 
 function isList(value: Json): value is readonly Json[] {
   return Array.isArray(value)
-}
-
-function isObject(value: Json): value is JsonObject {
-  return typeof value === 'object' && value !== null && !isList(value)
 }

@@ -1,4 +1,4 @@
-import { hash } from 'node:crypto'
+import { sha256 } from '../util/hash.ts'
 import { isPointer } from './artifact.ts'
 import { type CanonicalJson, canonical } from './json/json.ts'
 import type { Evidence } from './locatability.ts'
@@ -41,7 +41,7 @@ export function bodyWithResult(
   if (isWithinLimit(whole)) return whole
   return body({
     how_to_retrieve: canonical({ operation: 'get_task', task_id }),
-    result_hash: canonical(`sha256:${hash('sha256', result ?? '')}`),
+    result_hash: canonical(sha256(result ?? '')),
     result_payload: null,
     ...members,
   })

@@ -1,3 +1,4 @@
+import { isObject } from '../util/guards.ts'
 import { Fault, invalid } from './errors.ts'
 import { type CanonicalJson, canonicalWithin, type Json, type JsonObject } from './json/json.ts'
 import { MAX_ARTIFACTS, MAX_BODY_BYTES } from './receipt.ts'
@@ -108,8 +109,4 @@ function isTime(value: Json): boolean {
 
 function isList(value: Json | undefined): value is readonly Json[] {
   return Array.isArray(value)
-}
-
-function isObject(value: Json): value is JsonObject {
-  return typeof value === 'object' && value !== null && !isList(value)
 }

@@ -1,3 +1,4 @@
+import { backoff } from '../util/backoff.ts'
 import type { Settings } from './settings.ts'
 
 /** A failure is tried again if it may be and a try is left. `attempt` counts the failures before this one. */
@@ -7,8 +8,7 @@ export function mayRetry(task: { attempt: number; max_attempts: number }, retrya
 
 /** base, 2 base, 4 base, ... for the first, second, third retry, up to the configured cap. */
 export function backoffMs(baseSeconds: number, attempt: number, settings: Settings): number {
-  const seconds = baseSeconds * 2 ** Math.min(attempt - 1, 30)
-  return Math.min(seconds, settings.max_retry_backoff_seconds) * 1000
+  return backoff(attempt, baseSeconds * 1000, settings.max_retry_backoff_seconds * 1000)
 }
 
 /** Leases that lapse together must not come back together. */

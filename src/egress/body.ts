@@ -1,4 +1,3 @@
-import type { IncomingMessage } from 'node:http'
 import { pipeline, type Readable } from 'node:stream'
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
 import { EgressError } from './error.ts'
@@ -10,24 +9,23 @@ const DECODERS = new Map<string, () => NodeJS.ReadWriteStream & Readable>([
   ['br', () => createBrotliDecompress()],
 ])
 
-/** How the body of an answer is encoded; undefined if it is not. */
-export function encodingOf({ statusCode, headers }: IncomingMessage, method: string): string | undefined {
-  const hasNone = method === 'HEAD' || statusCode === 204 || statusCode === 304
-  const encoding = headers['content-encoding']?.trim().toLowerCase() || 'identity'
-  if (hasNone || encoding === 'identity') return undefined
-  // Several encodings on top of each other have no use but to blow up further.
+/** The encoding of a response body; undefined if there is none to undo. */
+export function encodingOf(method: string, status: number, header = ''): string | undefined {
+  const hasNoBody = method === 'HEAD' || status === 204 || status === 304
+  const encoding = header.trim().toLowerCase() || 'identity'
+  if (hasNoBody || encoding === 'identity') return undefined
+  // Several encodings on top of each other serve no purpose except a larger decompression bomb.
   if (!DECODERS.has(encoding)) throw new EgressError('BAD_RESPONSE', `the body is encoded as ${encoding}`)
   return encoding
 }
 
-/** The body as it was before it was encoded. */
-export function decoded(response: IncomingMessage, encoding: string | undefined): Readable {
+export function decoded(body: Readable, encoding: string | undefined): Readable {
   const decoder = encoding === undefined ? undefined : DECODERS.get(encoding)?.()
-  // Whoever reads the decoder hears of the error; the pipeline has to be given somebody to tell it to.
-  return decoder === undefined ? response : pipeline(response, decoder, () => {})
+  // The reader of the decoder gets the error; a pipeline only needs a callback.
+  return decoder === undefined ? body : pipeline(body, decoder, () => {})
 }
 
-/** Hands a body on until it is larger than it may be. What exceeds is never kept. */
+/** Passes a body on up to `maxBytes` and then throws. */
 export async function* limited(
   body: AsyncIterable<Uint8Array>,
   maxBytes: number,
@@ -45,11 +43,11 @@ export async function* limited(
 
 export interface Collected {
   readonly bytes: Buffer
-  /** Whether there was more than was allowed. */
+  /** Whether the body was longer than allowed. */
   readonly truncated: boolean
 }
 
-/** As much of a limited body as is allowed. */
+/** Reads a limited body into memory. */
 export async function collect(body: AsyncIterable<Uint8Array>): Promise<Collected> {
   const chunks: Uint8Array[] = []
   try {
@@ -59,4 +57,19 @@ export async function collect(body: AsyncIterable<Uint8Array>): Promise<Collecte
     return { bytes: Buffer.concat(chunks), truncated: true }
   }
   return { bytes: Buffer.concat(chunks), truncated: false }
+}
+
+/** A remainder up to this size is read, so that the connection can be used again. */
+const MAX_REST_BYTES = 64 * 1024
+const MAX_REST_MS = 1_000
+
+/** Reads what is left of a body that is not needed; closes the connection instead if that is too much or takes too long. */
+export function drain(body: Readable): void {
+  let left = MAX_REST_BYTES
+  const timer = setTimeout(() => body.destroy(), MAX_REST_MS).unref()
+  body.once('close', () => clearTimeout(timer))
+  body.on('data', (chunk: Buffer) => {
+    left -= chunk.length
+    if (left < 0) body.destroy()
+  })
 }

@@ -1,11 +1,9 @@
 import { EgressError } from './error.ts'
 
-/** One signal for the time that a request may take and for the caller's wish to stop it. */
+/** One signal for the time limit of a request and for the abort signal of its caller. */
 export interface Clock {
   readonly signal: AbortSignal
-  /** Rejects with the reason of the signal as soon as it is aborted. */
-  race<T>(work: Promise<T>): Promise<T>
-  /** To be called when the request is over. */
+  /** Must be called when the request is over. */
   end(): void
 }
 
@@ -19,19 +17,9 @@ export function startClock(limitMs: number, what: string, outer?: AbortSignal): 
   outer?.addEventListener('abort', onOuter, { once: true })
   return {
     signal: stop.signal,
-    race: (work) => raceWith(work, stop.signal),
     end() {
       clearTimeout(timer)
       outer?.removeEventListener('abort', onOuter)
     },
   }
-}
-
-function raceWith<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const onAbort = () => reject(signal.reason)
-    if (signal.aborted) onAbort()
-    signal.addEventListener('abort', onAbort, { once: true })
-    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort))
-  })
 }

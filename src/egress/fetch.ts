@@ -1,13 +1,11 @@
-import http, { type IncomingMessage } from 'node:http'
-import type { Socket } from 'node:net'
-import { Readable } from 'node:stream'
-import { pipeline } from 'node:stream/promises'
-import { type Collected, collect, decoded, encodingOf, limited } from './body.ts'
+import type { Readable } from 'node:stream'
+import { orAborted } from '../util/abort.ts'
+import { type Collected, collect, decoded, drain, encodingOf, limited } from './body.ts'
 import { type Clock, startClock } from './clock.ts'
-import { connect } from './connect.ts'
+import type { Route } from './connect.ts'
 import { EgressError } from './error.ts'
-import { type Headers, responseHeaders } from './headers.ts'
-import { firstHop, type Hop, type Method, nextHop, type RequestBody } from './hop.ts'
+import { exchange, type Received } from './exchange.ts'
+import { firstHop, type Headers, type Hop, type Method, nextHop, type RequestBody } from './hop.ts'
 import { Policy, type Target } from './policy.ts'
 import { type Resolve, systemResolve } from './resolve.ts'
 import { DEFAULT_EGRESS, type EgressSettings } from './settings.ts'
@@ -16,176 +14,156 @@ export interface GuardedRequest {
   readonly method?: Method
   readonly headers?: Headers
   readonly body?: RequestBody
-  /** What differs from DEFAULT_EGRESS. */
+  /** Overrides of DEFAULT_EGRESS. */
   readonly settings?: Partial<EgressSettings>
   readonly signal?: AbortSignal
-  /** How addresses are found; as the machine does it if absent. */
+  /** Resolves host names; the resolver of the operating system by default. */
   readonly resolve?: Resolve
 }
 
 export interface GuardedResponse {
-  /** The URL that answered, after redirects. */
+  /** The URL that responded, after redirects. */
   readonly url: string
   readonly status: number
   readonly headers: Headers
-  /** The decoded body, to be read once. Reading fails with an EgressError when it is too large or too slow. */
+  /** The decoded body, to be read once. Reading fails with an EgressError when the body is too large or too slow. */
   readonly body: AsyncIterable<Uint8Array>
-  /** The whole body; an EgressError if it is too large. */
+  /** The complete body; an EgressError if it is too large. */
   bytes(): Promise<Buffer>
   /** The body up to `max_bytes`. */
   upToLimit(): Promise<Collected>
-  /** Closes the connection. Needed only by those who do not read the body. */
+  /** Releases the connection. Needed only if the body is not read. */
   discard(): void
 }
 
 /**
- * Every request to an address that somebody else has named goes through here. The host is resolved once, the address
- * is checked and then connected to, and so it is again with every redirect. Proxies of the environment are not used.
+ * Every request to an address that a caller has named goes through here. For each hop the host is resolved, all of its
+ * addresses are checked, and the request is sent to one of these addresses; proxies of the environment are not used.
  */
 export async function guardedFetch(url: string, request: GuardedRequest = {}): Promise<GuardedResponse> {
   const settings = { ...DEFAULT_EGRESS, ...request.settings }
   const policy = new Policy(settings)
   const clock = startClock(settings.total_timeout_ms, 'the request', request.signal)
   const resolve = request.resolve ?? systemResolve
+  let received: Received | undefined
   try {
     let hop = firstHop(url, request.method, request.headers, request.body)
     for (let followed = 0; ; followed++) {
-      const response = await send(hop, policy, resolve, clock)
-      const { statusCode = 0, headers } = response
-      const next = settings.max_redirects > 0 ? nextHop(hop, statusCode, headers.location) : undefined
-      if (next === undefined) return answer(response, hop, settings, clock)
-      response.destroy()
+      received = await send(hop, policy, resolve, clock.signal)
+      const { status, headers } = received
+      const next = settings.max_redirects > 0 ? nextHop(hop, status, headers.location) : undefined
+      if (next === undefined) return responseOf(received, hop, settings, clock)
       if (followed === settings.max_redirects) {
-        throw new EgressError('TOO_MANY_REDIRECTS', `${url} leads on more than ${followed} times`)
+        throw new EgressError('TOO_MANY_REDIRECTS', `${url} redirects more than ${followed} times`)
       }
+      drain(received.body)
       hop = next
     }
   } catch (error) {
+    received?.body.destroy()
     clock.end()
     throw error
   }
 }
 
-async function send(hop: Hop, policy: Policy, resolve: Resolve, clock: Clock): Promise<IncomingMessage> {
-  clock.signal.throwIfAborted()
+async function send(hop: Hop, policy: Policy, resolve: Resolve, signal: AbortSignal): Promise<Received> {
+  signal.throwIfAborted()
   const checked = policy.checkUrl(hop.url)
   if (!checked.allowed) throw new EgressError('REFUSED', checked.reason)
-  const socket = await connect(checked.value, policy, resolve, clock).catch((error: unknown) => {
+  const route = await routeTo(checked.value, policy, resolve, signal)
+  try {
+    return await exchange(checked.value.url, hop, route, signal)
+  } catch (error) {
+    throw translated(error, signal)
+  }
+}
+
+/** Resolves the host and checks its addresses, for each request: an open connection is used only if its address still passes. */
+async function routeTo(
+  target: Target,
+  policy: Policy,
+  resolve: Resolve,
+  signal: AbortSignal,
+): Promise<Route> {
+  const { connect_timeout_ms: timeoutMs, ca } = policy.settings
+  const clock = startClock(timeoutMs, 'connecting', signal)
+  try {
+    const found = target.isAddress ? [target.host] : await orAborted(resolve(target.host), clock.signal)
+    const checked = policy.checkAddresses(target, found)
+    if (!checked.allowed) throw new EgressError('REFUSED', checked.reason)
+    return { addresses: checked.value, ca, timeoutMs }
+  } catch (error) {
     if (error instanceof EgressError) error.isUnsent = true
     throw error
-  })
-  try {
-    return await exchange(socket, checked.value, hop, clock)
-  } catch (error) {
-    socket.destroy()
-    throw error
+  } finally {
+    clock.end()
   }
 }
 
-/** Sends the request on a socket of its own and waits for the head of the answer. */
-async function exchange(
-  socket: Socket,
-  { url }: Target,
-  { method, headers, body }: Hop,
-  clock: Clock,
-): Promise<IncomingMessage> {
-  const isWhole = typeof body === 'string' || body instanceof Uint8Array
-  const request = http.request({
-    createConnection: () => socket,
-    method,
-    path: url.pathname + url.search,
-    setHost: false,
-    insecureHTTPParser: false,
-    headers: {
-      ...headers,
-      host: url.host,
-      'accept-encoding': 'gzip, br',
-      connection: 'close',
-      ...(isWhole && { 'content-length': Buffer.byteLength(body) }),
-    },
-  })
-  const onAbort = () => request.destroy()
-  clock.signal.addEventListener('abort', onAbort, { once: true })
-  const answered = new Promise<IncomingMessage>((resolve, reject) => {
-    request.once('response', resolve)
-    // It stays on: a socket that breaks later is told to whoever reads the body.
-    request.on('error', reject)
-    request.once('upgrade', () => reject(new EgressError('BAD_RESPONSE', 'it switches protocols')))
-  })
-  try {
-    if (body === undefined || isWhole) request.end(body)
-    else await Promise.race([pipeline(Readable.from(body), request), answered])
-    return await answered
-  } catch (error) {
-    request.destroy()
-    throw translated(error, clock)
-  }
-}
-
-function answer(
-  response: IncomingMessage,
-  hop: Hop,
+function responseOf(
+  { status, headers: received, body: raw }: Received,
+  { url, method }: Hop,
   { max_bytes, content_types }: EgressSettings,
   clock: Clock,
 ): GuardedResponse {
-  try {
-    const encoding = encodingOf(response, hop.method)
-    const headers = responseHeaders(response.headers, encoding !== undefined)
-    if (content_types !== undefined) checkContentType(headers['content-type'], content_types)
-    const body = read(response, encoding, max_bytes, clock)
-    return {
-      url: hop.url,
-      status: response.statusCode ?? 0,
-      headers,
-      body,
-      async bytes() {
-        const { bytes, truncated } = await collect(body)
-        if (truncated) throw new EgressError('TOO_LARGE', `the body has more than ${max_bytes} bytes`)
-        return bytes
-      },
-      upToLimit: () => collect(body),
-      discard() {
-        response.destroy()
-        clock.end()
-      },
-    }
-  } catch (error) {
-    response.destroy()
-    throw error
+  const encoding = encodingOf(method, status, received['content-encoding'])
+  const { 'content-encoding': _encoding, 'content-length': length, ...decodedHeaders } = received
+  if (content_types !== undefined) checkContentType(received['content-type'], content_types)
+  const body = read(raw, encoding, max_bytes, clock)
+  return {
+    url,
+    status,
+    headers: encoding === undefined ? received : decodedHeaders,
+    body,
+    async bytes() {
+      const { bytes, truncated } = await collect(body)
+      if (truncated) throw new EgressError('TOO_LARGE', `the body has more than ${max_bytes} bytes`)
+      return bytes
+    },
+    upToLimit: () => collect(body),
+    discard() {
+      // A body of unknown length may be an endless stream.
+      if (length === undefined) raw.destroy()
+      else drain(raw)
+      clock.end()
+    },
   }
 }
 
 function checkContentType(header: string | undefined, allowed: readonly string[]): void {
   const [type = ''] = (header ?? '').toLowerCase().split(';')
-  const fits = allowed.some((pattern) =>
+  const isAllowed = allowed.some((pattern) =>
     pattern.endsWith('/*') ? type.startsWith(pattern.slice(0, -1)) : type.trim() === pattern,
   )
-  if (!fits) throw new EgressError('BAD_RESPONSE', `the answer is ${type || 'of no type'}`)
+  if (!isAllowed) throw new EgressError('BAD_RESPONSE', `the content type is ${type || 'not given'}`)
 }
 
 async function* read(
-  response: IncomingMessage,
+  body: Readable,
   encoding: string | undefined,
   maxBytes: number,
-  clock: Clock,
+  { signal, end }: Clock,
 ): AsyncGenerator<Uint8Array> {
   try {
-    yield* limited(decoded(response, encoding), maxBytes)
+    yield* limited(decoded(body, encoding), maxBytes)
   } catch (error) {
-    throw translated(error, clock)
+    throw translated(error, signal)
   } finally {
-    response.destroy()
-    clock.end()
+    body.destroy()
+    end()
   }
 }
 
-/** The caller's own reason if he has stopped it, else what it means to him. */
-function translated(error: unknown, { signal }: Clock): unknown {
+/** Errors of the HTTP parser, of zlib and of Brotli: the server responded, but the response is not valid. */
+const UNREADABLE = /^(HPE_|Z_|ERR__|ERR_BROTLI|UND_ERR_HEADERS_OVERFLOW|UND_ERR_RES_)/
+const NOT_HTTP = new Set(['bad upgrade', 'bad response'])
+
+/** The reason of the caller's abort if there was one, or an EgressError. */
+function translated(error: unknown, signal: AbortSignal): unknown {
   if (error instanceof EgressError) return error
   if (signal.aborted) return signal.reason
-  const reason = error instanceof Error ? error.message : String(error)
+  const { name, message } = error instanceof Error ? error : new Error(String(error))
   const code = error instanceof Error && 'code' in error ? String(error.code) : ''
-  // The parser of HTTP, zlib and Brotli, in this order.
-  const isUnreadable = /^(HPE_|Z_|ERR__|ERR_BROTLI)/.test(code)
-  return new EgressError(isUnreadable ? 'BAD_RESPONSE' : 'UNREACHABLE', `${reason} (${code})`)
+  const isUnreadable = name === 'HTTPParserError' || UNREADABLE.test(code) || NOT_HTTP.has(message)
+  return new EgressError(isUnreadable ? 'BAD_RESPONSE' : 'UNREACHABLE', `${message} (${code})`)
 }

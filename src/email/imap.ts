@@ -1,4 +1,5 @@
 import type { FetchMessageObject, ImapFlow, ImapFlowOptions } from 'imapflow'
+import { loadOptional } from '../util/load-optional.ts'
 import type { ImapSettings } from './settings.ts'
 
 /** What becomes of a mail that was looked at. */
@@ -90,7 +91,7 @@ export class Mailbox {
   }
 
   async #connected<T>(use: (client: ImapFlow) => Promise<T>): Promise<T> {
-    const { ImapFlow } = await import('imapflow')
+    const { ImapFlow } = await loadOptional('imapflow', 'Fetching email over IMAP', () => import('imapflow'))
     const client = new ImapFlow(optionsOf(this.#settings))
     // Whatever goes wrong ends the call that is under way; without a listener it would end the process too.
     client.on('error', () => {})

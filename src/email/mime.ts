@@ -1,5 +1,7 @@
 import type { Address, Email as ParsedMail } from 'postal-mime'
 import { invalid } from '../core/errors.ts'
+import { messageOf } from '../util/error-message.ts'
+import { loadOptional } from '../util/load-optional.ts'
 import { type IncomingMail, type RawMail, type SenderProof, safeMail } from './incoming.ts'
 import { messageIdsIn } from './message-id.ts'
 import { authenticationResults, proofOf } from './proof.ts'
@@ -11,6 +13,8 @@ export interface Envelope {
   readonly proof?: SenderProof
 }
 
+const loadPostalMime = () => loadOptional('postal-mime', 'Receiving email', () => import('postal-mime'))
+
 const LIMITS = { maxNestingDepth: 32, maxHeadersSize: 256 * 1024, forceRfc822Attachments: true } as const
 
 /** A mail as it travels (RFC 5322). */
@@ -19,19 +23,19 @@ export async function parseMime(
   authserv: string | null,
   envelope: Envelope = { recipients: [] },
 ): Promise<IncomingMail> {
-  const { default: PostalMime } = await import('postal-mime')
+  const { default: PostalMime } = await loadPostalMime()
   let mail: ParsedMail
   try {
     mail = await PostalMime.parse(bytes, { ...LIMITS, attachmentEncoding: 'arraybuffer' })
   } catch (error) {
-    throw invalid('', `is not a mail that can be read: ${error instanceof Error ? error.message : error}`)
+    throw invalid('', `is not a mail that can be read: ${messageOf(error)}`)
   }
   return safeMail(rawOf(mail, authserv, envelope))
 }
 
 /** The addresses in a header such as To. */
 export async function addressesIn(header: string): Promise<string[]> {
-  const { addressParser } = await import('postal-mime')
+  const { addressParser } = await loadPostalMime()
   return addressParser(header, { flatten: true }).flatMap(mailboxes)
 }
 

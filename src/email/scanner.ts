@@ -1,5 +1,6 @@
 import { connect, type Socket } from 'node:net'
 import { Fault } from '../core/errors.ts'
+import { messageOf } from '../util/error-message.ts'
 
 /** Looks for viruses. */
 export interface Scanner {
@@ -17,7 +18,7 @@ export function clamd(url: string): Scanner {
       const answer = await ask(url, bytes).catch((error: unknown) => {
         throw new Fault(
           'OVERLOADED',
-          { scanner: error instanceof Error ? error.message : String(error) },
+          { scanner: messageOf(error) },
           'The virus scanner does not answer, and no mail is taken in unscanned.',
         )
       })

@@ -1,4 +1,6 @@
 import type { Email } from '../features/email/email.ts'
+import { backoff } from '../util/backoff.ts'
+import { messageOf } from '../util/error-message.ts'
 import type { MailQueue } from './queue.ts'
 import type { Versioned } from './records.ts'
 import { SendError, type Transport } from './smtp.ts'
@@ -101,7 +103,7 @@ export class Sender {
   }
 
   #failed(email: Email, error: unknown): Email {
-    const reason = error instanceof Error ? error.message : String(error)
+    const reason = messageOf(error)
     const permanent = error instanceof SendError && error.permanent
     if (permanent || email.attempts >= this.#queue.settings.mail_max_attempts) {
       return { ...email, status: 'failed', next_try_at: null, error: reason }
@@ -112,7 +114,7 @@ export class Sender {
   /** Doubles with each try, and never is the same for all mails that failed together. */
   #pause(attempts: number): number {
     const base = this.#queue.settings.mail_retry_backoff_seconds * 1000
-    const pause = Math.min(base * 2 ** Math.min(attempts - 1, 20), MAX_BACKOFF_MS)
+    const pause = backoff(attempts, base, MAX_BACKOFF_MS)
     return Math.round(pause * (0.8 + 0.4 * this.#queue.unit()))
   }
 }

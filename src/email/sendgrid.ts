@@ -1,8 +1,11 @@
+import { Busboy } from '@fastify/busboy'
 import { z } from 'zod'
+import { invalid } from '../core/errors.ts'
+import { orAborted } from '../util/abort.ts'
+import { messageOf } from '../util/error-message.ts'
 import { type IncomingMail, safeMail } from './incoming.ts'
 import { messageIdsIn } from './message-id.ts'
 import { addressesIn, parseMime } from './mime.ts'
-import { type Part, parseMultipart } from './multipart.ts'
 import { proofOf } from './proof.ts'
 
 const envelopeShape = z.looseObject({ to: z.array(z.string()).catch([]), from: z.string().optional() })
@@ -14,7 +17,7 @@ export async function parseSendGrid(
   body: Buffer,
   authserv: string | null,
 ): Promise<IncomingMail> {
-  const form = new Form(parseMultipart(contentType, body))
+  const form = new Form(await partsOf(contentType, body))
   const envelope = envelopeShape.safeParse(form.json('envelope')).data ?? { to: [] }
   const [from] = await addressesIn(form.text('from') ?? '')
   const proof = proofOf(from, findings(form, envelope.from))
@@ -50,6 +53,47 @@ function findings(form: Form, sender: string | undefined) {
   const signed = [...(dkim ?? '').matchAll(/@([\w.-]+)\s*:\s*pass\b/gi)].map(([, domain = '']) => domain)
   const allowed = /^\s*pass\b/i.test(spf ?? '') ? sender?.slice(sender.lastIndexOf('@') + 1) : undefined
   return { signed, spf: allowed === '' ? undefined : allowed, dmarc: false }
+}
+
+interface Part {
+  readonly name: string
+  readonly filename: string | undefined
+  readonly media_type: string
+  readonly content: Buffer
+}
+
+const MAX_PARTS = 200
+
+/** The parser neither finishes nor fails for some malformed bodies. A body is in memory, so that parsing it takes no longer. */
+const MAX_PARSE_MS = 2_000
+
+/** The parts of a multipart/form-data body. Each is read as bytes, because a field of the form names the charsets. */
+async function partsOf(contentType: string, body: Buffer): Promise<Part[]> {
+  const parts: Part[] = []
+  try {
+    const form = new Busboy({
+      headers: { 'content-type': contentType },
+      limits: { parts: MAX_PARTS },
+      isPartAFile: () => true,
+    })
+    const parsed = new Promise((resolve, reject) => {
+      form.on('file', (name: string | undefined, content, filename, _encoding, media_type) => {
+        if (name === undefined) reject(new Error('a part has no name'))
+        const chunks: Buffer[] = []
+        content.on('data', (chunk: Buffer) => chunks.push(chunk)).on('error', reject)
+        content.on('end', () =>
+          parts.push({ name: name ?? '', filename, media_type, content: Buffer.concat(chunks) }),
+        )
+      })
+      form.on('partsLimit', () => reject(new Error(`there are more than ${MAX_PARTS} parts`)))
+      form.on('error', reject).on('finish', resolve).end(body)
+    })
+    await orAborted(parsed, AbortSignal.timeout(MAX_PARSE_MS))
+  } catch (error) {
+    throw invalid('', `is not valid multipart/form-data: ${messageOf(error)}`)
+  }
+  if (parts.length === 0) throw invalid('', 'is not valid multipart/form-data: there are no parts')
+  return parts
 }
 
 /** The fields of a form, each in the charset that the form itself names for it. */

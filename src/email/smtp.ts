@@ -1,6 +1,7 @@
 import type { SMTPPoolOptions } from 'nodemailer'
 import { GATE } from '../core/principal.ts'
 import type { Email, EmailContent } from '../features/email/email.ts'
+import { loadOptional } from '../util/load-optional.ts'
 import type { DkimSigner } from './dkim.ts'
 import type { SmtpSettings } from './settings.ts'
 
@@ -33,7 +34,7 @@ export async function openSmtp(
   envelopeFrom: string,
   dkim?: DkimSigner,
 ): Promise<Transport> {
-  const { createTransport } = await import('nodemailer')
+  const { createTransport } = await loadOptional('nodemailer', 'Sending email', () => import('nodemailer'))
   const transporter = createTransport({ ...optionsOf(settings), pool: true, ...(dkim && { dkim }) })
   return {
     async send(email, content) {

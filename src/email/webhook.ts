@@ -4,15 +4,16 @@ import { Fault } from '../core/errors.ts'
 import { parseJson } from '../core/json/text.ts'
 import type { Delivery, DeliveryAnswer, InboundMail } from '../features/email/email.ts'
 import { StoreError } from '../store/store.ts'
+import { isRecent, isSigned, mayBeSigned, secretKey } from '../util/webhook-signature.ts'
 import type { Inbox } from './inbox.ts'
 import type { IncomingMail } from './incoming.ts'
 import { parseMime } from './mime.ts'
 import { parsePostmark } from './postmark.ts'
 import { parseSendGrid } from './sendgrid.ts'
 import type { MailSettings } from './settings.ts'
-import { isRecent, isSecret, isSignature, isSignedBy, isSignedBySendGrid, sendGridKey } from './signature.ts'
+import { isSecret, isSignedBySendGrid, sendGridKey } from './signature.ts'
 
-const OWN = 'x-asyncgate-signature'
+const SIGNATURE = 'webhook-signature'
 const SENDGRID = 'x-twilio-email-event-webhook-signature'
 const SENDGRID_TIME = 'x-twilio-email-event-webhook-timestamp'
 
@@ -70,8 +71,9 @@ export class Webhook implements InboundMail {
 
   /** What can be told without the body: a signature has its form, is recent, and somebody knows how to check it. */
   #mayBeProven(headers: IncomingHttpHeaders, query: URLSearchParams): boolean {
-    const own = textOf(headers, OWN)
-    if (own !== undefined) return this.#settings.mail_webhook_secret !== null && isSignature(own, this.#now())
+    if (textOf(headers, SIGNATURE) !== undefined) {
+      return this.#settings.mail_webhook_secret !== null && mayBeSigned(headers, this.#now())
+    }
     const signature = textOf(headers, SENDGRID)
     if (signature === undefined) return this.#knowsSecret(headers, query)
     return this.#sendGridKey !== undefined && isRecent(textOf(headers, SENDGRID_TIME) ?? '', this.#now())
@@ -80,8 +82,9 @@ export class Webhook implements InboundMail {
   /** A signature that is given must be good, whatever else is. */
   #isProven({ headers, query, body }: Delivery): boolean {
     const { mail_webhook_secret: secret } = this.#settings
-    const own = textOf(headers, OWN)
-    if (own !== undefined) return secret !== null && isSignedBy(own, body, secret, this.#now())
+    if (textOf(headers, SIGNATURE) !== undefined) {
+      return secret !== null && isSigned(headers, body, secretKey(secret), this.#now())
+    }
     const signature = textOf(headers, SENDGRID)
     if (signature !== undefined) {
       const time = textOf(headers, SENDGRID_TIME) ?? ''

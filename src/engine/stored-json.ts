@@ -7,6 +7,7 @@ import {
   parseCanonical,
 } from '../core/json/json.ts'
 import { membersIn } from '../core/json/members.ts'
+import { isObject } from '../util/guards.ts'
 import { nextTurn } from '../util/turns.ts'
 
 /** Shorter texts are cheaper to parse and to write again than to handle as texts. */
@@ -51,7 +52,7 @@ export function canonicalText(value: Json): CanonicalJson {
 export function storedMembers(text: CanonicalJson): JsonObject {
   if (text.length < LARGE) {
     const value = parseCanonical(text)
-    return isJsonObject(value) ? value : { value }
+    return isObject(value) ? value : { value }
   }
   if (text[0] !== '{') return { value: storedJson(text) }
   return Object.fromEntries(membersIn(text).map(([name, member]) => [name, storedJson(member)]))
@@ -192,7 +193,3 @@ export async function* inTurns(pieces: Iterable<string>): AsyncGenerator<Uint8Ar
 
 /** Characters that are written in one turn of the event loop. */
 const TURN = 256 * 1024
-
-export function isJsonObject(value: Json): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}

@@ -26,6 +26,8 @@ export interface Definition<
   readonly access: Permission
   readonly rest: { readonly method: 'GET' | 'POST'; readonly path: `/v1/${string}` }
   readonly effect: Effect
+  /** Rewrites the input before it is validated, for example to treat null as absent. */
+  readonly normalize?: (input: unknown) => unknown
   /** What repeating the same request does, where that depends on its fields. */
   readonly repeat?: string
   /** The input of an example request under a shared key. */
@@ -49,7 +51,7 @@ export interface Operation<
   Name extends string = string,
   Input extends z.ZodObject = z.ZodObject,
   Output extends z.ZodType<object> = z.ZodType<object>,
-> extends Omit<Definition<Name, Input, Output>, 'access' | 'run'> {
+> extends Omit<Definition<Name, Input, Output>, 'access' | 'normalize' | 'run'> {
   readonly access?: Permission
   /** Checks the caller and the input, then runs the operation. */
   call(services: Services, caller: Caller, input: unknown, signal?: AbortSignal): Promise<z.output<Output>>
@@ -78,7 +80,8 @@ export function defineOperation<
     ...definition,
     async call(services, caller, input, signal) {
       checkRole(caller, definition.access)
-      return definition.run(services, caller, parse(definition.input, input), signal)
+      const given = definition.normalize === undefined ? input : definition.normalize(input)
+      return definition.run(services, caller, parse(definition.input, given), signal)
     },
   }
 }

@@ -3,21 +3,27 @@ import type { Caller, PrincipalKey } from '../core/principal.ts'
 import type { CommitListener, TaskListener } from '../engine/events.ts'
 import { type CATALOGUE, OPERATIONS } from './catalogue.ts'
 import type { Operation } from './define-operation.ts'
-import { getInboxItem } from './inbox/get-inbox-item.ts'
+import { getInboxItem } from './inbox/list-inbox.ts'
 import { findLease } from './leases/find-lease.ts'
 import { openResult } from './results/open-result.ts'
 import type { ResultContent } from './results/result-store.ts'
 import { uploadResult } from './results/upload-result.ts'
-import { health } from './server/server.ts'
+import { checkHealth } from './server/server.ts'
 import { Services, type ServicesOptions } from './services.ts'
+import { callTool, clientLeft } from './sessions/call-tool.ts'
 import type { Client } from './sessions/sessions.ts'
-import { absentTool, callTool, clientLeft, onUpstreamTools, upstreamTools } from './sessions/verbs.ts'
-import { toolTypes } from './task-types/reads.ts'
+import { toolTypes } from './task-types/list-task-types.ts'
 import { activeTasks } from './tasks/active-tasks.ts'
 import { type ChangeListener, follow } from './tasks/follow.ts'
 import { peekTask, peekTasks } from './tasks/read-task.ts'
 import { stats } from './tasks/stats.ts'
-import { completeArgument, upstreamOffers } from './upstreams/offers.ts'
+import {
+  absentTool,
+  completeArgument,
+  onUpstreamTools,
+  upstreamOffers,
+  upstreamTools,
+} from './upstreams/offers.ts'
 import { NO_OFFERS } from './upstreams/reads.ts'
 import type { Completing } from './upstreams/upstreams.ts'
 
@@ -100,7 +106,7 @@ export function openGate(options: GateOptions) {
       clientLeft(services, tenant, instance, principal),
     /** Where the gateway gets its calls. */
     toolCalls: services.toolCalls,
-    checkHealth: () => health(services),
+    checkHealth: () => checkHealth(services.store),
     settings: services.settings,
     /** Where people look at tasks and decide about them. */
     links: services.links,

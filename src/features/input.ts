@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { Fault, invalid } from '../core/errors.ts'
 import { isUuid } from '../core/ids.ts'
 import type { Json, JsonObject } from '../core/json/json.ts'
+import { isObject } from '../util/guards.ts'
 
 /** Text that both stores keep unchanged. */
 export function text(max: number) {
@@ -37,10 +38,6 @@ export const labels = z
   })
   .pipe(z.record(text(128), z.string().max(255)))
   .meta({ type: 'object', additionalProperties: { type: 'string' } })
-
-function isObject(value: unknown): value is object {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
 
 export const ONE_YEAR = 365 * 24 * 3600
 

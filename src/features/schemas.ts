@@ -14,7 +14,7 @@ export function outputSchema(operation: Pick<Operation, 'output'>): JsonSchema {
 }
 
 /** Places that take any JSON, or that only code can check, are open in the schema. */
-function schemaOf(schema: z.ZodType, io: 'input' | 'output'): JsonSchema {
+export function schemaOf(schema: z.ZodType, io: 'input' | 'output'): JsonSchema {
   const { $schema: _, ...rest } = z.toJSONSchema(schema, {
     io,
     unrepresentable: 'any',

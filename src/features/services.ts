@@ -8,7 +8,7 @@ import type { Memory } from './results/memory.ts'
 import type { ResultStore } from './results/result-store.ts'
 import { Uploads } from './results/uploads.ts'
 import { ScheduleWatch } from './schedules/schedule-watch.ts'
-import { ToolCallDesk } from './sessions/tool-call-queue.ts'
+import { ToolCallQueue } from './sessions/tool-call-queue.ts'
 import { Schemas } from './task-types/schemas.ts'
 import { TaskTypes } from './task-types/task-types.ts'
 import { Cancellations } from './tasks/cancellations.ts'
@@ -49,7 +49,7 @@ export class Services extends Engine {
   readonly upstreams: UpstreamRegistry | undefined
   readonly policies: StoredPolicies
   readonly blockedTools: BlockedTools
-  readonly toolCalls: ToolCallDesk
+  readonly toolCalls: ToolCallQueue
   readonly links: Links
   readonly #refusals: LeaseRefusals
 
@@ -69,7 +69,7 @@ export class Services extends Engine {
     this.workers = new WorkerRegistry(this)
     this.fetches = new Fetches(this)
     this.cancellations = new Cancellations(this)
-    this.toolCalls = new ToolCallDesk(this)
+    this.toolCalls = new ToolCallQueue(this)
     this.#refusals = new LeaseRefusals(this)
     this.onRefused((command, fault) => {
       if ('lease_id' in command) this.cancellations.refused(command, fault)

@@ -13,7 +13,7 @@ const UNKNOWN: Pick<Route, 'path'> = { path: '(unknown)' }
 export class App {
   readonly #context: Context
   readonly #logger: Logger
-  readonly #router: Router
+  readonly #router: Router<Route>
   readonly #inFlight = new Set<ServerResponse>()
   #stopping = false
   #lastAnswers = false
@@ -55,7 +55,7 @@ export class App {
     this.#answer(exchange, found).catch((error: unknown) => this.#refuse(exchange, route, error))
   }
 
-  async #answer(exchange: Exchange, found: Found | undefined): Promise<void> {
+  async #answer(exchange: Exchange, found: Found<Route> | undefined): Promise<void> {
     const { request, response } = exchange
     if (request.headers.origin !== undefined && this.#greetOrigin(exchange)) return
     if (found === undefined) throw new Fault('NOT_FOUND')

@@ -4,6 +4,7 @@ import { invalid } from '../core/errors.ts'
 import { parseFields } from '../core/json/text.ts'
 import { type Caller, principalKey } from '../core/principal.ts'
 import type { Gate } from '../features/gate.ts'
+import { isObject } from '../util/guards.ts'
 import { checkMediaType, hasBody, readBody } from './body.ts'
 import type { Exchange } from './exchange.ts'
 import { checkHostAndOrigin, type GuardSettings } from './guard.ts'
@@ -58,8 +59,4 @@ export function note({ notes }: Exchange, fields: object): void {
     const value: unknown = Reflect.get(fields, name)
     if (typeof value === 'string' && value.length <= 255) notes[name] = value
   }
-}
-
-function isObject(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -1,14 +1,31 @@
 import type { Fields } from '../auth/caller.ts'
-import { followInput } from '../features/tasks/follow.ts'
+import { schemaOf } from '../features/schemas.ts'
+import { changeShape, followInput } from '../features/tasks/follow.ts'
 import { admit, type Context, identify } from './context.ts'
+import type { Endpoint } from './endpoint.ts'
 import { EventStream } from './event-stream.ts'
 import type { Exchange } from './exchange.ts'
 import { collectFields } from './fields.ts'
-import type { Route } from './router.ts'
 
 const HEARTBEAT_MS = 15_000
 
 const NO_TYPES = new Map()
+
+const eventStream = { mediaTypes: { 'text/event-stream': schemaOf(changeShape, 'output') } }
+
+export const eventsEndpoint: Endpoint = {
+  name: 'events',
+  tag: 'tasks',
+  title: 'Stream task changes as they commit',
+  description:
+    'Server-sent events of type task. Under a shared key a stream with worker_id alone belongs to that worker: it carries status canceled as soon as a task that the worker holds is canceled.',
+  method: 'GET',
+  path: '/v1/events',
+  parameters: followInput,
+  responses: { 200: { description: 'Each data line', content: eventStream } },
+  errors: [400, 401, 403, 404, 503],
+  handle: (context, exchange) => context.streams.serve(context, exchange),
+}
 
 /** Streams of task changes. */
 export class EventStreams {
@@ -19,17 +36,13 @@ export class EventStreams {
     return this.#open.size
   }
 
-  route(context: Context): Route {
-    return { method: 'GET', path: '/v1/events', handle: (exchange) => this.#serve(context, exchange) }
-  }
-
   /** Ends every stream. */
   stop(): void {
     clearInterval(this.#heartbeat)
     for (const stream of this.#open) stream.end()
   }
 
-  async #serve(context: Context, exchange: Exchange): Promise<void> {
+  async serve(context: Context, exchange: Exchange): Promise<void> {
     const { response } = exchange
     const credential = admit(context, exchange)
     const fields = collectFields(NO_TYPES, {}, exchange.query, {})

@@ -1,10 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
-import { Readable } from 'node:stream'
-import { pipeline } from 'node:stream/promises'
 import { ERRORS, type Fault } from '../core/errors.ts'
 import { inTurns, writeJson } from '../engine/stored-json.ts'
-import { endAnswer, isUnread } from './deadline-answer.ts'
+import { endResponse, isUnread, pipeBody } from './response.ts'
 
 /** What the log says of a request besides method, route, status and time. */
 export interface Notes {
@@ -16,9 +14,6 @@ export interface Notes {
 }
 
 const SANE_ID = /^[\w.:+/=-]{1,128}$/
-
-/** A client that takes nothing of a long body for so long has gone away. */
-const STALLED_MS = 120_000
 
 /** A body that comes in parts. */
 export interface Body {
@@ -60,12 +55,12 @@ export class Exchange {
 
   empty(status: number): void {
     this.response.writeHead(status, { 'X-Request-Id': this.id, 'Cache-Control': 'no-store' })
-    endAnswer(this.response, '')
+    endResponse(this.response, '')
   }
 
   send(status: number, type: string, text: string, headers: OutgoingHttpHeaders = {}): void {
     this.#head(status, type, Buffer.byteLength(text), headers)
-    endAnswer(this.response, text)
+    endResponse(this.response, text)
   }
 
   /**
@@ -81,14 +76,7 @@ export class Exchange {
       response.end()
       return
     }
-    response.setTimeout(STALLED_MS, () => response.destroy())
-    try {
-      await pipeline(Readable.from(resumed(first, parts), { objectMode: false }), response)
-    } catch (error) {
-      // Who leaves has no complaint.
-      if (!(error instanceof Error && 'code' in error && error.code === 'ERR_STREAM_PREMATURE_CLOSE'))
-        throw error
-    }
+    await pipeBody(response, resumed(first, parts))
   }
 
   #head(status: number, type: string, size: number | undefined, headers: OutgoingHttpHeaders): void {

@@ -1,9 +1,11 @@
+import { z } from 'zod'
 import { type Fault, invalid } from '../core/errors.ts'
 import type { OfferView } from '../features/leases/shape.ts'
-import { admit, type Context, identify, note, readFields } from './context.ts'
+import { admit, identify, note, readFields } from './context.ts'
+import type { Endpoint, EndpointContext } from './endpoint.ts'
 import type { Exchange } from './exchange.ts'
-import { operationNamed, renamed, withLease } from './lease-calls.ts'
-import type { Params, Route } from './router.ts'
+import { LEASE_ERRORS, operationNamed, renamed, withLease } from './lease-calls.ts'
+import type { Params } from './router.ts'
 
 const WORKER_ID = /^[^.\s]+\.\S+$/
 const WORKER_PATTERN = 'must match pattern {type}.{instance}'
@@ -11,20 +13,91 @@ const WORKER_PATTERN = 'must match pattern {type}.{instance}'
 const claim = operationNamed('lease_next')
 const renew = operationNamed('renew_lease')
 
-/** The AsyncGate lease protocol 1.0: workers poll for an offer, and keep it alive. */
-export function leaseProtocol(context: Context): Route[] {
-  return [
-    { method: 'POST', path: '/lease', describe, handle: (exchange) => poll(context, exchange) },
-    {
-      method: 'POST',
-      path: '/lease/{lease_id}/heartbeat',
-      describe,
-      handle: (exchange, params) => heartbeat(context, exchange, params),
-    },
-  ]
-}
+const offerShape = z.object({
+  lease_id: z.string().describe('The lease, for heartbeats and for the report'),
+  lease_expires_at: z.iso.datetime().describe('When the lease expires unless it is renewed'),
+  task: z.object({
+    task_id: z.string(),
+    principal_ai: z.string().describe('The agent for which the work is done'),
+    task_type: z.string(),
+    task_summary: z.string().nullable(),
+    task_body: z.string().nullable().describe('The instructions in full'),
+    payload: z.unknown(),
+    payload_pointer: z.string().describe('Where the payload is stored if it is not inline'),
+    inputs: z.unknown(),
+    expected_outcome_kind: z.string().nullable(),
+    expected_artifact_mime: z.string().nullable(),
+  }),
+})
 
-async function poll(context: Context, exchange: Exchange): Promise<void> {
+/** The AsyncGate lease protocol 1.0: workers poll for an offer and keep it alive with heartbeats. */
+export const leaseProtocol: readonly Endpoint[] = [
+  {
+    name: 'poll',
+    tag: 'lease protocol',
+    title: 'Poll for an offer',
+    description:
+      'A lease lasts 900 s unless lease_ttl_seconds or the operator sets another duration. preferred_kinds only change the order.',
+    method: 'POST',
+    path: '/lease',
+    body: z.object({
+      worker_id: z.string().describe('{type}.{instance}'),
+      capabilities: z.array(z.string()).optional().describe('The capabilities that the worker offers'),
+      max_tasks: z.int().min(1).max(100).default(1).describe('Maximum number of offers'),
+      preferred_kinds: z.array(z.string()).optional().describe('Task types to offer first'),
+      lease_ttl_seconds: z.int().min(1).optional().describe('Duration of the lease'),
+      worker_instance_id: z.string().optional().describe('Which process of the worker polls'),
+      reclaim: z
+        .boolean()
+        .optional()
+        .describe('Take over the leases of an earlier process of the worker first'),
+      wait_seconds: z.number().min(0).max(50).optional().describe('How long to wait for work'),
+    }),
+    responses: {
+      200: {
+        description: 'An offer',
+        content: offerShape.extend({
+          offers: z.array(offerShape).optional().describe('All offers, if there is more than one'),
+        }),
+      },
+      204: { description: 'No work' },
+    },
+    errors: LEASE_ERRORS,
+    describe,
+    handle: poll,
+  },
+  {
+    name: 'lease_heartbeat',
+    tag: 'lease protocol',
+    title: 'Renew the lease of an offer',
+    description: 'task_id and worker_id are optional: the lease is found by its id.',
+    method: 'POST',
+    path: '/lease/{lease_id}/heartbeat',
+    parameters: z.object({ lease_id: z.string() }),
+    body: z.object({
+      task_id: z.string().optional(),
+      worker_id: z.string().optional(),
+      progress: z.object({}).optional().describe('Reported as progress of the task'),
+      extend_by_seconds: z.int().min(1).optional().describe('Duration of the lease from now'),
+    }),
+    responses: {
+      200: {
+        description: 'Renewed',
+        content: z.object({
+          status: z.literal('ok'),
+          lease_id: z.string(),
+          lease_expires_at: z.iso.datetime(),
+          drain: z.literal(true).optional().describe('Draining: finish current tasks, claim no new ones'),
+        }),
+      },
+    },
+    errors: LEASE_ERRORS,
+    describe,
+    handle: heartbeat,
+  },
+]
+
+async function poll(context: EndpointContext, exchange: Exchange): Promise<void> {
   const credential = admit(context, exchange)
   const body = await readFields(context, exchange)
   const { worker_id } = body
@@ -35,40 +108,40 @@ async function poll(context: Context, exchange: Exchange): Promise<void> {
   )
   const { caller, input } = identify(exchange, credential, claim, fields)
   const { tasks } = await context.gate.leaseNext(caller, input, context.held.signal(exchange.response))
-  const [first, ...others] = tasks.map(offer)
+  const [first, ...others] = tasks.map(offerView)
   if (first === undefined) return exchange.empty(204)
   note(exchange, { task_id: first.task.task_id, lease_id: first.lease_id })
   await exchange.answer(others.length === 0 ? first : { ...first, offers: [first, ...others] })
 }
 
-function offer(offered: OfferView) {
+function offerView(offer: OfferView) {
   return {
-    lease_id: offered.lease_id,
-    lease_expires_at: offered.expires_at,
+    lease_id: offer.lease_id,
+    lease_expires_at: offer.expires_at,
     task: {
-      task_id: offered.task_id,
-      principal_ai: offered.principal_ai,
-      task_type: offered.type,
-      task_summary: offered.summary,
-      task_body: offered.body,
-      payload: offered.payload,
-      payload_pointer: offered.payload_pointer,
-      inputs: offered.inputs,
-      expected_outcome_kind: offered.expected_outcome_kind,
-      expected_artifact_mime: offered.expected_artifact_mime,
+      task_id: offer.task_id,
+      principal_ai: offer.principal_ai,
+      task_type: offer.type,
+      task_summary: offer.summary,
+      task_body: offer.body,
+      payload: offer.payload,
+      payload_pointer: offer.payload_pointer,
+      inputs: offer.inputs,
+      expected_outcome_kind: offer.expected_outcome_kind,
+      expected_artifact_mime: offer.expected_artifact_mime,
     },
   }
 }
 
-async function heartbeat(context: Context, exchange: Exchange, { lease_id }: Params): Promise<void> {
+async function heartbeat(context: EndpointContext, exchange: Exchange, { lease_id }: Params): Promise<void> {
   const { gate } = context
   const credential = admit(context, exchange)
   const body = await readFields(context, exchange)
   const asked = { extend_by_seconds: gate.settings.lease_protocol_ttl_seconds, ...body, lease_id }
   const fields = await withLease(context, credential, asked)
   const { caller, input } = identify(exchange, credential, renew, fields)
-  const verb = 'progress' in input ? gate.reportProgress : gate.renewLease
-  const { expires_at, drain } = await verb(caller, input)
+  const renewal = 'progress' in input ? gate.reportProgress(caller, input) : gate.renewLease(caller, input)
+  const { expires_at, drain } = await renewal
   exchange.json(200, { status: 'ok', lease_id, lease_expires_at: expires_at, ...(drain && { drain }) })
 }
 

@@ -1,13 +1,16 @@
 import type { IncomingMessage } from 'node:http'
+import { z } from 'zod'
 import type { Called } from '../auth/caller.ts'
 import { Fault, invalid } from '../core/errors.ts'
 import type { OpenResult } from '../features/results/open-result.ts'
 import { resultInput } from '../features/results/open-result.ts'
 import { uploadResultInput } from '../features/results/upload-result.ts'
+import type { JsonSchema } from '../features/schemas.ts'
 import { admit, type Context, identify } from './context.ts'
+import type { Endpoint } from './endpoint.ts'
 import type { Exchange } from './exchange.ts'
 import { collectFields, type FieldTypes } from './fields.ts'
-import type { Params, Route } from './router.ts'
+import type { Params } from './router.ts'
 
 const PATH = '/v1/tasks/{task_id}/result'
 
@@ -19,13 +22,66 @@ const NO_FIELDS: FieldTypes = new Map()
 /** A worker that sends nothing of its result for so long has gone away. */
 const STALLED_MS = 60_000
 
-/** Results as plain bytes, of any size, in both directions. */
-export function resultRoutes(context: Context): Route[] {
-  return [
-    { method: 'GET', path: PATH, handle: (exchange, params) => download(context, exchange, params) },
-    { method: 'PUT', path: PATH, handle: (exchange, params) => upload(context, exchange, params) },
-  ]
-}
+const text = z.string()
+const binary: JsonSchema = { type: 'string', format: 'binary' }
+const bytes = { mediaTypes: { 'application/octet-stream': binary } }
+
+/** Results as plain bytes of any size, in both directions. */
+export const resultEndpoints: readonly Endpoint[] = [
+  {
+    name: 'download_result',
+    tag: 'tasks',
+    title: 'Download a result',
+    description:
+      'The result of a task that has ended, of any size. ETag and Digest contain its checksum; a body that does not match it is aborted before its end. A single range can be requested.',
+    method: 'GET',
+    path: PATH,
+    parameters: z.object({
+      task_id: text,
+      artifact: z.int().min(0).optional().describe('Index of the artifact among those with a pointer'),
+      principal_kind: text.optional().describe('The kind of the caller under a shared key; agent by default'),
+      principal_id: text.optional().describe('The caller under a shared key'),
+    }),
+    responses: {
+      200: { description: 'The result, with the media type that its worker gave it', content: bytes },
+      206: { description: 'The range', content: bytes },
+    },
+    errors: [400, 401, 403, 404, 500, 502, 503],
+    handle: download,
+  },
+  {
+    name: 'upload_result',
+    tag: 'leases',
+    title: 'Upload a result',
+    description:
+      'For workers without storage of their own: stores the body, of any size, under the lease that the worker holds. List the response in the artifacts of complete. Uploads that no task lists are removed after a day.',
+    method: 'PUT',
+    path: PATH,
+    parameters: z.object({
+      task_id: text,
+      worker_id: text.describe('The worker that holds the task'),
+      lease_id: text.optional().describe('The lease; by default the one that the worker holds'),
+      channel: text.optional().describe('Overrides the channel of the task type or of the server'),
+      checksum: text.optional().describe('SHA-256 of the body in hex, to have it verified'),
+      worker_kind: text.optional().describe('The kind of the caller under a shared key; worker by default'),
+    }),
+    body: { mediaTypes: { '*/*': binary } },
+    responses: {
+      200: {
+        description: 'Stored',
+        content: z.object({
+          pointer: text,
+          channel: text,
+          checksum: text.describe('SHA-256 in hex'),
+          size: z.int(),
+          media_type: text,
+        }),
+      },
+    },
+    errors: [400, 401, 403, 404, 409, 413, 415, 500, 503],
+    handle: upload,
+  },
+]
 
 async function download(context: Context, exchange: Exchange, params: Params): Promise<void> {
   const credential = admit(context, exchange)
@@ -98,6 +154,6 @@ async function* contentOf(request: IncomingMessage): AsyncGenerator<Buffer> {
   try {
     yield* request.iterator({ destroyOnReturn: false })
   } catch {
-    throw invalid('', 'ends before its end')
+    throw invalid('', 'was truncated')
   }
 }

@@ -7,31 +7,37 @@ export interface Route {
   readonly method: 'GET' | 'POST' | 'PUT' | 'ANY'
   /** `{name}` stands for one segment. */
   readonly path: string
-  /** Asked by machines all the time, so that the log has it at level debug. */
+  /** Requested by machines continuously, so that the log has it at level debug. */
   readonly quiet?: boolean
   handle(exchange: Exchange, params: Params): Promise<void> | void
-  /** Fields of an error's body that this protocol adds or says differently. */
+  /** Fields that this protocol adds to the body of an error or overrides. */
   describe?(fault: Fault): object
 }
 
-/** Where a request goes, or which methods its path takes. */
-export type Found = { readonly route: Route; readonly params: Params } | { readonly allow: readonly string[] }
+/** A method and a path in which `{name}` stands for one segment. */
+interface Routed {
+  readonly method: string
+  readonly path: string
+}
 
-interface Pattern {
+/** The route of a request, or the methods that its path allows. */
+export type Found<R> = { readonly route: R; readonly params: Params } | { readonly allow: readonly string[] }
+
+interface Pattern<R> {
   readonly segments: readonly string[]
-  readonly routes: readonly Route[]
+  readonly routes: readonly R[]
 }
 
 const NO_PARAMS: Params = {}
 
-/** Literal paths go before those with parameters. */
-export class Router {
-  readonly #literal = new Map<string, Route[]>()
-  /** By the number of their segments. */
-  readonly #patterns = new Map<number, Pattern[]>()
+/** Finds routes. Literal paths precede those with parameters, which are tried in the given order. */
+export class Router<R extends Routed> {
+  readonly #literal = new Map<string, R[]>()
+  /** By the number of segments. */
+  readonly #patterns = new Map<number, Pattern<R>[]>()
 
-  constructor(routes: readonly Route[]) {
-    const byPath = new Map<string, Route[]>()
+  constructor(routes: readonly R[]) {
+    const byPath = new Map<string, R[]>()
     for (const route of routes) byPath.set(route.path, [...(byPath.get(route.path) ?? []), route])
     for (const [path, group] of byPath) {
       if (!path.includes('{')) {
@@ -44,11 +50,11 @@ export class Router {
     }
   }
 
-  find(method: string, path: string): Found | undefined {
+  find(method: string, path: string): Found<R> | undefined {
     const literal = this.#literal.get(path)
     const route = literal && pick(literal, method)
     if (route !== undefined) return { route, params: NO_PARAMS }
-    const allow = literal?.map((other) => other.method) ?? []
+    const allow: string[] = literal?.map((other) => other.method) ?? []
     const segments = path.split('/')
     for (const pattern of this.#patterns.get(segments.length) ?? []) {
       const params = match(pattern.segments, segments)
@@ -61,7 +67,7 @@ export class Router {
   }
 }
 
-function pick(routes: readonly Route[], method: string): Route | undefined {
+function pick<R extends Routed>(routes: readonly R[], method: string): R | undefined {
   const wanted = method === 'HEAD' ? 'GET' : method
   return routes.find((route) => route.method === wanted || route.method === 'ANY')
 }

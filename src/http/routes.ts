@@ -1,64 +1,60 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { forbidden, seesAll } from '../core/authorization.ts'
 import { OPERATIONS } from '../features/catalogue.ts'
-import type { InboundMail } from '../features/email/email.ts'
-import { admit, type Context } from './context.ts'
-import type { EventStreams } from './events.ts'
+import type { Operation } from '../features/define-operation.ts'
+import type { Context } from './context.ts'
+import { type Endpoint, type EndpointContext, endpointRoute } from './endpoint.ts'
+import { eventsEndpoint } from './events.ts'
 import { checkHostAndOrigin } from './guard.ts'
-import { healthRoutes } from './health.ts'
-import { inboundEmailRoute } from './inbound-email.ts'
+import { inboundEmail } from './inbound-email.ts'
 import { leaseProtocol } from './lease-protocol.ts'
+import { monitoringEndpoints, respondHealth } from './monitoring.ts'
 import { docsPage } from './openapi/docs-page.ts'
 import { openApi } from './openapi/openapi.ts'
 import { restRoute } from './rest.ts'
-import { resultRoutes } from './result-content.ts'
+import { resultEndpoints } from './result-content.ts'
 import type { Route } from './router.ts'
 import { workerPort } from './worker-port.ts'
 
-interface Surroundings {
-  isStopping(): boolean
-  mcp?: (request: IncomingMessage, response: ServerResponse) => Promise<void>
-  console?: (request: IncomingMessage, response: ServerResponse) => Promise<void>
-  inboundMail?: InboundMail
+/** Handlers of paths that have a router of their own. */
+export interface Mounted {
+  readonly mcp?: (request: IncomingMessage, response: ServerResponse) => Promise<void>
+  readonly console?: (request: IncomingMessage, response: ServerResponse) => Promise<void>
 }
 
-export function allRoutes(context: Context, streams: EventStreams, around: Surroundings): Route[] {
-  const health = healthRoutes(context.gate, around.isStopping)
-  const taken = new Set(health.map((route) => route.path))
-  const operations = OPERATIONS.filter((operation) => !taken.has(operation.rest.path))
+/** Routes that are no operations of the catalogue. */
+export const ENDPOINTS: readonly Endpoint[] = [
+  ...monitoringEndpoints,
+  eventsEndpoint,
+  ...resultEndpoints,
+  ...leaseProtocol,
+  ...workerPort,
+  inboundEmail,
+]
+
+export function allRoutes(
+  context: EndpointContext,
+  mounted: Mounted,
+  operations: readonly Operation[] = OPERATIONS,
+): Route[] {
   return [
-    ...operations.map((operation) => restRoute(context, operation)),
-    ...health,
-    ...leaseProtocol(context),
-    ...workerPort(context),
-    ...resultRoutes(context),
-    streams.route(context),
-    metricsRoute(context, streams),
-    inboundEmailRoute(context, around.inboundMail),
-    rootRoute(context, around),
-    ...documentRoutes(context),
-    ...mcpRoutes(around),
-    ...consoleRoutes(around),
+    ...operations.map((operation) =>
+      operation.name === 'health' ? healthRoute(context, operation) : restRoute(context, operation),
+    ),
+    ...ENDPOINTS.map((endpoint) => endpointRoute(context, endpoint)),
+    rootRoute(context, mounted),
+    ...documentRoutes(context, operations),
+    ...mcpRoutes(mounted),
+    ...consoleRoutes(mounted),
   ]
 }
 
-/** Figures of all tenants, so not for everybody. */
-function metricsRoute(context: Context, streams: EventStreams): Route {
-  const { metrics, held } = context
-  return {
-    method: 'GET',
-    path: '/metrics',
-    quiet: true,
-    async handle(exchange) {
-      const credential = admit(context, exchange)
-      if (credential.kind === 'bound' && !seesAll(credential.role)) throw forbidden('admin', credential.role)
-      exchange.send(200, metrics.contentType, await metrics.text(held.count, streams.count))
-    },
-  }
+/** Over HTTP this operation needs no key, and its status code says the same as its body. */
+function healthRoute({ gate }: EndpointContext, { rest }: Operation): Route {
+  return { ...rest, quiet: true, handle: (exchange) => respondHealth(gate, exchange) }
 }
 
-/** Where to go from here: people to the console, programs to what describes the server. */
-function rootRoute({ guard }: Context, { mcp, console }: Surroundings): Route {
+/** Redirects browsers to the console, and tells programs where the documentation is. */
+function rootRoute({ guard }: Context, { mcp, console }: Mounted): Route {
   const links = {
     docs: '/docs',
     openapi: '/openapi.json',
@@ -82,8 +78,8 @@ function rootRoute({ guard }: Context, { mcp, console }: Surroundings): Route {
   }
 }
 
-/** What anybody may know who can reach the server. */
-function documentRoutes({ guard }: Context): Route[] {
+/** The API documentation, which needs no key. */
+function documentRoutes({ guard }: Context, operations: readonly Operation[]): Route[] {
   let document: string | undefined
   let page: ReturnType<typeof docsPage> | undefined
   return [
@@ -92,7 +88,7 @@ function documentRoutes({ guard }: Context): Route[] {
       path: '/openapi.json',
       handle(exchange) {
         checkHostAndOrigin(exchange.request.headers, guard)
-        document ??= JSON.stringify(openApi())
+        document ??= JSON.stringify(openApi(operations, ENDPOINTS))
         exchange.send(200, 'application/json', document)
       },
     },
@@ -101,7 +97,7 @@ function documentRoutes({ guard }: Context): Route[] {
       path: '/docs',
       handle(exchange) {
         checkHostAndOrigin(exchange.request.headers, guard)
-        page ??= docsPage(openApi())
+        page ??= docsPage(openApi(operations, ENDPOINTS))
         exchange.send(200, 'text/html; charset=utf-8', page.html, {
           'Content-Security-Policy': page.policy,
           'X-Frame-Options': 'DENY',
@@ -111,7 +107,7 @@ function documentRoutes({ guard }: Context): Route[] {
   ]
 }
 
-function mcpRoutes({ mcp }: Surroundings): Route[] {
+function mcpRoutes({ mcp }: Mounted): Route[] {
   if (mcp === undefined) return []
   return [
     {
@@ -126,8 +122,8 @@ function mcpRoutes({ mcp }: Surroundings): Route[] {
   ]
 }
 
-/** The pages for people find their own way below /console. */
-function consoleRoutes({ console }: Surroundings): Route[] {
+/** The console has its own router below /console. */
+function consoleRoutes({ console }: Mounted): Route[] {
   if (console === undefined) return []
   const paths = ['', '/', '/{page}', '/{page}/{item}', '/{page}/{item}/{action}']
   return paths.map((path) => ({

@@ -1,54 +1,169 @@
+import { z } from 'zod'
 import type { Fields } from '../auth/caller.ts'
 import type { Credential } from '../auth/credential.ts'
 import type { Fault } from '../core/errors.ts'
 import type { Caller } from '../core/principal.ts'
 import { completeRun, failRun, heartbeatRun, NO_TASK, runView } from '../features/leases/worker-port.ts'
-import { admit, type Context, identify, note, readFields } from './context.ts'
+import { admit, identify, note, readFields } from './context.ts'
+import type { Endpoint, EndpointContext } from './endpoint.ts'
 import type { Exchange } from './exchange.ts'
-import { operationNamed, renamed, withLease } from './lease-calls.ts'
-import type { Route } from './router.ts'
+import { LEASE_ERRORS, operationNamed, renamed, withLease } from './lease-calls.ts'
 
 const claim = operationNamed('lease_next')
 const renew = operationNamed('renew_lease')
 
-type Handler = (context: Context, exchange: Exchange) => Promise<void>
+const time = z.iso.datetime()
 
-/** The worker port: run_id is the lease, params the payload. */
-export function workerPort(context: Context): Route[] {
-  const route = (path: string, handler: Handler): Route => ({
+const runFields = {
+  task_id: z.string().optional(),
+  run_id: z.string().describe('The lease'),
+  worker_id: z.string().optional(),
+}
+
+const runShape = z.object({
+  task_id: z.string(),
+  run_id: z.string().describe('The lease'),
+  task_type: z.string(),
+  params: z.unknown().describe('The payload of the task'),
+  priority: z.int().min(1).max(10),
+  lease_expires_at: time,
+  metadata: z.object({}),
+})
+
+const noTaskShape = z.object({ task_id: z.null(), message: z.string() })
+
+/** The worker port, under two prefixes that differ only in the response when there is no task. */
+export const workerPort: readonly Endpoint[] = [
+  ...portEndpoints('/worker', {
+    path: 'lease',
+    responses: {
+      200: { description: 'A task', content: runShape },
+      204: { description: 'No tasks available' },
+    },
+    handle: (context, exchange) => lease(context, exchange, () => exchange.empty(204)),
+  }),
+  ...portEndpoints('/workers', {
+    path: 'lease_task',
+    responses: { 200: { description: 'A task, or none', content: z.union([runShape, noTaskShape]) } },
+    handle: (context, exchange) => lease(context, exchange, () => exchange.json(200, NO_TASK)),
+  }),
+]
+
+type Definition = Pick<Endpoint, 'name' | 'title' | 'path' | 'body' | 'responses' | 'handle'>
+
+function portEndpoints(
+  prefix: string,
+  { path, responses, handle }: Pick<Endpoint, 'path' | 'responses' | 'handle'>,
+): Endpoint[] {
+  const id = prefix.slice(1)
+  const endpoint = (definition: Definition): Endpoint => ({
+    ...definition,
+    path: `${prefix}/${definition.path}`,
+    tag: 'worker port',
     method: 'POST',
-    path,
+    errors: LEASE_ERRORS,
     describe,
-    handle: (exchange) => handler(context, exchange),
   })
   return [
-    route('/worker/lease', (context, exchange) => lease(context, exchange, () => exchange.empty(204))),
-    route('/worker/heartbeat', heartbeat),
-    route('/worker/complete', complete),
-    route('/worker/fail', fail),
-    route('/workers/lease_task', (context, exchange) =>
-      lease(context, exchange, () => exchange.json(200, NO_TASK)),
-    ),
-    route('/workers/heartbeat', heartbeat),
-    route('/workers/complete', complete),
-    route('/workers/fail', fail),
+    endpoint({
+      name: `${id}_lease`,
+      title: 'Claim a task',
+      path,
+      body: z.object({
+        worker_id: z.string(),
+        task_types: z.array(z.string()).optional().describe('Claim only tasks of these types'),
+        lease_seconds: z.int().min(1).optional().describe('Duration of the lease'),
+      }),
+      responses,
+      handle,
+    }),
+    endpoint({
+      name: `${id}_task_heartbeat`,
+      title: 'Renew the lease and report progress',
+      path: 'heartbeat',
+      body: z.object({
+        ...runFields,
+        progress_percent: z.number().min(0).max(100).optional(),
+        progress_message: z.string().optional(),
+        extend_lease_seconds: z.int().min(1).optional().describe('Duration of the lease from now'),
+      }),
+      responses: {
+        200: {
+          description: 'Renewed',
+          content: z.object({
+            status: z.literal('ok'),
+            lease_expires_at: time,
+            drain: z.literal(true).optional().describe('Draining: finish current tasks, claim no new ones'),
+          }),
+        },
+      },
+      handle: heartbeat,
+    }),
+    endpoint({
+      name: `${id}_complete`,
+      title: 'Complete a task',
+      path: 'complete',
+      body: z.object({
+        ...runFields,
+        summary: z.string().optional(),
+        result_channel: z.string().optional().describe('The channel in which the result is stored'),
+        result_pointer: z.string().describe('Where the result is stored'),
+        result_checksum: z.string().optional(),
+        result: z.unknown().optional(),
+        metadata: z.object({}).optional(),
+      }),
+      responses: {
+        200: {
+          description: 'Completed',
+          content: z.object({
+            status: z.literal('completed'),
+            notification_sent: z.literal(true),
+            notification_id: z.string().describe('The receipt of the result'),
+          }),
+        },
+      },
+      handle: complete,
+    }),
+    endpoint({
+      name: `${id}_fail`,
+      title: 'Report a failure',
+      path: 'fail',
+      body: z.object({
+        ...runFields,
+        error_message: z.string(),
+        retryable: z.boolean().default(true).describe('Whether another attempt may succeed'),
+        metadata: z.object({}).optional(),
+      }),
+      responses: {
+        200: {
+          description: 'Recorded',
+          content: z.object({
+            status: z.enum(['failed', 'dead_letter']),
+            will_retry: z.boolean(),
+            retry_scheduled_at: z.string().nullable().optional(),
+            notification_sent: z.literal(true).optional(),
+          }),
+        },
+      },
+      handle: fail,
+    }),
   ]
 }
 
-async function lease(context: Context, exchange: Exchange, sayNone: () => void): Promise<void> {
+async function lease(context: EndpointContext, exchange: Exchange, respondNone: () => void): Promise<void> {
   const credential = admit(context, exchange)
   const body = await readFields(context, exchange)
   const fields = renamed(body, { task_types: 'accept_types', lease_seconds: 'lease_ttl_seconds' })
   const { caller, input } = identify(exchange, credential, claim, { ...fields, max_tasks: 1 })
   const { tasks } = await context.gate.leaseNext(caller, input, context.held.signal(exchange.response))
   const [offer] = tasks
-  if (offer === undefined) return sayNone()
+  if (offer === undefined) return respondNone()
   note(exchange, { task_id: offer.task_id, lease_id: offer.lease_id })
   await exchange.answer(runView(offer))
 }
 
-async function heartbeat(context: Context, exchange: Exchange): Promise<void> {
-  const { caller, input } = await enter(context, exchange, {
+async function heartbeat(context: EndpointContext, exchange: Exchange): Promise<void> {
+  const { caller, input } = await readCall(context, exchange, {
     progress_percent: 'percent',
     progress_message: 'message',
     extend_lease_seconds: 'extend_by_seconds',
@@ -56,22 +171,22 @@ async function heartbeat(context: Context, exchange: Exchange): Promise<void> {
   exchange.json(200, await heartbeatRun(context.gate, caller, input))
 }
 
-async function complete(context: Context, exchange: Exchange): Promise<void> {
-  const { caller, input } = await enter(context, exchange, {
+async function complete(context: EndpointContext, exchange: Exchange): Promise<void> {
+  const { caller, input } = await readCall(context, exchange, {
     summary: 'result_summary',
     metadata: 'completion_metadata',
   })
   exchange.json(200, await completeRun(context.gate, caller, input))
 }
 
-async function fail(context: Context, exchange: Exchange): Promise<void> {
-  const { caller, input } = await enter(context, exchange, {})
+async function fail(context: EndpointContext, exchange: Exchange): Promise<void> {
+  const { caller, input } = await readCall(context, exchange, {})
   exchange.json(200, await failRun(context.gate, caller, input))
 }
 
-/** A call about a lease: who makes it, and its input in the names of the gate. */
-async function enter(
-  context: Context,
+/** The caller of a request about a lease, and its input under the names of the catalogue. */
+async function readCall(
+  context: EndpointContext,
   exchange: Exchange,
   names: Readonly<Record<string, string>>,
 ): Promise<{ caller: Caller; input: Fields }> {

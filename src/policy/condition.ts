@@ -1,3 +1,5 @@
+import { messageOf } from '../util/error-message.ts'
+import { isObject } from '../util/guards.ts'
 import { Fuel, OutOfFuel } from './fuel.ts'
 import { isTruthy, OPERATORS } from './operators.ts'
 import { pathOf, reach } from './reach.ts'
@@ -73,7 +75,7 @@ export function compileCondition(logic: unknown): Condition {
 export function failureOf(error: unknown): string {
   if (error instanceof OutOfFuel) return error.message
   if (error instanceof RangeError) return 'it is nested too deeply'
-  return error instanceof Error ? error.message : String(error)
+  return messageOf(error)
 }
 
 function compile(logic: unknown, place: Place): Part {
@@ -296,8 +298,4 @@ function scoped(
 
 function inside({ survey, depth, isScoped }: Place): Place {
   return { survey, depth: depth + 1, isScoped }
-}
-
-function isObject(value: unknown): value is object {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -11,23 +11,21 @@ export const patternName = fitting(
   'is 1 to 64 lower-case letters, digits, _ and -, beginning with a letter',
 )
 
-/** Each of them but name and pattern may be left out. */
+/** All fields but name and pattern are optional. */
 export const writtenPattern = z.strictObject({
-  name: patternName,
-  pattern: z.string().min(1).max(1000).meta({ description: 'A regular expression as RE2 has it' }),
-  replacement: text(64)
-    .optional()
-    .meta({ description: `${REPLACEMENT} if absent` }),
-  enabled: z.boolean().optional(),
-  description: line(1000).optional(),
+  name: patternName.describe('Name of the pattern, used in rules: lower-case letters, digits, `_` and `-`'),
+  pattern: z.string().min(1).max(1000).describe('A regular expression in the syntax of RE2'),
+  replacement: text(64).optional().describe(`Replaces each match; ${REPLACEMENT} if absent`),
+  enabled: z.boolean().optional().describe('Whether the pattern matches anything; true if absent'),
+  description: line(1000).optional().describe('What the pattern matches, for people'),
 })
 
 export const patternRecord = z.object({
-  name: z.string(),
-  pattern: z.string(),
-  replacement: z.string(),
-  enabled: z.boolean(),
-  description: z.string().nullable(),
+  name: z.string().describe('Name of the pattern, used in rules'),
+  pattern: z.string().describe('A regular expression in the syntax of RE2'),
+  replacement: z.string().describe('Replaces each match'),
+  enabled: z.boolean().describe('Whether the pattern matches anything'),
+  description: z.string().nullable().describe('What the pattern matches, for people'),
 })
 
 export type PatternDraft = z.output<typeof patternRecord>

@@ -11,82 +11,106 @@ export const ruleId = fitting(
   'is 1 to 128 letters, digits, ., _, : and -, beginning with a letter or a digit',
 )
 
-/** What the default is called where it asks for approval; so no rule can be called that. */
+/** Names the default action where it requires an approval. No rule can have this id. */
 export const THE_DEFAULT = 'default'
 
 const part = (max: number) => line(max).optional()
 
-/** All that is set must fit. In each, `*` stands for any text. */
+/** All parts that are set must match. In each, `*` matches any text. */
 export const scopeShape = z.strictObject({
-  upstream: part(64),
-  tool: part(600).meta({ description: 'As the upstream calls it' }),
-  category: part(128),
-  type: part(600),
-  principal: part(600).meta({ description: 'kind:id, or the id of an agent' }),
+  upstream: part(64).describe('The upstream of the tool'),
+  tool: part(600).describe('The name of the tool, as its upstream calls it'),
+  category: part(128).describe('The category that the settings of the upstream give the tool'),
+  type: part(600).describe('The type of the task'),
+  principal: part(600).describe('The caller, as kind:id or the id of an agent'),
 })
 
 export const REDACTION_TARGETS = ['args', 'result', 'both'] as const
 
 export const redactShape = z.strictObject({
-  targets: z.enum(REDACTION_TARGETS),
+  targets: z.enum(REDACTION_TARGETS).describe('Redact the arguments, the result, or both'),
   paths: z
     .array(line(256))
     .max(32)
     .default([])
-    .meta({ description: 'Like $.to, $.items[*].card, $..password' }),
-  patterns: z.array(patternName).max(32).default([]).meta({ description: 'Names of redaction patterns' }),
+    .describe('Values to redact by path: $.to, $.items[*].card, $..password'),
+  patterns: z
+    .array(patternName)
+    .max(32)
+    .default([])
+    .describe('Names of redaction patterns; text that matches one is redacted'),
 })
 
 const logic = z
   .custom<Json>((value) => value !== undefined, 'is required')
   .meta({
     type: 'object',
-    description: `JSON Logic over ${CONDITION_ROOTS.join(', ')}`,
+    description: `JSON Logic over ${CONDITION_ROOTS.join(', ')}; the rule applies only if it is true`,
   })
 
 const YEAR_SECONDS = 365 * 24 * 3600
 
-const priority = z.int().min(-1_000_000).max(1_000_000)
+const ACTION = 'What happens to a task or tool call that the rule applies to'
+const APPROVES =
+  'For ALLOW: the rule only replaces the approval that the rule with this id requires; default: that the default action requires; *: that any rule requires'
 
 const optional = {
-  description: line(1000).meta({ description: 'Whoever is blocked reads it' }),
+  description: line(1000).describe('What the rule is for. A caller who is blocked reads it'),
   condition: logic,
-  redact: redactShape.meta({ description: 'For REDACT: what is taken out of what' }),
-  approves: fitting(/^(\*|[A-Za-z0-9][A-Za-z0-9._:-]{0,127})$/, 'is not the id of a rule, default or *').meta(
-    {
-      description:
-        'For ALLOW: it only stands in for a person where this rule asks for approval; default: where the default does, *: where any does',
-    },
-  ),
-  approval_expires_in_seconds: z.int().min(1).max(YEAR_SECONDS),
-  expires_at: z.iso.datetime({ offset: true }).meta({ description: 'From then on it does not apply' }),
+  redact: redactShape.describe('For REDACT: what to redact'),
+  approves: fitting(
+    /^(\*|[A-Za-z0-9][A-Za-z0-9._:-]{0,127})$/,
+    'is not the id of a rule, default or *',
+  ).describe(APPROVES),
+  approval_expires_in_seconds: z
+    .int()
+    .min(1)
+    .max(YEAR_SECONDS)
+    .describe('For REQUIRE_APPROVAL: how long to wait for the decision; the default of the server if absent'),
+  expires_at: z.iso.datetime({ offset: true }).describe('The rule applies only before this time'),
 }
 
-/** Each of them but id and action may be left out. */
+/** All fields but id and action are optional. */
 export const writtenRule = z.strictObject({
-  id: ruleId.refine((id) => id !== THE_DEFAULT, 'is the name of what is done where no rule decides'),
-  action: z.enum(ACTIONS),
-  scope: scopeShape.optional(),
-  priority: priority.optional().meta({ description: 'Higher ones are asked first; 0 if absent' }),
-  enabled: z.boolean().optional(),
+  id: ruleId
+    .refine((id) => id !== THE_DEFAULT, 'is reserved for the default action')
+    .describe('Id of the rule: letters, digits, `.`, `_`, `:` and `-`'),
+  action: z.enum(ACTIONS).describe(ACTION),
+  scope: scopeShape
+    .optional()
+    .describe(
+      'What the rule applies to: every part that is set must match, and `*` matches any text; everything if absent',
+    ),
+  priority: z
+    .int()
+    .min(-1_000_000)
+    .max(1_000_000)
+    .optional()
+    .describe('Rules with a higher priority are evaluated first; 0 if absent'),
+  enabled: z.boolean().optional().describe('Whether the rule applies; true if absent'),
   ...z.strictObject(optional).partial().shape,
 })
 
 export const ruleRecord = z.object({
-  id: z.string(),
-  action: z.enum(ACTIONS),
-  scope: scopeShape,
-  priority: z.int(),
-  enabled: z.boolean(),
-  description: z.string().nullable(),
-  condition: logic.nullable(),
-  redact: redactShape.nullable(),
-  approves: z.string().nullable(),
-  approval_expires_in_seconds: z.int().nullable(),
-  expires_at: z.string().nullable(),
+  id: z.string().describe('Id of the rule'),
+  action: z.enum(ACTIONS).describe(ACTION),
+  scope: scopeShape.describe(
+    'What the rule applies to: every part that is set must match; everything if empty',
+  ),
+  priority: z.int().describe('Rules with a higher priority are evaluated first'),
+  enabled: z.boolean().describe('Whether the rule applies'),
+  description: z.string().nullable().describe('What the rule is for'),
+  condition: logic.nullable().describe('JSON Logic; the rule applies only if it is true. Null: always'),
+  redact: redactShape.nullable().describe('What a rule with the action REDACT redacts'),
+  approves: z.string().nullable().describe(APPROVES),
+  approval_expires_in_seconds: z
+    .int()
+    .nullable()
+    .describe('How long an approval waits for its decision; null: as the server is configured'),
+  expires_at: z.string().nullable().describe('The rule applies only before this time; null: without limit'),
 })
 
-/** A rule as it was written; what was left out is null. */
+/** A rule as it was written; absent fields are null. */
 export type RuleDraft = z.output<typeof ruleRecord>
 export type Scope = z.output<typeof scopeShape>
 

@@ -1,4 +1,5 @@
 import type { Json, JsonObject } from '../core/json/json.ts'
+import { isObject } from '../util/guards.ts'
 import { REPLACEMENT } from './pattern.ts'
 import { type Plan, redact, takesNothing } from './redaction.ts'
 import type { Redacted } from './ruling.ts'
@@ -145,10 +146,6 @@ function hasData({ type }: JsonObject): boolean {
 /** In one line, or wrapped as in a mail. */
 function isBase64(value: Json | undefined): boolean {
   return typeof value === 'string' && /^[A-Za-z0-9+/\r\n]*(?:=[=\r\n]*)?$/.test(value)
-}
-
-function isObject(value: Json | undefined): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 function isList(value: Json | undefined): value is readonly Json[] {

@@ -1,4 +1,5 @@
 import { backoff, GateError } from '../client/transport.ts'
+import { messageOf } from '../util/error-message.ts'
 import { dueAt, dueRuns } from './due.ts'
 import type { ScheduleGate } from './gate.ts'
 import { staleAfter } from './plan/run.ts'
@@ -196,8 +197,4 @@ export function upcoming(
   const next_run_at = timetable.next(settledUntil)
   const due_at = next_run_at === null ? null : dueAt(schedule, timetable, next_run_at)
   return { settled_until: settledUntil, next_run_at, due_at }
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
 }

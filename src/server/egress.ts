@@ -5,17 +5,21 @@ import type { EgressSettings } from '../egress/settings.ts'
 
 type EgressValues = Pick<ServerValues, 'egress_allow_http' | 'egress_ports' | 'egress_private'>
 
-/** What the settings say of requests to the outside. */
+/** The egress settings of requests to addresses that agents or workers choose. */
 export function egressOf(values: EgressValues): Partial<EgressSettings> {
   const { egress_allow_http, egress_ports, egress_private } = values
-  try {
-    privatePlaces(egress_private)
-  } catch (error) {
-    throw new ConfigError([`EGRESS_PRIVATE: ${error instanceof Error ? error.message : String(error)}.`])
-  }
+  checkPrivateHosts('EGRESS_PRIVATE', egress_private)
   return {
     allow_http: egress_allow_http,
     allowed_ports: egress_ports ?? 'default',
     allowed_private: egress_private,
+  }
+}
+
+export function checkPrivateHosts(setting: string, hosts: readonly string[]): void {
+  try {
+    privatePlaces(hosts)
+  } catch (error) {
+    throw new ConfigError([`${setting}: ${error instanceof Error ? error.message : String(error)}.`])
   }
 }

@@ -2,6 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo, Server } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Authenticator } from '../auth/credential.ts'
+import type { Operation } from '../features/define-operation.ts'
 import type { InboundMail } from '../features/email/email.ts'
 import type { Gate } from '../features/gate.ts'
 import { App } from '../http/app.ts'
@@ -13,72 +14,86 @@ import { Held } from '../http/held.ts'
 import { createLogger, type Logger } from '../http/log.ts'
 import { Metrics } from '../http/metrics.ts'
 import { allRoutes } from '../http/routes.ts'
+import { OperatorError } from './operator-error.ts'
 
 export interface ServerOptions {
-  /** Stays the caller's: close it after the server. */
+  /** Owned by the caller, who closes it after the server. */
   readonly gate: Gate
   readonly authenticator: Authenticator
   readonly guard: GuardSettings
   readonly maxBodyBytes: number
   readonly host?: string
-  /** 0, the default, picks a free one. */
+  /** 0, the default, picks a free port. */
   readonly port?: number
   readonly logger?: Logger
-  /** How long it still listens once it is to close, so that whoever asks hears that it is not ready. */
+  /** How long the server still listens after close() was called, so that health checks see that it is not ready. */
   readonly drainMs?: number
-  /** How long a request that is under way to it then has to arrive. */
+  /** How long a request that was sent before may then take to arrive. */
   readonly graceMs?: number
-  /** Answers /mcp, whatever the method. */
+  /** Handles /mcp, all methods. */
   readonly mcp?: (request: IncomingMessage, response: ServerResponse) => Promise<void>
-  /** Answers /console and what is below it, whatever the method. */
+  /** Handles /console and the paths below it, all methods. */
   readonly console?: (request: IncomingMessage, response: ServerResponse) => Promise<void>
-  /** Takes mail that providers bring. */
+  /** Receives email from the webhooks of email providers. */
   readonly inboundMail?: InboundMail | undefined
+  /** The catalogue to serve; by default all operations. */
+  readonly operations?: readonly Operation[]
 }
 
 export interface RunningServer {
   readonly url: string
   readonly port: number
-  /** Stops listening, lets waiting requests answer and running ones finish. Takes less than 10 s. */
+  /** Stops listening, ends long polls and waits for running requests. Takes less than 10 s. */
   close(): Promise<void>
 }
 
 const DRAIN_MS = 500
 
-/** Longer than the usual idle time of a client's pool, so that the client closes first. */
+/** Longer than the idle timeout of most client pools, so that the client closes first. */
 const KEEP_ALIVE_MS = 75_000
 
-/** The head of a request must have arrived by then. Whoever reads a body has his own limit: uploads take long. */
+/** For the head of a request. Bodies have their own limits, because uploads can take long. */
 const HEADERS_TIMEOUT_MS = 60_000
 
 export async function startServer(options: ServerOptions): Promise<RunningServer> {
-  const { gate, authenticator, guard, maxBodyBytes, host = '127.0.0.1', port = 0, mcp, inboundMail } = options
+  const {
+    gate,
+    authenticator,
+    guard,
+    maxBodyBytes,
+    host = '127.0.0.1',
+    port = 0,
+    mcp,
+    inboundMail,
+    operations,
+  } = options
   const logger = options.logger ?? createLogger('silent')
   const held = new Held()
   const streams = new EventStreams()
   const metrics = new Metrics(gate)
   const context: Context = { gate, authenticator, guard, maxBodyBytes, held, metrics }
+  const mounted = { ...(mcp && { mcp }), ...(options.console && { console: options.console }) }
   const app = new App(context, logger, (self) =>
-    allRoutes(context, streams, {
-      isStopping: () => self.isStopping,
-      ...(mcp && { mcp }),
-      ...(options.console && { console: options.console }),
-      ...(inboundMail && { inboundMail }),
-    }),
+    allRoutes({ ...context, streams, inboundMail, isStopping: () => self.isStopping }, mounted, operations),
   )
   const server = createServer((request, response) => app.handle(request, response))
   server.keepAliveTimeout = KEEP_ALIVE_MS
   server.headersTimeout = HEADERS_TIMEOUT_MS
   server.requestTimeout = 0
   server.on('clientError', answerClientError)
-  await listen(server, host, port)
+  try {
+    await listen(server, host, port)
+  } catch (error) {
+    metrics.close()
+    throw listenError(error, host, port)
+  }
   const address = server.address() as AddressInfo
 
   let closing: Promise<void> | undefined
   const close = async () => {
     app.stop()
     await delay(options.drainMs ?? DRAIN_MS)
-    // Not before: whoever waits asks again at once, and would find us still listening.
+    // Not earlier: a long poll that ends is repeated immediately, and would still find the server listening.
     const release = () => {
       app.endConnections()
       held.stop()
@@ -106,4 +121,29 @@ function listen(server: Server, host: string, port: number): Promise<void> {
       resolve()
     })
   })
+}
+
+function listenError(error: unknown, host: string, port: number): unknown {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined
+  const fail = (message: string, hint: string) => new OperatorError('failed', message, hint)
+  switch (code) {
+    case 'EADDRINUSE':
+      return fail(
+        `Port ${port} of ${host} is in use by another program.`,
+        'Stop that program, or use another port: --port 0 picks a free one.',
+      )
+    case 'EACCES':
+      return fail(
+        `Listening on port ${port} needs more permissions than this process has.`,
+        'Use a port above 1023.',
+      )
+    case 'EADDRNOTAVAIL':
+    case 'ENOTFOUND':
+      return fail(
+        `${host} is not an address of this machine.`,
+        'Set ASYNCGATE_HOST to 127.0.0.1, or to 0.0.0.0 for all addresses.',
+      )
+    default:
+      return error
+  }
 }

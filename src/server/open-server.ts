@@ -1,201 +1,239 @@
 import { Authenticator } from '../auth/credential.ts'
-import { CliError, EXIT } from '../cli/exit.ts'
 import type { Config } from '../config/index.ts'
+import type { InboundMail } from '../features/email/email.ts'
 import { type Gate, openGate } from '../features/gate.ts'
 import type { Address } from '../features/links.ts'
 import { NO_POLICIES } from '../features/policies/copy.ts'
-import type { PolicyOptions } from '../features/policies/stored-policies.ts'
 import type { UpstreamRecord } from '../features/upstreams/shape.ts'
 import type { Upstreams } from '../gateway/upstreams/upstreams.ts'
 import { type Logger, logErrors } from '../http/log.ts'
 import type { TaskToolSource } from '../mcp/tasks/task-tool.ts'
 import { createMcpEndpoint } from '../mcp/transport/endpoint.ts'
+import { type StdioOptions, serveStdioMcp } from '../mcp/transport/stdio.ts'
 import type { RuleDraft } from '../policy/rule.ts'
 import type { Store } from '../store/store.ts'
-import { gistOptions } from './gist-options.ts'
+import { ResourceStack } from '../util/resource-stack.ts'
+import { openSessions, openUpstreams, readUpstreams } from './gateway.ts'
 import { type ServerOptions, startServer } from './http-server.ts'
 import { checkKeyExposure } from './key-exposure.ts'
-import type { LocalKey } from './local-key.ts'
-import { openConsole } from './open-console.ts'
-import { openMemory } from './open-memory.ts'
-import { openResults } from './open-results.ts'
+import { type LocalKey, readableLocalKey } from './local-key.ts'
 import { openStore } from './open-store.ts'
-import { openWebhook } from './open-webhook.ts'
-import { openPolicy } from './policies-file.ts'
+import { readPoliciesFile, readTypesFile, registerTypes } from './operator-files.ts'
 import { reachable } from './server-file.ts'
-import { openSessions } from './sessions-service.ts'
-import { readTypesFile, registerTypes } from './types-file.ts'
-import { openUpstreams, readUpstreams } from './upstreams-service.ts'
+import {
+  checkPackages,
+  gistOptions,
+  openConsole,
+  openEmail,
+  openMemory,
+  openResults,
+  openWebhook,
+} from './services.ts'
 
-export interface OpenServer {
-  readonly url: string
+/** A gate with everything that the settings configure, except for HTTP. */
+export interface OpenGate {
   readonly gate: Gate
   readonly upstreams: Upstreams
-  /** The tools of the upstreams, for MCP elsewhere. */
+  /** The tools of the upstreams, for MCP. */
   readonly sources: readonly TaskToolSource[]
-  /** Lets everything that has begun end, then closes the database. */
+  /** Serves one MCP client on a pair of streams; stdin and stdout if no other is given. */
+  serveStdio(options?: Pick<StdioOptions, 'credential' | 'relayed'>): { close(): Promise<void> }
+  /** Waits for running work, then closes everything, the database last. */
   close(): Promise<void>
 }
 
-export interface OpenOptions extends Pick<ServerOptions, 'drainMs' | 'graceMs'> {
-  /** How long calls of upstreams' tools may take to end when the server stops. */
-  readonly callsStopMs?: number
-  /** Instead of the database of the settings. */
+export interface OpenServer extends OpenGate {
+  readonly url: string
+}
+
+export interface GateOptions {
+  /** Used instead of the database of the settings, and closed with the gate. */
   readonly store?: Store
-  /** MCP servers behind this one, besides those of the file. */
+  /** Upstreams besides those of the file. */
   readonly upstreams?: readonly UpstreamRecord[]
-  /** Hears each line that the program of an upstream writes to stderr. */
+  /** Called with each line that the program of an upstream writes to stderr. */
   readonly onStderr?: (upstream: string, line: string) => void
-  /** Rules that follow from what the upstreams offer. They are waited for. */
+  /** Derives rules from the tools of the upstreams. The start waits until every upstream was tried once. */
   readonly rules?: (upstreams: Upstreams) => readonly RuleDraft[]
-  /** The key of the person who runs the server. */
+  /** How long running calls of upstream tools may take to end when the gate closes. */
+  readonly callsStopMs?: number
+  /** Receives warnings for the operator. They go to the log if absent. */
+  readonly warn?: (text: string) => void
+}
+
+export interface OpenOptions extends GateOptions, Pick<ServerOptions, 'drainMs' | 'graceMs'> {
+  /** The approval key of the person who runs the server. */
   readonly localKey?: LocalKey | undefined
 }
 
-/** Puts the parts together: store, gate, MCP and HTTP. */
-export async function openServer(
-  config: Config,
-  logger: Logger,
-  { store, upstreams: more = [], rules, onStderr, callsStopMs, localKey, ...closing }: OpenOptions = {},
-): Promise<OpenServer> {
+/** Opens a gate without HTTP, for a client on stdin and stdout. */
+export function openLocalGate(config: Config, logger: Logger, options: GateOptions = {}): Promise<OpenGate> {
+  const { public_url, console } = config.server
+  return ResourceStack.open(logErrors(logger), async (stack) => {
+    const address = public_url === null ? undefined : { url: withoutSlash(public_url), console }
+    return (await compose(stack, config, logger, options, () => address)).opened
+  })
+}
+
+/** Opens a server: a gate, and REST, MCP and the console over HTTP. */
+export function openServer(config: Config, logger: Logger, options: OpenOptions = {}): Promise<OpenServer> {
+  const { localKey, drainMs, graceMs, ...gateOptions } = options
   const { host, port, max_body_bytes, mcp_fast_path, mcp_tool_names, legacy_tools, public_url } =
     config.server
   const onError = logErrors(logger)
-  const file = config.server.task_types_file
-  const types = file === null ? [] : await readTypesFile(file)
-  const policy = await openPolicy(config.server)
-  const fixed = [...readUpstreams(config.server), ...more]
-  const gist = await gistOptions(config)
-  checkKeyExposure(fixed)
-  const opened = store ?? (await openStore(config.database))
-  const mail =
-    config.mail && (await (await import('./email-service.ts')).openMail(config.mail, opened, logger))
-  const upstreams = await openUpstreams(config.server, opened, logger, fixed, onStderr)
-  const allRules = await withRules(policy, upstreams, rules).catch(async (error: unknown) => {
-    await upstreams.close()
-    await opened.close()
-    throw error
-  })
-  let address: Address | undefined
-  const gate = openGate({
-    store: opened,
-    address: () => address,
-    settings: config.settings,
-    environment: config.server.env,
-    onError,
-    results: await openResults(config, opened, mail?.queue, gist),
-    memory: await openMemory(config, onError),
-    upstreams,
-    policy: allRules,
-    ...(mail && { mail: mail.queue }),
-  })
-  const auth = { ...config.server, ...(localKey && { local_keys: { [localKey.name]: localKey.key } }) }
-  const shared = {
-    gate,
-    authenticator: new Authenticator(auth),
-    guard: {
-      allowed_hosts: [...config.server.allowed_hosts, asHostHeader(host), ...hostOf(public_url)],
-      allowed_origins: config.server.allowed_origins,
-    },
-    maxBodyBytes: max_body_bytes,
-  }
-  const pages = await openConsole(auth, shared, onError)
-  const { sessions, source } = openSessions(config.server, gate, upstreams, opened, onError, callsStopMs)
-  const webhook = await openWebhook(config.server, gate, opened, logger)
-  const mcp = createMcpEndpoint({
-    ...shared,
-    sources: [source],
-    fastPath: mcp_fast_path,
-    toolNames: mcp_tool_names,
-    oldNames: legacy_tools,
-    onError,
-  })
-  try {
-    const handle = mcp.handle.bind(mcp)
-    await registerTypes(gate, types)
-    await upstreams.start()
-    await sessions.start()
-    webhook?.start()
-    const inboundMail = await mail?.start(gate)
+  return ResourceStack.open(onError, async (stack) => {
+    let address: Address | undefined
+    const { opened, inboundMail } = await compose(stack, config, logger, gateOptions, () => address)
+    const auth = { ...config.server, ...(localKey && { local_keys: { [localKey.name]: localKey.key } }) }
+    const shared = {
+      gate: opened.gate,
+      authenticator: new Authenticator(auth),
+      guard: {
+        allowed_hosts: [...config.server.allowed_hosts, hostHeader(host), ...hostsOf(public_url)],
+        allowed_origins: config.server.allowed_origins,
+      },
+      maxBodyBytes: max_body_bytes,
+    }
+    // Long polls end in all of them at the same time. A client that repeats one is answered within the grace period.
+    const endpoints = stack.group()
+    const console = await openConsole(auth, shared, onError)
+    endpoints.defer(() => console?.close())
+    const mcp = createMcpEndpoint({
+      ...shared,
+      sources: opened.sources,
+      fastPath: mcp_fast_path,
+      toolNames: mcp_tool_names,
+      oldNames: legacy_tools,
+      onError,
+    })
+    endpoints.defer(() => mcp.close())
     const server = await startServer({
       ...shared,
-      ...closing,
+      ...(drainMs !== undefined && { drainMs }),
+      ...(graceMs !== undefined && { graceMs }),
       host,
       port,
       logger,
-      mcp: handle,
+      mcp: mcp.handle.bind(mcp),
       inboundMail,
-      ...(pages && { console: pages.handle.bind(pages) }),
+      ...(console && { console: console.handle.bind(console) }),
     })
-    address = { url: publicUrl(config.server, server.url), console: pages !== undefined }
-    return {
-      url: server.url,
-      gate,
-      upstreams,
-      sources: [source],
-      async close() {
-        pages?.close()
-        // Waits end in both at once; whoever then asks again is answered within the server's grace.
-        await Promise.all([server.close(), mcp.close()])
-        await sessions.stop()
-        await Promise.all([mail?.stop(), webhook?.stop(), upstreams.close()])
-        await gate.close()
-      },
-    }
-  } catch (error) {
-    await mcp.close()
-    await sessions.stop()
-    await Promise.all([mail?.stop(), webhook?.stop(), upstreams.close()])
-    await gate.close()
-    throw cannotListen(error, host, port)
+    endpoints.defer(() => server.close())
+    address = { url: withoutSlash(public_url ?? reachable(server.url)), console: console !== undefined }
+    return { ...opened, url: server.url }
+  })
+}
+
+/** Opens and starts everything except for HTTP. What is opened is closed by the stack. */
+async function compose(
+  stack: ResourceStack,
+  config: Config,
+  logger: Logger,
+  options: GateOptions,
+  address: () => Address | undefined,
+): Promise<{ opened: OpenGate; inboundMail: InboundMail | undefined }> {
+  const { server } = config
+  const { warn = (text) => logger.warn(text) } = options
+  const onError = logErrors(logger)
+  // The gate closes its store.
+  let gate: Gate | undefined
+  let store = options.store
+  stack.defer(() => (gate ?? store)?.close())
+
+  checkPackages(config)
+  const types = server.task_types_file === null ? [] : await readTypesFile(server.task_types_file)
+  const policies = server.policies_file === null ? NO_POLICIES : await readPoliciesFile(server.policies_file)
+  const fixed = [...readUpstreams(server), ...(options.upstreams ?? [])]
+  const gist = await gistOptions(config)
+  const approvalKey = readableLocalKey(warn)
+  if (approvalKey !== undefined) checkKeyExposure(fixed, warn)
+
+  store ??= await openStore(config.database)
+  const services = stack.group()
+  const email = config.mail === null ? undefined : await openEmail(config.mail, store, logger)
+  const upstreams = await openUpstreams(server, store, {
+    fixed,
+    logger,
+    onStderr: options.onStderr,
+    // Kept from agents whether or not this server accepts it.
+    secrets: approvalKey === undefined ? [] : [approvalKey],
+  })
+  services.defer(() => upstreams.close())
+  const rules = await derivedRules(upstreams, options.rules)
+  gate = openGate({
+    store,
+    address,
+    settings: config.settings,
+    environment: server.env,
+    onError,
+    results: await openResults(config, store, email?.queue, gist),
+    memory: await openMemory(server, onError),
+    upstreams,
+    policy: {
+      defaults: { plain: server.policy_default, upstream: server.upstream_default },
+      fixed: { ...policies, rules: [...policies.rules, ...rules] },
+    },
+    ...(email && { mail: email.queue }),
+  })
+  await registerTypes(gate, types)
+  const stopMs = options.callsStopMs
+  const { sessions, source } = openSessions(server, { gate, upstreams, store, report: onError, stopMs })
+  const webhook = await openWebhook(server, gate, store, logger)
+
+  await upstreams.start()
+  stack.defer(() => sessions.stop())
+  await sessions.start()
+  services.defer(() => webhook?.stop())
+  webhook?.start()
+  services.defer(() => email?.stop())
+  const inboundMail = await email?.start(gate)
+  return { opened: openedGate(stack, config, gate, upstreams, [source], onError), inboundMail }
+}
+
+/** The rules that follow from what the upstreams offer. They are connected for that. */
+async function derivedRules(
+  upstreams: Upstreams,
+  rules: GateOptions['rules'],
+): Promise<readonly RuleDraft[]> {
+  if (rules === undefined) return []
+  await upstreams.start()
+  await upstreams.settled()
+  return rules(upstreams)
+}
+
+function openedGate(
+  stack: ResourceStack,
+  { server }: Config,
+  gate: Gate,
+  upstreams: Upstreams,
+  sources: readonly TaskToolSource[],
+  onError: (error: unknown) => void,
+): OpenGate {
+  return {
+    gate,
+    upstreams,
+    sources,
+    serveStdio: (options = {}) =>
+      serveStdioMcp(gate, {
+        ...options,
+        sources,
+        toolNames: server.mcp_tool_names,
+        oldNames: server.legacy_tools,
+        onError,
+      }),
+    close: () => stack.close(),
   }
 }
 
-/** The policy, and the rules that follow from what the upstreams offer; for these they are connected. */
-async function withRules(
-  policy: PolicyOptions,
-  upstreams: Upstreams,
-  rules: OpenOptions['rules'],
-): Promise<PolicyOptions> {
-  if (rules === undefined) return policy
-  await upstreams.start()
-  await upstreams.settled()
-  const { fixed = NO_POLICIES } = policy
-  return { ...policy, fixed: { ...fixed, rules: [...fixed.rules, ...rules(upstreams)] } }
+function withoutSlash(url: string): string {
+  return url.replace(/\/+$/, '')
 }
 
-/** Where people reach the server. */
-function publicUrl({ public_url }: Config['server'], listening: string): string {
-  return (public_url ?? reachable(listening)).replace(/\/+$/, '')
-}
-
-function hostOf(url: string | null): string[] {
+function hostsOf(url: string | null): string[] {
   return url === null ? [] : [new URL(url).hostname]
 }
 
-/** As it stands in the Host header of a request. */
-function asHostHeader(host: string): string {
+/** The host as clients send it in the Host header. */
+function hostHeader(host: string): string {
   return host.includes(':') && !host.startsWith('[') ? `[${host}]` : host.toLowerCase()
-}
-
-function cannotListen(error: unknown, host: string, port: number): unknown {
-  const code = error instanceof Error && 'code' in error ? error.code : undefined
-  const fail = (message: string, hint: string) => new CliError(EXIT.failure, message, hint)
-  switch (code) {
-    case 'EADDRINUSE':
-      return fail(
-        `Port ${port} of ${host} is in use by another program.`,
-        'Stop it, or take another port: --port 0 picks a free one.',
-      )
-    case 'EACCES':
-      return fail(`Port ${port} needs more rights than this process has.`, 'Take a port above 1023.')
-    case 'EADDRNOTAVAIL':
-    case 'ENOTFOUND':
-      return fail(
-        `${host} is not an address of this machine.`,
-        'Set ASYNCGATE_HOST to 127.0.0.1, or to 0.0.0.0 for all addresses.',
-      )
-    default:
-      return error
-  }
 }

@@ -9,6 +9,7 @@ import type { Receipt, ReceiptType } from '../core/receipt.ts'
 import type { DoneTask, OpenTask, ProgressEntry, QueuedTask, Task, TaskSpec } from '../core/task.ts'
 import type { Status } from '../core/transitions.ts'
 import type { Tenant } from '../core/world.ts'
+import { messageOf } from '../util/error-message.ts'
 import type { Entries } from './entries.ts'
 import type { Logs } from './logs.ts'
 import type { Reads } from './reads.ts'
@@ -213,7 +214,7 @@ export class StoreError extends Error {
   readonly reason: 'unavailable' | 'unknown' | 'refused'
 
   constructor(reason: StoreError['reason'], cause: unknown) {
-    super(cause instanceof Error ? cause.message : String(cause), { cause })
+    super(messageOf(cause), { cause })
     this.name = 'StoreError'
     this.reason = reason
   }

@@ -1,10 +1,12 @@
 import { Fault } from '../core/errors.ts'
 import { APPROVAL_WEBHOOK, type Caller } from '../core/principal.ts'
 import { isoTime } from '../core/time.ts'
-import { Repeater } from '../email/repeater.ts'
 import type { Gate } from '../features/gate.ts'
 import type { ApprovalView } from '../features/questions/approvals.ts'
 import type { Store, TenantRef } from '../store/store.ts'
+import { messageOf } from '../util/error-message.ts'
+import { Repeater } from '../util/repeater.ts'
+import { visibleJson } from '../util/untrusted-text.ts'
 import { Deliveries, type Kept } from './deliveries.ts'
 import { type Delivery, following, MAX_ATTEMPTS, pauseAfter } from './delivery.ts'
 import type { Message, Post } from './post.ts'
@@ -150,7 +152,7 @@ export class ApprovalWebhook {
       ...(event === 'decided' && { answer }),
       links: { show: `${path}?n=${n}`, approve: `${path}/approve`, deny: `${path}/deny` },
     }
-    const body = JSON.stringify({ type: `approval.${event}`, timestamp: isoTime(this.#now()), data })
+    const body = visibleJson({ type: `approval.${event}`, timestamp: isoTime(this.#now()), data }, 0)
     return { id: `${task_id}.${n}.${event}`, body }
   }
 
@@ -164,7 +166,7 @@ export class ApprovalWebhook {
 
   #log(level: keyof WebhookLog, delivery: Delivery, error: unknown, text: string): void {
     const { task_id, n, event, attempts } = delivery
-    const reason = error instanceof Error ? error.message : String(error)
+    const reason = messageOf(error)
     this.#options.log[level]({ task_id, n, event, attempts, reason }, text)
   }
 }

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { backoff } from '../util/backoff.ts'
 
 /** What the receiver is told about an approval: that it is asked for, and what was decided. */
 export const EVENTS = ['asked', 'decided'] as const
@@ -46,5 +47,5 @@ export function following(delivery: Delivery): Delivery | undefined {
 
 /** 5, 10, 20, ... seconds, and never more than an hour. */
 export function pauseAfter(attempts: number): number {
-  return Math.min(PAUSE_MS.first * 2 ** (attempts - 1), PAUSE_MS.longest)
+  return backoff(attempts, PAUSE_MS.first, PAUSE_MS.longest)
 }

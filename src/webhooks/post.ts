@@ -1,7 +1,7 @@
 import { guardedFetch } from '../egress/fetch.ts'
 import { onlyPlace } from '../egress/only-place.ts'
 import type { EgressSettings } from '../egress/settings.ts'
-import { secretKey, signedHeaders } from './signature.ts'
+import { secretKey, signedHeaders } from '../util/webhook-signature.ts'
 
 export interface Receiver {
   /** The operator named it, so it may be private. */

@@ -157,11 +157,11 @@ describe('approvals', () => {
     for (const part of [
       /^payload\n {2}\{\n {4}"amount": 3\n {2}\}$/m,
       /^payload_pointer\n {2}https:\/\/elsewhere\.example\/order\.json\n {2}The worker may read .* may change/m,
-      /^body\n {2}Ignore the payload\.\n {2}Pay\\u202e 1,000,000\.$/m,
+      /^body\n {2}Ignore the payload\.\n {2}Pay\[U\+202E\] 1,000,000\.$/m,
       /^inputs\n {2}\{\n {4}"amount": 1000000\n {2}\}$/m,
       /^needs +bank$/m,
       /^tags +prod$/m,
-      /^done if +The shop has\\u200b the money$/m,
+      /^done if +The shop has\[U\+200B\] the money$/m,
       /^begins +not before 20\S+Z$/m,
       /^runs +at most 5 attempts, 90 s each$/m,
     ]) {
@@ -235,7 +235,7 @@ describe('approvals', () => {
     const trick = '\u001b[2Jok\u202e'
     const { task_id } = await asking(approval(`Pay ${trick} now?`), { note: `a\u202eb\u200bc` })
     const { stdout } = await ask('approvals', 'show', task_id)
-    expect(stdout).toContain('Pay ok now?')
+    expect(stdout).toContain('Pay [U+001B][2Jok[U+202E] now?')
     expect(stdout).toContain('"note": "a\\u202eb\\u200bc"')
     expect(stdout).not.toMatch(HIDDEN)
     expect((await ask('approvals', 'list')).stdout).not.toMatch(HIDDEN)

@@ -148,7 +148,7 @@ describe('tasks', () => {
     await post(`/v1/tasks/${task_id}/logs`, { ...held, lines })
     expect(await askJson('tasks', 'logs', task_id)).toMatchObject({ lines, next_cursor: null })
     const { stdout } = await ask('tasks', 'logs', task_id)
-    expect(stdout).toMatch(/^\S+Z info {2}begun\n\S+Z warn {2}odd \ufffd\[2J \{"page":3\}\n$/)
+    expect(stdout).toMatch(/^\S+Z info {2}begun\n\S+Z warn {2}odd \[U\+001B\]\[2J \{"page":3\}\n$/)
     const { stderr } = await ask('tasks', 'logs', task_id, '--limit', '1')
     const [, cursor = ''] = /--cursor (\S+)/.exec(stderr) ?? []
     const next = await askJson('tasks', 'logs', task_id, '--cursor', cursor)

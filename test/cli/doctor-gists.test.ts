@@ -3,7 +3,7 @@ import { expect, it, onTestFinished } from 'vitest'
 import { GIST_TOKEN, startGists } from '../support/gist.ts'
 import { cli, testFolder } from './support.ts'
 
-it('asyncgate doctor asks the gist API whether it takes the token, and does not show it', async () => {
+it('asyncgate doctor checks the token of the gist channel with the API, and does not show it', async () => {
   const api = await startGists()
   onTestFinished(() => api.close())
   const database = `sqlite:${join(testFolder(), 'gate.db')}`
@@ -16,7 +16,7 @@ it('asyncgate doctor asks the gist API whether it takes the token, and does not 
     const { checks } = JSON.parse(stdout)
     return checks.filter(({ check }: { check: string }) => check === 'gists')
   }
-  expect(await doctor(GIST_TOKEN)).toMatchObject([{ ok: true, detail: `${api.url}/ takes the token` }])
+  expect(await doctor(GIST_TOKEN)).toMatchObject([{ ok: true, detail: `${api.url}/ accepts the token` }])
   expect(await doctor('ghp_wrong')).toMatchObject([
     {
       ok: false,

@@ -1,27 +1,17 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { StartReport } from '../../src/cli/commands/gateway/start.ts'
 import { until } from '../gateway/calls/support.ts'
-import { cli, startCli, testFolder } from './support.ts'
+import { isAlive, spawnGateway } from '../gateway/support/gateway-process.ts'
+import { cli } from './support.ts'
 
-/** A program that runs, and says nothing over MCP. It leaves its process id in a file. */
-const SILENT =
-  "require('node:fs').writeFileSync('pid', String(process.pid)); console.error('Fetching things'); setInterval(() => {}, 1000)"
-
-function startGateway(...args: string[]) {
-  const cwd = testFolder()
-  const { process: child, ended } = startCli(['gateway', '--port', '0', ...args], cwd)
-  onTestFinished(async () => {
-    child.kill('SIGKILL')
-    await ended
-  })
-  let stderr = ''
-  child.stderr?.on('data', (text) => {
-    stderr += String(text)
-  })
-  return { cwd, child, ended, said: (text: string) => until(() => stderr.includes(text)) }
-}
+/** A program that runs and never answers over MCP. It writes its process id to a file. */
+const SILENT = [
+  process.execPath,
+  '-e',
+  "require('node:fs').writeFileSync('pid', String(process.pid)); console.error('Fetching things'); setInterval(() => {}, 1000)",
+]
 
 /** The process id of the silent program, when it runs. */
 async function silentPid(cwd: string): Promise<number> {
@@ -30,24 +20,15 @@ async function silentPid(cwd: string): Promise<number> {
   return Number(readFileSync(file, 'utf8'))
 }
 
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch {
-    return false
-  }
-}
-
 describe('the start of asyncgate gateway', () => {
   for (const [signal, code] of [
     ['SIGTERM', 143],
     ['SIGINT', 130],
   ] as const) {
     it(`says at once what it starts, and ends with the first ${signal} together with the program`, async () => {
-      const { cwd, child, ended, said } = startGateway('--', process.execPath, '-e', SILENT)
-      await said('Starting ')
-      await said('Waiting for it to answer as an MCP server (at most 30 s)')
+      const { cwd, child, ended, wrote } = spawnGateway(SILENT)
+      await wrote('Starting ')
+      await wrote('Waiting for it to answer as an MCP server (at most 30 s)')
       const pid = await silentPid(cwd)
       child.kill(signal)
       expect((await ended).code).toBe(code)
@@ -56,7 +37,7 @@ describe('the start of asyncgate gateway', () => {
   }
 
   it('fails when the program does not answer in time, with its last lines and how to wait longer', async () => {
-    const { cwd, ended } = startGateway('--connect-timeout', '1', '--', process.execPath, '-e', SILENT)
+    const { cwd, ended } = spawnGateway(SILENT, { options: ['--connect-timeout', '1'] })
     const { code, stderr } = await ended
     expect(code).toBe(1)
     expect(stderr).toContain('There was no answer to the MCP handshake within 1 s')
@@ -68,14 +49,14 @@ describe('the start of asyncgate gateway', () => {
 
   it('fails when the program ends, with its exit code and last lines', async () => {
     const program = "console.error('No token'); process.exitCode = 3"
-    const { code, stderr } = await startGateway('--', process.execPath, '-e', program).ended
+    const { code, stderr } = await spawnGateway([process.execPath, '-e', program]).ended
     expect(code).toBe(1)
     expect(stderr).toContain('the program ended with code 3: No token')
     expect(stderr).not.toContain('--connect-timeout')
   })
 
   it('fails when there is no such program', async () => {
-    const { code, stderr } = await startGateway('--', 'no-such-program-here').ended
+    const { code, stderr } = await spawnGateway(['no-such-program-here']).ended
     expect(code).toBe(1)
     expect(stderr).toContain('There is no program no-such-program-here (ENOENT)')
   })

@@ -1,26 +1,50 @@
 import { createInterface } from 'node:readline'
 import { describe, expect, it } from 'vitest'
+import { SECRET, startReceiver } from '../webhooks/receiver.ts'
 import { cli, startCli, testFolder } from './support.ts'
+
+/** An MCP client that has started "asyncgate mcp" and finished the handshake. */
+async function connect(env: Readonly<Record<string, string>> = {}) {
+  const child = startCli(['mcp'], testFolder(), env)
+  const { stdin, stdout } = child.process
+  if (stdin === null || stdout === null) throw new Error('no pipes')
+  const lines = createInterface({ input: stdout })[Symbol.asyncIterator]()
+  const call = async (id: number, method: string, params: object) => {
+    stdin.write(`${JSON.stringify({ jsonrpc: '2.0', id, method, params })}\n`)
+    const { value } = await lines.next()
+    return JSON.parse(value)
+  }
+  const clientInfo = { name: 'test', version: '1' }
+  const hello = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo }
+  expect(await call(1, 'initialize', hello)).toMatchObject({ result: { protocolVersion: '2025-11-25' } })
+  const leave = () => {
+    stdin.end()
+    return child.ended
+  }
+  return { call, leave }
+}
+
+const CREATE = { name: 'asyncgate.create_task', arguments: { type: 'echo', agent_id: 'alice' } }
 
 describe('asyncgate mcp', () => {
   it('speaks MCP on stdin and stdout, and ends with its client', async () => {
-    const child = startCli(['mcp'], testFolder())
-    const { stdin, stdout } = child.process
-    if (stdin === null || stdout === null) throw new Error('no pipes')
-    const lines = createInterface({ input: stdout })[Symbol.asyncIterator]()
-    const call = async (id: number, method: string, params: object) => {
-      stdin.write(`${JSON.stringify({ jsonrpc: '2.0', id, method, params })}\n`)
-      const { value } = await lines.next()
-      return JSON.parse(value)
-    }
-    const clientInfo = { name: 'test', version: '1' }
-    const hello = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo }
-    expect(await call(1, 'initialize', hello)).toMatchObject({ result: { protocolVersion: '2025-11-25' } })
-    const arguments_ = { type: 'echo', agent_id: 'alice' }
-    const created = await call(2, 'tools/call', { name: 'asyncgate.create_task', arguments: arguments_ })
+    const { call, leave } = await connect()
+    const created = await call(2, 'tools/call', CREATE)
     expect(created).toMatchObject({ result: { structuredContent: { status: 'queued' } } })
-    stdin.end()
-    expect((await child.ended).code).toBe(0)
+    expect((await leave()).code).toBe(0)
+  })
+
+  it('sends the approval webhook', async () => {
+    const receiver = await startReceiver()
+    const { call, leave } = await connect({
+      ASYNCGATE_APPROVAL_WEBHOOK_URL: receiver.url,
+      ASYNCGATE_APPROVAL_WEBHOOK_SECRET: SECRET,
+      ASYNCGATE_POLICY_DEFAULT: 'REQUIRE_APPROVAL',
+    })
+    const { result } = await call(2, 'tools/call', CREATE)
+    const [message] = await receiver.until(1)
+    expect(message?.id).toBe(`${result.structuredContent.task_id}.1.asked`)
+    expect((await leave()).code).toBe(0)
   })
 
   it('says why it cannot start', async () => {

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { existsSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { checkClock } from '../../src/cli/commands/doctor/database.ts'
 import { checkNode } from '../../src/cli/commands/doctor/machine.ts'
 import { openDatabase } from '../../src/store/sqlite/database.ts'
@@ -90,6 +90,15 @@ describe('asyncgate doctor', () => {
     })
     expect(await findings('--port', '0', '--database-url', 'postgres://127.0.0.1:9/none')).toMatchObject({
       wrong: [{ check: 'database', fix: expect.stringContaining('Check that PostgreSQL runs') }],
+    })
+  })
+
+  it('reports settings that are not supported yet', async () => {
+    vi.stubEnv('ASYNCGATE_REDIS_URL', 'redis://127.0.0.1')
+    onTestFinished(() => void vi.unstubAllEnvs())
+    expect(await findings('--port', '0')).toMatchObject({
+      code: 1,
+      wrong: [{ check: 'settings', detail: expect.stringContaining('REDIS_URL is not supported yet') }],
     })
   })
 

@@ -153,7 +153,7 @@ describe('asyncgate policies', () => {
 describe('a file of policies', () => {
   it.each([
     ['rules: [', 'is not YAML or JSON'],
-    ['rules: 5', 'has rules that are no list'],
+    ['rules: 5', 'has rules that are not a list'],
     ['policies: []', 'has policies beside rules and patterns'],
     ['- { id: a, action: NO }', 'rules[0] (a) action'],
     ['- { id: a, action: ALLOW }\n- { id: a, action: BLOCK }', 'has rule a twice'],

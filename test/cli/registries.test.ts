@@ -80,7 +80,7 @@ describe('a file of types', () => {
     ['type: a', 'is not a list of task types'],
     ['- a', '[0] is not a task type'],
     ['- type: a\n- colour: red', '[1] type: '],
-    ['- type: a\n- type: a', '[1] (a) is there twice'],
+    ['- type: a\n- type: a', 'has task type a twice'],
     ['- type: a\n  payload_schema: {type: objct}', '[0] (a) payload_schema: is not a JSON Schema 2020-12'],
   ])('that says %j keeps a server from starting, and doctor finds it', async (content, problem) => {
     const place = testFolder()

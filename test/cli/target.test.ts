@@ -157,7 +157,7 @@ describe('a key that is kept in the folder', () => {
     const home = testFolder()
     const ours = await listener()
     vi.stubEnv('ASYNCGATE_CONFIG_DIR', join(home, 'config'))
-    const { key } = openLocalKey()
+    const { key } = openLocalKey(() => {})
     const env = { ASYNCGATE_CONFIG_DIR: join(home, 'config') }
     const list = (...args: string[]) => startCli(['tasks', 'list', ...args], home, env).ended
     expect(await list('--url', ours.url.replace('127.0.0.1', 'localhost'))).toMatchObject({ code: 0 })
@@ -174,7 +174,7 @@ describe('a key that is kept in the folder', () => {
 
   it('of a person proves nothing to a server that is not on this machine', async () => {
     vi.stubEnv('ASYNCGATE_CONFIG_DIR', join(testFolder(), 'config'))
-    openLocalKey()
+    openLocalKey(() => {})
     const of = (url: string) => findTarget({ ...asked, url, isPerson: true })
     expect(await of('http://gate.example:8080')).not.toHaveProperty('local')
     expect(await of('https://127.0.0.1:8080')).not.toHaveProperty('local')

@@ -86,30 +86,32 @@ describe('a bad value names itself', () => {
 describe('an unknown name', () => {
   it('stops the start, with the name that was probably meant', () => {
     expect(inEnvironment({ PROT: '1' }).problems).toEqual([
-      'ASYNCGATE_PROT is not a setting. Did you mean ASYNCGATE_PORT? "asyncgate config" shows all settings.',
+      'ASYNCGATE_PROT is not a known setting. Did you mean ASYNCGATE_PORT? "asyncgate config" shows all settings.',
     ])
     expect(inFile('max_lease_renewal: 1').problems[0]).toContain(
       `Did you mean max_lease_renewals in ${file}?`,
     )
     expect(inFile('Port: 1').problems[0]).toContain('Port in')
     expect(inEnvironment({ XYZZY: '1' }).problems).toEqual([
-      'ASYNCGATE_XYZZY is not a setting. "asyncgate config" shows all settings.',
+      'ASYNCGATE_XYZZY is not a known setting. "asyncgate config" shows all settings.',
     ])
   })
 
-  it('of a feature that does not exist yet is accepted, and said to have no effect', () => {
-    const { problems, notices, config } = inEnvironment({
+  it('of a feature that is not supported yet is refused, with the feature', () => {
+    const { problems, config } = inEnvironment({
       RATE_LIMIT_ENABLED: 'true',
       RECEIPTGATE_ENDPOINT: 'http://x',
       TASK_RETENTION_DAYS: '7',
     })
-    expect(problems).toEqual([])
-    expect(config).toBeDefined()
-    expect(notices).toContain(
-      'ASYNCGATE_RATE_LIMIT_ENABLED has no effect: this version does not support rate limits.',
-    )
-    expect(notices).toHaveLength(3)
-    expect(inFile('JWT_ALGORITHM: RS256').notices[0]).toContain(`jwt_algorithm in ${file} has no effect`)
+    expect(problems).toEqual([
+      'ASYNCGATE_RATE_LIMIT_ENABLED is not supported yet (rate limits). Remove it.',
+      'ASYNCGATE_RECEIPTGATE_ENDPOINT is not supported yet (sending receipts to ReceiptGate). Remove it.',
+      'ASYNCGATE_TASK_RETENTION_DAYS is not supported yet (retention). Remove it.',
+    ])
+    expect(config).toBeUndefined()
+    expect(inFile('JWT_ALGORITHM: RS256').problems).toEqual([
+      `jwt_algorithm in ${file} is not supported yet (JWT credentials). Remove it.`,
+    ])
   })
 
   it('of other programs is none of our business', () => {
@@ -121,8 +123,8 @@ describe('an unknown name', () => {
 describe('a bad file', () => {
   it.each([
     ['port: [', 'is not YAML'],
-    ['- port', 'is not a list of NAME: VALUE'],
-    ['port: 1\nPORT: 2', 'is there twice'],
+    ['- port', 'is not a mapping of NAME: VALUE'],
+    ['port: 1\nPORT: 2', 'is given twice'],
     ['port: 1\nport: 2', 'is not YAML'],
   ])('%j', (yaml, complaint) => {
     expect(inFile(yaml).problems[0]).toContain(complaint)

@@ -1,9 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import { markdownLater, markdownSettings } from '../../src/config/describe.ts'
+import { markdownSettings, markdownUnsupported } from '../../src/config/describe.ts'
 import { reportConfig } from '../../src/config/index.ts'
-import { laterFeature } from '../../src/config/later.ts'
 import { TABLE } from '../../src/config/rows.ts'
-import { CONFIG_DIR } from '../../src/config/sources.ts'
+import { CONFIG_DIR, unsupportedFeature } from '../../src/config/sources.ts'
 import { DEFAULT_SETTINGS } from '../../src/core/settings.ts'
 import { repositoryText } from '../core/documents.ts'
 
@@ -38,10 +37,10 @@ describe('the table of settings', () => {
     }
   })
 
-  it('knows every variable of the earlier AsyncGate, as a setting or as one without effect', () => {
+  it('knows every variable of the earlier AsyncGate, as a setting or as one that is not supported yet', () => {
     const unknown = SEED_VARIABLES.toLowerCase()
       .split(' ')
-      .filter((name) => !names.includes(name) && laterFeature(name) === undefined)
+      .filter((name) => !names.includes(name) && unsupportedFeature(name) === undefined)
     expect(unknown).toEqual([])
   })
 
@@ -62,7 +61,7 @@ describe('the table of settings', () => {
   it('stands in docs/configuration.md, line by line; asyncgate config --markdown prints it', () => {
     const page = repositoryText('docs/configuration.md')
     expect(tableAfter(page, '| Variable |')).toBe(markdownSettings())
-    expect(tableAfter(page, '| Accepted without effect |')).toBe(markdownLater())
+    expect(tableAfter(page, '| Not supported yet |')).toBe(markdownUnsupported())
   })
 
   it('is all that the documentation calls a variable of ours', () => {

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { Authenticator } from '../../src/auth/credential.ts'
 import { loadConfig } from '../../src/config/index.ts'
 import { openGate } from '../../src/features/gate.ts'
-import { openConsole } from '../../src/server/open-console.ts'
+import { openConsole } from '../../src/server/services.ts'
 import { openSqliteStore } from '../../src/store/sqlite/store.ts'
 
 async function isThere(settings: Readonly<Record<string, string>>): Promise<boolean> {

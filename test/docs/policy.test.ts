@@ -6,7 +6,7 @@ import { CONDITION_ROOTS, compileCondition } from '../../src/policy/condition.ts
 import { OUTCOMES } from '../../src/policy/forecast.ts'
 import { parsePath } from '../../src/policy/path.ts'
 import { ruleRecord } from '../../src/policy/rule.ts'
-import { readPoliciesFile } from '../../src/server/policies-file.ts'
+import { readPoliciesFile } from '../../src/server/operator-files.ts'
 import { cli, startServer, testFolder } from '../cli/support.ts'
 import { codeWords, markdownTable, repositoryText } from '../core/documents.ts'
 import { blocksOf } from './markdown.ts'

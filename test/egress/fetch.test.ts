@@ -1,12 +1,9 @@
 import net from 'node:net'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import { startClock } from '../../src/egress/clock.ts'
-import { connect } from '../../src/egress/connect.ts'
+import { connector } from '../../src/egress/connect.ts'
 import { guardedFetch } from '../../src/egress/fetch.ts'
-import { Policy } from '../../src/egress/policy.ts'
-import { DEFAULT_EGRESS } from '../../src/egress/settings.ts'
 import { CERTIFICATE } from './certificate.ts'
-import { errorOf, fetchLocal, LOCAL, site } from './site.ts'
+import { errorOf, fetchLocal, site } from './site.ts'
 
 describe('a request', () => {
   it('brings back status, headers and body', async () => {
@@ -88,13 +85,12 @@ describe('a request', () => {
 
   it('does not speak to another address than the one that was checked', async () => {
     const trap = await site((_, response) => response.end('trap'), '127.0.0.2')
-    const policy = new Policy({ ...DEFAULT_EGRESS, ...LOCAL })
-    const verdict = policy.checkUrl(`http://site.test:${trap.port}/`)
-    if (!verdict.allowed) throw new Error(verdict.reason)
-    const clock = startClock(5_000, 'the test')
-    onTestFinished(() => clock.end())
     const elsewhere = () => net.connect(trap.port, '127.0.0.2')
-    const opening = connect(verdict.value, policy, async () => ['127.0.0.1'], clock, elsewhere)
+    const connect = connector({ addresses: ['127.0.0.1'], ca: undefined, timeoutMs: 5_000 }, elsewhere)
+    const options = { hostname: 'site.test', port: String(trap.port), protocol: 'http:' }
+    const opening = new Promise((resolve, reject) =>
+      connect(options, (error, socket) => (error === null ? resolve(socket) : reject(error))),
+    )
     expect(await errorOf(opening)).toMatchObject({
       code: 'REFUSED',
       reason: 'site.test was connected at 127.0.0.2, which was not checked',
@@ -172,7 +168,7 @@ describe('a request', () => {
     expect((await fetchLocal(`${url}/json`, settings)).status).toBe(200)
     expect(await errorOf(fetchLocal(`${url}/page`, settings))).toMatchObject({
       code: 'BAD_RESPONSE',
-      reason: 'the answer is text/html',
+      reason: 'the content type is text/html',
     })
   })
 })

@@ -3,9 +3,9 @@ import { Inbox } from '../../src/email/inbox.ts'
 import type { IncomingMail } from '../../src/email/incoming.ts'
 import { Notices } from '../../src/email/notices.ts'
 import type { Scanner } from '../../src/email/scanner.ts'
-import { signatureOf } from '../../src/email/signature.ts'
 import { Webhook } from '../../src/email/webhook.ts'
 import { startServer } from '../../src/server/http-server.ts'
+import { secretKey, signedHeaders } from '../../src/util/webhook-signature.ts'
 import { members } from '../http/support.ts'
 import { agent, type Open } from '../support/gates.ts'
 import { BOUNDARY } from './mails.ts'
@@ -75,7 +75,7 @@ export async function openInboundBench(open: Open, options: InboundBenchOptions 
       headers: {
         'content-type': type,
         connection: 'close',
-        ...(headers ?? { 'x-asyncgate-signature': signatureOf(bytes, SECRET, clock.now) }),
+        ...(headers ?? signedHeaders(secretKey(SECRET), { id: 'm1', at: clock.now, body: bytes })),
       },
       body: bytes,
     })

@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { reportConfig } from '../../src/config/index.ts'
-import { signatureOf } from '../../src/email/signature.ts'
 import { openSmtp, SendError } from '../../src/email/smtp.ts'
 import { createLogger } from '../../src/http/log.ts'
 import { type OpenServer, openServer } from '../../src/server/open-server.ts'
+import { secretKey, signedHeaders } from '../../src/util/webhook-signature.ts'
 import { cli, startServer, testFolder } from '../cli/support.ts'
 import { CERTIFICATE, KEY as CERTIFICATE_KEY } from '../egress/certificate.ts'
 import { members } from '../http/support.ts'
@@ -95,7 +95,7 @@ describe('a server with mail', () => {
       method: 'POST',
       headers: {
         'content-type': 'message/rfc822',
-        'x-asyncgate-signature': signatureOf(body, SECRET, Date.now()),
+        ...signedHeaders(secretKey(SECRET), { id: 'm1', at: Date.now(), body }),
       },
       body,
     })

@@ -1,7 +1,7 @@
 import { generateKeyPairSync, sign } from 'node:crypto'
 import { expect, it } from 'vitest'
-import { signatureOf } from '../../src/email/signature.ts'
 import { StoreError } from '../../src/store/store.ts'
+import { secretKey, signedHeaders } from '../../src/util/webhook-signature.ts'
 import { admin, agent, describeGates } from '../support/gates.ts'
 import { openInboundBench } from './inbound.ts'
 import { BOUNDARY, bounce, form, mime, postmark, sendGridFields } from './mails.ts'
@@ -272,9 +272,9 @@ describeGates(
     it('must sign it, or know the secret', async () => {
       const { bring, clock } = await openInboundBench(open)
       const body = JSON.stringify(postmark())
-      const signed = (at = clock.now, secret = SECRET, signedBody = body) => ({
-        'x-asyncgate-signature': signatureOf(Buffer.from(signedBody), secret, at),
-      })
+      const signed = (at = clock.now, secret = SECRET, signedBody = body) =>
+        signedHeaders(secretKey(secret), { id: 'm1', at, body: signedBody })
+      const signature = signed()['webhook-signature']
       const basic = (pair: string) => ({ authorization: `Basic ${Buffer.from(pair).toString('base64')}` })
       const wrong: [Readonly<Record<string, string>>, string?][] = [
         [{}],
@@ -282,10 +282,13 @@ describeGates(
         [signed(clock.now, SECRET, `${body} `)],
         [signed(clock.now - 301_000)],
         [signed(clock.now + 301_000)],
-        [{ 'x-asyncgate-signature': '' }],
-        [{ 'x-asyncgate-signature': 't=1,v1=' }],
-        [{ 'x-asyncgate-signature': `t=${Math.floor(clock.now / 1000)},v1=zz` }],
-        [{ 'x-asyncgate-signature': signed()['x-asyncgate-signature'].replace('v1', 'v0') }],
+        [{ 'webhook-signature': '' }],
+        [{ 'webhook-signature': signature }],
+        [{ ...signed(), 'webhook-id': 'm2' }],
+        [{ ...signed(), 'webhook-id': '' }],
+        [{ ...signed(), 'webhook-timestamp': String(Math.floor(clock.now / 1000) + 1) }],
+        [{ ...signed(), 'webhook-signature': 'v1,zz' }],
+        [{ ...signed(), 'webhook-signature': signature.replace('v1', 'v1a') }],
         [basic('postmark:other')],
         [basic(SECRET)],
         [{ authorization: `Bearer ${SECRET}` }],
@@ -308,7 +311,8 @@ describeGates(
         [signed(clock.now - 299_000)],
         [
           {
-            'x-asyncgate-signature': `${signed(clock.now, 'old')['x-asyncgate-signature']},${signed()['x-asyncgate-signature'].split(',')[1]}`,
+            ...signed(),
+            'webhook-signature': `${signed(clock.now, 'old')['webhook-signature']} v2,x ${signature}`,
           },
         ],
         [basic(`postmark:${SECRET}`)],
@@ -325,12 +329,12 @@ describeGates(
       // More than is ever read: whoever is let in hears of the size instead.
       const body = 'x'.repeat(3 * 1024 * 1024)
       const hopeless = [
-        { 'x-asyncgate-signature': 'anything' },
-        { 'x-asyncgate-signature': signatureOf(Buffer.from(body), SECRET, clock.now - 301_000) },
+        { 'webhook-signature': 'anything' },
+        signedHeaders(secretKey(SECRET), { id: 'm1', at: clock.now - 301_000, body }),
         { 'x-twilio-email-event-webhook-signature': 'AA==' },
       ]
       for (const headers of hopeless) expect((await bring(JSON_TYPE, body, headers)).status).toBe(401)
-      const signed = { 'x-asyncgate-signature': signatureOf(Buffer.from(body), SECRET, clock.now) }
+      const signed = signedHeaders(secretKey(SECRET), { id: 'm1', at: clock.now, body })
       expect((await bring(JSON_TYPE, body, signed)).status).toBe(413)
     })
 
@@ -361,7 +365,7 @@ describeGates(
           'x-twilio-email-event-webhook-signature': 'no base64!',
           'x-twilio-email-event-webhook-timestamp': `${now}`,
         },
-        { 'x-asyncgate-signature': signatureOf(body, '', clock.now) },
+        signedHeaders(secretKey(''), { id: 'm1', at: clock.now, body }),
       ]) {
         expect(await bring(type, body, headers)).toMatchObject({ status: 401 })
       }
@@ -424,9 +428,19 @@ describeGates(
       ['multipart/form-data; boundary=b', '--b\r\nContent-Disposition: form-data; name="a"\r\n\r\n1'],
       ['multipart/form-data; boundary=b', '--b\r\nno headers\r\n--b--'],
       ['multipart/form-data; boundary=b', '--b\r\nContent-Disposition: form-data\r\n\r\n1\r\n--b--'],
+      ['multipart/form-data; boundary=b', '--b\r\nContent-Type: text/plain\r\n\r\n--b--\r\n'],
     ])('is told what is wrong with %s %s', async (type, body) => {
       const { bring } = await openInboundBench(open)
       expect(await bring(type, body)).toMatchObject({ status: 400, body: { code: 'VALIDATION_ERROR' } })
+    })
+
+    it('is refused if it has more than 200 parts', async () => {
+      const { bring } = await openInboundBench(open)
+      const part = '--b\r\nContent-Disposition: form-data; name="a"\r\n\r\n1\r\n'
+      expect(await bring('multipart/form-data; boundary=b', `${part.repeat(201)}--b--`)).toMatchObject({
+        status: 400,
+        body: { code: 'VALIDATION_ERROR' },
+      })
     })
 
     it('is told which forms there are', async () => {

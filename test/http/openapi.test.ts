@@ -3,11 +3,12 @@ import { ERRORS } from '../../src/core/errors.ts'
 import { OPERATIONS } from '../../src/features/catalogue.ts'
 import { docsPage } from '../../src/http/openapi/docs-page.ts'
 import { openApi } from '../../src/http/openapi/openapi.ts'
+import { ENDPOINTS } from '../../src/http/routes.ts'
 import { VERSION } from '../../src/util/version.ts'
 import { describeGates } from '../support/gates.ts'
 import { members, servers } from './support.ts'
 
-const document = openApi()
+const document = openApi(OPERATIONS, ENDPOINTS)
 
 /** Every object in the document. */
 function* objects(value: unknown): Generator<Readonly<Record<string, unknown>>> {

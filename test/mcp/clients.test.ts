@@ -16,7 +16,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 /** The arguments of node for a server on stdio, with a database of its own. */
 function child(name: string): { command: string; args: string[] } {
-  const script = fileURLToPath(new URL('stdio-child.ts', import.meta.url))
+  const script = fileURLToPath(new URL('transport/stdio-child.ts', import.meta.url))
   return { command: process.execPath, args: ['--import', 'tsx', script, join(folder, `${name}.db`)] }
 }
 

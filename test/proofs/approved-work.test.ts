@@ -1,9 +1,10 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
 import { reportConfig } from '../../src/config/index.ts'
 import { workShape } from '../../src/features/tasks/shape.ts'
+import { fileUpstream, type UpstreamRecord } from '../../src/features/upstreams/shape.ts'
 import { createLogger } from '../../src/http/log.ts'
 import { openServer } from '../../src/server/open-server.ts'
 import { cli } from '../cli/support.ts'
@@ -12,7 +13,7 @@ import { members } from '../http/support.ts'
 import { soon } from '../support/steps.ts'
 import { SECRET, startReceiver } from '../webhooks/receiver.ts'
 
-// One server as people run it, seen from every side: what is shown to whoever approves is what the worker gets.
+// One server as it is run in production, seen from every side: the approver is shown what the worker or upstream gets.
 
 const KEY = 'the-key-of-agents-and-workers'
 const MARIA = 'the-key-of-maria-0001'
@@ -63,7 +64,34 @@ const CASES: readonly Case[] = [
   },
 ]
 
-async function start() {
+const REDACT_CARDS = {
+  id: 'cards',
+  action: 'REDACT',
+  priority: 9,
+  redact: { targets: 'args', patterns: ['card'] },
+}
+
+/** An upstream whose tool writes the arguments of each call to a file. */
+function upstreamThatLogs(file: string): UpstreamRecord {
+  const script = `
+    const say = (message) => console.log(JSON.stringify({ jsonrpc: '2.0', ...message }))
+    const serverInfo = { name: 'shop', version: '1' }
+    require('node:readline').createInterface({ input: process.stdin }).on('line', (line) => {
+      const { id, method, params } = JSON.parse(line)
+      if (method === 'initialize')
+        say({ id, result: { protocolVersion: '2025-11-25', capabilities: { tools: {} }, serverInfo } })
+      else if (method === 'tools/list')
+        say({ id, result: { tools: [{ name: 'pay', inputSchema: { type: 'object' } }] } })
+      else if (method === 'tools/call') {
+        require('node:fs').appendFileSync(${JSON.stringify(file)}, JSON.stringify(params.arguments) + '\\n')
+        say({ id, result: { content: [] } })
+      } else if (id !== undefined) say({ id, error: { code: -32601, message: 'Method not found' } })
+    })`
+  const transport = { type: 'stdio', command: process.execPath, args: ['-e', script] }
+  return fileUpstream.parse({ name: 'shop', transport })
+}
+
+async function start(upstreams: readonly UpstreamRecord[] = []) {
   const folder = mkdtempSync(join(tmpdir(), 'asyncgate-approved-'))
   const receiver = await startReceiver()
   const env = {
@@ -76,7 +104,7 @@ async function start() {
   }
   const { config } = reportConfig({ env, file: '/dev/null' })
   if (config === undefined) throw new Error('the settings are not valid')
-  const server = await openServer(config, createLogger('silent'))
+  const server = await openServer(config, createLogger('silent'), { upstreams })
   onTestFinished(async () => {
     await server.close()
     rmSync(folder, { recursive: true, force: true })
@@ -113,19 +141,10 @@ function sectionIn(shown: string, heading: string): string {
   return text.replaceAll(/^ {2}/gm, '').trimEnd()
 }
 
-it.each(CASES)('what is approved $name is what every side shows and the worker gets', async (each) => {
-  const { server, receiver, call, visitor } = await start()
-  const type = `pay-${each.name}`
-  await call(MARIA, 'POST', '/v1/policies', { id: 'ask', action: 'REQUIRE_APPROVAL', scope: { type } })
-  if (each.name === 'redacted') {
-    const redact = { targets: 'args', patterns: ['card'] }
-    await call(MARIA, 'POST', '/v1/policies', { id: 'cards', action: 'REDACT', priority: 9, redact })
-  }
-  const create = () => call(KEY, 'POST', '/v1/tasks', { principal_id: 'planner', type, ...each.task })
-  const { task_id } = await create()
-  const path = `/v1/approvals/${task_id}`
+type Bench = Awaited<ReturnType<typeof start>>
 
-  const asked = await call(MARIA, 'GET', path)
+/** The sides that show an approval: the command line, the console and the webhook. */
+function sidesOf({ server, visitor }: Bench, task_id: unknown) {
   const env = { ASYNCGATE_URL: server.url, ASYNCGATE_API_KEY: MARIA }
   const shown = async () => (await cli(['approvals', 'show', String(task_id)], env)).stdout
   const printed = async () =>
@@ -133,34 +152,59 @@ it.each(CASES)('what is approved $name is what every side shows and the worker g
   const page = async () => blocksIn((await visitor.get(`/approvals/${task_id}`)).text)
 
   /** Compares what each side shows with the approval as the API has it. */
-  async function checkSides(approval: Fields, message: Fields | undefined) {
+  return async (approval: Fields, message: Fields | undefined) => {
     const task = members(approval.task)
     expect(await printed()).toEqual(approval)
     const text = await shown()
+    const blocks = await page()
     expect(text).toContain(approval.content_hash)
     expect(JSON.parse(sectionIn(text, 'payload'))).toEqual(task.payload)
-    expect(JSON.parse(sectionIn(text, 'inputs'))).toEqual(task.inputs)
-    expect(sectionIn(text, 'body')).toBe(task.body)
+    expect(JSON.parse(blocks.Payload ?? '')).toEqual(task.payload)
+    expect(JSON.parse(sectionIn(text, 'inputs') || '{}')).toEqual(task.inputs)
+    expect(JSON.parse(blocks.Inputs ?? '{}')).toEqual(task.inputs)
+    expect(sectionIn(text, 'body')).toBe(task.body ?? '')
+    expect(blocks.Body).toBe(task.body ?? undefined)
     if (task.payload_is_elsewhere === true) {
       expect(sectionIn(text, 'payload_pointer').split('\n')[0]).toBe(task.payload_pointer)
     }
-    const blocks = await page()
-    expect(JSON.parse(blocks.Payload ?? '')).toEqual(task.payload)
-    expect(JSON.parse(blocks.Inputs ?? '')).toEqual(task.inputs)
-    expect(blocks.Body).toBe(task.body)
     expect(blocks['Payload pointer']).toBe(
       task.payload_is_elsewhere === true ? task.payload_pointer : undefined,
     )
     expect(message).toMatchObject({ content_hash: approval.content_hash, task: workIn(task) })
   }
+}
 
+/** Approves a task after comparing what every side shows, before and after the decision. */
+async function approve(
+  bench: Bench,
+  task_id: unknown,
+  decision: Fields,
+  /** Waits until the task changes no more: an approved call runs at once. */
+  settled: () => Promise<unknown> = async () => {},
+) {
+  const { receiver, call } = bench
+  const checkSides = sidesOf(bench, task_id)
+  const path = `/v1/approvals/${task_id}`
+  const asked = await call(MARIA, 'GET', path)
   const [first] = await soon(receiver.until(1))
   await checkSides(asked, first?.data)
-
-  await call(MARIA, 'POST', `${path}/approve`, { content_hash: asked.content_hash, ...each.decision })
+  await call(MARIA, 'POST', `${path}/approve`, { content_hash: asked.content_hash, ...decision })
+  await settled()
   const approved = await call(MARIA, 'GET', path)
   const [, second] = await soon(receiver.until(2))
   await checkSides(approved, second?.data)
+  return { asked, approved }
+}
+
+it.each(CASES)('what is approved $name is what every side shows and the worker gets', async (each) => {
+  const bench = await start()
+  const { call } = bench
+  const type = `pay-${each.name}`
+  await call(MARIA, 'POST', '/v1/policies', { id: 'ask', action: 'REQUIRE_APPROVAL', scope: { type } })
+  if (each.name === 'redacted') await call(MARIA, 'POST', '/v1/policies', REDACT_CARDS)
+  const create = () => call(KEY, 'POST', '/v1/tasks', { principal_id: 'planner', type, ...each.task })
+  const { task_id } = await create()
+  const { asked, approved } = await approve(bench, task_id, each.decision)
 
   const claim = async () => {
     const input = { worker_id: 'w1', accept_types: [type], capabilities: ['bank'] }
@@ -174,7 +218,61 @@ it.each(CASES)('what is approved $name is what every side shows and the worker g
   expect(approved.content_hash === asked.content_hash).toBe(each.name !== 'edited')
 
   if (each.name !== 'remembered') return
-  // Nobody is asked again, and the worker gets what was created.
+  // The next task needs no approval, and the worker gets what was created.
   expect(await create()).toMatchObject({ status: 'queued' })
   expect(await claim()).toMatchObject(WHOLE)
 })
+
+const CALLS = [
+  { name: 'plain', args: { to: 'shop' }, got: { to: 'shop' } },
+  { name: 'edited', args: { to: 'shop' }, edited: { to: 'bank' }, got: { to: 'bank' } },
+  { name: 'redacted', args: { to: [`card ${CARD}`] }, got: { to: ['card [REDACTED]'] } },
+  {
+    name: 'redacted and edited',
+    args: { to: 'shop' },
+    edited: { to: 'bank', card: CARD },
+    got: { to: 'bank', card: '[REDACTED]' },
+  },
+  { name: 'redacted and remembered', args: { to: CARD }, got: { to: '[REDACTED]' }, isRemembered: true },
+]
+
+it.each(CALLS)(
+  'a tool call that is approved $name is what every side shows and the upstream gets',
+  async (each) => {
+    const log = join(mkdtempSync(join(tmpdir(), 'asyncgate-upstream-')), 'calls')
+    onTestFinished(() => rmSync(dirname(log), { recursive: true, force: true }))
+    const bench = await start([upstreamThatLogs(log)])
+    const { call, server } = bench
+    await server.upstreams.settled()
+    await call(MARIA, 'POST', '/v1/policies', {
+      id: 'ask',
+      action: 'REQUIRE_APPROVAL',
+      scope: { tool: 'pay' },
+    })
+    await call(MARIA, 'POST', '/v1/policies', REDACT_CARDS)
+    const callOf = (args: Fields) => ({ upstream: 'shop', tool: 'pay', arguments: args })
+    const create = () =>
+      call(KEY, 'POST', '/v1/tasks', {
+        principal_id: 'planner',
+        type: 'mcp.tool_call',
+        payload: callOf(each.args),
+      })
+    const { task_id } = await create()
+    const ended = async (id: unknown) => {
+      const task = await call(KEY, 'GET', `/v1/tasks/${id}/wait?wait_seconds=20&principal_id=planner`)
+      expect(task).toMatchObject({ status: 'succeeded' })
+    }
+    const decision = {
+      ...(each.edited && { payload: callOf(each.edited) }),
+      ...(each.isRemembered && { remember_until: new Date(Date.now() + 3_600_000).toISOString() }),
+    }
+    const { approved } = await approve(bench, task_id, decision, () => ended(task_id))
+    expect(members(approved.task).payload).toEqual(callOf(each.got))
+    const again = each.isRemembered ? await create() : undefined
+    if (again !== undefined) await ended(again.task_id)
+    const logged = readFileSync(log, 'utf8').trim().split('\n')
+    expect(logged.map((line) => JSON.parse(line))).toEqual(
+      again === undefined ? [each.got] : [each.got, each.got],
+    )
+  },
+)

@@ -1,16 +1,7 @@
-import { existsSync } from 'node:fs'
 import { type Browser, chromium } from 'playwright-core'
-import { installPackage, skippedLoudly } from './debian-package.ts'
+import { programOf } from './debian-package.ts'
 
-const PROGRAMS = [
-  '/usr/bin/chromium',
-  '/usr/bin/chromium-browser',
-  '/usr/bin/google-chrome',
-  '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
-]
-const PACKAGE = 'chromium'
-
-/** It runs as root in containers, and talks to nobody but us. */
+/** Chromium runs as root in containers, and must not use the network. */
 const FLAGS = [
   '--headless',
   '--no-sandbox',
@@ -22,25 +13,11 @@ const FLAGS = [
   '--disable-sync',
 ]
 
-let found: string | false | undefined
-
-/** The program, installed if need be and if we may. Without it the tests that need it are skipped, loudly. */
+/** The path of Chromium. Without it the browser tests of the console are skipped. */
 export function chromiumProgram(): string | undefined {
-  found ??= findProgram() ?? install() ?? false
-  if (found !== false) return found
-  skippedLoudly('ALL TESTS OF THE CONSOLE IN A BROWSER', 'There is no Chromium, which they need.', PACKAGE)
-  return undefined
+  return programOf('chromium', 'ALL TESTS OF THE CONSOLE IN A BROWSER')
 }
 
 export function launchChromium(program: string): Promise<Browser> {
   return chromium.launch({ executablePath: program, args: FLAGS })
-}
-
-function findProgram(): string | undefined {
-  return PROGRAMS.find((path) => existsSync(path))
-}
-
-function install(): string | undefined {
-  installPackage(PACKAGE)
-  return findProgram()
 }

@@ -1,26 +1,46 @@
 import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 
-export function installLine(name: string): string {
-  return `apt-get install -y --no-install-recommends ${name}`
+/** A program that tests need, by the Debian package that installs it. */
+const FIND = {
+  chromium: () =>
+    [
+      '/usr/bin/chromium',
+      '/usr/bin/chromium-browser',
+      '/usr/bin/google-chrome',
+      '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
+    ].find((path) => existsSync(path)),
+  'dovecot-imapd': () => {
+    const paths = ['/usr/sbin/dovecot', '/usr/local/sbin/dovecot', '/opt/homebrew/sbin/dovecot']
+    const program = paths.find((path) => existsSync(path))
+    if (program === undefined) return undefined
+    // The configuration of the tests is for version 2.3.
+    const { stdout } = spawnSync(program, ['--version'], { encoding: 'utf8' })
+    return stdout.startsWith('2.3.') ? program : undefined
+  },
 }
 
-/** Installs a package of Debian if we may. Whoever needs it looks whether it is there. */
-export function installPackage(name: string): void {
-  if (process.getuid?.() !== 0 || !existsSync('/usr/bin/apt-get')) return
-  const [command = '', ...args] = installLine(name).split(' ')
-  // Another test file may be installing something right now; and where there is no network, nobody should wait for it.
-  const patience = ['DPkg::Lock::Timeout=240', 'Acquire::http::Timeout=20', 'Acquire::Retries=0']
-  const settings = patience.flatMap((setting) => ['-o', setting])
-  const options = { env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' }, timeout: 300_000 }
-  spawnSync(command, [...settings, 'update', '-qq'], options)
-  spawnSync(command, [...settings, ...args], options)
+type Package = keyof typeof FIND
+
+const PACKAGES: readonly Package[] = ['chromium', 'dovecot-imapd']
+
+/** The packages whose programs are not installed. */
+export function missingPackages(): readonly Package[] {
+  return PACKAGES.filter((name) => FIND[name]() === undefined)
 }
 
-/** Says what is not tested, so that nobody overlooks it. */
-export function skippedLoudly(what: string, why: string, name: string): void {
-  const line = '!'.repeat(100)
-  console.warn(
-    `\n${line}\n!!  ${what} ARE SKIPPED.\n!!  ${why} To install it: ${installLine(name)}\n${line}\n`,
-  )
+/** The path of the program; undefined, with a loud warning about the skipped tests, if it is not installed. */
+export function programOf(name: Package, tests: string): string | undefined {
+  const program = FIND[name]()
+  if (program === undefined) {
+    const line = '!'.repeat(100)
+    console.warn(
+      `\n${line}\n!!  ${tests} ARE SKIPPED: ${name} is not installed.\n!!  Run "npm run setup:tests", or: ${installLine([name])}\n${line}\n`,
+    )
+  }
+  return program
+}
+
+export function installLine(names: readonly string[]): string {
+  return `apt-get install -y --no-install-recommends ${names.join(' ')}`
 }

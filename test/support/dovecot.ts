@@ -1,52 +1,31 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { chownSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { chownSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { ImapFlow } from 'imapflow'
 import type { ImapSettings } from '../../src/email/settings.ts'
-import { installPackage, skippedLoudly } from './debian-package.ts'
-
-const PROGRAMS = ['/usr/sbin/dovecot', '/usr/local/sbin/dovecot', '/opt/homebrew/sbin/dovecot']
-const PACKAGE = 'dovecot-imapd'
+import { programOf } from './debian-package.ts'
 
 export interface Dovecot {
-  /** How the mailbox of a user is reached; users make themselves by logging in. */
+  /** The settings for the mailbox of a user. A user is created at the first login. */
   settings(user: string): ImapSettings
   append(user: string, folder: string, message: string): Promise<void>
-  /** The messages of a folder as they are kept, oldest first; none if there is no such folder. */
+  /** The stored messages of a folder, oldest first; none if the folder does not exist. */
   messages(user: string, folder: string): Promise<string[]>
   stop(): Promise<void>
 }
 
-let found: string | false | undefined
-
-/** The program, installed if need be and if we may. Without it the tests that need it are skipped, loudly. */
+/** The path of Dovecot 2.3. Without it the tests of IMAP are skipped. */
 export function dovecotProgram(): string | undefined {
-  found ??= findProgram() ?? install() ?? false
-  if (found !== false) return found
-  const why = 'There is no Dovecot 2.3, a mail server that they need.'
-  skippedLoudly('ALL TESTS OF IMAP', why, PACKAGE)
-  return undefined
-}
-
-function findProgram(): string | undefined {
-  const program = PROGRAMS.find((path) => existsSync(path))
-  if (program === undefined) return undefined
-  const { stdout } = spawnSync(program, ['--version'], { encoding: 'utf8' })
-  return stdout.startsWith('2.3.') ? program : undefined
-}
-
-function install(): string | undefined {
-  installPackage(PACKAGE)
-  return findProgram()
+  return programOf('dovecot-imapd', 'ALL TESTS OF IMAP')
 }
 
 const PASSWORD = 'a-password-for-tests'
 
-/** Starts a mail server of our own, without rights, in a folder of its own. The system's is never touched. */
+/** Starts a separate, unprivileged IMAP server in a temporary folder. That of the system is not touched. */
 export async function startDovecot(program: string): Promise<Dovecot> {
   const folder = mkdtempSync(join(tmpdir(), 'asyncgate-dovecot-'))
   const user = unprivilegedUser()

@@ -52,7 +52,7 @@ describe('the log of a worker', () => {
           name: 'Error',
           message: 'no luck',
           code: 'E1',
-          stack: expect.stringContaining('worker-logs.test.ts'),
+          stack: expect.stringContaining('logs.test.ts'),
           cause: { name: 'Error', message: 'why', stack: expect.any(String) },
         },
         ...ids,

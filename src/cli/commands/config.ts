@@ -1,4 +1,4 @@
-import { markdownLater, markdownSettings } from '../../config/describe.ts'
+import { markdownSettings, markdownUnsupported } from '../../config/describe.ts'
 import { reportConfig } from '../../config/index.ts'
 import { command } from '../command.ts'
 import { EXIT } from '../exit.ts'
@@ -16,7 +16,7 @@ export const config = command({
     'Later places win: default, detected, asyncgate.config.yaml, environment, flag. Secrets are never shown.',
   async run(input, output) {
     if (input.flag('markdown')) {
-      output.write(`${markdownSettings()}\n\n${markdownLater()}`)
+      output.write(`${markdownSettings()}\n\n${markdownUnsupported()}`)
       return undefined
     }
     const { lines, problems, notices, config } = reportConfig({ env: process.env, ...settingsFlags(input) })

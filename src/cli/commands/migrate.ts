@@ -1,4 +1,5 @@
 import { openStore } from '../../server/open-store.ts'
+import { messageOf } from '../../util/error-message.ts'
 import { command } from '../command.ts'
 import { CliError, EXIT } from '../exit.ts'
 import { ProgressLine } from '../output.ts'
@@ -15,7 +16,7 @@ export const migrate = command({
   async run(input, output) {
     const { database } = configOf(input)
     const before = await readSchema(database).catch((error: unknown) => {
-      const reason = error instanceof Error ? error.message : String(error)
+      const reason = messageOf(error)
       throw new CliError(
         EXIT.failure,
         `The database cannot be read: ${reason}`,

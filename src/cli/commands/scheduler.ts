@@ -2,6 +2,7 @@ import { GateError } from '../../client/transport.ts'
 import { loadConfig } from '../../config/index.ts'
 import { createLogger } from '../../http/log.ts'
 import { openScheduler, type Scheduler } from '../../scheduler/scheduler.ts'
+import { messageOf } from '../../util/error-message.ts'
 import { CLIENT_OPTIONS } from '../client.ts'
 import { command } from '../command.ts'
 import { CliError, EXIT } from '../exit.ts'
@@ -88,7 +89,7 @@ async function open(file: string, make: () => Promise<Scheduler>): Promise<Sched
     return await make()
   } catch (error) {
     if (error instanceof TypeError) throw new CliError(EXIT.usage, error.message)
-    const reason = error instanceof Error ? error.message : String(error)
+    const reason = messageOf(error)
     throw new CliError(EXIT.failure, `${file} cannot be opened: ${reason}.`, 'Name another file with --db.')
   }
 }

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { ELSEWHERE } from '../../core/question.ts'
 import type { ApprovalView } from '../../features/questions/approvals.ts'
+import { visibleJson } from '../../util/untrusted-text.ts'
 import { type Attempt, complaintOf, statusOf } from '../attempt.ts'
 import { link, place } from '../fields.ts'
 import { type Content, type Html, html, nothing } from '../html.ts'
@@ -9,7 +10,7 @@ import { type Fact, facts, form, heading, identifier, jsonBlock, principal, text
 import { markOf } from '../payload-mark.ts'
 import type { Page } from '../reply.ts'
 import { exact, time } from '../time.ts'
-import { block, line, prettyJson } from '../untrusted.ts'
+import { block, line } from '../untrusted.ts'
 import { requestOf } from './question.ts'
 import { titleOf } from './tasks.ts'
 
@@ -122,7 +123,7 @@ function conditionsOf(task: ApprovalView['task'], now: number): (Fact | false)[]
 /** The button is always in reach; what is rarely needed is folded away. */
 function decide({ approval, token, attempt, now }: ApprovalPageView): Html {
   const { task_id, n, task } = approval
-  const payload = prettyJson(task.payload)
+  const payload = visibleJson(task.payload)
   const typed = (name: string) => attempt?.form.get(name) ?? ''
   const isEdited =
     attempt !== undefined && typed('payload') !== '' && markOf(typed('payload')) !== markOf(payload)
@@ -173,7 +174,7 @@ ${diff !== undefined && diff.length > 0 && differences(diff)}
 
 function differences(diff: NonNullable<ApprovalView['diff']>): Html {
   const cell = (value: unknown, kind: string) =>
-    html`<td class="${kind}">${value === undefined ? html`<span class="soft">absent</span>` : html`<pre>${block(prettyJson(value), 20_000)}</pre>`}</td>`
+    html`<td class="${kind}">${value === undefined ? html`<span class="soft">absent</span>` : html`<pre>${block(visibleJson(value), 20_000)}</pre>`}</td>`
   return html`<h3>Changed before it was approved</h3>
 <div class="scroll"><table class="diff"><thead><tr><th scope="col">Where</th><th scope="col">Asked</th><th scope="col">Approved</th></tr></thead>
 <tbody>${diff.map(({ path, before, after }) => html`<tr><th scope="row"><code>${line(path, 300)}</code></th>${cell(before, 'gone')}${cell(after, 'new')}</tr>`)}</tbody></table></div>`

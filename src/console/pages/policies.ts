@@ -1,4 +1,5 @@
-import type { PatternView, PolicyView, Tested } from '../../features/policies/shape.ts'
+import type { PatternView, PolicyView } from '../../features/policies/shape.ts'
+import type { Tested } from '../../features/policies/test-policy.ts'
 import { type Attempt, complaintOf, statusOf } from '../attempt.ts'
 import { type Content, type Html, html } from '../html.ts'
 import { notice } from '../notices.ts'

@@ -1,11 +1,12 @@
 import type { PatternView, PolicyView } from '../../features/policies/shape.ts'
+import { visibleJson } from '../../util/untrusted-text.ts'
 import { type Attempt, complaintOf, statusOf } from '../attempt.ts'
 import { place } from '../fields.ts'
 import { type Html, html } from '../html.ts'
 import { form, heading, jsonBlock } from '../parts.ts'
 import type { Page } from '../reply.ts'
 import { time } from '../time.ts'
-import { line, prettyJson } from '../untrusted.ts'
+import { line } from '../untrusted.ts'
 
 export interface PolicyPageView {
   /** Undefined: a new one. */
@@ -36,7 +37,7 @@ export function rulePath(id: string): string {
 
 export function policyPage({ rule, token, now = 0, attempt }: PolicyPageView): Page {
   const isFixed = rule !== undefined && rule.source !== 'api'
-  const text = attempt?.form.get('rule') ?? prettyJson(rule === undefined ? EXAMPLE : trimmed(rule))
+  const text = attempt?.form.get('rule') ?? visibleJson(rule === undefined ? EXAMPLE : trimmed(rule))
   return {
     kind: 'page',
     title: rule === undefined ? 'New rule' : rule.id,

@@ -1,12 +1,17 @@
-import type { RuledTool, RuledUpstream, UpstreamToolView } from '../../features/upstreams/shape.ts'
-import { outcomeWords } from '../../features/upstreams/tool-forecasts.ts'
+import {
+  outcomeWords,
+  type RuledTool,
+  type RuledUpstream,
+  type UpstreamToolView,
+} from '../../features/upstreams/view.ts'
+import { visibleJson } from '../../util/untrusted-text.ts'
 import { place } from '../fields.ts'
 import { type Html, html } from '../html.ts'
 import { alignLines, type LinePair } from '../line-diff.ts'
 import { notice } from '../notices.ts'
 import { empty, facts, form, heading, identifier, jsonBlock } from '../parts.ts'
 import type { Page } from '../reply.ts'
-import { block, line, prettyJson } from '../untrusted.ts'
+import { block, line } from '../untrusted.ts'
 import { healthFacts, target, UPSTREAM_POLL_SECONDS, upstreamState } from './upstreams.ts'
 
 export interface UpstreamPageView {
@@ -99,7 +104,7 @@ ${
 const MAX_LINE = 4000
 
 function sideBySide(before: unknown, after: unknown): Html {
-  const pairs = alignLines(prettyJson(before), prettyJson(after))
+  const pairs = alignLines(visibleJson(before), visibleJson(after))
   const cell = (text: string | undefined, isChanged: boolean, kind: 'gone' | 'new') =>
     html`<td${isChanged && text !== undefined && html` class="${kind}"`}>${text !== undefined && html`<pre>${isChanged && html`<span class="quiet">${kind === 'gone' ? 'removed: ' : 'added: '}</span>`}${block(text, MAX_LINE)}</pre>`}</td>`
   const row = (pair: LinePair) => {

@@ -1,4 +1,4 @@
-import { hash } from 'node:crypto'
+import { sha256 } from '../../util/hash.ts'
 import { body } from '../bodies.ts'
 import { cutAtDeadline } from '../deadline.ts'
 import type { Draft } from '../draft.ts'
@@ -131,5 +131,5 @@ export function openQuestion(world: World, task: TaskCore): Question {
 }
 
 function hashOf(text: CanonicalJson): CanonicalJson {
-  return canonical(`sha256:${hash('sha256', text)}`)
+  return canonical(sha256(text))
 }

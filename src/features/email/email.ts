@@ -2,35 +2,35 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { Json } from '../../core/json/json.ts'
 import type { PrincipalKey } from '../../core/principal.ts'
 
-/** What has become of a mail: the first four of one that goes out, the last of one that came in. */
+/** Outbound emails have one of the first four statuses; inbound emails are `received`. */
 export const EMAIL_STATUSES = ['pending', 'sent', 'delivered', 'failed', 'received'] as const
 export type EmailStatus = (typeof EMAIL_STATUSES)[number]
 
 export const EMAIL_DIRECTIONS = ['outbound', 'inbound'] as const
 export type EmailDirection = (typeof EMAIL_DIRECTIONS)[number]
 
-/** A mail as it is kept, without its content. Times are milliseconds since the epoch. */
+/** A stored email without its content. Times are milliseconds since the epoch. */
 export interface Email {
   readonly email_id: string
   readonly direction: EmailDirection
-  /** Without angle brackets. It never changes, so a mail that arrives twice can be recognised. */
+  /** Without angle brackets. It never changes, so a duplicate delivery can be detected. */
   readonly message_id: string
   readonly in_reply_to: string | null
   readonly from: string
   readonly to: readonly string[]
   readonly subject: string
   readonly task_id: string | null
-  /** Who had it sent; the gate itself for results and for what came in. */
+  /** The sender; the server itself for results and for inbound emails. */
   readonly by: PrincipalKey
-  /** The agents of this gate among its recipients. */
+  /** The recipients that are agents of this server. */
   readonly agents: readonly string[]
   readonly status: EmailStatus
-  /** How often it was tried to send it. */
+  /** Number of attempts to send it. */
   readonly attempts: number
-  /** Why the last try failed. */
+  /** Why the last attempt failed. */
   readonly error: string | null
   readonly attachments: readonly AttachmentInfo[]
-  /** Whether the content is kept once it is sent. */
+  /** Whether the content stays stored after the email was sent. */
   readonly archive_copy: boolean
   readonly created_at: number
   readonly next_try_at: number | null
@@ -49,18 +49,18 @@ export interface AttachmentInfo {
 export interface Attachment {
   readonly filename: string
   readonly media_type: string
-  /** In base64. */
+  /** Base64. */
   readonly content: string
 }
 
 export interface EmailContent {
   readonly text: string
-  /** The body as data, where it is not just text. */
+  /** The body as JSON, if it is not plain text. */
   readonly json?: Json
   readonly attachments: readonly Attachment[]
 }
 
-/** A mail that is to be sent. */
+/** An email to send. */
 export interface EmailDraft {
   readonly from: string
   readonly to: string
@@ -68,55 +68,55 @@ export interface EmailDraft {
   readonly content: EmailContent
   readonly task_id: string | null
   readonly by: PrincipalKey
-  /** The same key of the same sender is the same mail, however often it is queued. */
+  /** The same sender and key queue one email only. */
   readonly idempotency_key: string | null
   readonly archive_copy: boolean
-  /** Under which name it counts towards the mails of an hour; null: it does not count. */
+  /** The principal whose hourly limit the email counts towards; null if it counts towards none. */
   readonly limited_by: string | null
-  /** How long it is held back, so that it can still be taken back. */
+  /** How long sending is delayed, so that the email can still be withdrawn. */
   readonly hold_ms?: number
 }
 
-/** The mail of a gate, if it has any. */
+/** The port to the email service; a server without email has none. */
 export interface Mail {
-  /** Why mail cannot be sent: the settings that are missing. Empty if it can. */
+  /** The settings that are missing for sending; empty if emails can be sent. */
   readonly missing: readonly string[]
-  /** The largest mail, text and attachments together. */
+  /** Maximum size of an email: text and attachments together. */
   readonly maxBytes: number
-  /** How long a mail is kept; null: for ever. */
+  /** How long emails are stored; null means forever. */
   readonly retentionDays: number | null
-  /** Who mails come from that nobody in particular sends. */
+  /** The sender address of emails that are not sent by an agent with its own address. */
   readonly from: string
   /** Undefined if the agent has no address. */
   addressOf(tenant: number, agent: string): Promise<string | undefined>
-  /** The agent of an address; undefined if it is none of ours. */
+  /** The agent with this address; undefined if no agent of this server has it. */
   agentOf(tenant: number, address: string): Promise<string | undefined>
-  /** Whether mail may go there. */
+  /** Whether emails to this address are allowed. */
   mayReach(address: string): boolean
-  /** Resolves when the mail is safe in the queue. */
+  /** Resolves when the email is stored in the queue. */
   queue(tenant: number, draft: EmailDraft): Promise<Email>
   get(tenant: number, emailId: string): Promise<Email | undefined>
-  /** Those with an id above `after`, oldest first. */
+  /** Emails with an id above `after`, oldest first. */
   list(tenant: number, direction: EmailDirection, after: string, limit: number): Promise<Email[]>
-  /** The mails of a task, oldest first. */
+  /** The emails of a task, oldest first. */
   ofTask(tenant: number, taskId: string): Promise<Email[]>
-  /** One that we sent or got, by its Message-ID. */
+  /** A sent or received email, by its Message-ID. */
   byMessageId(tenant: number, messageId: string): Promise<Email | undefined>
-  /** Undefined if it is no longer kept. */
+  /** Undefined if the content is no longer stored. */
   content(tenant: number, email: Email): Promise<EmailContent | undefined>
-  /** The content as the mailbox has it; undefined if there is none, or no such mail in it. */
+  /** The content from the IMAP mailbox; undefined if there is no mailbox or it does not contain the email. */
   contentElsewhere(messageId: string): Promise<EmailContent | undefined>
-  /** Undoes `queue`, unless somebody has begun to send it. */
+  /** Undoes `queue`, unless sending has started. */
   takeBack(tenant: number, email: Email): Promise<void>
-  /** Sends a failed mail again; undefined if it has not failed. */
+  /** Queues a failed email again; undefined if it has not failed. */
   retry(tenant: number, emailId: string): Promise<Email | undefined>
-  /** Somebody has read it. */
+  /** Marks the email as fetched. */
   fetched(tenant: number, email: Email): Promise<Email>
-  /** Nobody needs it any more: it leaves the inbox of the mailbox, and stays here until its time is over. */
+  /** Moves the email out of the inbox of the mailbox. It stays stored until its retention ends. */
   archive(tenant: number, email: Email): Promise<Email>
 }
 
-/** A request of somebody who brings mail. */
+/** A request of an email provider that delivers an email. */
 export interface Delivery {
   readonly headers: IncomingHttpHeaders
   readonly query: URLSearchParams
@@ -124,18 +124,18 @@ export interface Delivery {
 }
 
 export interface DeliveryAnswer {
-  /** `refused` is final: the same mail is not wanted a second time either. */
+  /** `refused` is final: the provider should not deliver the email again. */
   readonly status: 'received' | 'duplicate' | 'refused'
   readonly email_id?: string
   readonly reason?: string
 }
 
-/** Takes mail that a provider brings. */
+/** The port that accepts inbound emails from providers. */
 export interface InboundMail {
-  /** The largest request. */
+  /** Maximum size of a request body. */
   readonly maxBodyBytes: number
-  /** Refuses a request that names no proof at all before its body is read. */
+  /** Refuses a request without any credentials before its body is read. */
   admit(delivery: Omit<Delivery, 'body'>): void
-  /** Rejects with a Fault if the proof is wrong, or if it should be tried again. */
+  /** Rejects with a Fault if the credentials are wrong or the delivery should be retried. */
   deliver(delivery: Delivery): Promise<DeliveryAnswer>
 }

@@ -2,26 +2,26 @@ import type { Json } from '../../core/json/json.ts'
 import { isoTime } from '../../core/time.ts'
 import type { EmailContent } from './email.ts'
 
-export interface ResultMail {
+export interface ResultEmail {
   readonly task_id: string
   readonly type: string
   readonly summary: string | null
   readonly media_type: string
   readonly bytes: Buffer
-  /** The result as data, if it is JSON. */
+  /** The result, if it is JSON. */
   readonly json?: Json
   readonly completed_at: number
 }
 
-/** A longer result stands in the attachment only. */
+/** A larger result is only in the attachment. */
 const MAX_SHOWN_BYTES = 64 * 1024
 
 export function resultSubject(taskId: string): string {
   return `Task Results - ${taskId}`
 }
 
-/** The mail about a result: for people to read, with the result itself as the first attachment. */
-export function resultContent(result: ResultMail): EmailContent {
+/** The email about a result: a text for people, and the result as the first attachment. */
+export function resultContent(result: ResultEmail): EmailContent {
   const { task_id, type, summary, media_type, bytes, json, completed_at } = result
   const file = fileName(media_type)
   const queuedAt = createdAt(task_id)
@@ -49,7 +49,7 @@ export function resultContent(result: ResultMail): EmailContent {
   }
 }
 
-function shown({ json, bytes, media_type }: ResultMail, file: string): string {
+function shown({ json, bytes, media_type }: ResultEmail, file: string): string {
   if (bytes.length <= MAX_SHOWN_BYTES) {
     if (json !== undefined) return JSON.stringify(json, null, 2)
     if (/^text\//.test(media_type)) return bytes.toString('utf8')
@@ -62,7 +62,7 @@ function fileName(mediaType: string): string {
   return /^text\//.test(mediaType) ? 'result.txt' : 'result.bin'
 }
 
-/** Ids of tasks begin with the time at which they were made. */
+/** The id of a task is a UUIDv7, which starts with its creation time. */
 function createdAt(taskId: string): number | undefined {
   const [high = '', low = '', version = ''] = taskId.split('-')
   return version.startsWith('7') ? Number.parseInt(high + low, 16) : undefined

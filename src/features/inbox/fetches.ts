@@ -1,7 +1,8 @@
 import { Fault } from '../../core/errors.ts'
 import type { PrincipalKey } from '../../core/principal.ts'
 import { isOpen, type Task } from '../../core/task.ts'
-import type { Services } from '../services.ts'
+import type { Engine } from '../../engine/engine.ts'
+import type { Store } from '../../store/store.ts'
 
 interface Fetch {
   readonly tenant: number
@@ -9,28 +10,34 @@ interface Fetch {
   readonly task_id: string
 }
 
-/** Tasks whose results were handed out lately. Asking again for the same one then costs nothing. */
+interface FetchesDeps extends Pick<Engine, 'submit' | 'report'> {
+  readonly store: Pick<Store, 'reads'>
+}
+
+/** Fetches that are remembered, so that fetching the same result again writes nothing. */
 const REMEMBERED = 10_000
-const AT_ONCE = 500
+
+/** Fetches that are recorded with one command. */
+const CHUNK = 500
 
 /**
- * Notes that a principal was given the result it was waiting for, without letting it wait for the note. While notes
- * are being written the next ones collect, so that many readers cost one command. A note that fails is no loss: the
- * item stays unread, and the next look at the result notes it again.
+ * Records that a principal fetched the result of a task, without delaying the response. Fetches that arrive while
+ * others are being recorded are recorded together with one command. A failure loses nothing: the item stays unread, and
+ * the next fetch of the result records it.
  */
 export class Fetches {
-  readonly #engine: Services
+  readonly #deps: FetchesDeps
   readonly #known = new Set<string>()
   #waiting: Fetch[] = []
   #writing: Promise<void> | undefined
-  /** What is being written, by whose it is. */
-  readonly #underWay = new Map<string, Promise<void>>()
+  /** The write in progress, by tenant and principal. */
+  readonly #inProgress = new Map<string, Promise<void>>()
 
-  constructor(engine: Services) {
-    this.#engine = engine
+  constructor(deps: FetchesDeps) {
+    this.#deps = deps
   }
 
-  /** To be called when somebody was shown a task. Never throws, and takes no time. */
+  /** Has to be called whenever a task is shown to a principal. It returns immediately and never throws. */
   note(task: Task, principal: PrincipalKey): void {
     if (isOpen(task)) return
     if (principal !== task.owner && principal !== `agent:${task.principal_ai}`) return
@@ -43,30 +50,30 @@ export class Fetches {
     this.#writing ??= this.#write()
   }
 
-  /** Resolves when what was noted so far is written. */
+  /** Resolves when all fetches noted so far are recorded. */
   async settled(): Promise<void> {
     await this.#writing
   }
 
-  /** The same for one principal, which does not wait for the notes of others. */
+  /** Resolves when the fetches of one principal are recorded, without waiting for those of other principals. */
   async settledOf(tenant: number, principal: PrincipalKey): Promise<void> {
     const name = groupOf({ tenant, principal })
     const own = this.#waiting.filter((fetch) => groupOf(fetch) === name)
     if (own.length > 0) this.#waiting = this.#waiting.filter((fetch) => groupOf(fetch) !== name)
-    await this.#underWay.get(name)
-    for (let from = 0; from < own.length; from += AT_ONCE) {
-      await this.#markGroup(own.slice(from, from + AT_ONCE))
+    await this.#inProgress.get(name)
+    for (let from = 0; from < own.length; from += CHUNK) {
+      await this.#markGroup(own.slice(from, from + CHUNK))
     }
   }
 
   async #write(): Promise<void> {
     while (this.#waiting.length > 0) {
-      const fetches = this.#waiting.splice(0, AT_ONCE)
+      const fetches = this.#waiting.splice(0, CHUNK)
       for (const [name, group] of groups(fetches)) {
         const marking = this.#markGroup(group)
-        this.#underWay.set(name, marking)
+        this.#inProgress.set(name, marking)
         await marking
-        this.#underWay.delete(name)
+        this.#inProgress.delete(name)
       }
     }
     this.#writing = undefined
@@ -81,11 +88,10 @@ export class Fetches {
     if (first === undefined) return
     const { tenant, principal } = first
     const ids = group.map((fetch) => fetch.task_id)
-    const { store } = this.#engine
-    const items = await store.reads.itemsOfTasks(tenant, principal, ids, ['task.result_ready'], 1)
+    const items = await this.#deps.store.reads.itemsOfTasks(tenant, principal, ids, ['task.result_ready'], 1)
     const fresh = items.filter((item) => item.fetched_at === null)
     if (fresh.length === 0) return
-    await this.#engine.submit({
+    await this.#deps.submit({
       verb: 'mark',
       tenant,
       by: principal,
@@ -97,7 +103,7 @@ export class Fetches {
 
   #failed(group: readonly Fetch[], error: unknown): void {
     for (const fetch of group) this.#known.delete(keyOf(fetch))
-    if (!(error instanceof Fault)) this.#engine.report(error)
+    if (!(error instanceof Fault)) this.#deps.report(error)
   }
 }
 
@@ -105,7 +111,7 @@ function keyOf({ tenant, principal, task_id }: Fetch): string {
   return `${tenant} ${task_id} ${principal}`
 }
 
-/** Those of one principal together. */
+/** The fetches by tenant and principal. */
 function groups(fetches: readonly Fetch[]): Iterable<[name: string, group: Fetch[]]> {
   const found = new Map<string, Fetch[]>()
   for (const fetch of fetches) {

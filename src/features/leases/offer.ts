@@ -1,6 +1,6 @@
 import { isoTime } from '../../core/time.ts'
 import type { Handout } from '../../engine/commit-queue.ts'
-import { answerView, payloadOf } from '../questions/question-view.ts'
+import { answerView, payloadOf } from '../questions/view.ts'
 import { storedInput } from '../tasks/task-input.ts'
 import { factsOf, workOf } from '../tasks/work.ts'
 import type { OfferView } from './shape.ts'

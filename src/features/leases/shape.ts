@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { time } from '../fields.ts'
-import { answerShape } from '../shapes.ts'
+import { answerShape } from '../questions/shape.ts'
 import { workShape } from '../tasks/shape.ts'
 
 export const ok = z.literal(true).describe('Always true; failures are errors')

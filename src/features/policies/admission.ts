@@ -1,40 +1,46 @@
-import { hash } from 'node:crypto'
 import { body } from '../../core/bodies.ts'
 import type { Block } from '../../core/command.ts'
 import { Fault } from '../../core/errors.ts'
 import { type CanonicalJson, canonical, type Json } from '../../core/json/json.ts'
 import { type Caller, principalKey } from '../../core/principal.ts'
 import type { Asked } from '../../core/question.ts'
+import type { Settings } from '../../core/settings.ts'
+import type { PolicyContext, Ruling, TenantPolicies } from '../../policy/ruling.ts'
 import type { TenantRef } from '../../store/store.ts'
-import type { Services } from '../services.ts'
+import { sha256 } from '../../util/hash.ts'
 import { TOOL_CALL } from '../sessions/tool-calls.ts'
 import type { CreateInput } from '../tasks/task-input.ts'
+import type { UpstreamRegistry } from '../upstreams/upstreams.ts'
 import { argumentsOf, policyContext } from './context.ts'
-import type { PolicyContext, Ruling, TenantPolicies } from './policies.ts'
 import { objectOf, textOf } from './values.ts'
 
-/** What the rules make of a task that somebody wants to create. */
+interface AdmissionDeps {
+  readonly settings: Pick<Settings, 'approval_expires_seconds'>
+  readonly upstreams: UpstreamRegistry | undefined
+}
+
+/** What the rules decide about a task that is to be created. */
 export interface Admission {
   readonly context: PolicyContext
   readonly ruling: Ruling
-  /** What is kept of the input: the same one if nothing is taken out. */
+  /** The input to store: the same object if nothing is redacted. */
   readonly input: CreateInput
-  /** Who has to say yes first. */
+  /** The approval that is required first; null if none is. */
   readonly question: Omit<Asked, 'content_hash'> | null
-  /** What the task shows of it; null if no rule had anything to say. */
+  /** The `policy` of the task; null if no rule applied. */
   readonly policy: CanonicalJson | null
   readonly block: Block | undefined
 }
 
-/** Rules on a task before anything of it is stored. The input is valid JSON. */
+/** Applies the rules to a task before any part of it is stored. The input is valid JSON. */
 export function admit(
-  engine: Pick<Services, 'settings' | 'upstreams'>,
+  { settings, upstreams }: AdmissionDeps,
   policies: TenantPolicies,
   tenant: TenantRef,
   caller: Caller,
   input: CreateInput,
 ): Admission {
-  const context = policyContext(engine, tenant, {
+  const context = policyContext(upstreams, tenant, {
     type: input.type,
     input,
     payload: input.payload,
@@ -43,26 +49,26 @@ export function admit(
     principal: principalKey(caller.principal),
   })
   const ruling = policies.rule(context)
-  const { input: kept, fields } = redacted(input, ruling)
+  const { input: stored, fields } = redacted(input, ruling)
   return {
     context,
     ruling,
-    input: kept,
-    question: ruling.action === 'REQUIRE_APPROVAL' ? approvalOf(engine, context, ruling) : null,
+    input: stored,
+    question: ruling.action === 'REQUIRE_APPROVAL' ? approvalOf(settings, context, ruling) : null,
     policy: policyOf(ruling, fields),
-    block: ruling.action === 'BLOCK' ? blockedBy(context, ruling, kept) : undefined,
+    block: ruling.action === 'BLOCK' ? blockedBy(context, ruling, stored) : undefined,
   }
 }
 
-/** The fault of a ruling that blocks. */
+/** The fault of a ruling that blocks; undefined for every other ruling. */
 export function blockOf({ action, rule_id, reason }: Ruling): Fault | undefined {
   return action === 'BLOCK' ? new Fault('POLICY_BLOCKED', { rule_id, reason }, reason) : undefined
 }
 
-/** The receipt has only a hash of the arguments, without what was redacted: a short secret could be guessed from it. */
-function blockedBy(context: PolicyContext, { rule_id, reason }: Ruling, kept: CreateInput): Block {
+/** The receipt has a hash of the redacted arguments only: a short secret could be guessed from a hash that includes it. */
+function blockedBy(context: PolicyContext, { rule_id, reason }: Ruling, stored: CreateInput): Block {
   const { type, upstream, tool, session } = context
-  const args = type === TOOL_CALL ? argumentsOf(kept.payload) : (kept.payload ?? {})
+  const args = type === TOOL_CALL ? argumentsOf(stored.payload) : (stored.payload ?? {})
   return {
     rule_id,
     reason,
@@ -73,12 +79,12 @@ function blockedBy(context: PolicyContext, { rule_id, reason }: Ruling, kept: Cr
       session_id: canonical(session),
       rule_id: canonical(rule_id),
       reason: canonical(reason),
-      args_hash: canonical(`sha256:${hash('sha256', canonical(args))}`),
+      args_hash: canonical(sha256(canonical(args))),
     }),
   }
 }
 
-/** A payload without what the rules take out of it, and where that was, from the payload on. */
+/** The redacted payload, and JSON pointers into it to what was redacted. */
 export function redactedPayload(
   type: string,
   payload: Json,
@@ -94,32 +100,42 @@ export function redactedPayload(
   return { payload: { ...call, arguments: value }, fields: fields.map((field) => `/arguments${field}`) }
 }
 
-/** Besides the payload, what may hold the same things in other words. */
+/** Fields of a task that are free text: the worker and the approver read them, so a secret could pass there. */
+const TEXTS = [
+  'body',
+  'summary',
+  'success_criteria',
+  'result_delivery',
+  'expected_outcome_kind',
+  'expected_artifact_mime',
+] as const satisfies readonly (keyof CreateInput)[]
+
+/** The input without what the rules redact. Capabilities stay: they decide which workers can claim the task. */
 function redacted(input: CreateInput, ruling: Ruling): { input: CreateInput; fields: readonly string[] } {
   if (ruling.redacting.length === 0) return { input, fields: [] }
-  const { payload, inputs, body: text, summary, success_criteria, result_delivery } = input
-  const found = {
-    payload: payload === undefined ? undefined : redactedPayload(input.type, payload, ruling),
-    inputs: inputs === undefined ? undefined : ruling.redactText(inputs),
-    body: text === undefined ? undefined : ruling.redactText(text),
-    summary: summary === undefined ? undefined : ruling.redactText(summary),
-    success_criteria: success_criteria === undefined ? undefined : ruling.redactText(success_criteria),
-    result_delivery: result_delivery === undefined ? undefined : ruling.redactText(result_delivery),
+  const fields: string[] = []
+  const redact = (place: string, value: Json): Json => {
+    const found = ruling.redactText(value)
+    fields.push(...found.fields.map((field) => place + field))
+    return found.value
   }
-  const fields = Object.entries(found).flatMap(
-    ([name, part]) => part?.fields.map((field) => `/${name}${field}`) ?? [],
-  )
-  if (fields.length === 0) return { input, fields }
-  const kept: CreateInput = {
-    ...input,
-    payload: found.payload?.payload,
-    inputs: found.inputs && objectOf(found.inputs.value),
-    body: found.body && textOf(found.body.value),
-    summary: found.summary && textOf(found.summary.value),
-    success_criteria: found.success_criteria && textOf(found.success_criteria.value),
-    result_delivery: found.result_delivery && textOf(found.result_delivery.value),
+  const stored: CreateInput = { ...input }
+  if (input.payload !== undefined) {
+    const found = redactedPayload(input.type, input.payload, ruling)
+    fields.push(...found.fields.map((field) => `/payload${field}`))
+    stored.payload = found.payload
   }
-  return { input: kept, fields }
+  if (input.inputs !== undefined) stored.inputs = objectOf(redact('/inputs', input.inputs))
+  for (const name of TEXTS) {
+    const text = input[name]
+    if (text !== undefined) stored[name] = textOf(redact(`/${name}`, text))
+  }
+  const { tags, ...requirements } = input.requirements ?? {}
+  if (tags !== undefined) {
+    const clean = tags.map((tag, i) => textOf(redact(`/requirements/tags/${i}`, tag)))
+    stored.requirements = { ...requirements, tags: clean }
+  }
+  return fields.length === 0 ? { input, fields } : { input: stored, fields }
 }
 
 function policyOf(ruling: Ruling, fields: readonly string[]): CanonicalJson | null {
@@ -135,12 +151,11 @@ function policyOf(ruling: Ruling, fields: readonly string[]): CanonicalJson | nu
 }
 
 function approvalOf(
-  engine: Pick<Services, 'settings'>,
+  { approval_expires_seconds }: AdmissionDeps['settings'],
   context: PolicyContext,
   ruling: Ruling,
 ): Omit<Asked, 'content_hash'> {
   const { type, tool, upstream, principal } = context
-  const { approval_expires_seconds } = engine.settings
   const byDefault = approval_expires_seconds > 0 ? approval_expires_seconds * 1000 : null
   const what = tool === null ? `a task of type ${type}` : `a call of ${tool} of ${upstream}`
   const { reason, rule_id, expires_in_ms } = ruling

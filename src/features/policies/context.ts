@@ -1,19 +1,18 @@
 import { Fault } from '../../core/errors.ts'
 import type { Json } from '../../core/json/json.ts'
 import type { PrincipalKey } from '../../core/principal.ts'
+import type { PolicyContext } from '../../policy/ruling.ts'
 import type { TenantRef } from '../../store/store.ts'
-import type { Services } from '../services.ts'
 import { TOOL_CALL } from '../sessions/tool-calls.ts'
 import type { CreateInput } from '../tasks/task-input.ts'
 import { readOf } from '../upstreams/reads.ts'
 import type { UpstreamRegistry } from '../upstreams/upstreams.ts'
-import type { PolicyContext } from './policies.ts'
 
-/** What somebody wants to have done, as far as rules care. */
+/** A requested task, as far as rules can see it. */
 export interface Asking {
   readonly type: string
   readonly input: Pick<CreateInput, 'inputs' | 'body' | 'payload_pointer' | 'requirements'>
-  /** As it was asked, or as somebody wants to approve it. */
+  /** The requested payload, or the edited one that is to be approved. */
   readonly payload: Json | undefined
   readonly session_id: string | null
   readonly principal_ai: string
@@ -21,14 +20,14 @@ export interface Asking {
 }
 
 export function policyContext(
-  engine: Pick<Services, 'upstreams'>,
+  upstreams: UpstreamRegistry | undefined,
   tenant: TenantRef,
   asking: Asking,
 ): PolicyContext {
   const { type, input, payload, session_id, principal_ai, principal } = asking
   const { inputs, body, payload_pointer, requirements } = input
-  const who = { agent: principal_ai, principal, tenant: tenant.name, session: session_id }
-  const besides = { inputs, body, payload_pointer, requirements }
+  const caller = { agent: principal_ai, principal, tenant: tenant.name, session: session_id }
+  const others = { inputs, body, payload_pointer, requirements }
   if (type !== TOOL_CALL) {
     const elsewhere = payload_pointer !== undefined
     return {
@@ -36,31 +35,30 @@ export function policyContext(
       tool: null,
       upstream: null,
       category: null,
-      ...who,
+      ...caller,
       args: payload ?? {},
-      ...besides,
+      ...others,
       elsewhere,
     }
   }
-  // One that cannot be read is still a call, and is refused as such.
+  // A malformed payload is still a tool call: the rules apply to it, and it is refused later.
   const upstream = textOf(payload, 'upstream')
   const tool = textOf(payload, 'tool')
-  const category = categoryOf(engine, tenant.tenant, upstream, tool)
-  return { type, tool, upstream, category, ...who, args: argumentsOf(payload), ...besides }
+  const category = categoryOf(upstreams, tenant.tenant, upstream, tool)
+  return { type, tool, upstream, category, ...caller, args: argumentsOf(payload), ...others }
 }
 
-/** The arguments of a call of a tool. */
+/** The arguments of a tool call. */
 export function argumentsOf(payload: Json | undefined): Json {
   return memberOf(payload, 'arguments') ?? {}
 }
 
 export function categoryOf(
-  engine: Pick<Services, 'upstreams'>,
+  upstreams: UpstreamRegistry | undefined,
   tenant: number,
   upstream: string,
   tool: string,
 ): string | null {
-  const { upstreams } = engine
   if (upstreams === undefined || upstreams.tenant !== tenant) return null
   if (readOf(tool) !== undefined) return categoryOfRead(upstreams, upstream, tool)
   const found = upstreams.tools().find((each) => each.tool === tool && each.upstream === upstream)

@@ -12,7 +12,7 @@ import type { Defaults } from '../../policy/ruling.ts'
 import type { Entry } from '../../store/entries.ts'
 import type { PatternView, PolicyView } from './shape.ts'
 
-/** What the operator's file says. It holds in every tenant, and goes before what is stored under the same name. */
+/** The rules and patterns of the operator's file. They apply to every tenant and override stored ones of the same name. */
 export interface FixedPolicies {
   readonly rules: readonly RuleDraft[]
   readonly patterns: readonly PatternDraft[]
@@ -20,24 +20,24 @@ export interface FixedPolicies {
 
 export const NO_POLICIES: FixedPolicies = { rules: [], patterns: [] }
 
-interface KeptRule {
-  /** What it was made from; the same text is the same rule. */
+interface RuleEntry {
+  /** The source text: an entry with the same text need not be compiled again. */
   readonly text: string
   readonly view: PolicyView
   readonly compiled: CompiledRule
 }
 
-interface KeptPattern {
+interface PatternEntry {
   readonly text: string
   readonly view: PatternView
-  /** Null if it finds nothing because it is not enabled; undefined if it cannot be compiled. */
+  /** Null if it is disabled and matches nothing; undefined if it cannot be compiled. */
   readonly compiled: Pattern | null | undefined
 }
 
-/** The rules and patterns of a tenant in memory. */
+/** The compiled rules and patterns of a tenant. */
 export interface PolicyCopy {
-  readonly rules: ReadonlyMap<string, KeptRule>
-  readonly patterns: ReadonlyMap<string, KeptPattern>
+  readonly rules: ReadonlyMap<string, RuleEntry>
+  readonly patterns: ReadonlyMap<string, PatternEntry>
   readonly book: RuleBook
 }
 
@@ -47,10 +47,10 @@ export interface CopyParts {
   readonly now: () => number
 }
 
-/** What is kept; the version is the entry's. */
+/** The stored form. The version is that of the entry. */
 export type Stored<Draft> = Draft & { readonly updated_at: string; readonly updated_by: string }
 
-/** Compiles what is new in the entries. The same copy as before if nothing is. */
+/** Compiles entries that are new or changed. Returns the same copy as before if there are none. */
 export async function copyOf(
   parts: CopyParts,
   ruleEntries: readonly Entry[],
@@ -58,7 +58,7 @@ export async function copyOf(
   before: PolicyCopy | undefined,
 ): Promise<PolicyCopy> {
   const views = [...fixedRules(parts.fixed), ...ruleEntries.map(ruleView)]
-  const rules = new Map<string, KeptRule>()
+  const rules = new Map<string, RuleEntry>()
   for (const view of views) {
     if (rules.has(view.id)) continue
     const text = JSON.stringify(view)
@@ -86,19 +86,19 @@ export function compiledPatterns(patterns: PolicyCopy['patterns']): ReadonlyMap<
   return found
 }
 
-/** The library is loaded only if some rule names a pattern. */
+/** Loads the regular expression library only if a rule names a pattern. */
 async function patternsOf(
   views: readonly PatternView[],
-  rules: ReadonlyMap<string, KeptRule>,
+  rules: ReadonlyMap<string, RuleEntry>,
   before: PolicyCopy | undefined,
-): Promise<ReadonlyMap<string, KeptPattern>> {
-  const isNamed = [...rules.values()].some(({ view }) => (view.redact?.patterns.length ?? 0) > 0)
-  const compile = isNamed ? await patternCompiler() : undefined
+): Promise<ReadonlyMap<string, PatternEntry>> {
+  const isUsed = [...rules.values()].some(({ view }) => (view.redact?.patterns.length ?? 0) > 0)
+  const compile = isUsed ? await patternCompiler() : undefined
   const builtIn = compile && builtIns(compile)
-  const patterns = new Map<string, KeptPattern>()
+  const patterns = new Map<string, PatternEntry>()
   for (const view of [...builtInViews, ...views]) {
     if (patterns.has(view.name)) continue
-    const text = `${isNamed} ${JSON.stringify(view)}`
+    const text = `${isUsed} ${JSON.stringify(view)}`
     const known = before?.patterns.get(view.name)
     const compiled = () => builtIn?.get(view.name) ?? compiledOrNot(compile, view)
     patterns.set(view.name, known?.text === text ? known : { text, view, compiled: compiled() })
@@ -112,7 +112,7 @@ function compiledOrNot(compile: CompilePattern | undefined, view: PatternView): 
   try {
     return compile(view)
   } catch {
-    // It was checked when it was written. Rules that name it fail, and so block.
+    // Patterns are checked when they are written, so this is unexpected. Rules that name this one fail, and so block.
     return undefined
   }
 }
@@ -150,6 +150,6 @@ export function patternView({ value, version }: Entry): PatternView {
   return { ...draft, source: 'api', version, updated_at, updated_by }
 }
 
-function isSame<Kept>(some: ReadonlyMap<string, Kept>, others: ReadonlyMap<string, Kept>): boolean {
-  return some.size === others.size && [...some].every(([name, kept]) => others.get(name) === kept)
+function isSame<Value>(some: ReadonlyMap<string, Value>, others: ReadonlyMap<string, Value>): boolean {
+  return some.size === others.size && [...some].every(([name, value]) => others.get(name) === value)
 }

@@ -1,34 +1,101 @@
-import type { PrincipalKey } from '../../core/principal.ts'
-import type { TenantPolicies } from '../../policy/ruling.ts'
+import { z } from 'zod'
+import { Fault } from '../../core/errors.ts'
+import { principalKey } from '../../core/principal.ts'
+import { ruleOf, writtenRule } from '../../policy/rule.ts'
+import { defineOperation, ENDS, READS, WRITES_ONCE } from '../define-operation.ts'
+import { text, withoutNulls } from '../input.ts'
+import { policyShape } from './shape.ts'
 
-export {
-  ACTIONS,
-  type Action,
-  type PolicyContext,
-  type Redacted,
-  type Ruling,
-  type TenantPolicies,
-} from '../../policy/ruling.ts'
+const ruleInput = z.strictObject({ id: text(255).describe('Id of the rule') })
 
-/** Allows one agent one tool, or one type, for a time. */
-export interface Remembered {
-  readonly principal: PrincipalKey
-  readonly type: string
-  readonly upstream: string | null
-  readonly tool: string | null
-  /** Of the resource, if one was to be read: no other one is allowed. */
-  readonly uri?: string | undefined
-  readonly until: number
-  readonly by: PrincipalKey
-  readonly reason: string
-  /** The rule that asked for approval, to which this is the answer; null: the default asked; absent: whichever asks. */
-  readonly rule_id?: string | null
-}
+export const listPolicies = defineOperation({
+  name: 'list_policies',
+  title: 'List policies',
+  description:
+    'For admins: the rules that allow, block, redact or require approval of tasks and calls of upstream tools, in the order in which they are evaluated, and the default actions where no rule decides.',
+  input: z.strictObject({}),
+  output: z.object({
+    policies: z.array(policyShape).readonly().describe('All rules, in the order in which they are evaluated'),
+    defaults: z
+      .object({
+        plain: z.string().describe('For tasks that are not calls of upstream tools'),
+        upstream: z.string().describe('For calls of upstream tools'),
+      })
+      .describe('The action where no rule decides'),
+  }),
+  actor: 'anyone',
+  access: 'manage',
+  rest: { method: 'GET', path: '/v1/policies' },
+  effect: READS,
+  async run({ engine, policies }, caller) {
+    const { tenant } = await engine.tenant(caller.tenant)
+    const { rules, book } = await policies.copy(tenant)
+    const views = book.rules.flatMap(({ id }) => rules.get(id)?.view ?? [])
+    return { policies: views, defaults: { ...policies.parts.defaults } }
+  },
+})
 
-export interface Policies {
-  /** What is known of them, if it has been read. */
-  known(tenant: number): TenantPolicies | undefined
-  load(tenant: number): Promise<TenantPolicies>
-  /** The id of the rule that it became. */
-  remember(tenant: number, what: Remembered): Promise<string>
-}
+export const getPolicy = defineOperation({
+  name: 'get_policy',
+  title: 'Get a policy rule',
+  description: 'For admins: one rule, with the author and time of its last change.',
+  input: ruleInput,
+  output: policyShape,
+  actor: 'anyone',
+  access: 'manage',
+  rest: { method: 'GET', path: '/v1/policies/{id}' },
+  effect: READS,
+  async run({ engine, policies }, caller, { id }) {
+    const { tenant } = await engine.tenant(caller.tenant)
+    const found = (await policies.copy(tenant)).rules.get(id)
+    if (found === undefined) throw new Fault('POLICY_NOT_FOUND', { id })
+    return found.view
+  },
+})
+
+export const putPolicy = defineOperation({
+  name: 'put_policy',
+  title: 'Create or replace a policy rule',
+  description:
+    'For admins: adds a rule, or replaces the one with the same id. It applies to tasks created from now on, and a receipt records the change. Try the rule with test_policy first.',
+  input: writtenRule,
+  normalize: withoutNulls,
+  output: policyShape,
+  actor: 'anyone',
+  access: 'manage',
+  rest: { method: 'POST', path: '/v1/policies' },
+  effect: WRITES_ONCE,
+  needsPerson: true,
+  example: {
+    id: 'spending',
+    action: 'REQUIRE_APPROVAL',
+    scope: { type: 'buy' },
+    condition: { '>': [{ var: 'args.amount' }, 100] },
+    priority: 200,
+  },
+  async run({ engine, policies }, caller, rule) {
+    const { tenant } = await engine.tenant(caller.tenant)
+    return policies.putRule(tenant, ruleOf(rule), principalKey(caller.principal))
+  },
+})
+
+export const removePolicy = defineOperation({
+  name: 'remove_policy',
+  title: 'Remove a policy rule',
+  description:
+    'For admins: deletes a rule; a receipt records the change. removed is false if there was no such rule. To disable a rule for a while, write it with enabled false.',
+  input: ruleInput,
+  output: z.object({
+    id: z.string().describe('Id of the rule'),
+    removed: z.boolean().describe('False if there was no such rule'),
+  }),
+  actor: 'anyone',
+  access: 'manage',
+  rest: { method: 'POST', path: '/v1/policies/{id}/remove' },
+  effect: ENDS,
+  needsPerson: true,
+  async run({ engine, policies }, caller, { id }) {
+    const { tenant } = await engine.tenant(caller.tenant)
+    return { id, removed: await policies.removeRule(tenant, id, principalKey(caller.principal)) }
+  },
+})

@@ -1,13 +1,13 @@
 import { Fault } from '../../core/errors.ts'
 import { type Json, type JsonObject, parseCanonical } from '../../core/json/json.ts'
 import type { Engine } from '../../engine/engine.ts'
+import type { PolicyContext } from '../../policy/ruling.ts'
 import type { TaskRecord } from '../../store/reads.ts'
 import type { TenantRef } from '../../store/store.ts'
-import { payloadOf } from '../questions/question-view.ts'
+import { payloadOf } from '../questions/view.ts'
 import { inputOf } from '../tasks/task-input.ts'
 import type { UpstreamRegistry } from '../upstreams/upstreams.ts'
 import { policyContext } from './context.ts'
-import type { PolicyContext } from './policies.ts'
 import type { StoredPolicies } from './stored-policies.ts'
 import { objectOf, textOf } from './values.ts'
 
@@ -19,54 +19,61 @@ export interface RedactionDeps {
 
 /** Redacts what a worker reports about a task. */
 export interface Redactor {
-  json(said: Json): Json
-  object(said: JsonObject): JsonObject
-  text(said: string): string
+  json(reported: Json): Json
+  object(reported: JsonObject): JsonObject
+  text(reported: string): string
 }
 
-const ALL: Redactor = { json: (said) => said, object: (said) => said, text: (said) => said }
-
-/** Whether something may be taken out of what workers say. Asked for every report; most tenants have no such rule. */
-export function mayRedact(engine: Pick<RedactionDeps, 'policies'>, tenant: number): boolean {
-  return engine.policies.known(tenant)?.redactsResults ?? true
+const UNCHANGED: Redactor = {
+  json: (reported) => reported,
+  object: (reported) => reported,
+  text: (reported) => reported,
 }
 
-/** What is taken out of what a worker says about a task, before anything of it is stored. */
-export async function redactorOf(deps: RedactionDeps, tenant: TenantRef, task_id: string): Promise<Redactor> {
-  const { engine } = deps
-  const policies = deps.policies.known(tenant.tenant) ?? (await deps.policies.load(tenant.tenant))
-  if (!policies.redactsResults) return ALL
+/** Whether reports of workers may need redaction. Checked for every report; most tenants have no such rule. */
+export function mayRedact({ policies }: Pick<RedactionDeps, 'policies'>, tenant: number): boolean {
+  return policies.known(tenant)?.redactsResults ?? true
+}
+
+/** The redactor for reports about a task. It is applied before any part of a report is stored. */
+export async function redactorOf(
+  { engine, policies, upstreams }: RedactionDeps,
+  tenant: TenantRef,
+  task_id: string,
+): Promise<Redactor> {
+  const rules = policies.known(tenant.tenant) ?? (await policies.load(tenant.tenant))
+  if (!rules.redactsResults) return UNCHANGED
   const record = await engine.reading(() => engine.store.reads.task(tenant.tenant, task_id))
-  // The report will be refused.
-  if (record === undefined) return ALL
-  const { context, redacting } = ruledBefore(deps, tenant, record)
-  const json = (said: Json) => policies.redactResult(context, said, redacting).value
-  return { json, object: (said) => objectOf(json(said)), text: (said) => textOf(json(said)) }
+  // There is no such task, so the report is refused anyway.
+  if (record === undefined) return UNCHANGED
+  const { context, redacting } = contextOf(upstreams, tenant, record)
+  const json = (reported: Json) => rules.redactResult(context, reported, redacting).value
+  return { json, object: (reported) => objectOf(json(reported)), text: (reported) => textOf(json(reported)) }
 }
 
-/** Bytes cannot be redacted: where they would have to be, they are not taken. */
+/** Refuses an upload where the result must be redacted: bytes cannot be. */
 export async function checkUpload(
-  engine: Omit<RedactionDeps, 'engine'>,
+  { policies, upstreams }: Pick<RedactionDeps, 'policies' | 'upstreams'>,
   tenant: TenantRef,
   record: TaskRecord,
 ): Promise<void> {
-  const policies = engine.policies.known(tenant.tenant) ?? (await engine.policies.load(tenant.tenant))
-  if (!policies.redactsResults) return
-  const { context, redacting } = ruledBefore(engine, tenant, record)
-  if (!policies.redactsResultOf(context, redacting)) return
+  const rules = policies.known(tenant.tenant) ?? (await policies.load(tenant.tenant))
+  if (!rules.redactsResults) return
+  const { context, redacting } = contextOf(upstreams, tenant, record)
+  if (!rules.redactsResultOf(context, redacting)) return
   const reason =
-    'Results of this task are redacted, which an upload cannot be: complete it with the result itself.'
+    'The result of this task must be redacted, and an upload cannot be: complete the task with the result itself.'
   throw new Fault('POLICY_BLOCKED', { rule_id: null, reason }, reason)
 }
 
-/** The task as the rules see it, and those that took something out of it when it was created. */
-function ruledBefore(
-  engine: Pick<RedactionDeps, 'upstreams'>,
+/** The task as rules see it, and the rules that redacted it when it was created. */
+function contextOf(
+  upstreams: UpstreamRegistry | undefined,
   tenant: TenantRef,
   { task, spec, questions }: TaskRecord,
 ): { readonly context: PolicyContext; readonly redacting: readonly string[] } {
   const input = inputOf(spec.input)
-  const context = policyContext(engine, tenant, {
+  const context = policyContext(upstreams, tenant, {
     type: spec.type,
     input,
     payload: payloadOf(input, questions),

@@ -1,18 +1,16 @@
-import { hash } from 'node:crypto'
 import { body } from '../../core/bodies.ts'
 import { invalid } from '../../core/errors.ts'
-import { canonical, type Json } from '../../core/json/json.ts'
+import { canonical } from '../../core/json/json.ts'
 import { GATE, type PrincipalKey } from '../../core/principal.ts'
 import { isoTime } from '../../core/time.ts'
+import type { Engine } from '../../engine/engine.ts'
 import { TenantCopies } from '../../engine/tenant-cache.ts'
 import { isBuiltIn } from '../../policy/built-in-patterns.ts'
-import { literally } from '../../policy/glob.ts'
 import type { PatternDraft } from '../../policy/pattern.ts'
-import { type RuleDraft, type Scope, THE_DEFAULT } from '../../policy/rule.ts'
+import type { RuleDraft } from '../../policy/rule.ts'
 import type { RuleBook } from '../../policy/rule-book.ts'
 import type { Defaults } from '../../policy/ruling.ts'
 import type { Entry } from '../../store/entries.ts'
-import type { Services } from '../services.ts'
 import {
   type CopyParts,
   copyOf,
@@ -23,33 +21,31 @@ import {
   ruleView,
   type Stored,
 } from './copy.ts'
-import type { Policies, Remembered } from './policies.ts'
+import { isOutdated, type Remembered, rememberedRule } from './remembered-rule.ts'
 import { checkRule, type PatternView, type PolicyView } from './shape.ts'
 
 const RULE = 'policy'
 const PATTERN = 'redaction_pattern'
 const PAGE = 200
 
-/** All of a tenant's are in memory. */
+/** Limits per tenant: all rules and patterns of a tenant are in memory. */
 export const MAX_RULES = 1000
 export const MAX_PATTERNS = 200
 
-const REMEMBERED = 'remembered-'
-
 export interface PolicyOptions {
   readonly defaults?: Partial<Defaults>
-  /** What the operator's file says. */
+  /** The rules and patterns of the operator's file. */
   readonly fixed?: FixedPolicies
 }
 
-/** The rules of every tenant: in the store, and in memory for whoever creates tasks. */
-export class StoredPolicies implements Policies {
-  readonly #engine: Services
+/** The rules and patterns of every tenant: stored, and compiled in memory so that creating a task reads nothing. */
+export class StoredPolicies {
+  readonly #engine: Engine
   readonly #parts: CopyParts
   readonly #copies: TenantCopies<PolicyCopy>
   readonly #listeners = new Set<(tenant: number) => void>()
 
-  constructor(engine: Services, { defaults, fixed = NO_POLICIES }: PolicyOptions = {}) {
+  constructor(engine: Engine, { defaults, fixed = NO_POLICIES }: PolicyOptions = {}) {
     this.#engine = engine
     this.#parts = {
       fixed,
@@ -70,6 +66,7 @@ export class StoredPolicies implements Policies {
     return this.#parts
   }
 
+  /** The compiled rules, if they are loaded. */
   known(tenant: number): RuleBook | undefined {
     return this.#copies.known(tenant)?.book
   }
@@ -79,23 +76,23 @@ export class StoredPolicies implements Policies {
     return book
   }
 
-  /** Calls back when the rules or patterns of a tenant are others. */
+  /** The listener is called when the rules or patterns of a tenant have changed. */
   onChange(listener: (tenant: number) => void): void {
     this.#listeners.add(listener)
   }
 
-  /** As it is in the store now. */
+  /** Reads the store. */
   copy(tenant: number): Promise<PolicyCopy> {
     return this.#engine.reading(() => this.#copies.refresh(tenant))
   }
 
-  /** The same for many who ask at once. */
+  /** Reads the store; concurrent calls share one read. */
   async fresh(tenant: number): Promise<RuleBook> {
     const { book } = await this.#engine.reading(() => this.#copies.fresh(tenant))
     return book
   }
 
-  /** Creates or replaces a rule. The same again changes nothing. */
+  /** Creates or replaces a rule. Writing the same rule again changes nothing. */
   async putRule(tenant: number, draft: RuleDraft, by: PrincipalKey): Promise<PolicyView> {
     for (;;) {
       const { rules, patterns } = await this.copy(tenant)
@@ -113,7 +110,8 @@ export class StoredPolicies implements Policies {
     for (;;) {
       const { patterns } = await this.copy(tenant)
       const before = patterns.get(draft.name)?.view
-      if (isBuiltIn(draft.name)) throw invalid('name', 'is built in: take another name')
+      if (isBuiltIn(draft.name))
+        throw invalid('name', 'is the name of a built-in pattern: choose another one')
       if (before?.source === 'file') throw fixed('name', 'pattern')
       if (before !== undefined && isSame(draft, before)) return before
       if (before === undefined && patterns.size >= MAX_PATTERNS) throw tooMany('name', MAX_PATTERNS)
@@ -130,7 +128,7 @@ export class StoredPolicies implements Policies {
     }
   }
 
-  /** Whether it was there. */
+  /** Resolves with whether there was such a rule. */
   async removeRule(tenant: number, id: string, by: PrincipalKey): Promise<boolean> {
     const before = (await this.copy(tenant)).rules.get(id)?.view
     if (before?.source === 'file') throw fixed('id', 'rule')
@@ -142,30 +140,26 @@ export class StoredPolicies implements Policies {
     const { rules, patterns } = await this.copy(tenant)
     const before = patterns.get(name)?.view
     if (before === undefined) return false
-    if (before.source === 'built_in') throw invalid('name', 'is built in')
+    if (before.source === 'built_in') throw invalid('name', 'is a built-in pattern')
     if (before.source === 'file') throw fixed('name', 'pattern')
     const user = [...rules.values()].find(({ view }) => view.redact?.patterns.includes(name))
     if (user !== undefined) throw invalid('name', `is in use by rule ${user.view.id}: change that first`)
     return this.#remove(tenant, PATTERN, name, before, by, 'pattern')
   }
 
-  /** What was remembered before and has expired goes on the way: it has no effect any more. */
-  async remember(tenant: number, what: Remembered): Promise<string> {
-    const draft = rememberedRule(what)
+  /** Writes the rule of a remembered approval and resolves with its id. Expired ones are deleted: they have no effect. */
+  async remember(tenant: number, approval: Remembered): Promise<string> {
     for (const { view } of (await this.copy(tenant)).rules.values()) {
-      const isOver = view.expires_at !== null && Date.parse(view.expires_at) <= Date.now()
-      if (isOver && view.id.startsWith(REMEMBERED) && view.source === 'api') {
-        await this.#engine.writing((entries) => entries.remove(tenant, RULE, view.id))
-      }
+      if (isOutdated(view)) await this.#engine.writing((entries) => entries.remove(tenant, RULE, view.id))
     }
-    return (await this.putRule(tenant, draft, what.by)).id
+    return (await this.putRule(tenant, rememberedRule(approval), approval.by)).id
   }
 
   stop(): Promise<void> {
     return this.#copies.stop()
   }
 
-  /** The receipt comes first: a change that nobody can find out about would be worse than a receipt without one. */
+  /** The receipt is written first: a change without a receipt would be worse than a receipt without its change. */
   async #write<Draft extends RuleDraft | PatternDraft>(change: {
     readonly tenant: number
     readonly kind: string
@@ -251,49 +245,20 @@ interface Change {
   readonly after: object | undefined
 }
 
-/** The rule that stands in for the person who said yes. */
-function rememberedRule(what: Remembered): RuleDraft {
-  const { principal, type, upstream, tool, uri, until, reason, rule_id } = what
-  const scope: Scope = {
-    ...(upstream !== null && { upstream: literally(upstream) }),
-    ...(tool !== null && { tool: literally(tool) }),
-    type: literally(type),
-    principal: literally(principal),
-  }
-  const key: Json = [principal, type, upstream, tool, rule_id ?? null, ...(uri === undefined ? [] : [uri])]
-  return {
-    id: `${REMEMBERED}${hash('sha256', canonical(key)).slice(0, 16)}`,
-    description:
-      reason
-        .replace(/\p{Cc}+/gu, ' ')
-        .slice(0, 1000)
-        .toWellFormed() || null,
-    scope,
-    action: 'ALLOW',
-    condition: uri === undefined ? null : { '===': [{ var: 'args.uri' }, uri] },
-    redact: null,
-    approves: rule_id === undefined ? '*' : (rule_id ?? THE_DEFAULT),
-    approval_expires_in_seconds: null,
-    priority: 0,
-    enabled: true,
-    expires_at: isoTime(until),
-  }
-}
-
 function asDraft(view: PolicyView | PatternView): object {
   const { source: _, version, updated_at, updated_by, ...draft } = view
   return draft
 }
 
-/** Texts are compared with their members in order. */
+/** Compares canonical texts, so the order of members makes no difference. */
 function isSame(draft: RuleDraft | PatternDraft, view: PolicyView | PatternView): boolean {
   return canonical(draft) === canonical(asDraft(view))
 }
 
 function fixed(path: string, what: string) {
-  return invalid(path, `is a ${what} of the operator's file, which can only be changed there`)
+  return invalid(path, `is a ${what} of the operator's file and can only be changed there`)
 }
 
 function tooMany(path: string, limit: number) {
-  return invalid(path, `is one too many: there are ${limit} already, so remove one first`)
+  return invalid(path, `cannot be added: limit of ${limit} reached`)
 }

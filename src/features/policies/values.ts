@@ -1,16 +1,13 @@
 import type { Json, JsonObject } from '../../core/json/json.ts'
 import { REPLACEMENT } from '../../policy/pattern.ts'
+import { isObject } from '../../util/guards.ts'
 
-/** What redaction leaves of a text: a text. */
+/** The redacted form of a text, which is a text again. */
 export function textOf(value: Json): string {
   return typeof value === 'string' ? value : REPLACEMENT
 }
 
-/** What redaction leaves of an object: an object. */
+/** The redacted form of an object, which is an object again. */
 export function objectOf(value: Json): JsonObject {
   return isObject(value) ? value : {}
-}
-
-function isObject(value: Json): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

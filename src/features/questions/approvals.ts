@@ -1,148 +1,185 @@
 import { z } from 'zod'
-import { checkReader, checkRole, may } from '../../core/authorization.ts'
-import { type Caller, parsePrincipalKey, principalKey } from '../../core/principal.ts'
-import {
-  originOf,
-  QUESTION_KINDS,
-  QUESTION_STATES,
-  type Question,
-  type QuestionState,
-} from '../../core/question.ts'
+import { checkReader, may } from '../../core/authorization.ts'
+import { parsePrincipalKey, principalKey } from '../../core/principal.ts'
+import { originOf, QUESTION_STATES, type Question, type QuestionState } from '../../core/question.ts'
 import { isoOrNull, isoTime } from '../../core/time.ts'
+import type { Engine } from '../../engine/engine.ts'
 import { readRecords } from '../../engine/portions.ts'
 import { storedJson, storedOrNull } from '../../engine/stored-json.ts'
 import type { QuestionLine, TaskLine, TaskRecord } from '../../store/reads.ts'
 import { nextTurn } from '../../util/turns.ts'
-import { principalShape } from '../fields.ts'
-import { json, parse, taskId, text } from '../input.ts'
-import { pageLimit } from '../paging.ts'
-import type { Services } from '../services.ts'
-import { originShape } from '../shapes.ts'
+import { defineOperation, READS } from '../define-operation.ts'
+import { principalShape, time } from '../fields.ts'
+import { json, taskId, text } from '../input.ts'
+import { cursor, nextCursor, pageLimit } from '../paging.ts'
 import { readTask } from '../tasks/read-task.ts'
 import { statusShape, workShape } from '../tasks/shape.ts'
 import { contentHashOf, workAt } from '../tasks/work.ts'
-import { questionOf } from './answer.ts'
-import { partsOf, principalOrNull } from './question-view.ts'
-
-export const listApprovalsInput = z.strictObject({
-  state: z.enum([...QUESTION_STATES, 'all']).default('open'),
-  type: text(255).optional().meta({ description: 'Only of tasks of this type' }),
-  limit: pageLimit,
-  cursor: text(512).optional(),
-})
-
-export const getApprovalInput = z.strictObject({
-  task_id: taskId,
-  n: z.int().min(1).optional().meta({ description: 'Which question of the task; the newest if absent' }),
-})
-
-const time = z.iso.datetime()
+import { questionOf } from './decision.ts'
+import { decisionFields, questionFields } from './shape.ts'
+import { answerMembers, principalOrNull } from './view.ts'
 
 const differencesShape = z.array(
-  z.object({ path: z.string(), before: json.optional(), after: json.optional() }),
+  z.object({
+    path: z.string().describe('JSON pointer to the member that differs'),
+    before: json.optional().describe('The value before; absent if the member was added'),
+    after: json.optional().describe('The value after; absent if the member was removed'),
+  }),
 )
 
 export const approvalShape = z.object({
-  task_id: z.string(),
-  n: z.int(),
-  kind: z.enum(QUESTION_KINDS),
-  state: z.enum(QUESTION_STATES),
-  request: json.meta({ description: 'title, show, reason, rule_id' }),
-  asked_by: principalShape,
-  origin: originShape,
-  asked_at: time,
-  expires_at: time.nullable(),
-  decided_by: principalShape.nullable(),
-  decided_at: time.nullable(),
-  answer: json.meta({ description: 'comment, payload of an approval; reason of a denial' }),
-  diff: differencesShape.optional().meta({ description: 'What the approver changed in the payload' }),
-  content_hash: z.string().meta({
-    description:
-      'Of the request and of everything that the worker will get; as it was approved, if the approver changed it. approve and deny take it',
-  }),
+  task_id: z.string().describe('The task to be approved'),
+  n: questionFields.n,
+  kind: questionFields.kind,
+  state: decisionFields.state,
+  request: json.describe('title, show, reason, rule_id'),
+  asked_by: questionFields.asked_by,
+  origin: questionFields.origin,
+  asked_at: time.describe('When the approval was requested'),
+  expires_at: time.nullable().describe('When the approval expires; null if it never does'),
+  decided_by: decisionFields.decided_by,
+  decided_at: decisionFields.decided_at,
+  answer: json.describe('An approval has comment and payload, a denial has reason; null if undecided'),
+  diff: differencesShape.optional().describe('What the approver changed in the payload'),
+  content_hash: z
+    .string()
+    .describe(
+      'Hash of the request and of everything that the worker will receive, including edits by the approver. approve and deny accept it',
+    ),
   task: z
     .object({
       ...workShape.shape,
-      payload_pointer: z.string().meta({
-        description: 'inline://task/TASK_ID, or where the agent says that the payload, or more of it, is',
-      }),
-      payload_is_elsewhere: z.boolean().meta({
-        description:
-          'The worker may read what is at payload_pointer. The gate does not know what that is, and it may change after the decision',
-      }),
+      payload_pointer: z
+        .string()
+        .describe(
+          'inline://task/TASK_ID, or the location of the payload (or of more of it) that the agent gave',
+        ),
+      payload_is_elsewhere: z
+        .boolean()
+        .describe(
+          'Whether the worker may read content at payload_pointer. The gate does not know that content, and it may change after the decision',
+        ),
       not_before: time
         .nullable()
-        .meta({ description: 'An approved task is not worked on before then; null if it need not wait' }),
-      owner: principalShape,
-      created_at: time,
-      status: statusShape,
-      policy: json,
+        .describe('The task is not started before this time, even if approved; null if it need not wait'),
+      owner: principalShape.describe('Who created the task'),
+      created_at: time.describe('When the task was created'),
+      status: statusShape.describe('The current status of the task'),
+      policy: json.describe(
+        'What the policies decided: action, rule_id, reason, redacted_fields; null if nothing',
+      ),
     })
-    .meta({ description: 'Everything that the worker will get, and who asks for it' }),
+    .describe('Everything that the worker will receive, and who asks for it'),
 })
 
 export type ApprovalView = z.output<typeof approvalShape>
 
-export interface ApprovalPage {
-  readonly approvals: readonly ApprovalView[]
-  /** Null at the end. A page may hold fewer than `limit` and still go on. */
-  readonly next_cursor: string | null
-}
-
-/** Questions that one call looks at. */
+/** The number of questions that one call examines, and the number per read. */
 const MAX_SCANNED = 2000
 const PAGE = 200
 
-/** Open ones as they wait, longest first; others newest first. Approvers see all, agents those of their own tasks. */
-export async function listApprovals(engine: Services, caller: Caller, input: unknown): Promise<ApprovalPage> {
-  const seesAll = may(caller, 'approve')
-  if (!seesAll) checkRole(caller, 'list')
-  const { limit, cursor, state, type } = parse(listApprovalsInput, input)
-  const { tenant } = await engine.tenant(caller.tenant)
-  const self = principalKey(caller.principal)
-  const fits = (task: TaskLine) =>
-    (type === undefined || task.type === type) &&
-    (seesAll || task.owner === self || self === `agent:${task.principal_ai}`)
-  const scope = { tenant, query: { list: 'approvals', state, type, self: seesAll ? null : self } }
-  const start = state === 'open' ? 0 : Number.MAX_SAFE_INTEGER
-  const from = cursor === undefined ? start : await engine.cursors.read(scope, cursor)
-  const found = await findQuestions(engine, tenant, { state, from, limit, fits })
-  const { rows, covered } = await readRecords(
-    engine,
-    tenant,
-    found.questions.map(({ task }) => task),
-  )
-  const records = new Map(rows.map((record) => [record.task.task_id, record]))
-  const shown = found.questions.slice(0, covered)
-  const next = covered < found.questions.length ? (shown.at(-1)?.line.seq ?? null) : found.next
-  return {
-    approvals: shown.flatMap(({ line }) => {
-      const record = records.get(line.task_id)
-      const question = record?.questions.find(({ n }) => n === line.n)
-      return record === undefined || question === undefined ? [] : [approvalView(record, question)]
-    }),
-    next_cursor: next === null ? null : await engine.cursors.write(scope, next),
-  }
-}
+export const listApprovals = defineOperation({
+  name: 'list_approvals',
+  title: 'List approvals',
+  description:
+    'Tasks that wait for the approval of a person, longest waiting first, with what is to be approved. Other states are listed newest first. ' +
+    'Agents see the approvals of their own tasks; callers who may decide see all. Repeat with next_cursor until it is null.',
+  input: z.strictObject({
+    state: z
+      .enum([...QUESTION_STATES, 'all'])
+      .default('open')
+      .describe('Only approvals in this state; `all` for every state'),
+    type: text(255).optional().describe('Only approvals of tasks of this type'),
+    limit: pageLimit,
+    cursor,
+  }),
+  output: z.object({
+    approvals: z
+      .array(approvalShape)
+      .readonly()
+      .describe('The approvals of this page. A page may have fewer than limit and still not be the last'),
+    next_cursor: nextCursor,
+  }),
+  actor: 'anyone',
+  access: 'list',
+  rest: { method: 'GET', path: '/v1/approvals' },
+  effect: READS,
+  example: { state: 'open' },
+  async run({ engine }, caller, { limit, cursor, state, type }) {
+    const seesAll = may(caller, 'approve')
+    const { tenant } = await engine.tenant(caller.tenant)
+    const self = principalKey(caller.principal)
+    const matches = (task: TaskLine) =>
+      (type === undefined || task.type === type) &&
+      (seesAll || task.owner === self || self === `agent:${task.principal_ai}`)
+    const scope = { tenant, query: { list: 'approvals', state, type, self: seesAll ? null : self } }
+    const start = state === 'open' ? 0 : Number.MAX_SAFE_INTEGER
+    const from = cursor === undefined ? start : await engine.cursors.read(scope, cursor)
+    const found = await findQuestions(engine, tenant, { state, from, limit, matches })
+    const { rows, covered } = await readRecords(
+      engine,
+      tenant,
+      found.questions.map(({ task }) => task),
+    )
+    const records = new Map(rows.map((record) => [record.task.task_id, record]))
+    const shown = found.questions.slice(0, covered)
+    const next = covered < found.questions.length ? (shown.at(-1)?.line.seq ?? null) : found.next
+    return {
+      approvals: shown.flatMap(({ line }) => {
+        const record = records.get(line.task_id)
+        const question = record?.questions.find(({ n }) => n === line.n)
+        return record === undefined || question === undefined ? [] : [approvalView(record, question)]
+      }),
+      next_cursor: next === null ? null : await engine.cursors.write(scope, next),
+    }
+  },
+})
+
+export const getApproval = defineOperation({
+  name: 'get_approval',
+  title: 'Get an approval',
+  description:
+    'One approval: the request, the principal that asked, everything that the worker will receive, and the decision with its edits, if there is one.',
+  input: z.strictObject({
+    task_id: taskId,
+    n: z
+      .int()
+      .min(1)
+      .optional()
+      .describe('The number of the question within the task; the newest question if absent'),
+  }),
+  output: approvalShape,
+  actor: 'anyone',
+  access: 'read',
+  rest: { method: 'GET', path: '/v1/approvals/{task_id}' },
+  effect: READS,
+  async run({ engine }, caller, { task_id, n }) {
+    const tenant = await engine.tenant(caller.tenant)
+    const record = await readTask(engine, tenant, task_id)
+    // Callers who may decide see every approval, others only those of tasks that they may see.
+    if (!may(caller, 'approve')) checkReader(record.task, caller)
+    return approvalView(record, questionOf(record, n))
+  },
+})
 
 interface QuestionQuery {
   readonly state: QuestionState | 'all'
   readonly from: number
   readonly limit: number
-  fits(task: TaskLine): boolean
+  matches(task: TaskLine): boolean
 }
 
 interface FoundQuestions {
   readonly questions: readonly { readonly line: QuestionLine; readonly task: TaskLine }[]
-  /** Where to go on; null at the end. */
+  /** The position of the next page; null at the end. */
   readonly next: number | null
 }
 
-/** The first questions about tasks that fit. It looks at a bounded number of narrow rows. */
+/** The first questions whose tasks match. It examines a bounded number of narrow rows. */
 async function findQuestions(
-  engine: Services,
+  engine: Engine,
   tenant: number,
-  { state, from, limit, fits }: QuestionQuery,
+  { state, from, limit, matches }: QuestionQuery,
 ): Promise<FoundQuestions> {
   const { reads } = engine.store
   const questions: { line: QuestionLine; task: TaskLine }[] = []
@@ -158,7 +195,7 @@ async function findQuestions(
     const tasks = await linesOf(engine, tenant, wanted)
     for (const line of wanted) {
       const task = tasks.get(line.task_id)
-      if (task === undefined || !fits(task)) continue
+      if (task === undefined || !matches(task)) continue
       if (questions.length === limit) return { questions, next: position }
       questions.push({ line, task })
       position = line.seq
@@ -169,18 +206,8 @@ async function findQuestions(
   return { questions, next: position }
 }
 
-/** For who may decide on it, and for who may see its task. */
-export async function getApproval(engine: Services, caller: Caller, input: unknown): Promise<ApprovalView> {
-  const seesAll = may(caller, 'approve')
-  if (!seesAll) checkRole(caller, 'read')
-  const { task_id, n } = parse(getApprovalInput, input)
-  const record = await readTask(engine, await engine.tenant(caller.tenant), task_id)
-  if (!seesAll) checkReader(record.task, caller)
-  return approvalView(record, questionOf(record, n))
-}
-
 async function linesOf(
-  engine: Services,
+  engine: Engine,
   tenant: number,
   questions: readonly QuestionLine[],
 ): Promise<Map<string, TaskLine>> {
@@ -193,7 +220,7 @@ async function linesOf(
 function approvalView(record: TaskRecord, question: Question): ApprovalView {
   const { task, spec } = record
   const { payload_pointer, ...work } = workAt(record, question.n)
-  const { diff, ...answer } = partsOf(question)
+  const { diff, ...answer } = answerMembers(question)
   return {
     task_id: task.task_id,
     n: question.n,

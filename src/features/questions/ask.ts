@@ -1,77 +1,107 @@
 import { z } from 'zod'
-import { checkRole } from '../../core/authorization.ts'
 import type { Ask } from '../../core/command.ts'
 import { diffOf } from '../../core/diff.ts'
 import { invalid } from '../../core/errors.ts'
 import { type CanonicalJson, canonical, canonicalWithin } from '../../core/json/json.ts'
-import type { Caller } from '../../core/principal.ts'
 import { QUESTION_KINDS, type QuestionKind } from '../../core/question.ts'
 import { isoOrNull } from '../../core/time.ts'
-import type { Status } from '../../core/transitions.ts'
-import { json, jsonObject, leaseFields, ONE_YEAR, parse, seconds, text } from '../input.ts'
+import type { Engine } from '../../engine/engine.ts'
+import type { TenantRef } from '../../store/store.ts'
+import { defineOperation, WRITES_ONCE } from '../define-operation.ts'
+import { time } from '../fields.ts'
+import { json, jsonObject, leaseFields, ONE_YEAR, seconds, text } from '../input.ts'
 import { leaseCall } from '../leases/lease-call.ts'
-import { mayRedact, redactorOf } from '../policies/results.ts'
-import type { Services } from '../services.ts'
+import { mayRedact, type RedactionDeps, redactorOf } from '../policies/results.ts'
 import type { Schemas } from '../task-types/schemas.ts'
+import { statusShape } from '../tasks/shape.ts'
 import { contentHash, workAt } from '../tasks/work.ts'
+import { questionFields } from './shape.ts'
 
 const MAX_REQUEST_BYTES = 64 * 1024
 
-const request = z.strictObject({
-  title: text(500).optional().meta({ description: 'approval: what is to be approved, in a line' }),
-  show: json.optional().meta({ description: 'approval: what the person should see before deciding' }),
-  reason: text(2000).optional().meta({ description: 'approval: why it is asked' }),
-  rule_id: text(255).optional().meta({ description: 'approval: the rule that asks for it' }),
-  message: text(4000).optional().meta({ description: 'input: what is needed, in words' }),
-  schema: jsonObject.optional().meta({ description: 'input: JSON Schema 2020-12 that the answer must fit' }),
-})
+const request = z
+  .strictObject({
+    title: text(500).optional().describe('approval, required: what to approve, in one line'),
+    show: json.optional().describe('approval: what the person should see before deciding'),
+    reason: text(2000).optional().describe('approval: why the approval is requested'),
+    rule_id: text(255).optional().describe('approval: the rule that requires it'),
+    message: text(4000).optional().describe('input, required: what data is needed, in words'),
+    schema: jsonObject.optional().describe('input: JSON Schema 2020-12 that the answer must match'),
+  })
+  .describe('The question; which members apply depends on kind. At most 64 KiB')
 
-export const askInput = z.strictObject({
+const askInput = z.strictObject({
   ...leaseFields,
-  kind: z.enum(QUESTION_KINDS),
+  kind: z
+    .enum(QUESTION_KINDS)
+    .describe('approval: a person approves or denies; input: the agent answers with data'),
   request,
-  expires_in_seconds: seconds(ONE_YEAR, 1).optional(),
+  expires_in_seconds: seconds(ONE_YEAR, 1)
+    .optional()
+    .describe(
+      'How long to wait for an answer. If absent, input waits without limit and approval as long as the server is configured to',
+    ),
 })
 
 type AskInput = z.output<typeof askInput>
 
-export interface AskAnswer {
-  readonly ok: true
-  readonly task_id: string
-  readonly n: number
-  readonly status: Status
-  readonly expires_at: string | null
-  readonly receipt_id: string
-}
+const askedShape = z.object({
+  ok: z.literal(true).describe('Always true'),
+  task_id: z.string().describe('The task'),
+  n: questionFields.n,
+  status: statusShape.describe('The status of the task: pending_approval or input_required'),
+  expires_at: time.nullable().describe('When the question expires; null if it never does'),
+  receipt_id: z.string().describe('The question.asked receipt'),
+})
 
-/** The worker stops here and lets the task go; whoever claims it once it is answered begins anew, with the answer. */
-export async function ask(engine: Services, caller: Caller, input: unknown): Promise<AskAnswer> {
-  checkRole(caller, 'lease')
-  const asked = parse(askInput, input)
-  const lease = await leaseCall(engine, caller, asked)
-  const { kind, expires_in_seconds } = asked
-  const request = await checkedRequest(engine.schemas, kind, await keptRequest(engine, caller, asked))
-  const question = {
-    kind,
-    expires_in_ms: expires_in_seconds === undefined ? null : expires_in_seconds * 1000,
-    request,
-    content_hash: await contentHashFor(engine, lease, { kind, request }),
-  }
-  const { n, status, expires_at, seq } = await engine.submit({ verb: 'ask', question, ...lease })
-  const tenant = await engine.tenant(caller.tenant)
-  return {
-    ok: true,
-    task_id: lease.task_id,
-    n,
-    status,
-    expires_at: isoOrNull(expires_at),
-    receipt_id: engine.receiptId(tenant, seq),
-  }
-}
+export type AskAnswer = z.output<typeof askedShape>
 
-/** The work cannot change while somebody holds its lease. Null: there is no such task, and the question will be refused. */
+export const ask = defineOperation({
+  name: 'ask',
+  title: 'Ask a question',
+  description:
+    'For workers: parks a task that you hold until its question is answered. kind approval asks a person to approve or deny, kind input asks the agent for data. ' +
+    'Your lease ends: stop working. A worker receives the task again with the answer in answers; a denial ends the task.',
+  input: askInput,
+  output: askedShape,
+  actor: 'worker',
+  access: 'lease',
+  rest: { method: 'POST', path: '/v1/tasks/{task_id}/ask' },
+  effect: WRITES_ONCE,
+  example: {
+    worker_id: 'w1',
+    task_id: '0197d7a4-31c0-7c4e-9f6b-0d5a3f1e2b4c',
+    lease_id: '5f40b7ca-2933-4136-aa7c-b3cd5b9de299',
+    kind: 'approval',
+    request: { title: 'Send the report to all customers?', show: { recipients: 214 } },
+  },
+  async run(services, caller, asked) {
+    const { engine, schemas } = services
+    const lease = await leaseCall(services, caller, asked)
+    const tenant = await engine.tenant(caller.tenant)
+    const { kind, expires_in_seconds } = asked
+    const request = await checkedRequest(schemas, kind, await redactedRequest(services, tenant, asked))
+    const question = {
+      kind,
+      expires_in_ms: expires_in_seconds === undefined ? null : expires_in_seconds * 1000,
+      request,
+      content_hash: await contentHashFor(engine, lease, { kind, request }),
+    }
+    const { n, status, expires_at, seq } = await engine.submit({ verb: 'ask', question, ...lease })
+    return {
+      ok: true as const,
+      task_id: lease.task_id,
+      n,
+      status,
+      expires_at: isoOrNull(expires_at),
+      receipt_id: engine.receiptId(tenant, seq),
+    }
+  },
+})
+
+/** The work cannot change while it is leased. Null if there is no such task: the command is then rejected. */
 async function contentHashFor(
-  engine: Services,
+  engine: Engine,
   { tenant, task_id }: Pick<Ask, 'tenant' | 'task_id'>,
   question: Pick<Ask['question'], 'kind' | 'request'>,
 ): Promise<string | null> {
@@ -80,19 +110,22 @@ async function contentHashFor(
   return contentHash(question, workAt(record, record.task.question_count))
 }
 
-/** What is kept of a request, and where something was taken out of it. */
-type KeptRequest = AskInput['request'] & { readonly redacted_fields?: readonly string[] }
+/** A request after redaction, with the paths of what was redacted. */
+type RedactedRequest = AskInput['request'] & { readonly redacted_fields?: readonly string[] }
 
 const REDACTED = ['title', 'show', 'reason', 'message'] as const
 
-/** Without what rules take out of what workers say. */
-async function keptRequest(engine: Services, caller: Caller, asked: AskInput): Promise<KeptRequest> {
-  const tenant = await engine.tenant(caller.tenant)
-  if (!mayRedact(engine, tenant.tenant)) return asked.request
+/** Applies the rules that redact what workers report. */
+async function redactedRequest(
+  deps: RedactionDeps,
+  tenant: TenantRef,
+  asked: AskInput,
+): Promise<RedactedRequest> {
+  if (!mayRedact(deps, tenant.tenant)) return asked.request
   canonical(asked.request, 'request')
-  const { text, json: value } = await redactorOf(engine, tenant, asked.task_id)
+  const { text, json: value } = await redactorOf(deps, tenant, asked.task_id)
   const { title, show, reason, message } = asked.request
-  const kept = {
+  const redacted = {
     ...asked.request,
     ...(title !== undefined && { title: text(title) }),
     ...(show !== undefined && { show: value(show) }),
@@ -100,20 +133,20 @@ async function keptRequest(engine: Services, caller: Caller, asked: AskInput): P
     ...(message !== undefined && { message: text(message) }),
   }
   const redacted_fields = REDACTED.flatMap((name) =>
-    diffOf(asked.request[name] ?? null, kept[name] ?? null).map(({ path }) => `/${name}${path}`),
+    diffOf(asked.request[name] ?? null, redacted[name] ?? null).map(({ path }) => `/${name}${path}`),
   )
-  return redacted_fields.length === 0 ? kept : { ...kept, redacted_fields }
+  return redacted_fields.length === 0 ? redacted : { ...redacted, redacted_fields }
 }
 
 const FIELDS = {
   approval: ['title', 'show', 'reason', 'rule_id', 'redacted_fields'],
   input: ['message', 'schema', 'redacted_fields'],
-} as const satisfies Record<QuestionKind, readonly (keyof KeptRequest)[]>
+} as const satisfies Record<QuestionKind, readonly (keyof RedactedRequest)[]>
 
 async function checkedRequest(
   schemas: Schemas,
   kind: QuestionKind,
-  asked: KeptRequest,
+  asked: RedactedRequest,
 ): Promise<CanonicalJson> {
   const allowed: readonly string[] = FIELDS[kind]
   const [needed] = FIELDS[kind]

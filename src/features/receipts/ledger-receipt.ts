@@ -6,66 +6,14 @@ import { isoTime } from '../../core/time.ts'
 import { jsonText } from '../../engine/stored-json.ts'
 import type { TaskRecord } from '../../store/reads.ts'
 import type { TenantRef } from '../../store/store.ts'
-import type { CreateInput } from '../tasks/task-input.ts'
-import { storedInput } from '../tasks/task-input.ts'
+import { isObject } from '../../util/guards.ts'
+import { type CreateInput, storedInput } from '../tasks/task-input.ts'
+import { type LedgerReceipt, type LedgerStatus, NA, OUTCOME_KINDS } from './ledger-shape.ts'
 
-const NA = 'NA'
 const MAX_TEXT = 100 * 1024
 const MAX_INPUTS = 64 * 1024
 
-const OUTCOME_KINDS = ['NA', 'none', 'response_text', 'artifact_pointer', 'mixed'] as const
-
-type Phase = 'accepted' | 'complete' | 'escalate'
-type OutcomeKind = (typeof OUTCOME_KINDS)[number]
-export type LedgerStatus = 'NA' | 'success' | 'failure' | 'canceled'
-
-/** The canonical receipt of the shared ledger, version 1.0. "NA" stands for what does not apply. */
-export interface LedgerReceipt {
-  readonly schema_version: '1.0'
-  readonly tenant_id: string
-  readonly receipt_id: string
-  readonly task_id: string
-  readonly parent_task_id: string
-  readonly caused_by_receipt_id: string
-  readonly dedupe_key: string
-  readonly attempt: number
-  readonly from_principal: string
-  readonly for_principal: string
-  readonly source_system: 'asyncgate'
-  readonly recipient_ai: string
-  readonly trust_domain: 'default'
-  readonly phase: Phase
-  readonly status: LedgerStatus
-  readonly realtime: false
-  readonly task_type: string
-  readonly task_summary: string
-  readonly task_body: string
-  readonly inputs: JsonObject
-  readonly expected_outcome_kind: OutcomeKind
-  readonly expected_artifact_mime: string
-  readonly outcome_kind: OutcomeKind
-  readonly outcome_text: string
-  readonly artifact_location: string
-  readonly artifact_pointer: string
-  readonly artifact_checksum: string
-  readonly artifact_size_bytes: number
-  readonly artifact_mime: string
-  readonly artifact_refs?: readonly JsonObject[]
-  readonly escalation_class: string
-  readonly escalation_reason: string
-  readonly escalation_to: string
-  readonly retry_requested: boolean
-  readonly body: JsonObject
-  readonly metadata: JsonObject
-  readonly created_at: string
-  readonly stored_at: null
-  readonly started_at: string | null
-  readonly completed_at: string | null
-  readonly read_at: null
-  readonly archived_at: null
-}
-
-/** `claim` is the seq of the task.accepted that led to it, if it is the report of a worker. */
+/** `claim` is the seq of the task.accepted receipt of the lease, if the receipt is the report of a worker. */
 export function ledgerReceipt(
   tenant: TenantRef,
   receipt: Receipt,
@@ -75,7 +23,6 @@ export function ledgerReceipt(
   const input: Partial<CreateInput> = record === undefined ? {} : storedInput(record.spec.input)
   const body = asObject(parseCanonical(receipt.body))
   const phase = phaseOf(receipt.receipt_type)
-  const worker = parsePrincipalKey(receipt.from).id
   const owner = parsePrincipalKey(record?.task.owner ?? receipt.to).id
   const principalAi = record?.task.principal_ai ?? owner
   const escalationTo = phase === 'escalate' ? parsePrincipalKey(receipt.to).id : NA
@@ -90,7 +37,7 @@ export function ledgerReceipt(
     dedupe_key: receipt.hash,
     attempt: phase === 'escalate' ? Math.max(1, record?.task.expiry_count ?? 1) : (record?.task.attempt ?? 0),
     from_principal: owner,
-    for_principal: receipt.receipt_type === 'task.accepted' ? worker : forPrincipal(receipt, principalAi),
+    for_principal: forPrincipal(receipt, principalAi),
     source_system: 'asyncgate',
     recipient_ai: phase === 'escalate' ? escalationTo : principalAi,
     trust_domain: 'default',
@@ -140,12 +87,12 @@ export function ledgerStatus(type: ReceiptType): LedgerStatus {
   }
 }
 
-function phaseOf(type: ReceiptType): Phase {
+function phaseOf(type: ReceiptType): LedgerReceipt['phase'] {
   if (type === 'task.escalated') return 'escalate'
   return ledgerStatus(type) === NA ? 'accepted' : 'complete'
 }
 
-/** Whose work it is: the worker's that reports, AsyncGate's while nobody has it. */
+/** The worker that reports is responsible; AsyncGate is while no worker holds the task. */
 function forPrincipal(receipt: Receipt, principalAi: string): string {
   if (receipt.receipt_type === 'task.assigned') return 'asyncgate'
   return receipt.receipt_type === 'task.canceled' ? principalAi : parsePrincipalKey(receipt.from).id
@@ -240,7 +187,7 @@ function textOf(value: Json | undefined): string {
   return clip(typeof value === 'string' ? value : JSON.stringify(value))
 }
 
-/** As much of a text as the ledger takes; it never ends within a character. */
+/** The text cut to the limit of the ledger, never within a character. */
 function clip(text: string): string {
   const bytes = Buffer.from(text)
   if (bytes.length <= MAX_TEXT) return text || NA
@@ -248,6 +195,5 @@ function clip(text: string): string {
 }
 
 function asObject(value: Json | undefined): JsonObject {
-  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as JsonObject
-  return {}
+  return value !== undefined && isObject(value) ? value : {}
 }

@@ -4,7 +4,7 @@ import type { Engine } from '../../engine/engine.ts'
 import { type Plan, planInput } from '../../scheduler/plan/plan.ts'
 import type { Child, TaskRecord } from '../../store/reads.ts'
 import { text } from '../input.ts'
-import { payloadOf } from '../questions/question-view.ts'
+import { payloadOf } from '../questions/view.ts'
 import { inputOf } from '../tasks/task-input.ts'
 
 export const scheduleId = text(64).describe('Id of the schedule: the id of the task that asked for it')

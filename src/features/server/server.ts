@@ -1,46 +1,91 @@
 import { z } from 'zod'
-import type { Caller } from '../../core/principal.ts'
+import type { Engine } from '../../engine/engine.ts'
+import type { Store } from '../../store/store.ts'
 import { VERSION } from '../../util/version.ts'
-import { parse } from '../input.ts'
-import type { Services } from '../services.ts'
+import { defineOperation, READS } from '../define-operation.ts'
 
-export const noInput = z.strictObject({})
+const version = z.string().describe('Version of AsyncGate')
+const instanceId = z.string().describe('Name of the server instance that answered, as configured')
 
-export const configShape = z.object({
-  receipt_mode: z.enum(['standalone', 'receiptgate_integrated']),
-  receiptgate_endpoint: z.string().nullable(),
-  memorygate_url: z.string().nullable(),
-  instance_id: z.string(),
-  capabilities: z.array(z.string()).readonly(),
-  version: z.string(),
+export const serverShape = z.object({
+  name: z.literal('AsyncGate').describe('Product name'),
+  version,
+  instance_id: instanceId,
+  environment: z.string().describe('The configured environment: development, staging or production'),
+  uptime: z.int().describe('Seconds since the server started'),
 })
 
-export type ConfigView = z.output<typeof configShape>
-
-/** What a client may know of how this server is set up; never a secret. */
-export async function getConfig(engine: Services, _caller: Caller, input: unknown): Promise<ConfigView> {
-  parse(noInput, input)
+export function serverView(
+  engine: Pick<Engine, 'settings' | 'startedAt'>,
+  environment: string,
+): z.output<typeof serverShape> {
   return {
-    receipt_mode: 'standalone',
-    receiptgate_endpoint: null,
-    memorygate_url: null,
-    instance_id: engine.settings.instance_id,
-    capabilities: ['lease_based_execution', 'receipt_emission', 'obligations', 'long_polling'],
+    name: 'AsyncGate',
     version: VERSION,
+    instance_id: engine.settings.instance_id,
+    environment,
+    uptime: Math.floor((Date.now() - engine.startedAt) / 1000),
   }
 }
 
-export const healthShape = z.object({
-  status: z.enum(['healthy', 'unhealthy']),
-  version: z.string(),
-  checks: z.object({ database: z.enum(['ok', 'failing']) }),
+export const getConfig = defineOperation({
+  name: 'get_config',
+  title: 'Get the server configuration',
+  description:
+    'Version, instance, receipt mode and capabilities of this server. The response never contains a secret.',
+  input: z.strictObject({}),
+  output: z.object({
+    receipt_mode: z
+      .enum(['standalone', 'receiptgate_integrated'])
+      .describe('Where receipts are stored: in the own database, or in a shared ReceiptGate'),
+    receiptgate_endpoint: z.string().nullable().describe('URL of the ReceiptGate; null if there is none'),
+    memorygate_url: z.string().nullable().describe('URL of the MemoryGate; null if there is none'),
+    instance_id: instanceId,
+    capabilities: z.array(z.string()).readonly().describe('Names of the features that this server supports'),
+    version,
+  }),
+  actor: 'anyone',
+  access: 'read',
+  rest: { method: 'GET', path: '/v1/config' },
+  effect: READS,
+  async run({ engine }) {
+    return {
+      receipt_mode: 'standalone',
+      receiptgate_endpoint: null,
+      memorygate_url: null,
+      instance_id: engine.settings.instance_id,
+      capabilities: ['lease_based_execution', 'receipt_emission', 'obligations', 'long_polling'],
+      version: VERSION,
+    } as const
+  },
+})
+
+const healthShape = z.object({
+  status: z.enum(['healthy', 'unhealthy']).describe('Whether the server can serve requests'),
+  version,
+  checks: z
+    .object({ database: z.enum(['ok', 'failing']).describe('Whether the database responds to queries') })
+    .describe('Result of each check'),
 })
 
 export type HealthView = z.output<typeof healthShape>
 
-/** Whether requests can be served. It says nothing that would help an attacker. */
-export async function health(engine: Services): Promise<HealthView> {
-  const database = await engine.store.ping().then(
+export const health = defineOperation({
+  name: 'health',
+  title: 'Health',
+  description: 'Whether the server and its database can serve requests.',
+  input: z.strictObject({}),
+  output: healthShape,
+  actor: 'anyone',
+  access: 'read',
+  rest: { method: 'GET', path: '/v1/health' },
+  effect: READS,
+  run: ({ engine }) => checkHealth(engine.store),
+})
+
+/** The response is public, so it contains no details of a failure. */
+export async function checkHealth(store: Pick<Store, 'ping'>): Promise<HealthView> {
+  const database = await store.ping().then(
     () => 'ok' as const,
     () => 'failing' as const,
   )

@@ -1,36 +1,45 @@
+import { Fault } from '../../core/errors.ts'
 import type { Caller, PrincipalKey } from '../../core/principal.ts'
 import type { EndedSession, SessionEnd, SessionView, SetSession } from './shape.ts'
 
-/** The program at the other end, one running copy of it: with whose calls it is, it makes a session. */
+/** One running instance of a client program. Together with its principal it identifies a session. */
 export interface Client {
-  /** Tells it from others of the same principal. */
+  /** Distinguishes it from other clients of the same principal. */
   readonly instance: string
   readonly name: string | null
   readonly version: string | null
 }
 
-/** Where a call goes. */
+/** A call that was admitted to a session. */
 export interface Admission {
   readonly session_id: string
   readonly seat: number
-  /** The call has become this task. */
+  /** The task of the call was created. */
   created(task_id: string): void
-  /** There is no new task. */
+  /** No task was created. */
   dropped(): void
 }
 
-/** The sessions of one tenant, and those who make its calls. */
+/** The sessions of one tenant. The gateway implements it and makes the calls. */
 export interface Sessions {
   readonly tenant: number
-  /** Takes a call into the session of a client, which begins with it. Throws a Fault if there is no room. */
+  /** Admits a call to the session of a client; the first call begins the session. Throws a Fault if the session is full. */
   admit(caller: Caller, client: Client): Admission
-  /** A call is on its way to be committed: whoever serves the seat looks for it. */
+  /** A call is about to be committed: the workers of the session have to look for it. */
   submitted(seat: number): void
-  /** Those of this server first, then what others have told of theirs. */
+  /** The sessions of this server first, then those that other servers have reported. */
   list(): Promise<readonly SessionView[]>
   set(change: SetSession): Promise<SessionView | undefined>
-  /** At once. Undefined if there is no such session. */
+  /** Undefined if there is no such session. */
   end(session_id: string, mode: SessionEnd | undefined): Promise<EndedSession | undefined>
-  /** A client says that it is gone, or its connection is; of one principal, or of all that it has called for. */
+  /** A client has disconnected: its session with one principal ends, or with every principal. */
   left(instance: string, principal: PrincipalKey | undefined): void
+}
+
+/** The sessions, if they belong to the tenant. */
+export function sessionsOf(sessions: Sessions | undefined, tenant: number): Sessions {
+  if (sessions === undefined || sessions.tenant !== tenant) {
+    throw new Fault('NOT_CONFIGURED', { feature: 'upstreams', settings: ['ASYNCGATE_UPSTREAMS_FILE'] })
+  }
+  return sessions
 }

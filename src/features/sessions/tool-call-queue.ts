@@ -3,10 +3,11 @@ import { Fault } from '../../core/errors.ts'
 import { type Caller, GATEWAY, gatewayWorkerId, principalKey } from '../../core/principal.ts'
 import type { QueuedTask } from '../../core/task.ts'
 import { isTerminal } from '../../core/transitions.ts'
+import type { Engine } from '../../engine/engine.ts'
 import type { TaskEvent } from '../../engine/events.ts'
 import { offerView } from '../leases/offer.ts'
 import type { OfferView } from '../leases/shape.ts'
-import type { Services } from '../services.ts'
+import type { WorkerRegistry } from '../workers/registry.ts'
 import type { Sessions } from './sessions.ts'
 import { seatName, seatOf, TOOL_CALL } from './tool-calls.ts'
 
@@ -19,24 +20,26 @@ export interface GrantedCall {
   readonly seat: number
 }
 
-/** A call became ready, or will be. */
+/** A call is ready, or will be. */
 export interface ReadyCall {
   readonly seat: number
-  /** In how many ms. */
+  /** Delay until it is ready, in ms. */
   readonly in_ms: number
 }
 
-/** Where the gateway gets the calls that it makes. It is not open to callers of the gate. */
-export class ToolCallDesk {
-  readonly #engine: Services
-  /** Who makes the calls, if anybody does. */
+/** The queue from which the gateway takes tool calls. Callers of the gate have no access to it. */
+export class ToolCallQueue {
+  readonly #engine: Engine
+  readonly #workers: WorkerRegistry
+  /** Set by the gateway, if this server has one. */
   sessions: Sessions | undefined
 
-  constructor(engine: Services) {
+  constructor({ engine, workers }: { readonly engine: Engine; readonly workers: WorkerRegistry }) {
     this.#engine = engine
+    this.#workers = workers
   }
 
-  /** As the gateway names itself to the gate: the holder of its leases. */
+  /** The principal that holds the leases of the gateway. */
   caller(tenant: string): Caller {
     return { tenant, principal: GATEWAY, role: 'worker' }
   }
@@ -45,13 +48,13 @@ export class ToolCallDesk {
     return gatewayWorkerId(this.#engine.settings.instance_id)
   }
 
-  /** Leases the call of these seats whose turn it is. */
+  /** Leases the next call of these seats. */
   async claim(
     tenant: number,
     seats: () => readonly number[],
     ttlMs: number,
   ): Promise<GrantedCall | undefined> {
-    const looked = seats()
+    const claimed = seats()
     const command: Claim = {
       verb: 'claim',
       expected_duration: null,
@@ -59,7 +62,7 @@ export class ToolCallDesk {
       holder: principalKey(this.caller('').principal),
       worker_id: this.workerId,
       instance_id: null,
-      capabilities: looked.map(seatName),
+      capabilities: claimed.map(seatName),
       accept_types: [TOOL_CALL],
       max_tasks: 1,
       ttl_ms: this.#atMost(ttlMs),
@@ -67,17 +70,17 @@ export class ToolCallDesk {
     const { granted, now } = await this.#engine.submit(command)
     const [handout] = granted
     if (handout === undefined) {
-      // The claim itself may have brought to light at which seats calls wait.
-      const known = new Set(looked)
+      // The claim itself may have loaded further seats at which calls wait.
+      const known = new Set(claimed)
       return seats().every((seat) => known.has(seat)) ? undefined : this.claim(tenant, seats, ttlMs)
     }
-    this.#engine.workers.saw(command, { capabilities: [], accept_types: [TOOL_CALL] })
-    this.#engine.workers.took(command, 1)
+    this.#workers.saw(command, { capabilities: [], accept_types: [TOOL_CALL] })
+    this.#workers.took(command, 1)
     const seat = this.#seatAt(tenant, handout.task.lane)
     return { offer: offerView(handout, now), task: handout.task, seat: seat ?? 0 }
   }
 
-  /** Keeps the lease of a call, as often as it takes. Resolves with the ms that are left of it. */
+  /** Renews the lease of a call, without a limit on renewals. Resolves with the remaining time in ms. */
   async renew(tenant: number, key: LeaseKey, extendMs: number): Promise<number> {
     const holder = principalKey(this.caller('').principal)
     const extend_ms = this.#atMost(extendMs)
@@ -92,20 +95,20 @@ export class ToolCallDesk {
     return expires_at - now
   }
 
-  /** Calls back when the task has ended, whoever ended it. Returns the way to stop watching. */
+  /** `onEnd` is called when the task has ended for any reason. Returns an unsubscribe function. */
   watch(tenant: number, taskId: string, onEnd: () => void): () => void {
     return this.#engine.wakeups.watch(tenant, taskId, onEnd)
   }
 
-  /** Which of these have ended. */
+  /** Those of the tasks that have ended. */
   async ended(tenant: number, taskIds: readonly string[]): Promise<readonly string[]> {
     const rows = await this.#engine.reading(() => this.#engine.store.reads.statuses(tenant, taskIds))
     return rows.filter(({ status }) => isTerminal(status)).map(({ task_id }) => task_id)
   }
 
   /**
-   * What a change of a task means for those who make calls. A call that is created or leased in the same commit is not
-   * news: whoever creates one says so before.
+   * The call that a change of a task makes ready. Undefined for a call that is created ready: its creator announces it
+   * before the commit.
    */
   ready({ tenant, type, status, lane, created_at, wake_at, at }: TaskEvent): ReadyCall | undefined {
     if (type !== TOOL_CALL || status !== 'queued' || (created_at !== undefined && wake_at === null))
@@ -114,16 +117,16 @@ export class ToolCallDesk {
     return seat === undefined ? undefined : { seat, in_ms: wake_at === null ? 0 : Math.max(0, wake_at - at) }
   }
 
-  /** Gives a call back that was not sent. Nobody leases it before the pause is over, and no attempt is spent. */
+  /** Releases a call that was not sent. It is not leased again before the pause is over, and uses no attempt. */
   async release(tenant: number, key: LeaseKey, pauseMs = 0): Promise<void> {
     const holder = principalKey(this.caller('').principal)
     await this.#engine.submit({ verb: 'release', tenant, holder, pause_ms: Math.ceil(pauseMs), ...key })
   }
 
   /**
-   * Ends the leases of processes that were here before. Only one process at a time can have a database that is not
-   * shared, so all of them are dead, whatever they called themselves; in a shared database their leases expire. Each
-   * counts as an expiry: the call may have been sent. Resolves with how many.
+   * Ends the leases of earlier processes and resolves with their number. A database that is not shared belongs to one
+   * process at a time, so the holders of all its leases are dead; in a shared database such leases expire. Each counts as
+   * an expiry, because the call may have been sent.
    */
   async recover(tenant: number): Promise<number> {
     const { store, settings } = this.#engine
@@ -143,7 +146,7 @@ export class ToolCallDesk {
           await this.#engine.submit({ ...release, recovered_by: settings.instance_id })
           count++
         } catch (error) {
-          // It has just expired, which comes to the same.
+          // The lease has just expired, which has the same effect.
           if (!(error instanceof Fault && error.code === 'LEASE_INVALID_OR_EXPIRED')) throw error
         }
       }
@@ -151,7 +154,7 @@ export class ToolCallDesk {
     return count
   }
 
-  /** The seats at which calls are ready, as far as is known. */
+  /** The seats at which calls are known to be ready. */
   seats(tenant: number): readonly number[] {
     const seats = new Set<number>()
     for (const { capabilities } of this.#engine.directory.of(tenant).ready.lanesOf(TOOL_CALL)) {
@@ -161,7 +164,7 @@ export class ToolCallDesk {
     return [...seats]
   }
 
-  /** The limit of leases holds for the gateway too. */
+  /** The maximum duration of a lease applies to the gateway too. */
   #atMost(ms: number): number {
     return Math.min(ms, this.#engine.settings.max_lease_ttl_seconds * 1000)
   }

@@ -1,29 +1,30 @@
 import { z } from 'zod'
 import { Fault, invalid } from '../../core/errors.ts'
 import type { JsonObject } from '../../core/json/json.ts'
+import { isObject } from '../../util/guards.ts'
 import { jsonObject, text } from '../input.ts'
 import type { CreateInput } from '../tasks/task-input.ts'
 import { readOf, readProblem } from '../upstreams/reads.ts'
 import type { UpstreamRegistry } from '../upstreams/upstreams.ts'
 
-/** Tasks of this type are calls of tools of upstreams. The gateway does them; their result is the tool's own. */
+/** The type of tasks that are calls of upstream tools. The gateway executes them; their result is that of the tool. */
 export const TOOL_CALL = 'mcp.tool_call'
 
 /**
- * Each session has a seat: a capability that its calls need and its slots have, so that its calls stand in a lane of
- * their own. Nobody outside of the gateway can ask for one, or claim with one.
+ * Each session has a seat: a capability that its calls require and its workers have, so that its calls have a separate
+ * lane. Callers can neither require nor claim with such a capability.
  */
 const SEAT = 'mcp.seat.'
 
-/** Of calls that belong to no session. */
+/** The seat of calls that belong to no session. */
 export const COMMON_SEAT = 0
 
-/** For a call that does not say otherwise: three attempts, after pauses of 1 s and 2 s. */
+/** Default for tool calls: three attempts, with pauses of 1 s and 2 s. */
 export const TOOL_CALL_DEFAULTS = { default_max_attempts: 3, default_retry_backoff_seconds: 1 }
 
 export interface ToolCall {
   readonly upstream: string
-  /** As the upstream calls it. */
+  /** The name at the upstream. */
   readonly tool: string
   readonly arguments: JsonObject
 }
@@ -46,10 +47,10 @@ export function seatOf(capabilities: readonly string[]): number | undefined {
 
 export function checkNoSeat(capabilities: readonly string[], path: string): void {
   if (seatOf(capabilities) === undefined) return
-  throw invalid(path, `has a name that begins with ${SEAT}, which is for the gate's own use`)
+  throw invalid(path, `has a name that begins with ${SEAT}, which is reserved`)
 }
 
-/** The call that a payload asks for. */
+/** The tool call in a payload. Throws a Fault if it is malformed. */
 export function readToolCall(payload: unknown): ToolCall {
   if (isToolCall(payload)) return payload
   const read = toolCall.safeParse(payload)
@@ -58,29 +59,26 @@ export function readToolCall(payload: unknown): ToolCall {
   throw invalid(['payload', ...(issue?.path ?? [])].join('.'), issue?.message ?? 'does not fit')
 }
 
-/** Each call is read three times on its way, so the usual form is known at a glance. What it contains is checked as JSON. */
+/** A fast check of the usual form, because each call is read three times. Its content is checked as JSON. */
 function isToolCall(payload: unknown): payload is ToolCall {
-  if (!isPlain(payload) || Object.keys(payload).length !== 3) return false
-  return isWord(payload.upstream, 255) && isWord(payload.tool, 256) && isPlain(payload.arguments)
-}
-
-function isPlain(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
+  if (!isObject(payload) || Object.keys(payload).length !== 3) return false
+  return isWord(payload.upstream, 255) && isWord(payload.tool, 256) && isObject(payload.arguments)
 }
 
 function isWord(value: unknown, max: number): boolean {
   return typeof value === 'string' && value !== '' && value.length <= max && !value.includes('\0')
 }
 
-/** What speaks against a call, before it is queued: it must be one that can be made. */
+/** Why a tool call cannot be queued; undefined if it can. */
 export function toolCallRefusal(
   input: CreateInput,
   upstreams: UpstreamRegistry | undefined,
 ): Fault | undefined {
   try {
-    if (input.payload_pointer !== undefined) throw invalid('payload_pointer', 'stands for no call of a tool')
+    if (input.payload_pointer !== undefined)
+      throw invalid('payload_pointer', 'cannot be used for a tool call')
     if ((input.requirements?.capabilities ?? []).length > 0) {
-      throw invalid('requirements.capabilities', 'must be empty: calls of tools are made by the gate itself')
+      throw invalid('requirements.capabilities', 'must be empty: the gate itself executes tool calls')
     }
     const call = readToolCall(input.payload)
     if (upstreams === undefined) throw new Fault('UPSTREAM_NOT_FOUND', { name: call.upstream })

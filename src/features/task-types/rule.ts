@@ -3,25 +3,25 @@ import { type CanonicalJson, canonical, type Json } from '../../core/json/json.t
 import type { Schemas } from './schemas.ts'
 import type { TaskTypeView } from './shape.ts'
 
-/** What creators are told besides the task: how long the work takes, and when to look. */
+/** What create_task returns about the type: the usual run time, and when to check the status. */
 export interface Guidance {
   readonly estimated_runtime_seconds?: number
   readonly poll_suggestion_seconds?: number
 }
 
-/** A payload that somebody wants to give to a task. */
+/** The payload of a task that is to be created. */
 export interface GivenPayload {
   readonly value: Json
   readonly text: CanonicalJson
-  /** The request that it is a part of, if that creates many tasks. */
+  /** The request that it belongs to, if that request creates many tasks. */
   readonly request?: object | undefined
 }
 
-/** What a registered type means for the tasks that are created. */
+/** A registered type, as it applies to the creation of tasks. */
 export class TaskTypeRule {
   readonly view: TaskTypeView
   readonly guidance: Guidance
-  /** What it was made from; the same text is the same rule. */
+  /** The source text: an entry with the same text needs no new rule. */
   readonly text: string
   readonly #schema: CanonicalJson | undefined
 
@@ -36,7 +36,7 @@ export class TaskTypeRule {
     this.#schema = payload_schema === null ? undefined : canonical(payload_schema)
   }
 
-  /** Why a task with this payload is not taken; undefined if it is. A payload that is elsewhere is undefined. */
+  /** Why a task with this payload is refused; undefined if it is accepted. A payload stored elsewhere is undefined. */
   async refusal(schemas: Schemas, payload: GivenPayload | undefined): Promise<Fault | undefined> {
     const { type, enabled, max_payload_bytes } = this.view
     if (!enabled) return new Fault('TASK_TYPE_DISABLED', { type })

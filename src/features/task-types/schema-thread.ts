@@ -1,7 +1,7 @@
 import { Worker } from 'node:worker_threads'
 import type { CanonicalJson } from '../../core/json/json.ts'
 
-/** Why a value does not fit. `params` is JSON. */
+/** Why a value does not match. `params` is JSON. */
 export interface Mismatch {
   readonly instancePath: string
   readonly keyword: string
@@ -9,28 +9,28 @@ export interface Mismatch {
   readonly message: string | undefined
 }
 
-/** What became of a check. Nothing at all means that the value fits, or that the schema is one. */
+/** The result of a check. An empty verdict means that the value matches, or that the schema is valid. */
 export interface Verdict {
   readonly schemaError?: string
   readonly mismatch?: Mismatch
-  /** It was not decided: it took too long or too much memory, or it waited too long for its turn. */
+  /** Not decided: the check took too long or too much memory, or waited too long. */
   readonly undecided?: 'time' | 'memory' | 'waited'
 }
 
 export interface SchemaJob {
   readonly schema: CanonicalJson
-  /** Only the schema is checked if it is null. */
+  /** If null, only the schema is checked. */
   readonly value: CanonicalJson | null
-  /** Checks of one request. After one that took too long, its other checks of the same schema are not made. */
+  /** The request. After a check that took too long, other checks of the same request and schema are skipped. */
   readonly request?: object | undefined
 }
 
 export interface ThreadLimits {
-  /** Computing time of one check, compilation included. Ordinary ones take far less than a millisecond. */
+  /** CPU time of one check, including compilation. Ordinary checks take far less than a millisecond. */
   readonly checkMs: number
-  /** What the thread may use. It is ended when it needs more. */
+  /** Memory limit of the thread. It is terminated when it needs more. */
   readonly memoryMb: number
-  /** Of what waits: for how long, how many, and how large. */
+  /** Limits of waiting checks: duration, number and total size. */
   readonly waitMs: number
   readonly waiting: number
   readonly waitingCharacters: number
@@ -44,12 +44,12 @@ const LIMITS: ThreadLimits = {
   waitingCharacters: 64 * 1024 * 1024,
 }
 
-/** Checks that the thread may have at a time, so that it need not wait for this one between them. */
+/** Maximum number of checks that the thread has at a time, so that it need not wait for the main thread between them. */
 const WINDOW = 32
-/** After a check that took so long the thread gets only one at a time, so that others have their turn. */
+/** After a check that took longer, the thread gets one check at a time, so that other schemas are not delayed. */
 const SLOW_MS = 20
 
-/** How often a check gets the same time again because the machine had none for it. */
+/** How often the time of a check is extended because the machine was busy. */
 const MAX_EXTENSIONS = 4
 
 const CODE = new URL('./schema-worker.js', import.meta.url)
@@ -62,22 +62,22 @@ interface Waiting extends SchemaJob {
 
 /**
  * Compiles schemas and checks values in a worker thread, which is started by the first check and replaced when one
- * takes too long. Schemas take turns, so that one that is slow delays the others by one check at a time.
+ * takes too long. Schemas are served round-robin, so that a slow one delays the others by one check at a time.
  */
 export class SchemaThread {
   readonly #limits: ThreadLimits
-  /** By schema, in the order of their turns. */
+  /** By schema, in round-robin order. */
   readonly #queues = new Map<CanonicalJson, Waiting[]>()
   #waiting = 0
   #characters = 0
   #worker: Worker | undefined
   #isReady = false
-  /** Checks that the thread has made. It answers several at once, so not all of them were heard of. */
+  /** Number of checks that the thread has finished. It reports several at a time, so some may not be received yet. */
   #made = new Int32Array(new SharedArrayBuffer(4))
-  #heardOf = 0
+  #received = 0
   #isSending = false
   #isClosed = false
-  /** What the thread has, in the order in which it answers. */
+  /** Checks that the thread has, in the order of its results. */
   #sent: Waiting[] = []
   #startedAt = 0
   #lastMs = 0
@@ -104,7 +104,7 @@ export class SchemaThread {
     await this.#stop()
   }
 
-  /** After the current turn of the event loop, in which a batch asks for all its checks. */
+  /** Sends after the current turn of the event loop, in which a batch adds all its checks. */
   #sendSoon(): void {
     if (this.#isSending) return
     this.#isSending = true
@@ -137,7 +137,7 @@ export class SchemaThread {
     else this.#worker?.unref()
   }
 
-  /** The thread has turned to its next job. The time that it takes to load is not the job's. */
+  /** The thread begins its next job. The time that it takes to load does not count. */
   #begin(): void {
     clearTimeout(this.#timer)
     this.#startedAt = performance.now()
@@ -150,11 +150,11 @@ export class SchemaThread {
     const elapsed = () => {
       if (this.#sent[0] !== job) return
       const { user, system } = process.cpuUsage(before)
-      // On a busy machine the time may have passed without the thread's doing anything.
+      // On a busy machine the thread may have had no CPU time.
       if (extensions > 0 && (user + system) / 1000 < checkMs) this.#limit(job, before, extensions - 1)
       else this.#failed('time')
     }
-    // The answer may be there already, if this thread was busy: it is read before the immediate.
+    // If the main thread was busy, the result may have arrived already: it is read before the immediate runs.
     this.#timer = setTimeout(() => setImmediate(elapsed), checkMs)
   }
 
@@ -164,49 +164,49 @@ export class SchemaThread {
     const worker = new Worker(CODE, { resourceLimits, env: {}, execArgv: [], workerData: { made } })
     this.#isReady = false
     this.#made = new Int32Array(made)
-    this.#heardOf = 0
+    this.#received = 0
     worker.on('message', (message: 'ready' | readonly Verdict[]) => {
-      if (worker === this.#worker) this.#heard(message)
+      if (worker === this.#worker) this.#onMessage(message)
     })
     worker.on('error', (error) => {
-      if (worker === this.#worker) this.#broke(error)
+      if (worker === this.#worker) this.#onError(error)
     })
     return worker
   }
 
-  #heard(message: 'ready' | readonly Verdict[]): void {
+  #onMessage(message: 'ready' | readonly Verdict[]): void {
     if (message === 'ready') {
       this.#isReady = true
       this.#begin()
       return
     }
     this.#lastMs = performance.now() - this.#startedAt
-    this.#heardOf += message.length
+    this.#received += message.length
     for (const verdict of message) this.#sent.shift()?.resolve(verdict)
     this.#begin()
     this.#send()
   }
 
-  #broke(error: unknown): void {
+  #onError(error: unknown): void {
     if (!this.#isReady || !isOutOfMemory(error)) {
-      // A bug, or a thread that cannot be started: nobody must wait for it.
+      // A bug, or a thread that cannot be started: no check may wait for it.
       for (const job of [...this.#sent.splice(0), ...this.#takeAll()]) job.reject(error)
     }
     this.#failed('memory')
   }
 
-  /** Ends the thread and goes on with a new one, without the job that it was at. */
+  /** Terminates the thread and continues with a new one, without the job that failed. */
   #failed(undecided: 'time' | 'memory'): void {
     const sent = this.#sent.splice(0)
-    const [failed] = sent.splice(Atomics.load(this.#made, 0) - this.#heardOf, 1)
-    // Those that were made and not heard of are made again.
+    const [failed] = sent.splice(Atomics.load(this.#made, 0) - this.#received, 1)
+    // Checks that were finished but not received are repeated.
     const left = [...sent, ...this.#takeAll()]
     void this.#stop()
     this.#lastMs = this.#limits.checkMs
     failed?.resolve({ undecided })
     for (const job of left) {
-      const isAlike = failed?.request !== undefined && job.request === failed.request
-      if (isAlike && job.schema === failed.schema) job.resolve({ undecided })
+      const isSameRequest = failed?.request !== undefined && job.request === failed.request
+      if (isSameRequest && job.schema === failed.schema) job.resolve({ undecided })
       else this.#add(job)
     }
     this.#send()

@@ -1,81 +1,119 @@
 import { z } from 'zod'
 import { invalid } from '../../core/errors.ts'
+import { time } from '../fields.ts'
 import { jsonObject, MAX_WAIT_SECONDS, ONE_YEAR, parse, seconds, text, withoutNulls } from '../input.ts'
 import type { Schemas } from './schemas.ts'
 
 const TOOL_NAME = /^[A-Za-z0-9_-]{1,64}$/
 
-/** The gate's own tools begin with it, in both spellings. */
+/** The prefix of the server's own tools, in both spellings. */
 const OWN_TOOLS = /^asyncgate/i
 
 export const DEFAULT_TOOL_WAIT_SECONDS = 25
 
+export const taskTypeName = text(255).describe('Name of the task type')
+
 const tool = z.strictObject({
-  name: z.string().optional().meta({ description: 'The type itself if absent' }),
-  title: text(200).optional(),
-  description: text(4000).optional(),
-  wait_seconds: z.number().min(0).max(MAX_WAIT_SECONDS).optional(),
+  name: z.string().optional().describe('Name of the tool; the task type if absent'),
+  title: text(200).optional().describe('Title of the tool, for people'),
+  description: text(4000)
+    .optional()
+    .describe('What the tool does, written for a model; the description of the type if absent'),
+  wait_seconds: z
+    .number()
+    .min(0)
+    .max(MAX_WAIT_SECONDS)
+    .optional()
+    .describe(`How long a call waits for the result; ${DEFAULT_TOOL_WAIT_SECONDS} if absent`),
 })
 
 const count = (max: number, min = 1) => z.int().min(min).max(max)
 
-const optional = {
-  description: text(4000),
+const fields = {
+  description: text(4000).describe('What the task type is for; also the default description of its tool'),
   payload_schema: jsonObject.meta({
     type: 'object',
-    description: 'JSON Schema 2020-12 of the payload; references lead to its own parts only',
+    description: 'JSON Schema 2020-12 of the payload. It can only refer to its own parts',
   }),
-  default_priority: count(1000, -1000),
-  default_max_attempts: count(1000),
-  default_retry_backoff_seconds: seconds(ONE_YEAR),
-  default_timeout_seconds: seconds(ONE_YEAR, 1),
-  retention_days: count(36_500),
-  result_channel: text(64),
-  estimated_runtime_seconds: seconds(ONE_YEAR),
-  poll_suggestion_seconds: seconds(ONE_YEAR),
-  max_payload_bytes: count(256 * 1024 * 1024),
-  tool: tool.meta({ description: 'Shows the type as an MCP tool of its own' }),
-  milestones: z.array(text(200)).max(100).meta({
-    description: 'Progress whose milestone or message is one of these goes to the inbox of the owner',
-  }),
+  default_priority: count(1000, -1000).describe(
+    'Default priority of tasks; the default of the server if absent',
+  ),
+  default_max_attempts: count(1000).describe(
+    'Default max_attempts of tasks; the default of the server if absent',
+  ),
+  default_retry_backoff_seconds: seconds(ONE_YEAR).describe(
+    'Default retry_backoff_seconds of tasks; the default of the server if absent',
+  ),
+  default_timeout_seconds: seconds(ONE_YEAR, 1).describe(
+    'Default timeout_seconds of tasks; no limit if absent',
+  ),
+  retention_days: count(36_500).describe(
+    'How long to keep tasks, in days. Recorded only: nothing is deleted yet',
+  ),
+  result_channel: text(64).describe('The result channel in which results are stored'),
+  estimated_runtime_seconds: seconds(ONE_YEAR).describe('Usual run time of tasks, returned by create_task'),
+  poll_suggestion_seconds: seconds(ONE_YEAR).describe(
+    'Suggested delay before the first status check, returned by create_task',
+  ),
+  max_payload_bytes: count(256 * 1024 * 1024).describe(
+    'Maximum size of the payload, if it is smaller than the limit of the server',
+  ),
+  tool: tool.describe('Offers the task type as an MCP tool'),
+  milestones: z
+    .array(text(200))
+    .max(100)
+    .describe('Progress whose milestone or message is one of these is delivered to the inbox of the owner'),
 }
 
-/** Each of them may be null too, which is the same as absent. */
+/** Every field but type may also be null, which means the same as absent. */
 export const registerTaskTypeInput = z.strictObject({
-  type: text(255),
-  ...z.strictObject({ ...optional, enabled: z.boolean() }).partial().shape,
+  type: taskTypeName,
+  ...z
+    .strictObject({
+      ...fields,
+      enabled: z.boolean().describe('Whether tasks of this type can be created; true if absent'),
+    })
+    .partial().shape,
 })
 
-const time = z.iso.datetime()
+const orNull = <Schema extends z.ZodType>(schema: Schema) =>
+  schema.nullable().describe(`${schema.description ?? ''}. Null if not set`)
 
 export const taskTypeShape = z.object({
-  type: z.string(),
-  description: z.string().nullable(),
-  payload_schema: jsonObject.nullable(),
-  default_priority: z.int().nullable(),
-  default_max_attempts: z.int().nullable(),
-  default_retry_backoff_seconds: z.int().nullable(),
-  default_timeout_seconds: z.int().nullable(),
-  retention_days: z.int().nullable(),
-  result_channel: z.string().nullable(),
-  estimated_runtime_seconds: z.int().nullable(),
-  poll_suggestion_seconds: z.int().nullable(),
-  max_payload_bytes: z.int().nullable(),
-  enabled: z.boolean(),
-  tool: tool.nullable(),
-  milestones: z.array(z.string()).nullable(),
-  version: z.int().meta({ description: 'Counts the changes' }),
-  created_at: time,
-  updated_at: time,
+  type: z.string().describe('Name of the task type'),
+  description: orNull(fields.description),
+  payload_schema: orNull(fields.payload_schema),
+  default_priority: orNull(fields.default_priority),
+  default_max_attempts: orNull(fields.default_max_attempts),
+  default_retry_backoff_seconds: orNull(fields.default_retry_backoff_seconds),
+  default_timeout_seconds: orNull(fields.default_timeout_seconds),
+  retention_days: orNull(fields.retention_days),
+  result_channel: orNull(fields.result_channel),
+  estimated_runtime_seconds: orNull(fields.estimated_runtime_seconds),
+  poll_suggestion_seconds: orNull(fields.poll_suggestion_seconds),
+  max_payload_bytes: orNull(fields.max_payload_bytes),
+  enabled: z.boolean().describe('Whether tasks of this type can be created'),
+  tool: orNull(fields.tool),
+  milestones: orNull(fields.milestones),
+  version: z.int().describe('Number of the change, counted from 1'),
+  created_at: time.describe('When the type was first registered'),
+  updated_at: time.describe('When the type was last changed'),
 })
 
-/** A type as it was registered; what was left out is null. */
+/** A registered type; absent fields are null. */
 export type TaskTypeView = z.output<typeof taskTypeShape>
 export type TaskTypeDraft = Omit<TaskTypeView, 'version' | 'created_at' | 'updated_at'>
 
-/** A type that can be registered, or why it cannot. */
-export async function readTaskType(schemas: Schemas, input: unknown): Promise<TaskTypeDraft> {
-  const asked = parse(registerTaskTypeInput, withoutNulls(input))
+/** Parses and checks a registration. */
+export function readTaskType(schemas: Schemas, input: unknown): Promise<TaskTypeDraft> {
+  return checkedTaskType(schemas, parse(registerTaskTypeInput, withoutNulls(input)))
+}
+
+/** Checks what the schema of a registration cannot express. */
+export async function checkedTaskType(
+  schemas: Schemas,
+  asked: z.output<typeof registerTaskTypeInput>,
+): Promise<TaskTypeDraft> {
   const draft: TaskTypeDraft = {
     type: asked.type,
     description: asked.description ?? null,
@@ -105,12 +143,12 @@ export function toolName({ type, tool }: TaskTypeDraft): string {
 function checkTool(draft: TaskTypeDraft): void {
   const name = toolName(draft)
   if (!TOOL_NAME.test(name)) {
-    const because = draft.tool?.name === undefined ? ', so it cannot be the type: give one' : ''
-    throw invalid('tool.name', `is 1 to 64 letters, digits, _ and -${because}`)
+    const because = draft.tool?.name === undefined ? ', which the type is not: give the tool a name' : ''
+    throw invalid('tool.name', `must be 1 to 64 letters, digits, _ and -${because}`)
   }
   if (OWN_TOOLS.test(name)) throw invalid('tool.name', 'must not begin with asyncgate')
   if (name.includes('__')) {
-    throw invalid('tool.name', 'must not contain __, which stands between an upstream and its tool')
+    throw invalid('tool.name', 'must not contain __, which separates an upstream from its tool')
   }
   if (draft.payload_schema !== null && draft.payload_schema.type !== 'object') {
     throw invalid('payload_schema.type', 'must be "object": the arguments of a tool are an object')

@@ -1,36 +1,36 @@
 import { invalid } from '../../core/errors.ts'
 import { isoTime } from '../../core/time.ts'
+import type { Engine } from '../../engine/engine.ts'
 import { TenantCopies } from '../../engine/tenant-cache.ts'
 import type { Entry } from '../../store/entries.ts'
-import type { Services } from '../services.ts'
 import { TaskTypeRule } from './rule.ts'
 import { type TaskTypeDraft, type TaskTypeView, toolName } from './shape.ts'
 
 const KIND = 'task_type'
 
-/** All types of a tenant are in memory. */
+/** Limit per tenant: all types of a tenant are in memory. */
 export const MAX_TASK_TYPES = 1000
 const PAGE = 200
 
 /** The types of a tenant. */
 export interface TypeTable {
   readonly rules: ReadonlyMap<string, TaskTypeRule>
-  /** Those that are tools and enabled. The same list as long as they are the same. */
+  /** Enabled types that are tools. The list is the same object until it changes. */
   readonly tools: readonly TaskTypeView[]
-  /** Whether any of them names milestones. */
+  /** Whether any type has milestones. */
   readonly hasMilestones: boolean
 }
 
-/** What is kept: the times are the gate's, the version is the entry's. */
+/** The stored form. The version is that of the entry. */
 type Stored = Omit<TaskTypeView, 'version'>
 
-/** The registry of task types: in the store, and in memory for whoever creates tasks. */
+/** The registered task types: stored, and in memory so that creating a task reads nothing. */
 export class TaskTypes {
-  readonly #engine: Services
+  readonly #engine: Engine
   readonly #copies: TenantCopies<TypeTable>
   readonly #listeners = new Set<(tenant: number) => void>()
 
-  constructor(engine: Services) {
+  constructor(engine: Engine) {
     this.#engine = engine
     this.#copies = new TenantCopies({
       shared: engine.store.shared,
@@ -42,7 +42,7 @@ export class TaskTypes {
     })
   }
 
-  /** Undefined until it is loaded. */
+  /** Undefined until loaded. */
   known(tenant: number): TypeTable | undefined {
     return this.#copies.known(tenant)
   }
@@ -51,7 +51,7 @@ export class TaskTypes {
     return this.#engine.reading(() => this.#copies.load(tenant))
   }
 
-  /** Calls back when the tools of a tenant are others. Returns the way to stop listening. */
+  /** The listener is called when the tools of a tenant have changed. Returns an unsubscribe function. */
   onTools(listener: (tenant: number) => void): () => void {
     this.#listeners.add(listener)
     return () => this.#listeners.delete(listener)
@@ -62,7 +62,7 @@ export class TaskTypes {
     return entry && viewOf(entry)
   }
 
-  /** In the order of their names, those after `after`. */
+  /** Types after the name `after`, sorted by name. */
   async list(tenant: number, after: string, limit: number): Promise<TaskTypeView[]> {
     const entries = await this.#engine.reading(() =>
       this.#engine.store.entries.list(tenant, KIND, after, limit),
@@ -70,12 +70,12 @@ export class TaskTypes {
     return entries.map(viewOf)
   }
 
-  /** Creates or replaces a type. The same again changes nothing. */
+  /** Creates or replaces a type. Registering the same again changes nothing. */
   async register(tenant: number, draft: TaskTypeDraft): Promise<TaskTypeView> {
     for (;;) {
       const before = await this.get(tenant, draft.type)
       if (before !== undefined && isSame(draft, before)) return before
-      await this.#checkPlace(tenant, draft, before === undefined)
+      await this.#checkConflicts(tenant, draft, before === undefined)
       const now = isoTime(Date.now())
       const stored: Stored = { ...draft, created_at: before?.created_at ?? now, updated_at: now }
       const entry = { tenant, kind: KIND, name: draft.type, value: JSON.stringify(stored), due_at: null }
@@ -85,7 +85,7 @@ export class TaskTypes {
     }
   }
 
-  /** Whether it was there. */
+  /** Resolves with whether the type was registered. */
   async remove(tenant: number, type: string): Promise<boolean> {
     const removed = await this.#engine.writing((entries) => entries.remove(tenant, KIND, type))
     await this.#reload(tenant)
@@ -100,15 +100,15 @@ export class TaskTypes {
     return this.#engine.reading(() => this.#copies.refresh(tenant))
   }
 
-  async #checkPlace(tenant: number, draft: TaskTypeDraft, isNew: boolean): Promise<void> {
+  async #checkConflicts(tenant: number, draft: TaskTypeDraft, isNew: boolean): Promise<void> {
     const { rules } = await this.#reload(tenant)
     if (isNew && rules.size >= MAX_TASK_TYPES) {
-      throw invalid('type', `is one too many: there are ${MAX_TASK_TYPES} already, so remove one first`)
+      throw invalid('type', `cannot be added: limit of ${MAX_TASK_TYPES} reached`)
     }
     if (draft.tool === null) return
     for (const { view } of rules.values()) {
       if (view.tool === null || view.type === draft.type || toolName(view) !== toolName(draft)) continue
-      throw invalid('tool.name', `is the tool of type ${view.type} already`)
+      throw invalid('tool.name', `is already the tool of type ${view.type}`)
     }
   }
 
@@ -139,7 +139,7 @@ export class TaskTypes {
 
 function viewOf({ value, version }: Entry): TaskTypeView {
   const stored: Omit<Stored, 'milestones'> & Partial<Pick<Stored, 'milestones'>> = JSON.parse(value)
-  // Types that were registered by an older version have none.
+  // Types registered by earlier versions have no milestones.
   return { ...stored, milestones: stored.milestones ?? null, version }
 }
 
@@ -151,7 +151,7 @@ function isTool({ enabled, tool }: TaskTypeView): boolean {
   return enabled && tool !== null
 }
 
-/** Views live as long as their rules do. */
+/** Views are compared by identity: an unchanged rule keeps its view. */
 function isSameList(views: readonly TaskTypeView[], others: readonly TaskTypeView[]): boolean {
   return views.length === others.length && views.every((view, i) => view === others[i])
 }

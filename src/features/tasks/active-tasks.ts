@@ -7,8 +7,8 @@ import { readRecords } from '../../engine/portions.ts'
 import type { TaskLine } from '../../store/reads.ts'
 import { parse, text } from '../input.ts'
 import { cursor, pageLimit } from '../paging.ts'
-import { askedPrincipal } from '../receipts/obligations.ts'
-import { findOwed } from '../receipts/owed.ts'
+import { askedPrincipal } from '../principal-input.ts'
+import { findOwedTasks } from '../receipts/search.ts'
 import type { TaskView } from './shape.ts'
 import { inTurns, taskView } from './view.ts'
 
@@ -35,14 +35,14 @@ export async function activeTasks(engine: Engine, caller: Caller, input: unknown
   const principal = askedPrincipal(caller, asked)
   const { type, principal_ai, limit, cursor } = asked
   const scope = { tenant, query: { list: 'active', principal, type, principal_ai } }
-  const after = cursor === undefined ? 0 : await engine.cursors.read(scope, cursor)
+  const from = cursor === undefined ? 0 : await engine.cursors.read(scope, cursor)
   const fits = (line: TaskLine) =>
     !isTerminal(line.status) &&
     (type === undefined || line.type === type) &&
     (principal_ai === undefined || line.principal_ai === principal_ai)
-  const found = await findOwed(engine, tenant, principal, { after, limit, fits })
-  const { rows, covered } = await readRecords(engine, tenant, found.lines)
-  const next = covered < found.lines.length ? (found.lines[covered - 1]?.seq ?? null) : found.next
+  const found = await findOwedTasks(engine, tenant, principal, { from, limit, fits })
+  const { rows, covered } = await readRecords(engine, tenant, found.rows)
+  const next = covered < found.rows.length ? (found.rows[covered - 1]?.seq ?? null) : found.next
   return {
     tasks: await inTurns(
       rows.filter(({ task }) => !isTerminal(task.status)),

@@ -1,7 +1,8 @@
 import { z } from 'zod'
 import type { CanonicalJson } from '../../core/json/json.ts'
 import { membersIn } from '../../core/json/members.ts'
-import { isJsonObject, LARGE, storedJson } from '../../engine/stored-json.ts'
+import { LARGE, storedJson } from '../../engine/stored-json.ts'
+import { isObject } from '../../util/guards.ts'
 import { json, jsonObject, labels, ONE_YEAR, seconds, text } from '../input.ts'
 
 const idempotencyKey = text(255)
@@ -111,7 +112,7 @@ export function storedInput(text: CanonicalJson): CreateInput {
     if (name === 'payload') input.payload = storedJson(member)
     if (name === 'inputs') {
       const inputs = storedJson(member)
-      if (isJsonObject(inputs)) input.inputs = inputs
+      if (isObject(inputs)) input.inputs = inputs
     }
   }
   return input

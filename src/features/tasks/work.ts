@@ -1,4 +1,3 @@
-import { hash } from 'node:crypto'
 import { assemble } from '../../core/bodies.ts'
 import { type CanonicalJson, canonical, type Json } from '../../core/json/json.ts'
 import type { Question } from '../../core/question.ts'
@@ -6,7 +5,8 @@ import type { TaskCore, TaskSpec } from '../../core/task.ts'
 import { isoOrNull } from '../../core/time.ts'
 import { canonicalText } from '../../engine/stored-json.ts'
 import type { TaskRecord } from '../../store/reads.ts'
-import { payloadOf } from '../questions/question-view.ts'
+import { sha256 } from '../../util/hash.ts'
+import { payloadOf } from '../questions/view.ts'
 import type { WorkView } from './shape.ts'
 import { type CreateInput, deliveryOf, requirementsOf, storedInput } from './task-input.ts'
 
@@ -87,7 +87,7 @@ export function contentHash({ kind, request }: Pick<Question, 'kind' | 'request'
   const members: Record<string, CanonicalJson> = {}
   for (const [name, value] of Object.entries(work)) members[name] = canonicalText(value)
   const text = assemble({ kind: canonical(kind), request, task: assemble(members) })
-  return `sha256:${hash('sha256', text)}`
+  return sha256(text)
 }
 
 /** The hash of a question of this task. It is computed for questions that are older than the column. */

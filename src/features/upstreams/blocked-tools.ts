@@ -1,64 +1,71 @@
 import type { PrincipalKey } from '../../core/principal.ts'
+import type { Engine } from '../../engine/engine.ts'
 import type { PartialContext } from '../../policy/compiled-rule.ts'
 import type { RuleBook } from '../../policy/rule-book.ts'
 import type { TenantRef } from '../../store/store.ts'
-import type { Services } from '../services.ts'
+import type { StoredPolicies } from '../policies/stored-policies.ts'
 import { TOOL_CALL } from '../sessions/tool-calls.ts'
-import type { UpstreamTool } from './upstreams.ts'
+import type { UpstreamRegistry, UpstreamTool } from './upstreams.ts'
 
 type Names = ReadonlySet<string>
 
 const NONE: Names = new Set()
 
-/** Callers for whom it is remembered what they see. Only those with a key of their own count, so there are few. */
+/** Callers whose names are cached. Only callers with their own key are distinguished, so there are few. */
 const MAX_CALLERS = 100
 
-/** The longest that a timer can wait. */
+/** The maximum delay of a timer. */
 const MAX_TIMER_MS = 2 ** 31 - 1
 
-/** What was worked out for one rule book and one list of tools. */
-interface Worked {
+/** The result for one rule book and one list of tools. */
+interface Evaluation {
   readonly tenant: TenantRef
   readonly book: RuleBook
   readonly tools: readonly UpstreamTool[]
   /** When the next rule expires. */
   readonly until: number
-  /** Blocked whoever calls. */
+  /** Blocked for every caller. */
   readonly forAll: Names
-  /** Blocked or not, depending on the caller. */
-  readonly others: readonly UpstreamTool[]
-  /** By caller; undefined stands for one that is not known before the call. */
-  readonly told: Map<PrincipalKey | undefined, Names>
+  /** Blocked for some callers. */
+  readonly perCaller: readonly UpstreamTool[]
+  /** Names by caller; undefined stands for a caller that is not known before the call. */
+  readonly cached: Map<PrincipalKey | undefined, Names>
 }
 
-/** The tools of upstreams that the rules block whatever the arguments. Worked out again only when something changes. */
+interface Deps {
+  readonly engine: Engine
+  readonly policies: StoredPolicies
+  readonly upstreams: UpstreamRegistry | undefined
+}
+
+/** The upstream tools that the rules block regardless of the arguments. Evaluated again only when rules or tools change. */
 export class BlockedTools {
-  readonly #engine: Services
+  readonly #deps: Deps
   readonly #listeners = new Set<() => void>()
-  #worked: Worked | undefined
+  #evaluation: Evaluation | undefined
   #timer: NodeJS.Timeout | undefined
 
-  constructor(engine: Services) {
-    this.#engine = engine
-    engine.policies.onChange((tenant) => {
-      if (tenant === engine.upstreams?.tenant) this.#changed()
+  constructor(deps: Deps) {
+    this.#deps = deps
+    deps.policies.onChange((tenant) => {
+      if (tenant === deps.upstreams?.tenant) this.#changed()
     })
   }
 
   /**
-   * The names that clients use for them. The same set as long as the names are the same. Without a principal: those
-   * that are blocked for everybody.
+   * The names of blocked tools, as clients call them. The set is the same object until the names change. Without a
+   * principal: the tools that are blocked for every caller.
    */
   async names(tenantName: string, principal?: PrincipalKey): Promise<Names> {
-    const { upstreams, policies } = this.#engine
+    const { engine, upstreams, policies } = this.#deps
     if (upstreams === undefined) return NONE
-    const tenant = await this.#engine.tenant(tenantName)
+    const tenant = await engine.tenant(tenantName)
     if (upstreams.tenant !== tenant.tenant) return NONE
     const book = policies.known(tenant.tenant) ?? (await policies.load(tenant.tenant))
-    return told(this.#current(tenant, book, upstreams.tools()), principal)
+    return namesOf(this.#current(tenant, book, upstreams.tools()), principal)
   }
 
-  /** Calls back when rules have changed or expired so that somebody sees other tools. Returns the way to stop. */
+  /** The listener is called when changed or expired rules change the names for a caller. Returns an unsubscribe function. */
   onChange(listener: () => void): () => void {
     this.#listeners.add(listener)
     return () => this.#listeners.delete(listener)
@@ -69,23 +76,23 @@ export class BlockedTools {
     this.#listeners.clear()
   }
 
-  #current(tenant: TenantRef, book: RuleBook, tools: readonly UpstreamTool[]): Worked {
-    const before = this.#worked
+  #current(tenant: TenantRef, book: RuleBook, tools: readonly UpstreamTool[]): Evaluation {
+    const before = this.#evaluation
     if (before?.book === book && before.tools === tools && Date.now() < before.until) return before
-    const worked = work(tenant, book, tools, before)
-    this.#worked = worked
-    this.#wake(worked.until)
-    return worked
+    const evaluation = evaluate(tenant, book, tools, before)
+    this.#evaluation = evaluation
+    this.#wake(evaluation.until)
+    return evaluation
   }
 
-  /** A list that nobody has been told cannot be another one. */
+  /** Names that no caller has requested cannot have changed for a caller. */
   #changed(): void {
-    const before = this.#worked
-    const { upstreams, policies } = this.#engine
+    const before = this.#evaluation
+    const { upstreams, policies } = this.#deps
     if (before === undefined || upstreams === undefined) return
     const book = policies.known(upstreams.tenant) ?? before.book
     const now = this.#current(before.tenant, book, upstreams.tools())
-    const isSame = [...before.told].every(([principal, names]) => told(now, principal) === names)
+    const isSame = [...before.cached].every(([principal, names]) => namesOf(now, principal) === names)
     if (!isSame) for (const listener of this.#listeners) listener()
   }
 
@@ -97,38 +104,43 @@ export class BlockedTools {
   }
 }
 
-function work(
+function evaluate(
   tenant: TenantRef,
   book: RuleBook,
   tools: readonly UpstreamTool[],
-  before: Worked | undefined,
-): Worked {
+  before: Evaluation | undefined,
+): Evaluation {
   const forecasts = tools.map((tool) => ({ tool, ...book.forecast(contextOf(tenant, tool)) }))
   const forAll = new Set(
     forecasts.filter(({ outcome }) => outcome === 'blocked').map(({ tool }) => tool.name),
   )
-  const others = forecasts.filter(({ depends_on }) => depends_on.includes('caller')).map(({ tool }) => tool)
-  const worked = { tenant, book, tools, until: book.expiresAt(), forAll, others, told: new Map() }
-  // Sets that say the same stay the same, so that lists made of them do.
-  for (const [principal, names] of before?.told ?? []) {
-    const now = namesFor(worked, principal)
-    worked.told.set(principal, isSame(now, names) ? names : now)
+  const perCaller = forecasts
+    .filter(({ depends_on }) => depends_on.includes('caller'))
+    .map(({ tool }) => tool)
+  const evaluation = { tenant, book, tools, until: book.expiresAt(), forAll, perCaller, cached: new Map() }
+  // Equal sets stay the same object, so that lists derived from them do too.
+  for (const [principal, names] of before?.cached ?? []) {
+    const now = namesFor(evaluation, principal)
+    evaluation.cached.set(principal, isSame(now, names) ? names : now)
   }
-  return worked
+  return evaluation
 }
 
-function told(worked: Worked, principal: PrincipalKey | undefined): Names {
-  const known = worked.told.get(principal)
+function namesOf(evaluation: Evaluation, principal: PrincipalKey | undefined): Names {
+  const known = evaluation.cached.get(principal)
   if (known !== undefined) return known
-  if (worked.told.size >= MAX_CALLERS) worked.told.clear()
-  const names = namesFor(worked, principal)
-  worked.told.set(principal, names)
+  if (evaluation.cached.size >= MAX_CALLERS) evaluation.cached.clear()
+  const names = namesFor(evaluation, principal)
+  evaluation.cached.set(principal, names)
   return names
 }
 
-function namesFor({ tenant, book, forAll, others }: Worked, principal: PrincipalKey | undefined): Names {
-  if (principal === undefined || others.length === 0) return forAll
-  const more = others.filter(
+function namesFor(
+  { tenant, book, forAll, perCaller }: Evaluation,
+  principal: PrincipalKey | undefined,
+): Names {
+  if (principal === undefined || perCaller.length === 0) return forAll
+  const more = perCaller.filter(
     (tool) => book.forecast({ ...contextOf(tenant, tool), principal }).outcome === 'blocked',
   )
   return more.length === 0 ? forAll : new Set([...forAll, ...more.map(({ name }) => name)])

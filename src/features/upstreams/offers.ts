@@ -1,44 +1,84 @@
 import { checkRole } from '../../core/authorization.ts'
 import { Fault } from '../../core/errors.ts'
 import { type Caller, principalKey } from '../../core/principal.ts'
+import type { Engine } from '../../engine/engine.ts'
 import { policyContext } from '../policies/context.ts'
-import type { Services } from '../services.ts'
+import type { StoredPolicies } from '../policies/stored-policies.ts'
 import { TOOL_CALL } from '../sessions/tool-calls.ts'
+import type { BlockedTools } from './blocked-tools.ts'
 import { NO_OFFERS, promptCall, READ_RESOURCE, type UpstreamOffers } from './reads.ts'
-import type { Completed, Completing } from './upstreams.ts'
+import type { Completed, Completing, UpstreamRegistry, UpstreamTool } from './upstreams.ts'
 
-/** What upstreams offer a tenant besides tools. The same object as long as it is the same. */
-export async function upstreamOffers(engine: Services, tenant: string): Promise<UpstreamOffers> {
-  const { upstreams } = engine
-  if (upstreams === undefined) return NO_OFFERS
-  return (await engine.tenant(tenant)).tenant === upstreams.tenant ? upstreams.offers() : NO_OFFERS
+interface Deps {
+  readonly engine: Engine
+  readonly upstreams: UpstreamRegistry | undefined
+}
+
+const NO_TOOLS: readonly UpstreamTool[] = []
+
+/** The registry, if there is one and it belongs to the tenant. */
+async function registryFor(
+  { engine, upstreams }: Deps,
+  tenant: string,
+): Promise<UpstreamRegistry | undefined> {
+  if (upstreams === undefined) return undefined
+  return (await engine.tenant(tenant)).tenant === upstreams.tenant ? upstreams : undefined
+}
+
+/** The upstream tools that a tenant can call. The list is the same object until it changes. */
+export async function upstreamTools(deps: Deps, tenant: string): Promise<readonly UpstreamTool[]> {
+  return (await registryFor(deps, tenant))?.tools() ?? NO_TOOLS
+}
+
+/** What upstreams offer a tenant besides tools. It is the same object until it changes. */
+export async function upstreamOffers(deps: Deps, tenant: string): Promise<UpstreamOffers> {
+  return (await registryFor(deps, tenant))?.offers() ?? NO_OFFERS
+}
+
+/** Why a tenant cannot call a tool of this name; undefined if it is not the name of an upstream tool. */
+export async function absentTool(deps: Deps, tenant: string, name: string): Promise<Fault | undefined> {
+  return (await registryFor(deps, tenant))?.absence(name)
+}
+
+/** The listener is called when the tools of upstreams, or the set of blocked ones, change. Returns an unsubscribe function. */
+export function onUpstreamTools(
+  {
+    upstreams,
+    blockedTools,
+  }: { readonly upstreams: UpstreamRegistry | undefined; readonly blockedTools: BlockedTools },
+  listener: () => void,
+): () => void {
+  const unsubscribers = [upstreams?.onTools(listener), blockedTools.onChange(listener)]
+  return () => {
+    for (const unsubscribe of unsubscribers) unsubscribe?.()
+  }
 }
 
 const NOTHING: Completed = { values: [] }
 
 /**
- * Has an upstream complete an argument of a prompt or of a template. It is asked only where the rules let the caller read
- * what the argument is for, and nothing would have to be taken out of what it is told; else there are no suggestions.
+ * Asks an upstream to complete an argument of a prompt or resource template. The upstream is asked only if the policies
+ * allow the caller to read the prompt or resource and would redact nothing in the request; otherwise there are no
+ * suggestions.
  */
 export async function completeArgument(
-  engine: Services,
+  deps: Deps & { readonly policies: StoredPolicies },
   caller: Caller,
   upstream: string,
   asked: Completing,
   signal?: AbortSignal,
 ): Promise<Completed> {
   checkRole(caller, 'create')
-  const { policies, upstreams } = engine
-  const tenant = await engine.tenant(caller.tenant)
-  if (upstreams === undefined || upstreams.tenant !== tenant.tenant) {
-    throw new Fault('UPSTREAM_NOT_FOUND', { name: upstream })
-  }
+  const { engine, policies } = deps
+  const upstreams = await registryFor(deps, caller.tenant)
+  if (upstreams === undefined) throw new Fault('UPSTREAM_NOT_FOUND', { name: upstream })
   const { ref, argument, others = {} } = asked
   const known = { ...others, [argument.name]: argument.value }
   const tool = ref.type === 'ref/prompt' ? promptCall(ref.name) : READ_RESOURCE
   upstreams.offered(upstream, tool)
+  const tenant = await engine.tenant(caller.tenant)
   const rules = policies.known(tenant.tenant) ?? (await policies.load(tenant.tenant))
-  const context = policyContext(engine, tenant, {
+  const context = policyContext(upstreams, tenant, {
     type: TOOL_CALL,
     payload: { upstream, tool, arguments: ref.type === 'ref/prompt' ? known : { uri: ref.uri } },
     input: {},

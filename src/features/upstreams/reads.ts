@@ -1,43 +1,41 @@
 import type { JsonObject } from '../../core/json/json.ts'
 
 /**
- * What an upstream offers besides tools is read by calls like those of its tools. Rules, tasks and `tools.allow` and
- * `tools.deny` know these calls by the names `prompts/get:NAME` and `resources/read`, which no tool may have.
+ * Prompts and resources of an upstream are read by calls like tool calls. In rules, tasks, `tools.allow` and `tools.deny`
+ * these calls have the names `prompts/get:NAME` and `resources/read`, which no tool can have.
  */
 export type UpstreamRead = { readonly kind: 'prompt'; readonly name: string } | { readonly kind: 'resource' }
 
 export const READ_RESOURCE = 'resources/read'
 const GET_PROMPT = 'prompts/get:'
 
-/** All prompts, for rules. */
+/** Matches all prompts in rules. */
 export const ANY_PROMPT = `${GET_PROMPT}*`
 
-/** The call by which a prompt is got. */
+/** The name of the call that gets a prompt. */
 export function promptCall(prompt: string): string {
   return GET_PROMPT + prompt
 }
 
-/** What a call of this name reads; undefined if it is the call of a tool. */
+/** What a call of this name reads; undefined if it is a tool call. */
 export function readOf(tool: string): UpstreamRead | undefined {
   if (tool === READ_RESOURCE) return { kind: 'resource' }
   return tool.startsWith(GET_PROMPT) ? { kind: 'prompt', name: tool.slice(GET_PROMPT.length) } : undefined
 }
 
-/** What is wrong with the arguments of a call that reads, and where. */
+/** The problem with the arguments of a call that reads; undefined if there is none. */
 export function readProblem(
   read: UpstreamRead,
   args: JsonObject,
 ): { readonly path: string; readonly problem: string } | undefined {
   if (read.kind === 'resource') {
     const isUri = typeof args.uri === 'string' && args.uri !== ''
-    if (!isUri) return { path: 'uri', problem: 'is the URI of a resource, as its upstream writes it' }
+    if (!isUri) return { path: 'uri', problem: 'must be the URI of a resource, as its upstream writes it' }
     const other = Object.keys(args).find((name) => name !== 'uri')
-    return other === undefined
-      ? undefined
-      : { path: other, problem: 'is not known here: a read has only a uri' }
+    return other === undefined ? undefined : { path: other, problem: 'is unknown: a read has only a uri' }
   }
   const [name] = Object.entries(args).find(([, value]) => typeof value !== 'string') ?? []
-  return name === undefined ? undefined : { path: name, problem: 'is not text, as arguments of prompts are' }
+  return name === undefined ? undefined : { path: name, problem: 'must be text, as all arguments of prompts' }
 }
 
 interface Described {
@@ -46,19 +44,19 @@ interface Described {
 }
 
 export interface UpstreamPrompt extends Described {
-  /** What clients call it: `<upstream>__<prompt>`, or a form of that which fits. */
+  /** The name for clients: `<upstream>__<prompt>`, shortened if it is too long. */
   readonly name: string
   readonly upstream: string
-  /** What the upstream calls it. */
+  /** The name at the upstream. */
   readonly prompt: string
   readonly arguments?: readonly (Described & { readonly name: string; readonly required?: boolean })[]
 }
 
 export interface UpstreamResource extends Described {
-  /** What clients call it: `<upstream>+<its own URI>`. */
+  /** The URI for clients: `<upstream>+<URI at the upstream>`. */
   readonly uri: string
   readonly upstream: string
-  /** What the upstream calls it. */
+  /** The URI at the upstream. */
   readonly own: string
   readonly name: string
   readonly mimeType?: string
@@ -67,7 +65,7 @@ export interface UpstreamResource extends Described {
 }
 
 export interface UpstreamTemplate extends Described {
-  /** `<upstream>+<its own template>`. */
+  /** The template for clients: `<upstream>+<template at the upstream>`. */
   readonly uriTemplate: string
   readonly upstream: string
   readonly own: string
@@ -76,14 +74,14 @@ export interface UpstreamTemplate extends Described {
   readonly annotations?: JsonObject
 }
 
-/** What upstreams offer besides tools, each list in the order of its names. Texts are bounded, and still not ours. */
+/** What upstreams offer besides tools, each list sorted by name. Texts are bounded, but untrusted. */
 export interface UpstreamOffers {
-  /** The names of all upstreams, whatever they offer. */
+  /** The names of all upstreams, including those that offer none of these. */
   readonly upstreams: readonly string[]
   readonly prompts: readonly UpstreamPrompt[]
   readonly resources: readonly UpstreamResource[]
   readonly templates: readonly UpstreamTemplate[]
-  /** The upstreams that have prompts, that have resources, and that complete the arguments of either. */
+  /** The names of the upstreams that support prompts, resources and completions. */
   readonly having: Readonly<Record<OfferKind, readonly string[]>>
 }
 
@@ -99,14 +97,14 @@ export const NO_OFFERS: UpstreamOffers = {
 
 const SEPARATOR = '+'
 
-/** The URI, or the template of one, by which clients know a resource of an upstream. */
+/** The URI, or URI template, of an upstream's resource for clients. */
 export function outwardUri(upstream: string, uri: string): string {
   return upstream + SEPARATOR + uri
 }
 
-/** The upstream that an outward URI names, and its own URI. */
+/** The upstream that an outward URI names, and the URI at that upstream. */
 export function splitUri(uri: string): { readonly upstream: string; readonly own: string } | undefined {
-  // No name of an upstream has a plus in it.
+  // Names of upstreams never contain a plus.
   const at = uri.indexOf(SEPARATOR)
   return at < 0 ? undefined : { upstream: uri.slice(0, at), own: uri.slice(at + SEPARATOR.length) }
 }

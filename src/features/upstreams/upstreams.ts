@@ -2,17 +2,18 @@ import type { Fault } from '../../core/errors.ts'
 import type { JsonObject } from '../../core/json/json.ts'
 import type { PrincipalKey } from '../../core/principal.ts'
 import type { OfferKind, UpstreamOffers } from './reads.ts'
-import type { UpstreamDetail, UpstreamDraft, UpstreamToolView, UpstreamView } from './shape.ts'
+import type { UpstreamDraft } from './shape.ts'
+import type { UpstreamDetail, UpstreamToolView, UpstreamView } from './view.ts'
 
 /**
- * A tool of an upstream as clients may see it: its definition is accepted, its texts are bounded and free of what does
- * not show. They are still somebody else's words, to be handed on as data only.
+ * A tool of an upstream as clients see it: its definition is accepted, its texts are bounded and without invisible
+ * characters. They are still untrusted and must be treated as data.
  */
 export interface UpstreamTool {
-  /** What clients call it: `<upstream>__<tool>`, or a form of that which fits. */
+  /** The name for clients: `<upstream>__<tool>`, shortened if it is too long. */
   readonly name: string
   readonly upstream: string
-  /** What the upstream calls it. */
+  /** The name at the upstream. */
   readonly tool: string
   readonly category: string | null
   readonly hash: string
@@ -23,34 +24,33 @@ export interface UpstreamTool {
   readonly annotations?: JsonObject
 }
 
-/** The upstreams of one tenant, if the gate has any. */
+/** The upstreams of one tenant. */
 export interface UpstreamRegistry {
-  /** Whose they are. */
   readonly tenant: number
-  /** By name. */
+  /** Sorted by name. */
   list(): readonly UpstreamView[]
   get(name: string): UpstreamDetail | undefined
-  /** Creates an upstream, or replaces the one of that name. The same again changes nothing. */
+  /** Creates an upstream, or replaces the one with the same name. Adding the same again changes nothing. */
   add(draft: UpstreamDraft, by: PrincipalKey): Promise<UpstreamView>
-  /** Whether it was there. What was accepted of it is forgotten. */
+  /** Also deletes its accepted definitions. Resolves with whether there was such an upstream. */
   remove(name: string): Promise<boolean>
-  /** Accepts the definition with this hash, and no other. */
+  /** Accepts the definition with this hash only. */
   accept(name: string, tool: string, hash: string, by: PrincipalKey): Promise<UpstreamToolView>
-  /** Those that may be called, by name. The same list as long as they are the same. */
+  /** The tools that can be called, sorted by name. The list is the same object until it changes. */
   tools(): readonly UpstreamTool[]
-  /** By the name that clients use. */
+  /** A tool by its name for clients. */
   find(name: string): UpstreamTool | undefined
-  /** Why a tool that `find` does not know cannot be called; undefined if no upstream has or had a tool of this name. */
+  /** Why a tool that `find` does not return cannot be called; undefined if no upstream has or had a tool of this name. */
   absence(name: string): Fault | undefined
-  /** A tool by the name that its upstream uses. Throws a Fault that says why it cannot be called. */
+  /** A tool by its name at the upstream. Throws a Fault if it cannot be called. */
   offered(upstream: string, tool: string): UpstreamTool
-  /** Calls back when `tools()` is another list. Returns the way to stop listening. */
+  /** The listener is called when `tools()` has changed. Returns an unsubscribe function. */
   onTools(listener: () => void): () => void
-  /** What they offer besides tools. The same object as long as it is the same. */
+  /** Prompts and resources. It is the same object until it changes. */
   offers(): UpstreamOffers
-  /** Calls back when `offers()` is another one, with what has changed. Returns the way to stop listening. */
+  /** The listener is called with what has changed in `offers()`. Returns an unsubscribe function. */
   onOffers(listener: (kind: Exclude<OfferKind, 'completions'>) => void): () => void
-  /** Has an upstream complete an argument; `ref` names a prompt or a template as the upstream does. Rejects with a Fault. */
+  /** Asks an upstream to complete an argument; `ref` is a prompt or template as the upstream names it. Rejects with a Fault. */
   complete(upstream: string, asked: Completing, signal?: AbortSignal): Promise<Completed>
 }
 
@@ -59,7 +59,7 @@ export interface Completing {
     | { readonly type: 'ref/prompt'; readonly name: string }
     | { readonly type: 'ref/resource'; readonly uri: string }
   readonly argument: { readonly name: string; readonly value: string }
-  /** The values of other arguments, if they are known. */
+  /** The known values of other arguments. */
   readonly others?: Readonly<Record<string, string>> | undefined
 }
 

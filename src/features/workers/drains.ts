@@ -1,17 +1,17 @@
+import type { Engine } from '../../engine/engine.ts'
 import { TenantCopies } from '../../engine/tenant-cache.ts'
-import type { Services } from '../services.ts'
 
 const KIND = 'worker_drain'
 const PAGE = 1000
 
-/** Which workers are told to stop. Other processes learn of it within two seconds. */
+/** The workers that have to stop. Changes by other processes are visible within two seconds. */
 export class Drains {
-  readonly #engine: Services
+  readonly #engine: Engine
   readonly #copies: TenantCopies<ReadonlySet<string>>
-  /** Claims that wait, by tenant and worker. */
+  /** Callbacks of waiting claims, by tenant and worker. */
   readonly #waiting = new Map<string, Set<() => void>>()
 
-  constructor(engine: Services) {
+  constructor(engine: Engine) {
     this.#engine = engine
     this.#copies = new TenantCopies({
       shared: engine.store.shared,
@@ -23,7 +23,7 @@ export class Drains {
     })
   }
 
-  /** Undefined until it is loaded. */
+  /** Undefined until loaded. */
   known(tenant: number): ReadonlySet<string> | undefined {
     return this.#copies.known(tenant)
   }
@@ -43,7 +43,7 @@ export class Drains {
     await this.#engine.reading(() => this.#copies.refresh(tenant))
   }
 
-  /** Calls back when the worker is told to stop. Returns the way to stop waiting. */
+  /** `onDrain` is called when the worker has to stop. Returns an unsubscribe function. */
   wait(tenant: number, worker_id: string, onDrain: () => void): () => void {
     const key = keyOf(tenant, worker_id)
     const waiting = this.#waiting.get(key) ?? new Set()

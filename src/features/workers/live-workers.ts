@@ -1,15 +1,16 @@
+import type { Engine } from '../../engine/engine.ts'
 import { TenantCopies } from '../../engine/tenant-cache.ts'
-import type { Services } from '../services.ts'
+import type { Drains } from './drains.ts'
 import type { WorkerRecord } from './shape.ts'
 import type { Sightings } from './sightings.ts'
 import { recordOf, WORKER_KIND } from './writer.ts'
 
-/** Workers of other processes that are looked at; the count is a hint, not an inventory. */
+/** Maximum number of stored workers to read: the count is a hint, not an inventory. */
 const MAX_STORED = 1000
 
-/** A count is used for so long, unless a worker has come or changed since. */
+/** How long a count is used, unless a worker has appeared or changed since. */
 const FRESH_MS = 2000
-/** Many workers are not counted again more often than this, however many more come. */
+/** Minimum interval between counts of many workers. */
 const RECOUNT_MS = 50
 const MANY = 500
 
@@ -18,26 +19,28 @@ type Stored = ReadonlyMap<string, Pick<WorkerRecord, 'accept_types' | 'last_seen
 interface Count {
   readonly at: number
   readonly revision: number
-  /** How many workers were looked at. */
+  /** Number of workers examined. */
   readonly seen: number
-  /** Workers that take any type. */
+  /** Number of workers that accept any type. */
   readonly any: number
   readonly byType: ReadonlyMap<string, number>
 }
 
 /**
- * How many workers that were heard of lately take a type. Counted from what this process has seen and, every two
- * seconds at most, what the store knows of others; whoever creates a task only looks up a number.
+ * The number of recently seen workers that accept a type. It is counted from the sightings of this process and from
+ * stored workers, which are read at most every two seconds, so that creating a task only looks up a number.
  */
 export class LiveWorkers {
-  readonly #engine: Services
+  readonly #engine: Engine
+  readonly #drains: Drains
   readonly #sightings: Sightings
   readonly #stored: TenantCopies<Stored>
   readonly #counts = new Map<number, Count>()
   #revision = 0
 
-  constructor(engine: Services, sightings: Sightings) {
+  constructor(engine: Engine, drains: Drains, sightings: Sightings) {
     this.#engine = engine
+    this.#drains = drains
     this.#sightings = sightings
     this.#stored = new TenantCopies({
       shared: engine.store.shared,
@@ -46,18 +49,18 @@ export class LiveWorkers {
     })
   }
 
-  /** A worker has come, or changed what it takes. */
+  /** A worker has appeared, or has changed the types it accepts. */
   changed(): void {
     this.#revision++
   }
 
-  /** A worker was taken off the list. */
+  /** A worker was unregistered. */
   async removed(tenant: number): Promise<void> {
     this.#counts.delete(tenant)
     if (this.#stored.known(tenant) !== undefined) await this.#stored.refresh(tenant)
   }
 
-  /** Undefined if it is not known: the database did not answer. */
+  /** Undefined if the database is not available. */
   async of(tenant: number, type: string): Promise<number | undefined> {
     const stored = this.#stored.known(tenant) ?? (await this.#stored.load(tenant).catch(() => undefined))
     return stored && this.#countOf(tenant, type, stored)
@@ -73,8 +76,8 @@ export class LiveWorkers {
     const age = known === undefined ? Number.POSITIVE_INFINITY : now - known.at
     if (known !== undefined && age < FRESH_MS) {
       const found = known.any + (known.byType.get(type) ?? 0)
-      const isSpared = known.seen > MANY && age < RECOUNT_MS
-      if (found > 0 || known.revision === this.#revision || isSpared) return found
+      const isRecent = known.seen > MANY && age < RECOUNT_MS
+      if (found > 0 || known.revision === this.#revision || isRecent) return found
     }
     const count = this.#count(tenant, stored, now)
     this.#counts.set(tenant, count)
@@ -82,14 +85,13 @@ export class LiveWorkers {
   }
 
   #count(tenant: number, stored: Stored, now: number): Count {
-    const { drains } = this.#engine.workers
     const since = now - this.#engine.settings.worker_offline_seconds * 1000
     let seen = 0
     let any = 0
     const byType = new Map<string, number>()
     const add = (worker_id: string, { accept_types, last_seen_at }: ValueOf<Stored>) => {
       seen++
-      if (last_seen_at < since || drains.has(tenant, worker_id)) return
+      if (last_seen_at < since || this.#drains.has(tenant, worker_id)) return
       if (accept_types === null) any++
       else for (const type of new Set(accept_types)) byType.set(type, (byType.get(type) ?? 0) + 1)
     }

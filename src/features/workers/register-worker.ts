@@ -1,78 +1,112 @@
 import { z } from 'zod'
-import { checkRole } from '../../core/authorization.ts'
 import { canonicalWithin } from '../../core/json/json.ts'
 import { type Caller, principalKey } from '../../core/principal.ts'
-import { jsonObject, parse, text, workerId } from '../input.ts'
-import type { Services } from '../services.ts'
+import type { Engine } from '../../engine/engine.ts'
+import { defineOperation, WRITES_ONCE } from '../define-operation.ts'
+import { jsonObject, text, workerId } from '../input.ts'
+import { drainField } from '../leases/shape.ts'
+import type { WorkerRegistry } from './registry.ts'
 
 const MAX_CONFIG_BYTES = 4 * 1024
 
-export const registerWorkerInput = z.strictObject({
-  worker_id: workerId,
-  worker_type: text(64).optional(),
-  capabilities: z.array(text(128)).max(100).optional(),
-  accept_types: z.array(text(255)).max(200).optional(),
-  config: jsonObject.optional().meta({ description: 'Shown to admins: no secrets' }),
+const ok = z.literal(true).describe('Always true')
+
+const heartbeatShape = z.object({
+  ok,
+  heartbeat_seconds: z
+    .int()
+    .describe(
+      'Send a heartbeat at least this often, in seconds, while the worker is idle and not waiting in lease_next',
+    ),
+  ...drainField,
 })
 
-export interface HeartbeatAnswer {
-  readonly ok: true
-  /** How often a worker without work should say that it is there. */
-  readonly heartbeat_seconds: number
-  readonly drain?: true
-}
+const workerInput = z.strictObject({ worker_id: workerId })
 
-/** A worker makes itself known before its first claim, which would do the same. */
-export async function registerWorker(
-  engine: Services,
-  caller: Caller,
-  input: unknown,
-): Promise<HeartbeatAnswer> {
-  checkRole(caller, 'lease')
-  const { worker_id, config, ...profile } = parse(registerWorkerInput, input)
-  if (config !== undefined) canonicalWithin(config, 'config', MAX_CONFIG_BYTES)
+export const registerWorker = defineOperation({
+  name: 'register_worker',
+  title: 'Register a worker',
+  description:
+    'For workers: announces a worker and what it can do, so that it is listed before its first claim. Optional: lease_next does the same.',
+  input: z.strictObject({
+    worker_id: workerId,
+    worker_type: text(64).optional().describe('Kind of worker, for people'),
+    capabilities: z.array(text(128)).max(100).optional().describe('Capabilities that the worker has'),
+    accept_types: z
+      .array(text(255))
+      .max(200)
+      .optional()
+      .describe('Task types that the worker accepts; any type if absent'),
+    config: jsonObject
+      .optional()
+      .describe('Configuration shown to admins, at most 4 KiB. It must not contain secrets'),
+  }),
+  output: heartbeatShape,
+  actor: 'worker',
+  access: 'lease',
+  rest: { method: 'POST', path: '/v1/workers/register' },
+  effect: WRITES_ONCE,
+  example: { worker_id: 'w1', capabilities: ['pdf'], accept_types: ['summarise'] },
+  async run({ engine, workers }, caller, { worker_id, config, ...profile }) {
+    if (config !== undefined) canonicalWithin(config, 'config', MAX_CONFIG_BYTES)
+    const call = await callOf(engine, caller, worker_id)
+    const { instance_id } = caller.principal
+    await workers.register(call, { ...profile, config, instance_id })
+    return heartbeat(engine, workers, call)
+  },
+})
+
+export const workerHeartbeat = defineOperation({
+  name: 'worker_heartbeat',
+  title: 'Send a heartbeat',
+  description:
+    'For idle workers that do not wait in lease_next: keeps the worker from being listed as offline. It renews no lease: renew_lease does. If drain is true, finish the tasks that you hold and stop.',
+  input: workerInput,
+  output: heartbeatShape,
+  actor: 'worker',
+  access: 'lease',
+  rest: { method: 'POST', path: '/v1/workers/{worker_id}/heartbeat' },
+  effect: WRITES_ONCE,
+  async run({ engine, workers }, caller, { worker_id }) {
+    const call = await callOf(engine, caller, worker_id)
+    const { instance_id } = caller.principal
+    workers.saw(call, { instance_id })
+    return heartbeat(engine, workers, call)
+  },
+})
+
+export const unregisterWorker = defineOperation({
+  name: 'unregister_worker',
+  title: 'Unregister a worker',
+  description:
+    'For workers that stop permanently: removes the worker from the list. Its leases stay valid until they expire, so release them with release_lease first.',
+  input: workerInput,
+  output: z.object({ ok }),
+  actor: 'worker',
+  access: 'lease',
+  rest: { method: 'POST', path: '/v1/workers/{worker_id}/unregister' },
+  effect: WRITES_ONCE,
+  async run({ engine, workers }, caller, { worker_id }) {
+    const { tenant } = await engine.tenant(caller.tenant)
+    await workers.unregister(tenant, worker_id, caller)
+    return { ok: true as const }
+  },
+})
+
+async function callOf(engine: Engine, caller: Caller, worker_id: string) {
   const { tenant } = await engine.tenant(caller.tenant)
-  const call = { tenant, worker_id, holder: principalKey(caller.principal) }
-  const { instance_id } = caller.principal
-  await engine.workers.register(call, { ...profile, config, instance_id })
-  return answer(engine, tenant, worker_id)
+  return { tenant, worker_id, holder: principalKey(caller.principal) }
 }
 
-export const workerInput = z.strictObject({ worker_id: workerId })
-
-/** A worker without work is still there. */
-export async function workerHeartbeat(
-  engine: Services,
-  caller: Caller,
-  input: unknown,
-): Promise<HeartbeatAnswer> {
-  checkRole(caller, 'lease')
-  const { worker_id } = parse(workerInput, input)
-  const { tenant } = await engine.tenant(caller.tenant)
-  const { instance_id } = caller.principal
-  engine.workers.saw({ tenant, worker_id, holder: principalKey(caller.principal) }, { instance_id })
-  return answer(engine, tenant, worker_id)
-}
-
-/** A worker goes for good. The leases that it holds stay its own until they lapse. */
-export async function unregisterWorker(
-  engine: Services,
-  caller: Caller,
-  input: unknown,
-): Promise<{ ok: true }> {
-  checkRole(caller, 'lease')
-  const { worker_id } = parse(workerInput, input)
-  const { tenant } = await engine.tenant(caller.tenant)
-  await engine.workers.unregister(tenant, worker_id, caller)
-  return { ok: true }
-}
-
-async function answer(engine: Services, tenant: number, worker_id: string): Promise<HeartbeatAnswer> {
-  const { drains } = engine.workers
+async function heartbeat(
+  { settings }: Engine,
+  { drains }: WorkerRegistry,
+  { tenant, worker_id }: { readonly tenant: number; readonly worker_id: string },
+): Promise<z.output<typeof heartbeatShape>> {
   const draining = drains.known(tenant) ?? (await drains.load(tenant))
   return {
     ok: true,
-    heartbeat_seconds: Math.max(1, Math.floor(engine.settings.worker_offline_seconds / 3)),
+    heartbeat_seconds: Math.max(1, Math.floor(settings.worker_offline_seconds / 3)),
     ...(draining.has(worker_id) && { drain: true }),
   }
 }

@@ -1,16 +1,16 @@
 import { checkSelf } from '../../core/authorization.ts'
 import { Fault } from '../../core/errors.ts'
 import { type Caller, type PrincipalKey, principalKey } from '../../core/principal.ts'
+import type { Engine } from '../../engine/engine.ts'
 import type { TaskEvent } from '../../engine/events.ts'
 import type { Entry } from '../../store/entries.ts'
 import type { Holder } from '../../store/reads.ts'
 import { nextTurn } from '../../util/turns.ts'
-import type { Services } from '../services.ts'
 import { Drains } from './drains.ts'
 import { LiveWorkers } from './live-workers.ts'
 import { stateOf, type WorkerRecord, type WorkerState, type WorkerView, workerView } from './shape.ts'
 import { type Profile, Sightings } from './sightings.ts'
-import { MAX_KEPT, RegistryWriter, recordOf, WORKER_KIND } from './writer.ts'
+import { MAX_STORED, RegistryWriter, recordOf, WORKER_KIND } from './writer.ts'
 
 const PAGE = 1000
 
@@ -21,27 +21,27 @@ interface WorkerCall {
 }
 
 /**
- * Who works here. It is fed by what workers do anyway, in memory; the store gets to know of it beside the work. The
- * leases that somebody holds are the store's own knowledge, and read from it.
+ * The workers of this server. Calls of workers update it in memory, and a background writer stores the changes. Which
+ * leases a worker holds is always read from the store.
  */
 export class WorkerRegistry {
   readonly drains: Drains
   readonly live: LiveWorkers
-  readonly #engine: Services
+  readonly #engine: Engine
   readonly #sightings = new Sightings()
   readonly #writer: RegistryWriter
 
-  constructor(engine: Services) {
+  constructor(engine: Engine) {
     this.#engine = engine
     this.drains = new Drains(engine)
-    this.live = new LiveWorkers(engine, this.#sightings)
+    this.live = new LiveWorkers(engine, this.drains, this.#sightings)
     this.#writer = new RegistryWriter(engine, this.#sightings, (tenant, worker_id) =>
       this.#remove(tenant, worker_id),
     )
     engine.events.onTask((event) => this.#happened(event))
   }
 
-  /** A worker is there. */
+  /** A worker has called. */
   saw(call: WorkerCall, profile?: Profile): void {
     const before = this.#sightings.find(call.tenant, call.worker_id)?.changes
     const sighting = this.#sightings.note(call.tenant, call.worker_id, call.holder)
@@ -63,14 +63,14 @@ export class WorkerRegistry {
     this.#writer.start()
   }
 
-  /** Writes a worker down at once: who registers wants to be seen everywhere. */
+  /** Stores a worker immediately: a worker that registers has to be visible on every server. */
   async register(call: WorkerCall, profile: Profile): Promise<void> {
     this.saw(call, profile)
     const sighting = this.#sightings.find(call.tenant, call.worker_id)
     if (sighting?.isChanged) await this.#engine.writing(() => this.#writer.write(sighting))
   }
 
-  /** Its own principal or an admin takes a worker off the list. */
+  /** Only the principal of the worker and admins may unregister it. */
   async unregister(tenant: number, worker_id: string, caller: Caller): Promise<void> {
     const holder = await this.#holderOf(tenant, worker_id)
     if (holder !== undefined && holder !== principalKey(caller.principal)) checkSelf(caller, holder)
@@ -84,7 +84,7 @@ export class WorkerRegistry {
     await this.drains.set(tenant, worker_id, drain)
   }
 
-  /** In the order of their ids, those after `after`. */
+  /** Workers after the id `after`, sorted by id. */
   async list(tenant: number, after: string, limit: number, withConfig: boolean): Promise<WorkerView[]> {
     const { drains } = this
     await drains.load(tenant)
@@ -101,7 +101,7 @@ export class WorkerRegistry {
     )
   }
 
-  /** How many there are in each state. It writes nothing. */
+  /** The number of workers in each state. It writes nothing. */
   async count(tenant: number): Promise<Record<WorkerState, number>> {
     const { store } = this.#engine
     const counts = { idle: 0, busy: 0, offline: 0 }
@@ -111,7 +111,7 @@ export class WorkerRegistry {
       counts[stateOf(record, { now, offlineMs: this.#offlineMs, holder: holders.get(name) })]++
     }
     const unknown = new Map([...this.#sightings.of(tenant)].map((one) => [one.worker_id, one]))
-    for (let after = '', counted = 0; counted < MAX_KEPT; counted += PAGE) {
+    for (let after = '', counted = 0; counted < MAX_STORED; counted += PAGE) {
       if (counted > 0) await nextTurn()
       const page = await this.#engine.reading(() => store.entries.list(tenant, WORKER_KIND, after, PAGE))
       for (const entry of page) {
@@ -125,7 +125,7 @@ export class WorkerRegistry {
     return counts
   }
 
-  /** Writes what the store does not know yet. */
+  /** Writes what is not stored yet. */
   async stop(): Promise<void> {
     await this.live.stop()
     await this.#writer.stop()
@@ -136,7 +136,7 @@ export class WorkerRegistry {
   }
 
   #happened({ status, completed_at, at, tenant, worker_id, holder }: TaskEvent): void {
-    // A success that gains its evidence later is told of again.
+    // A success that gains its evidence later causes a second event.
     if (status !== 'succeeded' || completed_at !== at || worker_id === null || holder === null) return
     const sighting = this.#sightings.note(tenant, worker_id, holder)
     if (sighting !== undefined) sighting.completed++
@@ -164,7 +164,7 @@ export class WorkerRegistry {
     return new Map(holders.map((holder) => [holder.worker_id, holder]))
   }
 
-  /** What the store has, and what we have seen since. */
+  /** The stored record merged with what this process has seen since. */
   #current({ tenant, name, value }: Entry): WorkerRecord {
     const stored = recordOf(value)
     return this.#sightings.find(tenant, name)?.over(stored) ?? stored

@@ -1,23 +1,23 @@
 import { z } from 'zod'
 import type { JsonObject } from '../../core/json/json.ts'
 import { type PrincipalKey, parsePrincipalKey } from '../../core/principal.ts'
-import { isoTime } from '../../core/time.ts'
+import { isoOrNull, isoTime } from '../../core/time.ts'
 import type { Holder } from '../../store/reads.ts'
-import { principalShape } from '../fields.ts'
+import { principalShape, time } from '../fields.ts'
 import { jsonObject } from '../input.ts'
 
 export const WORKER_STATES = ['idle', 'busy', 'offline'] as const
 export type WorkerState = (typeof WORKER_STATES)[number]
 
-/** A worker as it is kept. */
+/** A worker as it is stored. */
 export interface WorkerRecord {
   readonly holder: PrincipalKey
   readonly worker_type: string | null
   readonly capabilities: readonly string[]
-  /** Null: of any type. */
+  /** Null: any type. */
   readonly accept_types: readonly string[] | null
   readonly config: JsonObject | null
-  /** The process that called last, where it says so. */
+  /** The process that called last, if it identifies itself. */
   readonly instance_id: string | null
   readonly first_seen_at: number
   readonly last_seen_at: number
@@ -26,34 +26,38 @@ export interface WorkerRecord {
   readonly failed: number
 }
 
-const time = z.iso.datetime()
-
 export const workerShape = z.object({
-  worker_id: z.string(),
-  state: z.enum(WORKER_STATES).meta({ description: 'offline: it holds no lease and has not been heard of' }),
-  drain: z.boolean().meta({ description: 'It is told to stop, and gets no more tasks' }),
-  principal: principalShape,
-  worker_type: z.string().nullable(),
+  worker_id: z.string().describe('Name of the worker'),
+  state: z
+    .enum(WORKER_STATES)
+    .describe('busy: holds a lease; idle: holds none and was seen recently; offline: holds none and was not'),
+  drain: z.boolean().describe('Whether an admin told the worker to stop; it then receives no more tasks'),
+  principal: principalShape.describe('The principal that the worker last called as'),
+  worker_type: z.string().nullable().describe('Kind of worker, for people; null if not given'),
   instance_id: z
     .string()
     .nullable()
-    .meta({ description: 'Its process that was heard of last, if it says so' }),
-  capabilities: z.array(z.string()).readonly(),
-  accept_types: z.array(z.string()).readonly().nullable().meta({ description: 'null: any' }),
-  leased: z.int().meta({ description: 'Leases on tasks that it has not started' }),
-  running: z.int(),
-  next_expires_at: time.nullable().meta({ description: 'When the first of its leases lapses' }),
-  claimed: z.int().meta({ description: 'Tasks that it was given' }),
-  completed: z.int(),
-  failed: z.int().meta({ description: 'Failures that it reported' }),
-  first_seen_at: time,
-  last_seen_at: time,
-  config: jsonObject.optional().meta({ description: 'For admins: what it said when it registered' }),
+    .describe('The process that called last; null if it does not identify itself'),
+  capabilities: z.array(z.string()).readonly().describe('Capabilities that the worker has'),
+  accept_types: z
+    .array(z.string())
+    .readonly()
+    .nullable()
+    .describe('Task types that the worker accepts; null: any type'),
+  leased: z.int().describe('Leases on tasks that it has not started'),
+  running: z.int().describe('Leases on tasks that it has started'),
+  next_expires_at: time.nullable().describe('When the first of its leases expires; null if it holds none'),
+  claimed: z.int().describe('Number of tasks it has claimed'),
+  completed: z.int().describe('Number of tasks it has completed'),
+  failed: z.int().describe('Number of failures it has reported'),
+  first_seen_at: time.describe('When it first called'),
+  last_seen_at: time.describe('When it last called'),
+  config: jsonObject.optional().describe('For admins: the configuration that it registered with'),
 })
 
 export type WorkerView = z.output<typeof workerShape>
 
-export interface Circumstances {
+export interface ViewContext {
   readonly now: number
   readonly offlineMs: number
   readonly holder: Holder | undefined
@@ -61,28 +65,28 @@ export interface Circumstances {
   readonly withConfig: boolean
 }
 
-export function workerView(worker_id: string, record: WorkerRecord, around: Circumstances): WorkerView {
+export function workerView(worker_id: string, record: WorkerRecord, context: ViewContext): WorkerView {
   const { holder, config, first_seen_at, last_seen_at, ...rest } = record
-  const { leased = 0, running = 0, next_expires_at } = around.holder ?? {}
+  const { leased = 0, running = 0, next_expires_at } = context.holder ?? {}
   return {
     worker_id,
-    state: stateOf(record, around),
-    drain: around.drain,
+    state: stateOf(record, context),
+    drain: context.drain,
     principal: parsePrincipalKey(holder),
     ...rest,
     leased,
     running,
-    next_expires_at: next_expires_at === undefined ? null : isoTime(next_expires_at),
+    next_expires_at: isoOrNull(next_expires_at ?? null),
     first_seen_at: isoTime(first_seen_at),
     last_seen_at: isoTime(last_seen_at),
-    ...(around.withConfig && config !== null && { config }),
+    ...(context.withConfig && config !== null && { config }),
   }
 }
 
-/** Who holds a lease is at work, however long it has been silent: the lease says when that is over. */
+/** A worker that holds a lease is busy, however long it has been silent, until the lease expires. */
 export function stateOf(
   { last_seen_at }: WorkerRecord,
-  { now, offlineMs, holder }: Pick<Circumstances, 'now' | 'offlineMs' | 'holder'>,
+  { now, offlineMs, holder }: Pick<ViewContext, 'now' | 'offlineMs' | 'holder'>,
 ): WorkerState {
   if (holder !== undefined) return 'busy'
   return now - last_seen_at > offlineMs ? 'offline' : 'idle'

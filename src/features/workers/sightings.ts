@@ -2,10 +2,10 @@ import type { JsonObject } from '../../core/json/json.ts'
 import type { PrincipalKey } from '../../core/principal.ts'
 import type { WorkerRecord } from './shape.ts'
 
-/** Worker ids are the clients' to choose: those beyond this number are not noted. */
+/** Maximum number of workers in memory: clients choose the ids, so the number must be limited. */
 const MAX_SIGHTINGS = 10_000
 
-/** What a worker says of itself. Undefined: it did not say. */
+/** What a worker reports about itself. Undefined: not reported. */
 export interface Profile {
   readonly capabilities?: readonly string[] | undefined
   readonly accept_types?: readonly string[] | null | undefined
@@ -15,23 +15,23 @@ export interface Profile {
   readonly instance_id?: string | undefined
 }
 
-/** What this process knows of a worker and the store does not know yet. */
+/** What this process knows about a worker and has not stored yet. */
 export class Sighting {
   readonly tenant: number
   readonly worker_id: string
   readonly first_seen_at: number
   holder: PrincipalKey
   last_seen_at: number
-  /** Since they were last written. */
+  /** Counted since the last write. */
   claimed = 0
   completed = 0
   failed = 0
-  /** Null until it was written. */
+  /** Null until the first write. */
   written: { readonly at: number; readonly seen: number; readonly profile: number } | null = null
-  /** Whether nobody has looked yet if the store knows it. */
+  /** Whether the store has not been checked for this worker yet. */
   isNew = true
   #profile: Profile = {}
-  /** Counts the changes of who it is and what it can do. */
+  /** Number of changes of its principal or profile. */
   changes = 1
 
   constructor(tenant: number, worker_id: string, holder: PrincipalKey, now: number) {
@@ -42,7 +42,7 @@ export class Sighting {
     this.last_seen_at = now
   }
 
-  /** Undefined: it did not say. Null: any. */
+  /** Undefined: not reported. Null: any type. */
   get accept_types(): Profile['accept_types'] {
     return this.#profile.accept_types
   }
@@ -67,7 +67,7 @@ export class Sighting {
     this.changes++
   }
 
-  /** What there is to know, together with what the store has. */
+  /** Merges this sighting with the stored record. */
   over(stored: WorkerRecord | undefined): WorkerRecord {
     const { capabilities, accept_types, worker_type, config, instance_id } = this.#profile
     return {
@@ -85,7 +85,7 @@ export class Sighting {
     }
   }
 
-  /** The store has it as the record says, which includes so much of what was counted here. */
+  /** The record was stored, including these counts. */
   wrote(
     record: WorkerRecord,
     changes: number,
@@ -97,12 +97,12 @@ export class Sighting {
     this.written = { at: Date.now(), seen: record.last_seen_at, profile: changes }
   }
 
-  /** Whether it is to be written: at once if it is new, otherwise when it was not for some time. */
+  /** Whether to write it now: immediately if it is new, otherwise after the interval. */
   isDue(now: number, everyMs: number): boolean {
     return this.written === null || (this.isUnwritten && now - this.written.at >= everyMs)
   }
 
-  /** Whether the store takes it for somebody else. */
+  /** Whether its principal or profile differs from the stored one. */
   get isChanged(): boolean {
     return this.written?.profile !== this.changes
   }
@@ -114,7 +114,7 @@ export class Sighting {
   }
 }
 
-/** The workers that this process has heard of lately. */
+/** The workers that this process has seen recently. */
 export class Sightings {
   readonly #tenants = new Map<number, Map<string, Sighting>>()
   #count = 0
@@ -123,7 +123,7 @@ export class Sightings {
     return this.#tenants.get(tenant)?.get(worker_id)
   }
 
-  /** Undefined if there are too many to note another. */
+  /** Undefined if the limit is reached. */
   note(tenant: number, worker_id: string, holder: PrincipalKey): Sighting | undefined {
     const now = Date.now()
     const known = this.find(tenant, worker_id)

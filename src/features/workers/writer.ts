@@ -1,6 +1,6 @@
+import type { Engine } from '../../engine/engine.ts'
 import type { EntryDraft } from '../../store/entries.ts'
 import { nextTurn } from '../../util/turns.ts'
-import type { Services } from '../services.ts'
 import type { WorkerRecord } from './shape.ts'
 import type { Sighting, Sightings } from './sightings.ts'
 
@@ -8,27 +8,27 @@ export const WORKER_KIND = 'worker'
 
 const TICK_MS = 5000
 
-/** How often a worker that goes on as before is written. Alone on a database it is only for the next start. */
+/** How often an unchanged worker is written. On a database that is not shared only the next start reads it. */
 const EVERY_MS = { shared: 10_000, alone: 60_000 }
 
-/** Writes of one tick: each is a transaction, and the tasks come first. */
+/** Maximum writes per tick: each is a transaction, and those of tasks are more important. */
 const PER_TICK = 100
 const AT_STOP = 1000
 
-/** New workers that are written in one transaction. */
+/** Maximum number of new workers per transaction. */
 const NEW_AT_ONCE = 1000
 
-/** Workers of a tenant that are kept. Ids are the clients' to choose, so those heard of longest ago have to go. */
-export const MAX_KEPT = 10_000
+/** Maximum number of stored workers per tenant. Clients choose the ids, so beyond it those seen longest ago are deleted. */
+export const MAX_STORED = 10_000
 
-/** A worker that was not heard of for so long is forgotten. */
+/** A worker that was not seen for this long is deleted. */
 const FORGET_AFTER_MS = 24 * 3600_000
 const FORGET_EVERY_TICKS = 12
 const FORGET_AT_ONCE = 1000
 
-/** Brings what was seen to the store, little by little and beside the work. */
+/** Writes sightings to the store in the background, a few at a time. */
 export class RegistryWriter {
-  readonly #engine: Services
+  readonly #engine: Engine
   readonly #sightings: Sightings
   readonly #forget: (tenant: number, worker_id: string) => Promise<unknown>
   #timer: NodeJS.Timeout | undefined
@@ -37,7 +37,7 @@ export class RegistryWriter {
   #ticks = 0
 
   constructor(
-    engine: Services,
+    engine: Engine,
     sightings: Sightings,
     forget: (tenant: number, worker_id: string) => Promise<unknown>,
   ) {
@@ -58,7 +58,7 @@ export class RegistryWriter {
     this.#timer.unref()
   }
 
-  /** Writes what is left. */
+  /** Writes the remaining sightings. */
   async stop(): Promise<void> {
     clearInterval(this.#timer)
     await this.#running
@@ -74,7 +74,7 @@ export class RegistryWriter {
     }
   }
 
-  /** Writes those whom the store does not know at all, many in one transaction, as far as there is room. */
+  /** Writes workers that the store does not have yet, many per transaction, up to the limit. */
   writeNew(tenant: number): Promise<void> {
     return this.exclusively(async () => {
       const fresh = [...this.#sightings.of(tenant)].filter((sighting) => sighting.isNew)
@@ -92,14 +92,14 @@ export class RegistryWriter {
       changes: sighting.changes,
       record: sighting.over(undefined),
     }))
-    const excess = (await entries.count(tenant, WORKER_KIND, 2 * MAX_KEPT)) + drafts.length - MAX_KEPT
+    const excess = (await entries.count(tenant, WORKER_KIND, 2 * MAX_STORED)) + drafts.length - MAX_STORED
     if (excess > 0) await entries.removeFirstDue(tenant, WORKER_KIND, excess)
     const written = await entries.insertNew(
       drafts.map(({ sighting, record }) => entryOf(tenant, sighting.worker_id, record)),
     )
     for (const { sighting, record, changes } of drafts) {
       sighting.isNew = false
-      // The store knows the others from an earlier time: what is new about them is added in its turn.
+      // The others are stored already; their changes are written later.
       if (written.has(sighting.worker_id)) sighting.wrote(record, changes, record)
     }
   }
@@ -108,16 +108,16 @@ export class RegistryWriter {
     return this.exclusively(() => this.#write(sighting))
   }
 
-  /** One after the other: what is being written must not be read and added to again. */
+  /** Runs one function at a time: counts that are being written must not be read and added twice. */
   exclusively<T>(run: () => Promise<T>): Promise<T> {
     const done = this.#queue.then(run)
     this.#queue = done.catch(() => {})
     return done
   }
 
-  /** If another process writes the same worker at this moment, ours waits for the next time. */
+  /** If another process writes the same worker at the same time, this write is left to the next tick. */
   async #write(sighting: Sighting): Promise<void> {
-    // It may have been taken off the list meanwhile.
+    // The worker may have been unregistered in the meantime.
     if (this.#sightings.find(sighting.tenant, sighting.worker_id) !== sighting) return
     const { tenant, worker_id, claimed, completed, failed, changes } = sighting
     const { entries } = this.#engine.store
@@ -161,7 +161,7 @@ function entryOf(tenant: number, name: string, record: WorkerRecord): EntryDraft
   return { tenant, kind: WORKER_KIND, name, value: JSON.stringify(record), due_at }
 }
 
-/** A record of an earlier version has no instance_id. */
+/** Records written by earlier versions have no instance_id. */
 export function recordOf(value: string): WorkerRecord {
   return { instance_id: null, ...JSON.parse(value) }
 }

@@ -1,5 +1,6 @@
 import { Fault } from '../../core/errors.ts'
 import type { ToolCall } from '../../features/sessions/tool-calls.ts'
+import { backoff } from '../../util/backoff.ts'
 import { isNotRun } from '../upstreams/upstream-fault.ts'
 
 /** A failed call, as far as it matters for whether it is made again. */
@@ -59,7 +60,7 @@ export function pauseOf(
   baseSeconds: number,
   attempt: number,
 ): { retry_after_seconds?: number } {
-  const usual = baseSeconds * 1000 * 2 ** Math.min(attempt, 30)
+  const usual = backoff(attempt + 1, baseSeconds * 1000)
   const asked = Math.min(askedPause(fault) ?? 0, MAX_ASKED_MS)
   if (asked <= usual && usual <= MAX_PAUSE_MS) return {}
   return { retry_after_seconds: Math.ceil(Math.max(asked, Math.min(usual, MAX_PAUSE_MS)) / 1000) }

@@ -1,10 +1,10 @@
-import type { GrantedCall, ToolCallDesk } from '../../features/sessions/tool-call-queue.ts'
+import type { GrantedCall, ToolCallQueue } from '../../features/sessions/tool-call-queue.ts'
 import { COMMON_SEAT } from '../../features/sessions/tool-calls.ts'
 import type { Places } from './places.ts'
 import { Slots } from './slots.ts'
 
 export interface CaretakerParts {
-  readonly desk: ToolCallDesk
+  readonly desk: ToolCallQueue
   readonly tenant: number
   readonly workers: number
   readonly places: Places

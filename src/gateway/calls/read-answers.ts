@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { Fault } from '../../core/errors.ts'
 import type { JsonObject } from '../../core/json/json.ts'
 import { readProblem, type UpstreamRead } from '../../features/upstreams/reads.ts'
-import { cleanLine } from '../untrusted-text.ts'
+import { cleanLine } from '../../util/untrusted-text.ts'
 
 /** What a call is answered with: the result of a tool, a prompt, or the contents of a resource. */
 export type Answer = CallToolResult | ReadAnswer

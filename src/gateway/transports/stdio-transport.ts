@@ -1,6 +1,8 @@
 import { finished } from 'node:stream/promises'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client'
+import { ProcessGroup, type Program } from '../../util/process-group.ts'
+import { cleanLine } from '../../util/untrusted-text.ts'
 import {
   type AnswerLimits,
   cancelledId,
@@ -11,9 +13,7 @@ import {
   standIn,
   TOO_LARGE,
 } from '../calls/answers.ts'
-import { cleanLine } from '../untrusted-text.ts'
 import { LineReader } from './line-reader.ts'
-import { ProcessGroup, type Program } from './process-group.ts'
 
 export interface StdioOptions {
   readonly program: Program
@@ -25,6 +25,8 @@ export interface StdioOptions {
 
 const MAX_COMPLAINT = 300
 const LAST_WORDS_MS = 100
+/** Time for the program to end by itself after the end of its input. */
+const GRACE_MS = 2_000
 
 /**
  * MCP over the standard streams of a program of ours. The SDK has one too, but its programs may leave children behind,
@@ -99,7 +101,8 @@ export class StdioTransport implements Transport {
 
   async close(): Promise<void> {
     this.#isClosed = true
-    await this.#group?.stop()
+    this.#group?.stdin.end()
+    await this.#group?.stop(GRACE_MS)
   }
 
   #receive(chunk: Buffer): void {

@@ -1,3 +1,5 @@
+import { backoff } from '../../util/backoff.ts'
+
 export interface BackoffSettings {
   readonly first_ms: number
   readonly max_ms: number
@@ -18,8 +20,7 @@ export class Backoff {
   next(lastedMs = 0): number {
     const { first_ms, max_ms, healthy_ms } = this.#settings
     if (lastedMs >= healthy_ms) this.#tries = 0
-    const pause = Math.min(first_ms * 2 ** this.#tries, max_ms)
-    this.#tries = Math.min(this.#tries + 1, 32)
-    return pause
+    this.#tries += 1
+    return backoff(this.#tries, first_ms, max_ms)
   }
 }

@@ -2,12 +2,12 @@ import type { JSONRPCMessage } from '@modelcontextprotocol/client'
 import { Fault } from '../../core/errors.ts'
 import type { EgressSettings } from '../../egress/settings.ts'
 import type { UpstreamRecord } from '../../features/upstreams/shape.ts'
+import { cleanLine } from '../../util/untrusted-text.ts'
 import { VERSION } from '../../util/version.ts'
 import { type AnswerLimits, MAX_LIST_BYTES } from '../calls/answers.ts'
 import { loadSdk, type Sdk } from '../sdk.ts'
 import { HttpTransport } from '../transports/http-transport.ts'
 import { StdioTransport } from '../transports/stdio-transport.ts'
-import { cleanLine } from '../untrusted-text.ts'
 import { Connection } from './connection.ts'
 import { type Environment, type Resolved, resolveAll, scrubber } from './credentials.ts'
 import { ProgramEnded, upstreamFault } from './upstream-fault.ts'
@@ -18,6 +18,8 @@ export interface ConnectOptions {
   readonly env: Environment
   /** Hears each line that a program writes to stderr, without the credentials. */
   readonly onStderr?: ((line: string) => void) | undefined
+  /** Texts that are taken out of errors and progress, besides the credentials of the upstream. */
+  readonly secrets?: readonly string[] | undefined
 }
 
 /** A silent program on a pipe is taken for an older server after this time. */
@@ -36,7 +38,7 @@ export async function connect(
   let scrub = (text: string) => text
   try {
     const resolved = await credentialsOf(record, options.env)
-    scrub = scrubber(resolved.secrets)
+    scrub = scrubber([...resolved.secrets, ...(options.secrets ?? [])])
     const attempt = new Attempt({ sdk, record, options, resolved, scrub, signal })
     return await attempt.run()
   } catch (error) {

@@ -6,9 +6,9 @@ import type { JsonObject } from '../../core/json/json.ts'
 import { readOf, type UpstreamRead } from '../../features/upstreams/reads.ts'
 import type { UpstreamRecord } from '../../features/upstreams/shape.ts'
 import type { Completed, Completing } from '../../features/upstreams/upstreams.ts'
+import { cleanLine } from '../../util/untrusted-text.ts'
 import { type Answer, completeAnswer, readRequest } from '../calls/read-answers.ts'
 import type { Sdk } from '../sdk.ts'
-import { cleanLine } from '../untrusted-text.ts'
 import { Backoff } from './backoff.ts'
 import type { Definition } from './definition.ts'
 import type { RawOffers } from './offers.ts'
@@ -150,7 +150,7 @@ export class Connection {
 
   /** Rejects with a Fault, or at once with the reason of the signal; the upstream is then told. */
   async call(definition: Definition, args: JsonObject, { signal, onProgress }: CallOptions): Promise<Answer> {
-    const { client, record } = this.#parts
+    const { client, record, scrub } = this.#parts
     const { name, inputSchema } = definition
     const read = readOf(name)
     if (read !== undefined) return this.#read(read, args, signal)
@@ -162,7 +162,7 @@ export class Connection {
           // Without the output schema: a schema that somebody else wrote is not run here.
           toolDefinition: { name, inputSchema: { ...inputSchema, type: 'object' } },
           ...(signal && { signal }),
-          ...(onProgress && { onprogress: (progress) => onProgress(cleanProgress(progress)) }),
+          ...(onProgress && { onprogress: (progress) => onProgress(cleanProgress(progress, scrub)) }),
         },
       )
       result._meta = provenance(record.name, result._meta)
@@ -299,10 +299,10 @@ function provenance(upstream: string, meta: Meta = {}): Record<string, unknown> 
   ])
 }
 
-function cleanProgress({ progress, total, message }: Progress): Progress {
+function cleanProgress({ progress, total, message }: Progress, scrub: ConnectionParts['scrub']): Progress {
   return {
     progress,
     ...(total !== undefined && { total }),
-    ...(message !== undefined && { message: cleanLine(message, MAX_PROGRESS_TEXT) }),
+    ...(message !== undefined && { message: cleanLine(scrub(message), MAX_PROGRESS_TEXT) }),
   }
 }

@@ -3,7 +3,8 @@ import { z } from 'zod'
 import { Fault } from '../../core/errors.ts'
 import { canonical, type Json, type JsonObject } from '../../core/json/json.ts'
 import { readOf } from '../../features/upstreams/reads.ts'
-import { cleanText } from '../untrusted-text.ts'
+import { isObject } from '../../util/guards.ts'
+import { cleanText, hasHidden } from '../../util/untrusted-text.ts'
 
 /** What is pinned of a tool: all that a client is told of it, as the upstream says it. */
 export interface Definition {
@@ -45,7 +46,7 @@ export function readDefinition(raw: unknown, overHttp: boolean): ReadDefinition 
     return { name: nameOf(raw), unfit: `its definition is not valid: ${issue?.path.join('.')}` }
   }
   const { name, title, description, inputSchema, outputSchema, annotations, execution } = parsed.data
-  if (/\p{Cc}|\p{Cf}/u.test(name) || !name.isWellFormed())
+  if (/[\n\t]/.test(name) || hasHidden(name))
     return { name: nameOf(raw), unfit: 'its name has characters that do not show' }
   if (readOf(name) !== undefined) return { name, unfit: 'its name is that of reading a prompt or a resource' }
   if (inputSchema.type !== 'object') return { name, unfit: 'its arguments are not an object' }
@@ -157,8 +158,4 @@ function nameOf(raw: unknown): string {
 
 function isList(value: Json): value is readonly Json[] {
   return Array.isArray(value)
-}
-
-function isObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -10,7 +10,7 @@ import {
   type UpstreamTemplate,
 } from '../../features/upstreams/reads.ts'
 import type { UpstreamRecord } from '../../features/upstreams/shape.ts'
-import { cleanLine, cleanText } from '../untrusted-text.ts'
+import { cleanLine, cleanText, hasHidden } from '../../util/untrusted-text.ts'
 import { matchesAny, outwardName } from './tool-name.ts'
 
 const MAX_TITLE = 200
@@ -25,7 +25,7 @@ const plain = (max: number) =>
     .string()
     .min(1)
     .max(max)
-    .refine((text) => !/\p{Cc}|\p{Cf}/u.test(text) && text.isWellFormed())
+    .refine((text) => !/[\n\t]/.test(text) && !hasHidden(text))
 
 const described = { title: z.string().optional(), description: z.string().optional() }
 

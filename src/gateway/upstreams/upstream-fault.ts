@@ -1,9 +1,10 @@
 import { type ErrorCode, Fault, type FaultDetails } from '../../core/errors.ts'
 import { EgressError } from '../../egress/error.ts'
+import { messageOf } from '../../util/error-message.ts'
+import { cleanLine } from '../../util/untrusted-text.ts'
 import { STREAM_ENDED, TOO_LARGE } from '../calls/answers.ts'
 import type { Sdk } from '../sdk.ts'
 import { BusyError, TooLargeError } from '../transports/http-fetch.ts'
-import { cleanLine } from '../untrusted-text.ts'
 import { CredentialError } from './credentials.ts'
 
 const MAX_MESSAGE = 500
@@ -87,7 +88,7 @@ export function upstreamFault(error: unknown, sdk: Sdk, { upstream, scrub }: Sou
   const code = error instanceof Error && 'code' in error ? String(error.code) : ''
   const unstartable = unstartableProgram(error, code)
   if (unstartable !== undefined) return fault('UPSTREAM_UNAVAILABLE', { problem: unstartable })
-  const message = error instanceof Error ? error.message : String(error)
+  const message = messageOf(error)
   const isAborted = error instanceof Error && error.name === 'AbortError'
   if (message === 'Not connected')
     return fault('UPSTREAM_UNAVAILABLE', { problem: 'it is not connected', ...NOT_RUN })

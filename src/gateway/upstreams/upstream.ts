@@ -3,8 +3,11 @@ import { Fault } from '../../core/errors.ts'
 import type { JsonObject } from '../../core/json/json.ts'
 import { isoTime } from '../../core/time.ts'
 import { readOf, type UpstreamOffers } from '../../features/upstreams/reads.ts'
-import type { UpstreamHealth, UpstreamRecord } from '../../features/upstreams/shape.ts'
+import type { UpstreamRecord } from '../../features/upstreams/shape.ts'
 import type { Completed, Completing, UpstreamTool } from '../../features/upstreams/upstreams.ts'
+import type { UpstreamHealth } from '../../features/upstreams/view.ts'
+import { aborted, deferred, orAborted } from '../../util/abort.ts'
+import { Semaphore } from '../../util/semaphore.ts'
 import type { Answer } from '../calls/read-answers.ts'
 import { mayRepeat } from '../calls/retry-mode.ts'
 import { Backoff } from './backoff.ts'
@@ -15,9 +18,7 @@ import type { Definition } from './definition.ts'
 import { OfferWatch, type OfferWatchParts } from './offer-watch.ts'
 import type { HoldsSecret } from './secrets.ts'
 import { ToolWatch, type ToolWatchParts } from './tool-watch.ts'
-import { Turnstile } from './turnstile.ts'
 import { faultLine, NOT_RUN } from './upstream-fault.ts'
-import { aborted, deferred, orAborted } from './waiting.ts'
 
 /** Takes what pino takes. */
 export interface Logger {
@@ -47,7 +48,7 @@ export class Upstream {
   readonly #tools: ToolWatch
   readonly #offers: OfferWatch
   readonly #breaker: Breaker
-  readonly #turnstile: Turnstile
+  readonly #semaphore: Semaphore
   readonly #stop = new AbortController()
   readonly #settled = deferred<void>()
   #state: State
@@ -67,7 +68,7 @@ export class Upstream {
     this.#tools = new ToolWatch({ ...parts, failed: (error) => this.#listFailed(error) })
     this.#offers = new OfferWatch({ ...parts, failed: (error) => this.#note(error) })
     this.#breaker = new Breaker(parts.record.breaker)
-    this.#turnstile = new Turnstile(parts.record.concurrency)
+    this.#semaphore = new Semaphore(parts.record.concurrency)
     this.#state = parts.record.enabled ? 'connecting' : 'disabled'
   }
 
@@ -94,8 +95,8 @@ export class Upstream {
       server: this.#connection?.server ?? null,
       breaker: this.#breaker.state,
       restarts: this.#restarts,
-      running: this.#turnstile.inside + others.running,
-      waiting: this.#turnstile.waiting + others.waiting,
+      running: this.#semaphore.held + others.running,
+      waiting: this.#semaphore.waiting + others.waiting,
       sessions: others.sessions,
       listed_at: listedAt === undefined ? null : isoTime(listedAt),
       last_error: this.#lastError,
@@ -161,7 +162,7 @@ export class Upstream {
       throw new Fault('UPSTREAM_OUTCOME_UNKNOWN', { upstream: this.record.name, tool, problem: LOST })
     }
     if (this.#breaker.waitMs > 0) throw this.#spared()
-    const leave = await this.#turnstile.enter(signal)
+    const leave = await this.#semaphore.acquire(signal)
     try {
       // Much may have happened while it waited.
       const connection = await this.#connected(signal)
@@ -177,7 +178,7 @@ export class Upstream {
     signal?.throwIfAborted()
     const connection = await this.#connected(signal)
     if (this.#breaker.waitMs > 0) throw this.#spared()
-    const leave = await this.#turnstile.enter(signal)
+    const leave = await this.#semaphore.acquire(signal)
     try {
       return this.#safe('completion/complete', await connection.complete(asked, signal))
     } finally {

@@ -3,19 +3,14 @@ import type { JsonObject } from '../../core/json/json.ts'
 import type { PrincipalKey } from '../../core/principal.ts'
 import type { EgressSettings } from '../../egress/settings.ts'
 import { NO_OFFERS, type UpstreamOffers } from '../../features/upstreams/reads.ts'
-import type {
-  UpstreamDetail,
-  UpstreamDraft,
-  UpstreamRecord,
-  UpstreamToolView,
-  UpstreamView,
-} from '../../features/upstreams/shape.ts'
+import type { UpstreamDraft, UpstreamRecord } from '../../features/upstreams/shape.ts'
 import type {
   Completed,
   Completing,
   UpstreamRegistry,
   UpstreamTool,
 } from '../../features/upstreams/upstreams.ts'
+import type { UpstreamDetail, UpstreamToolView, UpstreamView } from '../../features/upstreams/view.ts'
 import type { Answer } from '../calls/read-answers.ts'
 import { mayBeAt } from '../transports/upstream-egress.ts'
 import { connect } from './connect.ts'
@@ -296,7 +291,7 @@ export class Upstreams implements UpstreamRegistry {
     record: UpstreamRecord,
     { changed = () => {}, offersChanged = () => {}, sessions }: Partial<ListParts> = {},
   ): Upstream {
-    const { egress = {}, env = process.env, logger, onStderr } = this.#options
+    const { egress = {}, env = process.env, logger, onStderr, secrets } = this.#options
     const heard = onStderr && ((line: string) => onStderr(record.name, line))
     const open = this.#options.connect ?? connect
     return new Upstream({
@@ -304,7 +299,7 @@ export class Upstreams implements UpstreamRegistry {
       connect: async (signal) => {
         const kept = this.#keptOf(record.name)
         if (kept !== undefined) this.#checkPlace(kept.record)
-        return open(record, { egress, env, onStderr: heard }, signal)
+        return open(record, { egress, env, onStderr: heard, secrets }, signal)
       },
       pin: (list) => this.#pins.see(record, list),
       pins: () => this.#pins.of(record.name),

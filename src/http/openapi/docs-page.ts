@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { JsonSchema } from '../../features/schemas.ts'
-import type { OpenApi, PathOperation } from './openapi.ts'
+import type { OpenApi } from './openapi.ts'
+import type { PathOperation } from './path-operation.ts'
 
 const STYLE = `
 :root { color-scheme: light dark; --line: light-dark(#ddd, #444); --soft: light-dark(#666, #aaa); --code: light-dark(#f4f4f4, #222) }

@@ -1,10 +1,12 @@
 import { PRINCIPAL_KINDS } from '../../core/principal.ts'
-import { findOperation, OPERATIONS } from '../../features/catalogue.ts'
+import { findOperation } from '../../features/catalogue.ts'
 import type { Operation } from '../../features/define-operation.ts'
 import { inputSchema, type JsonSchema, outputSchema } from '../../features/schemas.ts'
 import { VERSION } from '../../util/version.ts'
+import type { Endpoint } from '../endpoint.ts'
+import { endpointOperation } from './endpoints.ts'
 import { errorRef, errorResponses, errorSchema, statusesOf } from './errors.ts'
-import { otherPaths } from './others.ts'
+import { type PathOperation, parameter } from './path-operation.ts'
 
 export interface OpenApi {
   readonly openapi: '3.1.0'
@@ -20,48 +22,37 @@ export interface OpenApi {
   }
 }
 
-export interface PathOperation {
-  readonly operationId: string
-  readonly tags: readonly string[]
-  readonly summary: string
-  readonly description?: string
-  readonly deprecated?: boolean
-  readonly 'x-mcp-tool'?: string
-  readonly security?: readonly JsonSchema[]
-  readonly parameters?: readonly JsonSchema[]
-  readonly requestBody?: JsonSchema
-  readonly responses: Readonly<Record<string, JsonSchema>>
-}
-
 const TAGS = [
-  { name: 'tasks', description: 'Work that is handed over, and what became of it' },
-  { name: 'leases', description: 'For workers: taking work and keeping it' },
-  { name: 'workers', description: 'Who works here, and who is to stop' },
-  { name: 'task types', description: 'What tasks of a type look like, and how they are handled' },
-  { name: 'receipts', description: 'The ledger: what was promised and done' },
-  { name: 'email', description: 'Mail that agents send and get' },
+  { name: 'tasks', description: 'Tasks: creating, reading, waiting, canceling' },
+  { name: 'leases', description: 'For workers: claiming tasks, renewing leases, reporting results' },
+  { name: 'workers', description: 'Registered workers and draining' },
+  { name: 'task types', description: 'Schemas and defaults of task types' },
+  { name: 'receipts', description: 'The ledger: receipts and open obligations' },
+  { name: 'email', description: 'Email that agents send and receive' },
   { name: 'server', description: 'The server itself' },
   { name: 'lease protocol', description: 'The AsyncGate lease protocol 1.0' },
-  { name: 'worker port', description: 'The same for workers that speak of runs' },
+  { name: 'worker port', description: 'The worker port, in which a lease is called a run' },
 ] as const
 
-/** The OpenAPI 3.1 document of everything this server answers. */
-export function openApi(): OpenApi {
+/** The OpenAPI 3.1 document of all operations and other endpoints. */
+export function openApi(operations: readonly Operation[], endpoints: readonly Endpoint[]): OpenApi {
   const schemas = sharedSchemas()
   const refer = referTo(schemas)
   const paths: Record<string, Record<string, PathOperation>> = {}
-  for (const operation of OPERATIONS) {
-    const { method, path } = operation.rest
-    paths[path] = { ...paths[path], [method.toLowerCase()]: pathOperation(operation, refer) }
+  const add = (method: string, path: string, operation: PathOperation) => {
+    paths[path] = { ...paths[path], [method.toLowerCase()]: operation }
   }
-  for (const [path, methods] of Object.entries(otherPaths())) paths[path] = methods
+  for (const operation of operations) {
+    add(operation.rest.method, operation.rest.path, pathOperation(operation, refer))
+  }
+  for (const endpoint of endpoints) add(endpoint.method, endpoint.path, endpointOperation(endpoint))
   return {
     openapi: '3.1.0',
     info: {
       title: 'AsyncGate',
       version: VERSION,
       description:
-        'The durable place where AI agents put work. Every operation is also an MCP tool of the name in x-mcp-tool, at /mcp.',
+        'A durable task gateway for AI agents. Every operation is also an MCP tool at /mcp, under the name in x-mcp-tool.',
       license: { name: 'MIT', identifier: 'MIT' },
     },
     servers: [{ url: '/' }],
@@ -113,7 +104,7 @@ function pathOperation(operation: Operation, refer: (schema: JsonSchema) => Json
     }),
     responses: {
       200: {
-        description: 'Done',
+        description: 'Success',
         content: { 'application/json': { schema: refer(outputSchema(operation)) } },
       },
       ...Object.fromEntries(statusesOf(method).map((status) => [status, errorRef(status)])),
@@ -124,20 +115,11 @@ function pathOperation(operation: Operation, refer: (schema: JsonSchema) => Json
 const LABEL_PARAMETER = {
   name: 'label.KEY',
   in: 'query',
-  description: 'One for each label: KEY is its name, for example label.team=search',
+  description: 'One parameter per label: KEY is its name, for example label.team=search',
   schema: { type: 'string' },
 } as const
 
-function parameter(
-  place: 'path' | 'query',
-  name: string,
-  schema: JsonSchema = {},
-  required = false,
-): JsonSchema {
-  return { name, in: place, ...(required && { required }), schema }
-}
-
-/** How a request under a shared key says who makes it. */
+/** The fields that name the caller of a request under a shared key. */
 function identityFields({ actor, name }: Operation): Record<string, JsonSchema> {
   const text = (description: string): JsonSchema => ({ type: 'string', maxLength: 255, description })
   if (name === 'health') return {}
@@ -145,18 +127,18 @@ function identityFields({ actor, name }: Operation): Record<string, JsonSchema> 
     return {
       worker_kind: {
         enum: ['worker', 'service'],
-        description: 'Under a shared key; worker unless said otherwise',
+        description: 'The kind of the caller under a shared key; worker by default',
       },
-      worker_instance_id: text('Under a shared key: which instance of the worker'),
+      worker_instance_id: text('The instance of the worker under a shared key'),
     }
   }
   return {
     principal_kind: {
       enum: PRINCIPAL_KINDS.filter((kind) => kind !== 'system'),
-      description: 'Under a shared key; agent unless said otherwise',
+      description: 'The kind of the caller under a shared key; agent by default',
     },
-    principal_id: text('Under a shared key: who calls'),
-    principal_instance_id: text('Under a shared key: which instance of the caller'),
+    principal_id: text('The caller under a shared key'),
+    principal_instance_id: text('The instance of the caller under a shared key'),
   }
 }
 
@@ -170,7 +152,7 @@ function tagOf({ actor, rest }: Operation): string {
   return place === 'config' || place === 'health' ? 'server' : 'receipts'
 }
 
-/** Shapes that appear in many answers. */
+/** Shapes that appear in many responses. */
 function sharedSchemas(): Record<string, JsonSchema> {
   const output = (name: string): JsonSchema => {
     const operation = findOperation(name)
@@ -189,7 +171,7 @@ function sharedSchemas(): Record<string, JsonSchema> {
   }
 }
 
-/** Puts a reference in the place of each shared schema. */
+/** Replaces each shared schema with a reference. */
 function referTo(schemas: Readonly<Record<string, JsonSchema>>): (schema: JsonSchema) => JsonSchema {
   const names = new Map(Object.entries(schemas).map(([name, schema]) => [JSON.stringify(schema), name]))
   const replace = (value: unknown): unknown => {

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { InboxItemView } from '../../features/inbox/view.ts'
+import type { InboxItemView } from '../../features/inbox/shape.ts'
 import type { TaskView } from '../../features/tasks/shape.ts'
 
 // The words of the old tools, and what they are called now.

@@ -5,7 +5,7 @@ import { WRITES, WRITES_ONCE } from '../../features/define-operation.ts'
 import type { Gate } from '../../features/gate.ts'
 import { text } from '../../features/input.ts'
 import { asOldPriority } from '../../features/legacy-priority.ts'
-import { serverShape } from '../../features/shapes.ts'
+import { serverShape } from '../../features/server/server.ts'
 import {
   type Notification,
   notificationOf,

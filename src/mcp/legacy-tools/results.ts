@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { findOperation } from '../../features/catalogue.ts'
 import { ENDS, READS, WRITES, WRITES_ONCE } from '../../features/define-operation.ts'
-import { sendEmailInput } from '../../features/email/input.ts'
-import { fullEmailShape } from '../../features/email/shapes.ts'
+import { sendEmail } from '../../features/email/send-email.ts'
+import { fullEmailShape } from '../../features/email/shape.ts'
 import { taskId } from '../../features/input.ts'
 import { fetchResultInput, MAX_LENGTH } from '../../features/results/fetch-task-result.ts'
 import { type AnyOldTool, oldTool } from './legacy-tool.ts'
@@ -56,7 +56,7 @@ export const resultTools: readonly AnyOldTool[] = [
     now: 'send_email',
     title: 'Send a mail',
     description: 'Send a mail to another AI of this gate, or to an address that the operator allows.',
-    input: sendEmailInput.pick({
+    input: sendEmail.input.pick({
       to: true,
       subject: true,
       body: true,

@@ -1,5 +1,5 @@
 import type { Fields } from '../../auth/caller.ts'
-import { isObject } from '../transport/wire.ts'
+import { isObject } from '../../util/guards.ts'
 
 /** The keywords that forms of MCP know, by the type of a field. Others are checked when the answer has come. */
 const KEYWORDS: Readonly<Record<string, readonly string[]>> = {

@@ -1,8 +1,9 @@
 import { isParked } from '../../core/transitions.ts'
 import type { Gate } from '../../features/gate.ts'
 import type { WaitAnswer } from '../../features/tasks/wait-for-task.ts'
+import { cleanLine } from '../../util/untrusted-text.ts'
 import type { Call } from '../tools/tool.ts'
-import { clientOf, plainText } from '../transport/client-instance.ts'
+import { clientOf } from '../transport/client-instance.ts'
 import { hasLeft } from '../transport/open-call.ts'
 import { TaskProgress } from './progress.ts'
 import { wholeTask } from './resolved-task.ts'
@@ -69,6 +70,6 @@ export class TaskHold {
 function reasonOf(call: Call, said: unknown): string {
   const { name, version } = clientOf(call)
   const client = ['The MCP client', name, version].filter((part) => part !== null).join(' ')
-  const why = typeof said === 'string' ? plainText(said, MAX_REASON) : ''
+  const why = typeof said === 'string' ? cleanLine(said, MAX_REASON) : ''
   return why === '' ? `${client} canceled the call.` : `${client} canceled the call: ${why}`
 }

@@ -1,6 +1,6 @@
 import type { Progress } from '@modelcontextprotocol/server'
 import type { Gate } from '../../features/gate.ts'
-import { isObject } from '../transport/wire.ts'
+import { isObject } from '../../util/guards.ts'
 import type { CreatedTask } from './task-tool.ts'
 import type { TaskWatch } from './watch.ts'
 

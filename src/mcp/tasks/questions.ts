@@ -1,7 +1,7 @@
 import type { Fields } from '../../auth/caller.ts'
 import { invalid } from '../../core/errors.ts'
 import type { TaskView } from '../../features/tasks/shape.ts'
-import { isObject } from '../transport/wire.ts'
+import { isObject } from '../../util/guards.ts'
 import { simpleForm } from './form.ts'
 
 /** What a task wants to know from the agent's side. */

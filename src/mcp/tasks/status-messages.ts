@@ -1,6 +1,7 @@
 import type { JsonObject } from '../../core/json/json.ts'
 import type { Links } from '../../features/links.ts'
 import type { TaskView } from '../../features/tasks/shape.ts'
+import { isObject } from '../../util/guards.ts'
 import { questionOf } from './questions.ts'
 
 /** A status is a line, not a document. */
@@ -82,8 +83,4 @@ function errorWords({ result }: TaskView): string {
 
 function cut(text: string, length: number): string {
   return text.length <= length ? text : `${text.slice(0, length - 1)}…`
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -31,6 +31,8 @@ const SEPARATORS: Record<ToolNames, string> = { dot: '.', underscore: '_' }
 
 export interface ToolOptions {
   readonly gate: Gate
+  /** The catalogue to offer; by default all operations. */
+  readonly operations?: readonly Operation[] | undefined
   readonly toolNames?: ToolNames | undefined
   /** Whether the tools of the old names are there too. */
   readonly oldNames?: boolean | undefined
@@ -48,6 +50,7 @@ export function waitToolName(toolNames: ToolNames = 'dot'): string {
 /** Every operation of the catalogue as a tool, the old names if wanted, and the tools that are tasks. */
 export function gateTools({
   gate,
+  operations = OPERATIONS,
   toolNames = 'dot',
   oldNames = false,
   sources = [],
@@ -55,7 +58,7 @@ export function gateTools({
 }: ToolOptions): ToolTable {
   const found = new Map<string, FoundTool>()
   const waiting = new Map<string, (args: Fields) => boolean>()
-  for (const operation of OPERATIONS) {
+  for (const operation of operations) {
     const run = runOperation(gate, operation, onError)
     const tool = operation.name === CREATE ? createTool(gate, operation, run) : run
     for (const spelling of ['dot', 'underscore'] as const) {
@@ -67,7 +70,7 @@ export function gateTools({
   const context = { gate }
   for (const tool of old) found.set(tool.name, (args, call) => runOldTool(context, tool, args, call, onError))
   const own = [
-    ...OPERATIONS.map((operation) => definition(toolName(operation, toolNames), operation)),
+    ...operations.map((operation) => definition(toolName(operation, toolNames), operation)),
     ...old.map((tool) => definition(tool.name, tool)),
   ]
   const alsoTasks = new Set([`asyncgate${SEPARATORS[toolNames]}${CREATE}`])

@@ -11,8 +11,8 @@ import type { Links } from '../../features/links.ts'
 import type { TaskView } from '../../features/tasks/shape.ts'
 import type { WaitAnswer } from '../../features/tasks/wait-for-task.ts'
 import { outwardUri } from '../../features/upstreams/reads.ts'
+import { isObject } from '../../util/guards.ts'
 import { approvalWords } from '../tasks/status-messages.ts'
-import { isObject } from '../transport/wire.ts'
 import type { Call } from './tool.ts'
 
 /** The contents of a resource, under the URIs by which clients can read them. */

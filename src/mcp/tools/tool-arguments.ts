@@ -1,6 +1,6 @@
 import { type Fields, splitIdentity } from '../../auth/caller.ts'
 import type { JsonObject } from '../../core/json/json.ts'
-import { isObject } from '../transport/wire.ts'
+import { isObject } from '../../util/guards.ts'
 
 /**
  * Arguments that say who calls, whatever the tool. A property of the tool with such a name is listed under another, so

@@ -1,8 +1,9 @@
 import type { ServerResponse } from 'node:http'
 import { Fault } from '../../core/errors.ts'
 import type { JsonPieces } from '../../engine/stored-json.ts'
+import { isObject } from '../../util/guards.ts'
 import { nextTurn } from '../../util/turns.ts'
-import { BROKEN, isObject, type Refusal, refusal, refusalBody, requestIdOf, sendPieces } from './wire.ts'
+import { BROKEN, type Refusal, refusal, refusalBody, requestIdOf, sendPieces } from './wire.ts'
 
 /** The answer to one message as JSON; undefined if it gets none. */
 export type Answered = string | JsonPieces | undefined

@@ -5,8 +5,8 @@ import {
   type ServerContext,
 } from '@modelcontextprotocol/server'
 import type { Fields } from '../../auth/caller.ts'
+import { isObject } from '../../util/guards.ts'
 import type { Call, TaskWish } from '../tools/tool.ts'
-import { isObject } from './wire.ts'
 
 /** The Tasks extension of 2026-07-28. */
 export const TASKS_EXTENSION = 'io.modelcontextprotocol/tasks'

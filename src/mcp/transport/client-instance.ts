@@ -4,9 +4,10 @@ import type { Credential } from '../../auth/credential.ts'
 import { principalKey } from '../../core/principal.ts'
 import type { Gate } from '../../features/gate.ts'
 import type { Client } from '../../features/sessions/sessions.ts'
+import { isObject } from '../../util/guards.ts'
+import { cleanLine } from '../../util/untrusted-text.ts'
 import { META_PREFIX } from '../meta-prefix.ts'
 import type { Call } from '../tools/tool.ts'
-import { isObject } from './wire.ts'
 
 /** In `_meta`: which running copy of a program calls, where a program runs more than once. */
 export const CLIENT_INSTANCE = `${META_PREFIX}client_instance`
@@ -81,11 +82,6 @@ export function named(info: unknown): Pick<Client, 'name' | 'version'> {
 }
 
 function short(text: unknown): string | null {
-  const shown = typeof text === 'string' ? plainText(text, MAX_TEXT) : ''
+  const shown = typeof text === 'string' ? cleanLine(text, MAX_TEXT) : ''
   return shown === '' ? null : shown
-}
-
-/** Without what does not show: it ends up on people's screens. */
-export function plainText(text: string, max: number): string {
-  return text.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, '').slice(0, max)
 }

@@ -12,6 +12,7 @@ import { Fault } from '../../core/errors.ts'
 import type { Gate } from '../../features/gate.ts'
 import { checkMediaType, readBody } from '../../http/body.ts'
 import { checkHostAndOrigin, type GuardSettings } from '../../http/guard.ts'
+import { isObject } from '../../util/guards.ts'
 import { gateFace } from '../gate-face.ts'
 import { createServer, type Face } from '../server.ts'
 import type { TaskToolSource } from '../tasks/task-tool.ts'
@@ -30,7 +31,6 @@ import {
   acceptsJson,
   BROKEN,
   headerOf,
-  isObject,
   NOT_ACCEPTABLE,
   refusal,
   requestIdOf,

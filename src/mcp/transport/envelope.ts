@@ -8,7 +8,8 @@ import {
   SUPPORTED_PROTOCOL_VERSIONS,
 } from '@modelcontextprotocol/server'
 import type { Fields } from '../../auth/caller.ts'
-import { headerOf, isObject, type RequestId } from './wire.ts'
+import { isObject } from '../../util/guards.ts'
+import { headerOf, type RequestId } from './wire.ts'
 
 export const MODERN_VERSION = '2026-07-28'
 

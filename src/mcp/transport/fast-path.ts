@@ -2,11 +2,12 @@ import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import { ProtocolError, SERVER_INFO_META_KEY, type Tool } from '@modelcontextprotocol/server'
 import type { Fields } from '../../auth/caller.ts'
 import { type JsonPieces, writeJson } from '../../engine/stored-json.ts'
+import { isObject } from '../../util/guards.ts'
 import { callTool, type Face, LIST_HINT } from '../server.ts'
 import { isTaskTool } from '../tasks/task-tool.ts'
 import { type Call, wantsProgress } from '../tools/tool.ts'
 import { type PlainRequest, readPlainRequest } from './envelope.ts'
-import { isObject, sendResult } from './wire.ts'
+import { sendResult } from './wire.ts'
 
 /**
  * Serves plain requests of the modern era about tools and tasks at a small part of the SDK's cost, and leaves the rest

@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type ServerEventBus, WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/server'
 import { Fault } from '../../core/errors.ts'
 import { type JsonPieces, writeJson } from '../../engine/stored-json.ts'
+import { isObject } from '../../util/guards.ts'
 import { createServer, type Face } from '../server.ts'
 import { isTaskTool } from '../tasks/task-tool.ts'
 import { type Call, wantsProgress } from '../tools/tool.ts'
@@ -13,7 +14,7 @@ import { LegacyStreams } from './legacy-stream.ts'
 import { isToolCall } from './message.ts'
 import { OpenCalls } from './open-calls.ts'
 import { serveWeb } from './web-bridge.ts'
-import { acceptsEvents, answerOf, isObject, type RequestId, sendResult } from './wire.ts'
+import { acceptsEvents, answerOf, type RequestId, sendResult } from './wire.ts'
 
 /** Serves what belongs to the revisions before 2026-07-28. `body` is undefined unless it is a POST. */
 export type LegacyLeg = (

@@ -7,6 +7,7 @@ import {
   type ServerEventBus,
 } from '@modelcontextprotocol/server'
 import type { Fields } from '../../auth/caller.ts'
+import { isObject } from '../../util/guards.ts'
 import type { Face } from '../server.ts'
 import { lookError } from '../tasks/errors.ts'
 import type { TaskFace } from '../tasks/task-face.ts'
@@ -14,7 +15,7 @@ import type { Call } from '../tools/tool.ts'
 import { tasksRequired } from './capabilities.ts'
 import { hasHeaders, readEnvelope } from './envelope.ts'
 import { type Listening, type Sink, Subscription } from './subscription.ts'
-import { isObject, type Refusal, sendRefusal } from './wire.ts'
+import { type Refusal, sendRefusal } from './wire.ts'
 
 /** Streams that are open at once in a process; the SDK has as many of its own. */
 export const MAX_STREAMS = 1_024

@@ -1,8 +1,8 @@
 import { Fault, invalid } from '../../core/errors.ts'
 import { inOneGo, isNotJson, type Reading, readEnveloped } from '../../core/json/text.ts'
 import { inSteps } from '../../http/steps.ts'
+import { isObject } from '../../util/guards.ts'
 import { META_PREFIX } from '../meta-prefix.ts'
-import { isObject } from './wire.ts'
 
 export interface Message {
   readonly body: unknown

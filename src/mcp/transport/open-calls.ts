@@ -1,5 +1,6 @@
+import { isObject } from '../../util/guards.ts'
 import type { Call } from '../tools/tool.ts'
-import { isObject, type RequestId, requestIdOf } from './wire.ts'
+import { type RequestId, requestIdOf } from './wire.ts'
 
 /** A call that can be canceled by a message of its own. */
 export interface CancelableCall {

@@ -8,6 +8,7 @@ import {
   type ServerEventBus,
   type Transport,
 } from '@modelcontextprotocol/server'
+import { isObject } from '../../util/guards.ts'
 import type { Face } from '../server.ts'
 import { lookError } from '../tasks/errors.ts'
 import type { TaskFace } from '../tasks/task-face.ts'
@@ -16,7 +17,7 @@ import { toldIn } from './capabilities.ts'
 import { type Enveloped, readEnvelope } from './envelope.ts'
 import { checkListening, listeningIn, MAX_STREAMS } from './listen.ts'
 import { Subscription } from './subscription.ts'
-import { isObject, type RequestId } from './wire.ts'
+import type { RequestId } from './wire.ts'
 
 export interface StdioListenOptions {
   readonly face: Face

@@ -1,10 +1,9 @@
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
-import { Readable } from 'node:stream'
-import { pipeline } from 'node:stream/promises'
 import { INTERNAL_ERROR, INVALID_REQUEST, PARSE_ERROR } from '@modelcontextprotocol/server'
 import { ERRORS, type Fault } from '../../core/errors.ts'
 import { inTurns, type JsonPieces } from '../../engine/stored-json.ts'
-import { endAnswer, isUnread } from '../../http/deadline-answer.ts'
+import { pipeBody, sendText } from '../../http/response.ts'
+import { isObject } from '../../util/guards.ts'
 import { errorBody } from '../tools/tool.ts'
 
 export type RequestId = string | number
@@ -73,16 +72,8 @@ export function answerOf(id: RequestId, result: string | JsonPieces): string | J
 export async function sendPieces(response: ServerResponse, pieces: Iterable<string>): Promise<void> {
   if (response.headersSent || response.destroyed) return
   response.writeHead(200, { 'content-type': 'application/json', 'cache-control': 'no-store' })
-  response.setTimeout(STALLED_MS, () => response.destroy())
-  const content = Readable.from(inTurns(pieces), { objectMode: false })
-  await pipeline(content, response).catch((error: unknown) => {
-    // Who leaves has no complaint.
-    if (!response.destroyed) throw error
-  })
+  await pipeBody(response, inTurns(pieces))
 }
-
-/** A client that takes nothing of a long answer for so long has gone away. */
-const STALLED_MS = 120_000
 
 export function sendJson(
   response: ServerResponse,
@@ -90,19 +81,7 @@ export function sendJson(
   text: string,
   headers: Readonly<Record<string, string>> = {},
 ): void {
-  if (response.headersSent || response.destroyed) return
-  response.writeHead(status, {
-    ...headers,
-    ...(isUnread(response.req) && { connection: 'close' }),
-    'content-type': 'application/json',
-    'content-length': Buffer.byteLength(text),
-    'cache-control': 'no-store',
-  })
-  endAnswer(response, text)
-}
-
-export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
+  sendText(response, status, 'application/json', text, headers)
 }
 
 /** The id of a single request; an error about anything else has none. */

@@ -1,12 +1,13 @@
 import { constants } from 'node:fs'
 import { access } from 'node:fs/promises'
+import type { Readable } from 'node:stream'
 import { z } from 'zod'
+import { ProcessGroup } from '../../util/process-group.ts'
 import { Permanent, RetryableError, type TaskContext, task } from '../../worker/index.ts'
 import type { AllowedCommand, AllowList } from './allow-list.ts'
 import { Folder, type NewFile, PathRefused } from './folder.ts'
 import { DEFAULT_LIMITS, exceeded, type ResourceLimits, underLimits } from './limits.ts'
 import { FileTooLarge, firstBytes, writeFile } from './output.ts'
-import { type Exit, RunningProcess } from './process.ts'
 
 export interface ExecuteOptions {
   readonly allowed: AllowList
@@ -96,7 +97,7 @@ async function start(
   cwd: string,
   home: string,
   { task: { task_id }, fence, idempotencyKey }: TaskContext,
-): Promise<RunningProcess> {
+): Promise<ProcessGroup> {
   // Nothing of the worker's own environment, which has its key.
   const env = {
     PATH: '/usr/local/bin:/usr/bin:/bin',
@@ -109,12 +110,11 @@ async function start(
   try {
     // The shell in between would only say so in its output.
     await access(command.path, constants.X_OK)
-    return await RunningProcess.start({
-      ...underLimits(command.path, [...command.args, ...args], limits),
-      cwd,
-      env,
-      stdin,
-    })
+    const program = underLimits(command.path, [...command.args, ...args], limits)
+    const run = await ProcessGroup.start({ ...program, cwd, env })
+    // A program may end without reading its input.
+    run.stdin.on('error', () => {}).end(stdin)
+    return run
   } catch (error) {
     const message = 'The command could not be started.'
     throw new RetryableError(message, { code: 'COMMAND_NOT_STARTED', cause: error })
@@ -130,14 +130,14 @@ interface Limits {
 
 /** Waits for the end of a command, or ends it when its time is up, it writes too much, or nobody wants it any more. */
 async function follow(
-  run: RunningProcess,
+  run: ProcessGroup,
   { seconds, maxOutputBytes, maxFileBytes, limits }: Limits,
   { command, output_path }: Execute,
   file: NewFile | undefined,
   signal: AbortSignal,
 ) {
   const began = performance.now()
-  const stop = () => run.stop()
+  const stop = () => void run.stop()
   let isLate = false
   const timer = setTimeout(() => {
     isLate = true
@@ -145,15 +145,17 @@ async function follow(
   }, seconds * 1000)
   signal.addEventListener('abort', stop, { once: true })
   if (signal.aborted) stop()
+  const exited = exitOf(run)
+  const stdoutBytes = untilClosed(run.stdout)
   try {
-    const toFile = file && writeFile(run.stdout, file.handle, maxFileBytes)
+    const toFile = file && writeFile(stdoutBytes, file.handle, maxFileBytes)
     // The process is waited for in any case, and ended if its output has nowhere to go.
     toFile?.catch(stop)
     const [exit, stdout, stderr, written] = await Promise.all([
-      run.exited,
-      toFile === undefined ? firstBytes(run.stdout, maxOutputBytes) : { text: '', truncated: false },
-      firstBytes(run.stderr, maxOutputBytes),
-      toFile?.catch((error: unknown) => run.exited.then(() => Promise.reject(error))),
+      exited,
+      toFile === undefined ? firstBytes(stdoutBytes, maxOutputBytes) : { text: '', truncated: false },
+      firstBytes(untilClosed(run.stderr), maxOutputBytes),
+      toFile?.catch((error: unknown) => exited.then(() => Promise.reject(error))),
     ])
     signal.throwIfAborted()
     const shown = { stdout: stdout.text, stderr: stderr.text }
@@ -177,6 +179,34 @@ async function follow(
   } finally {
     clearTimeout(timer)
     signal.removeEventListener('abort', stop)
+  }
+}
+
+interface Exit {
+  readonly exit_code: number | null
+  readonly signal: NodeJS.Signals | null
+}
+
+/** Time for the output that is still in the pipes when a process has ended; another process may hold them open. */
+const REST_MS = 1_000
+
+async function exitOf({ exited, stdout, stderr }: ProcessGroup): Promise<Exit> {
+  const { code, signal } = await exited
+  for (const stream of [stdout, stderr]) {
+    const rest = setTimeout(() => stream.destroy(), REST_MS)
+    stream.once('close', () => clearTimeout(rest))
+    if (stream.closed) clearTimeout(rest)
+  }
+  return { exit_code: code, signal }
+}
+
+/** The output until the stream ends or is closed. */
+async function* untilClosed(stream: Readable): AsyncGenerator<Buffer> {
+  try {
+    for await (const chunk of stream) yield chunk
+  } catch (error) {
+    const isClosed = error instanceof Error && 'code' in error && error.code === 'ERR_STREAM_PREMATURE_CLOSE'
+    if (!isClosed) throw error
   }
 }
 

@@ -43,8 +43,8 @@ export function underLimits(
   path: string,
   args: readonly string[],
   limits: ResourceLimits,
-): { path: string; args: readonly string[] } {
-  if (process.platform !== 'linux') return { path, args }
+): { command: string; args: readonly string[] } {
+  if (process.platform !== 'linux') return { command: path, args }
   const { memoryMib, cpuSeconds, processes, fileMib, openFiles } = limits
   const values = [
     memoryMib * 1024,
@@ -57,7 +57,7 @@ export function underLimits(
   ]
   // What the shell itself has to say about limits is not the program's.
   return {
-    path: '/bin/sh',
+    command: '/bin/sh',
     args: ['-c', `exec 3>&2 2>/dev/null${SCRIPT}`, 'sh', ...values.map(String), path, ...args],
   }
 }

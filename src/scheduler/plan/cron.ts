@@ -1,4 +1,5 @@
 import { Cron } from 'croner'
+import { messageOf } from '../../util/error-message.ts'
 import type { Timetable } from './timetable.ts'
 
 const NICKNAME = /^@[a-z]+$/
@@ -38,7 +39,7 @@ function read(pattern: string, timezone: string): Cron {
   try {
     return new Cron(pattern, { timezone, paused: true })
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error)
+    const reason = messageOf(error)
     throw new Error(reason.replace(/^CronPattern: /, '').replace(/^./, (first) => first.toLowerCase()))
   }
 }

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { Fault } from '../../core/errors.ts'
 import { canonical, type Json } from '../../core/json/json.ts'
+import { messageOf } from '../../util/error-message.ts'
 import { checkTimezone, parseCron } from './cron.ts'
 import { checkTemplate } from './template.ts'
 
@@ -88,7 +89,7 @@ export const planInput = z
   })
   .transform((asked, context): Plan => {
     const complain = (path: string, error: unknown) => {
-      const message = error instanceof Fault ? String(error.details.problem) : reasonOf(error)
+      const message = error instanceof Fault ? String(error.details.problem) : messageOf(error)
       context.addIssue({ code: 'custom', path: path.split('.'), message })
       return z.NEVER
     }
@@ -136,8 +137,4 @@ function timingOf({ mode, interval_seconds, cron_expr, timezone = 'UTC' }: Asked
   }
   parseCron(cron_expr, timezone)
   return { mode, cron_expr, timezone }
-}
-
-function reasonOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
 }

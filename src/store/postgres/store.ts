@@ -1,4 +1,5 @@
 import { tenantSalt } from '../../core/ids.ts'
+import { messageOf } from '../../util/error-message.ts'
 import type { Draw } from '../../util/random.ts'
 import { cryptoDraw } from '../../util/random.ts'
 import type { Entries } from '../entries.ts'
@@ -49,7 +50,7 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
     return new PostgresStore(connections, options)
   } catch (error) {
     await connections.pool.end()
-    const reason = error instanceof Error ? error.message : String(error)
+    const reason = messageOf(error)
     throw new StoreError(
       'unavailable',
       new Error(`The database cannot be opened: ${reason}`, { cause: error }),

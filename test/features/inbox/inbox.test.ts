@@ -36,8 +36,8 @@ async function itemOf(gate: Gate, task: { task_id: string }, by = agent()) {
   return only(items.filter((item) => item.task_id === task.task_id))
 }
 
-describeGates('an inbox', (open) => {
-  it('shows what asks for attention, in a sentence, and not what is mere record', async () => {
+describeGates('list_inbox', (open) => {
+  it('list_inbox returns what needs attention with a summary, and no plain progress', async () => {
     const { gate, clock } = await open({ settings: { escalation_enabled: true } })
     const noisy = await hold(gate, { type: 'index' })
     await gate.reportProgress(worker(), { ...held(noisy), progress: { percent: 50 } })
@@ -64,7 +64,7 @@ describeGates('an inbox', (open) => {
     expect(items.map((item) => item.dead_letter)).toEqual([false, true, true, false, false])
   })
 
-  it('shows a lost lease only if nobody else will take the task on', async () => {
+  it('an expired lease is in the inbox only if the task is not retried', async () => {
     const { gate, clock } = await open()
     const lost = await hold(gate, { max_expiries: 2 })
     await expire(gate, clock)
@@ -82,7 +82,7 @@ describeGates('an inbox', (open) => {
     ).toMatchObject({ code: 'RECEIPT_NOT_FOUND' })
   })
 
-  it.each([true, false])('shows milestones among the progress, with receipts of progress %s', async (on) => {
+  it.each([true, false])('milestones are in the inbox with progress_receipts %s', async (on) => {
     const { gate } = await open({ settings: { progress_receipts: on } })
     const offer = await hold(gate, { type: 'index' })
     await gate.reportProgress(worker(), { ...held(offer), progress: { percent: 10 } })
@@ -99,19 +99,19 @@ describeGates('an inbox', (open) => {
     expect((await gate.listInbox(agent())).items).toEqual([])
   })
 
-  it('shows the milestones that the type of the task names, on every server', async () => {
+  it('milestones of the task type are in the inbox on every server', async () => {
     const { gate, another } = await open({ settings: { progress_receipts: false } })
     await gate.registerTaskType(admin(), { type: 'index', milestones: ['indexed', 'All is checked'] })
     const other = gate.isShared ? (await another({ settings: { progress_receipts: false } })).gate : gate
     const offer = await hold(gate, { type: 'index' })
     const unnamed = await hold(gate, { type: 'plain' })
-    const says = (progress: object, milestone?: boolean, by = gate) =>
+    const report = (progress: object, milestone?: boolean, by = gate) =>
       by.reportProgress(worker(), { ...held(offer), progress, ...(milestone !== undefined && { milestone }) })
-    await says({ percent: 10 })
-    await says({ milestone: 'indexed', percent: 50 })
-    await says({ message: 'not quite indexed' })
-    await says({ message: 'indexed' }, false)
-    await says({ message: 'All is checked' }, undefined, other)
+    await report({ percent: 10 })
+    await report({ milestone: 'indexed', percent: 50 })
+    await report({ message: 'not quite indexed' })
+    await report({ message: 'indexed' }, false)
+    await report({ message: 'All is checked' }, undefined, other)
     await gate.reportProgress(worker(), { ...held(unnamed), progress: { milestone: 'indexed' } })
     const { items } = await gate.listInbox(agent())
     expect(items.map(({ summary }) => summary)).toEqual(['index: indexed', 'index: All is checked'])
@@ -125,7 +125,7 @@ describeGates('an inbox', (open) => {
     })
   })
 
-  it('does not wait for the notes of other readers', async () => {
+  it('list_inbox does not wait for the recorded fetches of other principals', async () => {
     let release = () => {}
     const released = new Promise<void>((resolve) => {
       release = resolve
@@ -151,7 +151,7 @@ describeGates('an inbox', (open) => {
     release()
   })
 
-  it('says what to do about an anomaly, and cuts what is too long by whole characters', async () => {
+  it('an anomaly has its recommended action, and long summaries are cut by whole characters', async () => {
     const { gate } = await open()
     await result(gate, {}, { artifacts: undefined })
     await result(gate, {}, { result_summary: '\u{1f600}'.repeat(600) })
@@ -166,7 +166,7 @@ describeGates('an inbox', (open) => {
     expect(at(items, 2).summary).toBe(`${'\u{1f600}'.repeat(499)}…`)
   })
 
-  it('tells the five times of an item apart', async () => {
+  it('an item has separate times for delivery, read, fetch, promotion and archive', async () => {
     const { gate, clock } = await open()
     const task = await result(gate)
     const time = () => new Date(clock.now).toISOString()
@@ -222,12 +222,12 @@ describeGates('an inbox', (open) => {
     ])
   })
 
-  it('lists by state', async () => {
+  it('list_inbox filters by state', async () => {
     const { gate } = await open()
     const [fresh, seen, read, fetched, promoted, archived] = await askMany(gate, 6)
     for (const offer of await claim(gate, { max_tasks: 6 })) await finish(gate, offer)
     const mark = (task: string | undefined, as: string) => gate.markInbox(agent(), { task_ids: [task], as })
-    // Newest first, so that the first one has not been handed over yet.
+    // With newest first, the oldest item is not delivered yet.
     await gate.listInbox(agent(), { order: 'newest', limit: 5 })
     await mark(read, 'read')
     await gate.getTask(agent(), { task_id: fetched })
@@ -247,7 +247,7 @@ describeGates('an inbox', (open) => {
     })
   })
 
-  it('pages in both orders, over what does not fit too', async () => {
+  it('pages cover all matching items in both orders', async () => {
     const { gate } = await open()
     const ids = await askMany(gate, 7)
     for (const offer of await claim(gate, { max_tasks: 7 })) await finish(gate, offer)
@@ -281,7 +281,7 @@ describeGates('an inbox', (open) => {
     })
   })
 
-  it('counts every delivery until it is read, and no look of others', async () => {
+  it('deliveries count until the item is read, and reads by admins do not count', async () => {
     const { gate } = await open()
     const task = await result(gate)
     await gate.bootstrap(agent())
@@ -299,7 +299,7 @@ describeGates('an inbox', (open) => {
     expect(await itemOf(gate, unread)).toMatchObject({ delivery_count: 0, delivered_at: null })
   })
 
-  it('is emptied by an acknowledgement, which counts as read', async () => {
+  it('an acknowledged item is read and leaves the inbox', async () => {
     const { gate, clock } = await open()
     const task = await result(gate)
     const { receipt_id } = await itemOf(gate, task)
@@ -310,7 +310,7 @@ describeGates('an inbox', (open) => {
     expect(await gate.listInbox(agent())).toEqual({ items: [], next_cursor: null })
   })
 
-  it('is what bootstrap shows until an item is acknowledged, archived or promoted', async () => {
+  it('bootstrap returns inbox items until they are archived or promoted', async () => {
     const { gate } = await open()
     const tasks = [await result(gate), await result(gate), await result(gate)]
     const shown = async () => {
@@ -327,7 +327,7 @@ describeGates('an inbox', (open) => {
     expect(await shown()).toEqual([third])
   })
 
-  it('gets results for the agent on whose behalf the work was done, with marks of its own', async () => {
+  it('owner and principal_ai have separate inbox items for one result', async () => {
     const { gate } = await open()
     const task = await result(gate, { principal_ai: 'bob' })
     expect(tasksOf(await gate.listInbox(agent()))).toEqual([task.task_id])
@@ -342,9 +342,9 @@ describeGates('an inbox', (open) => {
 
 const ALICE = { principal_kind: 'agent', principal_id: 'alice' }
 
-describeGates('fetching a result', (open) => {
+describeGates('the fetch of a result', (open) => {
   it.each(['getTask', 'waitForTask', 'fetchTaskResult'] as const)(
-    'by %s counts as reading it',
+    '%s marks the inbox item as read and fetched',
     async (verb) => {
       const { gate, clock } = await open()
       const task = await result(gate)
@@ -357,7 +357,7 @@ describeGates('fetching a result', (open) => {
     },
   )
 
-  it('counts for a failure too, and once', async () => {
+  it('fetching a failed task sets fetched_at once', async () => {
     const { gate, clock } = await open()
     const task = await hold(gate)
     await failTask(gate, task)
@@ -369,7 +369,7 @@ describeGates('fetching a result', (open) => {
     }
   })
 
-  it('by others, by a listing or before the end does not count', async () => {
+  it('reads by others, listings and reads before the end do not count as a fetch', async () => {
     const { gate } = await open()
     const task = await hold(gate)
     await gate.getTask(agent(), { task_id: task.task_id })
@@ -382,7 +382,7 @@ describeGates('fetching a result', (open) => {
     expect(await itemOf(gate, task)).toMatchObject({ fetched_at: null, read_at: null })
   })
 
-  it('is never hindered by its note, which is made the next time if it failed', async () => {
+  it('a fetch succeeds although its record fails, and the next fetch records it', async () => {
     let broken = false
     const { gate, errors } = await open({
       wrap: (store) =>
@@ -404,7 +404,7 @@ describeGates('fetching a result', (open) => {
     expect((await gate.listInbox(agent(), { state: 'fetched' })).items).toHaveLength(1)
   })
 
-  it('is noted even if the gate closes right after it', async () => {
+  it('a fetch is recorded although the gate closes immediately afterwards', async () => {
     const { gate, another } = await open()
     const task = await result(gate)
     await gate.getTask(agent(), { task_id: task.task_id })
@@ -413,7 +413,7 @@ describeGates('fetching a result', (open) => {
     expect((await second.listInbox(agent(), { state: 'fetched' })).items).toHaveLength(1)
   })
 
-  it('of many tasks at once counts for each', async () => {
+  it('concurrent fetches of many tasks are all recorded', async () => {
     const { gate } = await open()
     const ids = await askMany(gate, 30)
     for (const offer of await claim(gate, { max_tasks: 30 })) await finish(gate, offer)
@@ -424,8 +424,8 @@ describeGates('fetching a result', (open) => {
   })
 })
 
-describeGates('marks of an inbox', (open) => {
-  it('are for whose inbox it is, and for admins', async () => {
+describeGates('mark_inbox', (open) => {
+  it('only the owner of an inbox and admins may mark its items', async () => {
     const { gate } = await open()
     const task = await result(gate)
     const { receipt_id } = await itemOf(gate, task)
@@ -446,7 +446,7 @@ describeGates('marks of an inbox', (open) => {
     expect(await itemOf(gate, task)).toMatchObject({ archived_at: expect.any(String) })
   })
 
-  it('by task are set on all that is about it', async () => {
+  it('mark_inbox by task marks all items about the task', async () => {
     const { gate } = await open()
     const offer = await hold(gate)
     await gate.reportProgress(worker(), { ...held(offer), progress: { percent: 50 }, milestone: true })
@@ -459,7 +459,7 @@ describeGates('marks of an inbox', (open) => {
     expect(await gate.listInbox(agent())).toMatchObject({ items: [] })
   })
 
-  it('are all set, or none', async () => {
+  it('mark_inbox marks all items or none', async () => {
     const { gate } = await open()
     const task = await result(gate)
     const { receipt_id } = await itemOf(gate, task)
@@ -488,7 +488,7 @@ describeGates('marks of an inbox', (open) => {
     [{ as: 'delivered', receipt_ids: ['a'] }, 'as'],
     [{ as: 'fetched', receipt_ids: ['a'] }, 'as'],
     [{ as: 'read', receipt_ids: Array(201).fill('a') }, 'receipt_ids'],
-  ])('refuse %j', async (input, path) => {
+  ])('mark_inbox rejects %j', async (input, path) => {
     const { gate } = await open()
     expect(await refusal(gate.markInbox(agent(), input))).toMatchObject({
       code: 'VALIDATION_ERROR',
@@ -497,8 +497,8 @@ describeGates('marks of an inbox', (open) => {
   })
 })
 
-describeGates('the figures of an inbox', (open) => {
-  it('tell how results are dealt with, within the days that are asked for', async () => {
+describeGates('inbox_stats', (open) => {
+  it('inbox_stats counts the items of the last days by state', async () => {
     const { gate, clock } = await open()
     expect(await gate.inboxStats(agent())).toEqual({
       days: 7,

@@ -13,6 +13,8 @@ import { ask, claim, finish, lease, receiptsOf, refusal, statusOf } from '../../
 
 const STRICT = { policy: { defaults: { plain: 'REQUIRE_APPROVAL' } } } as const
 
+const CARD = '4111 1111 1111 1111'
+
 /** A task with everything that a worker can be given. */
 const WHOLE = {
   type: 'pay',
@@ -93,15 +95,39 @@ describeGates('what an approver sees', (open) => {
     })
     await gate.putPolicy(admin(), { id: 'ask', action: 'REQUIRE_APPROVAL' })
     const { payload_pointer: _, ...whole } = WHOLE
-    const card = '4111 1111 1111 1111'
     const { task_id } = await ask(gate, {
       ...whole,
-      payload: { card, pin: 1234 },
-      body: `card ${card}`,
-      inputs: { card },
+      payload: { card: CARD, pin: 1234 },
+      body: `card ${CARD}`,
+      inputs: { card: CARD },
+      summary: CARD,
+      success_criteria: CARD,
+      result_delivery: CARD,
+      expected_outcome_kind: CARD,
+      expected_artifact_mime: `text/plain; card=${CARD}`,
+      requirements: { capabilities: ['bank'], tags: ['prod', `card ${CARD}`] },
     })
     const view = await seen(gate, task_id)
     expect(JSON.stringify(view)).not.toMatch(/4111|1234/)
+    expect(view.task).toMatchObject({
+      expected_outcome_kind: '[REDACTED]',
+      expected_artifact_mime: 'text/plain; card=[REDACTED]',
+      requirements: { capabilities: ['bank'], tags: ['prod', 'card [REDACTED]'] },
+    })
+    const { policy } = await gate.getTask(admin(), { task_id })
+    expect(policy).toHaveProperty('redacted_fields', [
+      '/payload/card',
+      '/payload/pin',
+      '/inputs/card',
+      '/body',
+      '/summary',
+      '/success_criteria',
+      '/result_delivery',
+      '/expected_outcome_kind',
+      '/expected_artifact_mime',
+      '/requirements/tags/1',
+    ])
+    expect(JSON.stringify(await receiptsOf(gate, { task_id }))).not.toMatch(/4111|1234/)
     await gate.approve(person(), { task_id, content_hash: view.content_hash })
     const offer = await claimPay(gate)
     expect(workIn(offer)).toEqual(workIn(view.task))
@@ -157,6 +183,44 @@ describeGates('what an approver sees', (open) => {
     const remembered = await call('write', { path: '/d' })
     await ended(remembered)
     expect(got).toEqual([{ path: '/a' }, { path: '/c' }, { path: '/d' }])
+  })
+
+  it('is what the upstream gets of a call that a rule redacts: approved, edited and remembered', async () => {
+    const got: unknown[] = []
+    const run = async (args: object) => {
+      got.push(args)
+      return { content: [] }
+    }
+    const { gate, call, ended } = await openGateway(open, {
+      tools: { write: { run } },
+      policy: { defaults: { upstream: 'REQUIRE_APPROVAL' } },
+    })
+    const redact = { targets: 'args', paths: ['$.pin'], patterns: ['card'] }
+    await gate.putPolicy(admin(), { id: 'cards', action: 'REDACT', scope: { upstream: 'stub' }, redact })
+    const given = (path: string) => ({ path, note: `card ${CARD}`, list: [{ to: CARD }], pin: 1234 })
+    const left = (path: string) => ({
+      path,
+      note: 'card [REDACTED]',
+      list: [{ to: '[REDACTED]' }],
+      pin: '[REDACTED]',
+    })
+    const callOf = (args: object) => ({ upstream: 'stub', tool: 'write', arguments: args })
+
+    const whole = await call('write', given('/a'))
+    const asked = await seen(gate, whole)
+    expect(asked.task.payload).toEqual(callOf(left('/a')))
+    await gate.approve(person(), { task_id: whole, content_hash: asked.content_hash })
+    await ended(whole)
+
+    const edited = await call('write', given('/b'))
+    const remember_until = new Date(Date.now() + 3_600_000).toISOString()
+    await gate.approve(person(), { task_id: edited, payload: callOf(given('/c')), remember_until })
+    expect((await seen(gate, edited)).task.payload).toEqual(callOf(left('/c')))
+    await ended(edited)
+
+    const remembered = await call('write', given('/d'))
+    expect(await ended(remembered)).toMatchObject({ status: 'succeeded', payload: callOf(left('/d')) })
+    expect(got).toEqual([left('/a'), left('/c'), left('/d')])
   })
 })
 

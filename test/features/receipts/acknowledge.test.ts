@@ -2,8 +2,8 @@ import { expect, it } from 'vitest'
 import { admin, agent, describeGates, worker } from '../../support/gates.ts'
 import { ask, at, failTask, finish, hold, receiptsOf, refusal } from '../../support/steps.ts'
 
-describeGates('acknowledge', (open) => {
-  it('adds one receipt, however often it is said', async () => {
+describeGates('ack_receipt', (open) => {
+  it('ack_receipt writes one receipt however often it is repeated', async () => {
     const { gate } = await open()
     const offer = await hold(gate)
     await finish(gate, offer)
@@ -27,7 +27,7 @@ describeGates('acknowledge', (open) => {
     })
   })
 
-  it('said by many at once for the first time adds one receipt too', async () => {
+  it('concurrent first acknowledgements write one receipt', async () => {
     const { gate } = await open()
     const { receipt_id } = await ask(gate)
     const answers = await Promise.all(
@@ -36,7 +36,7 @@ describeGates('acknowledge', (open) => {
     expect(new Set(answers.map((answer) => answer.receipt_id)).size).toBe(1)
   })
 
-  it('is for the one to whom the receipt is addressed, if it is in no inbox', async () => {
+  it('only the addressee may acknowledge a receipt that is in no inbox', async () => {
     const { gate } = await open()
     const offer = await hold(gate, { principal_ai: 'bob' })
     const { receipt_id } = await failTask(gate, offer)
@@ -50,7 +50,7 @@ describeGates('acknowledge', (open) => {
     expect(await gate.ackReceipt(agent(), { receipt_id })).toMatchObject({ ok: true })
   })
 
-  it('is also for the agent for whom the task is done, of what is in its inbox', async () => {
+  it('the agent for which a task is done may acknowledge receipts in its inbox', async () => {
     const { gate } = await open()
     const offer = await hold(gate, { principal_ai: 'bob' })
     await finish(gate, offer)
@@ -60,7 +60,7 @@ describeGates('acknowledge', (open) => {
     const answer = await gate.ackReceipt(agent('bob'), { receipt_id })
     expect(await gate.ackReceipt(agent('bob'), { receipt_id })).toEqual(answer)
     expect((await gate.listInbox(agent('bob'))).items).toEqual([])
-    // The owner has an inbox of his own.
+    // The owner has a separate inbox.
     expect((await gate.listInbox(agent())).items).toMatchObject([{ receipt_id }])
     expect(await refusal(gate.ackReceipt(agent('carol'), { receipt_id }))).toMatchObject({
       code: 'FORBIDDEN',
@@ -73,7 +73,7 @@ describeGates('acknowledge', (open) => {
     ])
   })
 
-  it('knows no receipt that is not there, cannot be there, or is of another tenant', async () => {
+  it('ack_receipt rejects unknown and malformed ids and receipts of other tenants', async () => {
     const { gate } = await open()
     const mine = await ask(gate)
     const theirs = await ask(gate, {}, agent('alice', 'other'))
@@ -86,7 +86,7 @@ describeGates('acknowledge', (open) => {
     }
   })
 
-  it('closes no obligation', async () => {
+  it('an acknowledgement closes no obligation', async () => {
     const { gate } = await open()
     const { receipt_id } = await ask(gate)
     await gate.ackReceipt(agent(), { receipt_id })

@@ -19,7 +19,7 @@ const idsOf = (tasks: readonly { task_id: string | null }[]) => tasks.map((task)
 const typesOf = (receipts: readonly { receipt_type: string }[]) => receipts.map((one) => one.receipt_type)
 
 describeGates('bootstrap', (open, storeName) => {
-  it('tells a principal who it is here and what needs its attention', async () => {
+  it('bootstrap returns the relationship and everything that needs attention', async () => {
     const { gate, clock } = await open()
     const done = await hold(gate)
     await finish(gate, done, { artifacts: undefined })
@@ -55,9 +55,9 @@ describeGates('bootstrap', (open, storeName) => {
     expect(answer.cursor.latest_receipt_id).toBe(at(inbox_receipts, -1).receipt_id)
   })
 
-  it('is empty for somebody nobody has met', async () => {
+  it('bootstrap is empty for an unknown principal', async () => {
     const { gate } = await open()
-    expect(await gate.bootstrap(agent('nobody'))).toMatchObject({
+    expect(await gate.bootstrap(agent('unknown'))).toMatchObject({
       relationship: { sessions_count: 1 },
       attention: {
         inbox_receipts: [],
@@ -71,7 +71,7 @@ describeGates('bootstrap', (open, storeName) => {
     expect(await gate.bootstrap(worker())).toMatchObject({ relationship: { principal_kind: 'worker' } })
   })
 
-  it('notes when a receipt was first delivered', async () => {
+  it('bootstrap records the first delivery of a receipt', async () => {
     const { gate, clock } = await open()
     await finish(gate, await hold(gate))
     clock.advance(1)
@@ -85,7 +85,7 @@ describeGates('bootstrap', (open, storeName) => {
     expect(receipts.map((receipt) => receipt.delivered_at)).toEqual([null, null, null, delivered_at])
   })
 
-  it('keeps a result in the inbox until it is acknowledged', async () => {
+  it('a result stays in the inbox until it is acknowledged', async () => {
     const { gate } = await open()
     const offer = await hold(gate)
     await finish(gate, offer)
@@ -99,7 +99,7 @@ describeGates('bootstrap', (open, storeName) => {
     expect(after.attention).toMatchObject({ inbox_receipts: [], waiting_results: [] })
   })
 
-  it('shows what is new since the cursor, and the cursor moves on', async () => {
+  it('bootstrap returns what is newer than the cursor and advances the cursor', async () => {
     const { gate } = await open()
     const first = await hold(gate)
     await finish(gate, first)
@@ -118,7 +118,7 @@ describeGates('bootstrap', (open, storeName) => {
     })
   })
 
-  it('comes to every result by its cursor, whatever lies between', async () => {
+  it('following the cursor reaches every result regardless of receipts in between', async () => {
     const { gate } = await open()
     await finish(gate, await hold(gate))
     let since = (await gate.bootstrap(agent())).cursor.latest_receipt_id
@@ -139,7 +139,7 @@ describeGates('bootstrap', (open, storeName) => {
     expect(found).toEqual([noisy.task_id, quiet.task_id])
   })
 
-  it('shows no more than asked for, the newest first to be seen', async () => {
+  it('max_items limits each list to the newest items', async () => {
     const { gate } = await open()
     await askMany(gate, 5)
     const offers = await claim(gate, { max_tasks: 5 })
@@ -153,7 +153,7 @@ describeGates('bootstrap', (open, storeName) => {
     })
   })
 
-  it('shows escalations, but not the mere record', async () => {
+  it('bootstrap returns escalations but not progress, expiry and retry receipts', async () => {
     const { gate, clock } = await open({ settings: { escalation_enabled: true } })
     const offer = await hold(gate)
     await gate.reportProgress(worker(), { ...held(offer), progress: {} })
@@ -165,7 +165,7 @@ describeGates('bootstrap', (open, storeName) => {
     expect(typesOf(attention.inbox_receipts)).toEqual(['task.escalated'])
   })
 
-  it('keeps and shows what an agent says of itself', async () => {
+  it('bootstrap stores instance, version and capabilities of the agent', async () => {
     const { gate, another } = await open()
     const client_capabilities = { streaming: true, tools: ['search'] }
     const said = { agent_instance_id: 'laptop', agent_version: '1.2.3', client_capabilities }
@@ -178,7 +178,7 @@ describeGates('bootstrap', (open, storeName) => {
     ).toMatchObject({ code: 'PAYLOAD_TOO_LARGE' })
   })
 
-  it('counts instances that take turns once each', async () => {
+  it('alternating instances count as one session each', async () => {
     const { gate } = await open()
     const counts: number[] = []
     for (const agent_instance_id of ['i1', 'i2', 'i1', 'i2']) {
@@ -187,7 +187,7 @@ describeGates('bootstrap', (open, storeName) => {
     expect(counts).toEqual([1, 2, 2, 2])
   })
 
-  it('counts sessions, not polls', async () => {
+  it('repeated calls of one instance count as one session', async () => {
     const { gate, clock } = await open()
     const sessions = async (agent_instance_id?: string) => {
       const { relationship } = await gate.bootstrap(agent(), { agent_instance_id })
@@ -211,7 +211,7 @@ describeGates('bootstrap', (open, storeName) => {
     expect((await gate.bootstrap(agent('bob'))).relationship).toMatchObject({ sessions_count: 1 })
   })
 
-  it('writes no receipts', async () => {
+  it('bootstrap writes no receipts', async () => {
     const { gate } = await open()
     const offer = await hold(gate)
     await finish(gate, offer)

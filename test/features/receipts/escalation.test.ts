@@ -16,13 +16,13 @@ describeGates('escalation', (open) => {
 
   describe.each([
     [
-      'the target of the operator',
+      'the configured target',
       { ...settings, escalation_target: 'human:boss' } as const,
       { kind: 'human', id: 'boss' },
     ],
-    ['the owner where there is no target', settings, { kind: 'agent', id: 'alice' }],
-  ])('goes to %s', (_, chosen, to) => {
-    it('when a lease lapses', async () => {
+    ['the owner if no target is configured', settings, { kind: 'agent', id: 'alice' }],
+  ])('an escalation is addressed to %s', (_, chosen, to) => {
+    it('when a lease expires', async () => {
       const { gate, clock } = await open({ settings: chosen })
       const offer = await hold(gate)
       await expire(gate, clock)
@@ -39,7 +39,7 @@ describeGates('escalation', (open) => {
       expect(await openTasks(gate)).toEqual([offer.task_id])
     })
 
-    it('when retries have run out', async () => {
+    it('when the attempts are exhausted', async () => {
       const { gate } = await open({ settings: chosen })
       const offer = await hold(gate)
       await failTask(gate, offer, { retryable: true })
@@ -48,14 +48,14 @@ describeGates('escalation', (open) => {
     })
   })
 
-  it('does not follow a failure that was not to be retried', async () => {
+  it('a failure that is not retryable is not escalated', async () => {
     const { gate } = await open({ settings })
     const offer = await hold(gate)
     await failTask(gate, offer)
     expect(await receiptTypes(gate, offer)).not.toContain('task.escalated')
   })
 
-  it('is off unless it is switched on', async () => {
+  it('escalation is disabled by default', async () => {
     const { gate, clock } = await open()
     const offer = await hold(gate, { max_attempts: 1 })
     await expire(gate, clock)

@@ -1,4 +1,4 @@
-import type { LedgerReceipt } from '../../../src/features/receipts/ledger-receipt.ts'
+import type { LedgerReceipt } from '../../../src/features/receipts/ledger-shape.ts'
 
 const STRINGS = [
   'schema_version',
@@ -57,7 +57,7 @@ export const REQUIRED = [
   'metadata',
 ]
 
-/** What the shared ledger (its schema 1.0, and what 1.1 adds) would not take about a receipt. */
+/** The violations of schema 1.0 of the shared ledger, and of the rules that 1.1 adds. */
 export function problems(receipt: LedgerReceipt): string[] {
   const fields = receipt as unknown as Record<string, unknown>
   const isText = (name: string) => typeof fields[name] === 'string' && fields[name] !== ''

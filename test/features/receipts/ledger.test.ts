@@ -23,14 +23,14 @@ async function ledger(gate: Gate, filter: object, by = agent()) {
   return receipts
 }
 
-describe('the checker of canonical receipts', () => {
-  it('knows all the required fields', () => {
+describe('the checker for canonical receipts', () => {
+  it('the checker covers all 41 required fields', () => {
     expect(new Set(REQUIRED).size).toBe(41)
   })
 })
 
-describeGates('the ledger view', (open) => {
-  it('shows what was taken on and what came of it', async () => {
+describeGates('list_receipts_ledger', (open) => {
+  it('the ledger contains assignment, acceptance and completion of a task', async () => {
     const { gate, clock } = await open()
     const offer = await hold(gate, {
       type: 'report',
@@ -89,7 +89,7 @@ describeGates('the ledger view', (open) => {
     })
   })
 
-  it('names the claim of the lease that reported as the cause of the report', async () => {
+  it('a report is caused by the acceptance of its own lease', async () => {
     const { gate } = await open()
     const cause = (await ask(gate, { type: 'other' })).receipt_id
     const first = await hold(gate, { caused_by_receipt_id: cause }, { accept_types: ['job'] })
@@ -106,7 +106,7 @@ describeGates('the ledger view', (open) => {
     expect(failed).toMatchObject({ status: 'failure', caused_by_receipt_id: accepted?.receipt_id })
   })
 
-  it('tells the kinds of outcome apart', async () => {
+  it('outcome_kind distinguishes texts, artifacts, both and none', async () => {
     const { gate } = await open()
     const delivery_proof = { mode: 'email', target: 'a@b.example' }
     const outcomes = [
@@ -125,7 +125,7 @@ describeGates('the ledger view', (open) => {
     }
   })
 
-  it('shows failures and cancellations as the end that they are', async () => {
+  it('failures and cancellations are complete with their status', async () => {
     const { gate } = await open()
     const failed = await hold(gate)
     await failTask(gate, failed, { error: { message: 'broken' } })
@@ -142,7 +142,7 @@ describeGates('the ledger view', (open) => {
     ])
   })
 
-  it('shows escalations addressed to whom they go', async () => {
+  it('escalations name their addressee', async () => {
     const settings = { escalation_enabled: true, escalation_target: 'agent:boss' } as const
     const { gate, clock } = await open({ settings })
     const offer = await hold(gate, { max_attempts: 1 })
@@ -169,7 +169,7 @@ describeGates('the ledger view', (open) => {
     expect(await ledger(gate, { task_id: offer.task_id }, admin())).toHaveLength(6)
   })
 
-  it('stays within what the ledger takes, whatever was asked', async () => {
+  it('large payloads and results are cut to the limits of the ledger', async () => {
     const { gate } = await open()
     const payloads = [
       { text: '世'.repeat(30_000) },
@@ -190,7 +190,7 @@ describeGates('the ledger view', (open) => {
     }
   })
 
-  it('needs to be asked for something', async () => {
+  it('list_receipts_ledger requires a filter', async () => {
     const { gate } = await open()
     for (const filter of [{}, { limit: 5 }]) {
       expect(await refusal(gate.listReceiptsLedger(admin(), filter))).toMatchObject({
@@ -203,7 +203,7 @@ describeGates('the ledger view', (open) => {
     })
   })
 
-  it('finds by lease and type, page by page', async () => {
+  it('list_receipts_ledger filters by lease and type and pages', async () => {
     const { gate } = await open()
     const offer = await hold(gate)
     await finish(gate, offer)
@@ -221,7 +221,7 @@ describeGates('the ledger view', (open) => {
     expect(found).toHaveLength(9)
   })
 
-  it('shows agents what is addressed to them, and admins everything of the tenant', async () => {
+  it('agents see ledger receipts addressed to them and admins all of the tenant', async () => {
     const { gate } = await open()
     const task = await ask(gate)
     await ask(gate, {}, agent('bob'))

@@ -13,8 +13,8 @@ import {
   refusal,
 } from '../../support/steps.ts'
 
-describeGates('open obligations', (open) => {
-  it('come in an answer of exactly four parts', async () => {
+describeGates('list_open_obligations', (open) => {
+  it('list_open_obligations returns exactly four members', async () => {
     const { gate } = await open()
     const task = await ask(gate)
     const answer = await gate.listOpenObligations(agent())
@@ -44,7 +44,7 @@ describeGates('open obligations', (open) => {
     })
   })
 
-  it('are read without any effect', async () => {
+  it('list_open_obligations changes nothing', async () => {
     const { gate, clock } = await open()
     await askMany(gate, 3)
     const first = await gate.listOpenObligations(agent())
@@ -55,7 +55,7 @@ describeGates('open obligations', (open) => {
     expect(receipts.map((receipt) => receipt.receipt_type)).toEqual(Array(3).fill('task.assigned'))
   })
 
-  it('stay open through everything but an end', async () => {
+  it('an obligation stays open until the task ends', async () => {
     const { gate, clock } = await open()
     const offer = await hold(gate, { max_attempts: 9 })
     const isOpen = async () => expect(await openTasks(gate)).toEqual([offer.task_id])
@@ -77,7 +77,7 @@ describeGates('open obligations', (open) => {
     expect(await openTasks(gate)).toEqual([])
   })
 
-  it('are owed to the owner and to the agent it acts for, until both are served', async () => {
+  it('owner and principal_ai are owed a task until it completes with evidence', async () => {
     const { gate } = await open()
     const offer = await hold(gate, { principal_ai: 'bob' })
     for (const by of [agent('alice'), agent('bob')])
@@ -91,7 +91,7 @@ describeGates('open obligations', (open) => {
     for (const by of [agent('alice'), agent('bob')]) expect(await openTasks(gate, by)).toEqual([])
   })
 
-  it('are owed once where the owner acts for itself', async () => {
+  it('an owner that is its own principal_ai is owed the task once', async () => {
     const { gate } = await open()
     await ask(gate, { principal_ai: 'alice' })
     await gate.createTask(caller('service', 'cron', 'system'), { type: 'job', principal_ai: 'cron' })
@@ -100,7 +100,7 @@ describeGates('open obligations', (open) => {
     expect(await openTasks(gate, agent('cron'))).toHaveLength(1)
   })
 
-  it('come page by page, oldest first, each once, also while some are closed', async () => {
+  it('pages list each obligation once, oldest first, while others are closed', async () => {
     const { gate } = await open()
     const ids = await askMany(gate, 10)
     const found: (string | null)[] = []
@@ -115,7 +115,7 @@ describeGates('open obligations', (open) => {
     expect(found).toEqual(ids.slice(0, 9))
   })
 
-  it('that fit on one page have no cursor', async () => {
+  it('the last page of open obligations has no cursor', async () => {
     const { gate } = await open()
     await askMany(gate, 3)
     expect((await gate.listOpenObligations(agent(), { limit: 3 })).cursor).toBeNull()

@@ -14,8 +14,8 @@ import {
   refusal,
 } from '../../support/steps.ts'
 
-describeGates('list receipts', (open) => {
-  it('shows those addressed to the caller, oldest first, page by page, each once', async () => {
+describeGates('list_receipts', (open) => {
+  it('pages list each receipt addressed to the caller once, oldest first', async () => {
     const { gate } = await open()
     await askMany(gate, 25)
     await ask(gate, {}, agent('bob'))
@@ -38,7 +38,7 @@ describeGates('list receipts', (open) => {
     expect(paged).toEqual(whole.receipts)
   })
 
-  it('finds by task and by type', async () => {
+  it('list_receipts filters by task and type', async () => {
     const { gate } = await open()
     const offer = await hold(gate)
     const { task_id } = await ask(gate)
@@ -57,7 +57,7 @@ describeGates('list receipts', (open) => {
     })
   })
 
-  it('finds nothing of a type that is only reserved, and refuses a type that does not exist', async () => {
+  it('a reserved receipt type matches nothing and an unknown type is rejected', async () => {
     const { gate } = await open()
     await ask(gate)
     const reserved = { receipt_type: 'task.transferred' }
@@ -68,7 +68,7 @@ describeGates('list receipts', (open) => {
     })
   })
 
-  it('goes on from any receipt of the tenant, and refuses anything else', async () => {
+  it('since_receipt_id accepts any receipt of the tenant and nothing else', async () => {
     const { gate } = await open()
     const first = await ask(gate)
     const second = await ask(gate)
@@ -83,7 +83,7 @@ describeGates('list receipts', (open) => {
     }
   })
 
-  it('numbers the receipts of a tenant without gaps', async () => {
+  it('the receipts of a tenant are numbered without gaps', async () => {
     const { gate } = await open()
     await Promise.all(Array.from({ length: 30 }, () => ask(gate)))
     const offers = await claim(gate, { max_tasks: 30 })
@@ -94,8 +94,8 @@ describeGates('list receipts', (open) => {
   })
 })
 
-describeGates('a receipt', (open) => {
-  it('is read by its id in the shape of the lists', async () => {
+describeGates('get_receipt', (open) => {
+  it('get_receipt returns the same shape as list_receipts', async () => {
     const { gate, clock } = await open()
     const task = await ask(gate)
     const receipt = await gate.getReceipt(agent(), { receipt_id: task.receipt_id })
@@ -119,7 +119,7 @@ describeGates('a receipt', (open) => {
     expect((await gate.listReceipts(agent())).receipts).toEqual([receipt])
   })
 
-  it('never changes', async () => {
+  it('a receipt never changes', async () => {
     const { gate, clock } = await open()
     const offer = await hold(gate)
     const before = await receiptsOf(gate, offer)
@@ -129,7 +129,7 @@ describeGates('a receipt', (open) => {
     expect((await receiptsOf(gate, offer)).slice(0, 2)).toEqual(before)
   })
 
-  it('has a hash that no other statement of the task has', async () => {
+  it('receipts of one task have distinct hashes', async () => {
     const { gate, clock } = await open()
     const offer = await hold(gate)
     await failTask(gate, offer, { retryable: true, retry_after_seconds: 0 })
@@ -141,8 +141,8 @@ describeGates('a receipt', (open) => {
   })
 })
 
-describeGates('check terminator', (open) => {
-  it('tells whether an obligation is closed and by which receipt', async () => {
+describeGates('check_terminator', (open) => {
+  it('check_terminator returns the receipt that closed an obligation', async () => {
     const { gate } = await open()
     const endings = [
       ['task.completed', (offer: Awaited<ReturnType<typeof hold>>) => finish(gate, offer)],
@@ -161,7 +161,7 @@ describeGates('check terminator', (open) => {
     }
   })
 
-  it('does not take any child for the end: only a type that may close this one', async () => {
+  it('only a child with a terminal type closes an obligation', async () => {
     const { gate } = await open()
     const offer = await hold(gate)
     await gate.startTask(worker(), held(offer))
@@ -173,13 +173,13 @@ describeGates('check terminator', (open) => {
       has_terminator: false,
     })
     const { receipt_id } = await finish(gate, offer)
-    // A task that this completion led to, canceled: a terminal receipt among the descendants of one that obliges nobody.
+    // The canceled follow-up task adds a terminal receipt below a receipt that creates no obligation.
     const next = await ask(gate, { caused_by_receipt_id: receipt_id })
     await gate.cancelTask(agent(), { task_id: next.task_id })
     expect(await gate.checkTerminator(agent(), { receipt_id })).toEqual({ has_terminator: false })
   })
 
-  it('names the completion that carries the evidence, not the one that lacked it', async () => {
+  it('the terminator is the completion with evidence, not the earlier one without', async () => {
     const { gate } = await open()
     const offer = await hold(gate)
     await finish(gate, offer, { artifacts: undefined })

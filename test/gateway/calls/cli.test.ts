@@ -2,43 +2,27 @@ import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'no
 import { userInfo } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
+import { Client } from '@modelcontextprotocol/client'
 import { getDefaultEnvironment, StdioClientTransport } from '@modelcontextprotocol/client/stdio'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { localKeyFile } from '../../../src/server/local-key.ts'
 import { cli, startCli, testFolder } from '../../cli/support.ts'
+import { installedProgram, isAlive, startGateway } from '../support/gateway-process.ts'
 import { journal, program } from '../upstreams/support.ts'
 import { serve } from './served.ts'
 import { until } from './support.ts'
 
-const FILESYSTEM = fileURLToPath(import.meta.resolve('@modelcontextprotocol/server-filesystem/dist/index.js'))
+const FILESYSTEM = installedProgram('@modelcontextprotocol/server-filesystem/dist/index.js')
 const MAIN = fileURLToPath(new URL('../../../src/cli/main.ts', import.meta.url))
 
-/** `asyncgate gateway` with the reference server for files, as a process of its own. */
-async function startGateway(options: readonly string[] = []) {
+/** `asyncgate gateway` with the reference server for files, which serves a folder with one file. */
+async function startFilesystem(options: readonly string[] = []) {
   const cwd = testFolder()
   const notes = join(cwd, 'notes')
   mkdirSync(notes)
   writeFileSync(join(notes, 'a.txt'), 'hello')
-  const { process: child, ended } = startCli(
-    ['gateway', '--port', '0', ...options, '--', process.execPath, FILESYSTEM, notes],
-    cwd,
-  )
-  onTestFinished(async () => {
-    child.kill('SIGTERM')
-    await ended
-  })
-  let said = ''
-  child.stdout?.on('data', (text) => {
-    said += String(text)
-  })
-  await until(() => child.exitCode !== null || said.includes('approvals deny'))
-  const [, url = ''] = /listening on (http:\S+)/.exec(said) ?? []
-  const client = new Client({ name: 'test', version: '1' })
-  await client.connect(new StreamableHTTPClientTransport(new URL(`${url}/mcp`)))
-  onTestFinished(() => client.close())
-  return { cwd, notes, url, client, said: () => said }
+  return { notes, ...(await startGateway([...FILESYSTEM, notes], { cwd, options })) }
 }
 
 const call = (client: Client, tool: string, args: object) =>
@@ -59,9 +43,9 @@ const approveAs = (cwd: string, hint: string) => {
 
 describe('asyncgate gateway', () => {
   it('puts a server behind a gate: it reads at once, and writes when somebody has approved', async () => {
-    const { cwd, notes, url, client, said } = await startGateway()
-    expect(said()).toMatch(/filesystem: 14 tools\. 10 run at once, 4 need approval, 0 blocked\./)
-    expect(said()).toContain(`claude mcp add --transport http asyncgate ${url}/mcp`)
+    const { cwd, notes, url, client, output } = await startFilesystem()
+    expect(output()).toMatch(/filesystem: 14 tools\. 10 run at once, 4 need approval, 0 blocked\./)
+    expect(output()).toContain(`claude mcp add --transport http asyncgate ${url}/mcp`)
     const read = await call(client, 'read_text_file', { path: join(notes, 'a.txt') })
     expect(read).toMatchObject({ content: [{ text: 'hello' }] })
     const path = join(notes, 'b.txt')
@@ -77,7 +61,7 @@ describe('asyncgate gateway', () => {
   })
 
   it('does not let an agent approve, whoever it says that it is', async () => {
-    const { cwd, notes, url, client } = await startGateway()
+    const { cwd, notes, url, client } = await startFilesystem()
     const path = join(notes, 'b.txt')
     const { task_id } = waiting.parse(
       (await call(client, 'write_file', { path, content: 'x' })).structuredContent,
@@ -99,17 +83,17 @@ describe('asyncgate gateway', () => {
   })
 
   it('allows as much as it is told, under the name that it is given', async () => {
-    const all = await startGateway(['--allow', 'all', '--name', 'docs'])
+    const all = await startFilesystem(['--allow', 'all', '--name', 'docs'])
     const path = join(all.notes, 'b.txt')
     await all.client.callTool({ name: 'docs__write_file', arguments: { path, content: 'x' } })
     expect(readFileSync(path, 'utf8')).toBe('x')
-    const none = await startGateway(['--allow', 'none'])
+    const none = await startFilesystem(['--allow', 'none'])
     const read = await call(none.client, 'read_text_file', { path: join(none.notes, 'a.txt') })
     expect(waiting.safeParse(read.structuredContent).success).toBe(true)
   })
 
   it('still asks before writes, and redacts, when a REDACT rule is for the whole upstream', async () => {
-    const { cwd, notes, url, client } = await startGateway()
+    const { cwd, notes, url, client } = await startFilesystem()
     const rule = 'policies set red REDACT --upstream filesystem --redact both --pattern card --url'
     expect(await startCli([...rule.split(' '), url], cwd).ended).toMatchObject({ code: 0 })
     const card = '4111 1111 1111 1111'
@@ -130,17 +114,7 @@ describe('asyncgate gateway', () => {
     writeFileSync(join(cwd, 'a.txt'), 'hello')
     const transport = new StdioClientTransport({
       command: process.execPath,
-      args: [
-        '--import',
-        import.meta.resolve('tsx'),
-        MAIN,
-        'gateway',
-        '--stdio',
-        '--',
-        process.execPath,
-        FILESYSTEM,
-        cwd,
-      ],
+      args: ['--import', import.meta.resolve('tsx'), MAIN, 'gateway', '--stdio', '--', ...FILESYSTEM, cwd],
       cwd,
       env: { ...getDefaultEnvironment(), XDG_CONFIG_HOME: process.env.XDG_CONFIG_HOME ?? '' },
       stderr: 'pipe',
@@ -219,12 +193,3 @@ describe('asyncgate sessions', () => {
     expect(await cli(['sessions', 'end', id, ...at])).toMatchObject({ code: 3 })
   })
 })
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch {
-    return false
-  }
-}

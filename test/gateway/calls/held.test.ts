@@ -1,3 +1,4 @@
+import { spawn } from 'node:child_process'
 import { PassThrough } from 'node:stream'
 import { Client as OldClient } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport as OldHttp } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
@@ -60,6 +61,16 @@ function send(served: Served, { body, headers }: Post, signal: AbortSignal): Pro
   const all = { 'content-type': 'application/json', ...asCaller(suiteAuthMode(), {}).headers, ...headers }
   return fetch(`${served.url}/mcp`, { method: 'POST', headers: all, body: JSON.stringify(body), signal })
 }
+
+/** A program that calls a tool and waits for the result, as a client at the command line does. */
+const CALLING_CLIENT = `
+  import { text } from 'node:stream/consumers'
+  const { Client, StreamableHTTPClientTransport } = await import(process.env.SDK)
+  const { url, headers } = JSON.parse(await text(process.stdin))
+  const client = new Client({ name: 'claude', version: '1' })
+  await client.connect(new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers } }))
+  await client.callTool({ name: 'fix__wait', arguments: {} })
+`
 
 describe.each(Object.keys(CLIENTS))('a call of %s that is held', (name) => {
   const connect = (served: Served) => (CLIENTS[name] ?? CLIENTS['SDK v1'])?.(served)
@@ -127,6 +138,26 @@ describe('a call that is held', () => {
     await has('cancelled')
     await one('canceled')
   })
+
+  it.each(['SIGINT', 'SIGTERM', 'SIGKILL'] as const)(
+    'is canceled when the process of its client ends by %s',
+    async (signal) => {
+      const { served, has, one } = await start()
+      const { headers } = asCaller(suiteAuthMode(), {})
+      const child = spawn(process.execPath, ['--input-type=module', '-e', CALLING_CLIENT], {
+        env: { PATH: process.env.PATH, SDK: import.meta.resolve('@modelcontextprotocol/client') },
+        stdio: ['pipe', 'ignore', 'inherit'],
+      })
+      onTestFinished(() => void child.kill('SIGKILL'))
+      child.stdin.end(JSON.stringify({ url: `${served.url}/mcp`, headers }))
+      await has('wait')
+      child.kill(signal)
+      await has('cancelled')
+      expect((await one('canceled')).cancellation?.reason).toMatch(
+        /^The MCP client claude 1 canceled the call/,
+      )
+    },
+  )
 
   it('is canceled only by its own session, under its own id', async () => {
     const { served, has, one, all } = await start()

@@ -6,7 +6,7 @@ import { Places } from '../../../src/gateway/calls/places.ts'
 import { Seats } from '../../../src/gateway/calls/session-lanes.ts'
 import { Slots } from '../../../src/gateway/calls/slots.ts'
 import { GATEWAY_DEFAULTS } from '../../../src/gateway/settings.ts'
-import { deferred } from '../../../src/gateway/upstreams/waiting.ts'
+import { deferred } from '../../../src/util/abort.ts'
 import { until } from './support.ts'
 
 describe('the settings of the gateway', () => {

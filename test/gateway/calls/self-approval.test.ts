@@ -1,16 +1,16 @@
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { cpSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { userInfo } from 'node:os'
-import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
+import { join, relative } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { z } from 'zod'
-import { type Child, startCli, testFolder } from '../../cli/support.ts'
+import { startCli, testFolder } from '../../cli/support.ts'
+import { installedProgram, spawnGateway, startGateway } from '../support/gateway-process.ts'
 import { until } from './support.ts'
 
-const program = (name: string) =>
-  fileURLToPath(import.meta.resolve(`@modelcontextprotocol/${name}/dist/index.js`))
+const FILESYSTEM = installedProgram('@modelcontextprotocol/server-filesystem/dist/index.js')
+const MEMORY = installedProgram('@modelcontextprotocol/server-memory/dist/index.js')
 const ME = userInfo().username
 
 /** The folder of the key, which the agent knows: it is documented. */
@@ -27,30 +27,14 @@ function newPlace(): Place {
   return { cwd, keyFolder, env: { ASYNCGATE_CONFIG_DIR: keyFolder } }
 }
 
-/** A gateway as the README starts it, with everything that it says; ends with the test. */
-async function startGateway({ cwd, env }: Place, upstream: string, args: readonly string[]) {
-  const command = ['gateway', '--port', '0', '--', process.execPath, program(upstream), ...args]
-  const child: Child = startCli(command, cwd, env)
-  onTestFinished(async () => {
-    child.process.kill('SIGTERM')
-    await child.ended
-  })
-  let said = ''
-  for (const stream of [child.process.stdout, child.process.stderr]) {
-    stream?.on('data', (text) => {
-      said += String(text)
-    })
-  }
-  await until(() => child.process.exitCode !== null || said.includes('approvals deny'))
-  const [, url = ''] = /listening on (http:\S+)/.exec(said) ?? []
-  const client = new Client({ name: 'Rogue Agent', version: '1' })
-  await client.connect(new StreamableHTTPClientTransport(new URL(`${url}/mcp`)))
-  onTestFinished(() => client.close())
-  const call = (name: string, args: object = {}) => client.callTool({ name, arguments: { ...args } })
-  return { url, call, client, said: () => said }
+/** A gateway as the README starts it, with the agent as its client. */
+async function start({ cwd, env }: Place, program: readonly string[], options: readonly string[] = []) {
+  return startGateway(program, { cwd, env, options, clientName: 'Rogue Agent' })
 }
 
-type Gateway = Awaited<ReturnType<typeof startGateway>>
+const keyOf = ({ keyFolder }: Place) => readFileSync(join(keyFolder, 'local-key'), 'utf8').trim()
+
+type Gateway = Awaited<ReturnType<typeof start>>
 
 const pending = z.looseObject({ task_id: z.string(), status: z.literal('pending_approval') })
 const isRefused = { isError: true }
@@ -87,10 +71,13 @@ const CLAIMS = [
 describe('an agent with every tool of a gateway', () => {
   it('gets no decision made by itself, and no key of the person', { timeout: 240_000 }, async () => {
     const place = newPlace()
-    const gateway = await startGateway(place, 'server-filesystem', ['.'])
-    const { call, url } = gateway
     const { cwd, keyFolder } = place
-    const key = readFileSync(join(keyFolder, 'local-key'), 'utf8').trim()
+    // As a careless person may have made them: they lead out of the folder that is served.
+    symlinkSync(keyFolder, join(cwd, 'folder-link'))
+    symlinkSync(join(keyFolder, 'local-key'), join(cwd, 'key-link'))
+    const gateway = await start(place, [...FILESYSTEM, '.'])
+    const { call, url } = gateway
+    const key = keyOf(place)
     const target = join(cwd, 'written.txt')
     const asked = await call('filesystem__write_file', { path: target, content: 'x' })
     const { task_id } = pending.parse(asked.structuredContent)
@@ -106,6 +93,10 @@ describe('an agent with every tool of a gateway', () => {
       `../${keyFolder.split('/').slice(-2).join('/')}/local-key`,
       '.asyncgate/own-key',
       '.asyncgate/local-key',
+      'key-link',
+      'folder-link/local-key',
+      join(cwd, 'key-link'),
+      join(cwd, 'folder-link', 'local-key'),
     ]
     for (const path of paths) {
       for (const tool of ['read_text_file', 'read_file', 'read_media_file', 'get_file_info']) {
@@ -211,7 +202,7 @@ describe('an agent with every tool of a gateway', () => {
     timeout: 120_000,
   }, async () => {
     const place = newPlace()
-    const gateway = await startGateway(place, 'server-filesystem', ['.'])
+    const gateway = await start(place, [...FILESYSTEM, '.'])
     const path = join(place.cwd, 'b.txt')
     const asked = await gateway.call('filesystem__write_file', { path, content: 'x' })
     const { task_id } = pending.parse(asked.structuredContent)
@@ -234,7 +225,7 @@ describe('an agent with every tool of a gateway', () => {
     writeFileSync(join(place.cwd, '.asyncgate', 'server.json'), JSON.stringify(record))
     await startCli(['approvals', 'approve', task_id], place.cwd, place.env).ended
     expect(heard.length).toBeGreaterThan(0)
-    const key = readFileSync(join(place.keyFolder, 'local-key'), 'utf8').trim()
+    const key = keyOf(place)
     for (const { host: _, connection: __, 'content-length': ___, ...headers } of heard) {
       expect(JSON.stringify(headers)).not.toContain(key)
       expect(await rest(gateway, `/v1/approvals/${task_id}/approve`, { task_id }, headers)).toBe(403)
@@ -244,7 +235,7 @@ describe('an agent with every tool of a gateway', () => {
 
   it('gets no decision made by itself through a memory server either', { timeout: 120_000 }, async () => {
     const place = newPlace()
-    const gateway = await startGateway(place, 'server-memory', [])
+    const gateway = await start(place, MEMORY)
     const entity = { name: 'n', entityType: 't', observations: ['o'] }
     const asked = await gateway.call('memory__create_entities', { entities: [entity] })
     const { task_id } = pending.parse(asked.structuredContent)
@@ -255,6 +246,145 @@ describe('an agent with every tool of a gateway', () => {
   })
 })
 
+/** Sets up a repository by hand, as the person does. */
+function git(cwd: string, ...args: string[]): string {
+  const who = ['-c', 'user.name=Paula', '-c', 'user.email=paula@example.com', '-c', 'commit.gpgsign=false']
+  return execFileSync('git', [...who, ...args], { cwd, encoding: 'utf8' }).trim()
+}
+
+describe('an agent with the tools of a git server', () => {
+  /** A repository with links to the key, and the objects of another one in which the person keeps the folder of the key. */
+  async function startGit(options: readonly string[] = []) {
+    const place = newPlace()
+    const { cwd, keyFolder } = place
+    const file = join(keyFolder, 'local-key')
+    symlinkSync(keyFolder, join(cwd, 'folder-link'))
+    symlinkSync(file, join(cwd, 'key-link'))
+    git(cwd, 'init', '--initial-branch=main')
+    git(cwd, 'add', '.')
+    git(cwd, 'commit', '--message=Links')
+    const identity = {
+      GIT_AUTHOR_NAME: 'Agent',
+      GIT_AUTHOR_EMAIL: 'agent@example.com',
+      GIT_SIGN_COMMITS: 'false',
+    }
+    const variables = Object.keys(identity).flatMap((name) => ['--env', name])
+    const env = { ...place.env, ...identity }
+    const gateway = await start({ ...place, env }, installedProgram('@cyanheads/git-mcp-server'), [
+      '--name',
+      'git',
+      ...variables,
+      ...options,
+    ])
+    const key = keyOf(place)
+    const dotfiles = testFolder()
+    git(dotfiles, 'init', '--initial-branch=main')
+    cpSync(keyFolder, join(dotfiles, 'asyncgate'), { recursive: true })
+    git(dotfiles, 'add', '.')
+    git(dotfiles, 'commit', '--message=Dotfiles')
+    const blob = git(dotfiles, 'rev-parse', 'HEAD:asyncgate/local-key')
+    const commit = git(dotfiles, 'rev-parse', 'HEAD')
+    writeFileSync(join(cwd, '.git/objects/info/alternates'), join(dotfiles, '.git/objects'))
+    return { ...gateway, place, file, key, dotfiles, blob, commit }
+  }
+
+  it('reads no key of the person and changes nothing without approval', { timeout: 240_000 }, async () => {
+    const { call, key, file, place, dotfiles, blob, commit } = await startGit()
+    const { cwd: path, keyFolder } = place
+    const up = relative(path, file)
+    const reads: [string, object][] = [
+      ['diff', { path, paths: ['/dev/null', file] }],
+      ['diff', { path, paths: ['/dev/null', up] }],
+      ['diff', { path, paths: ['a.txt', 'key-link'] }],
+      ['diff', { path, paths: ['a.txt', 'folder-link/local-key'] }],
+      ['diff', { path, source: '/dev/null', target: file }],
+      ['diff', { path, source: '--no-index', target: '/dev/null', paths: [file] }],
+      ['diff', { path, target: '--no-index', paths: ['/dev/null', file] }],
+      ['diff', { path, source: 'HEAD', target: commit }],
+      ['diff', { path, source: commit }],
+      ['diff', { path: keyFolder, includeUntracked: true }],
+      ['diff', { path: keyFolder, paths: ['/dev/null', 'local-key'] }],
+      ['diff', { path: join(path, 'folder-link'), paths: ['/dev/null', 'local-key'] }],
+      ['show', { path, object: blob }],
+      ['show', { path, object: commit }],
+      ['show', { path, object: `${commit}:asyncgate/local-key` }],
+      ['show', { path, object: commit, filePath: 'asyncgate/local-key' }],
+      ['show', { path, object: 'HEAD:key-link' }],
+      ['show', { path, object: 'HEAD:folder-link/local-key' }],
+      ['show', { path, object: `HEAD:${up}` }],
+      ['show', { path: dotfiles, object: 'HEAD:asyncgate/local-key' }],
+      ['log', { path, branch: commit, patch: true }],
+      ['log', { path: dotfiles, patch: true }],
+      ['log', { path, filePath: file, patch: true }],
+      ['blame', { path, filePath: 'key-link' }],
+      ['blame', { path, filePath: file }],
+      ['blame', { path, filePath: `--contents=${file}` }],
+      ['blame', { path: dotfiles, filePath: 'asyncgate/local-key' }],
+      ['status', { path: keyFolder }],
+    ]
+    const refusals: string[] = []
+    for (const [tool, args] of reads) {
+      const answer = await call(`git__git_${tool}`, args)
+      expect(holdsKey(answer, key), `${tool} ${JSON.stringify(args)}`).toBe(false)
+      if (JSON.stringify(answer).includes('UPSTREAM_REFUSED')) refusals.push(tool)
+    }
+    // Git itself gives the key away where the person has committed it: only the refusal of the gateway is left.
+    expect(new Set(refusals)).toEqual(new Set(['diff', 'show', 'log', 'blame']))
+    const writes: [string, object][] = [
+      ['set_working_dir', { path: keyFolder, initializeIfNotPresent: true }],
+      ['init', { path: keyFolder }],
+      ['add', { path, paths: [file], force: true }],
+      ['add', { path: keyFolder, paths: ['.'] }],
+      ['clone', { url: dotfiles, path: join(path, 'copy') }],
+      ['remote', { path, mode: 'add', name: 'dotfiles', url: dotfiles }],
+      ['worktree', { path, mode: 'add', worktreePath: join(path, 'tree'), commitish: commit, detach: true }],
+      ['checkout', { path, target: commit, paths: ['asyncgate/local-key'] }],
+    ]
+    for (const [tool, args] of writes) {
+      const { structuredContent } = await call(`git__git_${tool}`, args)
+      expect(pending.safeParse(structuredContent).success, tool).toBe(true)
+    }
+    expect(existsSync(join(keyFolder, '.git'))).toBe(false)
+    expect(existsSync(join(path, 'copy'))).toBe(false)
+  })
+
+  it('reads no key either if every call is allowed', { timeout: 120_000 }, async () => {
+    const { call, key, file, place, commit } = await startGit(['--allow', 'all'])
+    const { cwd: path, keyFolder } = place
+    const attempts: [string, object][] = [
+      ['add', { path, paths: [file], force: true }],
+      ['add', { path, paths: ['folder-link/local-key'], force: true }],
+      ['commit', { path, message: 'Mine', allowEmpty: true }],
+      ['show', { path, object: 'HEAD' }],
+      ['checkout', { path, target: commit, paths: ['asyncgate/local-key'] }],
+      ['diff', { path, staged: true }],
+      ['diff', { path, source: 'HEAD' }],
+      ['init', { path: keyFolder }],
+      ['diff', { path: keyFolder, includeUntracked: true }],
+      ['add', { path: keyFolder, paths: ['.'] }],
+      ['diff', { path: keyFolder, staged: true }],
+      ['commit', { path: keyFolder, message: 'Mine' }],
+      ['show', { path: keyFolder, object: 'HEAD:local-key' }],
+      ['log', { path: keyFolder, patch: true }],
+      ['blame', { path: keyFolder, filePath: 'local-key' }],
+    ]
+    for (const [tool, args] of attempts) {
+      const answer = await call(`git__git_${tool}`, args)
+      expect(holdsKey(answer, key), `${tool} ${JSON.stringify(args)}`).toBe(false)
+    }
+    // The attempt went as far as the agent could take it: the key is in a commit, and cannot be shown.
+    expect(git(keyFolder, 'show', 'HEAD:local-key')).toBe(key)
+    const shown = await call('git__git_show', { path: keyFolder, object: 'HEAD:local-key' })
+    expect(shown).toMatchObject({ isError: true, structuredContent: { error: { code: 'UPSTREAM_REFUSED' } } })
+  })
+})
+
+/** Whether an answer has the key in it, as text or in base64. */
+function holdsKey(answer: unknown, key: string): boolean {
+  const text = JSON.stringify(answer)
+  return text.includes(key) || text.includes(Buffer.from(key).toString('base64').slice(0, -4))
+}
+
 describe('asyncgate gateway', () => {
   it.each([
     ['the folder itself', (folder: string) => [folder]],
@@ -262,10 +392,15 @@ describe('asyncgate gateway', () => {
     ['an option with it', (folder: string) => [`--root=${folder}`]],
     ['a mount of it', (folder: string) => ['-v', `${folder}:/data`]],
     ['the key', (folder: string) => [join(folder, 'local-key')]],
+    ['a symlink to it', () => ['link']],
+    ['a symlink to a folder above it', () => ['link-above']],
+    ['a path through two symlinks', () => ['--root=link-to-links/link/local-key']],
   ])('does not start a program that is given %s, and says how to move the key', async (_, args) => {
     const { cwd, keyFolder, env } = newPlace()
-    const command = ['gateway', '--port', '0', '--', process.execPath, program('server-filesystem')]
-    const { code, stderr } = await startCli([...command, ...args(keyFolder)], cwd, env).ended
+    symlinkSync(keyFolder, join(cwd, 'link'))
+    symlinkSync(join(keyFolder, '..'), join(cwd, 'link-above'))
+    symlinkSync(cwd, join(cwd, 'link-to-links'))
+    const { code, stderr } = await spawnGateway([...FILESYSTEM, ...args(keyFolder)], { cwd, env }).ended
     expect(code).toBe(1)
     expect(stderr).toContain('could read your approval key')
     expect(stderr).toContain('ASYNCGATE_CONFIG_DIR')
@@ -274,7 +409,7 @@ describe('asyncgate gateway', () => {
   it('warns of a program that is started in a folder above that of the key', async () => {
     const place = newPlace()
     const above = { ...place, cwd: join(place.keyFolder, '..') }
-    const { said } = await startGateway(above, 'server-filesystem', [place.cwd])
-    expect(said()).toContain('is started above')
+    const { output } = await start(above, [...FILESYSTEM, place.cwd])
+    expect(output()).toContain('is started above')
   })
 })

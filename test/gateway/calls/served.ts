@@ -14,7 +14,7 @@ export interface Served extends OpenServer {
   /** A real client of either era. */
   connect(era?: 'modern' | 'legacy', name?: string): Promise<Client>
   /** The same over the transport that stdin and stdout are served with. */
-  connectStdio(era?: 'modern' | 'legacy'): Promise<Client>
+  connectStdio(era?: 'modern' | 'legacy', name?: string): Promise<Client>
 }
 
 /** A whole server with these upstreams, over a database of its own. */
@@ -57,11 +57,11 @@ export async function serve(
       await client.connect(new StreamableHTTPClientTransport(new URL(`${open.url}/mcp`), { requestInit }))
       return client
     },
-    async connectStdio(era = 'legacy') {
+    async connectStdio(era = 'legacy', name = 'stdio') {
       const [near, far] = InMemoryTransport.createLinkedPair()
       const handle = serveStdioMcp(open.gate, { sources: open.sources, transport: far })
       onTestFinished(() => handle.close())
-      const client = clientOf(era, 'stdio')
+      const client = clientOf(era, name)
       await client.connect(near)
       return client
     },

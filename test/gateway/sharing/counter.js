@@ -53,6 +53,7 @@ tell(`start ${process.pid}`)
 const lines = createInterface({ input: process.stdin })
 lines.on('line', async (line) => {
   const { id, method, params = {} } = JSON.parse(line)
+  if (method === 'notifications/cancelled') tell(`canceled ${process.pid}`)
   if (id === undefined) return
   const run = METHODS[method]
   if (run === undefined) say({ id, error: { code: -32601, message: 'Method not found' } })

@@ -2,7 +2,8 @@ import { existsSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { until } from '../calls/support.ts'
-import { COUNTER, callText, isAlive, sharedFolder, startClient, startGateway } from './support.ts'
+import { isAlive } from '../support/gateway-process.ts'
+import { COUNTER, callText, sharedFolder, startClient, startGateway } from './support.ts'
 
 const numbers = (count: number) => Array.from({ length: count }, (_, i) => String(i + 1))
 
@@ -92,6 +93,33 @@ describe('several clients on stdin and stdout in one folder', () => {
     expect((await named.client.listTools()).tools.map((tool) => tool.name)).toContain('second__count')
     expect(await callText(first.client, 'count')).toBe('1')
   }, 120_000)
+
+  it.each(['modern', 'legacy'] as const)(
+    'cancel their calls, also those that joined: the task is canceled and the upstream is notified (%s)',
+    async (era) => {
+      const folder = sharedFolder()
+      for (const calls of [1, 2]) {
+        const { client } = await startClient(folder, { era })
+        const stop = new AbortController()
+        const request = { name: 'counter__slow', arguments: { file: join(folder.cwd, 'never') } }
+        const held = client.callTool(request, { signal: stop.signal })
+        const failed = expect(held).rejects.toThrow()
+        await until(() => folder.slow().length === calls)
+        stop.abort()
+        await failed
+        await until(() => folder.canceled().length === calls)
+        const listed = await client.callTool({
+          name: 'asyncgate.list_tasks',
+          arguments: { type: 'mcp.tool_call' },
+        })
+        const { tasks } = JSON.parse(JSON.stringify(listed.structuredContent))
+        expect(tasks.map(({ status }: { status: string }) => status)).toEqual(Array(calls).fill('canceled'))
+      }
+      // A modern client probes the protocol with a process of its own first, so one more may have been started.
+      expect(folder.running()).toHaveLength(1)
+    },
+    60_000,
+  )
 
   it('take clients of this user only', async () => {
     const folder = sharedFolder()

@@ -8,6 +8,7 @@ import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import { onTestFinished } from 'vitest'
 import { testFolder } from '../../cli/support.ts'
 import { until } from '../calls/support.ts'
+import { isAlive } from '../support/gateway-process.ts'
 
 export const COUNTER = fileURLToPath(new URL('counter.js', import.meta.url))
 /** As it is installed: many are started, and each is to start quickly. */
@@ -27,6 +28,7 @@ export function sharedFolder(below = '') {
     /** The process ids of the upstream programs that were started. */
     started: () => pids('start'),
     slow: () => pids('slow'),
+    canceled: () => pids('canceled'),
     running: () => pids('start').filter(isAlive),
   }
 }
@@ -131,13 +133,4 @@ export async function callText(client: Client, tool: string, args: object = {}):
   const { content } = await client.callTool({ name: `counter__${tool}`, arguments: { ...args } })
   const [first] = Array.isArray(content) ? content : []
   return first?.type === 'text' ? first.text : JSON.stringify(content)
-}
-
-export function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch {
-    return false
-  }
 }

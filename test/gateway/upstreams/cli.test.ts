@@ -4,9 +4,9 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { Authenticator } from '../../../src/auth/credential.ts'
 import { type Gate, openGate } from '../../../src/features/gate.ts'
 import { createLogger } from '../../../src/http/log.ts'
+import { openUpstreams, readUpstreams } from '../../../src/server/gateway.ts'
 import { startServer } from '../../../src/server/http-server.ts'
-import { readUpstreamsFile } from '../../../src/server/upstreams-file.ts'
-import { openUpstreams, readUpstreams } from '../../../src/server/upstreams-service.ts'
+import { readUpstreamsFile } from '../../../src/server/operator-files.ts'
 import { openSqliteStore } from '../../../src/store/sqlite/store.ts'
 import { cli, startServer as startProcess, testFolder } from '../../cli/support.ts'
 import { authSettings, personKey } from '../../support/auth-modes.ts'
@@ -30,7 +30,10 @@ const MISSING = { type: 'stdio', command: '/nowhere/to/be/found', args: [], env:
 async function serve(values: Partial<typeof VALUES> = {}) {
   const store = await openSqliteStore({ path: ':memory:' })
   const whole = { ...VALUES, ...values }
-  const upstreams = await openUpstreams(whole, store, createLogger('silent'), readUpstreams(whole))
+  const upstreams = await openUpstreams(whole, store, {
+    logger: createLogger('silent'),
+    fixed: readUpstreams(whole),
+  })
   const gate = openGate({ store, upstreams })
   const server = await startServer({
     gate,
@@ -152,7 +155,7 @@ describe('asyncgate upstreams', () => {
     await until(() => upstreams.find('fix__echo') === undefined)
     const change = await say('accept', 'fix', 'echo')
     expect(change).toMatch(
-      /accepted before:\n.*"Says it again\.".*offered now:\n.*"Says it again\.\\u\{202e\} And more\."/s,
+      /accepted before:\n.*"Says it again\.".*offered now:\n.*"Says it again\.\\u202e And more\."/s,
     )
     const [, hash = ''] = /--hash ([0-9a-f]{64})/.exec(change) ?? []
     expect(await ask('accept', 'fix', 'echo', '--hash', '0'.repeat(64))).toMatchObject({ code: 2 })
@@ -195,7 +198,7 @@ describe("the operator's file", () => {
     ['- { name: a, transport: { type: stdio, command: x, env: { N: 1 } } }', '[0].transport.env.N'],
     [
       '- { name: a, transport: { type: stdio, command: x } }\n- { name: a, transport: { type: stdio, command: y } }',
-      'has a twice',
+      'has upstream a twice',
     ],
   ])('is refused with the place of the mistake: %s', (content, complaint) => {
     expect(() => readUpstreamsFile(file(content))).toThrow(complaint)

@@ -2,12 +2,10 @@ import { describe, expect, it } from 'vitest'
 import { idInEnds } from '../../../src/gateway/calls/answers.ts'
 import { limitEvents } from '../../../src/gateway/transports/event-limit.ts'
 import { LineReader } from '../../../src/gateway/transports/line-reader.ts'
-import { cleanLine, cleanText } from '../../../src/gateway/untrusted-text.ts'
 import { Backoff } from '../../../src/gateway/upstreams/backoff.ts'
 import { Breaker } from '../../../src/gateway/upstreams/circuit-breaker.ts'
 import { mayRefer, resolveAll, scrubber } from '../../../src/gateway/upstreams/credentials.ts'
 import { outwardName } from '../../../src/gateway/upstreams/tool-name.ts'
-import { Turnstile } from '../../../src/gateway/upstreams/turnstile.ts'
 
 describe('the pauses between tries to connect', () => {
   it('double from a second to a minute, and begin anew after a healthy minute', () => {
@@ -45,28 +43,6 @@ describe('a breaker', () => {
     probe?.dropped()
     breaker.enter()?.succeeded()
     expect(breaker.state).toBe('closed')
-  })
-})
-
-describe('a turnstile', () => {
-  it('hands a place over, so that nobody gets in before those who wait', async () => {
-    const turnstile = new Turnstile(1)
-    const order: string[] = []
-    const leave = await turnstile.enter()
-    const waiting = turnstile.enter().then((out) => {
-      order.push('waited')
-      return out
-    })
-    leave()
-    leave()
-    const late = turnstile.enter().then((out) => {
-      order.push('late')
-      return out
-    })
-    ;(await waiting)()
-    ;(await late)()
-    expect(order).toEqual(['waited', 'late'])
-    expect([turnstile.inside, turnstile.waiting]).toEqual([0, 0])
   })
 })
 
@@ -153,17 +129,6 @@ describe('what an upstream is called', () => {
     expect(outwardName('a'.repeat(32), 'x'.repeat(256))).toMatch(/^a{32}__x+_[0-9a-f]{10}$/)
     expect(outwardName('a'.repeat(32), 'x'.repeat(256))).toHaveLength(128)
     expect(outwardName('fs', '日本')).toMatch(/^fs____[0-9a-f]{10}$/)
-  })
-})
-
-describe('words of others', () => {
-  it('lose what nobody would see, and stay within their length', () => {
-    expect(
-      cleanText('a\u0000b\u001b[31mc\u001b]0;title\u0007d\u202ee\u200bf\u{E0041}g\u{E0100}h\r\ni\tj', 100),
-    ).toBe('abcdefgh\ni\tj')
-    expect(cleanText('x'.repeat(50), 10)).toBe(`${'x'.repeat(9)}…`)
-    expect(cleanText(`${'x'.repeat(8)}😀😀`, 10).isWellFormed()).toBe(true)
-    expect(cleanLine('a\n\n b\tc ', 100)).toBe('a b c')
   })
 })
 

@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { secretFinder } from '../../../src/gateway/upstreams/secrets.ts'
-import { folder, installed, open } from './support.ts'
+import { folder, installed, open, record } from './support.ts'
 
 const KEY = 'q5Vd0nX_2mT-7kLwRz9sYbEa'
 
@@ -40,4 +40,32 @@ it('an upstream that reads a file with the key in it is not handed on, and the l
   }
   expect(await read('read_text_file', 'other')).toMatchObject({ content: [{ text: 'hello' }] })
   expect(log.filter(({ message }) => message.includes('approval key'))).toHaveLength(2)
+})
+
+/** An MCP server whose only tool tells the key in its progress, and then in the message of an error. */
+const TELLS_KEY = `
+  const say = (message) => console.log(JSON.stringify({ jsonrpc: '2.0', ...message }))
+  require('node:readline').createInterface({ input: process.stdin }).on('line', (line) => {
+    const { id, method, params } = JSON.parse(line)
+    if (method === 'initialize')
+      say({ id, result: { protocolVersion: '2025-11-25', capabilities: { tools: {} }, serverInfo: { name: 'x', version: '1' } } })
+    else if (method === 'tools/list')
+      say({ id, result: { tools: [{ name: 'tell', inputSchema: { type: 'object' } }] } })
+    else if (method === 'tools/call') {
+      const { progressToken } = params._meta
+      say({ method: 'notifications/progress', params: { progressToken, progress: 1, message: 'found ${KEY} here' } })
+      say({ id, error: { code: -32000, message: 'cannot use ${KEY}' } })
+    } else if (id !== undefined) say({ id, error: { code: -32601, message: 'Method not found' } })
+  })
+`
+
+it('the key is removed from the errors and the progress of an upstream', async () => {
+  const transport = { type: 'stdio', command: process.execPath, args: ['-e', TELLS_KEY] }
+  const { upstreams } = await open([record({ transport })], { secrets: [KEY] })
+  const progress: object[] = []
+  const onProgress = (step: object) => void progress.push(step)
+  const error: unknown = await upstreams.call('fix', 'tell', {}, { onProgress }).catch((reason) => reason)
+  expect(error).toMatchObject({ details: { upstream_message: 'cannot use ***' } })
+  expect(progress).toEqual([{ progress: 1, message: 'found *** here' }])
+  expect(JSON.stringify(upstreams.get('fix'))).not.toContain(KEY)
 })

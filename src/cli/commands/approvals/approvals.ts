@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { ELSEWHERE } from '../../../core/question.ts'
-import { cleanLine, cleanText } from '../../../gateway/untrusted-text.ts'
+import { visibleJson, visibleLine, visibleText } from '../../../util/untrusted-text.ts'
 import type { Client } from '../../client.ts'
 import { type Output, paint } from '../../output.ts'
 
@@ -71,13 +71,13 @@ const MAX_TITLE = 500
 
 /** What is asked, in a line. */
 export function titleOf({ request, task }: Approval): string {
-  return cleanLine(
+  return visibleLine(
     request.title ?? request.message ?? task.summary ?? `a task of type ${task.type}`,
     MAX_TITLE,
   )
 }
 
-/** Everything that a person needs to decide. The words are those of others, and cannot pass for ours. */
+/** Everything that an approver needs to decide. Hidden characters are written out: what is approved is what is seen. */
 export function tellApproval(output: Output, approval: Approval): void {
   const { request, task, task_id, n, state } = approval
   const { principal_ai, owner, session_id } = task
@@ -85,7 +85,7 @@ export function tellApproval(output: Output, approval: Approval): void {
   output.say(paint('bold', titleOf(approval)))
   output.say()
   const lines: [string, string][] = [
-    ['state', state === 'open' ? paint('yellow', 'waits for a decision') : state],
+    ['state', state === 'open' ? 'waits for a decision' : state],
     ['asked', `${ago(approval.asked_at)}, by ${keyOf(approval.asked_by)}`],
     ['for', `${keyOf(owner)}${onBehalf}${session_id === null ? '' : `, session ${session_id}`}`],
     ['task', `${task_id}, ${task.type}, ${task.status}${n === 1 ? '' : `, question ${n}`}`],
@@ -94,19 +94,15 @@ export function tellApproval(output: Output, approval: Approval): void {
     ['expires', approval.expires_at ?? ''],
     ['decided', decisionOf(approval)],
     ['content', approval.content_hash ?? ''],
+    ...conditionsOf(task),
   ]
   for (const [name, value] of lines) {
-    if (value !== '')
-      output.say(`${name.padEnd(8)} ${cleanText(value, 4000).replaceAll('\n', '\n         ')}`)
-  }
-  // The worker gets these as they are, so nothing is left out.
-  for (const [name, value] of conditionsOf(task)) {
-    if (value !== '') output.say(`${name.padEnd(8)} ${visible(value).replaceAll('\n', '\n         ')}`)
+    if (value !== '') output.say(`${name.padEnd(8)} ${visibleText(value).replaceAll('\n', '\n         ')}`)
   }
   tellJson(output, 'shown', request.show)
   tellJson(output, 'payload', task.payload)
   if (task.payload_is_elsewhere === true) {
-    output.say(`\npayload_pointer\n  ${visible(task.payload_pointer ?? '')}`)
+    output.say(`\npayload_pointer\n  ${visibleText(task.payload_pointer ?? '')}`)
     output.say(paint('yellow', `  ${ELSEWHERE}`))
   }
   tellText(output, 'body', task.body)
@@ -114,7 +110,7 @@ export function tellApproval(output: Output, approval: Approval): void {
   if (approval.diff !== undefined && approval.diff.length > 0) {
     output.say('\nchanged by the approver')
     for (const { path, before, after } of approval.diff) {
-      output.say(`  ${visible(path)}: ${json(before)} -> ${json(after)}`)
+      output.say(`  ${visibleText(path)}: ${json(before)} -> ${json(after)}`)
     }
   }
 }
@@ -153,28 +149,17 @@ function runsOf({ priority, max_attempts, timeout_seconds }: Approval['task']): 
 }
 
 function tellText(output: Output, name: string, text: string | null | undefined): void {
-  if (typeof text === 'string') output.say(`\n${name}\n  ${visible(text).replaceAll('\n', '\n  ')}`)
+  if (typeof text === 'string') output.say(`\n${name}\n  ${visibleText(text).replaceAll('\n', '\n  ')}`)
 }
 
 function tellJson(output: Output, name: string, value: unknown): void {
   if (value === undefined || value === null) return
   output.say(`\n${name}`)
-  const text = visible(JSON.stringify(value, null, 2))
-  output.say(`  ${text.replaceAll('\n', '\n  ')}`)
+  output.say(`  ${visibleJson(value).replaceAll('\n', '\n  ')}`)
 }
 
 function json(value: unknown): string {
-  return value === undefined ? 'nothing' : visible(JSON.stringify(value))
-}
-
-/** With every character that would not show written out: what is approved is what is seen. */
-function visible(text: string): string {
-  return text.replace(/(?!\n)[\p{Cc}\p{Cf}]|[\u{E0100}-\u{E01EF}]/gu, (char) =>
-    Array.from(
-      { length: char.length },
-      (_, i) => `\\u${char.charCodeAt(i).toString(16).padStart(4, '0')}`,
-    ).join(''),
-  )
+  return value === undefined ? 'nothing' : visibleJson(value, 0)
 }
 
 function decisionOf({ decided_by, decided_at, answer }: Approval): string {

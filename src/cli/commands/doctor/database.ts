@@ -1,10 +1,10 @@
 import { accessSync, constants, existsSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { type Database, withoutPassword } from '../../../config/database.ts'
-import type { Finding } from '../../../server/finding.ts'
 import { openDatabase } from '../../../store/sqlite/database.ts'
 import { lockFile } from '../../../store/sqlite/lock.ts'
 import { readSchema, type Schema } from '../schema.ts'
+import type { Finding } from './machine.ts'
 
 /** More than this and leases would seem to end too early or too late. */
 const MAX_SKEW_MS = 5_000

@@ -1,16 +1,19 @@
+import { GistApi, GistRefusal } from '../../../channels/gist-api.ts'
 import { type Config, ConfigError, reportConfig } from '../../../config/index.ts'
-import type { Finding } from '../../../server/finding.ts'
-import { checkGists } from '../../../server/gist-options.ts'
-import { readPoliciesFile } from '../../../server/policies-file.ts'
+import { EgressError } from '../../../egress/error.ts'
+import { readUpstreams } from '../../../server/gateway.ts'
+import { checkKeyExposure } from '../../../server/key-exposure.ts'
+import { isLocalKeyShared, localKeyFile } from '../../../server/local-key.ts'
+import { OperatorError } from '../../../server/operator-error.ts'
+import { readPoliciesFile, readTypesFile } from '../../../server/operator-files.ts'
 import { dataFolder, runningServers } from '../../../server/server-file.ts'
-import { readTypesFile } from '../../../server/types-file.ts'
-import { readUpstreams } from '../../../server/upstreams-service.ts'
+import { checkPackages, GIST_TOKEN, gistOptions } from '../../../server/services.ts'
 import { command } from '../../command.ts'
-import { CliError, EXIT } from '../../exit.ts'
-import { type Output, ProgressLine, paint } from '../../output.ts'
+import { EXIT } from '../../exit.ts'
+import { type Output, ProgressLine, paint, warn } from '../../output.ts'
 import { LISTEN_OPTIONS, listenFlags, SETTINGS_OPTIONS, settingsFlags } from '../../settings-options.ts'
 import { checkClock, checkDatabase, checkDriver } from './database.ts'
-import { checkNode, checkPort } from './machine.ts'
+import { checkNode, checkPort, type Finding } from './machine.ts'
 
 export const doctor = command({
   name: 'doctor',
@@ -24,12 +27,10 @@ export const doctor = command({
     const findings = [
       checkNode(),
       ...checkSettings(report.problems, report.config),
-      ...(report.config === undefined ? [] : await checkFiles(report.config)),
-      ...(report.config === undefined ? [] : await checkSurroundings(report.config)),
-      ...(report.config === undefined ? [] : await checkGists(report.config)),
+      ...(report.config === undefined ? [] : await checkConfig(report.config)),
     ]
     const ok = findings.every((finding) => finding.ok)
-    const notices = [...report.notices, ...(report.config?.warnings ?? [])]
+    const notices = [...report.notices, ...(report.config?.warnings ?? []), ...keyNotices()]
     output.answer({ ok, checks: findings, notices }, () => {
       for (const finding of findings) tell(output, finding)
       for (const notice of notices) output.say(`note      ${notice}`)
@@ -47,6 +48,24 @@ function checkSettings(problems: readonly string[], config: Config | undefined):
   return wrong.map((detail) => ({ check: 'settings', ok: false, detail, fix: CORRECT }))
 }
 
+async function checkConfig(config: Config): Promise<Finding[]> {
+  return [
+    ...missingPackages(config),
+    ...(await checkFiles(config)),
+    ...(await checkMachine(config)),
+    ...(await checkGists(config)),
+  ]
+}
+
+function missingPackages(config: Config): Finding[] {
+  try {
+    checkPackages(config)
+    return []
+  } catch (error) {
+    return [findingOf('packages', error)]
+  }
+}
+
 /** The files that a server reads when it starts, with the same readers. */
 async function checkFiles({ server }: Config): Promise<Finding[]> {
   const {
@@ -60,7 +79,22 @@ async function checkFiles({ server }: Config): Promise<Finding[]> {
     ...(policies === null ? [] : [await checkFile('policies', policies, rulesOf)]),
     ...(upstreams === null && upstream_private.length === 0
       ? []
-      : [await checkFile('upstreams', upstreams ?? 'no file', async () => readUpstreams(server))]),
+      : [await checkFile('upstreams', upstreams ?? 'no file', async () => safeUpstreams(server))]),
+  ]
+}
+
+/** The upstreams of the settings, unless one of them could read the approval key: then a server does not start. */
+async function safeUpstreams(server: Config['server']): Promise<readonly unknown[]> {
+  const upstreams = readUpstreams(server)
+  checkKeyExposure(upstreams, warn)
+  return upstreams
+}
+
+function keyNotices(): readonly string[] {
+  if (!isLocalKeyShared()) return []
+  const file = localKeyFile()
+  return [
+    `Other accounts may read your approval key: run "chmod 600 ${file}", or delete the file to get another key.`,
   ]
 }
 
@@ -77,13 +111,35 @@ async function checkFile(
   try {
     return { check, ok: true, detail: `${(await read(file)).length} in ${file}` }
   } catch (error) {
-    if (error instanceof ConfigError) return { check, ok: false, detail: error.message, fix: CORRECT }
-    if (!(error instanceof CliError)) throw error
-    return { check, ok: false, detail: error.message, ...(error.hint !== undefined && { fix: error.hint }) }
+    return findingOf(check, error)
   }
 }
 
-async function checkSurroundings({ database, server }: Config): Promise<Finding[]> {
+function findingOf(check: string, error: unknown): Finding {
+  if (error instanceof ConfigError) return { check, ok: false, detail: error.message, fix: CORRECT }
+  if (error instanceof OperatorError) return { check, ok: false, detail: error.message, fix: error.hint }
+  throw error
+}
+
+/** Whether the API accepts the token of the gist channel. */
+async function checkGists(config: Config): Promise<Finding[]> {
+  const check = 'gists'
+  try {
+    const options = await gistOptions(config)
+    if (options === undefined) return []
+    await new GistApi(options).check()
+    return [{ check, ok: true, detail: `${options.apiUrl} accepts the token` }]
+  } catch (error) {
+    const isExpected =
+      error instanceof ConfigError || error instanceof GistRefusal || error instanceof EgressError
+    if (!isExpected) throw error
+    return [
+      { check, ok: false, detail: error.message, fix: `Correct ${GIST_TOKEN} or RESULTS_GIST_API_URL.` },
+    ]
+  }
+}
+
+async function checkMachine({ database, server }: Config): Promise<Finding[]> {
   const progress = new ProgressLine()
   progress.show('looking at the database and the port')
   try {

@@ -1,6 +1,14 @@
 import { createServer } from 'node:net'
-import type { Finding } from '../../../server/finding.ts'
 import { reachable, type ServerRecord, versionAt } from '../../../server/server-file.ts'
+
+/** The result of one check. */
+export interface Finding {
+  readonly check: string
+  readonly ok: boolean
+  readonly detail: string
+  /** What to do if it is not ok. */
+  readonly fix?: string
+}
 
 const OLDEST_NODE = [20, 19] as const
 

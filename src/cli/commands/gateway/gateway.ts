@@ -6,9 +6,9 @@ import { readRule } from '../../../features/policies/shape.ts'
 import { ANY_PROMPT, READ_RESOURCE } from '../../../features/upstreams/reads.ts'
 import { fileUpstream, ISOLATIONS, type UpstreamRecord } from '../../../features/upstreams/shape.ts'
 import type { Upstreams } from '../../../gateway/upstreams/upstreams.ts'
-import { serveStdioMcp } from '../../../mcp/transport/stdio.ts'
 import { type LocalKey, localKeyFile, openLocalKey } from '../../../server/local-key.ts'
 import type { OpenServer } from '../../../server/open-server.ts'
+import { messageOf } from '../../../util/error-message.ts'
 import { command } from '../../command.ts'
 import { CliError, EXIT } from '../../exit.ts'
 import { type Output, paint, warn } from '../../output.ts'
@@ -95,7 +95,7 @@ export const gateway = command({
       file,
       flags: { ...flags, ...listenFlags(input) },
       preset: (isGiven) => {
-        localKey = isGiven('admin_keys') ? undefined : openLocalKey()
+        localKey = isGiven('admin_keys') ? undefined : openLocalKey(warn)
         return {
           allow_insecure_dev: !isGiven('api_key'),
           // So nobody else is an admin, whatever a request says.
@@ -150,7 +150,7 @@ function hostOf({ record, words, allow, config, output, isStdio, localKey }: Hos
       },
     }
     const whenReady = async (server: OpenServer) => {
-      const service = clientService(server, config)
+      const service = clientService(server)
       clients.ready(service)
       if (isStdio) sayWhereToApprove(server, config)
       else await introduce(output, config, server, record.name, allow)
@@ -159,7 +159,7 @@ function hostOf({ record, words, allow, config, output, isStdio, localKey }: Hos
     try {
       await serveUntilStopped(config, output, whenReady, options)
     } catch (error) {
-      await clients.failed(error instanceof Error ? error.message : String(error))
+      await clients.failed(messageOf(error))
       throw error
     }
   }
@@ -264,18 +264,8 @@ function sayWhereToApprove({ url }: OpenServer, { server }: Config): void {
   warn(`AsyncGate: approve ${pages}with "asyncgate approvals list --url ${url}"`)
 }
 
-/** Serves clients on pairs of streams; approvals come over REST. */
-function clientService({ gate, url, sources }: OpenServer, { server }: Config): ClientService {
-  return {
-    url,
-    serve: (relayed) =>
-      serveStdioMcp(gate, {
-        // It may well be an agent.
-        credential: { kind: 'shared', tenant: DEFAULT_TENANT, no_admin: true },
-        toolNames: server.mcp_tool_names,
-        oldNames: server.legacy_tools,
-        sources,
-        relayed,
-      }),
-  }
+/** Serves clients on pairs of streams. The client may be an agent, so it cannot approve; people approve over HTTP. */
+function clientService({ url, serveStdio }: OpenServer): ClientService {
+  const credential = { kind: 'shared', tenant: DEFAULT_TENANT, no_admin: true } as const
+  return { url, serve: (relayed) => serveStdio({ credential, relayed }) }
 }

@@ -1,4 +1,5 @@
 import type { Duplex, Readable, Writable } from 'node:stream'
+import { isObject } from '../../../util/guards.ts'
 
 /** A request of the client that has no answer yet. */
 interface OpenRequest {
@@ -148,20 +149,16 @@ interface Message {
 function readMessage(text: string): Message {
   try {
     const read: unknown = JSON.parse(text)
-    if (!isRecord(read)) return {}
+    if (!isObject(read)) return {}
     const { id, method, params } = read
     return {
       ...(isId(id) && { id }),
       ...(typeof method === 'string' && { method }),
-      ...(isRecord(params) && { params }),
+      ...(isObject(params) && { params }),
     }
   } catch {
     return {}
   }
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 function isId(value: unknown): value is string | number {

@@ -6,6 +6,7 @@ import { OPERATIONS } from '../../../features/catalogue.ts'
 import { openStore } from '../../../server/open-store.ts'
 import { DatabaseInUse } from '../../../store/sqlite/lock.ts'
 import { type Store, StoreError } from '../../../store/store.ts'
+import { messageOf } from '../../../util/error-message.ts'
 import { CliError, EXIT } from '../../exit.ts'
 import { warn } from '../../output.ts'
 import type { Companion } from '../../server-process.ts'
@@ -126,7 +127,7 @@ async function hostFor(
 
 /** The clients of other processes, taken from now on. The caller has the database open. */
 export async function openClients(serves: Serves, database: Database): Promise<GatewayClients> {
-  const report = (error: unknown) => warn(`AsyncGate: ${error instanceof Error ? error.message : error}`)
+  const report = (error: unknown) => warn(`AsyncGate: ${messageOf(error)}`)
   const clients = new GatewayClients({ serves, database: databaseName(database), report })
   const path = socketPath(database)
   try {

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { readPoliciesFile } from '../../../server/policies-file.ts'
+import { readPoliciesFile } from '../../../server/operator-files.ts'
 import { CLIENT_OPTIONS, clientOf } from '../../client.ts'
 import { command } from '../../command.ts'
 

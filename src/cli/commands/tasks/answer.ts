@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { cleanText } from '../../../gateway/untrusted-text.ts'
+import { visibleText } from '../../../util/untrusted-text.ts'
 import { CLIENT_OPTIONS, clientOf } from '../../client.ts'
 import { command } from '../../command.ts'
 import { CliError, EXIT } from '../../exit.ts'
@@ -40,7 +40,7 @@ export const tasksAnswer = command({
       const { message = '', schema } = question.request
       const { option } = await client.target()
       output.answer(question, () => {
-        output.say(cleanText(message, 4000))
+        output.say(visibleText(message))
         if (schema !== undefined) output.say(`\nThe answer must fit\n${JSON.stringify(schema, null, 2)}`)
         output.say(`\nasyncgate tasks answer ${input.word(0)} JSON${option}`)
       })

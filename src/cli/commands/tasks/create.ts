@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { messageOf } from '../../../util/error-message.ts'
 import { CLIENT_OPTIONS, clientOf } from '../../client.ts'
 import { command } from '../../command.ts'
 import { usageError } from '../../exit.ts'
@@ -78,7 +79,7 @@ function readInput(given: string, file: string | number): string {
   try {
     return readFileSync(file, 'utf8')
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error)
+    const reason = messageOf(error)
     throw usageError(`--payload ${given} cannot be read: ${reason}`)
   }
 }

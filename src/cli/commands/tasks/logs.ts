@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { visibleText } from '../../../util/untrusted-text.ts'
 import { CLIENT_OPTIONS, clientOf } from '../../client.ts'
 import { command } from '../../command.ts'
 import { warn } from '../../output.ts'
@@ -34,15 +35,10 @@ export const tasksLogs = command({
       if (page.lines.length === 0) return output.say('Nothing was logged about this task.')
       for (const { at, level, text, context } of page.lines) {
         const more = context === undefined ? '' : ` ${JSON.stringify(context)}`
-        output.say(printable(`${at} ${level.padEnd(5)} ${text}${more}`))
+        output.say(visibleText(`${at} ${level.padEnd(5)} ${text}${more}`))
       }
       if (page.next_cursor !== null) warn(`There are more: --cursor ${page.next_cursor}`)
     })
     return undefined
   },
 })
-
-/** What a worker logged must not move the cursor of the terminal, or worse. */
-function printable(text: string): string {
-  return text.replace(/\p{Cc}/gu, (character) => ('\n\t'.includes(character) ? character : '\ufffd'))
-}

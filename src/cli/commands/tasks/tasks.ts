@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { cleanLine } from '../../../gateway/untrusted-text.ts'
+import { visibleLine } from '../../../util/untrusted-text.ts'
 import type { Output } from '../../output.ts'
 import { paintStatus } from '../../output.ts'
 
@@ -91,7 +91,7 @@ export function tellTask(output: Output, task: Task): void {
 function tellQuestion({ task_id, question }: Task): string {
   if (question === undefined || question === null) return ''
   const { kind, request, asked_at } = question
-  const what = cleanLine(request.title ?? request.message ?? '', 500)
+  const what = visibleLine(request.title ?? request.message ?? '', 500)
   const next = kind === 'approval' ? `approvals show ${task_id}` : `tasks answer ${task_id}`
   return `${kind} since ${asked_at}: ${what} ("asyncgate ${next}")`
 }

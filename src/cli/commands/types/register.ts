@@ -1,4 +1,4 @@
-import { readTypesFile } from '../../../server/types-file.ts'
+import { readTypesFile } from '../../../server/operator-files.ts'
 import { CLIENT_OPTIONS, clientOf } from '../../client.ts'
 import { command } from '../../command.ts'
 import { type TaskType, typeShape } from './types.ts'

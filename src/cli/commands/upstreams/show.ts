@@ -1,5 +1,5 @@
-import { outcomeWords } from '../../../features/upstreams/tool-forecasts.ts'
-import { commandWarning } from '../../../server/command-tools.ts'
+import { outcomeWords } from '../../../features/upstreams/view.ts'
+import { commandWarning } from '../../../server/key-exposure.ts'
 import { CLIENT_OPTIONS, clientOf } from '../../client.ts'
 import { command } from '../../command.ts'
 import { detailShape, pathOf, tellUpstream } from './upstreams.ts'

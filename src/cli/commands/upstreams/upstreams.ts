@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { DEPENDS_ON, OUTCOMES } from '../../../policy/forecast.ts'
+import { visibleJson } from '../../../util/untrusted-text.ts'
 import type { Output } from '../../output.ts'
 
 /** As much of an upstream as is shown here; a newer server may say more. */
@@ -115,12 +116,9 @@ function offersOf({ offers }: UpstreamInfo): string {
   return `${prompts} prompts, ${resources} resources, ${templates} resource templates`
 }
 
-/** A definition as JSON in which nothing is hidden: what does not show is written as its code. */
+/** A definition as JSON; hidden characters are written as escapes. */
 export function tellDefinition(output: Output, title: string, definition: unknown): void {
   if (definition === null || definition === undefined) return
-  const text = JSON.stringify(definition, null, 2)
   output.say(`${title}:`)
-  output.say(
-    text.replace(/(?!\n)[\p{Cc}\p{Cf}\p{Mn}]/gu, (hidden) => `\\u{${hidden.codePointAt(0)?.toString(16)}}`),
-  )
+  output.say(visibleJson(definition))
 }

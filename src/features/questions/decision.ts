@@ -1,0 +1,111 @@
+import { z } from 'zod'
+import type { Answer } from '../../core/command.ts'
+import { Fault } from '../../core/errors.ts'
+import { type Caller, parsePrincipalKey, principalKey } from '../../core/principal.ts'
+import { QUESTION_STATES, type Question } from '../../core/question.ts'
+import { isoTime } from '../../core/time.ts'
+import type { Engine } from '../../engine/engine.ts'
+import type { TaskRecord } from '../../store/reads.ts'
+import type { TenantRef } from '../../store/store.ts'
+import { principalShape, time } from '../fields.ts'
+import { text } from '../input.ts'
+import { readTask } from '../tasks/read-task.ts'
+import { statusShape } from '../tasks/shape.ts'
+import { contentHashOf } from '../tasks/work.ts'
+import { questionFields } from './shape.ts'
+
+// What approve, deny and answer_question have in common.
+
+export const questionNumber = z
+  .int()
+  .min(1)
+  .optional()
+  .describe('The number of the question within the task; the newest question if absent. Send the one you saw')
+
+export const seenHash = text(128)
+  .optional()
+  .describe(
+    'The content_hash of the approval that you saw. If the question has a different one, the call fails with CONTENT_CHANGED',
+  )
+
+export const decisionShape = z.object({
+  ok: z.literal(true).describe('Always true'),
+  task_id: z.string().describe('The task that the question belongs to'),
+  n: questionFields.n,
+  state: z.enum(QUESTION_STATES).exclude(['open']).describe('The state of the question'),
+  status: statusShape.describe('The status of the task after the decision'),
+  decided_by: principalShape.describe('Who made the decision'),
+  decided_at: time.describe('When the decision was made'),
+  receipt_id: z.string().describe('The question.answered receipt, which records the decision'),
+  is_duplicate: z
+    .boolean()
+    .describe('Whether the same decision had been made before, so that this call changed nothing'),
+  rule_id: z.string().optional().describe('The rule created for remember_until; absent if none was created'),
+})
+
+export type DecisionAnswer = z.output<typeof decisionShape>
+
+interface FoundQuestion {
+  readonly tenant: TenantRef
+  readonly record: TaskRecord
+  readonly question: Question
+}
+
+export async function findQuestion(
+  engine: Engine,
+  caller: Caller,
+  task_id: string,
+  n: number | undefined,
+): Promise<FoundQuestion> {
+  const tenant = await engine.tenant(caller.tenant)
+  const record = await readTask(engine, tenant, task_id)
+  return { tenant, record, question: questionOf(record, n) }
+}
+
+/** Question `n` of a task, by default the newest. */
+export function questionOf({ task, questions }: TaskRecord, n: number = task.question_count): Question {
+  const question = questions.find((each) => each.n === n)
+  if (question === undefined) throw new Fault('QUESTION_NOT_FOUND', { task_id: task.task_id, n })
+  return question
+}
+
+/** An open question never changes, so comparing before the decision is submitted is enough. */
+export function checkSeen(record: TaskRecord, question: Question, seen: string | undefined): void {
+  if (seen === undefined || question.state !== 'open') return
+  const content_hash = contentHashOf(record, question)
+  if (seen === content_hash) return
+  throw new Fault('CONTENT_CHANGED', { task_id: question.task_id, n: question.n, content_hash })
+}
+
+export async function submitDecision(
+  engine: Engine,
+  caller: Caller,
+  tenant: TenantRef,
+  question: Question,
+  decision: Pick<Answer, 'decision' | 'reason' | 'answer'> & Partial<Pick<Answer, 'content_hash'>>,
+): Promise<DecisionAnswer> {
+  const { task_id, n } = question
+  const { state, status, decided_by, decided_at, is_duplicate, seq } = await engine.submit({
+    verb: 'answer',
+    tenant: tenant.tenant,
+    task_id,
+    n,
+    by: principalKey(caller.principal),
+    role: caller.role,
+    decision: decision.decision,
+    reason: decision.reason,
+    answer: decision.answer,
+    content_hash: decision.content_hash ?? null,
+  })
+  return {
+    ok: true,
+    task_id,
+    n,
+    state,
+    status,
+    decided_by: parsePrincipalKey(decided_by),
+    decided_at: isoTime(decided_at),
+    receipt_id: engine.receiptId(tenant, seq),
+    is_duplicate,
+  }
+}

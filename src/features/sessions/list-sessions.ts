@@ -1,0 +1,127 @@
+import { z } from 'zod'
+import { seesAll } from '../../core/authorization.ts'
+import { Fault } from '../../core/errors.ts'
+import { type Caller, principalKey } from '../../core/principal.ts'
+import type { Engine } from '../../engine/engine.ts'
+import { defineOperation, ENDS, READS, WRITES_ONCE } from '../define-operation.ts'
+import { countFitting } from '../tasks/task-search.ts'
+import { type Sessions, sessionsOf } from './sessions.ts'
+import {
+  countedSessionShape,
+  endedSessionShape,
+  SESSION_ENDS,
+  type SessionView,
+  sessionId,
+  sessionShape,
+  setSessionInput,
+} from './shape.ts'
+import type { ToolCallQueue } from './tool-call-queue.ts'
+
+export const listSessions = defineOperation({
+  name: 'list_sessions',
+  title: 'List sessions',
+  description:
+    'The sessions of clients that call upstream tools: their principal, their calls in progress and waiting, and their limits. Agents see their own sessions, admins all.',
+  input: z.strictObject({}),
+  output: z.object({ sessions: z.array(sessionShape).readonly().describe('The sessions that you may see') }),
+  actor: 'agent',
+  access: 'list',
+  rest: { method: 'GET', path: '/v1/sessions' },
+  effect: READS,
+  async run({ engine, toolCalls }, caller) {
+    return { sessions: await visibleSessions(engine, await registryOf(engine, toolCalls, caller), caller) }
+  },
+})
+
+export const getSession = defineOperation({
+  name: 'get_session',
+  title: 'Get a session',
+  description:
+    'One session of a client that calls upstream tools, as in list_sessions, with the number of its calls in each status.',
+  input: z.strictObject({ session_id: sessionId }),
+  output: countedSessionShape,
+  actor: 'agent',
+  access: 'list',
+  rest: { method: 'GET', path: '/v1/sessions/{session_id}' },
+  effect: READS,
+  async run({ engine, toolCalls }, caller, { session_id }) {
+    const session = await findSession(engine, await registryOf(engine, toolCalls, caller), caller, session_id)
+    const { tenant } = await engine.tenant(caller.tenant)
+    // Tasks of other principals may have the same session_id.
+    const filter = { session_id, created_by: session.principal }
+    return { ...session, counts: await countFitting(engine, tenant, filter) }
+  },
+})
+
+export const setSession = defineOperation({
+  name: 'set_session',
+  title: 'Change the limits of a session',
+  description:
+    'For admins: how many calls of a session run concurrently, and how many may be open. null restores the configured limit. The limits apply to this client from now on, also when it reconnects.',
+  input: setSessionInput,
+  output: sessionShape,
+  actor: 'anyone',
+  access: 'manage',
+  rest: { method: 'POST', path: '/v1/sessions/{session_id}' },
+  effect: WRITES_ONCE,
+  async run({ engine, toolCalls }, caller, change) {
+    const sessions = await registryOf(engine, toolCalls, caller)
+    const changed = await engine.writing(() => sessions.set(change))
+    if (changed === undefined) throw new Fault('SESSION_NOT_FOUND', { session_id: change.session_id })
+    return changed
+  },
+})
+
+export const endSession = defineOperation({
+  name: 'end_session',
+  title: 'End a session',
+  description:
+    'Ends a session. With mode cancel its queued and running calls are canceled; calls that wait for approval stay. With mode run its calls are completed. A client that calls again gets a new session.',
+  input: z.strictObject({
+    session_id: sessionId,
+    mode: z
+      .enum(SESSION_ENDS)
+      .optional()
+      .describe('run: its calls are completed; cancel: they are canceled. As configured if absent'),
+  }),
+  output: endedSessionShape,
+  actor: 'agent',
+  access: 'cancel',
+  rest: { method: 'POST', path: '/v1/sessions/{session_id}/end' },
+  effect: ENDS,
+  async run({ engine, toolCalls }, caller, { session_id, mode }) {
+    const sessions = await registryOf(engine, toolCalls, caller)
+    await findSession(engine, sessions, caller, session_id)
+    const ended = await sessions.end(session_id, mode)
+    if (ended === undefined) throw new Fault('SESSION_NOT_FOUND', { session_id })
+    return ended
+  },
+})
+
+async function registryOf(engine: Engine, toolCalls: ToolCallQueue, caller: Caller): Promise<Sessions> {
+  return sessionsOf(toolCalls.sessions, (await engine.tenant(caller.tenant)).tenant)
+}
+
+async function findSession(
+  engine: Engine,
+  sessions: Sessions,
+  caller: Caller,
+  session_id: string,
+): Promise<SessionView> {
+  const visible = await visibleSessions(engine, sessions, caller)
+  const found = visible.find((session) => session.session_id === session_id)
+  if (found === undefined) throw new Fault('SESSION_NOT_FOUND', { session_id })
+  return found
+}
+
+/** Agents see their own sessions only. */
+async function visibleSessions(
+  engine: Engine,
+  sessions: Sessions,
+  caller: Caller,
+): Promise<readonly SessionView[]> {
+  const all = await engine.reading(() => sessions.list())
+  if (seesAll(caller.role)) return all
+  const self = principalKey(caller.principal)
+  return all.filter(({ principal }) => principal === self)
+}

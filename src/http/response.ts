@@ -1,0 +1,71 @@
+import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { hasBody } from './body.ts'
+
+/** A client that still sends its request gets this long to read the response before the connection is closed. */
+const LINGER_MS = 1000
+
+/** A client that reads nothing of a long body for this long is disconnected. */
+const STALLED_MS = 120_000
+
+/** Whether a part of the request body has not been read, so that the connection cannot serve another request. */
+export function isUnread(request: IncomingMessage): boolean {
+  return !request.complete && hasBody(request)
+}
+
+/** Sends a complete response; `headers` override the default ones. Does nothing if a response has been sent already. */
+export function sendText(
+  response: ServerResponse,
+  status: number,
+  type: string,
+  text: string,
+  headers: OutgoingHttpHeaders = {},
+): void {
+  if (response.headersSent || response.destroyed) return
+  response.writeHead(status, {
+    'Content-Type': type,
+    'Content-Length': Buffer.byteLength(text),
+    'Cache-Control': 'no-store',
+    'X-Content-Type-Options': 'nosniff',
+    'Referrer-Policy': 'no-referrer',
+    ...(isUnread(response.req) && { Connection: 'close' }),
+    ...headers,
+  })
+  endResponse(response, text)
+}
+
+/**
+ * Ends a response whose head is written. Closing a socket that holds unread bytes resets it, and the client may lose the
+ * response: therefore what the client still sends is discarded for a moment first.
+ */
+export function endResponse(response: ServerResponse, text: string): void {
+  const request = response.req
+  if (!isUnread(request)) {
+    response.end(text)
+    return
+  }
+  response.write(text)
+  const end = () => {
+    clearTimeout(timer)
+    request.off('end', end).off('close', end)
+    response.end()
+  }
+  const timer = setTimeout(end, LINGER_MS)
+  request.on('end', end).on('close', end).resume()
+}
+
+/** Sends the body of a response whose head is written, as fast as the client reads. A client that disconnects is no error. */
+export async function pipeBody(
+  response: ServerResponse,
+  content: Iterable<string> | AsyncIterable<string | Uint8Array>,
+): Promise<void> {
+  response.setTimeout(STALLED_MS, () => response.destroy())
+  try {
+    await pipeline(Readable.from(content, { objectMode: false }), response)
+  } catch (error) {
+    const isDisconnected =
+      error instanceof Error && 'code' in error && error.code === 'ERR_STREAM_PREMATURE_CLOSE'
+    if (!isDisconnected) throw error
+  }
+}

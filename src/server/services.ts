@@ -1,0 +1,170 @@
+import { join } from 'node:path'
+import { type AuthSettings, DEFAULT_TENANT } from '../auth/credential.ts'
+import type { GistOptions } from '../channels/gist.ts'
+import { openChannels } from '../channels/registry.ts'
+import { resultStore } from '../channels/store.ts'
+import { type Config, ConfigError } from '../config/index.ts'
+import type { MailConfig } from '../config/mail.ts'
+import type { ServerValues } from '../config/server.ts'
+import type { Console, ConsoleOptions } from '../console/console.ts'
+import type { MailService } from '../email/service.ts'
+import type { Mail } from '../features/email/email.ts'
+import type { Gate } from '../features/gate.ts'
+import type { Memory } from '../features/results/memory.ts'
+import type { ResultStore } from '../features/results/result-store.ts'
+import { CredentialError, resolveAll } from '../gateway/upstreams/credentials.ts'
+import { type Logger, logErrors } from '../http/log.ts'
+import type { Store } from '../store/store.ts'
+import { isInstalled } from '../util/load-optional.ts'
+import type { ApprovalWebhook } from '../webhooks/approval-webhook.ts'
+import { egressOf } from './egress.ts'
+import { OperatorError } from './operator-error.ts'
+import { dataFolder } from './server-file.ts'
+
+/** Refuses a start without the optional packages that the configured features need. Loads none of them. */
+export function checkPackages({ results, mail }: Config): void {
+  const receives = mail !== null && (mail.mail_webhook_secret ?? mail.mail_sendgrid_public_key) !== null
+  const needed = {
+    RESULTS_S3_BUCKET:
+      results.results_s3_bucket === null ? [] : ['@aws-sdk/client-s3', '@aws-sdk/lib-storage'],
+    SMTP_URL: mail?.smtp ? ['nodemailer'] : [],
+    IMAP_URL: mail?.imap ? ['imapflow', 'postal-mime'] : [],
+    MAIL_WEBHOOK_SECRET: receives ? ['postal-mime'] : [],
+  }
+  const missing = Object.entries(needed).flatMap(([setting, packages]) =>
+    packages.filter((name) => !isInstalled(name)).map((name) => ({ setting, name })),
+  )
+  if (missing.length === 0) return
+  const names = [...new Set(missing.map(({ name }) => name))].join(' ')
+  throw new OperatorError(
+    'failed',
+    missing
+      .map(({ setting, name }) => `${setting} needs the package ${name}, which is not installed.`)
+      .join('\n'),
+    `Install what is missing with: npm install ${names}`,
+  )
+}
+
+/** Email of a server. It sends and fetches nothing before it is started. */
+export async function openEmail(settings: MailConfig, store: Store, logger: Logger): Promise<MailService> {
+  const [{ openDkim }, { MailService }] = await Promise.all([
+    import('../email/dkim.ts'),
+    import('../email/service.ts'),
+  ])
+  try {
+    if (settings.dkim !== null) await openDkim(settings.dkim)
+  } catch (error) {
+    const hint =
+      'Set ASYNCGATE_MAIL_DKIM_KEY_FILE to an RSA private key, such as one made with: openssl genrsa -out dkim.pem 2048'
+    throw new OperatorError('invalid', error instanceof Error ? error.message : String(error), hint)
+  }
+  return new MailService({
+    store,
+    settings,
+    tenant: await store.tenant(DEFAULT_TENANT),
+    report: logErrors(logger),
+    onRefused: (reason, { from, message_id }) =>
+      logger.warn({ reason, from, message_id: message_id?.slice(0, 255) }, 'an email was rejected'),
+  })
+}
+
+/** The result channels. A channel opens nothing before it is used. */
+export async function openResults(
+  config: Config,
+  store: Pick<Store, 'tenant' | 'entries'>,
+  email: Mail | undefined,
+  gist: GistOptions | undefined,
+): Promise<ResultStore> {
+  const { results, settings, server } = config
+  const { results_channel, results_file_folder, results_s3_bucket, results_http_put_url } = results
+  const { tenant } = await store.tenant(DEFAULT_TENANT)
+  const channels = openChannels({
+    database: { entries: store.entries, tenant },
+    blob: { folder: results.results_blob_folder ?? join(dataFolder(config.database), 'blobs') },
+    file: results_file_folder === null ? undefined : { folder: results_file_folder },
+    s3:
+      results_s3_bucket === null
+        ? undefined
+        : {
+            bucket: results_s3_bucket,
+            endpoint: results.results_s3_endpoint ?? undefined,
+            region: results.results_s3_region ?? undefined,
+            prefix: results.results_s3_prefix,
+            pathStyle: results.results_s3_path_style,
+          },
+    http:
+      results.results_http || results_http_put_url !== null
+        ? {
+            putUrl: results_http_put_url ?? undefined,
+            anywhere: results.results_http,
+            maxBytes: settings.result_max_bytes,
+            egress: egressOf(server),
+          }
+        : undefined,
+    gist,
+    others:
+      email === undefined
+        ? []
+        : [(await import('../channels/email.ts')).emailChannel({ mail: email, tenant })],
+  })
+  const standard = results_channel ?? (config.database.kind === 'postgres' ? 'database' : 'blob')
+  return resultStore(channels, standard === 'none' ? null : standard)
+}
+
+export const GIST_TOKEN = 'RESULTS_GIST_TOKEN'
+
+/** The options of the channel gist; undefined if it is not configured. Throws if its token cannot be resolved. */
+export async function gistOptions({ results, server }: Config): Promise<GistOptions | undefined> {
+  const { results_gist_token: token, results_gist_api_url: apiUrl, results_gist_public: isPublic } = results
+  if (token === null) return undefined
+  try {
+    const { values } = await resolveAll({ token }, process.env, { literals: true })
+    return { token: (values.token ?? '').trim(), apiUrl, isPublic, egress: egressOf(server) }
+  } catch (error) {
+    if (error instanceof CredentialError) throw new ConfigError([`${GIST_TOKEN}: ${error.message}.`])
+    throw error
+  }
+}
+
+export async function openMemory(
+  server: ServerValues,
+  onError: (error: unknown) => void,
+): Promise<Memory | undefined> {
+  const { memory_url, memory_token } = server
+  if (memory_url === null) return undefined
+  const { httpMemory } = await import('../memory/http-memory.ts')
+  return httpMemory({ url: memory_url, token: memory_token ?? undefined, egress: egressOf(server), onError })
+}
+
+/** The approval webhook. It sends nothing before it is started. */
+export async function openWebhook(
+  values: ServerValues,
+  gate: Gate,
+  store: Store,
+  logger: Logger,
+): Promise<ApprovalWebhook | undefined> {
+  const { approval_webhook_url: url, approval_webhook_secret: secret } = values
+  if (url === null) return undefined
+  if (secret === null) throw new ConfigError(['APPROVAL_WEBHOOK_URL needs APPROVAL_WEBHOOK_SECRET.'])
+  const [{ ApprovalWebhook }, { postTo }] = await Promise.all([
+    import('../webhooks/approval-webhook.ts'),
+    import('../webhooks/post.ts'),
+  ])
+  const tenant = await store.tenant(DEFAULT_TENANT)
+  const post = postTo({ url, secret, egress: egressOf(values) })
+  return new ApprovalWebhook({ store, tenant, gate, post, log: logger })
+}
+
+/** The web console; undefined if it is switched off, or if there is no key that anyone could sign in with. */
+export async function openConsole(
+  settings: AuthSettings & { readonly console: boolean },
+  shared: Pick<ConsoleOptions, 'gate' | 'authenticator' | 'guard' | 'maxBodyBytes'>,
+  onError: (error: unknown) => void,
+): Promise<Console | undefined> {
+  if (!settings.console) return undefined
+  const { signingKeys } = await import('../console/secret.ts')
+  const keys = signingKeys(settings)
+  if (keys.length === 0 && !settings.allow_insecure_dev) return undefined
+  const { Console } = await import('../console/console.ts')
+  return new Console({ ...shared, keys, onError })
+}
