@@ -96,13 +96,11 @@ function declare(name: string, schema: Schema, style: Style): string {
 const answerStyle: Style = {
   io: 'answer',
   nameOf: (schema) => names.get(textOf(schema)),
-  meaningOf: (_, schema) => schema.description,
 }
 
 const inputStyle: Style = {
   io: 'input',
   nameOf: (schema) => itemInput(schema) ?? names.get(textOf(schema)),
-  meaningOf: (_, schema) => schema.description,
 }
 
 /** Lists of inputs of another operation say so in words only. */

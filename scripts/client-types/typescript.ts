@@ -6,21 +6,18 @@ export interface Style {
   readonly io: 'input' | 'answer'
   /** The name of a type that has one. */
   nameOf(schema: Schema): string | undefined
-  /** What a field is for; the members of an object have the path `object.member`. */
-  meaningOf(path: string, schema: Schema): string | undefined
 }
 
 /** The members of an object, as the body of an interface. */
-export function bodyOf(schema: Schema, style: Style, prefix = ''): string {
+export function bodyOf(schema: Schema, style: Style): string {
   const required = schema.required ?? []
   const lines = Object.entries(schema.properties ?? {}).flatMap(([name, value]) => {
     const member = asSchema(value)
-    const path = prefix + name
     const isRequired = required.includes(name)
-    const type = typeOf(member, style, `${path}.`)
+    const type = typeOf(member, style)
     const absent = !isRequired && style.io === 'input' && type !== 'unknown' ? ' | undefined' : ''
     return [
-      ...commentOf(style.meaningOf(path, member)),
+      ...commentOf(member.description),
       `${style.io === 'answer' ? 'readonly ' : ''}${name}${isRequired ? '' : '?'}: ${type}${absent}`,
     ]
   })
@@ -28,12 +25,11 @@ export function bodyOf(schema: Schema, style: Style, prefix = ''): string {
 }
 
 /** The type of a value. */
-export function typeOf(schema: Schema, style: Style, prefix = ''): string {
+export function typeOf(schema: Schema, style: Style): string {
   const named = style.nameOf(schema)
   if (named !== undefined) return named
   const either = schema.anyOf ?? schema.oneOf ?? (Array.isArray(schema.type) ? typesOf(schema) : [])
-  if (either.length > 0)
-    return [...new Set(either.map((one) => typeOf(asSchema(one), style, prefix)))].join(' | ')
+  if (either.length > 0) return [...new Set(either.map((one) => typeOf(asSchema(one), style)))].join(' | ')
   if (schema.const !== undefined) return literal(schema.const)
   if (schema.enum !== undefined) return schema.enum.map(literal).join(' | ')
   switch (schema.type) {
@@ -47,20 +43,20 @@ export function typeOf(schema: Schema, style: Style, prefix = ''): string {
     case 'null':
       return 'null'
     case 'array':
-      return `readonly ${grouped(typeOf(itemOf(schema), style, prefix))}[]`
+      return `readonly ${grouped(typeOf(itemOf(schema), style))}[]`
     case 'object':
-      return objectOf(schema, style, prefix)
+      return objectOf(schema, style)
     default:
       return 'unknown'
   }
 }
 
-function objectOf(schema: Schema, style: Style, prefix: string): string {
+function objectOf(schema: Schema, style: Style): string {
   if (schema.properties !== undefined && Object.keys(schema.properties).length > 0)
-    return bodyOf(schema, style, prefix)
+    return bodyOf(schema, style)
   const { additionalProperties: more } = schema
   if (typeof more === 'object' && Object.keys(more).length > 0)
-    return `Readonly<Record<string, ${typeOf(more, style, prefix)}>>`
+    return `Readonly<Record<string, ${typeOf(more, style)}>>`
   return style.io === 'input' ? 'object' : 'Readonly<Record<string, unknown>>'
 }
 

@@ -45,8 +45,7 @@ const CALLERS_INTRODUCED =
   'a person in any case ([who may decide](approvals.md#who-may-decide)); nobody decides on what they asked for themselves. Agents and workers act on their own tasks, leases, receipts and inboxes only.'
 
 function section(operation: Operation, callers: string): string {
-  const { name, title, description } = operation
-  const { example } = operation
+  const { name, title, description, example } = operation
   return [
     `### ${name}`,
     `${title}${title.endsWith('?') ? '' : '.'} ${description}`,
@@ -82,9 +81,8 @@ function inputTable(operation: Operation): string {
 }
 
 function meaningOf({ name }: Operation, { path, schema }: Field): string {
-  const meaning = schema.description
-  if (meaning === undefined) throw new Error(`${name}.${path} has no description`)
-  return meaning
+  if (schema.description === undefined) throw new Error(`The field ${path} of ${name} has no description`)
+  return schema.description
 }
 
 function request({ rest }: Operation, example: Readonly<Record<string, unknown>>): string {
@@ -210,12 +208,7 @@ function answerTable(fields: readonly Field[]): string {
     typeOf(schema, nameOf) + (required ? '' : ', not always there'),
     schema.description ?? '',
   ])
-  const titles = ['Field', 'Type', 'Meaning']
-  const columns = rows.some(([, , meaning]) => meaning !== '') ? 3 : 2
-  return table(
-    titles.slice(0, columns),
-    rows.map((row) => row.slice(0, columns)),
-  )
+  return table(['Field', 'Type', 'Meaning'], rows)
 }
 
 function table(titles: readonly string[], rows: readonly (readonly string[])[]): string {

@@ -379,7 +379,7 @@ describeGates('a type with a channel of its own', (open) => {
       await finish(gate, large, { result: LARGE })
       expect((await look(gate, large)).result?.result).toEqual(ARTIFACT)
     }
-    expect(String(errors[0])).toContain('carrier-pigeon, which is not configured')
+    expect(String(errors[0])).toContain('The result channel carrier-pigeon of task type')
   })
 })
 

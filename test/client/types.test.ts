@@ -4,7 +4,7 @@ import { bodyOf, type Style, typeOf } from '../../scripts/client-types/typescrip
 import type { Schema } from '../../scripts/protocol/schema.ts'
 import { repositoryText } from '../core/documents.ts'
 
-const style: Style = { io: 'input', nameOf: () => undefined, meaningOf: () => undefined }
+const style: Style = { io: 'input', nameOf: () => undefined }
 const answer: Style = { ...style, io: 'answer' }
 
 describe('src/client/operations.ts', () => {
