@@ -103,7 +103,7 @@ describeGates(
 
     it('has the cause of a bug in the facade', async () => {
       const served = await serve({}, 'error')
-      served.gate.getConfig = () => Promise.reject(new Error('a bug'))
+      served.gate.call = () => Promise.reject(new Error('a bug'))
       const answer = await served.get('/v1/config')
       expect(answer).toMatchObject({ status: 500, body: { code: 'INTERNAL_ERROR' } })
       expect(answer.text).not.toContain('a bug"')
