@@ -51,8 +51,7 @@ export interface Operation<
   Name extends string = string,
   Input extends z.ZodObject = z.ZodObject,
   Output extends z.ZodType<object> = z.ZodType<object>,
-> extends Omit<Definition<Name, Input, Output>, 'access' | 'normalize' | 'run'> {
-  readonly access?: Permission
+> extends Omit<Definition<Name, Input, Output>, 'normalize' | 'run'> {
   /** Checks the caller and the input, then runs the operation. */
   call(services: Services, caller: Caller, input: unknown, signal?: AbortSignal): Promise<z.output<Output>>
 }
@@ -84,13 +83,4 @@ export function defineOperation<
       return definition.run(services, caller, parse(definition.input, given), signal)
     },
   }
-}
-
-/** An operation that checks its caller and its input by itself. */
-export function operation<
-  const Name extends string,
-  Input extends z.ZodObject,
-  Output extends z.ZodType<object>,
->(entry: Operation<Name, Input, Output>): Operation<Name, Input, Output> {
-  return entry
 }

@@ -28,27 +28,24 @@ import { NO_OFFERS } from './upstreams/reads.ts'
 import type { Completing } from './upstreams/upstreams.ts'
 
 export interface GateOptions extends ServicesOptions {
-  /** Whether to sweep by itself; on unless said otherwise. */
+  /** Whether due tasks are swept in the background; true by default. */
   readonly sweeping?: boolean
 }
 
 export type Gate = ReturnType<typeof openGate>
 
 /**
- * A gate over an open store, which it owns from now on. Every verb takes who calls and what it asks, checks both,
- * and answers in the public shape or rejects with a Fault.
+ * A gate over an open store, which the gate owns from now on. Every operation is a method: it takes the caller and the
+ * input, checks both, and resolves with the public shape or rejects with a Fault. The other members serve the protocols.
  */
 export function openGate(options: GateOptions) {
   const services = new Services(options)
+  const { engine, uploads, scheduleWatch, upstreams } = services
   if (options.sweeping ?? true) {
-    services.sweeps.start()
-    services.uploads.start()
-    services.scheduleWatch.start()
+    engine.sweeps.start()
+    uploads.start()
+    scheduleWatch.start()
   }
-  const verb =
-    <Result>(run: Verb<Result>) =>
-    (caller: Caller, input: unknown = {}, signal?: AbortSignal) =>
-      run(services, caller, input, signal)
   return {
     ...operationMethods(services),
     /** Runs an operation of the catalogue, or any other one. */
@@ -58,83 +55,77 @@ export function openGate(options: GateOptions) {
       input: unknown,
       signal?: AbortSignal,
     ) => operation.call(services, caller, input, signal),
-    /** The result of a task as a stream, wherever it is. */
-    openResult: verb(openResult),
-    /** Stores the result of a task that is being worked on. Resolves with the artifact to be named in complete. */
+    /** The result of a task as a stream, from the channel that stores it. */
+    openResult: (caller: Caller, input: unknown) => openResult(services, caller, input),
+    /** Stores the result of a running task. Resolves with the artifact to list in complete. */
     uploadResult: (caller: Caller, input: unknown, content: ResultContent) =>
       uploadResult(services, caller, input, content),
-    /** Removes uploads that no task uses; resolves with how many. */
-    sweepUploads: (now?: number) => services.uploads.sweep(now),
-    /** Tells owners of overdue schedules now; resolves with how many there are. */
-    sweepSchedules: () => services.scheduleWatch.sweep(),
-    getInboxItem: verb(getInboxItem),
-    peekTask: verb(peekTask),
-    /** Those of the tasks that the caller may see. */
-    peekTasks: verb(peekTasks),
-    /** Whether other processes may change tasks too. */
+    /** Removes uploads that no task lists. Resolves with their number. */
+    sweepUploads: (now?: number) => uploads.sweep(now),
+    /** Notifies the owners of overdue schedules. Resolves with the number of overdue schedules. */
+    sweepSchedules: () => scheduleWatch.sweep(),
+    getInboxItem: (caller: Caller, input: unknown) => getInboxItem(engine, caller, input),
+    /** Reads a task without counting its result as fetched. */
+    peekTask: (caller: Caller, input: unknown) => peekTask(services, caller, input),
+    /** The tasks among those named that the caller may see. */
+    peekTasks: (caller: Caller, input: unknown) => peekTasks(services, caller, input),
+    /** Whether other processes can change tasks too. */
     isShared: options.store.shared,
-    activeTasks: verb(activeTasks),
-    /** The task and the holder of a lease. The task need only be named for leases from before an upgrade. */
+    activeTasks: (caller: Caller, input: unknown = {}) => activeTasks(engine, caller, input),
+    /** The task and the holder of a lease. The task id is only needed for leases from before an upgrade. */
     findLease: (tenant: string, leaseId: string, taskId?: unknown) =>
-      findLease(services, tenant, leaseId, taskId),
-    /** The types of a tenant that are tools of their own. The same list as long as they are the same. */
+      findLease(engine, tenant, leaseId, taskId),
+    /** The task types of a tenant that are tools. The same array until they change. */
     toolTypes: (tenant: string) => toolTypes(services, tenant),
-    /** Calls back when some tenant's tools are others. Returns the way to stop listening. */
+    /** Calls back when the tools of a tenant change. Returns an unsubscribe function. */
     onToolTypes: (listener: () => void) => services.taskTypes.onTools(listener),
-    /** The tools of upstreams that a tenant may call. The same list as long as they are the same. */
+    /** The upstream tools that a tenant may call. The same array until they change. */
     upstreamTools: (tenant: string) => upstreamTools(services, tenant),
-    /** Of these, the names of those that the rules block whatever the arguments: for everybody, or for one caller. */
+    /** The names of upstream tools that rules block for any arguments, for all callers or for one. */
     blockedTools: (tenant: string, principal?: PrincipalKey) =>
       services.blockedTools.names(tenant, principal),
-    /** Calls back when these, or those that are blocked, are others. Returns the way to stop listening. */
+    /** Calls back when upstream tools or blocked tools change. Returns an unsubscribe function. */
     onUpstreamTools: (listener: () => void) => onUpstreamTools(services, listener),
-    /** What upstreams offer a tenant besides tools. The same object as long as it is the same. */
+    /** The prompts and resources of upstreams for a tenant. The same object until they change. */
     upstreamOffers: (tenant: string) => upstreamOffers(services, tenant),
-    /** Which upstreams have prompts, resources and completions, of whichever tenant. */
-    upstreamsHaving: () => (services.upstreams?.offers() ?? NO_OFFERS).having,
+    /** Which upstreams have prompts, resources and completions, for any tenant. */
+    upstreamsHaving: () => (upstreams?.offers() ?? NO_OFFERS).having,
     onUpstreamOffers: (listener: (kind: 'prompts' | 'resources') => void) =>
-      services.upstreams?.onOffers(listener) ?? (() => {}),
+      upstreams?.onOffers(listener) ?? (() => {}),
     completeArgument: (caller: Caller, upstream: string, asked: Completing, signal?: AbortSignal) =>
       completeArgument(services, caller, upstream, asked, signal),
-    /** Why a tool that is not among them cannot be called; undefined if it is not that of an upstream. */
+    /** Why an unlisted upstream tool cannot be called; undefined if the name is not that of an upstream tool. */
     absentTool: (tenant: string, name: string) => absentTool(services, tenant, name),
-    /** A call of an upstream's tool, as a task of the session of its client. */
+    /** Creates the task for a call of an upstream tool in the session of its client. */
     callTool: (caller: Caller, call: unknown, client: Client, key?: string) =>
       callTool(services, caller, call, client, key),
-    /** A client is gone: its sessions end as is configured. */
+    /** Ends the sessions of a client that has disconnected, as configured. */
     clientLeft: (tenant: string, instance: string, principal?: PrincipalKey) =>
       clientLeft(services, tenant, instance, principal),
-    /** Where the gateway gets its calls. */
+    /** The queue from which the gateway claims its calls. */
     toolCalls: services.toolCalls,
-    checkHealth: () => checkHealth(services.store),
-    settings: services.settings,
-    /** Where people look at tasks and decide about them. */
+    checkHealth: () => checkHealth(engine.store),
+    settings: engine.settings,
+    /** URLs of the console. */
     links: services.links,
-    /** Task changes of this process as they commit. Returns the way to stop listening. */
-    onTask: (listener: TaskListener) => services.events.onTask(listener),
-    /** Batches of this process as they commit. Returns the way to stop listening. */
-    onCommit: (listener: CommitListener) => services.events.onCommit(listener),
-    /** Task changes that the caller may see and asks for. Resolves with the way to stop listening. */
+    /** Task changes of this process as they commit. Returns an unsubscribe function. */
+    onTask: (listener: TaskListener) => engine.events.onTask(listener),
+    /** Batches of this process as they commit. Returns an unsubscribe function. */
+    onCommit: (listener: CommitListener) => engine.events.onCommit(listener),
+    /** Task changes that match the filter and that the caller may see. Resolves with an unsubscribe function. */
     follow: (caller: Caller, input: unknown, listener: ChangeListener) =>
-      follow(services, caller, input, listener),
-    /** What is open in the tenants that this process has served. */
+      follow(engine, caller, input, listener),
+    /** Statistics of the tenants that this process has served. */
     stats: () => stats(services),
-    /** Deals with lapsed leases, timeouts and due delays now; resolves with how many tasks that was. */
-    sweep: () => services.sweeps.sweep(),
-    /** Stops sweeping, lets waiting calls answer and running ones finish, and closes the store. */
+    /** Processes expired leases, timeouts and due delays. Resolves with the number of tasks. */
+    sweep: () => engine.sweeps.sweep(),
+    /** Stops sweeping, lets waiting calls return and running ones finish, and closes the store. */
     async close() {
       await services.stop()
-      await services.store.close()
+      await engine.store.close()
     },
   }
 }
-
-type Verb<Result> = (
-  services: Services,
-  caller: Caller,
-  input: unknown,
-  signal?: AbortSignal,
-) => Promise<Result>
 
 /** One method per operation of the catalogue, named in camel case: `create_task` is `createTask`. */
 type OperationMethods = {

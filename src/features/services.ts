@@ -34,7 +34,8 @@ export interface ServicesOptions extends EngineOptions {
 }
 
 /** The registries and ports that operations use, on top of the engine. */
-export class Services extends Engine {
+export class Services {
+  readonly engine: Engine
   readonly environment: string
   readonly results: ResultStore | undefined
   readonly uploads: Uploads
@@ -54,7 +55,8 @@ export class Services extends Engine {
   readonly #refusals: LeaseRefusals
 
   constructor(options: ServicesOptions) {
-    super(options)
+    const engine = new Engine(options)
+    this.engine = engine
     this.environment = options.environment ?? 'development'
     this.results = options.results
     this.mail = options.mail
@@ -62,29 +64,24 @@ export class Services extends Engine {
     this.upstreams = options.upstreams
     this.links = new Links(options.address)
     this.uploads = new Uploads(this)
-    this.scheduleWatch = new ScheduleWatch(this)
-    this.taskTypes = new TaskTypes(this)
-    this.policies = new StoredPolicies(this, options.policy)
+    this.scheduleWatch = new ScheduleWatch(engine)
+    this.taskTypes = new TaskTypes(engine)
+    this.policies = new StoredPolicies(engine, options.policy)
     this.blockedTools = new BlockedTools(this)
-    this.workers = new WorkerRegistry(this)
-    this.fetches = new Fetches(this)
-    this.cancellations = new Cancellations(this)
+    this.workers = new WorkerRegistry(engine)
+    this.fetches = new Fetches(engine)
+    this.cancellations = new Cancellations(engine)
     this.toolCalls = new ToolCallQueue(this)
-    this.#refusals = new LeaseRefusals(this)
-    this.onRefused((command, fault) => {
+    this.#refusals = new LeaseRefusals(engine)
+    engine.onRefused((command, fault) => {
       if ('lease_id' in command) this.cancellations.refused(command, fault)
       this.#refusals.refused(command, fault)
     })
   }
 
-  /** Lets operations declare the engine as one of their collaborators. */
-  get engine(): Engine {
-    return this
-  }
-
   /** Stops background work, lets waiting calls return, and waits for commands in progress. The store stays open. */
   async stop(): Promise<void> {
-    await this.quiesce()
+    await this.engine.quiesce()
     await Promise.all([this.uploads.stop(), this.scheduleWatch.stop()])
     this.blockedTools.stop()
     await Promise.all([
@@ -96,7 +93,7 @@ export class Services extends Engine {
     // Calls that waited for one of these continue now and submit their commands.
     await new Promise((resolve) => setImmediate(resolve))
     await this.fetches.settled()
-    await this.drained()
+    await this.engine.drained()
     await this.#refusals.settled()
     await this.cancellations.settled()
     await this.workers.stop()
