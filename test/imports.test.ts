@@ -111,6 +111,37 @@ function specifiers(source: string): (string | undefined)[] {
   return found
 }
 
+/** The files of src that a file imports. */
+function targetsOf(file: string, source: string): string[] {
+  return specifiers(source).flatMap((specifier) =>
+    specifier?.startsWith('.') ? [posix.join(posix.dirname(file), specifier)] : [],
+  )
+}
+
+/** The groups of files that import each other, directly or through others (Tarjan's algorithm). */
+function cyclesIn(graph: ReadonlyMap<string, readonly string[]>): string[][] {
+  const order = new Map<string, number>()
+  const stack: string[] = []
+  const groups: string[][] = []
+  const visit = (file: string): number => {
+    const index = order.size
+    order.set(file, index)
+    stack.push(file)
+    let lowest = index
+    for (const target of graph.get(file) ?? []) {
+      if (!order.has(target)) lowest = Math.min(lowest, visit(target))
+      else if (stack.includes(target)) lowest = Math.min(lowest, order.get(target) ?? index)
+    }
+    if (lowest === index) {
+      const group = stack.splice(stack.indexOf(file))
+      if (group.length > 1) groups.push(group.toSorted())
+    }
+    return lowest
+  }
+  for (const file of graph.keys()) if (!order.has(file)) visit(file)
+  return groups
+}
+
 function isImport(type: unknown): boolean {
   return (
     typeof type === 'string' &&
@@ -132,6 +163,14 @@ describe('imports point one way', () => {
   it('in every file of src', () => {
     expect(files).not.toEqual([])
     expect(files.flatMap((file) => violations(file, readFileSync(new URL(file, root), 'utf8')))).toEqual([])
+  })
+
+  it('without a cycle between files, except in mcp and worker', () => {
+    const graph = new Map(
+      files.map((file) => [file, targetsOf(file, readFileSync(new URL(file, root), 'utf8'))]),
+    )
+    const cycles = cyclesIn(graph).filter((group) => !group.every((file) => /^(mcp|worker)\//.test(file)))
+    expect(cycles).toEqual([])
   })
 })
 
@@ -193,6 +232,16 @@ describe('the check of imports', () => {
     ['config/index.ts', `import { fail } from '../core/errors.ts'`],
   ])('accepts in %s: %s', (file, source) => {
     expect(violations(file, source)).toEqual([])
+  })
+
+  it('finds groups of files that import each other', () => {
+    const graph = new Map([
+      ['a.ts', ['b.ts']],
+      ['b.ts', ['c.ts', 'd.ts']],
+      ['c.ts', ['a.ts']],
+      ['d.ts', []],
+    ])
+    expect(cyclesIn(graph)).toEqual([['a.ts', 'b.ts', 'c.ts']])
   })
 
   it('names the file, the import and the rule', () => {

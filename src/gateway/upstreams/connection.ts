@@ -12,8 +12,14 @@ import type { Sdk } from '../sdk.ts'
 import { Backoff } from './backoff.ts'
 import type { Definition } from './definition.ts'
 import type { RawOffers } from './offers.ts'
-import type { CallSession } from './session-connections.ts'
 import { upstreamFault } from './upstream-fault.ts'
+
+/** The session that a call belongs to. */
+export interface CallSession {
+  readonly id: string
+  /** Whether the session can make more calls. */
+  isLive(): boolean
+}
 
 export interface CallOptions {
   readonly signal?: AbortSignal | undefined

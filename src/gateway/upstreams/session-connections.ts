@@ -2,15 +2,8 @@ import { Fault } from '../../core/errors.ts'
 import type { JsonObject } from '../../core/json/json.ts'
 import type { UpstreamRecord } from '../../features/upstreams/shape.ts'
 import type { Answer } from '../calls/read-answers.ts'
-import type { CallOptions } from './connection.ts'
+import type { CallOptions, CallSession } from './connection.ts'
 import type { Upstream } from './upstream.ts'
-
-/** The session that a call belongs to. */
-export interface CallSession {
-  readonly id: string
-  /** Whether more calls of it may come. */
-  isLive(): boolean
-}
 
 export interface SessionConnectionsParts {
   readonly record: Pick<UpstreamRecord, 'name' | 'max_session_connections'>
