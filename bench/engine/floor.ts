@@ -1,6 +1,6 @@
 import { taskId } from '../../dist/core/ids.js'
 import type { Receipt } from '../../dist/core/receipt.js'
-import { cryptoDraw } from '../../dist/util/random.js'
+import { cryptoRandom } from '../../dist/util/random.js'
 import type { Sample } from './sample.ts'
 
 /** What the floor writes for one task at one step: the engine's rows, with other numbers. */
@@ -20,7 +20,7 @@ export interface FloorBatch {
 
 /** Makes the batches of the floor, each with as many lifecycles' worth of rows. */
 export function* floorBatches(sample: Sample, lifecycles: number): Generator<FloorBatch> {
-  const draw = cryptoDraw()
+  const draw = cryptoRandom()
   let seq = 0
   const step = (of: { task_id: string; seq: number }, receipts: readonly Receipt[]): Step => ({
     ...of,

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { z } from 'zod'
 import { type GuardedRequest, type GuardedResponse, guardedFetch } from '../egress/fetch.ts'
-import { onlyPlace } from '../egress/only-place.ts'
+import { allowOnlyOrigin } from '../egress/only-place.ts'
 import { retryAfterSeconds } from '../egress/retry-after.ts'
 import type { EgressSettings } from '../egress/settings.ts'
 import { backoff } from '../util/backoff.ts'
@@ -135,7 +135,7 @@ export class GistApi {
       ...(body !== undefined && { body }),
       settings: {
         ...egress,
-        ...onlyPlace(this.#base, egress),
+        ...allowOnlyOrigin(this.#base, egress),
         max_bytes: maxBytes,
         total_timeout_ms: TIMEOUT_MS,
       },

@@ -6,7 +6,7 @@ export function exitCodeOf(signal: keyof typeof SIGNALS): number {
 }
 
 /**
- * Resolves when the process is told to stop. Told again, it ends at once. `also` is another way to tell it, such as the
+ * Resolves when the process receives a signal to stop. A second signal ends the process. `also` is another trigger, such as the
  * end of its input; a signal that comes after it is the first one.
  */
 export function stopRequested(also?: Promise<void>): Promise<keyof typeof SIGNALS> {

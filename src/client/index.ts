@@ -42,7 +42,7 @@ export interface WaitOptions {
   /** For all of the wait; without it the wait ends with the task. */
   readonly timeoutMs?: number | undefined
   /**
-   * Told how the task stands whenever the wait sees it before its end: at once when it begins to wait for a person or for
+   * Called with the task whenever the wait sees it before its end: immediately when it starts to wait for a person or for
    * input, otherwise every half minute or so.
    */
   readonly onUpdate?: ((task: Task) => void) | undefined
@@ -84,7 +84,7 @@ const COUNTED = 1000
 export type CancelFilter = Omit<CancelTasksInput, 'task_ids' | 'limit' | 'cursor' | 'dry_run'>
 
 export interface CancelAllOptions extends CallOptions {
-  /** Told how many there are by now, after each thousand or so. */
+  /** Called with the current count after about every thousand tasks. */
   readonly onCount?: (count: number) => void
 }
 

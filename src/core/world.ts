@@ -1,4 +1,4 @@
-import type { Draw } from '../util/random.ts'
+import type { Random } from '../util/random.ts'
 import type { Relationship } from './command.ts'
 import type { Owner } from './fairness.ts'
 import type { InboxItem } from './inbox.ts'
@@ -29,7 +29,7 @@ export interface Tenant {
 /** What a decision may look at: one tenant as the commands before this one left it. Looking changes nothing. */
 export interface World {
   readonly settings: Settings
-  readonly draw: Draw
+  readonly draw: Random
   readonly now: number
   readonly tenant: Tenant
   task(taskId: string): Task | undefined

@@ -1,7 +1,7 @@
 import { DEFAULT_EGRESS, type EgressSettings } from './settings.ts'
 
 /** Leave for one address that the operator has named: it may be on this machine, and leads nowhere else. */
-export function onlyPlace(
+export function allowOnlyOrigin(
   url: string,
   { allowed_private }: Partial<EgressSettings>,
 ): Partial<EgressSettings> {

@@ -1,6 +1,6 @@
 import { isIP } from 'node:net'
 import { kindOf } from './address.ts'
-import { type PrivatePlaces, privatePlaces } from './private-places.ts'
+import { allowedPrivateHosts, type PrivatePlaces } from './private-places.ts'
 import type { EgressSettings } from './settings.ts'
 
 /** A URL that may be fetched if its addresses may. */
@@ -25,7 +25,7 @@ export class Policy {
 
   constructor(settings: EgressSettings) {
     this.settings = settings
-    this.#places = privatePlaces(settings.allowed_private)
+    this.#places = allowedPrivateHosts(settings.allowed_private)
   }
 
   /** The parser of URLs has already turned every spelling of an IPv4 address into the usual one. */

@@ -9,7 +9,7 @@ export interface PrivatePlaces {
 const HOST_NAME = /^(?!-)[a-z0-9_-]+(\.[a-z0-9_-]+)*$/
 
 /** Reads the list of the operator: host names, addresses and networks. Throws a RangeError for what is none of them. */
-export function privatePlaces(entries: readonly string[]): PrivatePlaces {
+export function allowedPrivateHosts(entries: readonly string[]): PrivatePlaces {
   const given = entries.map((entry) => entry.trim().toLowerCase().replace(/\.$/, ''))
   const hosts = new Set(given.filter(isHostName))
   const networks = new Networks(given.filter((entry) => !isHostName(entry)))

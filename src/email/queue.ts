@@ -10,8 +10,8 @@ import type {
   Mail,
 } from '../features/email/email.ts'
 import type { Entries } from '../store/entries.ts'
-import type { Draw } from '../util/random.ts'
-import { cryptoDraw } from '../util/random.ts'
+import type { Random } from '../util/random.ts'
+import { cryptoRandom } from '../util/random.ts'
 import { Addresses } from './addresses.ts'
 import { AgentNames } from './agent-names.ts'
 import type { Mailbox } from './imap.ts'
@@ -25,7 +25,7 @@ interface QueueOptions {
   readonly entries: Entries
   readonly settings: MailSettings
   readonly now?: () => number
-  readonly draw?: Draw
+  readonly draw?: Random
   /** Where mails also are. */
   readonly mailbox?: Pick<Mailbox, 'find' | 'archive'> | undefined
 }
@@ -46,12 +46,12 @@ export class MailQueue implements Mail {
   readonly settings: MailSettings
   readonly now: () => number
   readonly #names: AgentNames
-  readonly #draw: Draw
+  readonly #draw: Random
   readonly #entries: Entries
   readonly #mailbox: QueueOptions['mailbox']
   #onQueued: QueuedListener = () => {}
 
-  constructor({ entries, settings, mailbox, now = Date.now, draw = cryptoDraw() }: QueueOptions) {
+  constructor({ entries, settings, mailbox, now = Date.now, draw = cryptoRandom() }: QueueOptions) {
     this.#mailbox = mailbox
     this.#entries = entries
     this.settings = settings

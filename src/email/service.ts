@@ -1,6 +1,6 @@
 import type { InboundMail } from '../features/email/email.ts'
 import type { Store, TenantRef } from '../store/store.ts'
-import type { Draw } from '../util/random.ts'
+import type { Random } from '../util/random.ts'
 import { Repeater } from '../util/repeater.ts'
 import { openDkim } from './dkim.ts'
 import { Fetcher } from './fetcher.ts'
@@ -24,7 +24,7 @@ interface MailServiceOptions {
   /** Told of mail that was turned away. */
   readonly onRefused?: (reason: string, mail: IncomingMail) => void
   readonly now?: () => number
-  readonly draw?: Draw
+  readonly draw?: Random
 }
 
 const SEND_EVERY_MS = 2_000

@@ -16,7 +16,7 @@ import {
   NO_NEED,
   type TaskRef,
 } from '../store/store.ts'
-import type { Draw } from '../util/random.ts'
+import type { Random } from '../util/random.ts'
 import { type TaskEvent, taskEvent } from './events.ts'
 import type { Directory } from './lane-directory.ts'
 import { FIRST_LANES, headsFor, needOf } from './needs.ts'
@@ -24,7 +24,7 @@ import { TenantWorld } from './tenant-world.ts'
 
 interface Surroundings {
   readonly settings: Settings
-  readonly draw: Draw
+  readonly draw: Random
   readonly directory: Directory
   /** Whether claims deal with what is due on the way. */
   readonly wakes: boolean

@@ -4,7 +4,7 @@ import { receiptId, receiptSeq } from '../core/ids.ts'
 import { DEFAULT_SETTINGS, type Settings } from '../core/settings.ts'
 import type { Entries } from '../store/entries.ts'
 import { type Hint, type Store, StoreError, type TenantRef } from '../store/store.ts'
-import { cryptoDraw, type Draw } from '../util/random.ts'
+import { cryptoRandom, type Random } from '../util/random.ts'
 import { Batch } from './batch.ts'
 import { CommitQueue, type QueueAnswer } from './commit-queue.ts'
 import { Cursors } from './cursor.ts'
@@ -17,7 +17,7 @@ import { Wakeups } from './wakeups.ts'
 export interface EngineOptions {
   readonly store: Store
   readonly settings?: Partial<Settings>
-  readonly draw?: Draw
+  readonly draw?: Random
   /** Receives every failure that callers see only as an error code. */
   readonly onError?: (error: unknown) => void
 }
@@ -35,7 +35,7 @@ export class Engine {
   readonly cursors: Cursors
   readonly relay: Relay
   readonly startedAt = Date.now()
-  readonly #draw: Draw
+  readonly #draw: Random
   readonly #report: (error: unknown) => void
   readonly #queue: CommitQueue
   readonly #refusalListeners: RefusalListener[] = []
@@ -44,7 +44,7 @@ export class Engine {
   constructor(options: EngineOptions) {
     this.store = options.store
     this.settings = { ...DEFAULT_SETTINGS, ...options.settings }
-    this.#draw = options.draw ?? cryptoDraw()
+    this.#draw = options.draw ?? cryptoRandom()
     this.#report = options.onError ?? (() => {})
     this.events = new Events(this.#report)
     this.cursors = new Cursors(() => this.store.secret())

@@ -8,7 +8,7 @@ export interface Level {
 }
 
 /** The lanes of one type, by priority. */
-interface Shelf {
+interface CatalogEntry {
   /** Highest first. */
   readonly priorities: number[]
   readonly lanes: Map<number, Map<number, Lane>>
@@ -16,7 +16,7 @@ interface Shelf {
 
 /** Lanes with ready tasks. A claim gets those that it can serve, best first, at no cost for the others. */
 export class ReadyLanes {
-  readonly #types = new Map<string | null, Shelf>()
+  readonly #types = new Map<string | null, CatalogEntry>()
 
   add(lane: Lane): void {
     const shelf = this.#types.get(lane.type) ?? { priorities: [], lanes: new Map() }
@@ -57,7 +57,7 @@ export class ReadyLanes {
   }
 
   *#levelsOf(types: Iterable<string | null>, has: ReadonlySet<string>, preferred: boolean): Generator<Level> {
-    const cursors: { readonly shelf: Shelf; next: number }[] = []
+    const cursors: { readonly shelf: CatalogEntry; next: number }[] = []
     for (const type of types) {
       const shelf = this.#types.get(type)
       if (shelf !== undefined) cursors.push({ shelf, next: 0 })

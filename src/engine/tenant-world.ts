@@ -21,7 +21,7 @@ import {
 import { isParked } from '../core/transitions.ts'
 import type { Tenant, World } from '../core/world.ts'
 import type { Loaded } from '../store/store.ts'
-import type { Draw } from '../util/random.ts'
+import type { Random } from '../util/random.ts'
 import { BatchLanes } from './batch-lanes.ts'
 import type { TenantLanes } from './lane-directory.ts'
 
@@ -29,14 +29,14 @@ type Mutable<T> = { -readonly [K in keyof T]: T[K] }
 
 interface Setting {
   readonly settings: Settings
-  readonly draw: Draw
+  readonly draw: Random
   readonly lanes: TenantLanes
 }
 
 /** One tenant within a batch: what was loaded, and on top of it what the commands so far have decided. */
 export class TenantWorld implements World {
   readonly settings: Settings
-  readonly draw: Draw
+  readonly draw: Random
   readonly now: number
   readonly tenant: Mutable<Tenant>
 

@@ -11,20 +11,20 @@ import {
 } from '@modelcontextprotocol/server'
 import type { Fields } from '../auth/caller.ts'
 import { serveTasks } from './tasks/handlers.ts'
-import type { TaskFace } from './tasks/task-face.ts'
+import type { TaskHandlers } from './tasks/task-handlers.ts'
 import { isTaskTool } from './tasks/task-tool.ts'
 import { type Call, type Era, type FoundTool, type ToolTable, wantsProgress } from './tools/tool.ts'
 import { TASKS_EXTENSION } from './transport/capabilities.ts'
 
 /** What a server shows of itself, whichever way it is reached. */
-export interface Face {
+export interface ServerDefinition {
   readonly info: Implementation
   /** What there is at present: upstreams come and go. */
   capabilities(): ServerCapabilities
   readonly instructions?: string
   readonly tools: ToolTable
   /** If some tools are tasks. */
-  readonly tasks?: TaskFace
+  readonly tasks?: TaskHandlers
   /** More than tools, if there is. */
   extend?(server: Server, callOf: CallOf): void
 }
@@ -45,7 +45,7 @@ const TASK_CAPABILITIES: Readonly<Record<Era, ServerCapabilities>> = {
 }
 
 /** A server of the SDK. One serves one HTTP request or one stdio connection, and is never shared. */
-export function createServer(face: Face, era: Era, callOf: CallOf): Server {
+export function createServer(face: ServerDefinition, era: Era, callOf: CallOf): Server {
   const { info, instructions, tools, tasks } = face
   const capabilities = face.capabilities()
   const server = new Server(info, {
@@ -86,7 +86,7 @@ function tellingProgress(call: Call, { mcpReq }: ServerContext): Call {
 }
 
 export function callTool(
-  { tasks }: Face,
+  { tasks }: ServerDefinition,
   found: FoundTool,
   args: Fields,
   call: Call,

@@ -1,7 +1,7 @@
 import { Fault } from '../core/errors.ts'
 import { EgressError } from '../egress/error.ts'
 import { type GuardedResponse, guardedFetch } from '../egress/fetch.ts'
-import { onlyPlace } from '../egress/only-place.ts'
+import { allowOnlyOrigin } from '../egress/only-place.ts'
 import type { EgressSettings } from '../egress/settings.ts'
 import type { Memory, MemoryNote } from '../features/results/memory.ts'
 
@@ -23,7 +23,7 @@ const TIMEOUT_MS = 30_000
 export function httpMemory({ url, token, egress = {}, onError }: HttpMemoryOptions): Memory {
   const settings = {
     ...egress,
-    ...onlyPlace(url, egress),
+    ...allowOnlyOrigin(url, egress),
     max_bytes: MAX_RESPONSE_BYTES,
     total_timeout_ms: TIMEOUT_MS,
   }

@@ -1,6 +1,6 @@
 import { ConfigError } from '../config/index.ts'
 import type { ServerValues } from '../config/server.ts'
-import { privatePlaces } from '../egress/private-places.ts'
+import { allowedPrivateHosts } from '../egress/private-places.ts'
 import type { EgressSettings } from '../egress/settings.ts'
 
 type EgressValues = Pick<ServerValues, 'egress_allow_http' | 'egress_ports' | 'egress_private'>
@@ -18,7 +18,7 @@ export function egressOf(values: EgressValues): Partial<EgressSettings> {
 
 export function checkPrivateHosts(setting: string, hosts: readonly string[]): void {
   try {
-    privatePlaces(hosts)
+    allowedPrivateHosts(hosts)
   } catch (error) {
     throw new ConfigError([`${setting}: ${error instanceof Error ? error.message : String(error)}.`])
   }

@@ -103,7 +103,7 @@ export function openServer(config: Config, logger: Logger, options: OpenOptions 
       sources: opened.sources,
       fastPath: mcp_fast_path,
       toolNames: mcp_tool_names,
-      oldNames: legacy_tools,
+      legacyTools: legacy_tools,
       onError,
     })
     endpoints.defer(() => mcp.close())
@@ -218,7 +218,7 @@ function openedGate(
         ...options,
         sources,
         toolNames: server.mcp_tool_names,
-        oldNames: server.legacy_tools,
+        legacyTools: server.legacy_tools,
         onError,
       }),
     close: () => stack.close(),

@@ -1,7 +1,7 @@
 import { randomFillSync } from 'node:crypto'
 
 /** Randomness, passed in so that a run can be repeated. */
-export interface Draw {
+export interface Random {
   /** A number in [0, 1). */
   unit(): number
   /** `count` random bytes as hex. */
@@ -11,7 +11,7 @@ export interface Draw {
 const POOL_BYTES = 4096
 
 /** Unguessable randomness. Bytes come from a pool, because a system call for each id would cost more than the id. */
-export function cryptoDraw(): Draw {
+export function cryptoRandom(): Random {
   const pool = Buffer.alloc(POOL_BYTES)
   let used = POOL_BYTES
   return {
@@ -28,7 +28,7 @@ export function cryptoDraw(): Draw {
 }
 
 /** The same sequence for the same seed (mulberry32), for runs that must be repeatable. */
-export function seededDraw(seed: number): Draw {
+export function seededRandom(seed: number): Random {
   let state = seed >>> 0
   const unit = () => {
     state = (state + 0x6d2b79f5) >>> 0

@@ -1,5 +1,5 @@
 import { guardedFetch } from '../egress/fetch.ts'
-import { onlyPlace } from '../egress/only-place.ts'
+import { allowOnlyOrigin } from '../egress/only-place.ts'
 import type { EgressSettings } from '../egress/settings.ts'
 import { secretKey, signedHeaders } from '../util/webhook-signature.ts'
 
@@ -27,7 +27,7 @@ export function postTo({ url, secret, egress = {} }: Receiver): Post {
   const key = secretKey(secret)
   const settings = {
     ...egress,
-    ...onlyPlace(url, egress),
+    ...allowOnlyOrigin(url, egress),
     max_bytes: MAX_ANSWER_BYTES,
     total_timeout_ms: TIMEOUT_MS,
   }

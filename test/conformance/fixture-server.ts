@@ -8,7 +8,7 @@ import {
 } from '@modelcontextprotocol/server'
 import { z } from 'zod'
 import { Authenticator } from '../../src/auth/credential.ts'
-import { callTool, type Face, unknownTool } from '../../src/mcp/server.ts'
+import { callTool, type ServerDefinition, unknownTool } from '../../src/mcp/server.ts'
 import type { Call, RunTool } from '../../src/mcp/tools/tool.ts'
 import { tasksRequired } from '../../src/mcp/transport/capabilities.ts'
 import { Endpoint } from '../../src/mcp/transport/endpoint.ts'
@@ -29,11 +29,11 @@ const tools: Readonly<Record<string, TalkingTool>> = {
   ...talkingTools,
   async test_trigger_tool_change() {
     bus.publish({ kind: 'tools_list_changed' })
-    return says('Told.')
+    return says('RequestMeta.')
   },
   async test_trigger_prompt_change() {
     bus.publish({ kind: 'prompts_list_changed' })
-    return says('Told.')
+    return says('RequestMeta.')
   },
 }
 
@@ -55,7 +55,7 @@ const definitions = [
   ...[...tasks.tools.values()].map((tool) => tool.definition),
 ]
 
-const face: Face = {
+const face: ServerDefinition = {
   info: { name: 'asyncgate-fixtures', version: '1.0.0' },
   capabilities: () => ({
     tools: { listChanged: true },

@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import { NodeStreamableHTTPServerTransport } from '@modelcontextprotocol/node'
 import { type EventStore, isInitializeRequest, type JSONRPCMessage } from '@modelcontextprotocol/server'
-import { createServer, type Face } from '../../src/mcp/server.ts'
-import { type LegacyLeg, statelessLeg } from '../../src/mcp/transport/legacy.ts'
+import { createServer, type ServerDefinition } from '../../src/mcp/server.ts'
+import { type LegacyHandler, statelessHandler } from '../../src/mcp/transport/legacy.ts'
 
 /** What the gate does not need but the suite asks for: servers that ask the client back, in a session. */
-export function sessionLeg(face: Face): LegacyLeg {
+export function sessionLeg(face: ServerDefinition): LegacyHandler {
   const sessions = new Map<string, NodeStreamableHTTPServerTransport>()
-  const stateless = statelessLeg(face)
+  const stateless = statelessHandler(face)
   return async (request, response, body, callOf) => {
     const id = request.headers['mcp-session-id']
     if (isInitializeRequest(body)) {

@@ -5,7 +5,7 @@ import type { Caller } from '../../src/core/principal.ts'
 import { type Gate, openGate } from '../../src/features/gate.ts'
 import type { OfferView } from '../../src/features/leases/shape.ts'
 import type { DetailedTask } from '../../src/mcp/tasks/states.ts'
-import { type TaskFace, taskFace } from '../../src/mcp/tasks/task-face.ts'
+import { type TaskHandlers, taskHandlers } from '../../src/mcp/tasks/task-handlers.ts'
 import type { TaskTool } from '../../src/mcp/tasks/task-tool.ts'
 import { Tasks } from '../../src/mcp/tasks/tasks.ts'
 import type { Call } from '../../src/mcp/tools/tool.ts'
@@ -61,7 +61,7 @@ const TASK_ONLY: ReadonlySet<string> = new Set(['failing_job'])
 
 export interface TaskFixtures {
   readonly tools: ReadonlyMap<string, TaskTool>
-  readonly face: TaskFace
+  readonly face: TaskHandlers
 }
 
 export async function openTaskFixtures(onError: (error: unknown) => void): Promise<TaskFixtures> {
@@ -71,7 +71,7 @@ export async function openTaskFixtures(onError: (error: unknown) => void): Promi
     await gate.registerTaskType(ADMIN, { type, tool })
   }
   void work(gate, onError)
-  const face = taskFace({ gate, waitTool: 'wait', onError })
+  const face = taskHandlers({ gate, waitTool: 'wait', onError })
   const tools = await typeTools(gate, 'wait').tools(TENANT)
   return {
     face: { ...face, modern: new PartTasks({ gate, states: face.states, onError }) },

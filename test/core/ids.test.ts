@@ -1,15 +1,15 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { isUuid, leaseId, leaseSeq, receiptId, receiptSeq, taskId, tenantSalt } from '../../src/core/ids.ts'
-import type { Draw } from '../../src/util/random.ts'
-import { cryptoDraw, seededDraw } from '../../src/util/random.ts'
+import type { Random } from '../../src/util/random.ts'
+import { cryptoRandom, seededRandom } from '../../src/util/random.ts'
 
 const seq = fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER })
-const salt = fc.nat().map((seed) => tenantSalt(seededDraw(seed)))
+const salt = fc.nat().map((seed) => tenantSalt(seededRandom(seed)))
 
 /** How many of the drawn bits the result depends on: each one is flipped by itself. */
-function randomBits(make: (draw: Draw) => string, bytes: number): number {
-  const drawn = (flipped: number): Draw => ({
+function randomBits(make: (draw: Random) => string, bytes: number): number {
+  const drawn = (flipped: number): Random => ({
     unit: () => 0,
     hex(count) {
       expect(count).toBe(bytes)
@@ -26,7 +26,7 @@ function randomBits(make: (draw: Draw) => string, bytes: number): number {
 describe('a task id', () => {
   test('is a UUID of version 7 that begins with its time', () => {
     const now = Date.UTC(2026, 0, 1)
-    const id = taskId(now, seededDraw(1))
+    const id = taskId(now, seededRandom(1))
     expect(id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
     expect(isUuid(id)).toBe(true)
     expect(Number.parseInt(id.replace('-', '').slice(0, 12), 16)).toBe(now)
@@ -36,7 +36,7 @@ describe('a task id', () => {
     const time = fc.integer({ min: 0, max: 2 ** 45 })
     fc.assert(
       fc.property(time, time, fc.nat(), (a, b, seed) => {
-        const draw = seededDraw(seed)
+        const draw = seededRandom(seed)
         const [first, second] = [taskId(a, draw), taskId(b, draw)]
         if (a !== b) expect(first < second).toBe(a < b)
       }),
@@ -48,14 +48,14 @@ describe('a task id', () => {
   })
 
   test('does not come twice in a hundred thousand within one millisecond', () => {
-    const draw = cryptoDraw()
+    const draw = cryptoRandom()
     expect(new Set(Array.from({ length: 100_000 }, () => taskId(0, draw))).size).toBe(100_000)
   })
 })
 
 describe('a lease id', () => {
   test('is a UUID of version 8 from which the seq of its task is read back', () => {
-    const draw = cryptoDraw()
+    const draw = cryptoRandom()
     for (const seq of [1, 15, 4096, 2 ** 32, 2 ** 48 - 1]) {
       const id = leaseId(seq, draw)
       expect(id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
@@ -70,7 +70,7 @@ describe('a lease id', () => {
   test.each([
     '',
     'x',
-    leaseId(1, cryptoDraw()).toUpperCase(),
+    leaseId(1, cryptoRandom()).toUpperCase(),
     '00000000-0000-8000-8000-000000000000',
     '2f1e0d0c-0b0a-4908-8706-050403020100',
   ])('is not %j', (text) => {
@@ -78,7 +78,7 @@ describe('a lease id', () => {
   })
 
   test('does not come twice in a hundred thousand', () => {
-    const draw = cryptoDraw()
+    const draw = cryptoRandom()
     expect(new Set(Array.from({ length: 100_000 }, () => leaseId(7, draw))).size).toBe(100_000)
   })
 })
@@ -163,7 +163,7 @@ test.each([
 describe('randomness', () => {
   test('of one seed repeats, of another differs', () => {
     const sample = (seed: number) => {
-      const draw = seededDraw(seed)
+      const draw = seededRandom(seed)
       return [draw.unit(), draw.hex(16), draw.unit(), draw.hex(3)]
     }
     expect(sample(7)).toEqual(sample(7))
@@ -171,14 +171,14 @@ describe('randomness', () => {
   })
 
   test('for production never repeats, also beyond its pool of bytes', () => {
-    const [one, other] = [cryptoDraw(), cryptoDraw()]
+    const [one, other] = [cryptoRandom(), cryptoRandom()]
     const drawn = Array.from({ length: 2000 }, () => [one.hex(16), other.hex(16)]).flat()
     expect(new Set(drawn).size).toBe(drawn.length)
   })
 
   test.each([
-    ['seeded', () => seededDraw(3)],
-    ['for production', cryptoDraw],
+    ['seeded', () => seededRandom(3)],
+    ['for production', cryptoRandom],
   ])('%s gives hex of the asked length and even numbers in [0, 1)', (_, make) => {
     const draw = make()
     for (const count of [0, 1, 10, 16, 4096])

@@ -49,7 +49,7 @@ describe('canonical text, by RFC 8785', () => {
       '\r': 'Carriage Return',
       '\ufb33': 'Hebrew Letter Dalet With Dagesh',
       '1': 'One',
-      '\u{1f600}': 'Emoji: Grinning Face',
+      '\u{1f600}': 'Emoji: Grinning ServerDefinition',
       '\u0080': 'Control',
       '\u00f6': 'Latin Small Letter O With Diaeresis',
     }
@@ -59,7 +59,7 @@ describe('canonical text, by RFC 8785', () => {
       'Control',
       'Latin Small Letter O With Diaeresis',
       'Euro Sign',
-      'Emoji: Grinning Face',
+      'Emoji: Grinning ServerDefinition',
       'Hebrew Letter Dalet With Dagesh',
     ])
   })

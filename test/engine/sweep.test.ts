@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { isNeed, StoreError } from '../../src/store/store.ts'
-import { seededDraw } from '../../src/util/random.ts'
+import { seededRandom } from '../../src/util/random.ts'
 import { agent, describeGates, worker } from '../support/gates.ts'
 import {
   anomalies,
@@ -78,7 +78,7 @@ describeGates('a sweep', (open) => {
   })
 
   it('spreads tasks that lapse together over five seconds', async () => {
-    const { gate, clock } = await open({ draw: seededDraw(1) })
+    const { gate, clock } = await open({ draw: seededRandom(1) })
     await askMany(gate, 40)
     const offers = await claim(gate, { max_tasks: 40 })
     clock.advance(120)

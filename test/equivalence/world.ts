@@ -7,8 +7,8 @@ import { openPostgresStore } from '../../src/store/postgres/store.ts'
 import { openSqliteStore } from '../../src/store/sqlite/store.ts'
 import type { Store } from '../../src/store/store.ts'
 import { aborted } from '../../src/util/abort.ts'
-import type { Draw } from '../../src/util/random.ts'
-import { seededDraw } from '../../src/util/random.ts'
+import type { Random } from '../../src/util/random.ts'
+import { seededRandom } from '../../src/util/random.ts'
 import { resultsOnDisk } from '../channels/store-on-disk.ts'
 import { MAIL } from '../email/settings.ts'
 import { FakeSessions } from '../support/fake-sessions.ts'
@@ -107,7 +107,7 @@ async function openUpstreams(store: Store, onError: (error: unknown) => void): P
 
 /** A database of its own, since cursors and receipts depend on the number of the tenant. */
 async function openDatabase(storeName: StoreName) {
-  type Options = { now: () => number; draw: Draw }
+  type Options = { now: () => number; draw: Random }
   if (storeName === 'sqlite') {
     return {
       open: (options: Options) => openSqliteStore({ path: ':memory:', ...options }),
@@ -119,12 +119,12 @@ async function openDatabase(storeName: StoreName) {
 }
 
 /** A sequence for each length of id: the stores draw their secrets at different moments, but of different lengths. */
-function drawPerLength(seed: number): Draw {
-  const sequences = new Map<number, Draw>()
+function drawPerLength(seed: number): Random {
+  const sequences = new Map<number, Random>()
   return {
-    unit: seededDraw(seed).unit,
+    unit: seededRandom(seed).unit,
     hex(count) {
-      const sequence = sequences.get(count) ?? seededDraw(seed + count)
+      const sequence = sequences.get(count) ?? seededRandom(seed + count)
       sequences.set(count, sequence)
       return sequence.hex(count)
     },

@@ -56,7 +56,7 @@ const Reply = z.looseObject({
 export interface Options {
   readonly fastPath?: boolean
   readonly toolNames?: 'dot' | 'underscore'
-  readonly oldNames?: boolean
+  readonly legacyTools?: boolean
   readonly apiKey?: string
   readonly maxBodyBytes?: number
   readonly allowed?: { readonly hosts: readonly string[]; readonly origins: readonly string[] }
@@ -214,7 +214,7 @@ function settings({
   apiKey,
   fastPath,
   toolNames,
-  oldNames,
+  legacyTools,
   maxBodyBytes,
   allowed,
 }: Options): Omit<McpEndpointOptions, 'gate'> {
@@ -226,7 +226,7 @@ function settings({
     maxBodyBytes: maxBodyBytes ?? 1024 * 1024,
     ...(fastPath !== undefined && { fastPath }),
     ...(toolNames && { toolNames }),
-    ...(oldNames !== undefined && { oldNames }),
+    ...(legacyTools !== undefined && { legacyTools }),
   }
 }
 

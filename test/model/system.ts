@@ -6,7 +6,7 @@ import { type Gate, openGate } from '../../src/features/gate.ts'
 import { openPostgresStore } from '../../src/store/postgres/store.ts'
 import { openSqliteStore } from '../../src/store/sqlite/store.ts'
 import type { Store } from '../../src/store/store.ts'
-import { seededDraw } from '../../src/util/random.ts'
+import { seededRandom } from '../../src/util/random.ts'
 import { ManualClock } from '../support/gates.ts'
 
 /** Where a run keeps its tasks. */
@@ -83,7 +83,7 @@ export async function openSystem(
       settings,
       ...(isStrict && { policy: { defaults: { plain: 'REQUIRE_APPROVAL' } } }),
       sweeping: false,
-      draw: seededDraw(seed + number - 1),
+      draw: seededRandom(seed + number - 1),
       // What a gate that is gone still tries to write has no store any more.
       onError: (error) => number > gone && errors.push(error),
     })

@@ -1,12 +1,12 @@
-import type { Draw } from '../../src/util/random.ts'
-import { seededDraw } from '../../src/util/random.ts'
+import type { Random } from '../../src/util/random.ts'
+import { seededRandom } from '../../src/util/random.ts'
 
 /** All chance of a run, from one seed. */
 export class Dice {
-  readonly #draw: Draw
+  readonly #draw: Random
 
   constructor(seed: number) {
-    this.#draw = seededDraw(Math.imul(seed, 0x9e3779b1))
+    this.#draw = seededRandom(Math.imul(seed, 0x9e3779b1))
   }
 
   /** A whole number below `count`. */

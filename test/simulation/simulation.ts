@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import { OPEN_STATUSES } from '../../src/core/transitions.ts'
 import type { Gate } from '../../src/features/gate.ts'
 import { openSqliteStore } from '../../src/store/sqlite/store.ts'
-import { seededDraw } from '../../src/util/random.ts'
+import { seededRandom } from '../../src/util/random.ts'
 import { admin, ManualClock, worker } from '../support/gates.ts'
 import { checkInvariants } from '../support/invariants.ts'
 import { person } from '../support/questions.ts'
@@ -27,7 +27,7 @@ export interface Report {
 /** One run, decided by its seed: a time in which things go wrong, and a quiet one in which all must come to an end. */
 export async function simulate(seed: number, timers: Timers): Promise<Report> {
   const clock = new ManualClock()
-  const store = await openSqliteStore({ path: ':memory:', now: () => clock.now, draw: seededDraw(seed) })
+  const store = await openSqliteStore({ path: ':memory:', now: () => clock.now, draw: seededRandom(seed) })
   try {
     const world = new World(seed, drawSwarm(new Dice(seed)), store, clock, timers)
     await trouble(world)

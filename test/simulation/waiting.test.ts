@@ -4,7 +4,7 @@ import { type Gate, openGate } from '../../src/features/gate.ts'
 import { inputOf, requirementsOf } from '../../src/features/tasks/task-input.ts'
 import { openSqliteStore } from '../../src/store/sqlite/store.ts'
 import type { Store } from '../../src/store/store.ts'
-import { seededDraw } from '../../src/util/random.ts'
+import { seededRandom } from '../../src/util/random.ts'
 import { agent, ManualClock, worker } from '../support/gates.ts'
 import { Dice, turns } from './dice.ts'
 
@@ -135,7 +135,7 @@ describe('claims that wait', () => {
   const inHall = async (seed: number, visit: (hall: Hall, dice: Dice, gate: Gate) => Promise<void>) => {
     const clock = new ManualClock()
     const store = await openSqliteStore({ path: ':memory:', now: () => clock.now })
-    const gate = openGate({ store, sweeping: false, draw: seededDraw(seed) })
+    const gate = openGate({ store, sweeping: false, draw: seededRandom(seed) })
     const dice = new Dice(seed)
     const hall = new Hall(gate, store, clock, dice)
     await visit(hall, dice, gate)

@@ -2,7 +2,7 @@ import { Fault } from '../../src/core/errors.ts'
 import type { Settings } from '../../src/core/settings.ts'
 import { type Gate, openGate } from '../../src/features/gate.ts'
 import { type Store, StoreError } from '../../src/store/store.ts'
-import { seededDraw } from '../../src/util/random.ts'
+import { seededRandom } from '../../src/util/random.ts'
 import type { ManualClock } from '../support/gates.ts'
 import { Dice } from './dice.ts'
 import { type CommitFaults, FaultyStore } from './faulty-store.ts'
@@ -117,7 +117,7 @@ export class World {
       settings: { ...settings, instance_id: `gate-${number}` },
       ...(this.swarm.isStrict && { policy: { defaults: { plain: 'REQUIRE_APPROVAL' } } }),
       sweeping: false,
-      draw: seededDraw(this.#seed * 7919 + number),
+      draw: seededRandom(this.#seed * 7919 + number),
       onError: (error) => {
         if (!(error instanceof StoreError)) this.history.violation(`a gate reported ${error}`)
       },

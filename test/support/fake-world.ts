@@ -22,8 +22,8 @@ import {
   type TaskSpec,
 } from '../../src/core/task.ts'
 import type { Tenant, World } from '../../src/core/world.ts'
-import type { Draw } from '../../src/util/random.ts'
-import { seededDraw } from '../../src/util/random.ts'
+import type { Random } from '../../src/util/random.ts'
+import { seededRandom } from '../../src/util/random.ts'
 
 export const NOW = Date.UTC(2026, 0, 1)
 export const SALT = '8abc-0123456789ab'
@@ -149,9 +149,9 @@ type Given = Partial<Omit<State, 'settings'>> & {
  */
 export class FakeWorld implements World {
   readonly state: State
-  readonly draw: Draw
+  readonly draw: Random
 
-  constructor({ settings, seed, ...given }: Given = {}, draw = seededDraw(seed ?? 1)) {
+  constructor({ settings, seed, ...given }: Given = {}, draw = seededRandom(seed ?? 1)) {
     const tasks = given.tasks ?? []
     this.state = deepFreeze({
       now: NOW,

@@ -14,7 +14,7 @@ import type { UpstreamRegistry } from '../../src/features/upstreams/upstreams.ts
 import { openPostgresStore } from '../../src/store/postgres/store.ts'
 import { openSqliteStore } from '../../src/store/sqlite/store.ts'
 import type { Store } from '../../src/store/store.ts'
-import type { Draw } from '../../src/util/random.ts'
+import type { Random } from '../../src/util/random.ts'
 import { emptyDatabase, type FreshDatabase, freshDatabase, postgresUrl } from './postgres.ts'
 
 /** A clock that stands still until it is told to go on. */
@@ -28,7 +28,7 @@ export class ManualClock {
 
 export interface OpenOptions {
   readonly settings?: Partial<Settings>
-  readonly draw?: Draw
+  readonly draw?: Random
   /** Sweeps run only when a test calls `gate.sweep()`, unless this says otherwise. */
   readonly sweeping?: boolean
   /** The database's own clock instead of the manual one. */
@@ -62,7 +62,7 @@ export interface Bench {
 export type Open = (options?: OpenOptions) => Promise<Bench>
 
 interface Database {
-  store(options: { now?: () => number; draw?: Draw }): Promise<Store>
+  store(options: { now?: () => number; draw?: Random }): Promise<Store>
   drop(): Promise<void>
 }
 

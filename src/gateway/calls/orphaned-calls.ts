@@ -19,7 +19,7 @@ export interface CaretakerParts {
  * Makes the calls that no session's slots make: those of clients without a session, and those whose session is gone by
  * the time they are approved, tried again or found after a restart.
  */
-export class Caretaker extends Slots<GrantedCall> {
+export class OrphanedCallWorker extends Slots<GrantedCall> {
   constructor({ desk, tenant, workers, places, isTaken, claim, make, report }: CaretakerParts) {
     super({
       limit: () => workers,

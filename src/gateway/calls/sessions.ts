@@ -14,7 +14,7 @@ import type { Upstreams } from '../upstreams/upstreams.ts'
 import { cancelCalls } from './cancel-calls.ts'
 import { Due } from './due.ts'
 import { CallMaker } from './make-call.ts'
-import { Caretaker } from './orphaned-calls.ts'
+import { OrphanedCallWorker } from './orphaned-calls.ts'
 import { Peers, TELL_EVERY_MS } from './peers.ts'
 import { Places } from './places.ts'
 import { Session, sessionId } from './session.ts'
@@ -60,7 +60,7 @@ export class GatewaySessions implements Sessions {
   readonly #peers: Peers
   readonly #ends: SessionEnds
   readonly #maker: CallMaker
-  readonly #caretaker: Caretaker
+  readonly #caretaker: OrphanedCallWorker
   readonly #due = new Due((seat, count) => this.#slotsAt(seat).wake(count))
   readonly #stopping = new Set<Promise<void>>()
   #unlisten = () => {}
@@ -96,7 +96,7 @@ export class GatewaySessions implements Sessions {
       isLive: (id) => this.#sessions.has(id),
       report,
     })
-    this.#caretaker = new Caretaker({
+    this.#caretaker = new OrphanedCallWorker({
       desk: gate.toolCalls,
       tenant,
       workers: settings.gateway_common_workers,

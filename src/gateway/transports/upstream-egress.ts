@@ -1,11 +1,11 @@
 import { Policy } from '../../egress/policy.ts'
-import { privatePlaces } from '../../egress/private-places.ts'
+import { allowedPrivateHosts } from '../../egress/private-places.ts'
 import { DEFAULT_EGRESS, type EgressSettings } from '../../egress/settings.ts'
 
 /** What a request to this URL may do: a place that the operator names may be one without a certificate. */
 export function egressFor(url: URL, egress: Partial<EgressSettings>): EgressSettings {
   const host = url.hostname.replace(/^\[|\]$/g, '')
-  const places = privatePlaces(egress.allowed_private ?? [])
+  const places = allowedPrivateHosts(egress.allowed_private ?? [])
   const allow_http = egress.allow_http || places.hasHost(host) || places.hasAddress(host)
   return { ...DEFAULT_EGRESS, ...egress, allow_http }
 }

@@ -9,7 +9,7 @@ import type { RegistryCopy } from './registry-copy.ts'
 const TRIES = 20
 
 /** What is known, and accepted, of the tools of all upstreams. */
-export class PinBook {
+export class StoredPins {
   readonly #copy: RegistryCopy
 
   constructor(copy: RegistryCopy) {

@@ -20,7 +20,7 @@ import { joined } from './offers.ts'
 import { type KeptRecord, RegistryCopy, type UpstreamStorage } from './registry-copy.ts'
 import { type HoldsSecret, secretFinder } from './secrets.ts'
 import { SessionConnections } from './session-connections.ts'
-import { PinBook } from './stored-pins.ts'
+import { StoredPins } from './stored-pins.ts'
 import { SEPARATOR } from './tool-name.ts'
 import { type Logger, Upstream, type UpstreamParts } from './upstream.ts'
 import { detailOf, viewOf } from './upstream-view.ts'
@@ -56,7 +56,7 @@ export class Upstreams implements UpstreamRegistry {
   readonly #options: UpstreamsOptions
   readonly #fixed: ReadonlyMap<string, UpstreamRecord>
   readonly #copy: RegistryCopy
-  readonly #pins: PinBook
+  readonly #pins: StoredPins
   readonly #running = new Map<string, Upstream>()
   /** Of those whose sessions share no connection. */
   readonly #isolated = new Map<string, SessionConnections>()
@@ -79,7 +79,7 @@ export class Upstreams implements UpstreamRegistry {
       () => this.#follow(),
       (error) => options.logger.warn({ err: error }, 'the registry of upstreams could not be read'),
     )
-    this.#pins = new PinBook(this.#copy)
+    this.#pins = new StoredPins(this.#copy)
   }
 
   /** Reads the registry and begins to connect. Waits for no upstream. */

@@ -1,11 +1,11 @@
-import type { AnyOldTool } from './legacy-tool.ts'
+import type { AnyLegacyTool } from './legacy-tool.ts'
 import { notificationTools } from './notifications.ts'
 import { resultTools } from './results.ts'
 import { taskTools } from './tasks.ts'
 import { workerTools } from './worker.ts'
 
 /** Every tool of the old names, to be listed only where the operator asks for them. */
-export const OLD_TOOLS: readonly AnyOldTool[] = [
+export const LEGACY_TOOLS: readonly AnyLegacyTool[] = [
   ...taskTools,
   ...resultTools,
   ...notificationTools,

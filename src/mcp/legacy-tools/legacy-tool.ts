@@ -7,33 +7,33 @@ import { parse } from '../../features/input.ts'
 import { withIdentity } from '../tools/identity.ts'
 import type { Call } from '../tools/tool.ts'
 
-export interface OldNames {
+export interface LegacyContext {
   readonly gate: Gate
 }
 
 /** A tool under the name, with the arguments and with the answer that it had before. */
-export interface OldTool<Input extends z.ZodObject = z.ZodObject>
+export interface LegacyTool<Input extends z.ZodObject = z.ZodObject>
   extends Pick<Operation, 'title' | 'description' | 'output' | 'actor' | 'effect'> {
   readonly name: string
   /** The operation that does it now, for the documentation. */
   readonly now: string
   readonly input: Input
   /** What the input says about who calls, where the call names nobody. */
-  identity?(input: z.output<Input>, context: OldNames, call: Call): Fields | Promise<Fields>
-  run(context: OldNames, caller: Caller, input: z.output<Input>, call: OldCall): Promise<object>
+  identity?(input: z.output<Input>, context: LegacyContext, call: Call): Fields | Promise<Fields>
+  run(context: LegacyContext, caller: Caller, input: z.output<Input>, call: LegacyCall): Promise<object>
 }
 
-export interface OldCall extends Call {
+export interface LegacyCall extends Call {
   /** What `identity` found. */
   readonly implied: Fields
 }
 
 /** Tools of different inputs in one list: each checks its own. */
-export interface AnyOldTool extends Omit<OldTool, 'identity' | 'run'> {
-  call(context: OldNames, args: Fields, call: Call): Promise<object>
+export interface AnyLegacyTool extends Omit<LegacyTool, 'identity' | 'run'> {
+  call(context: LegacyContext, args: Fields, call: Call): Promise<object>
 }
 
-export function oldTool<Input extends z.ZodObject>(tool: OldTool<Input>): AnyOldTool {
+export function legacyTool<Input extends z.ZodObject>(tool: LegacyTool<Input>): AnyLegacyTool {
   const { identity, run, ...described } = tool
   return {
     ...described,

@@ -13,7 +13,7 @@ import {
   OLD_STATUSES,
   oldStatus,
 } from './descriptions.ts'
-import { type AnyOldTool, oldTool } from './legacy-tool.ts'
+import { type AnyLegacyTool, legacyTool } from './legacy-tool.ts'
 
 /** How many a session is shown when it begins. */
 const SHOWN = 10
@@ -22,8 +22,8 @@ const which = z.strictObject({ id: text(64).optional(), notification_id: text(64
 
 const time = z.iso.datetime()
 
-export const notificationTools: readonly AnyOldTool[] = [
-  oldTool({
+export const notificationTools: readonly AnyLegacyTool[] = [
+  legacyTool({
     name: 'async_bootstrap',
     now: 'list_inbox',
     title: 'Begin a session',
@@ -71,7 +71,7 @@ export const notificationTools: readonly AnyOldTool[] = [
       }
     },
   }),
-  oldTool({
+  legacyTool({
     name: 'get_notifications',
     now: 'list_inbox',
     title: 'Get notifications',
@@ -90,7 +90,7 @@ export const notificationTools: readonly AnyOldTool[] = [
       return { notifications: items.map(notificationOf) }
     },
   }),
-  oldTool({
+  legacyTool({
     name: 'read_notification',
     now: 'mark_inbox',
     title: 'Read a notification',
@@ -101,7 +101,7 @@ export const notificationTools: readonly AnyOldTool[] = [
     effect: WRITES_ONCE,
     run: ({ gate }, caller, input) => marked(gate, caller, idOf(input), 'read'),
   }),
-  oldTool({
+  legacyTool({
     name: 'archive_notification',
     now: 'mark_inbox',
     title: 'Archive a notification',

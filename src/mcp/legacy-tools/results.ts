@@ -5,12 +5,12 @@ import { sendEmail } from '../../features/email/send-email.ts'
 import { fullEmailShape } from '../../features/email/shape.ts'
 import { taskId } from '../../features/input.ts'
 import { fetchResultInput, MAX_LENGTH } from '../../features/results/fetch-task-result.ts'
-import { type AnyOldTool, oldTool } from './legacy-tool.ts'
+import { type AnyLegacyTool, legacyTool } from './legacy-tool.ts'
 
 const task = z.strictObject({ task_id: taskId })
 
-export const resultTools: readonly AnyOldTool[] = [
-  oldTool({
+export const resultTools: readonly AnyLegacyTool[] = [
+  legacyTool({
     name: 'fetch_task_result',
     now: 'fetch_task_result',
     title: 'Fetch a result',
@@ -22,7 +22,7 @@ export const resultTools: readonly AnyOldTool[] = [
     effect: READS,
     run: ({ gate }, caller, input) => gate.fetchTaskResult(caller, input),
   }),
-  oldTool({
+  legacyTool({
     name: 'fetch_task_email',
     now: 'fetch_task_email',
     title: 'Fetch the mail of a task',
@@ -37,7 +37,7 @@ export const resultTools: readonly AnyOldTool[] = [
       return { subject, body, attachments, message_id }
     },
   }),
-  oldTool({
+  legacyTool({
     name: 'archive_task_result',
     now: 'archive_task_result',
     title: 'Archive a result',
@@ -51,7 +51,7 @@ export const resultTools: readonly AnyOldTool[] = [
       return { task_id, archived: ok, archived_at }
     },
   }),
-  oldTool({
+  legacyTool({
     name: 'send_email',
     now: 'send_email',
     title: 'Send a mail',
@@ -74,7 +74,7 @@ export const resultTools: readonly AnyOldTool[] = [
       return { message_id, status }
     },
   }),
-  oldTool({
+  legacyTool({
     name: 'store_task_result_in_memory',
     now: 'promote_task_result',
     title: 'Store a result in memory',

@@ -4,14 +4,14 @@ import { json, jsonObject, taskId, text } from '../../features/input.ts'
 import { asOldPriority, newPriority, oldPriority } from '../../features/legacy-priority.ts'
 import type { TaskView } from '../../features/tasks/shape.ts'
 import { OLD_STATUSES, oldStatus, progressOf } from './descriptions.ts'
-import { type AnyOldTool, oldTool } from './legacy-tool.ts'
+import { type AnyLegacyTool, legacyTool } from './legacy-tool.ts'
 
 const status = z.enum(OLD_STATUSES)
 const time = z.iso.datetime()
 const agent = text(255)
 
-export const taskTools: readonly AnyOldTool[] = [
-  oldTool({
+export const taskTools: readonly AnyLegacyTool[] = [
+  legacyTool({
     name: 'queue_task',
     now: 'create_task',
     title: 'Queue a task',
@@ -57,7 +57,7 @@ export const taskTools: readonly AnyOldTool[] = [
       }
     },
   }),
-  oldTool({
+  legacyTool({
     name: 'check_task_status',
     now: 'get_task',
     title: 'Check a task',
@@ -97,7 +97,7 @@ export const taskTools: readonly AnyOldTool[] = [
       }
     },
   }),
-  oldTool({
+  legacyTool({
     name: 'get_task_progress',
     now: 'get_task_progress',
     title: 'Progress of a task',
@@ -111,7 +111,7 @@ export const taskTools: readonly AnyOldTool[] = [
       return { task_id, progress }
     },
   }),
-  oldTool({
+  legacyTool({
     name: 'list_active_tasks',
     now: 'list_tasks',
     title: 'List active tasks',
@@ -145,7 +145,7 @@ export const taskTools: readonly AnyOldTool[] = [
       return { tasks: tasks.map(activeTask) }
     },
   }),
-  oldTool({
+  legacyTool({
     name: 'cancel_task',
     now: 'cancel_task',
     title: 'Cancel a task',

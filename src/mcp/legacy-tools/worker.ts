@@ -11,7 +11,7 @@ import {
   withHolder,
 } from '../../features/leases/worker-port.ts'
 import type { Call } from '../tools/tool.ts'
-import { type AnyOldTool, type OldNames, oldTool } from './legacy-tool.ts'
+import { type AnyLegacyTool, type LegacyContext, legacyTool } from './legacy-tool.ts'
 
 const time = z.iso.datetime()
 
@@ -24,8 +24,8 @@ interface RunInput {
   readonly worker_id?: string | undefined
 }
 
-export const workerTools: readonly AnyOldTool[] = [
-  oldTool({
+export const workerTools: readonly AnyLegacyTool[] = [
+  legacyTool({
     name: 'worker_lease_task',
     now: 'lease_next',
     title: 'Lease a task',
@@ -64,7 +64,7 @@ export const workerTools: readonly AnyOldTool[] = [
       return runView(offer)
     },
   }),
-  oldTool({
+  legacyTool({
     name: 'worker_heartbeat_task',
     now: 'report_progress',
     title: 'Report progress of a run',
@@ -89,7 +89,7 @@ export const workerTools: readonly AnyOldTool[] = [
       })
     },
   }),
-  oldTool({
+  legacyTool({
     name: 'worker_complete_task',
     now: 'complete',
     title: 'Complete a run',
@@ -124,7 +124,7 @@ export const workerTools: readonly AnyOldTool[] = [
       })
     },
   }),
-  oldTool({
+  legacyTool({
     name: 'worker_fail_task',
     now: 'fail',
     title: 'Fail a run',
@@ -160,7 +160,7 @@ export const workerTools: readonly AnyOldTool[] = [
 /** Whoever calls names the run, and may name its task and its worker. */
 function identityOf(
   { run_id, task_id, worker_id }: RunInput,
-  { gate }: OldNames,
+  { gate }: LegacyContext,
   { credential }: Call,
 ): Promise<Fields> {
   return withHolder(gate, credential.tenant, {

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import type { CallOf } from '../server.ts'
 import type { Call, Era } from '../tools/tool.ts'
 import { tasksRequired } from '../transport/capabilities.ts'
-import type { TaskFace } from './task-face.ts'
+import type { TaskHandlers } from './task-handlers.ts'
 
 const One = z.looseObject({ taskId: z.string() })
 const Page = z.looseObject({ cursor: z.string().optional() })
@@ -12,12 +12,12 @@ const Answer = z.looseObject({})
 const ONE = { params: One, result: Answer }
 
 /** Has a server of the SDK serve the methods about tasks. */
-export function serveTasks(server: Server, tasks: TaskFace, era: Era, callOf: CallOf): void {
+export function serveTasks(server: Server, tasks: TaskHandlers, era: Era, callOf: CallOf): void {
   if (era === 'modern') serveModern(server, tasks, callOf)
   else serveLegacy(server, tasks, callOf)
 }
 
-function serveModern(server: Server, { modern }: TaskFace, callOf: CallOf): void {
+function serveModern(server: Server, { modern }: TaskHandlers, callOf: CallOf): void {
   const declaring = (context: ServerContext): Call => {
     const call = callOf(context)
     if (call.tasks !== 'handle') throw tasksRequired()
@@ -36,7 +36,7 @@ function serveModern(server: Server, { modern }: TaskFace, callOf: CallOf): void
   })
 }
 
-function serveLegacy(server: Server, { old }: TaskFace, callOf: CallOf): void {
+function serveLegacy(server: Server, { old }: TaskHandlers, callOf: CallOf): void {
   server.setRequestHandler('tasks/get', ONE, async ({ taskId }, context) => ({
     ...(await old.get(taskId, callOf(context))),
   }))

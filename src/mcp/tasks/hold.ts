@@ -6,7 +6,7 @@ import type { Call } from '../tools/tool.ts'
 import { clientOf } from '../transport/client-instance.ts'
 import { hasLeft } from '../transport/open-call.ts'
 import { TaskProgress } from './progress.ts'
-import { wholeTask } from './resolved-task.ts'
+import { withResolvedResult } from './resolved-task.ts'
 import type { CreatedTask, TaskTool } from './task-tool.ts'
 import type { TaskWatch } from './watch.ts'
 
@@ -48,7 +48,7 @@ export class TaskHold {
     const told = progress && new TaskProgress({ gate, watch, onError }, task, progress)
     try {
       const wait = { task_id: created.task_id, wait_seconds: seconds }
-      return await wholeTask(gate, caller, await gate.waitForTask(caller, wait, signal))
+      return await withResolvedResult(gate, caller, await gate.waitForTask(caller, wait, signal))
     } finally {
       signal.removeEventListener('abort', onAbort)
       told?.stop()

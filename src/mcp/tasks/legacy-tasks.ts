@@ -13,7 +13,7 @@ import type { TaskView } from '../../features/tasks/shape.ts'
 import { listCaller } from '../tools/identity.ts'
 import { asFault, type Call } from '../tools/tool.ts'
 import { asProtocolError, lookError } from './errors.ts'
-import { wholeTask } from './resolved-task.ts'
+import { withResolvedResult } from './resolved-task.ts'
 import { ended } from './results.ts'
 import { isOver, type OldTask, rpcErrorOf, type TaskStates } from './states.ts'
 import type { Tasks } from './tasks.ts'
@@ -49,7 +49,7 @@ export class OldTasks {
   /** The answer of the call itself, as soon as there is one, for as long as the client waits. */
   async result(taskId: string, call: Call): Promise<CallToolResult> {
     const { caller } = await this.#options.tasks.look(taskId, call)
-    const task = await wholeTask(this.#options.gate, caller, await this.#end(caller, taskId, call))
+    const task = await withResolvedResult(this.#options.gate, caller, await this.#end(caller, taskId, call))
     const error = rpcErrorOf(task)
     if (error !== undefined) throw new ProtocolError(error.code, error.message, error.data)
     const answer = ended(task)

@@ -8,7 +8,7 @@ import type { TaskView } from '../../features/tasks/shape.ts'
  * The task with its result in it. What a tool has answered may be too large for its task and be kept in a channel; whoever
  * called the tool gets the answer and not the place. If it is gone from there, the place is all there is.
  */
-export async function wholeTask<View extends TaskView>(
+export async function withResolvedResult<View extends TaskView>(
   gate: Gate,
   caller: Caller,
   task: View,

@@ -8,7 +8,7 @@ import { asFault, type Call } from '../tools/tool.ts'
 import { elicits } from '../transport/capabilities.ts'
 import { asProtocolError, lookError } from './errors.ts'
 import { type InputQuestion, questionOf, type Response, responseOf } from './questions.ts'
-import { wholeTask } from './resolved-task.ts'
+import { withResolvedResult } from './resolved-task.ts'
 import type { DetailedTask, TaskStates } from './states.ts'
 
 export interface TasksOptions {
@@ -32,7 +32,7 @@ export class Tasks {
     const { gate, states } = this.#options
     states.polled()
     const { caller, task } = await this.look(taskId, call)
-    return states.detailed(await wholeTask(gate, caller, task), elicits(call))
+    return states.detailed(await withResolvedResult(gate, caller, task), elicits(call))
   }
 
   /** Answers what is open; keys that are not open any more, or never were, are passed over. */

@@ -24,7 +24,7 @@ export function withIdentity(
   { actor }: Pick<Called, 'actor'> = TASKS,
 ): Fields {
   if (actor === 'worker' || namesSomebody(fields)) return fields
-  const all = { ...toldIn(call.meta), ...fields }
+  const all = { ...readMeta(call.meta), ...fields }
   const hasOwner = actor === 'agent' && fields.principal_ai !== undefined
   if (namesSomebody(all) || hasOwner || call.credential.kind === 'bound') return all
   return { ...all, ...clientAgent(call) }
@@ -43,14 +43,14 @@ export function taskCaller(call: Call): Caller {
   const caller = listCaller(call)
   const { credential, meta } = call
   const isFree = credential.kind === 'shared' && credential.no_admin !== true
-  return isFree && !namesSomebody(toldIn(meta)) ? { ...caller, role: 'admin' } : caller
+  return isFree && !namesSomebody(readMeta(meta)) ? { ...caller, role: 'admin' } : caller
 }
 
 function namesSomebody({ agent_id, principal_id }: Fields): boolean {
   return agent_id !== undefined || principal_id !== undefined
 }
 
-function toldIn(meta: Fields = {}): Fields {
+function readMeta(meta: Fields = {}): Fields {
   const told = NAMES.filter((name) => META_PREFIX + name in meta)
   return Object.fromEntries(told.map((name) => [name, meta[META_PREFIX + name]]))
 }

@@ -6,11 +6,11 @@ import type { Operation } from '../../features/define-operation.ts'
 import type { Gate } from '../../features/gate.ts'
 import { inputSchema, type JsonSchema, outputSchema } from '../../features/schemas.ts'
 import { mayTakeTime } from '../../features/waits.ts'
-import { OLD_TOOLS } from '../legacy-tools/index.ts'
-import type { AnyOldTool, OldNames } from '../legacy-tools/legacy-tool.ts'
+import { LEGACY_TOOLS } from '../legacy-tools/index.ts'
+import type { AnyLegacyTool, LegacyContext } from '../legacy-tools/legacy-tool.ts'
 import type { TaskTool, TaskToolSource } from '../tasks/task-tool.ts'
 import { withIdentity } from './identity.ts'
-import { Shelves } from './tenant-tools.ts'
+import { TenantToolCatalog } from './tenant-tools.ts'
 import {
   answered,
   asFault,
@@ -35,7 +35,7 @@ export interface ToolOptions {
   readonly operations?: readonly Operation[] | undefined
   readonly toolNames?: ToolNames | undefined
   /** Whether the tools of the old names are there too. */
-  readonly oldNames?: boolean | undefined
+  readonly legacyTools?: boolean | undefined
   /** Tools that are tasks; where names collide, the first comes first, and our own before all. */
   readonly sources?: readonly TaskToolSource[]
   /** Hears of the errors that callers only see as INTERNAL_ERROR. */
@@ -52,7 +52,7 @@ export function gateTools({
   gate,
   operations = OPERATIONS,
   toolNames = 'dot',
-  oldNames = false,
+  legacyTools = false,
   sources = [],
   onError,
 }: ToolOptions): ToolTable {
@@ -66,7 +66,7 @@ export function gateTools({
       waiting.set(toolName(operation, spelling), mayTakeTime(operation))
     }
   }
-  const old = oldNames ? OLD_TOOLS : []
+  const old = legacyTools ? LEGACY_TOOLS : []
   const context = { gate }
   for (const tool of old) found.set(tool.name, (args, call) => runOldTool(context, tool, args, call, onError))
   const own = [
@@ -74,7 +74,7 @@ export function gateTools({
     ...old.map((tool) => definition(tool.name, tool)),
   ]
   const alsoTasks = new Set([`asyncgate${SEPARATORS[toolNames]}${CREATE}`])
-  const shelves = new Shelves({ own, alsoTasks, sources, onError })
+  const shelves = new TenantToolCatalog({ own, alsoTasks, sources, onError })
   return {
     list: (credential, era) => shelves.list(credential, era),
     find: (name, { tenant }) => found.get(name) ?? shelves.find(name, tenant),
@@ -110,8 +110,8 @@ function runOperation(gate: Gate, operation: Operation, onError: (error: unknown
 }
 
 async function runOldTool(
-  context: OldNames,
-  tool: AnyOldTool,
+  context: LegacyContext,
+  tool: AnyLegacyTool,
   args: Fields,
   call: Call,
   onError: (error: unknown) => void,

@@ -19,7 +19,7 @@ type Tools = ReadonlyMap<string, TaskTool>
 type Names = ReadonlySet<string>
 
 /** What a tenant sees. */
-interface Shelf {
+interface CatalogEntry {
   /** What it was made of. */
   readonly parts: readonly Tools[]
   readonly tools: Readonly<Record<Era, readonly Tool[]>>
@@ -27,13 +27,13 @@ interface Shelf {
 }
 
 /** The tools of each tenant: the gate's own, then those that are tasks, from wherever they come. */
-export class Shelves {
+export class TenantToolCatalog {
   readonly #options: ShelvesOptions
   readonly #taken: ReadonlySet<string>
-  readonly #own: Shelf['tools']
-  readonly #shelves = new Map<string, Shelf>()
+  readonly #own: CatalogEntry['tools']
+  readonly #shelves = new Map<string, CatalogEntry>()
   /** Lists without some names, so that the same lists are made once. */
-  readonly #without = new WeakMap<Shelf['tools'], WeakMap<Names, Shelf['tools']>>()
+  readonly #without = new WeakMap<CatalogEntry['tools'], WeakMap<Names, CatalogEntry['tools']>>()
 
   constructor(options: ShelvesOptions) {
     this.#options = options
@@ -75,8 +75,8 @@ export class Shelves {
     return sets.filter(({ size }) => size > 0)
   }
 
-  #hide({ tasks }: Shelf, tools: Shelf['tools'], hidden: Names): Shelf['tools'] {
-    const made = this.#without.get(tools) ?? new WeakMap<Names, Shelf['tools']>()
+  #hide({ tasks }: CatalogEntry, tools: CatalogEntry['tools'], hidden: Names): CatalogEntry['tools'] {
+    const made = this.#without.get(tools) ?? new WeakMap<Names, CatalogEntry['tools']>()
     this.#without.set(tools, made)
     const known = made.get(hidden)
     if (known !== undefined) return known
@@ -94,7 +94,7 @@ export class Shelves {
     return undefined
   }
 
-  async #shelf(tenant: string): Promise<Shelf> {
+  async #shelf(tenant: string): Promise<CatalogEntry> {
     const parts = await Promise.all(this.#options.sources.map((source) => source.tools(tenant)))
     const known = this.#shelves.get(tenant)
     if (known !== undefined && parts.every((part, index) => part === known.parts[index])) return known
@@ -103,7 +103,7 @@ export class Shelves {
     return shelf
   }
 
-  #fill(parts: readonly Tools[]): Shelf {
+  #fill(parts: readonly Tools[]): CatalogEntry {
     const tasks = new Map<string, TaskTool>()
     for (const [name, tool] of parts.flatMap((part) => [...part])) {
       if (!this.#taken.has(name) && !tasks.has(name)) tasks.set(name, tool)
@@ -123,7 +123,7 @@ function refusing(fault: Fault): RunTool {
 }
 
 /** In the older era a tool says that it may be called as a task. */
-function listed(tools: readonly Tool[], tasks: ReadonlySet<string>): Shelf['tools'] {
+function listed(tools: readonly Tool[], tasks: ReadonlySet<string>): CatalogEntry['tools'] {
   const asTask = (tool: Tool): Tool => ({ ...tool, execution: { taskSupport: 'optional' } })
   return { modern: tools, legacy: tools.map((tool) => (tasks.has(tool.name) ? asTask(tool) : tool)) }
 }

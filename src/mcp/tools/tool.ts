@@ -21,7 +21,7 @@ export interface Call {
   /** The program that calls, where the connection says so. */
   readonly client?: Client | undefined
   /** How the client wants to have tasks; undefined if it knows none. */
-  readonly tasks?: TaskWish | undefined
+  readonly tasks?: TaskMode | undefined
   /** Whether the client can be sent messages before the answer. */
   readonly streams?: boolean | undefined
   /** Hears how far the work is, if the client asked for that. */
@@ -37,7 +37,7 @@ export function wantsProgress({ streams, tasks, meta }: Pick<Call, 'streams' | '
  * `handle`: the client knows the Tasks extension of 2026-07-28, so that a call may become a task. `task`: it is one of
  * 2025-11-25 and asks for a task.
  */
-export type TaskWish = 'handle' | 'task'
+export type TaskMode = 'handle' | 'task'
 
 export type RunTool = (args: Fields, call: Call) => Promise<CallToolResult>
 

@@ -16,7 +16,7 @@ import { promptCall, READ_RESOURCE, splitUri, type UpstreamOffers } from '../../
 import type { Completing } from '../../features/upstreams/upstreams.ts'
 import type { CallOf } from '../server.ts'
 import { asProtocolError } from '../tasks/errors.ts'
-import { wholeTask } from '../tasks/resolved-task.ts'
+import { withResolvedResult } from '../tasks/resolved-task.ts'
 import { clientOf } from '../transport/client-instance.ts'
 import { withIdentity } from './identity.ts'
 import { pageOf } from './list-pages.ts'
@@ -163,7 +163,7 @@ export class UpstreamReads implements ReadSource {
         ? new Fault('UPSTREAM_TIMEOUT', { upstream, task_id })
         : notEnded(seen, gate.links, waitTool)
     }
-    const task = await wholeTask(gate, caller, seen)
+    const task = await withResolvedResult(gate, caller, seen)
     if (task.status !== 'succeeded') throw failureOf(task, call, uri)
     return task.result?.result
   }

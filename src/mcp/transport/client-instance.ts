@@ -42,14 +42,14 @@ export function clientOfHeader(header: string | string[] | undefined): Client | 
 }
 
 /** Clients of the older revisions: who they are is in what they are given, so that nobody has to remember it. */
-export interface ClientDoor {
+export interface SessionHeader {
   /** What a client that shakes hands is to send from now on. */
   greet(info: unknown): string
   /** It says that it is gone. */
   left(credential: Credential, client: Client): Promise<void>
 }
 
-export function clientDoor(gate: Gate): ClientDoor {
+export function sessionHeader(gate: Gate): SessionHeader {
   return {
     greet: (info) => `${randomUUID()}.${writeInfo(info)}`,
     left: (credential, { instance }) => gate.clientLeft(credential.tenant, instance, holderOf(credential)),

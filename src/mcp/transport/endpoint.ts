@@ -13,15 +13,15 @@ import type { Gate } from '../../features/gate.ts'
 import { checkMediaType, readBody } from '../../http/body.ts'
 import { checkHostAndOrigin, type GuardSettings } from '../../http/guard.ts'
 import { isObject } from '../../util/guards.ts'
-import { gateFace } from '../gate-face.ts'
-import { createServer, type Face } from '../server.ts'
+import { createServer, type ServerDefinition } from '../server.ts'
+import { defineServer } from '../server-definition.ts'
 import type { TaskToolSource } from '../tasks/task-tool.ts'
 import type { ToolNames } from '../tools/operation-tools.ts'
 import type { Call } from '../tools/tool.ts'
-import { toldIn } from './capabilities.ts'
-import { type ClientDoor, clientDoor, clientOfHeader, SESSION_HEADER } from './client-instance.ts'
+import { readMeta } from './capabilities.ts'
+import { clientOfHeader, SESSION_HEADER, type SessionHeader, sessionHeader } from './client-instance.ts'
 import { FastPath } from './fast-path.ts'
-import { type LegacyLeg, statelessLeg } from './legacy.ts'
+import { type LegacyHandler, statelessHandler } from './legacy.ts'
 import { Listen } from './listen.ts'
 import { isListening, isToolCall, type Message, readMessage, tokenOf } from './message.ts'
 import { during, OpenCall, OpenRequest } from './open-call.ts'
@@ -51,17 +51,17 @@ interface HttpOptions {
 export interface McpEndpointOptions extends HttpOptions {
   readonly gate: Gate
   readonly toolNames?: ToolNames
-  readonly oldNames?: boolean
+  readonly legacyTools?: boolean
   /** Tools that are tasks, besides the types of tasks that are tools of their own. */
   readonly sources?: readonly TaskToolSource[]
 }
 
 export interface EndpointOptions extends HttpOptions {
-  readonly face: Face
+  readonly face: ServerDefinition
   /** Who serves the older revisions; without sessions unless said otherwise. */
-  readonly legacy?: LegacyLeg
+  readonly legacy?: LegacyHandler
   /** Who knows clients of the older revisions again. */
-  readonly clients?: ClientDoor
+  readonly clients?: SessionHeader
   /** Changes that subscribers hear of. */
   readonly bus?: ServerEventBus
 }
@@ -72,16 +72,16 @@ export type McpEndpoint = Pick<Endpoint, 'handle' | 'close'>
 export function createMcpEndpoint({
   gate,
   toolNames,
-  oldNames,
+  legacyTools,
   sources,
   ...options
 }: McpEndpointOptions): McpEndpoint {
   const onError = options.onError ?? (() => {})
-  const { face, onLists } = gateFace({ gate, toolNames, oldNames, sources, onError })
+  const { face, onLists } = defineServer({ gate, toolNames, legacyTools, sources, onError })
   // Who listens hears that some list has changed, and not whose.
   const bus = new InMemoryServerEventBus()
   const stopListening = onLists((kind) => bus.publish({ kind: `${kind}_list_changed` }))
-  const endpoint = new Endpoint({ ...options, bus, face, clients: clientDoor(gate) })
+  const endpoint = new Endpoint({ ...options, bus, face, clients: sessionHeader(gate) })
   return {
     handle: (request, response) => endpoint.handle(request, response),
     async close() {
@@ -99,7 +99,7 @@ const MAX_UNPROVEN_BYTES = 64 * 1024
 export class Endpoint {
   readonly #options: EndpointOptions
   readonly #fastPath: FastPath | undefined
-  readonly #legacy: LegacyLeg
+  readonly #legacy: LegacyHandler
   readonly #modern: McpHttpHandler
   /** The SDK makes a server for each web request; this is how it gets to know the call. */
   readonly #calls = new WeakMap<Request, Call>()
@@ -111,7 +111,7 @@ export class Endpoint {
     this.#options = options
     this.#fastPath = (options.fastPath ?? true) ? new FastPath(options.face) : undefined
     this.#listen = new Listen(options.face, options.bus)
-    this.#legacy = options.legacy ?? statelessLeg(options.face, options)
+    this.#legacy = options.legacy ?? statelessHandler(options.face, options)
     this.#modern = createMcpHandler(
       ({ requestInfo }) => {
         const call = requestInfo && this.#calls.get(requestInfo)
@@ -153,7 +153,7 @@ export class Endpoint {
       }
       const credential = proven ?? authenticator.ofToken(tokenOf(message?.body))
       if (message?.flaw && !isToolCall(message.body)) throw message.flaw
-      const { meta, tasks } = toldIn(isObject(message?.body) ? message.body.params : undefined)
+      const { meta, tasks } = readMeta(isObject(message?.body) ? message.body.params : undefined)
       const call = new OpenCall(
         { credential, requestId, flaw: message?.flaw, meta, tasks, streams: acceptsEvents(request.headers) },
         open,

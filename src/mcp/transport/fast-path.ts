@@ -3,7 +3,7 @@ import { ProtocolError, SERVER_INFO_META_KEY, type Tool } from '@modelcontextpro
 import type { Fields } from '../../auth/caller.ts'
 import { type JsonPieces, writeJson } from '../../engine/stored-json.ts'
 import { isObject } from '../../util/guards.ts'
-import { callTool, type Face, LIST_HINT } from '../server.ts'
+import { callTool, LIST_HINT, type ServerDefinition } from '../server.ts'
 import { isTaskTool } from '../tasks/task-tool.ts'
 import { type Call, wantsProgress } from '../tools/tool.ts'
 import { type PlainRequest, readPlainRequest } from './envelope.ts'
@@ -14,12 +14,12 @@ import { sendResult } from './wire.ts'
  * to it. Answers are the same either way.
  */
 export class FastPath {
-  readonly #face: Face
+  readonly #face: ServerDefinition
   /** How a result ends: what it is, if it does not say so itself, and who gives it. */
   readonly #seal: { readonly complete: string; readonly other: string }
   readonly #lists = new WeakMap<readonly Tool[], string>()
 
-  constructor(face: Face) {
+  constructor(face: ServerDefinition) {
     this.#face = face
     const other = `"_meta":${JSON.stringify({ [SERVER_INFO_META_KEY]: face.info })}}`
     this.#seal = { complete: `"resultType":"complete",${other}`, other }

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import type { ServerEventBus, Tool } from '@modelcontextprotocol/server'
 import { Fault } from '../../core/errors.ts'
-import type { Face } from '../server.ts'
+import type { ServerDefinition } from '../server.ts'
 import type { ListKind } from '../tools/read-source.ts'
 import type { Call } from '../tools/tool.ts'
 
@@ -19,12 +19,12 @@ const changed = (kind: ListKind) =>
 
 /** The streams over which clients of the revisions before 2026-07-28 hear that their tools are others. */
 export class LegacyStreams {
-  readonly #face: Face
+  readonly #face: ServerDefinition
   readonly #bus: ServerEventBus
   readonly #open = new Map<string, number>()
   #count = 0
 
-  constructor(face: Face, bus: ServerEventBus) {
+  constructor(face: ServerDefinition, bus: ServerEventBus) {
     this.#face = face
     this.#bus = bus
   }

@@ -4,11 +4,11 @@ import { type ServerEventBus, WebStandardStreamableHTTPServerTransport } from '@
 import { Fault } from '../../core/errors.ts'
 import { type JsonPieces, writeJson } from '../../engine/stored-json.ts'
 import { isObject } from '../../util/guards.ts'
-import { createServer, type Face } from '../server.ts'
+import { createServer, type ServerDefinition } from '../server.ts'
 import { isTaskTool } from '../tasks/task-tool.ts'
 import { type Call, wantsProgress } from '../tools/tool.ts'
 import { type Answered, isBatch, serveBatch } from './batch.ts'
-import { type ClientDoor, SESSION_HEADER } from './client-instance.ts'
+import { SESSION_HEADER, type SessionHeader } from './client-instance.ts'
 import { readPlainCall } from './envelope.ts'
 import { LegacyStreams } from './legacy-stream.ts'
 import { isToolCall } from './message.ts'
@@ -17,7 +17,7 @@ import { serveWeb } from './web-bridge.ts'
 import { acceptsEvents, answerOf, type RequestId, sendResult } from './wire.ts'
 
 /** Serves what belongs to the revisions before 2026-07-28. `body` is undefined unless it is a POST. */
-export type LegacyLeg = (
+export type LegacyHandler = (
   request: IncomingMessage,
   response: ServerResponse,
   body: unknown,
@@ -25,7 +25,7 @@ export type LegacyLeg = (
 ) => Promise<void>
 
 interface LegacyOptions {
-  readonly clients?: ClientDoor | undefined
+  readonly clients?: SessionHeader | undefined
   /** Tells of changed tools; without it nobody can be told. */
   readonly bus?: ServerEventBus | undefined
   /** Whether plain calls are served without the SDK. */
@@ -38,10 +38,10 @@ interface LegacyOptions {
  * Without sessions: each request stands for itself, with or without a handshake before it. Answers are always JSON,
  * which every client of those revisions must take, and which callers that only know JSON-RPC need.
  */
-export function statelessLeg(
-  open: Face,
+export function statelessHandler(
+  open: ServerDefinition,
   { clients, bus, fastPath = true, onError }: LegacyOptions = {},
-): LegacyLeg {
+): LegacyHandler {
   const face = bus === undefined ? unreachable(open) : open
   const streams = bus && new LegacyStreams(face, bus)
   const held = new OpenCalls()
@@ -77,7 +77,7 @@ export function statelessLeg(
 }
 
 interface LegParts {
-  readonly face: Face
+  readonly face: ServerDefinition
   readonly held: OpenCalls
   /** Resolves when the response is over, or its client has gone. */
   readonly gone: Promise<unknown>
@@ -116,7 +116,7 @@ async function serveBySdk(
 
 /** Whether the message is the call of a tool whose client wants to hear how far it is. */
 async function tellsProgress(
-  { tools }: Face,
+  { tools }: ServerDefinition,
   message: unknown,
   callOf: (signal: AbortSignal) => Call,
 ): Promise<boolean> {
@@ -133,7 +133,7 @@ async function tellsProgress(
  * Resolves with undefined, and has done nothing, if the request is anything else.
  */
 async function callPlainly(
-  face: Face,
+  face: ServerDefinition,
   { headers }: IncomingMessage,
   body: unknown,
   callOf: (signal: AbortSignal) => Call,
@@ -170,7 +170,7 @@ async function answerOne(
 /** Reads wait for their upstreams. */
 const READS: ReadonlySet<unknown> = new Set(['prompts/get', 'resources/read', 'completion/complete'])
 
-function mayWait({ tools }: Face, message: unknown): boolean {
+function mayWait({ tools }: ServerDefinition, message: unknown): boolean {
   if (isObject(message) && READS.has(message.method)) return true
   if (!isToolCall(message) || !isObject(message) || !isObject(message.params)) return false
   const { name, arguments: args = {} } = message.params
@@ -178,7 +178,7 @@ function mayWait({ tools }: Face, message: unknown): boolean {
 }
 
 /** Without a stream nobody can be told of a change. */
-function unreachable(face: Face): Face {
+function unreachable(face: ServerDefinition): ServerDefinition {
   return {
     ...face,
     capabilities() {
@@ -190,7 +190,7 @@ function unreachable(face: Face): Face {
 }
 
 /** The name under which a client that shakes hands goes from now on. */
-function greetingOf(body: unknown, clients: ClientDoor): string | undefined {
+function greetingOf(body: unknown, clients: SessionHeader): string | undefined {
   if (!isObject(body) || body.method !== 'initialize' || !isObject(body.params)) return undefined
   return clients.greet(body.params.clientInfo)
 }

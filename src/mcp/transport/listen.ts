@@ -8,9 +8,9 @@ import {
 } from '@modelcontextprotocol/server'
 import type { Fields } from '../../auth/caller.ts'
 import { isObject } from '../../util/guards.ts'
-import type { Face } from '../server.ts'
+import type { ServerDefinition } from '../server.ts'
 import { lookError } from '../tasks/errors.ts'
-import type { TaskFace } from '../tasks/task-face.ts'
+import type { TaskHandlers } from '../tasks/task-handlers.ts'
 import type { Call } from '../tools/tool.ts'
 import { tasksRequired } from './capabilities.ts'
 import { hasHeaders, readEnvelope } from './envelope.ts'
@@ -24,11 +24,11 @@ const KEEP_ALIVE_MS = 15_000
 
 /** Subscriptions to tasks, which the SDK does not know, over HTTP. Those without tasks are left to it. */
 export class Listen {
-  readonly #face: Face
+  readonly #face: ServerDefinition
   readonly #bus: ServerEventBus | undefined
   #open = 0
 
-  constructor(face: Face, bus: ServerEventBus | undefined) {
+  constructor(face: ServerDefinition, bus: ServerEventBus | undefined) {
     this.#face = face
     this.#bus = bus
   }
@@ -53,7 +53,7 @@ export class Listen {
     return true
   }
 
-  async #stream(asked: Listening, tasks: TaskFace, call: Call, response: ServerResponse): Promise<void> {
+  async #stream(asked: Listening, tasks: TaskHandlers, call: Call, response: ServerResponse): Promise<void> {
     if (this.#open >= MAX_STREAMS) {
       throw new ProtocolError(ProtocolErrorCode.InternalError, 'Subscription limit reached')
     }

@@ -2,8 +2,8 @@ import type { ServerResponse } from 'node:http'
 import type { Fields } from '../../auth/caller.ts'
 import type { Credential } from '../../auth/credential.ts'
 import type { Fault } from '../../core/errors.ts'
-import type { Call, TaskWish } from '../tools/tool.ts'
-import type { Told } from './capabilities.ts'
+import type { Call, TaskMode } from '../tools/tool.ts'
+import type { RequestMeta } from './capabilities.ts'
 
 /** Why calls end that the server itself gives up. Their clients have not canceled them. */
 export const SERVER_STOPS = new Error('The server stops.')
@@ -46,7 +46,7 @@ export class OpenRequest {
   }
 }
 
-export interface CallFacts extends Told {
+export interface CallFacts extends RequestMeta {
   readonly credential: Credential
   readonly requestId: string | undefined
   readonly flaw: Fault | undefined
@@ -59,7 +59,7 @@ export class OpenCall implements Call {
   readonly requestId: string | undefined
   readonly flaw: Fault | undefined
   readonly meta: Fields | undefined
-  readonly tasks: TaskWish | undefined
+  readonly tasks: TaskMode | undefined
   readonly streams: boolean
   readonly #request: OpenRequest
 

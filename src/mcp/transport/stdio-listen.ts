@@ -9,19 +9,19 @@ import {
   type Transport,
 } from '@modelcontextprotocol/server'
 import { isObject } from '../../util/guards.ts'
-import type { Face } from '../server.ts'
+import type { ServerDefinition } from '../server.ts'
 import { lookError } from '../tasks/errors.ts'
-import type { TaskFace } from '../tasks/task-face.ts'
+import type { TaskHandlers } from '../tasks/task-handlers.ts'
 import type { Call } from '../tools/tool.ts'
-import { toldIn } from './capabilities.ts'
+import { readMeta } from './capabilities.ts'
 import { type Enveloped, readEnvelope } from './envelope.ts'
 import { checkListening, listeningIn, MAX_STREAMS } from './listen.ts'
 import { Subscription } from './subscription.ts'
 import type { RequestId } from './wire.ts'
 
 export interface StdioListenOptions {
-  readonly face: Face
-  readonly tasks: TaskFace
+  readonly face: ServerDefinition
+  readonly tasks: TaskHandlers
   readonly bus: ServerEventBus
   /** Who the client at the other end is. */
   readonly credential: Call['credential']
@@ -106,7 +106,7 @@ export class ListeningTransport implements Transport {
   async #serve(message: Enveloped, signal: AbortSignal): Promise<void> {
     const { credential, face, tasks, bus } = this.#options
     const { id } = message
-    const call: Call = { credential, signal, ...toldIn(message.params) }
+    const call: Call = { credential, signal, ...readMeta(message.params) }
     const sink = {
       send: async (text: object) => {
         if (!this.#open.get(id)?.isMuted) await this.#say(text)

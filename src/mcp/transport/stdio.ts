@@ -13,13 +13,13 @@ import { MAX_DEPTH } from '../../core/json/json.ts'
 import { parseJson } from '../../core/json/text.ts'
 import type { Gate } from '../../features/gate.ts'
 import type { Client } from '../../features/sessions/sessions.ts'
-import { gateFace } from '../gate-face.ts'
 import { createServer } from '../server.ts'
+import { defineServer } from '../server-definition.ts'
 import { isTaskTool, type TaskToolSource } from '../tasks/task-tool.ts'
 import type { ToolNames } from '../tools/operation-tools.ts'
 import type { ListKind } from '../tools/read-source.ts'
 import type { FoundTool, RunTool, ToolTable } from '../tools/tool.ts'
-import { toldBy } from './capabilities.ts'
+import { metaFromSdk } from './capabilities.ts'
 import { named, newClient } from './client-instance.ts'
 import { SERVER_STOPS } from './open-call.ts'
 import { CheckedLines } from './stdio-lines.ts'
@@ -29,7 +29,7 @@ export interface StdioOptions {
   /** Who the client at the other end is. Whoever starts the process also holds the database. */
   readonly credential?: Credential
   readonly toolNames?: ToolNames
-  readonly oldNames?: boolean
+  readonly legacyTools?: boolean
   /** Tools that are tasks, besides the types of tasks that are tools of their own. */
   readonly sources?: readonly TaskToolSource[]
   /** Hears of errors that the client is not told. It must not write to stdout, which carries the protocol. */
@@ -52,8 +52,16 @@ const LOCAL: Credential = { kind: 'shared', tenant: 'default' }
 
 /** Serves MCP on stdin and stdout, every revision, until the client closes its end. */
 export function serveStdioMcp(gate: Gate, options: StdioOptions = {}): StdioServerHandle {
-  const { credential = LOCAL, toolNames, oldNames, sources, onError = () => {}, transport, relayed } = options
-  const { face: open, onLists } = gateFace({ gate, toolNames, oldNames, sources, onError })
+  const {
+    credential = LOCAL,
+    toolNames,
+    legacyTools,
+    sources,
+    onError = () => {},
+    transport,
+    relayed,
+  } = options
+  const { face: open, onLists } = defineServer({ gate, toolNames, legacyTools, sources, onError })
   const face = { ...open, tools: checked(open.tools) }
   // The process at the other end is one client, whatever it calls itself.
   const client = relayed ? { ...newClient(undefined), instance: relayed.instance } : newClient(undefined)
@@ -68,7 +76,7 @@ export function serveStdioMcp(gate: Gate, options: StdioOptions = {}): StdioServ
       client: { ...client, ...named(server.getClientVersion()) },
       flaw: lines?.flawOf(context.mcpReq.id),
       key: keyOf(client, lines?.numberOf(context.mcpReq.id)),
-      ...toldBy(context, task),
+      ...metaFromSdk(context, task),
     }))
     stopListening()
     stopListening = onLists((kind) => {

@@ -6,10 +6,10 @@ import {
 import type { Fields } from '../../auth/caller.ts'
 import type { Caller } from '../../core/principal.ts'
 import type { TaskView } from '../../features/tasks/shape.ts'
-import type { Face } from '../server.ts'
-import { wholeTask } from '../tasks/resolved-task.ts'
+import type { ServerDefinition } from '../server.ts'
+import { withResolvedResult } from '../tasks/resolved-task.ts'
 import { isOver } from '../tasks/states.ts'
-import type { TaskFace } from '../tasks/task-face.ts'
+import type { TaskHandlers } from '../tasks/task-handlers.ts'
 import { taskCaller } from '../tools/identity.ts'
 import { honouredLists, type ListFilter, listNotification } from '../tools/list-changes.ts'
 import { asFault, type Call } from '../tools/tool.ts'
@@ -36,8 +36,8 @@ export interface Listening {
 }
 
 export interface SubscriptionOptions {
-  readonly face: Face
-  readonly tasks: TaskFace
+  readonly face: ServerDefinition
+  readonly tasks: TaskHandlers
   readonly bus?: ServerEventBus | undefined
   readonly sink: Sink
   readonly call: Call
@@ -162,7 +162,7 @@ export class Subscription {
   /** Whether the reader can take more at once. */
   async #tell(view: TaskView): Promise<boolean> {
     const { tasks, call } = this.#options
-    const whole = await wholeTask(tasks.gate, this.#caller, view)
+    const whole = await withResolvedResult(tasks.gate, this.#caller, view)
     const task = tasks.states.detailed(whole, elicits(call))
     // When to look again is no news to who is told, nor is a sign of life of the worker.
     const news = JSON.stringify({ ...task, pollIntervalMs: 0, lastUpdatedAt: '' })

@@ -32,7 +32,7 @@ export interface Surroundings {
 }
 
 /** More looks mean that `decide` will never be content. */
-const MAX_LOOKS = 16
+const MAX_LOAD_ROUNDS = 16
 
 /** A transaction that takes longer may have been ended by the database. */
 const LONG_MS = 500
@@ -59,14 +59,14 @@ export async function commit(
   const loaded = emptyLoaded(0)
   const seen: Seen = { time: 0, committed: 0, followed: false }
   let wanted = need
-  for (let looks = 1; looks <= MAX_LOOKS; looks++) {
+  for (let looks = 1; looks <= MAX_LOAD_ROUNDS; looks++) {
     const askedAt = performance.now()
     await look(client, wanted, loaded, seen, around, looks === 1)
     const decided = decide(loaded)
     if (!isNeed(decided)) return write(client, decided, loaded, seen, around, askedAt)
     wanted = decided
   }
-  throw new Error(`after ${MAX_LOOKS} looks something is still missing`)
+  throw new Error(`after ${MAX_LOAD_ROUNDS} looks something is still missing`)
 }
 
 async function look(

@@ -1,7 +1,7 @@
 import { tenantSalt } from '../../core/ids.ts'
 import { messageOf } from '../../util/error-message.ts'
-import type { Draw } from '../../util/random.ts'
-import { cryptoDraw } from '../../util/random.ts'
+import type { Random } from '../../util/random.ts'
+import { cryptoRandom } from '../../util/random.ts'
 import type { Entries } from '../entries.ts'
 import type { Logs } from '../logs.ts'
 import type { Reads } from '../reads.ts'
@@ -33,7 +33,7 @@ export interface PostgresOptions {
   readonly url: string
   /** Instead of the database's clock, and used as it is. */
   readonly now?: () => number
-  readonly draw?: Draw
+  readonly draw?: Random
 }
 
 const BATCH_SIZE = 500
@@ -68,7 +68,7 @@ class PostgresStore implements Store {
   readonly #writer: Writer
   readonly #listener: Listener
   readonly #now: (() => number) | undefined
-  readonly #draw: Draw
+  readonly #draw: Random
   readonly #tenants = new Map<string, Promise<TenantRef>>()
   #secret: Buffer | undefined
   #closed: Promise<void> | undefined
@@ -76,7 +76,7 @@ class PostgresStore implements Store {
   constructor(connections: Connections, { now, draw }: PostgresOptions) {
     this.#connections = connections
     this.#now = now
-    this.#draw = draw ?? cryptoDraw()
+    this.#draw = draw ?? cryptoRandom()
     this.#writer = new Writer(connections)
     this.#listener = new Listener(connections)
     this.reads = { ...readsOn(connections), ...inboxReadsOn(connections), ...questionReadsOn(connections) }

@@ -1,7 +1,7 @@
 import { tenantSalt } from '../../core/ids.ts'
 import { messageOf } from '../../util/error-message.ts'
-import type { Draw } from '../../util/random.ts'
-import { cryptoDraw } from '../../util/random.ts'
+import type { Random } from '../../util/random.ts'
+import { cryptoRandom } from '../../util/random.ts'
 import type { Entries } from '../entries.ts'
 import type { Logs } from '../logs.ts'
 import type { Reads } from '../reads.ts'
@@ -30,7 +30,7 @@ export interface SqliteOptions {
   readonly path: string
   /** Instead of the store's own clock, and used as it is. */
   readonly now?: () => number
-  readonly draw?: Draw
+  readonly draw?: Random
   /** Instead of the SQLite that Node has, or better-sqlite3. */
   readonly driver?: Driver
 }
@@ -38,7 +38,7 @@ export interface SqliteOptions {
 /** More commands would block the process for too long at a time. */
 const BATCH_SIZE = 128
 /** A decision that still asks for more after so many looks never ends. */
-const MAX_LOOKS = 10
+const MAX_LOAD_ROUNDS = 10
 
 export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
   const { path } = options
@@ -69,7 +69,7 @@ class SqliteStore implements Store {
   readonly #driver: Driver
   readonly #lock: Lock | undefined
   readonly #now: Clock
-  readonly #draw: Draw
+  readonly #draw: Random
   readonly #secret: Buffer
   /** Undefined after a write of which nobody knows whether it reached the disk, until the database is opened again. */
   #session: Session | undefined
@@ -79,7 +79,7 @@ class SqliteStore implements Store {
     this.#path = options.path
     this.#driver = driver
     this.#lock = lock
-    this.#draw = options.draw ?? cryptoDraw()
+    this.#draw = options.draw ?? cryptoRandom()
     const session = openSession(this.#path, driver, (options.now ?? Date.now)(), this.#change)
     this.#session = session
     try {
@@ -227,13 +227,13 @@ function decideOn(
   decide: (loaded: Loaded) => Changes | Need,
 ): Changes {
   let wanted = need
-  for (let look = 0; look < MAX_LOOKS; look++) {
+  for (let look = 0; look < MAX_LOAD_ROUNDS; look++) {
     attempt(() => load(wanted, loaded))
     const decided = decide(loaded)
     if (!isNeed(decided)) return decided
     wanted = decided
   }
-  throw new Error(`a batch asked for more ${MAX_LOOKS} times`)
+  throw new Error(`a batch asked for more ${MAX_LOAD_ROUNDS} times`)
 }
 
 function lastTime(database: Database): number {
@@ -241,7 +241,7 @@ function lastTime(database: Database): number {
   return (row as { readonly at: number }).at
 }
 
-function findSecret(database: Database, draw: Draw): Buffer {
+function findSecret(database: Database, draw: Random): Buffer {
   const insert = database.prepare('INSERT INTO secrets (name, value) VALUES (?, ?) ON CONFLICT DO NOTHING')
   insert.run('cursors', Buffer.from(draw.hex(32), 'hex'))
   const row = database.prepare('SELECT value FROM secrets WHERE name = ?').get('cursors')

@@ -51,7 +51,7 @@ async function step({ mcpReq }: ServerContext, progress: number): Promise<void> 
 export class Fixture {
   readonly #options: FixtureOptions
   readonly servers = new Set<Server>()
-  /** Told as well when the list changes, for servers that live for one request only. */
+  /** Also notified when the list changes, for servers that live for one request only. */
   readonly onChange = new Set<() => void>()
   lists = 0
   calls = 0

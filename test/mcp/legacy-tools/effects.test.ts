@@ -2,7 +2,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { z } from 'zod'
 import { callerOf } from '../../../src/auth/caller.ts'
 import { findOperation, OPERATIONS } from '../../../src/features/catalogue.ts'
-import { OLD_TOOLS } from '../../../src/mcp/legacy-tools/index.ts'
+import { LEGACY_TOOLS } from '../../../src/mcp/legacy-tools/index.ts'
 import { gateTools } from '../../../src/mcp/tools/operation-tools.ts'
 import { repositoryText } from '../../core/documents.ts'
 import { openWorld, storeNames, type World } from '../../equivalence/world.ts'
@@ -129,7 +129,7 @@ function idIn(list: unknown, name: string): unknown {
 
 /** Calls by the tools of the old names. */
 function oldCalls({ gate, errors }: World): Call {
-  const tools = gateTools({ gate, oldNames: true, onError: (error) => errors.push(error) })
+  const tools = gateTools({ gate, legacyTools: true, onError: (error) => errors.push(error) })
   return async (name, fields) => {
     const run = await tools.find(name, CREDENTIAL)
     if (typeof run !== 'function') throw new Error(`there is no tool ${name}`)
@@ -185,8 +185,8 @@ describe('the page about the old names', () => {
   const rows = [...repositoryText('docs/old-names.md').matchAll(/^\| `(\w+)` \| (.*?) \|/gm)]
 
   it('lists every old tool once, in the order of the list, with what does it now', () => {
-    expect(rows.map(([, name]) => name)).toEqual(OLD_TOOLS.map((tool) => tool.name))
-    for (const [i, tool] of OLD_TOOLS.entries()) {
+    expect(rows.map(([, name]) => name)).toEqual(LEGACY_TOOLS.map((tool) => tool.name))
+    for (const [i, tool] of LEGACY_TOOLS.entries()) {
       expect(rows[i]?.[2], tool.name).toContain(`\`${tool.now}\``)
     }
   })

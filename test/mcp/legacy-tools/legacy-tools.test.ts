@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { Fault } from '../../../src/core/errors.ts'
 import { MailQueue } from '../../../src/email/queue.ts'
 import type { Memory, MemoryNote } from '../../../src/features/results/memory.ts'
-import { OLD_TOOLS } from '../../../src/mcp/legacy-tools/index.ts'
+import { LEGACY_TOOLS } from '../../../src/mcp/legacy-tools/index.ts'
 import type { Store } from '../../../src/store/store.ts'
 import { MAIL } from '../../email/support.ts'
 import { caller } from '../../support/gates.ts'
@@ -60,7 +60,7 @@ describe.each(Object.entries(WAYS))('the old tools over %s', (_, open) => {
   it('are all listed, after the others', async () => {
     const { list } = await start()
     const names = await list()
-    expect(names.slice(-OLD_TOOLS.length)).toEqual(OLD_TOOLS.map((tool) => tool.name))
+    expect(names.slice(-LEGACY_TOOLS.length)).toEqual(LEGACY_TOOLS.map((tool) => tool.name))
     expect(names).toContain('asyncgate.create_task')
   })
 
@@ -400,8 +400,8 @@ describe('while they are switched off, the old tools', () => {
       .array(z.looseObject({ name: text }))
       .parse(body?.result?.tools)
       .map((tool) => tool.name)
-    expect(names.filter((name) => OLD_TOOLS.some((tool) => tool.name === name))).toEqual([])
-    for (const { name } of OLD_TOOLS) {
+    expect(names.filter((name) => LEGACY_TOOLS.some((tool) => tool.name === name))).toEqual([])
+    for (const { name } of LEGACY_TOOLS) {
       expect((await server.call(name, KEE)).body?.error).toMatchObject({ code: -32602 })
       expect((await server.post(bareCall(name, KEE))).body?.error).toMatchObject({ code: -32602 })
     }

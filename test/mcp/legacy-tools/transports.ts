@@ -32,7 +32,7 @@ export const WAYS: Readonly<Record<string, (options: Options) => Promise<Way>>> 
 }
 
 async function overHttp(options: Options, make: (name: string, args: object) => Post): Promise<Way> {
-  const server = await startMcp({ oldNames: true, ...options })
+  const server = await startMcp({ legacyTools: true, ...options })
   return {
     gate: server.gate,
     call: async (name, args = {}) => contentOf(await server.post(make(name, args))),
@@ -48,7 +48,7 @@ async function overStdio(options: Options): Promise<Way> {
   const [stdin, stdout] = [new PassThrough(), new PassThrough()]
   const handle = serveStdioMcp(gate, {
     transport: new StdioServerTransport(stdin, stdout),
-    oldNames: options.oldNames ?? true,
+    legacyTools: options.legacyTools ?? true,
   })
   onTestFinished(() => handle.close())
   const lines = stdout.setEncoding('utf8')[Symbol.asyncIterator]()

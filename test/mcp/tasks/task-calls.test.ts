@@ -4,7 +4,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { z } from 'zod'
 import type { Credential } from '../../../src/auth/credential.ts'
 import type { Gate } from '../../../src/features/gate.ts'
-import { type TaskFace, taskFace } from '../../../src/mcp/tasks/task-face.ts'
+import { type TaskHandlers, taskHandlers } from '../../../src/mcp/tasks/task-handlers.ts'
 import type { TaskTool } from '../../../src/mcp/tasks/task-tool.ts'
 import type { Call } from '../../../src/mcp/tools/tool.ts'
 import { serveStdioMcp } from '../../../src/mcp/transport/stdio.ts'
@@ -24,11 +24,11 @@ const toolOver = (gate: Gate, more: Partial<TaskTool>): TaskTool => ({
 })
 
 describe('a tool that is a task', () => {
-  async function open(): Promise<{ gate: Gate; face: TaskFace }> {
+  async function open(): Promise<{ gate: Gate; face: TaskHandlers }> {
     const { gate, close } = await openMcp()
     onTestFinished(close)
     const onError = (error: unknown) => expect.unreachable(String(error))
-    return { gate, face: taskFace({ gate, waitTool: 'wait', onError }) }
+    return { gate, face: taskHandlers({ gate, waitTool: 'wait', onError }) }
   }
 
   const call = (tasks?: Call['tasks']): Call => ({

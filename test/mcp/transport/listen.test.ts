@@ -5,9 +5,9 @@ import { StdioServerTransport } from '@modelcontextprotocol/server/stdio'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { z } from 'zod'
 import type { Credential } from '../../../src/auth/credential.ts'
-import { gateFace } from '../../../src/mcp/gate-face.ts'
+import { defineServer } from '../../../src/mcp/server-definition.ts'
 import type { Call } from '../../../src/mcp/tools/tool.ts'
-import { toldIn } from '../../../src/mcp/transport/capabilities.ts'
+import { readMeta } from '../../../src/mcp/transport/capabilities.ts'
 import { serveStdioMcp } from '../../../src/mcp/transport/stdio.ts'
 import { Subscription } from '../../../src/mcp/transport/subscription.ts'
 import { agent } from '../../support/gates.ts'
@@ -135,11 +135,11 @@ it('a reader that is slow gets the latest state, not all of them', async () => {
       return false
     },
   }
-  const { face } = gateFace({ gate, onError: (error) => expect.unreachable(String(error)) })
+  const { face } = defineServer({ gate, onError: (error) => expect.unreachable(String(error)) })
   const call: Call = {
     credential: SHARED,
     signal: new AbortController().signal,
-    ...toldIn({ _meta: TASKS_META }),
+    ...readMeta({ _meta: TASKS_META }),
   }
   const tasks = face.tasks ?? expect.unreachable()
   const asked = { id: 'ears', notifications: {}, taskIds: [taskId] }

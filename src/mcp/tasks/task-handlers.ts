@@ -13,7 +13,7 @@ export interface TaskFaceOptions {
 }
 
 /** All that MCP has about tasks, over one gate. */
-export interface TaskFace {
+export interface TaskHandlers {
   readonly gate: Gate
   readonly states: TaskStates
   readonly calls: TaskCalls
@@ -25,7 +25,7 @@ export interface TaskFace {
   readonly onError: (error: unknown) => void
 }
 
-export function taskFace({ gate, waitTool, onError }: TaskFaceOptions): TaskFace {
+export function taskHandlers({ gate, waitTool, onError }: TaskFaceOptions): TaskHandlers {
   const states = new TaskStates(gate.links)
   const modern = new Tasks({ gate, states, onError })
   const watch = new TaskWatch(gate)
