@@ -93,7 +93,7 @@ describeGates(
       const { task_id } = offer
       expect(await refusal(other.gate.fetchTaskResult(agent(), { task_id }))).toMatchObject({
         code: 'RESULT_NOT_FOUND',
-        message: expect.stringContaining('The server one took the result'),
+        message: expect.stringContaining('The server one stored the result'),
         details: { stored_by: 'one' },
       })
       ours.folder.remove()

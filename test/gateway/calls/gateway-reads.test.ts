@@ -9,16 +9,16 @@ const PROMPT = { name: 'everything__simple-prompt' }
 const RESOURCE = { uri: 'everything+demo://resource/static/document/features.md' }
 
 describe('asyncgate gateway', () => {
-  it('lets prompts and resources be read at once, as tools that only read', async () => {
+  it('reads prompts and resources without approval by default', async () => {
     const { client, output } = await start()
-    expect(output()).toMatch(/everything: 4 prompts and \d+ resources are read at once\./)
+    expect(output()).toMatch(/everything: 4 prompts and \d+ resources need no approval\./)
     expect(await client.getPrompt(PROMPT)).toMatchObject({ messages: [{ role: 'user' }] })
     expect(await client.readResource(RESOURCE)).toMatchObject({ contents: [RESOURCE] })
   })
 
-  it('asks about them, too, with --allow none', async () => {
+  it('requires approval for prompts and resources with --allow none', async () => {
     const { client, output } = await start('--allow', 'none')
-    expect(output()).toMatch(/everything: 4 prompts and \d+ resources wait for your approval\./)
+    expect(output()).toMatch(/everything: 4 prompts and \d+ resources need your approval\./)
     const waits = { data: { code: 'READ_NOT_DONE', details: { status: 'pending_approval' } } }
     await expect(client.getPrompt(PROMPT)).rejects.toMatchObject(waits)
     await expect(client.readResource(RESOURCE)).rejects.toMatchObject(waits)

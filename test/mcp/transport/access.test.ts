@@ -138,12 +138,12 @@ it('an error names the request that it belongs to', async () => {
   expect((await server.post(LIST)).body).toMatchObject({ error: { data: { request_id: 'r-1' } } })
 })
 
-it('a bug of ours is told to the operator, not to the caller', async () => {
+it('an internal error is reported to the operator and not to the caller', async () => {
   const bug = new Error('SELECT secret FROM table')
   const server = await startMcp({
     wrap: (gate) => ({
       ...gate,
-      health: () => {
+      call: () => {
         throw bug
       },
     }),
