@@ -4,7 +4,7 @@ import { defineConfig } from 'vitest/config'
 const IN_EVERY_AUTH_MODE = [
   'test/http/{errors,events,fallback-owner,lease-protocol,operations,worker-port}.test.ts',
   'test/mcp/**/{legacy-tools,open-call,task-calls,operation-tools,type-tools}.test.ts',
-  'test/gateway/calls/{clients,held,reads,served}.test.ts',
+  'test/gateway/calls/{clients,reads,served}.test.ts',
   'test/client/client.test.ts',
   'test/worker/{worker,cancel,questions,results}.test.ts',
 ]
@@ -19,7 +19,11 @@ function inAuthMode(name: string) {
 
 export default defineConfig({
   test: {
-    globalSetup: ['test/support/postgres-server.ts', 'test/support/config-folder.ts'],
+    globalSetup: [
+      'test/support/build.ts',
+      'test/support/postgres-server.ts',
+      'test/support/config-folder.ts',
+    ],
     pool: 'forks',
     // Most suites wait for processes and timers, so more of them than processors run at a time.
     maxWorkers: 3,

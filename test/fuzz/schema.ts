@@ -18,6 +18,7 @@ export interface Schema {
   readonly items?: Schema | undefined
   readonly properties?: Readonly<Record<string, Schema>> | undefined
   readonly required?: readonly string[] | undefined
+  readonly additionalProperties?: false | Schema | undefined
 }
 
 const schema: z.ZodType<Schema> = z.lazy(() =>
@@ -36,7 +37,7 @@ const schema: z.ZodType<Schema> = z.lazy(() =>
     items: schema.optional(),
     properties: z.record(z.string(), schema).optional(),
     required: z.array(z.string()).optional(),
-    additionalProperties: z.literal(false).optional(),
+    additionalProperties: z.union([z.literal(false), schema]).optional(),
     default: z.unknown().optional(),
     description: z.string().optional(),
   }),
@@ -85,7 +86,15 @@ function fitting(schema: Schema, byName: ByName): fc.Arbitrary<Json> {
   if (schema.enum !== undefined) return fc.constantFrom(...schema.enum)
   switch (schema.type) {
     case 'object':
-      return fittingObject(schema, byName)
+      return schema.additionalProperties
+        ? fc.dictionary(
+            fc.string({ minLength: 1, maxLength: 8 }),
+            fitting(schema.additionalProperties, byName),
+            {
+              maxKeys: 3,
+            },
+          )
+        : fittingObject(schema, byName)
     case 'array':
       return fc.array(fitting(schema.items ?? {}, byName), {
         minLength: minItems,

@@ -8,7 +8,7 @@ import { type Server, startServer, testFolder } from '../cli/support.ts'
 import { freshDatabase, postgresUrl } from '../support/postgres.ts'
 
 const UPSTREAM = fileURLToPath(new URL('children/counting-upstream.js', import.meta.url))
-const ROUNDS = Number(process.env.ASYNCGATE_CRASHES ?? 3)
+const ROUNDS = Number(process.env.ASYNCGATE_CRASHES ?? 2)
 const CALLS = 10
 const MAX_ATTEMPTS = 30
 
