@@ -2,7 +2,7 @@ import { createHmac, timingSafeEqual } from 'node:crypto'
 import { invalid } from '../core/errors.ts'
 import { canonical } from '../core/json/json.ts'
 
-/** What a cursor is good for: only the same question of the same tenant. */
+/** A cursor is valid only for the same query of the same tenant. */
 export interface CursorScope {
   readonly tenant: number
   readonly query: unknown
@@ -10,7 +10,10 @@ export interface CursorScope {
 
 const MAC_BYTES = 16
 
-/** Opaque positions in a listing, signed so that a made-up one is refused instead of starting somewhere. */
+/**
+ * Opaque positions in a listing, signed so that a forged one is refused. The position comes first: its digits keep the
+ * text from starting with a hyphen, which a command line would take for an option.
+ */
 export class Cursors {
   readonly #secret: () => Promise<Buffer>
 
@@ -20,15 +23,16 @@ export class Cursors {
 
   async write(scope: CursorScope, position: number): Promise<string> {
     const mac = await this.#mac(scope, position)
-    return Buffer.concat([mac, Buffer.from(String(position))]).toString('base64url')
+    return Buffer.concat([Buffer.from(String(position)), mac]).toString('base64url')
   }
 
   async read(scope: CursorScope, cursor: string): Promise<number> {
     const bytes = Buffer.from(cursor, 'base64url')
-    const position = Number(bytes.toString('utf8', MAC_BYTES))
-    if (bytes.length > MAC_BYTES && Number.isSafeInteger(position)) {
+    const end = bytes.length - MAC_BYTES
+    const position = end > 0 ? Number(bytes.toString('utf8', 0, end)) : Number.NaN
+    if (Number.isSafeInteger(position)) {
       const mac = await this.#mac(scope, position)
-      if (timingSafeEqual(mac, bytes.subarray(0, MAC_BYTES))) return position
+      if (timingSafeEqual(mac, bytes.subarray(end))) return position
     }
     throw invalid('cursor', 'is not a cursor of this listing')
   }
