@@ -36,7 +36,9 @@ export function folder(): string {
 /** A folder for one test. */
 export function testFolder(): string {
   const path = folder()
-  onTestFinished(() => rmSync(path, { recursive: true, force: true }))
+  const options = { recursive: true, force: true, maxRetries: 10, retryDelay: 50 } as const
+  // A process that was told to stop may still write to its folder.
+  onTestFinished(() => rmSync(path, options))
   return path
 }
 
