@@ -15,7 +15,7 @@ export const inboundEmail: Endpoint = {
   tag: 'email',
   title: 'Deliver an email',
   description:
-    'For email providers: an email as Postmark or SendGrid posts it, or as a raw message. The request is signed with X-AsyncGate-Signature, signed by SendGrid, or has the secret as password or token in the URL. status refused is final.',
+    'For email providers: an email as Postmark or SendGrid posts it, or as a raw message. The request is signed as Standard Webhooks (Webhook-Id, Webhook-Timestamp, Webhook-Signature), signed by SendGrid, or has the secret as password or token in the URL. status refused is final.',
   method: 'POST',
   path: '/webhooks/inbound_email',
   isPublic: true,
