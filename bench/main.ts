@@ -1,15 +1,19 @@
 import { parseArgs } from 'node:util'
+import { against } from './against/index.ts'
 import { engine } from './engine/index.ts'
 import { gateway } from './gateway/index.ts'
 import { http } from './http/index.ts'
 import { Report } from './report.ts'
 import { workers } from './worker/index.ts'
 
-const SUITES: Record<string, (report: Report) => Promise<void>> = {
+type Suite = (report: Report, args: readonly string[]) => Promise<void>
+
+const SUITES: Record<string, Suite> = {
   engine,
   http,
   worker: workers,
   gateway,
+  against: (report, [ref, suite]) => against(report, ref ?? 'HEAD', suite),
 }
 
 const { values, positionals } = parseArgs({
@@ -23,7 +27,7 @@ if (suite === undefined) {
   process.exit(2)
 }
 const report = new Report()
-await suite(report)
+await suite(report, positionals.slice(1))
 if (values.json !== undefined) report.write(values.json, name)
 if (report.missed.length > 0) {
   console.error(`\nMissed: ${report.missed.map((row) => row.name).join('; ')}`)

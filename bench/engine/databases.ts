@@ -10,7 +10,7 @@ import { type PostgresProcess, startPostgres } from '../../test/support/postgres
 
 export type StoreName = 'sqlite' | 'postgres'
 
-/** An empty database of one kind, with its schema in place. */
+/** A database without tasks. */
 export interface Database {
   readonly name: StoreName
   /** A path or a URL. */
@@ -36,10 +36,17 @@ export class Databases {
     )
   }
 
+  /** A database with the schema of this version. */
   async create(name: StoreName): Promise<Database> {
+    const database = await this.createEmpty(name)
+    await (await openStore(name, database.address)).close()
+    return database
+  }
+
+  /** A database without a schema, for the version that opens it first. */
+  async createEmpty(name: StoreName): Promise<Database> {
     const id = `bench_${++this.#count}`
     const address = name === 'sqlite' ? join(this.#folder, `${id}.db`) : await this.#createPostgres(id)
-    await (await openStore(name, address)).close()
     return {
       name,
       address,

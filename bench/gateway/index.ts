@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -9,6 +9,7 @@ import { Connection } from '../http/connection.ts'
 import { lifecyclesOverHttp } from '../http/load.ts'
 import { callTool, rest } from '../http/protocols.ts'
 import { type ServerProcess, startGate } from '../http/servers.ts'
+import { processorSeconds } from '../processor.ts'
 import { type Report, spread } from '../report.ts'
 import { median, times } from '../stats.ts'
 
@@ -147,12 +148,6 @@ async function perCore(
   const rate = await measure(SECONDS)
   const seconds = (performance.now() - startedAt) / 1000
   return (rate * seconds) / (processorSeconds(server.pid) - before)
-}
-
-/** What a process has used of all cores so far. Linux counts it in hundredths of a second. */
-function processorSeconds(pid: number): number {
-  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? []
-  return (Number(fields[11]) + Number(fields[12])) / 100
 }
 
 async function withGate<T>(

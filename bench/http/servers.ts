@@ -1,9 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process'
+import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 
 const BARE = fileURLToPath(new URL('./bare-server.js', import.meta.url))
-const CLI = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
 export interface ServerProcess {
   readonly port: number
@@ -15,9 +16,13 @@ export function startBare(): Promise<ServerProcess> {
   return start([BARE], {})
 }
 
-/** The built server on loopback without a key, over this database; `env` are further settings. */
-export function startGate(databaseUrl: string, env: Record<string, string> = {}): Promise<ServerProcess> {
-  return start([CLI, 'serve', '--port', '0'], {
+/** The built server of the version in `root`, on loopback without a key; `env` has further settings. */
+export function startGate(
+  databaseUrl: string,
+  env: Record<string, string> = {},
+  root = ROOT,
+): Promise<ServerProcess> {
+  return start([join(root, 'dist/cli/main.js'), 'serve', '--port', '0'], {
     ASYNCGATE_ENV: 'development',
     ASYNCGATE_ALLOW_INSECURE_DEV: 'true',
     ASYNCGATE_DATABASE_URL: databaseUrl,

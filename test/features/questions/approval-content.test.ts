@@ -97,7 +97,7 @@ describeGates('approval content', (open) => {
     const { payload_pointer: _, ...whole } = WHOLE
     const { task_id } = await ask(gate, {
       ...whole,
-      payload: { card: CARD, pin: 1234 },
+      payload: { card: CARD, pin: 'pin-123456' },
       body: `card ${CARD}`,
       inputs: { card: CARD },
       summary: CARD,
@@ -108,7 +108,7 @@ describeGates('approval content', (open) => {
       requirements: { capabilities: ['bank'], tags: ['prod', `card ${CARD}`] },
     })
     const view = await seen(gate, task_id)
-    expect(JSON.stringify(view)).not.toMatch(/4111|1234/)
+    expect(JSON.stringify(view)).not.toMatch(/4111 1111|pin-123456/)
     expect(view.task).toMatchObject({
       expected_outcome_kind: '[REDACTED]',
       expected_artifact_mime: 'text/plain; card=[REDACTED]',
@@ -127,7 +127,7 @@ describeGates('approval content', (open) => {
       '/expected_artifact_mime',
       '/requirements/tags/1',
     ])
-    expect(JSON.stringify(await receiptsOf(gate, { task_id }))).not.toMatch(/4111|1234/)
+    expect(JSON.stringify(await receiptsOf(gate, { task_id }))).not.toMatch(/4111 1111|pin-123456/)
     await gate.approve(person(), { task_id, content_hash: view.content_hash })
     const offer = await claimPay(gate)
     expect(workIn(offer)).toEqual(workIn(view.task))
@@ -197,7 +197,7 @@ describeGates('approval content', (open) => {
     })
     const redact = { targets: 'args', paths: ['$.pin'], patterns: ['card'] }
     await gate.putPolicy(admin(), { id: 'cards', action: 'REDACT', scope: { upstream: 'stub' }, redact })
-    const given = (path: string) => ({ path, note: `card ${CARD}`, list: [{ to: CARD }], pin: 1234 })
+    const given = (path: string) => ({ path, note: `card ${CARD}`, list: [{ to: CARD }], pin: 'pin-123456' })
     const left = (path: string) => ({
       path,
       note: 'card [REDACTED]',
