@@ -12,9 +12,18 @@ const IN_EVERY_AUTH_MODE = [
 /** Suites that leave nothing behind in a process. They share one, so that it loads the code only once. */
 const IN_ONE_PROCESS = 'test/{auth,config,core,egress,engine,features,policy,scheduler/plan}/**/*.test.ts'
 
+/** The projects do not extend the root, because each would then start a PostgreSQL server of its own. */
+const SHARED = {
+  pool: 'forks',
+  // Most suites wait for processes and timers, so more of them than processors run at a time.
+  maxWorkers: 3,
+  testTimeout: 30_000,
+  hookTimeout: 120_000,
+} as const
+
 function inAuthMode(name: string) {
   const env = { ASYNCGATE_TEST_AUTH: name, ASYNCGATE_TEST_STORES: 'sqlite' }
-  return { extends: true as const, test: { name, include: IN_EVERY_AUTH_MODE, env } }
+  return { test: { ...SHARED, name, include: IN_EVERY_AUTH_MODE, env } }
 }
 
 export default defineConfig({
@@ -24,22 +33,17 @@ export default defineConfig({
       'test/support/postgres-server.ts',
       'test/support/config-folder.ts',
     ],
-    pool: 'forks',
-    // Most suites wait for processes and timers, so more of them than processors run at a time.
-    maxWorkers: 3,
-    testTimeout: 30_000,
-    hookTimeout: 120_000,
     reporters: ['default'],
     projects: [
       {
-        extends: true,
         test: {
+          ...SHARED,
           name: 'insecure development',
           include: ['test/**/*.test.ts'],
           exclude: [IN_ONE_PROCESS],
         },
       },
-      { extends: true, test: { name: 'in one process', include: [IN_ONE_PROCESS], isolate: false } },
+      { test: { ...SHARED, name: 'in one process', include: [IN_ONE_PROCESS], isolate: false } },
       inAuthMode('shared key'),
       inAuthMode('shared key and admin keys'),
     ],
