@@ -46,8 +46,6 @@ export interface World {
   ): { lane: number; pool: number }
   /** The ready tasks that fit, in the order in which they are to be handed out. */
   ready(wanted: Wanted): Iterable<QueuedTask>
-  /** How long the input of a ready task is; undefined if nobody has asked. */
-  bytes(task: QueuedTask): number | undefined
   receipt(seq: number): Receipt | undefined
   /** The newest receipt of that type among those that name `parent`. */
   child(parent: number, type: ReceiptType): Receipt | undefined

@@ -38,7 +38,6 @@ export function needOf(
     acknowledgements: [],
     relationships: [],
     items: [],
-    sizes: [],
   }
   const claims: Claim[] = []
   for (const command of commands) {

@@ -86,8 +86,6 @@ export interface Need {
   readonly relationships: readonly { readonly tenant: number; readonly principal: PrincipalKey }[]
   /** Items of inboxes. */
   readonly items: readonly (ItemRef & { readonly tenant: number })[]
-  /** Tasks, by their seq, whose inputs may be too long to be handed out together. */
-  readonly sizes: readonly { readonly tenant: number; readonly seq: number }[]
 }
 
 export interface KeyRef {
@@ -135,8 +133,6 @@ export interface Loaded {
   acknowledgements: (AcknowledgementRef & { readonly acknowledgement: number })[]
   relationships: Relationship[]
   items: InboxItem[]
-  /** How long the inputs of tasks are. */
-  sizes: { readonly tenant: number; readonly seq: number; readonly bytes: number }[]
 }
 
 /**
@@ -234,7 +230,6 @@ export const NO_NEED: Need = {
   acknowledgements: [],
   relationships: [],
   items: [],
-  sizes: [],
 }
 
 export function isNeed(value: Changes | Need): value is Need {
@@ -257,6 +252,5 @@ export function emptyLoaded(now: number): Loaded {
     acknowledgements: [],
     relationships: [],
     items: [],
-    sizes: [],
   }
 }

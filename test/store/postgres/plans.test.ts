@@ -172,7 +172,6 @@ async function live({ ref, writer }: Connections, seqs: readonly number[]): Prom
       acknowledgements: seqs.map((seq) => ({ tenant, seq, by: WORKER })),
       relationships: [{ tenant, principal: ALICE }],
       items: seqs.map((seq) => ({ tenant, principal: ALICE, seq: 3_000_000 + seq })),
-      sizes: seqs.map((seq) => ({ tenant, seq })),
     },
     {
       relationships: [
