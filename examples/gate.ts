@@ -10,19 +10,19 @@ const MAIN = fileURLToPath(new URL('../dist/cli/main.js', import.meta.url))
 
 export interface ExampleGate {
   readonly url: string
-  /** A folder for the example, which is deleted in the end. */
+  /** A folder for the example, which is deleted at the end. */
   readonly folder: string
-  /** The command line of AsyncGate, for what else an example starts. */
+  /** The main file of the CLI, to start other commands of AsyncGate. */
   readonly main: string
-  /** Ends it as a crash does, and starts it again over the same database, at the same address. */
+  /** Kills the gate and restarts it with the same database, at the same address. */
   crash(): Promise<void>
   stop(): Promise<void>
 }
 
-/** What `asyncgate dev` starts, on a free port and with a database that is deleted in the end. */
+/** Starts `asyncgate dev` on a free port, with a database that is deleted at the end. */
 export async function startGate(env: Readonly<Record<string, string>> = {}): Promise<ExampleGate> {
   const folder = mkdtempSync(join(tmpdir(), 'asyncgate-example-'))
-  // An example that fails leaves nothing behind either.
+  // The folder is also deleted when the example fails.
   const clear = () => rmSync(folder, { recursive: true, force: true })
   process.once('exit', clear)
   let gate = await startProcess(folder, 0, env)
@@ -53,7 +53,7 @@ async function startProcess(
   port: number,
   env: Readonly<Record<string, string>>,
 ): Promise<GateProcess> {
-  // The settings of whoever runs the example are not those of the example.
+  // The example must not inherit the ASYNCGATE_ settings of the shell.
   const others = Object.entries(process.env).filter(([name]) => !name.startsWith('ASYNCGATE_'))
   const gate = spawn(process.execPath, [MAIN, 'dev', '--port', String(port)], {
     cwd: folder,
@@ -61,25 +61,25 @@ async function startProcess(
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   const ended = once(gate, 'close')
-  const abandon = () => gate.kill('SIGKILL')
-  process.prependOnceListener('exit', abandon)
-  let complaints = ''
+  const killOnExit = () => gate.kill('SIGKILL')
+  process.prependOnceListener('exit', killOnExit)
+  let errors = ''
   gate.stderr.setEncoding('utf8').on('data', (text: string) => {
-    complaints += text
+    errors += text
   })
   const url = await new Promise<string>((resolve, reject) => {
     createInterface({ input: gate.stdout }).on('line', (line) => {
       const [, found] = /^AsyncGate listening on (\S+)/.exec(line) ?? []
       if (found !== undefined) resolve(found)
     })
-    ended.then(([code]) => reject(new Error(`The gate ended with ${code}:\n${complaints}`)), reject)
+    ended.then(([code]) => reject(new Error(`The gate exited with ${code}:\n${errors}`)), reject)
   })
   return {
     url,
     async end(signal) {
       gate.kill(signal)
       await ended
-      process.off('exit', abandon)
+      process.off('exit', killOnExit)
     },
   }
 }

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path'
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { z } from 'zod'
 
-/** Settings for a gate with one MCP server behind it, and rules about its tools. */
+/** Settings for a gate with one upstream MCP server and rules for its tools. */
 export function behindTheGate(
   folder: string,
   upstream: { readonly name: string; readonly command: string; readonly args: readonly string[] },
@@ -18,21 +18,21 @@ export function behindTheGate(
   return { ASYNCGATE_UPSTREAMS_FILE: upstreamsFile, ASYNCGATE_POLICIES_FILE: policiesFile }
 }
 
-/** The file that starts a reference server which is installed here. */
+/** The main file of an installed MCP reference server. */
 export function serverFile(name: string): string {
   const require = createRequire(import.meta.url)
   return join(dirname(require.resolve(`@modelcontextprotocol/${name}/package.json`)), 'dist', 'index.js')
 }
 
 export interface Agent {
-  /** Calls a tool, and gives its answer as an object. */
+  /** Calls a tool, and returns its result as an object. */
   call(tool: string, input?: object): Promise<Readonly<Record<string, unknown>>>
   /** Resolves when the gate offers the tool. */
   offered(tool: string): Promise<void>
   close(): Promise<void>
 }
 
-/** An agent that speaks MCP, and knows nothing of tasks. */
+/** An agent that uses MCP without MCP Tasks. */
 export async function agent(url: string, name: string): Promise<Agent> {
   const client = new Client({ name, version: '1' })
   await client.connect(new StreamableHTTPClientTransport(new URL(`${url}/mcp`)))
@@ -56,7 +56,7 @@ export async function agent(url: string, name: string): Promise<Agent> {
   }
 }
 
-/** A request to the REST interface, as a person or as nobody in particular. */
+/** Sends a REST request, with the key of a person or without a key. */
 export async function rest(url: string, path: string, body?: object, key?: string): Promise<unknown> {
   const response = await fetch(url + path, {
     method: body === undefined ? 'GET' : 'POST',
@@ -66,7 +66,7 @@ export async function rest(url: string, path: string, body?: object, key?: strin
     },
     ...(body !== undefined && { body: JSON.stringify(body) }),
   })
-  const answer: unknown = await response.json()
-  if (!response.ok) throw new Error(JSON.stringify(answer))
-  return answer
+  const content: unknown = await response.json()
+  if (!response.ok) throw new Error(JSON.stringify(content))
+  return content
 }

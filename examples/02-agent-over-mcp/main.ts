@@ -1,5 +1,5 @@
 /**
- * An agent that speaks MCP hands over work, does something else, and collects the result.
+ * An agent creates a task over MCP, continues with other work, and collects the result.
  *
  *   npm run examples -- 02
  */
@@ -22,11 +22,11 @@ await agent.connect(new StreamableHTTPClientTransport(new URL(`${gate.url}/mcp`)
 const { tools } = await agent.listTools()
 console.log(`1. The agent connects to ${gate.url}/mcp and finds ${tools.length} tools.`)
 
-/** Calls a tool as the agent alice, and gives the answer as an object. */
+/** Calls a tool as the agent alice, and returns its result as an object. */
 async function call(name: string, input: object): Promise<Readonly<Record<string, unknown>>> {
-  const answer = await agent.callTool({ name, arguments: { principal_id: 'alice', ...input } })
-  if (answer.isError) throw new Error(JSON.stringify(answer.content))
-  return z.record(z.string(), z.unknown()).parse(answer.structuredContent)
+  const called = await agent.callTool({ name, arguments: { principal_id: 'alice', ...input } })
+  if (called.isError) throw new Error(JSON.stringify(called.content))
+  return z.record(z.string(), z.unknown()).parse(called.structuredContent)
 }
 
 const { task_id } = await call('asyncgate.create_task', {
@@ -34,15 +34,15 @@ const { task_id } = await call('asyncgate.create_task', {
   payload: { text: 'call now, fetch later' },
   idempotency_key: 'example-1',
 })
-console.log(`2. create_task answers at once: task ${task_id}. The agent is free to do something else.`)
+console.log(`2. create_task returns immediately: task ${task_id}. The agent can continue with other work.`)
 
 const again = await call('asyncgate.create_task', {
   type: 'count_words',
   payload: { text: 'call now, fetch later' },
   idempotency_key: 'example-1',
 })
-console.log(`3. Sent again by mistake, it is the same task: ${again.task_id === task_id}.`)
-if (again.task_id !== task_id) throw new Error('The work was taken on twice.')
+console.log(`3. A repeated request returns the same task: ${again.task_id === task_id}.`)
+if (again.task_id !== task_id) throw new Error('The task was created twice.')
 
 const waited = z
   .object({ done: z.literal(true), status: z.string(), result: z.object({ result: z.unknown() }) })
@@ -52,7 +52,7 @@ console.log(`4. wait_for_task: ${waited.status}, ${JSON.stringify(waited.result.
 const { open_obligations } = z
   .object({ open_obligations: z.array(z.unknown()) })
   .parse(await call('asyncgate.list_open_obligations', {}))
-console.log(`5. list_open_obligations: ${open_obligations.length} still owed to alice.`)
+console.log(`5. list_open_obligations: ${open_obligations.length} open for alice.`)
 
 await agent.close()
 counter.stop()

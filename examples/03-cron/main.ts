@@ -1,5 +1,5 @@
 /**
- * A report every second, by a scheduler that is killed on the way and misses nothing.
+ * A schedule that creates a report every second, and misses no run although its scheduler is killed.
  *
  *   npm run examples -- 03
  */
@@ -18,14 +18,14 @@ async function startScheduler(): Promise<ChildProcess> {
   const db = join(gate.folder, 'scheduler.db')
   const args = [gate.main, 'scheduler', '--url', gate.url, '--db', db, '--log-level', 'error']
   const scheduler = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
-  // An example that fails leaves nothing behind.
+  // Also when the example fails.
   process.once('exit', () => scheduler.kill('SIGKILL'))
   await once(scheduler.stdout, 'data')
   return scheduler
 }
 
 const first = await startScheduler()
-console.log('2. A scheduler keeps schedules in a file of its own.')
+console.log('2. A scheduler stores its schedules in a separate file.')
 
 const reports: string[] = []
 const report = task('report', {
@@ -38,7 +38,7 @@ const report = task('report', {
 const reporter = worker({ url: gate.url, tasks: [report], workerId: 'reporter', logger: false })
 const stopped = reporter.run()
 
-// A schedule is asked for with a task, as all work is. The runs belong to who asked.
+// A schedule is created with a task. The agent that creates it owns the runs.
 const alice = client({ url: gate.url, agent: 'alice' })
 const { schedule_id } = await alice.run<{ schedule_id: string }>('schedule.create', {
   name: 'a report every second',
@@ -59,28 +59,28 @@ console.log(`4. The scheduler is killed after ${reports.length} reports.`)
 await new Promise((resolve) => setTimeout(resolve, 1500))
 const second = await startScheduler()
 await until(6)
-console.log(`5. Another one went on where it was: ${reports.length} reports.`)
+console.log(`5. A second scheduler continued from there: ${reports.length} reports.`)
 
-// One for each second, none twice, though nobody was there for some of them.
+// Each second has exactly one run, including the time without a scheduler.
 const seconds = reports.map((run_at) => Date.parse(run_at) / 1000).toSorted((a, b) => a - b)
 const begin = seconds[0] ?? Number.NaN
 seconds.forEach((at, n) => {
-  if (at !== begin + n) throw new Error(`Run ${n} is missing or double: ${seconds}`)
+  if (at !== begin + n) throw new Error(`Run ${n} is missing or duplicated: ${seconds}`)
 })
 console.log('6. Every second has its report, exactly once.')
 
 for await (const owed of alice.obligations()) {
-  if (owed.schedule_id !== null) console.log(`7. The ledger says it is owed: ${owed.receipt_type}`)
+  if (owed.schedule_id !== null) console.log(`7. The schedule is an open obligation: ${owed.receipt_type}`)
 }
 await alice.run('schedule.delete', { schedule_id })
 for await (const owed of alice.obligations()) {
-  if (owed.schedule_id !== null) throw new Error('The schedule is deleted, and still owed.')
+  if (owed.schedule_id !== null) throw new Error('The schedule is deleted, but its obligation is still open.')
 }
-console.log('8. alice has deleted it, and it is owed no more.')
+console.log('8. alice has deleted the schedule, and its obligation is closed.')
 
 second.kill('SIGTERM')
 await once(second, 'close')
 reporter.stop()
 await stopped
 await gate.stop()
-console.log('9. All have stopped.')
+console.log('9. All processes have stopped.')

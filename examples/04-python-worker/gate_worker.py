@@ -1,8 +1,8 @@
-"""A worker for AsyncGate, with nothing but the standard library of Python 3.9 or later.
+"""A worker for AsyncGate that uses only the standard library of Python 3.9 or later.
 
-It is written from docs/protocol.md, and what it does is what that page asks of a worker: it claims by long
-poll, renews each lease at a third of its length, stops when a lease is lost, reports until it is answered, and
-gives back what it cannot finish when it is told to stop.
+It implements the worker rules of docs/protocol.md: it claims tasks with long polling, renews each lease after a
+third of its duration, stops when a lease is lost, repeats reports until the server responds, and releases
+unfinished tasks when it is stopped.
 
     run_worker("http://127.0.0.1:8080", {"word_count": lambda payload, lease: len(payload["text"].split())})
 """
@@ -21,11 +21,11 @@ import urllib.parse
 
 
 class Permanent(Exception):
-    """Raised by a handler: the task has failed for good. Any other exception is tried again."""
+    """Raised by a handler: the task fails permanently. Any other exception is retried."""
 
 
 class Retry(Exception):
-    """Raised by a handler: try again, not before so many seconds; without a number the gate decides."""
+    """Raised by a handler: retry after the given number of seconds; without it the gate determines the delay."""
 
     def __init__(self, message, after_seconds=None):
         super().__init__(message)
@@ -33,11 +33,11 @@ class Retry(Exception):
 
 
 class Stopped(Exception):
-    """Raised by lease.check(): the lease is lost, or the worker is told to stop."""
+    """Raised by lease.check(): the lease is lost, or the worker is stopping."""
 
 
 class GateError(Exception):
-    """An error of the gate, or code UNREACHABLE when nothing answered."""
+    """An error of the gate, or code UNREACHABLE if there was no response."""
 
     def __init__(self, code, message, retryable, retry_after=0, details=None):
         super().__init__(f"{code}: {message}")
@@ -56,7 +56,7 @@ class GateError(Exception):
 
 
 def pauses():
-    """5, 10, 20, 40, then always 60 s, each shortened at random by up to a half."""
+    """5, 10, 20, 40, then always 60 s, each reduced by a random amount of up to a half."""
     seconds = 5
     while True:
         yield seconds * random.uniform(0.5, 1)
@@ -64,7 +64,7 @@ def pauses():
 
 
 class Gate:
-    """Sends requests to the gate, each on a connection of its own."""
+    """Sends requests to the gate, each on a separate connection."""
 
     def __init__(self, url, key=None):
         self._url = urllib.parse.urlsplit(url.rstrip("/"))
@@ -88,36 +88,36 @@ class Gate:
         finally:
             connection.close()
         try:
-            answer = json.loads(text)
+            content = json.loads(text)
         except ValueError:
-            answer = {}
+            content = {}
         if response.status < 300:
-            return answer
+            return content
         raise GateError(
-            answer.get("code", f"HTTP_{response.status}"),
-            answer.get("message", "no AsyncGate answers here"),
-            answer.get("retryable", response.status in (502, 503, 504)),
+            content.get("code", f"HTTP_{response.status}"),
+            content.get("message", "The response does not come from AsyncGate."),
+            content.get("retryable", response.status in (502, 503, 504)),
             float(response.getheader("Retry-After") or 0),
-            answer.get("details"),
+            content.get("details"),
         )
 
 
 class Lease:
-    """A task in the hands of this worker. A handler looks at `task`, and calls check() now and then."""
+    """A task that this worker has leased. A handler reads `task` and calls check() periodically."""
 
     def __init__(self, gate, worker_id, task, asked_at, on_drain):
         self.task = task
         self._gate = gate
         self._on_drain = on_drain
         self._ids = {"worker_id": worker_id, "lease_id": task["lease_id"]}
-        # On a clock that is never set, and from when the request was sent.
+        # On the monotonic clock, counted from the time of the request.
         self._ends_at = asked_at + task["expires_in_ms"] / 1000
         self._seconds = math.ceil(task["expires_in_ms"] / 1000)
         self._stop = threading.Event()
         self._over = threading.Event()
         self._lost = False
         self._canceled = False
-        self._told = threading.Lock()
+        self._reported = threading.Lock()
 
     @property
     def lost(self):
@@ -128,12 +128,12 @@ class Lease:
             raise Stopped()
 
     def sleep(self, seconds):
-        """Like time.sleep, but ends with Stopped as soon as there is a reason."""
+        """Like time.sleep, but raises Stopped as soon as the handler has to stop."""
         self._stop.wait(seconds)
         self.check()
 
     def progress(self, percent, message=""):
-        """Tells the owner. It is only news: a report that does not arrive changes nothing."""
+        """Reports progress to the owner. A lost report has no effect on the task."""
         body = {**self._ids, "progress": {"percent": percent, "message": message}}
         try:
             self._gate.post(self._path("progress"), body)
@@ -142,12 +142,12 @@ class Lease:
                 self._lose(error)
 
     def complete(self, result):
-        # The result is in the task itself, and this says so.
+        # The result is stored with the task, which is what this artifact states.
         artifacts = [{"type": "inline", "url": f"inline://task/{self.task['task_id']}/result"}]
         self._end(self._path("complete"), {"result": result, "artifacts": artifacts})
 
     def fail(self, error, retryable, after_seconds=None):
-        # The gate takes neither NUL nor half a character.
+        # The gate refuses NUL and unpaired surrogates.
         message = str(error)[:2000].encode("utf-8", "replace").decode().replace("\0", "?")
         code = getattr(error, "code", type(error).__name__)
         body = {"error": {"code": str(code), "message": message}, "retryable": retryable}
@@ -156,14 +156,14 @@ class Lease:
         self._end(self._path("fail"), body)
 
     def release(self):
-        """Gives the task back. No attempt is spent."""
+        """Releases the task. No attempt is used."""
         self._end("/v1/leases/release", {"task_id": self.task["task_id"]})
 
     def stop(self):
         self._stop.set()
 
-    def keep(self):
-        """Renews at a third of the lease until the task is over or the lease is lost. Runs in a thread."""
+    def renew_until_over(self):
+        """Renews after a third of the lease, until the task has ended or the lease is lost. Runs in a thread."""
         pause = self._seconds / 3
         while not self._over.wait(max(0, min(pause, self._ends_at - time.monotonic()))):
             if self.lost:
@@ -171,23 +171,23 @@ class Lease:
             asked_at = time.monotonic()
             body = {**self._ids, "task_id": self.task["task_id"], "extend_by_seconds": self._seconds}
             try:
-                answer = self._gate.post("/v1/leases/renew", body, timeout=min(15, pause))
-                if answer.get("drain"):
+                renewal = self._gate.post("/v1/leases/renew", body, timeout=min(15, pause))
+                if renewal.get("drain"):
                     self._on_drain()
-                granted = answer["expires_in_ms"] / 1000
+                granted = renewal["expires_in_ms"] / 1000
                 self._ends_at = asked_at + granted
                 pause = granted / 3
-                # There are only so many renewals: the last ones ask for more time each.
-                if answer["renewals_left"] <= 5:
+                # The number of renewals is limited: the last ones request more time each.
+                if renewal["renewals_left"] <= 5:
                     self._seconds *= 2
             except GateError as error:
                 if error.lease_is_gone:
                     return self._lose(error)
-                # Refused means that it cannot be renewed any more: the time that is left is all there is.
+                # After a refusal the lease cannot be renewed again: only the remaining time is left.
                 pause = min(2, self._seconds / 10) if error.retryable else self._seconds
 
     def close(self):
-        """The handler has ended. Who canceled the task is told so; the gate knows by now that this worker had heard."""
+        """The handler has ended. If the task was canceled, reports that the work has stopped."""
         self._over.set()
         if self._canceled:
             try:
@@ -204,8 +204,8 @@ class Lease:
         return f"/v1/tasks/{urllib.parse.quote(self.task['task_id'])}/{verb}"
 
     def _end(self, path, body):
-        """Sends one end, the first that is asked for, until it is answered or the lease is lost."""
-        if not self._told.acquire(blocking=False):
+        """Sends the first outcome that is requested, until the gate responds or the lease is lost."""
+        if not self._reported.acquire(blocking=False):
             return
         for pause in pauses():
             if self.lost:
@@ -217,7 +217,7 @@ class Lease:
                 if error.lease_is_gone:
                     return self._lose(error)
                 if not error.retryable:
-                    self._told.release()
+                    self._reported.release()
                     raise
                 time.sleep(min(max(pause, error.retry_after), max(0, self._ends_at - time.monotonic())))
 
@@ -235,7 +235,7 @@ class Worker:
         self._leases = set()
         self._polls = set()
         self._refusal = None
-        self._told_to_stop = False
+        self._stop_requested = False
         self._threads = [threading.Thread(target=self._loop, daemon=True) for _ in range(slots)]
 
     def run(self):
@@ -244,7 +244,7 @@ class Worker:
             signal.signal(number, self._on_signal)
         for thread in self._threads:
             thread.start()
-        while not self._told_to_stop and not self._refusal:
+        while not self._stop_requested and not self._refusal:
             time.sleep(0.1)
         self._stopping.set()
         self._end_polls()
@@ -252,23 +252,23 @@ class Worker:
         for lease in self._held():
             lease.stop()
         self._join(1)
-        # Handlers that do not listen. Their results will not be sent any more.
+        # Handlers that did not stop in time. Their results are no longer sent.
         for lease in self._held():
             lease.release()
         if self._refusal:
             raise self._refusal
 
     def _on_signal(self, number, _frame):
-        # A second signal ends the process at once. No lock is taken here: the main thread may hold it.
+        # A second signal ends the process immediately. No lock is taken here: the main thread may hold it.
         signal.signal(number, signal.SIG_DFL)
-        self._told_to_stop = True
+        self._stop_requested = True
 
     def _drain(self):
-        """The operator wants this worker to stop, as a signal would."""
-        self._told_to_stop = True
+        """Stops the worker because the operator drained it, as a signal would."""
+        self._stop_requested = True
 
     def _end_polls(self):
-        """A poll whose connection is closed takes no task."""
+        """Closes the connections of waiting claims, which then lease no task."""
         with self._lock:
             for poll in self._polls:
                 try:
@@ -296,7 +296,7 @@ class Worker:
                     self._refusal = error
                     return
                 if not self._stopping.is_set():
-                    log(f"no answer to a claim: {error}")
+                    log(f"a claim failed: {error}")
                     self._stopping.wait(max(error.retry_after, next(waits)))
                 continue
             for lease in leases:
@@ -316,18 +316,18 @@ class Worker:
                 connected.append(sock)
                 self._polls.add(sock)
             if self._stopping.is_set():
-                raise OSError("the worker stops")
+                raise OSError("the worker is stopping")
 
         asked_at = time.monotonic()
         try:
-            answer = self._gate.post("/v1/leases/claim", body, self._wait_seconds + 10, remember)
+            claimed = self._gate.post("/v1/leases/claim", body, self._wait_seconds + 10, remember)
         finally:
             with self._lock:
                 self._polls.difference_update(connected)
-        if answer.get("drain"):
+        if claimed.get("drain"):
             self._drain()
         leases = [
-            Lease(self._gate, self._worker_id, task, asked_at, self._drain) for task in answer["tasks"]
+            Lease(self._gate, self._worker_id, task, asked_at, self._drain) for task in claimed["tasks"]
         ]
         with self._lock:
             self._leases.update(leases)
@@ -337,7 +337,7 @@ class Worker:
         return leases
 
     def _work(self, lease):
-        threading.Thread(target=lease.keep, daemon=True).start()
+        threading.Thread(target=lease.renew_until_over, daemon=True).start()
         try:
             self._handle(lease)
         except GateError as error:
@@ -351,7 +351,7 @@ class Worker:
         try:
             lease.check()
             result = self._handlers[lease.task["type"]](lease.task["payload"], lease)
-            # Refuses what is not JSON before anything is sent.
+            # Raises if the result is not JSON, before anything is sent.
             json.dumps(result, allow_nan=False)
         except Stopped:
             lease.release()
@@ -369,7 +369,7 @@ class Worker:
         try:
             lease.complete(result)
         except GateError as error:
-            # Too large, say: the owner has to know.
+            # The result was refused, for example because it is too large: report it to the owner.
             lease.fail(error, retryable=False)
 
 
@@ -380,6 +380,6 @@ def log(line):
 def run_worker(
     url, handlers, *, key=None, worker_id=None, slots=4, lease_seconds=60, wait_seconds=50, grace_seconds=10
 ):
-    """Runs handlers, a function (payload, lease) for each type of task, until SIGTERM or SIGINT."""
+    """Runs handlers, a function (payload, lease) for each task type, until SIGTERM or SIGINT."""
     name = worker_id or f"{socket.gethostname()}-python"
     Worker(Gate(url, key), name, handlers, slots, lease_seconds, wait_seconds, grace_seconds).run()

@@ -1,6 +1,6 @@
 /**
- * A worker in Python, which needs nothing but its standard library. gate_worker.py beside this file is all there is to
- * the protocol; worker.py has the tasks.
+ * A worker in Python that uses only the standard library. gate_worker.py implements the protocol, and worker.py has
+ * the tasks.
  *
  *   npm run examples -- 04
  */
@@ -20,23 +20,23 @@ const python = spawn('python3', ['-B', script], {
   stdio: ['ignore', 'inherit', 'inherit'],
 })
 const ended = once(python, 'exit')
-// It must not outlive the example, however that ends.
+// The worker must not outlive the example, even if it fails.
 process.once('exit', () => python.kill('SIGKILL'))
-console.log('2. A worker in Python waits for work.')
+console.log('2. A worker in Python waits for tasks.')
 
 const agent = client({ url: gate.url, agent: 'alice' })
 const timeoutMs = 30_000
 const counted = await agent.run('word_count', { text: 'as many words as these' }, { timeoutMs })
-console.log(`3. alice has words counted: ${JSON.stringify(counted)}`)
+console.log(`3. alice requests a word count: ${JSON.stringify(counted)}`)
 
 const tried = await agent.run('flaky', { failures: 1 }, { max_attempts: 3, timeoutMs })
-console.log(`4. What fails for a while is tried again: ${JSON.stringify(tried)}`)
+console.log(`4. A temporary failure is retried: ${JSON.stringify(tried)}`)
 
 const error: unknown = await agent
   .run('word_count', { text: 5 }, { timeoutMs })
   .catch((reason: unknown) => reason)
-if (!(error instanceof TaskFailed)) throw new Error('It should have failed.', { cause: error })
-console.log(`5. What cannot be right fails for good: ${JSON.stringify(error.task.result?.error)}`)
+if (!(error instanceof TaskFailed)) throw new Error('The task should have failed.', { cause: error })
+console.log(`5. An invalid input fails permanently: ${JSON.stringify(error.task.result?.error)}`)
 
 const long = await agent.submit('count_down', { seconds: 600 })
 while ((await agent.getTask({ task_id: long.id })).status === 'queued') await setTimeout(50)
@@ -44,9 +44,9 @@ python.kill('SIGTERM')
 const [code] = await ended
 const { status, attempt } = await agent.getTask({ task_id: long.id })
 console.log(
-  `6. The worker is told to stop and ends with ${code}; its task is ${status} again, attempt ${attempt}.`,
+  `6. The worker is stopped and exits with ${code}; its task is ${status} again, attempt ${attempt}.`,
 )
-if (code !== 0 || status !== 'queued' || attempt !== 0) throw new Error('It should have been given back.')
+if (code !== 0 || status !== 'queued' || attempt !== 0) throw new Error('The task should have been released.')
 
 await gate.stop()
 console.log('7. The gate has stopped.')

@@ -1,4 +1,4 @@
-"""The worker of this example: three kinds of tasks, each a function of its payload."""
+"""The worker of this example: three task types, each with a handler function."""
 
 import os
 
@@ -8,20 +8,20 @@ from gate_worker import Permanent, Retry, run_worker
 def word_count(payload, lease):
     text = payload.get("text") if isinstance(payload, dict) else None
     if not isinstance(text, str):
-        raise Permanent("payload.text is not a text")
+        raise Permanent("payload.text is not a string")
     lease.progress(50, "counting")
     return {"words": len(text.split())}
 
 
 def flaky(payload, lease):
-    """Fails as often as it is told to."""
+    """Fails as often as the payload requests."""
     if lease.task["attempt"] < payload["failures"]:
-        raise Retry("not this time", after_seconds=payload.get("after_seconds", 0))
+        raise Retry("temporary failure", after_seconds=payload.get("after_seconds", 0))
     return {"attempt": lease.task["attempt"]}
 
 
 def count_down(payload, lease):
-    """Takes its time, and stops early when nobody wants it any more."""
+    """Takes the given number of seconds, and stops early when the lease is lost or the worker stops."""
     for _ in range(payload["seconds"] * 10):
         lease.sleep(0.1)
     return {"waited_seconds": payload["seconds"]}

@@ -1,6 +1,6 @@
 /**
- * Two agents share an MCP server. One asks for sixty calls at once, the other for one. Each session has slots of its
- * own, so the one does not wait for the sixty.
+ * Two agents share an MCP server. One makes sixty calls at the same time, the other makes one. Each session has its own
+ * slots, so the single call does not wait for the sixty.
  *
  *   npm run examples -- 08
  */
@@ -29,7 +29,7 @@ const sixty = Array.from({ length: CALLS }, async () => {
   done += 1
 })
 while (done === 0) await new Promise((resolve) => setTimeout(resolve, 10))
-console.log(`1. busy has asked for ${CALLS} calls of 0.2 s each.`)
+console.log(`1. busy makes ${CALLS} calls of 0.2 s each.`)
 
 const { sessions } = z
   .object({
@@ -44,12 +44,12 @@ const [before, began] = [done, performance.now()]
 await calm.call(TOOL, { duration: 0.2, steps: 1 })
 const seconds = ((performance.now() - began) / 1000).toFixed(1)
 console.log(
-  `3. calm asks for one, and has it after ${seconds} s; busy got ${done - before} in that time, and ${CALLS - done} are left.`,
+  `3. calm makes one call, which takes ${seconds} s; ${done - before} calls of busy finished in that time, and ${CALLS - done} are left.`,
 )
 if (done > CALLS / 2) throw new Error('calm had to wait for busy.')
 
 await Promise.all(sixty)
-console.log(`4. busy has all of its ${done} too.`)
+console.log(`4. All ${done} calls of busy have finished.`)
 
 await Promise.all([busy.close(), calm.close()])
 await gate.stop()

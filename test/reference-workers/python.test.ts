@@ -74,7 +74,7 @@ describe.skipIf(!hasPython)('the Python worker', () => {
     expect(await gate.agent.wait(wrong)).toMatchObject({
       status: 'failed',
       attempt: 0,
-      result: { error: { code: 'Permanent', message: 'payload.text is not a text' } },
+      result: { error: { code: 'Permanent', message: 'payload.text is not a string' } },
     })
     // A handler that breaks is tried again until no attempt is left.
     expect(await gate.agent.wait(broken)).toMatchObject({
