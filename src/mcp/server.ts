@@ -2,6 +2,7 @@ import {
   type CacheHint,
   type CallToolResult,
   type Implementation,
+  mergeCapabilities,
   type Progress,
   ProtocolError,
   ProtocolErrorCode,
@@ -10,10 +11,22 @@ import {
   type ServerContext,
 } from '@modelcontextprotocol/server'
 import type { Fields } from '../auth/caller.ts'
-import { serveTasks } from './tasks/handlers.ts'
-import type { TaskHandlers } from './tasks/task-handlers.ts'
-import { isTaskTool } from './tasks/task-tool.ts'
-import { type Call, type Era, type FoundTool, type ToolTable, wantsProgress } from './tools/tool.ts'
+import type { Gate } from '../features/gate.ts'
+import { VERSION } from '../util/version.ts'
+import { serveTasks, type TaskHandlers, taskHandlers } from './tasks/task-handlers.ts'
+import { gateTools, type ToolNames, waitToolName } from './tools/operation-tools.ts'
+import { typeTools } from './tools/task-tools.ts'
+import {
+  type Call,
+  type CallOf,
+  type Era,
+  type FoundTool,
+  isTaskTool,
+  type ListKind,
+  type TaskToolSource,
+  type ToolTable,
+  wantsProgress,
+} from './tools/tool.ts'
 import { TASKS_EXTENSION } from './transport/capabilities.ts'
 
 /** What a server shows of itself, whichever way it is reached. */
@@ -28,9 +41,6 @@ export interface ServerDefinition {
   /** More than tools, if there is. */
   extend?(server: Server, callOf: CallOf): void
 }
-
-/** The call that a request of the SDK is; `task` is what its params say about a task, in the older era. */
-export type CallOf = (context: ServerContext, task?: unknown) => Call
 
 /** Types of tasks come and go: who does not listen for changes learns of them within a minute. */
 export const LIST_HINT: Required<CacheHint> = { ttlMs: 60_000, cacheScope: 'private' }
@@ -99,3 +109,70 @@ export function callTool(
 export function unknownTool(name: string): ProtocolError {
   return new ProtocolError(ProtocolErrorCode.InvalidParams, `Unknown tool: ${name.slice(0, 128)}`)
 }
+
+export interface DefineServerOptions {
+  readonly gate: Gate
+  readonly toolNames?: ToolNames | undefined
+  readonly legacyTools?: boolean | undefined
+  /** Tools that are tasks, besides the types of tasks that are tools of their own. */
+  readonly sources?: readonly TaskToolSource[] | undefined
+  /** Hears of errors that callers are not told. */
+  readonly onError: (error: unknown) => void
+}
+
+export interface DefinedServer {
+  readonly face: ServerDefinition
+  /** Calls back when a list is another for somebody. Returns the way to stop listening. */
+  onLists(listener: (kind: ListKind) => void): () => void
+}
+
+/** A gate as MCP shows it. */
+export function defineServer({
+  gate,
+  toolNames,
+  legacyTools,
+  sources = [],
+  onError,
+}: DefineServerOptions): DefinedServer {
+  const waitTool = waitToolName(toolNames)
+  const all = [typeTools(gate, waitTool), ...sources]
+  const reads = all.flatMap((source) => source.reads ?? [])
+  return {
+    face: {
+      info: { name: 'asyncgate', title: 'AsyncGate', version: VERSION },
+      capabilities: () =>
+        reads.reduce<ServerCapabilities>(
+          (others, source) => mergeCapabilities(others, source.capabilities()),
+          { tools: { listChanged: true } },
+        ),
+      instructions: INSTRUCTIONS,
+      tools: gateTools({ gate, toolNames, legacyTools, sources: all, onError }),
+      tasks: taskHandlers({ gate, waitTool, onError }),
+      extend(server, callOf) {
+        for (const source of reads) source.serve(server, callOf)
+      },
+    },
+    onLists(listener) {
+      const stops = [
+        ...all.map((source) => source.onChange(() => listener('tools'))),
+        ...reads.map((source) => source.onChange(listener)),
+      ]
+      return () => {
+        for (const stop of stops) stop()
+      }
+    },
+  }
+}
+
+/** What a model is told about this server when it connects. */
+export const INSTRUCTIONS = `AsyncGate keeps work that takes longer than one call. What you hand over survives restarts, of yours and of the server.
+
+To have work done: create_task (with an idempotency_key, so that a repeated call does not do it twice), then wait_for_task until done is true. If it is not done yet, do something else and come back; get_task always shows the latest. cancel_task stops it.
+
+A tool whose name does not begin with asyncgate is a kind of work: it hands over the task and waits a while for the result. If it answers with a task_id instead, go on with wait_for_task. A task may wait for a person: if it needs input that you have, give it with answer_question; if it needs approval, tell the person you work for.
+
+When a session starts: list_inbox shows what has come in for you, and list_open_obligations what is still under way. Read results with get_task, and ack_receipt what you have dealt with.
+
+To do work as a worker: lease_next (wait_seconds waits for work), then do it. renew_lease well before expires_at, report_progress on the way, and end with complete, fail or release_lease. Once a call answers LEASE_INVALID_OR_EXPIRED the task is no longer yours: stop.
+
+Under a shared key say who you are in each call: agent_id, or worker_id for workers. An error has a hint that says what to do next; if retryable is true, send the same call again after a pause.`

@@ -8,11 +8,10 @@ import type { UpstreamRecord } from '../../features/upstreams/shape.ts'
 import type { Completed, Completing } from '../../features/upstreams/upstreams.ts'
 import { cleanLine } from '../../util/untrusted-text.ts'
 import { type Answer, completeAnswer, readRequest } from '../calls/read-answers.ts'
-import type { Sdk } from '../sdk.ts'
 import { Backoff } from './backoff.ts'
 import type { Definition } from './definition.ts'
 import type { RawOffers } from './offers.ts'
-import { upstreamFault } from './upstream-fault.ts'
+import { type Sdk, upstreamFault } from './upstream-fault.ts'
 
 /** The session that a call belongs to. */
 export interface CallSession {

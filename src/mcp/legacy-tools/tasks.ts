@@ -3,8 +3,7 @@ import { ENDS, READS, WRITES } from '../../features/define-operation.ts'
 import { json, jsonObject, taskId, text } from '../../features/input.ts'
 import { asOldPriority, newPriority, oldPriority } from '../../features/legacy-priority.ts'
 import type { TaskView } from '../../features/tasks/shape.ts'
-import { OLD_STATUSES, oldStatus, progressOf } from './descriptions.ts'
-import { type AnyLegacyTool, legacyTool } from './legacy-tool.ts'
+import { type AnyLegacyTool, legacyTool, OLD_STATUSES, oldStatus, progressOf } from './legacy-tool.ts'
 
 const status = z.enum(OLD_STATUSES)
 const time = z.iso.datetime()

@@ -8,7 +8,6 @@ import { inputSchema, type JsonSchema, outputSchema } from '../../features/schem
 import { mayTakeTime } from '../../features/waits.ts'
 import { LEGACY_TOOLS } from '../legacy-tools/index.ts'
 import type { AnyLegacyTool, LegacyContext } from '../legacy-tools/legacy-tool.ts'
-import type { TaskTool, TaskToolSource } from '../tasks/task-tool.ts'
 import { withIdentity } from './identity.ts'
 import { TenantToolCatalog } from './tenant-tools.ts'
 import {
@@ -18,6 +17,8 @@ import {
   type FoundTool,
   type RunTool,
   refused,
+  type TaskTool,
+  type TaskToolSource,
   type ToolTable,
 } from './tool.ts'
 

@@ -2,8 +2,15 @@ import type { Tool } from '@modelcontextprotocol/server'
 import type { Credential } from '../../auth/credential.ts'
 import type { Fault } from '../../core/errors.ts'
 import { principalKey } from '../../core/principal.ts'
-import type { TaskTool, TaskToolSource } from '../tasks/task-tool.ts'
-import { asFault, type Era, type FoundTool, type RunTool, refused } from './tool.ts'
+import {
+  asFault,
+  type Era,
+  type FoundTool,
+  type RunTool,
+  refused,
+  type TaskTool,
+  type TaskToolSource,
+} from './tool.ts'
 
 export interface ShelvesOptions {
   /** The tools of the gate itself, which everybody sees. */

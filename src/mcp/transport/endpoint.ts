@@ -13,11 +13,9 @@ import type { Gate } from '../../features/gate.ts'
 import { checkMediaType, readBody } from '../../http/body.ts'
 import { checkHostAndOrigin, type GuardSettings } from '../../http/guard.ts'
 import { isObject } from '../../util/guards.ts'
-import { createServer, type ServerDefinition } from '../server.ts'
-import { defineServer } from '../server-definition.ts'
-import type { TaskToolSource } from '../tasks/task-tool.ts'
+import { createServer, defineServer, type ServerDefinition } from '../server.ts'
 import type { ToolNames } from '../tools/operation-tools.ts'
-import type { Call } from '../tools/tool.ts'
+import type { Call, TaskToolSource } from '../tools/tool.ts'
 import { readMeta } from './capabilities.ts'
 import { clientOfHeader, SESSION_HEADER, type SessionHeader, sessionHeader } from './client-instance.ts'
 import { FastPath } from './fast-path.ts'
@@ -25,7 +23,6 @@ import { type LegacyHandler, statelessHandler } from './legacy.ts'
 import { Listen } from './listen.ts'
 import { isListening, isToolCall, type Message, readMessage, tokenOf } from './message.ts'
 import { during, OpenCall, OpenRequest } from './open-call.ts'
-import { serveWeb } from './web-bridge.ts'
 import {
   acceptsEvents,
   acceptsJson,
@@ -35,6 +32,7 @@ import {
   refusal,
   requestIdOf,
   sendRefusal,
+  serveWeb,
   UNPARSABLE,
 } from './wire.ts'
 

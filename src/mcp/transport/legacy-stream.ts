@@ -2,8 +2,7 @@ import type { ServerResponse } from 'node:http'
 import type { ServerEventBus, Tool } from '@modelcontextprotocol/server'
 import { Fault } from '../../core/errors.ts'
 import type { ServerDefinition } from '../server.ts'
-import type { ListKind } from '../tools/read-source.ts'
-import type { Call } from '../tools/tool.ts'
+import type { Call, ListKind } from '../tools/tool.ts'
 
 /** Streams that are open at once in a process, and of one caller. */
 const MAX_STREAMS = 1_024

@@ -2,7 +2,7 @@ import { Fault, invalid } from '../../core/errors.ts'
 import { inOneGo, isNotJson, type Reading, readEnveloped } from '../../core/json/text.ts'
 import { inSteps } from '../../http/steps.ts'
 import { isObject } from '../../util/guards.ts'
-import { META_PREFIX } from '../meta-prefix.ts'
+import { META_PREFIX } from '../tools/tool.ts'
 
 export interface Message {
   readonly body: unknown

@@ -13,12 +13,16 @@ import { MAX_DEPTH } from '../../core/json/json.ts'
 import { parseJson } from '../../core/json/text.ts'
 import type { Gate } from '../../features/gate.ts'
 import type { Client } from '../../features/sessions/sessions.ts'
-import { createServer } from '../server.ts'
-import { defineServer } from '../server-definition.ts'
-import { isTaskTool, type TaskToolSource } from '../tasks/task-tool.ts'
+import { createServer, defineServer } from '../server.ts'
 import type { ToolNames } from '../tools/operation-tools.ts'
-import type { ListKind } from '../tools/read-source.ts'
-import type { FoundTool, RunTool, ToolTable } from '../tools/tool.ts'
+import {
+  type FoundTool,
+  isTaskTool,
+  type ListKind,
+  type RunTool,
+  type TaskToolSource,
+  type ToolTable,
+} from '../tools/tool.ts'
 import { metaFromSdk } from './capabilities.ts'
 import { named, newClient } from './client-instance.ts'
 import { SERVER_STOPS } from './open-call.ts'

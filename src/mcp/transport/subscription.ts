@@ -1,5 +1,7 @@
 import {
   SERVER_INFO_META_KEY,
+  type ServerCapabilities,
+  type ServerEvent,
   type ServerEventBus,
   SUBSCRIPTION_ID_META_KEY,
 } from '@modelcontextprotocol/server'
@@ -7,11 +9,10 @@ import type { Fields } from '../../auth/caller.ts'
 import type { Caller } from '../../core/principal.ts'
 import type { TaskView } from '../../features/tasks/shape.ts'
 import type { ServerDefinition } from '../server.ts'
-import { withResolvedResult } from '../tasks/resolved-task.ts'
+import { withResolvedResult } from '../tasks/results.ts'
 import { isOver } from '../tasks/states.ts'
 import type { TaskHandlers } from '../tasks/task-handlers.ts'
 import { taskCaller } from '../tools/identity.ts'
-import { honouredLists, type ListFilter, listNotification } from '../tools/list-changes.ts'
 import { asFault, type Call } from '../tools/tool.ts'
 import { elicits } from './capabilities.ts'
 import type { RequestId } from './wire.ts'
@@ -203,4 +204,46 @@ function stamped(
 ): object {
   const { method, params } = notification
   return { method, params: { ...params, _meta: { [SUBSCRIPTION_ID_META_KEY]: id } } }
+}
+
+/** Changes besides those of tasks that a subscription can be for. */
+export interface ListFilter {
+  readonly toolsListChanged?: true
+  readonly promptsListChanged?: true
+  readonly resourcesListChanged?: true
+  readonly resourceSubscriptions?: readonly string[]
+}
+
+/** What of a filter a server with these capabilities can serve. */
+export function honouredLists(asked: Fields, { tools, prompts, resources }: ServerCapabilities): ListFilter {
+  const uris = Array.isArray(asked.resourceSubscriptions) ? asked.resourceSubscriptions : []
+  return {
+    ...(asked.toolsListChanged === true && tools?.listChanged && { toolsListChanged: true }),
+    ...(asked.promptsListChanged === true && prompts?.listChanged && { promptsListChanged: true }),
+    ...(asked.resourcesListChanged === true && resources?.listChanged && { resourcesListChanged: true }),
+    ...(uris.length > 0 && resources?.subscribe && { resourceSubscriptions: uris }),
+  }
+}
+
+interface Notification {
+  readonly method: string
+  readonly params: Fields
+}
+
+/** How subscribers hear of a change; undefined if the filter does not want it. */
+export function listNotification(event: ServerEvent, wanted: ListFilter): Notification | undefined {
+  const changed = (what: string, isWanted: true | undefined) =>
+    isWanted && { method: `notifications/${what}/list_changed`, params: {} }
+  switch (event.kind) {
+    case 'tools_list_changed':
+      return changed('tools', wanted.toolsListChanged)
+    case 'prompts_list_changed':
+      return changed('prompts', wanted.promptsListChanged)
+    case 'resources_list_changed':
+      return changed('resources', wanted.resourcesListChanged)
+    case 'resource_updated': {
+      const isWanted = wanted.resourceSubscriptions?.includes(event.uri) ?? false
+      return isWanted ? { method: 'notifications/resources/updated', params: { uri: event.uri } } : undefined
+    }
+  }
 }
