@@ -36,17 +36,13 @@ export interface ServerDefinition {
   capabilities(): ServerCapabilities
   readonly instructions?: string
   readonly tools: ToolTable
-  /** If some tools are tasks. */
-  readonly tasks?: TaskHandlers
+  readonly tasks: TaskHandlers
   /** More than tools, if there is. */
   extend?(server: Server, callOf: CallOf): void
 }
 
-/** Types of tasks come and go: who does not listen for changes learns of them within a minute. */
+/** Task types and upstreams can change: clients that do not subscribe to changes notice them within a minute. */
 export const LIST_HINT: Required<CacheHint> = { ttlMs: 60_000, cacheScope: 'private' }
-
-/** Whether there are prompts and resources changes with the upstreams, the rest of it with the version. */
-const DISCOVER_HINT: Required<CacheHint> = { ttlMs: 60_000, cacheScope: 'private' }
 
 /** Each era has its own way to say that there are tasks. */
 const TASK_CAPABILITIES: Readonly<Record<Era, ServerCapabilities>> = {
@@ -55,18 +51,17 @@ const TASK_CAPABILITIES: Readonly<Record<Era, ServerCapabilities>> = {
 }
 
 /** A server of the SDK. One serves one HTTP request or one stdio connection, and is never shared. */
-export function createServer(face: ServerDefinition, era: Era, callOf: CallOf): Server {
-  const { info, instructions, tools, tasks } = face
-  const capabilities = face.capabilities()
+export function createServer(definition: ServerDefinition, era: Era, callOf: CallOf): Server {
+  const { info, instructions, tools, tasks } = definition
   const server = new Server(info, {
-    capabilities: tasks === undefined ? capabilities : { ...capabilities, ...TASK_CAPABILITIES[era] },
+    capabilities: { ...definition.capabilities(), ...TASK_CAPABILITIES[era] },
     ...(instructions !== undefined && { instructions }),
     cacheHints: {
       'tools/list': LIST_HINT,
       'prompts/list': LIST_HINT,
       'resources/list': LIST_HINT,
       'resources/templates/list': LIST_HINT,
-      'server/discover': DISCOVER_HINT,
+      'server/discover': LIST_HINT,
     },
   })
   server.setRequestHandler('tools/list', async (_, context) => ({
@@ -76,10 +71,10 @@ export function createServer(face: ServerDefinition, era: Era, callOf: CallOf): 
     const call = callOf(context, params.task)
     const found = await tools.find(params.name, call.credential)
     if (found === undefined) throw unknownTool(params.name)
-    return callTool(face, found, params.arguments ?? {}, tellingProgress(call, context))
+    return callTool(definition, found, params.arguments ?? {}, tellingProgress(call, context))
   })
-  if (tasks !== undefined) serveTasks(server, tasks, era, callOf)
-  face.extend?.(server, callOf)
+  serveTasks(server, tasks, era, callOf)
+  definition.extend?.(server, callOf)
   return server
 }
 
@@ -101,44 +96,37 @@ export function callTool(
   args: Fields,
   call: Call,
 ): Promise<CallToolResult> {
-  if (!isTaskTool(found)) return found(args, call)
-  if (tasks === undefined) throw new Error(`${found.definition.name} is a task, and nobody answers for tasks`)
-  return tasks.calls.call(found, args, call)
+  return isTaskTool(found) ? tasks.calls.call(found, args, call) : found(args, call)
 }
 
 export function unknownTool(name: string): ProtocolError {
   return new ProtocolError(ProtocolErrorCode.InvalidParams, `Unknown tool: ${name.slice(0, 128)}`)
 }
 
-export interface DefineServerOptions {
-  readonly gate: Gate
+/** The options of every transport. */
+export interface ServerOptions {
   readonly toolNames?: ToolNames | undefined
   readonly legacyTools?: boolean | undefined
-  /** Tools that are tasks, besides the types of tasks that are tools of their own. */
+  /** Further task tools, besides the task types that are tools. */
   readonly sources?: readonly TaskToolSource[] | undefined
-  /** Hears of errors that callers are not told. */
-  readonly onError: (error: unknown) => void
+  /** Receives the errors that callers only see as INTERNAL_ERROR. */
+  readonly onError?: ((error: unknown) => void) | undefined
 }
 
-export interface DefinedServer {
-  readonly face: ServerDefinition
-  /** Calls back when a list is another for somebody. Returns the way to stop listening. */
+/** The MCP server of a gate. */
+export function defineServer(
+  gate: Gate,
+  { toolNames, legacyTools, sources = [], onError = () => {} }: ServerOptions,
+): {
+  readonly definition: ServerDefinition
+  /** The listener is called when a list may have changed for some caller. Returns an unsubscribe function. */
   onLists(listener: (kind: ListKind) => void): () => void
-}
-
-/** A gate as MCP shows it. */
-export function defineServer({
-  gate,
-  toolNames,
-  legacyTools,
-  sources = [],
-  onError,
-}: DefineServerOptions): DefinedServer {
+} {
   const waitTool = waitToolName(toolNames)
   const all = [typeTools(gate, waitTool), ...sources]
   const reads = all.flatMap((source) => source.reads ?? [])
   return {
-    face: {
+    definition: {
       info: { name: 'asyncgate', title: 'AsyncGate', version: VERSION },
       capabilities: () =>
         reads.reduce<ServerCapabilities>(

@@ -60,7 +60,7 @@ const TASK_ONLY: ReadonlySet<string> = new Set(['failing_job'])
 
 export interface TaskFixtures {
   readonly tools: ReadonlyMap<string, TaskTool>
-  readonly face: TaskHandlers
+  readonly definition: TaskHandlers
 }
 
 export async function openTaskFixtures(onError: (error: unknown) => void): Promise<TaskFixtures> {
@@ -70,10 +70,10 @@ export async function openTaskFixtures(onError: (error: unknown) => void): Promi
     await gate.registerTaskType(ADMIN, { type, tool })
   }
   void work(gate, onError)
-  const face = taskHandlers({ gate, waitTool: 'wait', onError })
+  const definition = taskHandlers({ gate, waitTool: 'wait', onError })
   const tools = await typeTools(gate, 'wait').tools(TENANT)
   return {
-    face: { ...face, modern: new PartTasks({ gate, states: face.states, onError }) },
+    definition: { ...definition, modern: new PartTasks({ gate, states: definition.states, onError }) },
     tools: new Map([...tools].map(([name, tool]) => [name, TASK_ONLY.has(name) ? taskOnly(tool) : tool])),
   }
 }
@@ -128,7 +128,7 @@ class PartTasks extends Tasks {
     return { ...task, inputRequests: Object.fromEntries(open.map((part) => [part, elicit(part)])) }
   }
 
-  override async update(taskId: string, responses: Fields, call: Call): Promise<void> {
+  override async update(taskId: string, responses: Fields, call: Call): Promise<undefined> {
     const given = this.#given.get(taskId) ?? new Map<string, unknown>()
     for (const part of PARTS) {
       const { data } = Part.safeParse(responses[part])

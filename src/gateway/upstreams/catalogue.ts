@@ -107,7 +107,7 @@ function viewOf(
   }
 }
 
-function categoryOf({ categories }: Rules, tool: string): string | null {
+export function categoryOf({ categories }: Pick<Rules, 'categories'>, tool: string): string | null {
   return (Object.hasOwn(categories, tool) ? categories[tool] : undefined) ?? null
 }
 

@@ -57,10 +57,10 @@ export function legacyTool<Input extends z.ZodObject>(tool: LegacyTool<Input>): 
 
 // The words of the old tools, and what they are called now.
 
-export const OLD_STATUSES = ['queued', 'running', 'complete', 'failed', 'dead_letter', 'canceled'] as const
-export type OldStatus = (typeof OLD_STATUSES)[number]
+export const LEGACY_STATUSES = ['queued', 'running', 'complete', 'failed', 'dead_letter', 'canceled'] as const
+export type LegacyStatus = (typeof LEGACY_STATUSES)[number]
 
-const STATUSES: Readonly<Record<TaskView['status'], OldStatus>> = {
+const STATUSES: Readonly<Record<TaskView['status'], LegacyStatus>> = {
   queued: 'queued',
   leased: 'running',
   running: 'running',
@@ -72,7 +72,10 @@ const STATUSES: Readonly<Record<TaskView['status'], OldStatus>> = {
   canceled: 'canceled',
 }
 
-export function oldStatus({ status, dead_letter }: Pick<TaskView, 'status' | 'dead_letter'>): OldStatus {
+export function legacyStatus({
+  status,
+  dead_letter,
+}: Pick<TaskView, 'status' | 'dead_letter'>): LegacyStatus {
   return dead_letter ? 'dead_letter' : STATUSES[status]
 }
 
@@ -84,7 +87,7 @@ export const notificationShape = z.object({
   task_type: z.string().nullable(),
   notification_type: z.string(),
   summary: z.string(),
-  status: z.enum(OLD_STATUSES).nullable(),
+  status: z.enum(LEGACY_STATUSES).nullable(),
   created_at: z.iso.datetime(),
   delivered_at: time,
   delivery_count: z.int(),
@@ -104,7 +107,7 @@ export function notificationOf(item: InboxItemView): Notification {
     task_type: item.type,
     notification_type: notificationType(item),
     summary: item.summary,
-    status: status === null ? null : oldStatus({ status, dead_letter }),
+    status: status === null ? null : legacyStatus({ status, dead_letter }),
     created_at: item.created_at,
     delivered_at: item.delivered_at,
     delivery_count: item.delivery_count,
@@ -118,7 +121,7 @@ export function notificationOf(item: InboxItemView): Notification {
 /** Results are named by how they ended; the others by their receipts, as in lease_expired. */
 function notificationType({ receipt_type, status, dead_letter }: InboxItemView): string {
   if (receipt_type !== 'task.result_ready' || status === null) return receipt_type.replace('.', '_')
-  return `task_${oldStatus({ status, dead_letter })}`
+  return `task_${legacyStatus({ status, dead_letter })}`
 }
 
 /** The members of a progress report that the old tools knew. */

@@ -12,12 +12,12 @@ import { fetchResultInput, MAX_LENGTH } from '../../features/results/fetch-task-
 import { serverShape } from '../../features/server/server.ts'
 import {
   type AnyLegacyTool,
+  LEGACY_STATUSES,
+  legacyStatus,
   legacyTool,
   type Notification,
   notificationOf,
   notificationShape,
-  OLD_STATUSES,
-  oldStatus,
 } from './legacy-tool.ts'
 
 const task = z.strictObject({ task_id: taskId })
@@ -166,7 +166,7 @@ export const notificationTools: readonly AnyLegacyTool[] = [
         z.object({
           task_id: z.string(),
           type: z.string(),
-          status: z.enum(OLD_STATUSES),
+          status: z.enum(LEGACY_STATUSES),
           priority: z.int(),
           created_at: time,
         }),
@@ -188,7 +188,7 @@ export const notificationTools: readonly AnyLegacyTool[] = [
         active_tasks: tasks.map((task) => ({
           task_id: task.task_id,
           type: task.type,
-          status: oldStatus(task),
+          status: legacyStatus(task),
           priority: asOldPriority(task.priority),
           created_at: task.created_at,
         })),

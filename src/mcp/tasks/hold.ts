@@ -74,7 +74,7 @@ function reasonOf(call: Call, said: unknown): string {
   return why === '' ? `${client} canceled the call.` : `${client} canceled the call: ${why}`
 }
 
-interface TaskProgressParts {
+interface TaskProgressDeps {
   readonly gate: Gate
   readonly watch: TaskWatch
   readonly onError: (error: unknown) => void
@@ -82,7 +82,7 @@ interface TaskProgressParts {
 
 /** Tells of the progress of a task, whichever server makes it, until it is stopped. */
 export class TaskProgress {
-  readonly #parts: TaskProgressParts
+  readonly #parts: TaskProgressDeps
   readonly #task: CreatedTask
   readonly #tell: (progress: Progress) => void
   /** MCP wants each report to be further than the one before. */
@@ -91,7 +91,7 @@ export class TaskProgress {
   #isNews = false
   #isStopped = false
 
-  constructor(parts: TaskProgressParts, task: CreatedTask, tell: (progress: Progress) => void) {
+  constructor(parts: TaskProgressDeps, task: CreatedTask, tell: (progress: Progress) => void) {
     this.#parts = parts
     this.#task = task
     this.#tell = tell

@@ -16,7 +16,7 @@ import {
 } from '../tools/tool.ts'
 import { TaskHold } from './hold.ts'
 import { ended } from './results.ts'
-import { asOld, type TaskHandle, type TaskStates } from './states.ts'
+import { asLegacy, type TaskHandle, type TaskStates } from './states.ts'
 import { approvalWords, inputWords } from './status-messages.ts'
 import type { TaskWatch } from './watch.ts'
 
@@ -58,7 +58,7 @@ export class TaskCalls {
         case 'handle':
           return await this.#answerHandle(tool, task, call)
         case 'task':
-          return { content: [], task: asOld(await this.#handle(task)) }
+          return { content: [], task: asLegacy(await this.#handle(task)) }
         default:
           return await this.#answerResult(tool, task, call)
       }

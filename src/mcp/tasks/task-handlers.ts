@@ -5,30 +5,18 @@ import type { Call, CallOf, Era } from '../tools/tool.ts'
 import { tasksRequired } from '../transport/capabilities.ts'
 import { TaskStates } from './states.ts'
 import { TaskCalls } from './task-calls.ts'
-import { OldTasks, Tasks } from './tasks.ts'
+import { LegacyTasks, Tasks } from './tasks.ts'
 import { TaskWatch } from './watch.ts'
 
-export interface TaskFaceOptions {
+export type TaskHandlers = ReturnType<typeof taskHandlers>
+
+/** Everything that MCP needs for tasks. `waitTool` is the tool with which a model waits for a result. */
+export function taskHandlers(deps: {
   readonly gate: Gate
-  /** The tool with which a model goes on when the result does not come in time. */
   readonly waitTool: string
   readonly onError: (error: unknown) => void
-}
-
-/** All that MCP has about tasks, over one gate. */
-export interface TaskHandlers {
-  readonly gate: Gate
-  readonly states: TaskStates
-  readonly calls: TaskCalls
-  /** Of 2026-07-28. */
-  readonly modern: Tasks
-  /** Of 2025-11-25. */
-  readonly old: OldTasks
-  readonly watch: TaskWatch
-  readonly onError: (error: unknown) => void
-}
-
-export function taskHandlers({ gate, waitTool, onError }: TaskFaceOptions): TaskHandlers {
+}) {
+  const { gate, waitTool, onError } = deps
   const states = new TaskStates(gate.links)
   const modern = new Tasks({ gate, states, onError })
   const watch = new TaskWatch(gate)
@@ -36,55 +24,39 @@ export function taskHandlers({ gate, waitTool, onError }: TaskFaceOptions): Task
     gate,
     states,
     calls: new TaskCalls({ gate, states, watch, waitTool, onError }),
+    /** The methods of 2026-07-28. */
     modern,
-    old: new OldTasks({ gate, states, tasks: modern, onError }),
+    /** The methods of 2025-11-25. */
+    legacy: new LegacyTasks(modern, { gate, states, onError }),
     watch,
     onError,
   }
 }
 
-const One = z.looseObject({ taskId: z.string() })
-const Page = z.looseObject({ cursor: z.string().optional() })
-/** The shapes of answers are the types of those who give them. */
-const Answer = z.looseObject({})
-const ONE = { params: One, result: Answer }
+const ONE = { params: z.looseObject({ taskId: z.string() }), result: z.looseObject({}) }
+const PAGE = { params: z.looseObject({ cursor: z.string().optional() }), result: z.looseObject({}) }
 
-/** Has a server of the SDK serve the methods about tasks. */
-export function serveTasks(server: Server, tasks: TaskHandlers, era: Era, callOf: CallOf): void {
-  if (era === 'modern') serveModern(server, tasks, callOf)
-  else serveLegacy(server, tasks, callOf)
-}
-
-function serveModern(server: Server, { modern }: TaskHandlers, callOf: CallOf): void {
-  const declaring = (context: ServerContext): Call => {
-    const call = callOf(context)
-    if (call.tasks !== 'handle') throw tasksRequired()
-    return call
+/** Registers the methods about tasks with a server of the SDK. */
+export function serveTasks(server: Server, { modern, legacy }: TaskHandlers, era: Era, callOf: CallOf): void {
+  const serve = (
+    method: string,
+    run: (taskId: string, call: Call, context: ServerContext) => Promise<object | undefined>,
+  ) =>
+    server.setRequestHandler(method, ONE, async ({ taskId }, context) => {
+      const call = callOf(context)
+      if (era === 'modern' && call.tasks !== 'handle') throw tasksRequired()
+      return { ...(await run(taskId, call, context)) }
+    })
+  if (era === 'modern') {
+    serve('tasks/get', (id, call) => modern.get(id, call))
+    serve('tasks/update', (id, call, { mcpReq }) => modern.update(id, mcpReq.inputResponses ?? {}, call))
+    serve('tasks/cancel', (id, call) => modern.cancel(id, call))
+    return
   }
-  server.setRequestHandler('tasks/get', ONE, async ({ taskId }, context) => ({
-    ...(await modern.get(taskId, declaring(context))),
-  }))
-  server.setRequestHandler('tasks/update', ONE, async ({ taskId }, context) => {
-    await modern.update(taskId, context.mcpReq.inputResponses ?? {}, declaring(context))
-    return {}
-  })
-  server.setRequestHandler('tasks/cancel', ONE, async ({ taskId }, context) => {
-    await modern.cancel(taskId, declaring(context))
-    return {}
-  })
-}
-
-function serveLegacy(server: Server, { old }: TaskHandlers, callOf: CallOf): void {
-  server.setRequestHandler('tasks/get', ONE, async ({ taskId }, context) => ({
-    ...(await old.get(taskId, callOf(context))),
-  }))
-  server.setRequestHandler('tasks/result', ONE, async ({ taskId }, context) => ({
-    ...(await old.result(taskId, callOf(context))),
-  }))
-  server.setRequestHandler('tasks/list', { params: Page, result: Answer }, async ({ cursor }, context) => ({
-    ...(await old.list(cursor, callOf(context))),
-  }))
-  server.setRequestHandler('tasks/cancel', ONE, async ({ taskId }, context) => ({
-    ...(await old.cancel(taskId, callOf(context))),
+  serve('tasks/get', (id, call) => legacy.get(id, call))
+  serve('tasks/result', (id, call) => legacy.result(id, call))
+  serve('tasks/cancel', (id, call) => legacy.cancel(id, call))
+  server.setRequestHandler('tasks/list', PAGE, async ({ cursor }, context) => ({
+    ...(await legacy.list(cursor, callOf(context))),
   }))
 }

@@ -21,19 +21,21 @@ export async function readMessage(text: string): Promise<Message | undefined> {
   try {
     return messageOf(await inSteps(readEnveloped(text, ARGUMENTS_LEVEL)))
   } catch (error) {
-    if (error instanceof Fault && isNotJson(error)) return undefined
-    throw error
+    return unlessJson(error)
   }
 }
 
-/** The message in a line of a client that is alone with the server, so that nobody else waits meanwhile. */
+/** The message in a line of stdin. The process serves one client, so parsing may block the event loop. */
 export function readLine(text: string): Message | undefined {
   try {
     return messageOf(inOneGo(readEnveloped(text, ARGUMENTS_LEVEL)))
   } catch (error) {
-    if (error instanceof Fault && isNotJson(error)) return undefined
-    throw error
+    return unlessJson(error)
   }
+}
+
+function unlessJson(error: unknown): undefined {
+  if (!(error instanceof Fault && isNotJson(error))) throw error
 }
 
 function messageOf({ value, flaw }: Reading): Message {

@@ -4,7 +4,6 @@ import type { Credential } from '../../auth/credential.ts'
 import type { Fault } from '../../core/errors.ts'
 import { isObject } from '../../util/guards.ts'
 import type { Call, TaskMode } from '../tools/tool.ts'
-import type { RequestMeta } from './capabilities.ts'
 import { type RequestId, requestIdOf } from './wire.ts'
 
 /** Why calls end that the server itself gives up. Their clients have not canceled them. */
@@ -48,13 +47,6 @@ export class OpenRequest {
   }
 }
 
-export interface CallFacts extends RequestMeta {
-  readonly credential: Credential
-  readonly requestId: string | undefined
-  readonly flaw: Fault | undefined
-  readonly streams: boolean
-}
-
 /** The call that a request makes. */
 export class OpenCall implements Call {
   readonly credential: Credential
@@ -65,7 +57,7 @@ export class OpenCall implements Call {
   readonly streams: boolean
   readonly #request: OpenRequest
 
-  constructor(facts: CallFacts, request: OpenRequest) {
+  constructor(facts: Omit<OpenCall, 'signal'>, request: OpenRequest) {
     this.credential = facts.credential
     this.requestId = facts.requestId
     this.flaw = facts.flaw

@@ -7,11 +7,10 @@ import {
 } from '@modelcontextprotocol/server'
 import type { Fields } from '../../auth/caller.ts'
 import type { Caller } from '../../core/principal.ts'
+import { isTerminal } from '../../core/transitions.ts'
 import type { TaskView } from '../../features/tasks/shape.ts'
 import type { ServerDefinition } from '../server.ts'
 import { withResolvedResult } from '../tasks/results.ts'
-import { isOver } from '../tasks/states.ts'
-import type { TaskHandlers } from '../tasks/task-handlers.ts'
 import { taskCaller } from '../tools/identity.ts'
 import { asFault, type Call } from '../tools/tool.ts'
 import { elicits } from './capabilities.ts'
@@ -37,9 +36,8 @@ export interface Listening {
 }
 
 export interface SubscriptionOptions {
-  readonly face: ServerDefinition
-  readonly tasks: TaskHandlers
-  readonly bus?: ServerEventBus | undefined
+  readonly definition: ServerDefinition
+  readonly bus: ServerEventBus
   readonly sink: Sink
   readonly call: Call
 }
@@ -86,22 +84,21 @@ export class Subscription {
 
   /** Says what it is for. Tasks are watched before they are read, so that no change falls in between. */
   async #open(): Promise<ListFilter> {
-    const { face, bus, tasks } = this.#options
+    const { definition, bus } = this.#options
+    const { tasks } = definition
     const asked = [...new Set(this.#asked.taskIds)].slice(0, MAX_TASK_IDS)
     const { tenant } = this.#caller
     for (const id of asked) this.#stops.push(await tasks.watch.watch(tenant, id, () => this.#changed(id)))
     const views = await tasks.gate.peekTasks(this.#caller, { task_ids: asked })
     const taskIds = asked.filter((id) => views.some(({ task_id }) => task_id === id))
-    const lists = honouredLists(this.#asked.notifications, face.capabilities())
-    if (bus !== undefined) {
-      const stop = bus.subscribe((event) => {
-        const notification = listNotification(event, lists)
-        if (notification === undefined) return
-        this.#lists.set(JSON.stringify(notification), notification)
-        this.#wake()
-      })
-      this.#stops.push(stop)
-    }
+    const lists = honouredLists(this.#asked.notifications, definition.capabilities())
+    const stop = bus.subscribe((event) => {
+      const notification = listNotification(event, lists)
+      if (notification === undefined) return
+      this.#lists.set(JSON.stringify(notification), notification)
+      this.#wake()
+    })
+    this.#stops.push(stop)
     await this.#notify('notifications/subscriptions/acknowledged', { notifications: { ...lists, taskIds } })
     for (const id of taskIds) {
       this.#told.set(id, '')
@@ -111,7 +108,7 @@ export class Subscription {
   }
 
   async #pump(hasLists: boolean): Promise<void> {
-    const { gate } = this.#options.tasks
+    const { gate } = this.#options.definition.tasks
     if (gate.isShared) {
       const look = setInterval(() => this.#changed(...this.#told.keys()), LOOK_EVERY_MS).unref()
       this.#stops.push(() => clearInterval(look))
@@ -148,7 +145,7 @@ export class Subscription {
   }
 
   async #look(ids: readonly string[]): Promise<readonly TaskView[]> {
-    const { tasks } = this.#options
+    const { tasks } = this.#options.definition
     try {
       return await tasks.gate.peekTasks(this.#caller, { task_ids: ids })
     } catch (error) {
@@ -162,13 +159,14 @@ export class Subscription {
 
   /** Whether the reader can take more at once. */
   async #tell(view: TaskView): Promise<boolean> {
-    const { tasks, call } = this.#options
+    const { call, definition } = this.#options
+    const { tasks } = definition
     const whole = await withResolvedResult(tasks.gate, this.#caller, view)
     const task = tasks.states.detailed(whole, elicits(call))
     // When to look again is no news to who is told, nor is a sign of life of the worker.
     const news = JSON.stringify({ ...task, pollIntervalMs: 0, lastUpdatedAt: '' })
     const isNews = this.#told.get(view.task_id) !== news
-    if (isOver(view)) this.#told.delete(view.task_id)
+    if (isTerminal(view.status)) this.#told.delete(view.task_id)
     else this.#told.set(view.task_id, news)
     return isNews ? this.#notify('notifications/tasks', task) : true
   }
@@ -192,7 +190,7 @@ export class Subscription {
   }
 
   #result(): object {
-    const { info } = this.#options.face
+    const { info } = this.#options.definition
     const _meta = { [SUBSCRIPTION_ID_META_KEY]: this.#asked.id, [SERVER_INFO_META_KEY]: info }
     return { resultType: 'complete', _meta }
   }
