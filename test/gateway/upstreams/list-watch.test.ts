@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import type { ToolList } from '../../../src/gateway/upstreams/connection.ts'
-import { type Listed, ToolWatch } from '../../../src/gateway/upstreams/tool-watch.ts'
+import { type ToolSource, ToolWatch } from '../../../src/gateway/upstreams/list-watch.ts'
 import { web } from './support.ts'
 
 beforeEach(() => {
@@ -15,14 +15,14 @@ function watched(list: () => Promise<ToolList<unknown>>) {
   const failures: unknown[] = []
   let lists = 0
   let changed = () => {}
-  const connection: Listed = {
+  const connection: ToolSource = {
     isModern: true,
     async list(read) {
       lists += 1
       const { tools, ttlMs } = await list()
       return { tools: tools.map(read), ttlMs }
     },
-    onListChanged: (callback) => {
+    onListChanged: (_, callback) => {
       changed = callback
     },
   }
