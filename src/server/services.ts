@@ -162,7 +162,7 @@ export async function openConsole(
   onError: (error: unknown) => void,
 ): Promise<Console | undefined> {
   if (!settings.console) return undefined
-  const { signingKeys } = await import('../console/secret.ts')
+  const { signingKeys } = await import('../console/sign-in.ts')
   const keys = signingKeys(settings)
   if (keys.length === 0 && !settings.allow_insecure_dev) return undefined
   const { Console } = await import('../console/console.ts')
