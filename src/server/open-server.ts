@@ -150,7 +150,7 @@ async function compose(
 
   store ??= await openStore(config.database)
   const services = stack.group()
-  const email = config.mail === null ? undefined : await openEmail(config.mail, store, logger)
+  const email = config.email === null ? undefined : await openEmail(config.email, store, logger)
   const upstreams = await openUpstreams(server, store, {
     fixed,
     logger,

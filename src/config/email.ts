@@ -1,6 +1,5 @@
 import { z } from 'zod'
 import { domainOf, nameInAddress } from '../core/address.ts'
-import { integer, oneOf, text } from './kinds.ts'
 import {
   address,
   correspondents,
@@ -11,134 +10,93 @@ import {
   scanner,
   selector,
   sendGridKey,
-} from './mail-kinds.ts'
+} from './email-kinds.ts'
+import { integer, oneOf, text } from './kinds.ts'
 import { isLoopback } from './refusals.ts'
-import { setting } from './setting.ts'
 
 const MIB = 1024 * 1024
 const NONE: readonly string[] = []
-const SECRET = { secret: true } as const
 const tls = oneOf('implicit', 'starttls', 'none')
 
 type Tls = 'implicit' | 'starttls' | 'none'
 
 /** Outgoing and incoming email. MAIL_FROM enables it. */
-export const mailTable = z.object({
-  mail_from: setting<string | null>(address, null, 'Sender address. Default: email is disabled.'),
-  mail_domain: setting<string | null>(
-    domain,
-    null,
-    'Domain of the addresses of agents. Default: that of MAIL_FROM.',
-  ),
-  mail_addressing: setting(
-    oneOf('plus', 'name'),
+export const emailTable = z.object({
+  mail_from: address.optional('Sender address. Default: email is disabled.'),
+  mail_domain: domain.optional('Domain of the addresses of agents. Default: that of MAIL_FROM.'),
+  mail_addressing: oneOf('plus', 'name').default(
     'plus',
     'Address of the agent kee if MAIL_FROM is gate@example.com: gate+kee@example.com (plus) or kee@example.com (name).',
   ),
-  mail_agents: setting(
-    names,
+  mail_agents: names.default(
     NONE,
     'Agents that have an address. Default: every agent whose name consists of letters, digits, dots, hyphens and underscores.',
   ),
-  mail_recipients: setting(
-    correspondents,
+  mail_recipients: correspondents.default(
     NONE,
     'Allowed recipients besides the agents of this server. * allows everyone.',
   ),
-  mail_senders: setting(
-    correspondents,
+  mail_senders: correspondents.default(
     NONE,
     'Allowed senders besides the agents of this server. * allows everyone.',
   ),
-  mail_sender_proof: setting(
-    oneOf('required', 'if_known', 'off'),
+  mail_sender_proof: oneOf('required', 'if_known', 'off').default(
     'if_known',
     'Whether DKIM or SPF must authenticate the sender: always (required), unless there is no result of either (if_known), or never (off).',
   ),
-  mail_authserv_id: setting<string | null>(
-    text,
-    null,
+  mail_authserv_id: text.optional(
     'Name of your email server in Authentication-Results headers. Headers of other servers are ignored.',
   ),
-  mail_max_bytes: setting(
-    integer(1024, 100 * MIB),
+  mail_max_bytes: integer(1024, 100 * MIB).default(
     10 * MIB,
     'Maximum size of an email, outgoing or incoming, with attachments.',
   ),
-  mail_max_attempts: setting(integer(1, 100), 12, 'Maximum attempts to send an email.'),
-  mail_retry_backoff_seconds: setting(
-    integer(1, 3600),
+  mail_max_attempts: integer(1, 100).default(12, 'Maximum attempts to send an email.'),
+  mail_retry_backoff_seconds: integer(1, 3600).default(
     30,
     'Delay before the second attempt; it doubles each time, up to an hour.',
   ),
-  mail_max_per_hour: setting(
-    integer(0),
+  mail_max_per_hour: integer(0).default(
     100,
     'Maximum emails per hour that one sender sends with send_email, and results of one owner that are sent by email; 0 is no limit.',
   ),
-  mail_retention_days: setting(integer(0, 3650), 30, 'Retention of emails; 0 is unlimited.'),
-  mail_webhook_secret: setting<string | null>(
-    text,
-    null,
+  mail_retention_days: integer(0, 3650).default(30, 'Retention of emails; 0 is unlimited.'),
+  mail_webhook_secret: text.secret(
     'Secret of POST /webhooks/inbound_email: the signing key, or the password or token in the URL.',
-    SECRET,
   ),
-  mail_sendgrid_public_key: setting<string | null>(
-    sendGridKey,
-    null,
+  mail_sendgrid_public_key: sendGridKey.optional(
     'Public key that verifies the webhook requests of SendGrid.',
   ),
-  mail_clamd: setting<string | null>(scanner, null, 'ClamAV daemon that scans incoming attachments.'),
-  smtp_url: setting<Login | null>(login('smtp'), null, 'SMTP server for outgoing email.', SECRET),
-  smtp_host: setting<string | null>(text, null, 'Host of the SMTP server, instead of SMTP_URL.'),
-  smtp_port: setting<number | null>(
-    integer(1, 65_535),
-    null,
+  mail_clamd: scanner.optional('ClamAV daemon that scans incoming attachments.'),
+  smtp_url: login('smtp').secret('SMTP server for outgoing email.'),
+  smtp_host: text.optional('Host of the SMTP server, instead of SMTP_URL.'),
+  smtp_port: integer(1, 65_535).optional(
     'Port of the SMTP server. Default: 465 with implicit TLS, else 587.',
   ),
-  smtp_user: setting<string | null>(text, null, 'User name for the SMTP server.'),
-  smtp_password: setting<string | null>(text, null, 'Password of SMTP_USER.', SECRET),
-  smtp_tls: setting<Tls | null>(
-    tls,
-    null,
+  smtp_user: text.optional('User name for the SMTP server.'),
+  smtp_password: text.secret('Password of SMTP_USER.'),
+  smtp_tls: tls.optional(
     'TLS from the start of the connection (implicit), after STARTTLS, or none. Default: implicit for smtps, else starttls.',
   ),
-  mail_dkim_selector: setting<string | null>(
-    selector,
-    null,
+  mail_dkim_selector: selector.optional(
     'DKIM selector: the public key is in the DNS at SELECTOR._domainkey.DOMAIN. Default: emails are not signed.',
   ),
-  mail_dkim_key_file: setting<string | null>(
-    text,
-    null,
-    'File with the RSA private key, in PEM, that signs emails.',
-  ),
-  mail_dkim_domain: setting<string | null>(
-    domain,
-    null,
+  mail_dkim_key_file: text.optional('File with the RSA private key, in PEM, that signs emails.'),
+  mail_dkim_domain: domain.optional(
     'Domain of the DKIM signature. Default: that of the addresses of agents.',
   ),
-  imap_url: setting<Login | null>(
-    login('imap'),
-    null,
-    'Mailbox to fetch emails from, if no provider delivers them by webhook.',
-    SECRET,
-  ),
-  imap_tls: setting<Tls | null>(
-    tls,
-    null,
-    'TLS mode of IMAP, as for SMTP_TLS. Default: implicit for imaps, else starttls.',
-  ),
-  imap_poll_seconds: setting(integer(1, 3600), 60, 'Polling interval of the mailbox.'),
-  imap_inbox: setting(text, 'INBOX', 'Folder of new emails.'),
-  imap_archive: setting(text, 'Archive/Tasks', 'Folder for emails that were accepted.'),
-  imap_failed: setting(text, 'Failed', 'Folder for emails that were rejected.'),
+  imap_url: login('imap').secret('Mailbox to fetch emails from, if no provider delivers them by webhook.'),
+  imap_tls: tls.optional('TLS mode of IMAP, as for SMTP_TLS. Default: implicit for imaps, else starttls.'),
+  imap_poll_seconds: integer(1, 3600).default(60, 'Polling interval of the mailbox.'),
+  imap_inbox: text.default('INBOX', 'Folder of new emails.'),
+  imap_archive: text.default('Archive/Tasks', 'Folder for emails that were accepted.'),
+  imap_failed: text.default('Failed', 'Folder for emails that were rejected.'),
 })
 
-export type MailValues = z.output<typeof mailTable>
+export type EmailValues = z.output<typeof emailTable>
 
 /** The email settings of a server; null if email is disabled. */
-export function mailOf(values: MailValues) {
+export function emailOf(values: EmailValues) {
   const { mail_from, mail_domain, smtp_url, smtp_host, imap_url } = values
   if (mail_from === null) return null
   const smtp = smtp_url ?? (smtp_host === null ? null : hostLogin(values, smtp_host))
@@ -178,14 +136,14 @@ export function mailOf(values: MailValues) {
   }
 }
 
-export type MailConfig = NonNullable<ReturnType<typeof mailOf>>
+export type EmailConfig = NonNullable<ReturnType<typeof emailOf>>
 
-function hostLogin({ smtp_port, smtp_user, smtp_password, smtp_tls }: MailValues, host: string): Login {
+function hostLogin({ smtp_port, smtp_user, smtp_password, smtp_tls }: EmailValues, host: string): Login {
   return { secure: smtp_tls === 'implicit', host, port: smtp_port, user: smtp_user, password: smtp_password }
 }
 
 /** Combinations of values that are not valid. */
-export function mailProblems(values: MailValues): string[] {
+export function emailProblems(values: EmailValues): string[] {
   const problems: string[] = []
   const ways = (
     [
@@ -226,12 +184,12 @@ function sharedNames(agents: readonly string[]): string[] {
 }
 
 /** Email settings that are not safe. */
-export function mailRefusals(mail: MailConfig | null): string[] {
+export function emailRefusals(email: EmailConfig | null): string[] {
   const bare = (name: string, server: { host: string; tls: Tls; password: string | null } | null) =>
     server !== null && server.tls === 'none' && server.password !== null && !isLoopback(server.host)
       ? [
           `ASYNCGATE_${name}_TLS is none, so the password would be sent to ${server.host} in clear text. Remove it.`,
         ]
       : []
-  return mail === null ? [] : [...bare('SMTP', mail.smtp), ...bare('IMAP', mail.imap)]
+  return email === null ? [] : [...bare('SMTP', email.smtp), ...bare('IMAP', email.imap)]
 }

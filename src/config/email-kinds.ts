@@ -1,16 +1,14 @@
 import { createPublicKey } from 'node:crypto'
 import { domainOf, isAddress } from '../core/address.ts'
-import { type Kind, list, text } from './kinds.ts'
+import { Kind, list, text } from './kinds.ts'
 
-export const address: Kind<string> = {
-  format: 'an address like gate@example.com',
-  read: (value) => (typeof value === 'string' && isAddress(value.trim()) ? value.trim() : undefined),
-}
+export const address = new Kind<string>('an address like gate@example.com', (value) =>
+  typeof value === 'string' && isAddress(value.trim()) ? value.trim() : undefined,
+)
 
-export const domain: Kind<string> = {
-  format: 'a domain like example.com',
-  read: (value) => (typeof value === 'string' ? domainFrom(value.trim()) : undefined),
-}
+export const domain = new Kind<string>('a domain like example.com', (value) =>
+  typeof value === 'string' ? domainFrom(value.trim()) : undefined,
+)
 
 /** `*` matches every address. */
 export const correspondents = list('addresses and domains, separated by commas, or *', (item) =>
@@ -24,28 +22,22 @@ function domainFrom(name: string): string | undefined {
 }
 
 /** SendGrid shows the key as base64 in one line. */
-export const sendGridKey: Kind<string> = {
-  format: 'the public key in base64 that SendGrid shows',
-  read(value) {
-    const key = text.read(value)
-    if (key === undefined) return undefined
-    try {
-      createPublicKey({ key: Buffer.from(key, 'base64'), format: 'der', type: 'spki' })
-      return key
-    } catch {
-      return undefined
-    }
-  },
-}
+export const sendGridKey = new Kind<string>('the public key in base64 that SendGrid shows', (value) => {
+  const key = text.read(value)
+  if (key === undefined) return undefined
+  try {
+    createPublicKey({ key: Buffer.from(key, 'base64'), format: 'der', type: 'spki' })
+    return key
+  } catch {
+    return undefined
+  }
+})
 
-export const scanner: Kind<string> = {
-  format: 'tcp://HOST:PORT or unix:PATH',
-  read(value) {
-    const url = text.read(value)
-    if (url === undefined || /^unix:\/.+/.test(url)) return url
-    return /^tcp:\/\//.test(url) && URL.canParse(url) && new URL(url).hostname !== '' ? url : undefined
-  },
-}
+export const scanner = new Kind<string>('tcp://HOST:PORT or unix:PATH', (value) => {
+  const url = text.read(value)
+  if (url === undefined || /^unix:\/.+/.test(url)) return url
+  return /^tcp:\/\//.test(url) && URL.canParse(url) && new URL(url).hostname !== '' ? url : undefined
+})
 
 /** Address and credentials of an email server. */
 export interface Login {
@@ -58,9 +50,9 @@ export interface Login {
 }
 
 export function login(scheme: 'smtp' | 'imap'): Kind<Login> {
-  return {
-    format: `${scheme}s://USER:PASSWORD@HOST or ${scheme}://USER:PASSWORD@HOST:PORT, with special characters percent-encoded`,
-    read(value) {
+  return new Kind(
+    `${scheme}s://USER:PASSWORD@HOST or ${scheme}://USER:PASSWORD@HOST:PORT, with special characters percent-encoded`,
+    (value) => {
       if (typeof value !== 'string' || !URL.canParse(value.trim())) return undefined
       const url = new URL(value.trim())
       const rest = url.pathname === '' || url.pathname === '/' ? url.search + url.hash : 'path'
@@ -75,7 +67,7 @@ export function login(scheme: 'smtp' | 'imap'): Kind<Login> {
         password: password === '' ? null : password,
       }
     },
-  }
+  )
 }
 
 function decoded(part: string): string | undefined {
@@ -87,10 +79,8 @@ function decoded(part: string): string | undefined {
 }
 
 /** The name of a DKIM key in the DNS. */
-export const selector: Kind<string> = {
-  format: 'a name of letters, digits, dots and hyphens',
-  read: (value) =>
-    typeof value === 'string' && /^[A-Za-z0-9](?:[A-Za-z0-9.-]{0,61}[A-Za-z0-9])?$/.test(value)
-      ? value
-      : undefined,
-}
+export const selector = new Kind<string>('a name of letters, digits, dots and hyphens', (value) =>
+  typeof value === 'string' && /^[A-Za-z0-9](?:[A-Za-z0-9.-]{0,61}[A-Za-z0-9])?$/.test(value)
+    ? value
+    : undefined,
+)

@@ -1,7 +1,6 @@
 import { expect, it } from 'vitest'
 import { Authenticator, type Credential } from '../../src/auth/credential.ts'
-import { signingSecret } from '../../src/console/secret.ts'
-import { SignIns } from '../../src/console/sign-in.ts'
+import { SignIns, signingSecret } from '../../src/console/sign-in.ts'
 import { admin, describeGates } from '../support/gates.ts'
 import { ask, statusOf } from '../support/steps.ts'
 import {
@@ -16,9 +15,9 @@ import {
 } from './support.ts'
 
 describeGates(
-  'the doors of the console',
+  'sign-in to the console',
   (open) => {
-    it('ask for a key, and then lead to where one wanted to go', async () => {
+    it('requires a key and then opens the requested page', async () => {
       const { gate } = await open()
       const visitor = (await servePages(gate, LOCKED)).visitor()
       const refused = await visitor.get('/tasks?status=failed')
@@ -38,14 +37,14 @@ describeGates(
       expect(wordsOf(page.text)).toContain('Signed in as maria')
     })
 
-    it('let a person with a key of his own in under his own name only', async () => {
+    it('uses the name of the key, not the name in the form', async () => {
       const { gate } = await open()
       const visitor = (await servePages(gate, ADMINS)).visitor()
       await visitor.signIn(KEY_OF_PEDRO, 'maria')
       expect(wordsOf((await visitor.get('/tasks')).text)).toContain('Signed in as pedro')
     })
 
-    it('do not take the shared key, whoever it is said to be', async () => {
+    it('refuses the shared key with any name', async () => {
       const { gate } = await open()
       const alone = { ...LOCKED, local_keys: null }
       for (const auth of [ADMINS, LOCKED, alone]) {
@@ -53,13 +52,13 @@ describeGates(
         const answer = await visitor.signIn(SHARED_KEY, 'maria')
         expect(answer.status).toBe(403)
         expect(answer.headers['set-cookie']).toBeUndefined()
-        expect(wordsOf(answer.text)).toContain('Sign in with a key of your own.')
+        expect(wordsOf(answer.text)).toContain('Sign in with your own key.')
       }
       const open_ = (await servePages(gate, { ...ADMINS, api_key: null, allow_insecure_dev: true })).visitor()
       expect(await open_.get('/tasks')).toMatchObject({ status: 303 })
     })
 
-    it('do not open for a cookie that somebody signs who knows the shared key', async () => {
+    it('refuses a cookie that is signed with the shared key', async () => {
       const { gate } = await open()
       const visitor = (await servePages(gate, { ...LOCKED, local_keys: null })).visitor()
       const forged = new SignIns(signingSecret([SHARED_KEY]))
@@ -68,7 +67,7 @@ describeGates(
       expect(await visitor.get('/approvals')).toMatchObject({ status: 303 })
     })
 
-    it('let in people only', async () => {
+    it('refuses a key that does not belong to a person', async () => {
       const { gate } = await open()
       class Machines extends Authenticator {
         override authenticate(): Credential {
@@ -81,7 +80,7 @@ describeGates(
       expect(await visitor.get('/tasks')).toMatchObject({ status: 303 })
     })
 
-    it('stand open where no key is asked for, to the operator', async () => {
+    it('signs visitors in as operator if no key is required', async () => {
       const { gate } = await open()
       const visitor = (await servePages(gate)).visitor()
       const page = await visitor.get('/tasks')
@@ -90,17 +89,17 @@ describeGates(
       expect(page.text).not.toContain('Sign out')
     })
 
-    it('close again', async () => {
+    it('ends on sign-out', async () => {
       const { gate } = await open()
       const visitor = (await servePages(gate, LOCKED)).visitor()
       await visitor.signIn(KEY)
       expect(await visitor.get('/logout')).toMatchObject({ headers: { location: '/console' } })
-      const left = await visitor.submit('/tasks', '/logout')
-      expect(left.headers['set-cookie']?.[0]).toMatch(/=; Path=\/console; Max-Age=0;/)
+      const signedOut = await visitor.submit('/tasks', '/logout')
+      expect(signedOut.headers['set-cookie']?.[0]).toMatch(/=; Path=\/console; Max-Age=0;/)
       expect(await visitor.get('/tasks')).toMatchObject({ status: 303 })
     })
 
-    it('lead nowhere else', async () => {
+    it('never redirects to another site', async () => {
       const { gate } = await open()
       const visitor = (await servePages(gate, LOCKED)).visitor()
       for (const next of [
@@ -116,7 +115,7 @@ describeGates(
       }
     })
 
-    it('keep the cookie to the console and to itself', async () => {
+    it('restricts the cookie to the console, to HTTP and to the same site', async () => {
       const { gate } = await open()
       const pages = await servePages(gate, LOCKED)
       const [plain = ''] = (await pages.visitor().signIn(KEY)).headers['set-cookie'] ?? []
@@ -127,7 +126,7 @@ describeGates(
       expect(secure).toMatch(/; Secure$/)
     })
 
-    it('do not take each other for another gate on this machine', async () => {
+    it('uses a separate cookie for each port', async () => {
       const { gate } = await open()
       const visitor = (await servePages(gate)).visitor()
       await visitor.get('/tasks', { host: 'localhost:8080' })
@@ -154,13 +153,13 @@ describeGates(
       return { gate, pages, visitor, task_id, path, fields: hiddenFields(text, `${path}/cancel`) }
     }
 
-    it('are taken from their own page', async () => {
+    it('are accepted from their own page', async () => {
       const { gate, visitor, path, fields, task_id } = await prepare()
       expect(await visitor.post(`${path}/cancel`, fields)).toMatchObject({ status: 303 })
       expect(await statusOf(gate, { task_id })).toBe('canceled')
     })
 
-    it('are not taken without the token of the one who got the page', async () => {
+    it('are refused without the token of the sign-in that loaded the page', async () => {
       const { gate, pages, visitor, path, fields, task_id } = await prepare()
       const other = pages.visitor()
       await other.signIn(KEY_OF_PEDRO)
@@ -170,7 +169,7 @@ describeGates(
       expect(await statusOf(gate, { task_id })).toBe('queued')
     })
 
-    it('are not taken from pages of others, nor under another name', async () => {
+    it('are refused from other origins and for other hosts', async () => {
       const { gate, visitor, path, fields, task_id } = await prepare()
       for (const headers of [
         { origin: 'https://evil.example' },
@@ -187,7 +186,7 @@ describeGates(
       expect(await statusOf(gate, { task_id })).toBe('queued')
     })
 
-    it('are taken behind a proxy that speaks https for us', async () => {
+    it('are accepted behind a proxy that terminates https', async () => {
       const { gate } = await open()
       const pages = await servePages(gate, LOCKED, { allowed_hosts: ['gate.example'] })
       const visitor = pages.visitor({ host: 'gate.example', origin: 'https://gate.example' })
@@ -197,7 +196,7 @@ describeGates(
       expect(sent.status).toBe(303)
     })
 
-    it('are not taken as anything but forms', async () => {
+    it('are refused with another media type, method or path', async () => {
       const { visitor, path, fields } = await prepare()
       const json = { 'content-type': 'application/json' }
       expect(await visitor.post(`${path}/cancel`, fields, json)).toMatchObject({ status: 415 })
@@ -207,7 +206,7 @@ describeGates(
       expect(await visitor.get('/tasks/%E0%A4%A')).toMatchObject({ status: 404 })
     })
 
-    it('send whoever is signed out to sign in again', async () => {
+    it('redirect to the sign-in page after a sign-out', async () => {
       const { visitor, path, fields } = await prepare()
       visitor.cookie = ''
       expect(await visitor.post(`${path}/cancel`, fields)).toMatchObject({
@@ -220,9 +219,9 @@ describeGates(
 )
 
 describeGates(
-  'every answer of the console',
+  'responses of the console',
   (open) => {
-    it('lets a browser do nothing but show it', async () => {
+    it('have a content security policy that allows only files of the console', async () => {
       const { gate } = await open()
       const pages = await servePages(gate)
       const visitor = pages.visitor()
@@ -240,7 +239,7 @@ describeGates(
       }
     })
 
-    it('loads two files, which may be kept', async () => {
+    it('load two files that browsers may cache', async () => {
       const { gate } = await open()
       const visitor = (await servePages(gate, LOCKED)).visitor()
       const { text } = await visitor.get('/login')
@@ -258,7 +257,7 @@ describeGates(
       }
     })
 
-    it('leads from /console to the approvals', async () => {
+    it('redirect from /console to the approvals', async () => {
       const { gate } = await open()
       const visitor = (await servePages(gate)).visitor()
       expect(await visitor.get('')).toMatchObject({
@@ -268,7 +267,7 @@ describeGates(
       expect(await visitor.get('/')).toMatchObject({ status: 303 })
     })
 
-    it('does not reveal internal errors', async () => {
+    it('do not reveal internal errors', async () => {
       const { gate } = await open()
       const pages = await servePages(gate)
       gate.call = () => Promise.reject(new Error('the password is swordfish'))
