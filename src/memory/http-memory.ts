@@ -1,8 +1,7 @@
 import { Fault } from '../core/errors.ts'
 import { EgressError } from '../egress/error.ts'
 import { type GuardedResponse, guardedFetch } from '../egress/fetch.ts'
-import { allowOnlyOrigin } from '../egress/only-place.ts'
-import type { EgressSettings } from '../egress/settings.ts'
+import { allowOnlyOrigin, type EgressSettings } from '../egress/settings.ts'
 import type { Memory, MemoryNote } from '../features/results/memory.ts'
 
 export interface HttpMemoryOptions {
