@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { Fault } from '../core/errors.ts'
-import { endedSessionShape, type SessionView, sessionShape } from '../features/sessions/shape.ts'
+import { endedSessionShape, type SessionView, sessionShape } from '../features/sessions/sessions.ts'
 import type { Desk } from './desk.ts'
 import { link, numberIn, textIn } from './fields.ts'
 import { sessionsPage } from './pages/sessions.ts'

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { Fault } from '../core/errors.ts'
-import { receiptShape } from '../features/receipts/shape.ts'
+import { receiptShape } from '../features/receipts/get-receipt.ts'
 import { statusShape, taskCountsShape, taskShape } from '../features/tasks/shape.ts'
 import { type Attempt, attempting } from './attempt.ts'
 import type { Desk } from './desk.ts'

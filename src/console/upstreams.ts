@@ -5,7 +5,7 @@ import {
   type UpstreamView,
   upstreamShape,
   upstreamToolShape,
-} from '../features/upstreams/view.ts'
+} from '../features/upstreams/upstreams.ts'
 import type { Desk } from './desk.ts'
 import { link, place } from './fields.ts'
 import { upstreamPage } from './pages/upstream.ts'

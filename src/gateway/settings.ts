@@ -1,4 +1,4 @@
-import type { SessionEnd } from '../features/sessions/shape.ts'
+import type { SessionEnd } from '../features/sessions/sessions.ts'
 
 /** What an operator can say about calls of upstreams' tools. Names are those of the environment variables. */
 export interface GatewaySettings {

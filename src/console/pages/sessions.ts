@@ -1,4 +1,4 @@
-import type { SessionView } from '../../features/sessions/shape.ts'
+import type { SessionView } from '../../features/sessions/sessions.ts'
 import { link, place } from '../fields.ts'
 import { type Html, html } from '../html.ts'
 import { notice } from '../notices.ts'

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { isTerminal } from '../../core/transitions.ts'
 import { jsonText } from '../../engine/stored-json.ts'
-import type { ReceiptView } from '../../features/receipts/shape.ts'
+import type { ReceiptView } from '../../features/receipts/get-receipt.ts'
 import type { TaskView } from '../../features/tasks/shape.ts'
 import { type Attempt, statusOf } from '../attempt.ts'
 import { link, place } from '../fields.ts'

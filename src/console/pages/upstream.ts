@@ -3,7 +3,7 @@ import {
   type RuledTool,
   type RuledUpstream,
   type UpstreamToolView,
-} from '../../features/upstreams/view.ts'
+} from '../../features/upstreams/upstreams.ts'
 import { visibleJson } from '../../util/untrusted-text.ts'
 import { place } from '../fields.ts'
 import { type Html, html } from '../html.ts'

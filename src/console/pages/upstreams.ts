@@ -1,4 +1,4 @@
-import type { UpstreamView } from '../../features/upstreams/view.ts'
+import type { UpstreamView } from '../../features/upstreams/upstreams.ts'
 import { place } from '../fields.ts'
 import { type Content, type Html, html } from '../html.ts'
 import { notice } from '../notices.ts'

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { z } from 'zod'
-import { SESSION_ENDS, type SessionEnd } from '../../features/sessions/shape.ts'
+import { SESSION_ENDS, type SessionEnd } from '../../features/sessions/sessions.ts'
 import type { Entries } from '../../store/entries.ts'
 
 const KIND = 'session_end'

@@ -1,7 +1,6 @@
 import { isoTime } from '../../core/time.ts'
 import type { UpstreamRecord } from '../../features/upstreams/shape.ts'
-import type { UpstreamTool } from '../../features/upstreams/upstreams.ts'
-import type { UpstreamToolView } from '../../features/upstreams/view.ts'
+import type { UpstreamTool, UpstreamToolView } from '../../features/upstreams/upstreams.ts'
 import { cleanLine } from '../../util/untrusted-text.ts'
 import { type Definition, type ReadDefinition, shownDefinition } from './definition.ts'
 import type { Pin } from './pins.ts'
