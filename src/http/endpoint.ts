@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import type { Fault } from '../core/errors.ts'
+import type { JsonSchema } from '../features/define-operation.ts'
 import type { InboundMail } from '../features/email/email.ts'
-import type { JsonSchema } from '../features/schemas.ts'
 import type { Context } from './context.ts'
 import type { EventStreams } from './event-stream.ts'
 import type { Exchange } from './exchange.ts'

@@ -1,5 +1,5 @@
 import type { Fields } from '../auth/caller.ts'
-import { schemaOf } from '../features/schemas.ts'
+import { schemaOf } from '../features/define-operation.ts'
 import { changeShape, followInput } from '../features/tasks/follow.ts'
 import { admit, identify } from './context.ts'
 import type { Endpoint } from './endpoint.ts'

@@ -1,7 +1,7 @@
 import { invalid } from '../../core/errors.ts'
 import { type ApprovalView, getApproval, listApprovals } from '../../features/questions/approvals.ts'
 import { approve } from '../../features/questions/approve.ts'
-import { deny } from '../../features/questions/deny.ts'
+import { deny } from '../../features/questions/decision.ts'
 import { empty, heading, line, notice, pager, principal, tabs, time } from '../components.ts'
 import { itemPath, jsonIn, link, numberIn, textIn } from '../fields.ts'
 import { type Content, type Html, html } from '../html.ts'

@@ -1,10 +1,13 @@
 import { Fault, invalid } from '../../core/errors.ts'
-import { getPolicy, listPolicies, putPolicy, removePolicy } from '../../features/policies/policies.ts'
 import {
+  getPolicy,
+  listPolicies,
   listRedactionPatterns,
+  putPolicy,
   putRedactionPattern,
+  removePolicy,
   removeRedactionPattern,
-} from '../../features/policies/redaction-patterns.ts'
+} from '../../features/policies/policies.ts'
 import type { PatternView, PolicyView } from '../../features/policies/shape.ts'
 import { type Tested, testPolicy } from '../../features/policies/test-policy.ts'
 import {

@@ -1,5 +1,5 @@
 import { endSession, listSessions, setSession } from '../../features/sessions/list-sessions.ts'
-import type { SessionView } from '../../features/sessions/shape.ts'
+import type { SessionView } from '../../features/sessions/sessions.ts'
 import { count, empty, facts, form, heading, identifier, line, notice, time } from '../components.ts'
 import { itemPath, link, numberIn, textIn } from '../fields.ts'
 import { type Html, html } from '../html.ts'

@@ -1,14 +1,11 @@
 import { STATUSES, TERMINAL_STATUSES } from '../../core/transitions.ts'
-import { answerQuestion } from '../../features/questions/answer-question.ts'
+import { answerQuestion } from '../../features/questions/decision.ts'
 import { listReceipts } from '../../features/receipts/list-receipts.ts'
-import { cancelTask } from '../../features/tasks/cancel-task.ts'
-import { cancelTasks } from '../../features/tasks/cancel-tasks.ts'
-import { countTasks } from '../../features/tasks/count-tasks.ts'
-import { getTask } from '../../features/tasks/get-task.ts'
-import { getTaskProgress } from '../../features/tasks/get-task-progress.ts'
-import { listTasks } from '../../features/tasks/list-tasks.ts'
+import { cancelTask, cancelTasks } from '../../features/tasks/cancel-tasks.ts'
+import { getTask, getTaskProgress } from '../../features/tasks/read-task.ts'
 import { retryTask } from '../../features/tasks/retry-task.ts'
 import type { TaskCounts, TaskView } from '../../features/tasks/shape.ts'
+import { countTasks, listTasks } from '../../features/tasks/task-search.ts'
 import {
   count,
   empty,

@@ -4,7 +4,7 @@ import {
   type RuledUpstream,
   type UpstreamToolView,
   type UpstreamView,
-} from '../../features/upstreams/view.ts'
+} from '../../features/upstreams/upstreams.ts'
 import { visibleJson } from '../../util/untrusted-text.ts'
 import {
   block,

@@ -1,6 +1,5 @@
-import { acceptUpstreamTool } from '../../features/upstreams/add-upstream.ts'
-import { getUpstream, listUpstreams } from '../../features/upstreams/get-upstream.ts'
-import type { UpstreamView } from '../../features/upstreams/view.ts'
+import { acceptUpstreamTool, getUpstream, listUpstreams } from '../../features/upstreams/operations.ts'
+import type { UpstreamView } from '../../features/upstreams/upstreams.ts'
 import { empty, heading, line, notice } from '../components.ts'
 import { itemPath } from '../fields.ts'
 import { type Html, html } from '../html.ts'

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { type SessionView, sessionShape } from '../../features/sessions/shape.ts'
+import { type SessionView, sessionShape } from '../../features/sessions/sessions.ts'
 import type { Entries } from '../../store/entries.ts'
 
 const KIND = 'gateway_peer'

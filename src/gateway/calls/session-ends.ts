@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { z } from 'zod'
 import type { Caller } from '../../core/principal.ts'
 import type { Gate } from '../../features/gate.ts'
-import { SESSION_ENDS, type SessionEnd } from '../../features/sessions/shape.ts'
+import { SESSION_ENDS, type SessionEnd } from '../../features/sessions/sessions.ts'
 import { TOOL_CALL } from '../../features/sessions/tool-calls.ts'
 import type { Entries } from '../../store/entries.ts'
 

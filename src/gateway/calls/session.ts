@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto'
 import { type PrincipalKey, parsePrincipalKey } from '../../core/principal.ts'
 import { isoTime } from '../../core/time.ts'
-import type { Client } from '../../features/sessions/sessions.ts'
-import type { SessionEnd, SessionView } from '../../features/sessions/shape.ts'
+import type { Client, SessionEnd, SessionView } from '../../features/sessions/sessions.ts'
 import type { GrantedCall } from '../../features/sessions/tool-call-queue.ts'
 import type { Slots } from './slots.ts'
 

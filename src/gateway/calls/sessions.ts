@@ -4,8 +4,15 @@ import { type Caller, type PrincipalKey, principalKey } from '../../core/princip
 import { isTerminal } from '../../core/transitions.ts'
 import type { TaskEvent } from '../../engine/events.ts'
 import type { Gate } from '../../features/gate.ts'
-import type { Admission, Client, Sessions } from '../../features/sessions/sessions.ts'
-import type { EndedSession, SessionEnd, SessionView, SetSession } from '../../features/sessions/shape.ts'
+import type {
+  Admission,
+  Client,
+  EndedSession,
+  SessionEnd,
+  Sessions,
+  SessionView,
+  SetSession,
+} from '../../features/sessions/sessions.ts'
 import type { GrantedCall } from '../../features/sessions/tool-call-queue.ts'
 import { COMMON_SEAT, TOOL_CALL } from '../../features/sessions/tool-calls.ts'
 import type { Entries } from '../../store/entries.ts'

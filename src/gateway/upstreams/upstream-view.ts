@@ -1,6 +1,6 @@
 import { isoTime } from '../../core/time.ts'
 import type { UpstreamRecord } from '../../features/upstreams/shape.ts'
-import type { UpstreamDetail, UpstreamView } from '../../features/upstreams/view.ts'
+import type { UpstreamDetail, UpstreamView } from '../../features/upstreams/upstreams.ts'
 import type { StoredRecord } from './registry-copy.ts'
 import type { Upstream } from './upstream.ts'
 

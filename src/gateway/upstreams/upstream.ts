@@ -4,8 +4,12 @@ import type { JsonObject } from '../../core/json/json.ts'
 import { isoTime } from '../../core/time.ts'
 import { readOf, type UpstreamOffers } from '../../features/upstreams/reads.ts'
 import type { UpstreamRecord } from '../../features/upstreams/shape.ts'
-import type { Completed, Completing, UpstreamTool } from '../../features/upstreams/upstreams.ts'
-import type { UpstreamHealth } from '../../features/upstreams/view.ts'
+import type {
+  Completed,
+  Completing,
+  UpstreamHealth,
+  UpstreamTool,
+} from '../../features/upstreams/upstreams.ts'
 import { aborted, deferred, orAborted } from '../../util/abort.ts'
 import { Semaphore } from '../../util/semaphore.ts'
 import type { Answer } from '../calls/read-answers.ts'

@@ -7,10 +7,12 @@ import type { UpstreamDraft, UpstreamRecord } from '../../features/upstreams/sha
 import type {
   Completed,
   Completing,
+  UpstreamDetail,
   UpstreamRegistry,
   UpstreamTool,
+  UpstreamToolView,
+  UpstreamView,
 } from '../../features/upstreams/upstreams.ts'
-import type { UpstreamDetail, UpstreamToolView, UpstreamView } from '../../features/upstreams/view.ts'
 import type { Answer } from '../calls/read-answers.ts'
 import { mayBeAt } from '../transports/http-fetch.ts'
 import { connect } from './connect.ts'

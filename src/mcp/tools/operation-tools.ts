@@ -2,10 +2,14 @@ import type { Tool } from '@modelcontextprotocol/server'
 import { z } from 'zod'
 import { callerOf, type Fields } from '../../auth/caller.ts'
 import { OPERATIONS } from '../../features/catalogue.ts'
-import type { Operation } from '../../features/define-operation.ts'
+import {
+  inputSchema,
+  type JsonSchema,
+  mayTakeTime,
+  type Operation,
+  outputSchema,
+} from '../../features/define-operation.ts'
 import type { Gate } from '../../features/gate.ts'
-import { inputSchema, type JsonSchema, outputSchema } from '../../features/schemas.ts'
-import { mayTakeTime } from '../../features/waits.ts'
 import { LEGACY_TOOLS } from '../legacy-tools/index.ts'
 import type { AnyLegacyTool, LegacyContext } from '../legacy-tools/legacy-tool.ts'
 import { withIdentity } from './identity.ts'
