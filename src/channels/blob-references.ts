@@ -2,12 +2,12 @@ import { randomUUID } from 'node:crypto'
 import { access, mkdir, open, readdir, rename, rm, rmdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { syncFolder } from './disk.ts'
-import { codeOf } from './unavailable.ts'
+import { codeOf } from './pointer.ts'
 
 /**
- * Which tasks use a blob: a folder beside it, with a folder for each task, with a file for each put. The blob goes with
- * the last of them. Puts and removals of several processes may meet: a put writes its reference before it puts the blob
- * in place, and a removal takes the blob aside before it looks for references once more.
+ * The tasks that use a blob: a folder next to it, with a folder per task and a file per put. The blob is removed with the
+ * last reference. Processes may put and remove concurrently: a put writes its reference before it renames the blob into
+ * place, and a removal renames the blob away before it checks for references again.
  */
 export class BlobReferences {
   readonly #blob: string
@@ -28,17 +28,17 @@ export class BlobReferences {
         await syncFolder(this.#folder)
         return
       } catch (error) {
-        // A removal has just taken the empty folder away.
+        // A concurrent removal has deleted the empty folder.
         if (codeOf(error) !== 'ENOENT') throw error
       }
     }
   }
 
   async has(taskId: string): Promise<boolean> {
-    return isThere(join(this.#folder, taskId))
+    return exists(join(this.#folder, taskId))
   }
 
-  /** Takes one reference of a task away, or all of them. */
+  /** Removes one reference of a task, or all of them. */
   async remove(taskId: string, reference: string | undefined): Promise<void> {
     const home = join(this.#folder, taskId)
     const names = reference === undefined ? await namesIn(home) : [reference]
@@ -46,7 +46,7 @@ export class BlobReferences {
     await removeEmpty(home)
   }
 
-  /** Removes the blob if nobody uses it. */
+  /** Removes the blob if it has no references. */
   async collect(): Promise<void> {
     if (!(await removeEmpty(this.#folder))) return
     const aside = `${this.#blob}.${randomUUID()}.gone`
@@ -56,7 +56,7 @@ export class BlobReferences {
       if (codeOf(error) === 'ENOENT') return
       throw error
     }
-    if (await isThere(this.#folder)) await rename(aside, this.#blob)
+    if (await exists(this.#folder)) await rename(aside, this.#blob)
     else await rm(aside, { force: true })
   }
 }
@@ -70,7 +70,7 @@ async function namesIn(folder: string): Promise<string[]> {
   }
 }
 
-/** Whether the folder is gone now. */
+/** Resolves with whether the folder no longer exists. */
 async function removeEmpty(folder: string): Promise<boolean> {
   try {
     await rmdir(folder)
@@ -83,7 +83,7 @@ async function removeEmpty(folder: string): Promise<boolean> {
   }
 }
 
-function isThere(path: string): Promise<boolean> {
+function exists(path: string): Promise<boolean> {
   return access(path).then(
     () => true,
     () => false,

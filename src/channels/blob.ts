@@ -3,25 +3,24 @@ import { link, readFile, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { BlobReferences } from './blob-references.ts'
-import type { Channel } from './channel.ts'
+import { type Channel, capable } from './channel.ts'
 import { Disk } from './disk.ts'
 import { sourceOf } from './payload.ts'
-import { checkTaskId, dataOf, notFound } from './pointer.ts'
-import { codeOf, unavailable } from './unavailable.ts'
+import { checkTaskId, codeOf, dataOf, notFound, orUnavailable } from './pointer.ts'
 
 export interface BlobOptions {
   readonly folder: string
-  /** The name of the store in its pointers; drawn when the folder is first used, and kept in it. */
+  /** The name of the store in its pointers; by default a random one, which is stored in the folder. */
   readonly storeId?: string | undefined
 }
 
-const LOOKS_AGAIN = 4
+const RETRIES = 4
 
 const DATA = /^([A-Za-z0-9_-]{1,64})\/([0-9a-f]{64})$/
 
 /**
- * Files named after their content: `blob:STORE/SHA256`. Equal payloads are one file, which stays until the last task
- * that uses it has acknowledged it.
+ * Content-addressed files: `blob:STORE/SHA256`. Equal payloads share a file, which is deleted when the last task that uses
+ * it has acknowledged it.
  */
 export function blobChannel({ folder, storeId }: BlobOptions): Channel {
   const name = 'blob'
@@ -30,16 +29,15 @@ export function blobChannel({ folder, storeId }: BlobOptions): Channel {
 
   const idOfStore = async (): Promise<string> => {
     const root = await disk.root()
-    known ??= idIn(root).catch((error: unknown) => {
+    known ??= orUnavailable(name, idIn(root)).catch((error: unknown) => {
       known = undefined
-      throw unavailable(name, error)
+      throw error
     })
     return known
   }
 
   const pathOf = async (checksum: string) => join(await disk.root(), checksum.slice(0, 2), checksum)
 
-  /** The file, if it is in this store. */
   const find = async (pointer: string): Promise<string> => {
     const [, store, checksum = ''] = DATA.exec(dataOf(pointer, name)) ?? []
     if (store === undefined || store !== (await idOfStore())) throw notFound(pointer)
@@ -56,7 +54,7 @@ export function blobChannel({ folder, storeId }: BlobOptions): Channel {
       const { checksum, size } = await disk.write(content, async (written) => {
         const path = await pathOf(written.checksum)
         await disk.makeFolder(dirname(path))
-        await orUnavailable(new BlobReferences(path).add(taskId, reference))
+        await orUnavailable(name, new BlobReferences(path).add(taskId, reference))
         return path
       })
       return { pointer: `${name}:${store}/${checksum}`, channel: name, checksum, size, media_type }
@@ -66,8 +64,8 @@ export function blobChannel({ folder, storeId }: BlobOptions): Channel {
       const references = new BlobReferences(path)
       const isUsed = taskId === undefined || (await references.has(checkTaskId(taskId)))
       let size = isUsed ? await disk.sizeOf(path) : undefined
-      for (let n = 0; size === undefined && isUsed && n < LOOKS_AGAIN; n++) {
-        // Somebody else's removal may have it aside for an instant.
+      for (let n = 0; size === undefined && isUsed && n < RETRIES; n++) {
+        // A concurrent removal may have renamed it for a moment.
         await delay(1 + n)
         size = await disk.sizeOf(path)
       }
@@ -77,29 +75,15 @@ export function blobChannel({ folder, storeId }: BlobOptions): Channel {
     async ack(pointer, { taskId, reference } = {}) {
       const references = new BlobReferences(await find(pointer))
       if (taskId !== undefined) {
-        await orUnavailable(references.remove(checkTaskId(taskId), reference))
+        await orUnavailable(name, references.remove(checkTaskId(taskId), reference))
       }
-      await orUnavailable(references.collect())
+      await orUnavailable(name, references.collect())
     },
-    capabilities: () => ({
-      max_size_bytes: null,
-      supports_streaming: true,
-      supports_attachments: false,
-      retention_days: null,
-      human_readable: false,
-    }),
-  }
-
-  async function orUnavailable<T>(done: Promise<T>): Promise<T> {
-    try {
-      return await done
-    } catch (error) {
-      throw unavailable(name, error)
-    }
+    capabilities: capable({ supports_streaming: true }),
   }
 }
 
-/** Several processes may come to a new folder at once: the one whose link is first names the store. */
+/** If several processes open a new folder concurrently, the first one that creates the link names the store. */
 async function idIn(root: string): Promise<string> {
   const path = join(root, 'store-id')
   const draft = join(root, `.partial/${randomUUID()}`)

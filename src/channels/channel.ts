@@ -1,33 +1,33 @@
 import type { Json } from '../core/json/json.ts'
 
 /**
- * A place where results are kept. A pointer is `channel:data`; only the channel that made it knows what the data
- * mean. Every method rejects with a Fault when it cannot do what it is asked.
+ * A storage for results. A pointer is `channel:data`, and only its channel interprets the data. Every method rejects with
+ * a Fault.
  */
 export interface Channel {
   readonly name: string
-  /** Resolves when the payload is safe. What fails half-way leaves nothing behind. */
+  /** Resolves when the payload is durable. A failed put leaves nothing behind. */
   put(taskId: string, payload: Payload, options?: PutOptions): Promise<Stored>
-  /** Safe to call any number of times. Nothing is open before it is read. */
+  /** Can be repeated. Opens nothing before the payload is read. */
   get(pointer: string, options?: OwnerOptions): Promise<Fetched>
-  /** The payload is no longer needed: what this means is up to the channel. Repeating it does no harm. */
+  /** The payload is no longer needed; most channels delete it. Can be repeated. */
   ack(pointer: string, options?: AckOptions): Promise<void>
   capabilities(): Capabilities
 }
 
-/** Bytes as they are, a stream of them, or any JSON value, which is kept as its canonical text. */
+/** Bytes, a stream of bytes, or a JSON value, which is stored as canonical JSON. */
 export type Payload = Uint8Array | AsyncIterable<Uint8Array> | Json
 
 export interface PutOptions {
-  /** application/json for a JSON value, application/octet-stream for anything else, unless this says otherwise. */
+  /** By default application/json for a JSON value and application/octet-stream otherwise. */
   readonly media_type?: string | undefined
-  /** A name for this very put, by which it can be taken back; of interest where equal payloads share a pointer. */
+  /** Identifies this put, so that it can be undone where equal payloads share a pointer. */
   readonly reference?: string | undefined
-  /** For channels that tell somebody about the result. */
+  /** For channels that send a message about the result. */
   readonly about?: TaskAbout | undefined
 }
 
-/** What a message about a result can say. */
+/** The task in a message about its result. */
 export interface TaskAbout {
   readonly type: string
   readonly principal_ai: string
@@ -37,12 +37,12 @@ export interface TaskAbout {
 }
 
 export interface OwnerOptions {
-  /** The pointer must be of this task. Whoever passes on pointers that others gave him must say it. */
+  /** The task that the pointer must belong to. Required for pointers from untrusted sources. */
   readonly taskId?: string | undefined
 }
 
 export interface AckOptions extends OwnerOptions {
-  /** Takes back the put of this name only. */
+  /** Undoes only the put with this reference. */
   readonly reference?: string | undefined
 }
 
@@ -56,25 +56,38 @@ export interface Stored {
 }
 
 export interface Fetched {
-  /** Undefined where the channel cannot tell before the payload is read. */
+  /** Undefined where the channel does not know it before the payload is read. */
   readonly size: number | undefined
-  /** The payload, or a part of it. Each call reads anew. */
+  /** The payload, or a part of it. Each call reads from the storage. */
   read(part?: Part): AsyncIterable<Uint8Array>
 }
 
 export interface Part {
-  /** The first byte that is wanted. */
+  /** The first byte. */
   readonly offset: number
-  /** At most that many bytes; infinity for all the rest. */
+  /** The maximum number of bytes; infinity for all the rest. */
   readonly length: number
 }
 
 export interface Capabilities {
-  /** Null: as much as there is room for. */
+  /** Null: unlimited. */
   readonly max_size_bytes: number | null
   readonly supports_streaming: boolean
   readonly supports_attachments: boolean
   /** Null: until it is acknowledged. */
   readonly retention_days: number | null
   readonly human_readable: boolean
+}
+
+const DEFAULTS: Capabilities = {
+  max_size_bytes: null,
+  supports_streaming: false,
+  supports_attachments: false,
+  retention_days: null,
+  human_readable: false,
+}
+
+/** The `capabilities` method of a channel that differs from the defaults in these properties. */
+export function capable(differing: Partial<Capabilities>): Channel['capabilities'] {
+  return () => ({ ...DEFAULTS, ...differing })
 }

@@ -1,11 +1,8 @@
 import { randomUUID } from 'node:crypto'
-import { Fault } from '../core/errors.ts'
 import type { Entries, Entry } from '../store/entries.ts'
-import type { Channel } from './channel.ts'
-import { Meter } from './meter.ts'
-import { slice, sourceOf } from './payload.ts'
-import { checkTaskId, dataOf, notFound } from './pointer.ts'
-import { unavailable } from './unavailable.ts'
+import { type Channel, capable } from './channel.ts'
+import { Meter, slice, sourceOf, WHOLE } from './payload.ts'
+import { checkTaskId, dataOf, notFound, orUnavailable, unavailable } from './pointer.ts'
 
 export interface DatabaseOptions {
   readonly entries: Entries
@@ -15,13 +12,13 @@ export interface DatabaseOptions {
   readonly now?: (() => number) | undefined
 }
 
-/** What a database should hold of one result. Larger ones belong into a storage for files. */
+/** Larger results belong in file storage. */
 const MAX_BYTES = 256 * 1024 * 1024
 
-/** One chunk is one entry, and what a read or write holds in memory. */
+/** A chunk is one entry, and the amount that a read or write holds in memory. */
 const CHUNK_BYTES = 1024 * 1024
 
-/** After that, a result that was not written to its end belongs to a process that has died. */
+/** After this time, an incomplete result belongs to a process that has died. */
 const WRITE_MS = 24 * 3600 * 1000
 
 const HEAD = 'database_result'
@@ -35,21 +32,12 @@ interface Head {
   readonly is_whole: boolean
 }
 
-/**
- * Results in the database of the gate, in chunks: `database:ID`. Every server of the database can read them, so nothing has to
- * be set up for several servers.
- */
+/** Results in the database of the server, in chunks: `database:ID`. All servers of the database can read them. */
 export function databaseChannel(options: DatabaseOptions): Channel {
   const { entries, tenant, maxBytes = MAX_BYTES, now = Date.now } = options
   const name = 'database'
 
-  const kept = async <T>(done: Promise<T>): Promise<T> => {
-    try {
-      return await done
-    } catch (error) {
-      throw error instanceof Fault ? error : unavailable(name, error)
-    }
-  }
+  const run = <T>(done: Promise<T>) => orUnavailable(name, done)
   const chunkName = (id: string, n: number) => `${id}/${String(n).padStart(6, '0')}`
 
   const writeHead = (id: string, head: Head, version: number, due_at: number | null) =>
@@ -60,7 +48,7 @@ export function databaseChannel(options: DatabaseOptions): Channel {
     return entries.put({ tenant, kind: CHUNK, name: chunkName(id, n), value, due_at: null }, 0)
   }
 
-  /** The head goes last, so that a removal that breaks off can be repeated. Chunks may be more than the head knows of. */
+  /** Removes the head last, so that an interrupted removal can be repeated. There may be more chunks than the head counts. */
   const remove = async (id: string) => {
     for (;;) {
       const found = await entries.list(tenant, CHUNK, `${id}/`, 1)
@@ -71,14 +59,14 @@ export function databaseChannel(options: DatabaseOptions): Channel {
     await entries.remove(tenant, HEAD, id)
   }
 
-  /** Removes what processes have left that died while they wrote. */
+  /** Removes the incomplete results of processes that died. */
   const tidy = async () => {
     for (const { name: id } of await entries.due(tenant, HEAD, now(), 10)) await remove(id)
   }
 
   const find = async (pointer: string, taskId: string | undefined): Promise<{ id: string; head: Head }> => {
     const id = dataOf(pointer, name)
-    const entry = ID.test(id) ? await kept(entries.get(tenant, HEAD, id)) : undefined
+    const entry = ID.test(id) ? await run(entries.get(tenant, HEAD, id)) : undefined
     const head = entry && headIn(entry)
     if (head?.is_whole !== true || (taskId !== undefined && head.task_id !== taskId)) throw notFound(pointer)
     return { id, head }
@@ -86,7 +74,7 @@ export function databaseChannel(options: DatabaseOptions): Channel {
 
   async function* read(pointer: string, id: string, { chunks }: Head, first: number) {
     for (let n = first; n < chunks; n++) {
-      const chunk = await kept(entries.get(tenant, CHUNK, chunkName(id, n)))
+      const chunk = await run(entries.get(tenant, CHUNK, chunkName(id, n)))
       if (chunk === undefined) throw notFound(pointer)
       yield Buffer.from(chunk.value, 'base64')
     }
@@ -99,27 +87,25 @@ export function databaseChannel(options: DatabaseOptions): Channel {
       const { content, media_type } = sourceOf(payload, given)
       const meter = new Meter(maxBytes)
       const begun: Head = { task_id: checkTaskId(taskId), size: 0, chunks: 0, is_whole: false }
-      await kept(tidy())
-      await kept(writeHead(id, begun, 0, now() + WRITE_MS))
+      await run(tidy())
+      await run(writeHead(id, begun, 0, now() + WRITE_MS))
       try {
         let chunks = 0
-        for await (const chunk of inChunks(meter.measure(content)))
-          await kept(writeChunk(id, chunks++, chunk))
+        for await (const chunk of inChunks(meter.measure(content))) await run(writeChunk(id, chunks++, chunk))
         const whole: Head = { ...begun, size: meter.size, chunks, is_whole: true }
-        const written = await kept(writeHead(id, whole, 1, null))
+        const written = await run(writeHead(id, whole, 1, null))
         if (written === undefined) throw unavailable(name, new Error('the result was removed meanwhile'))
       } catch (error) {
-        await kept(remove(id))
+        await run(remove(id))
         throw error
       }
-      const checksum = meter.checksum()
-      return { pointer: `${name}:${id}`, channel: name, checksum, size: meter.size, media_type }
+      return { pointer: `${name}:${id}`, channel: name, ...meter.result(), media_type }
     },
     async get(pointer, { taskId } = {}) {
       const { id, head } = await find(pointer, taskId)
       return {
         size: head.size,
-        read(part = { offset: 0, length: Number.POSITIVE_INFINITY }) {
+        read(part = WHOLE) {
           const first = Math.floor(part.offset / CHUNK_BYTES)
           const offset = part.offset - first * CHUNK_BYTES
           return slice(read(pointer, id, head, first), { offset, length: part.length })
@@ -128,18 +114,12 @@ export function databaseChannel(options: DatabaseOptions): Channel {
     },
     async ack(pointer, { taskId } = {}) {
       const id = dataOf(pointer, name)
-      const entry = ID.test(id) ? await kept(entries.get(tenant, HEAD, id)) : undefined
+      const entry = ID.test(id) ? await run(entries.get(tenant, HEAD, id)) : undefined
       if (entry === undefined) return
       if (taskId !== undefined && headIn(entry).task_id !== taskId) return
-      await kept(remove(id))
+      await run(remove(id))
     },
-    capabilities: () => ({
-      max_size_bytes: maxBytes,
-      supports_streaming: true,
-      supports_attachments: false,
-      retention_days: null,
-      human_readable: false,
-    }),
+    capabilities: capable({ max_size_bytes: maxBytes, supports_streaming: true }),
   }
 }
 
@@ -147,7 +127,7 @@ function headIn({ value }: Entry): Head {
   return JSON.parse(value)
 }
 
-/** The same bytes in pieces of one size; only the last is shorter. */
+/** Splits content into chunks of one size; only the last one is shorter. */
 async function* inChunks(content: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer> {
   let pending: Uint8Array[] = []
   let size = 0

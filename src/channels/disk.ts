@@ -14,22 +14,21 @@ import {
 } from 'node:fs/promises'
 import { dirname, join, resolve, sep } from 'node:path'
 import type { Part, Stored } from './channel.ts'
-import { Meter } from './meter.ts'
-import { WHOLE } from './payload.ts'
-import { codeOf, unavailable } from './unavailable.ts'
+import { Meter, WHOLE } from './payload.ts'
+import { codeOf, orUnavailable, unavailable } from './pointer.ts'
 
 const READ_BYTES = 256 * 1024
 
-/** Where files are while they are written. */
+/** The folder of files that are being written. */
 const PARTIAL = '.partial'
 
-/** A file that nobody has written to for so long belongs to a process that is gone. */
+/** An incomplete file that is older belongs to a process that has died. */
 const ABANDONED_MS = 24 * 3600 * 1000
 
-/** A device or a pipe in the place of a file must not hold anybody up, hence O_NONBLOCK. */
+/** O_NONBLOCK, because a device or a pipe in place of a file must not block. */
 const READ_ONLY = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
 
-/** One folder that a channel may write to and read from, and nothing outside of it. */
+/** The folder of a channel. Paths outside of it are neither read nor written. */
 export class Disk {
   readonly #channel: string
   readonly #folder: string
@@ -40,7 +39,7 @@ export class Disk {
     this.#folder = resolve(folder)
   }
 
-  /** The folder under its real name. It is made when it is first needed. */
+  /** The real path of the folder, which is created on first use. */
   root(): Promise<string> {
     this.#root ??= this.#try(async () => {
       await mkdir(join(this.#folder, PARTIAL), { recursive: true, mode: 0o700 })
@@ -53,10 +52,7 @@ export class Disk {
     return this.#root
   }
 
-  /**
-   * Writes the content to a temporary file, makes it durable, and gives it the name that `place` chooses. A file is
-   * there whole or not at all.
-   */
+  /** Writes the content to a temporary file, syncs it and renames it atomically to the path that `place` returns. */
   async write(
     content: AsyncIterable<Uint8Array>,
     place: (written: Pick<Stored, 'checksum' | 'size'>) => Promise<string>,
@@ -74,7 +70,7 @@ export class Disk {
       } finally {
         await handle.close()
       }
-      const written = { checksum: meter.checksum(), size: meter.size }
+      const written = meter.result()
       const path = await place(written)
       if (!(await this.#isInside(path))) throw unavailable(this.#channel, new Error(`${path} is a link`))
       await this.#try(async () => {
@@ -88,7 +84,7 @@ export class Disk {
     }
   }
 
-  /** Makes a folder below the root, durably. */
+  /** Creates a folder below the root, durably. */
   async makeFolder(path: string): Promise<void> {
     await this.#try(async () => {
       const made = await mkdir(path, { recursive: true, mode: 0o700 })
@@ -96,7 +92,7 @@ export class Disk {
     })
   }
 
-  /** The size of a file; undefined if there is none, or if the path leads out of the folder by any way. */
+  /** The size of a file; undefined if it does not exist or the path leads out of the folder. */
   async sizeOf(path: string): Promise<number | undefined> {
     const handle = await this.#open(path)
     if (handle === undefined) return undefined
@@ -107,7 +103,7 @@ export class Disk {
     }
   }
 
-  /** Opens the file when the first chunk is asked for. */
+  /** Opens the file when the first chunk is read. */
   async *read(
     path: string,
     { offset, length }: Part = WHOLE,
@@ -132,7 +128,7 @@ export class Disk {
     }
   }
 
-  /** Whether it was there. What is not a file of this folder is left alone. */
+  /** Removes a file of this folder. Resolves with whether it existed. */
   async remove(path: string): Promise<boolean> {
     if (!(await this.#isInside(path))) return false
     return this.#try(async () => {
@@ -143,12 +139,9 @@ export class Disk {
     })
   }
 
-  /** Unless something is in it. */
-  async removeFolder(path: string): Promise<boolean> {
-    return rmdir(path).then(
-      () => true,
-      (error: unknown) => codeOf(error) === 'ENOENT',
-    )
+  /** Removes a folder if it is empty. */
+  async removeFolder(path: string): Promise<void> {
+    await rmdir(path).catch(() => {})
   }
 
   async #open(path: string): Promise<FileHandle | undefined> {
@@ -156,7 +149,7 @@ export class Disk {
     const handle = await this.#try(() => open(path, READ_ONLY).catch(orAbsent))
     if (handle === undefined) return undefined
     try {
-      // Asked again with the file open: a folder on the way may have become a link meanwhile.
+      // Checked again with the open file: a parent folder may have been replaced by a link.
       const isOurs = (await handle.stat()).isFile() && (await this.#isInside(path))
       if (isOurs) return handle
     } catch (error) {
@@ -167,7 +160,7 @@ export class Disk {
     return undefined
   }
 
-  /** No dots, no links: the folder that the path names is really that folder, below the root. */
+  /** Whether the path is below the root and contains no dots and no links. */
   async #isInside(path: string): Promise<boolean> {
     const root = await this.root()
     if (path.includes('\0') || resolve(path) !== path || !path.startsWith(root + sep)) return false
@@ -175,12 +168,8 @@ export class Disk {
     return (await this.#try(() => realpath(folder).catch(orAbsent))) === folder
   }
 
-  async #try<T>(action: () => Promise<T>): Promise<T> {
-    try {
-      return await action()
-    } catch (error) {
-      throw unavailable(this.#channel, error)
-    }
+  #try<T>(action: () => Promise<T>): Promise<T> {
+    return orUnavailable(this.#channel, action())
   }
 }
 
@@ -190,7 +179,7 @@ async function writeAll(handle: FileHandle, chunk: Uint8Array): Promise<void> {
   }
 }
 
-/** A new name is durable once its folder is. */
+/** Makes the names in a folder durable. */
 export async function syncFolder(path: string): Promise<void> {
   const handle = await open(path, 'r')
   try {

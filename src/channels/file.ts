@@ -1,21 +1,21 @@
 import { randomUUID } from 'node:crypto'
 import { dirname, join, sep } from 'node:path'
-import type { Channel } from './channel.ts'
+import { type Channel, capable } from './channel.ts'
 import { Disk } from './disk.ts'
 import { JSON_TYPE, sourceOf } from './payload.ts'
 import { checkTaskId, dataOf, notFound } from './pointer.ts'
 
 export interface FileOptions {
-  /** Everything is below it, in a folder for each task. */
+  /** Contains a folder per task. */
   readonly folder: string
 }
 
-/** One file for each result: `file:FOLDER/TASK_ID/NAME`. */
+/** One file per result: `file:FOLDER/TASK_ID/NAME`. */
 export function fileChannel({ folder }: FileOptions): Channel {
   const name = 'file'
   const disk = new Disk(name, folder)
 
-  /** The path, if it is of the task that the caller may have it for. */
+  /** The path, if it belongs to the task. */
   const pathOf = async (pointer: string, taskId: string | undefined): Promise<string> => {
     const path = dataOf(pointer, name)
     if (taskId === undefined) return path
@@ -45,13 +45,7 @@ export function fileChannel({ folder }: FileOptions): Channel {
       const path = await pathOf(pointer, taskId)
       if (await disk.remove(path)) await disk.removeFolder(dirname(path))
     },
-    capabilities: () => ({
-      max_size_bytes: null,
-      supports_streaming: true,
-      supports_attachments: false,
-      retention_days: null,
-      human_readable: true,
-    }),
+    capabilities: capable({ supports_streaming: true, human_readable: true }),
   }
 }
 
@@ -63,7 +57,6 @@ const EXTENSIONS = new Map([
   ['application/pdf', '.pdf'],
 ])
 
-/** So that people and their programs know what they open. */
 function extensionOf(mediaType: string): string {
   const [type = ''] = mediaType.split(';')
   return EXTENSIONS.get(type.trim().toLowerCase()) ?? ''

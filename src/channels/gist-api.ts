@@ -1,21 +1,20 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { z } from 'zod'
 import { type GuardedRequest, type GuardedResponse, guardedFetch } from '../egress/fetch.ts'
-import { allowOnlyOrigin } from '../egress/only-place.ts'
 import { retryAfterSeconds } from '../egress/retry-after.ts'
-import type { EgressSettings } from '../egress/settings.ts'
+import { allowOnlyOrigin, type EgressSettings } from '../egress/settings.ts'
 import { backoff } from '../util/backoff.ts'
 
 export interface GistApiOptions {
-  /** A token of GitHub that may write gists. */
+  /** A GitHub token with permission to write gists. */
   readonly token: string
-  /** Of the REST API; that of github.com if absent. The operator named it, so it may be private. */
+  /** The URL of the REST API; that of github.com by default. The operator configured it, so it may be a private address. */
   readonly apiUrl?: string | undefined
-  /** What differs from the usual limits on requests to the outside. */
+  /** Changes to the default egress limits. */
   readonly egress?: Partial<EgressSettings> | undefined
 }
 
-/** What the API says of a file. Of one over 1 MB the content is only the beginning, and `truncated` says so. */
+/** The content of a file over 1 MB is `truncated`. */
 const gistFile = z.looseObject({
   raw_url: z.string(),
   size: z.number(),
@@ -29,32 +28,32 @@ export type GistFile = z.output<typeof gistFile>
 
 const GITHUB = 'https://api.github.com'
 const TIMEOUT_MS = 60_000
-/** The content of a file in JSON, where a character may take six bytes, and what else a gist has. */
-const MAX_ANSWER_BYTES = 16 * 1024 * 1024
+/** The content of a file in JSON, where a character may take six bytes, plus the other fields. */
+const MAX_RESPONSE_BYTES = 16 * 1024 * 1024
 
-/** A server that is busy is asked again so often, unless it wants to be left alone for longer than that. */
+/** Retries of a busy server, unless it asks for a longer pause than the maximum. */
 const RETRIES = 2
 const FIRST_PAUSE_MS = 250
 const MAX_PAUSE_MS = 10_000
 
-/** GitHub did not do what it was asked. The message is for the operator. */
+/** GitHub refused a request. The message is for the operator. */
 export class GistRefusal extends Error {
   readonly status: number
 
   constructor(status: number, what: string) {
-    super(`the gist API answered ${what} with status ${status}${MEANINGS[status] ?? ''}`)
+    super(`the gist API responded to ${what} with status ${status}${MEANINGS[status] ?? ''}`)
     this.status = status
   }
 }
 
 const MEANINGS: Readonly<Record<number, string>> = {
   401: ': the token is not valid',
-  403: ': the token may not do this, or has made too many requests',
-  404: ': there is no such gist, or the token may not write gists',
+  403: ': the token lacks permission, or has made too many requests',
+  404: ': the gist does not exist, or the token lacks permission to write gists',
   422: ': the content was not accepted',
 }
 
-/** The part of GitHub's REST API that gists need. Rejects with a GistRefusal or an EgressError. */
+/** A client for the gists of GitHub's REST API. Rejects with a GistRefusal or an EgressError. */
 export class GistApi {
   readonly #options: GistApiOptions
   readonly #base: string
@@ -64,54 +63,54 @@ export class GistApi {
     this.#base = (options.apiUrl ?? GITHUB).replace(/\/+$/, '')
   }
 
-  /** The id of a new gist with this one file. */
+  /** Creates a gist with one file and resolves with its id. */
   async create(name: string, content: string, description: string, isPublic: boolean): Promise<string> {
     const body = JSON.stringify({ description, public: isPublic, files: { [name]: { content } } })
-    const response = await this.#ask('POST', '/gists', body)
+    const response = await this.#request('POST', '/gists', body)
     if (response.status !== 201) throw refused(response, 'a new gist')
     return created.parse(await json(response)).id
   }
 
-  /** A file of a gist; undefined if there is no such gist, or no such file in it. */
+  /** A file of a gist; undefined if the gist or the file does not exist. */
   async file(id: string, name: string): Promise<GistFile | undefined> {
-    const response = await this.#ask('GET', `/gists/${id}`)
+    const response = await this.#request('GET', `/gists/${id}`)
     if (response.status === 404) return discarded(response)
     if (response.status !== 200) throw refused(response, 'a request for a gist')
     const { files } = gist.parse(await json(response))
     return (Object.hasOwn(files, name) ? files[name] : undefined) ?? undefined
   }
 
-  /** All of a file that comes truncated. Its address is elsewhere, and gets the token only if it is not. */
+  /** The whole content of a truncated file. Its URL gets the token only if it has the origin of the API. */
   async raw({ raw_url }: GistFile, maxBytes: number): Promise<string> {
-    const isOurs = new URL(raw_url).origin === new URL(this.#base).origin
-    const response = await this.#patiently(() =>
-      guardedFetch(raw_url, isOurs ? this.#request('GET', undefined, maxBytes) : this.#elsewhere(maxBytes)),
+    const isApi = new URL(raw_url).origin === new URL(this.#base).origin
+    const response = await this.#retried(() =>
+      guardedFetch(raw_url, isApi ? this.#authorized('GET', undefined, maxBytes) : this.#anonymous(maxBytes)),
     )
     if (response.status !== 200) throw refused(response, 'a request for a file')
     return (await response.bytes()).toString('utf8')
   }
 
-  /** It is gone afterwards, also if it was before. */
+  /** Deletes a gist, if it exists. */
   async remove(id: string): Promise<void> {
-    const response = await this.#ask('DELETE', `/gists/${id}`)
+    const response = await this.#request('DELETE', `/gists/${id}`)
     response.discard()
     if (response.status !== 204 && response.status !== 404) throw refused(response, 'the removal of a gist')
   }
 
-  /** Asks for nothing but whether the token is taken. */
+  /** Verifies the token. */
   async check(): Promise<void> {
-    const response = await this.#ask('GET', '/gists?per_page=1')
+    const response = await this.#request('GET', '/gists?per_page=1')
     response.discard()
     if (response.status !== 200) throw refused(response, 'a request for the list of gists')
   }
 
-  #ask(method: 'GET' | 'POST' | 'DELETE', path: string, body?: string): Promise<GuardedResponse> {
-    return this.#patiently(() =>
-      guardedFetch(this.#base + path, this.#request(method, body, MAX_ANSWER_BYTES)),
+  #request(method: 'GET' | 'POST' | 'DELETE', path: string, body?: string): Promise<GuardedResponse> {
+    return this.#retried(() =>
+      guardedFetch(this.#base + path, this.#authorized(method, body, MAX_RESPONSE_BYTES)),
     )
   }
 
-  async #patiently(send: () => Promise<GuardedResponse>): Promise<GuardedResponse> {
+  async #retried(send: () => Promise<GuardedResponse>): Promise<GuardedResponse> {
     for (let attempt = 0; ; attempt++) {
       const response = await send()
       const pauseMs = pauseOf(response, attempt)
@@ -121,7 +120,7 @@ export class GistApi {
     }
   }
 
-  #request(method: 'GET' | 'POST' | 'DELETE', body: string | undefined, maxBytes: number): GuardedRequest {
+  #authorized(method: 'GET' | 'POST' | 'DELETE', body: string | undefined, maxBytes: number): GuardedRequest {
     const { token, egress = {} } = this.#options
     return {
       method,
@@ -142,14 +141,14 @@ export class GistApi {
     }
   }
 
-  #elsewhere(maxBytes: number): GuardedRequest {
+  #anonymous(maxBytes: number): GuardedRequest {
     const { egress = {} } = this.#options
     const settings = { ...egress, max_bytes: maxBytes, total_timeout_ms: TIMEOUT_MS }
     return { headers: { 'user-agent': 'asyncgate' }, settings }
   }
 }
 
-/** How long to wait before the same is asked again; undefined if that would not help. */
+/** The pause before a retry; undefined if a retry would not help. */
 function pauseOf({ status, headers }: GuardedResponse, attempt: number): number | undefined {
   const isLimited = headers['retry-after'] !== undefined || headers['x-ratelimit-remaining'] === '0'
   const isBusy = status === 429 || status >= 500 || (status === 403 && isLimited)

@@ -1,30 +1,28 @@
 import { Fault } from '../core/errors.ts'
 import { EgressError } from '../egress/error.ts'
-import type { Channel } from './channel.ts'
+import { type Channel, capable } from './channel.ts'
 import { GistApi, type GistApiOptions, type GistFile } from './gist-api.ts'
-import { Meter } from './meter.ts'
-import { collect, once, slice, sourceOf } from './payload.ts'
-import { checkTaskId, dataOf, notFound } from './pointer.ts'
-import { unavailable } from './unavailable.ts'
+import { collect, Meter, once, slice, sourceOf } from './payload.ts'
+import { checkTaskId, dataOf, notFound, unavailable } from './pointer.ts'
 
 export interface GistOptions extends GistApiOptions {
-  /** Whether gists are public; if not, whoever has the address can read them. */
+  /** Whether gists are listed publicly. Secret gists can be read by anyone who has the URL. */
   readonly isPublic?: boolean | undefined
 }
 
-/** A larger file cannot be read over the API, only by cloning the gist. */
+/** The API does not return larger files. */
 const MAX_FILE_BYTES = 10_000_000
 
-/** The file is named after its task, so that a pointer to a gist of another task leads nowhere. */
+/** The file is named after its task, so that a pointer to a gist of another task is not found. */
 const POINTER = /^([A-Za-z0-9]{1,64})\/(([A-Za-z0-9][A-Za-z0-9_-]{0,127})\.(json|txt|base64))$/
 
-/** Results as gists of one file each: `gist:ID/TASK_ID.EXTENSION`. */
+/** Results as gists with one file: `gist:ID/TASK_ID.EXTENSION`. */
 export function gistChannel(options: GistOptions): Channel {
   const name = 'gist'
   const api = new GistApi(options)
 
-  /** What fails is for the operator to hear of: callers see only that the channel is away. */
-  const kept = async <T>(done: Promise<T>): Promise<T> => {
+  /** Callers see only that the channel is unavailable; the operator sees the cause. */
+  const run = async <T>(done: Promise<T>): Promise<T> => {
     try {
       return await done
     } catch (error) {
@@ -36,7 +34,7 @@ export function gistChannel(options: GistOptions): Channel {
   const find = async (pointer: string, taskId: string | undefined) => {
     const [, id = '', filename = '', task] = POINTER.exec(dataOf(pointer, name)) ?? []
     if (id === '' || (taskId !== undefined && task !== checkTaskId(taskId))) throw notFound(pointer)
-    return { id, filename, file: await kept(api.file(id, filename)) }
+    return { id, filename, file: await run(api.file(id, filename)) }
   }
 
   return {
@@ -50,29 +48,23 @@ export function gistChannel(options: GistOptions): Channel {
       if (file.size > MAX_FILE_BYTES) throw new Fault('PAYLOAD_TOO_LARGE', { limit_bytes: MAX_BINARY_BYTES })
       const filename = `${taskId}.${file.extension}`
       const description = `AsyncGate: result of task ${taskId}`
-      const id = await kept(api.create(filename, file.content, description, options.isPublic ?? false))
+      const id = await run(api.create(filename, file.content, description, options.isPublic ?? false))
       const pointer = `${name}:${id}/${filename}`
-      return { pointer, channel: name, checksum: meter.checksum(), size: bytes.length, media_type }
+      return { pointer, channel: name, ...meter.result(), media_type }
     },
     async get(pointer, { taskId } = {}) {
       const { filename, file } = await find(pointer, taskId)
       if (file === undefined) throw notFound(pointer)
-      const bytes = bytesOf(filename, await kept(textOf(api, file)))
+      const bytes = bytesOf(filename, await run(textOf(api, file)))
       if (bytes === undefined) throw new Fault('RESULT_CORRUPT')
       return { size: bytes.length, read: (part) => slice(once(bytes), part) }
     },
     async ack(pointer, { taskId } = {}) {
       const { id, file } = await find(pointer, taskId)
-      // A gist without this file is not one of ours: it may be any other gist of the account.
-      if (file !== undefined) await kept(api.remove(id))
+      // A gist without this file may be any other gist of the account.
+      if (file !== undefined) await run(api.remove(id))
     },
-    capabilities: () => ({
-      max_size_bytes: MAX_FILE_BYTES,
-      supports_streaming: false,
-      supports_attachments: false,
-      retention_days: null,
-      human_readable: true,
-    }),
+    capabilities: capable({ max_size_bytes: MAX_FILE_BYTES, human_readable: true }),
   }
 }
 
@@ -81,7 +73,7 @@ async function textOf(api: GistApi, file: GistFile): Promise<string> {
   return truncated || content === undefined ? api.raw(file, MAX_FILE_BYTES) : content
 }
 
-/** What a file of a gist can hold as it is: text that is not blank. Anything else is written as a data URL. */
+/** A gist stores only text that is not blank. Anything else is written as a data URL. */
 const DATA_URL = /^data:[^,]*;base64,/
 const MAX_BINARY_BYTES = Math.floor(((MAX_FILE_BYTES - 1000) * 3) / 4)
 
@@ -96,7 +88,7 @@ function fileOf(bytes: Buffer, mediaType: string) {
   return { content, size: content.length, extension: 'base64' }
 }
 
-/** Undefined for what is no text, and for text that might not come back as it was: line ends and what does not show. */
+/** Undefined for binary data and for text that GitHub might alter: line ends and invisible characters. */
 function plainText(bytes: Buffer): string | undefined {
   try {
     const text = utf8.decode(bytes)

@@ -9,17 +9,15 @@ import { channelResults, type WorkerResults } from './worker-results.ts'
 export { type BlobOptions, blobChannel } from './blob.ts'
 export type { Capabilities, Channel, Fetched, Part, Payload, PutOptions, Stored } from './channel.ts'
 export { type FileOptions, fileChannel } from './file.ts'
-export { type GateResultsOptions, gateResults } from './gate-results.ts'
 export { type GistOptions, gistChannel } from './gist.ts'
 export { type HttpOptions, httpChannel } from './http.ts'
 export { inlineChannel } from './inline.ts'
-export { type ChannelSettings, Channels, openChannels } from './registry.ts'
+export { type Expected, verified } from './payload.ts'
+export { type ChannelSettings, Channels, openChannels, resultStore } from './registry.ts'
 export { type S3Options, s3Channel } from './s3.ts'
-export { resultStore } from './store.ts'
-export { type Expected, verified } from './verified.ts'
-export { channelResults, type WorkerResults } from './worker-results.ts'
+export { channelResults, type GateResultsOptions, gateResults, type WorkerResults } from './worker-results.ts'
 
-/** For `results` of a worker that has one channel of its own. */
+/** The `results` option of a worker with one channel. */
 export const inlineResults = (): WorkerResults => channelResults(inlineChannel())
 export const fileResults = (...options: Parameters<typeof fileChannel>): WorkerResults =>
   channelResults(fileChannel(...options))

@@ -2,28 +2,45 @@ import { Fault } from '../core/errors.ts'
 
 const NAME = /^([a-z][a-z0-9]*):/
 
-/** The channel that a pointer names; undefined if it is no pointer. */
+/** The channel of a pointer; undefined if the text is not a pointer. */
 export function channelOf(pointer: string): string | undefined {
   return NAME.exec(pointer)?.[1]
 }
 
-/** What follows the name of the channel. */
+/** The part of a pointer after the name of its channel. */
 export function dataOf(pointer: string, channel: string): string {
   if (channelOf(pointer) !== channel) throw notFound(pointer)
   return pointer.slice(channel.length + 1)
 }
 
-/** The same answer for what does not exist, what is outside of the channel and what is another task's. */
+/** The same error for results that do not exist, are outside of the channel or belong to another task. */
 export function notFound(pointer: string): Fault {
-  return new Fault('RESULT_NOT_FOUND', { pointer: shortened(pointer) })
+  // An inline pointer contains the payload.
+  const shown = pointer.length <= 512 ? pointer : `${pointer.slice(0, 512)}…`
+  return new Fault('RESULT_NOT_FOUND', { pointer: shown })
 }
 
-/** For messages: an inline pointer is as long as its content. */
-function shortened(pointer: string): string {
-  return pointer.length <= 512 ? pointer : `${pointer.slice(0, 512)}…`
+/** The storage of a channel failed. Only the operator sees the cause; callers see the code. */
+export function unavailable(channel: string, cause: unknown): Fault {
+  const fault = new Fault('CHANNEL_UNAVAILABLE', { channel })
+  fault.cause = cause
+  return fault
 }
 
-/** Task ids become names of files and keys. Those of a gate always fit. */
+/** Settles as the promise does, with CHANNEL_UNAVAILABLE in place of any error that is not a Fault. */
+export async function orUnavailable<T>(channel: string, done: Promise<T>): Promise<T> {
+  try {
+    return await done
+  } catch (error) {
+    throw error instanceof Fault ? error : unavailable(channel, error)
+  }
+}
+
+export function codeOf(error: unknown): string | undefined {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined
+}
+
+/** Task ids become file names and keys. Those of the server always match. */
 const SAFE_ID = /^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$/
 
 export function checkTaskId(taskId: string): string {

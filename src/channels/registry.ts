@@ -1,3 +1,5 @@
+import { Fault } from '../core/errors.ts'
+import type { ResultContent, ResultStore } from '../features/results/result-store.ts'
 import { type BlobOptions, blobChannel } from './blob.ts'
 import type { Channel } from './channel.ts'
 import { type DatabaseOptions, databaseChannel } from './database.ts'
@@ -5,9 +7,11 @@ import { type FileOptions, fileChannel } from './file.ts'
 import { type GistOptions, gistChannel } from './gist.ts'
 import { type HttpOptions, httpChannel } from './http.ts'
 import { inlineChannel } from './inline.ts'
+import { once, verified } from './payload.ts'
+import { channelOf } from './pointer.ts'
 import { type S3Options, s3Channel } from './s3.ts'
 
-/** Which channels there are: those whose options are given. */
+/** The channels to open: those whose options are given. */
 export interface ChannelSettings {
   readonly database?: DatabaseOptions | undefined
   readonly blob?: BlobOptions | undefined
@@ -15,11 +19,11 @@ export interface ChannelSettings {
   readonly s3?: S3Options | undefined
   readonly http?: HttpOptions | undefined
   readonly gist?: GistOptions | undefined
-  /** Channels that are made elsewhere. */
+  /** Channels that are created elsewhere. */
   readonly others?: readonly Channel[] | undefined
 }
 
-/** A new channel is a module of its own and one line here. Nothing is opened before it is used. */
+/** A new channel is one module and one line here. Channels open their storage on first use. */
 export function openChannels(settings: ChannelSettings): Channels {
   const { database, blob, file, s3, http, gist, others = [] } = settings
   return new Channels([
@@ -34,7 +38,7 @@ export function openChannels(settings: ChannelSettings): Channels {
   ])
 }
 
-/** Prefixes of pointers that are a channel under another name. */
+/** Other pointer prefixes of a channel. */
 const ALIASES: Readonly<Record<string, string | undefined>> = { https: 'http' }
 
 export class Channels {
@@ -50,5 +54,49 @@ export class Channels {
 
   find(name: string): Channel | undefined {
     return this.#byName.get(name) ?? this.#byName.get(ALIASES[name] ?? '')
+  }
+}
+
+/** The channels as the result store of the server. `standard` is the channel of types without their own; null for none. */
+export function resultStore(channels: Channels, standard: string | null): ResultStore {
+  const named = (name: string, pointer?: string): Channel => {
+    const channel = channels.find(name)
+    if (channel !== undefined) return channel
+    throw new Fault('CHANNEL_NOT_CONFIGURED', { channel: name, ...(pointer !== undefined && { pointer }) })
+  }
+  return {
+    channel: standard,
+    has: (name) => channels.find(name) !== undefined,
+    async put({ task_id, ...about }, content, { channel: name, media_type, max_bytes, reference }) {
+      const channel = named(name)
+      const limit = Math.min(max_bytes, channel.capabilities().max_size_bytes ?? max_bytes)
+      return channel.put(task_id, limited(content, limit), { media_type, reference, about })
+    },
+    async get(taskId, artifact) {
+      const { pointer, channel } = artifact
+      const expected = { checksum: artifact.checksum ?? undefined, size: artifact.size ?? undefined }
+      const { size, read } = await named(channel, pointer).get(pointer, { taskId })
+      if (size !== undefined && expected.size !== undefined && size !== expected.size) {
+        throw new Fault('RESULT_CORRUPT', { expected, found: { size } })
+      }
+      return { size, read: (part) => (part === undefined ? verified(read(), expected) : read(part)) }
+    },
+    async ack(taskId, pointer, reference) {
+      await named(channelOf(pointer) ?? '', pointer).ack(pointer, { taskId, reference })
+    },
+  }
+}
+
+function limited(content: ResultContent, limit: number): ResultContent {
+  if (!(content instanceof Uint8Array)) return atMost(content, limit)
+  return content.length <= limit ? content : atMost(once(content), limit)
+}
+
+async function* atMost(content: AsyncIterable<Uint8Array>, limit: number): AsyncGenerator<Uint8Array> {
+  let left = limit
+  for await (const chunk of content) {
+    left -= chunk.length
+    if (left < 0) throw new Fault('PAYLOAD_TOO_LARGE', { limit_bytes: limit })
+    yield chunk
   }
 }

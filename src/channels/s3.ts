@@ -2,30 +2,27 @@ import { randomUUID } from 'node:crypto'
 import { Readable } from 'node:stream'
 import type { S3Client } from '@aws-sdk/client-s3'
 import { loadOptional } from '../util/load-optional.ts'
-import type { Channel, Part } from './channel.ts'
-import { Meter } from './meter.ts'
-import { sourceOf, WHOLE } from './payload.ts'
-import { checkTaskId, dataOf, notFound } from './pointer.ts'
-import { unavailable } from './unavailable.ts'
+import { type Channel, capable, type Part } from './channel.ts'
+import { Meter, sourceOf, WHOLE } from './payload.ts'
+import { checkTaskId, dataOf, notFound, orUnavailable, unavailable } from './pointer.ts'
 
 export interface S3Options {
   readonly bucket: string
-  /** Of an S3-compatible server; that of Amazon if absent. */
+  /** The endpoint of an S3-compatible server; that of Amazon by default. */
   readonly endpoint?: string | undefined
   readonly region?: string | undefined
-  /** Before every key, as in `results/`. */
+  /** The prefix of every key, as in `results/`. */
   readonly prefix?: string | undefined
-  /** The bucket in the path instead of the host name, as most servers other than Amazon's want it. */
+  /** Whether the bucket is in the path instead of the host name, which most other servers require. */
   readonly pathStyle?: boolean | undefined
-  /** Found as the AWS tools find them, in the environment first, if absent. */
+  /** By default those that the AWS SDK finds, in the environment first. */
   readonly credentials?: { readonly accessKeyId: string; readonly secretAccessKey: string } | undefined
 }
 
-/** An upload has at most 10,000 parts, so this is room for 80 GB; and 3 parts at a time take 24 MiB of memory. */
+/** An upload has at most 10,000 parts, which allows 80 GB. Three concurrent parts take 24 MiB of memory. */
 const PART_BYTES = 8 * 1024 * 1024
-const PARTS_AT_A_TIME = 3
+const CONCURRENT_PARTS = 3
 
-/** A server that says nothing for so long is not there. */
 const CONNECT_MS = 5_000
 const SILENCE_MS = 60_000
 
@@ -61,8 +58,8 @@ export function s3Channel(options: S3Options): Channel {
       const key = keyOf(pointer, taskId)
       const { HeadObjectCommand } = await loadClient()
       const s3 = await client()
-      const ask = new HeadObjectCommand({ Bucket: bucket, Key: key })
-      const { ContentLength: size = 0 } = await s3.send(ask).catch(refuse(pointer))
+      const head = new HeadObjectCommand({ Bucket: bucket, Key: key })
+      const { ContentLength: size = 0 } = await s3.send(head).catch(refuse(pointer))
       const read = ({ offset, length }: Part = WHOLE) => {
         const end = Math.min(size, offset + length)
         return offset < end ? download(s3, bucket, key, offset, end, pointer) : nothing()
@@ -73,17 +70,9 @@ export function s3Channel(options: S3Options): Channel {
       const key = keyOf(pointer, taskId)
       const { DeleteObjectCommand } = await loadClient()
       const s3 = await client()
-      await s3.send(new DeleteObjectCommand({ Bucket: bucket, Key: key })).catch((error: unknown) => {
-        throw unavailable(name, error)
-      })
+      await orUnavailable(name, s3.send(new DeleteObjectCommand({ Bucket: bucket, Key: key })))
     },
-    capabilities: () => ({
-      max_size_bytes: PART_BYTES * 10_000,
-      supports_streaming: true,
-      supports_attachments: false,
-      retention_days: null,
-      human_readable: false,
-    }),
+    capabilities: capable({ max_size_bytes: PART_BYTES * 10_000, supports_streaming: true }),
   }
 }
 
@@ -94,21 +83,21 @@ async function openClient({
   credentials,
 }: S3Options): Promise<S3Client> {
   const { S3Client } = await loadClient()
-  // Servers other than Amazon's have no regions, but a signature has to name one.
+  // Other servers have no regions, but a signature must contain one.
   const where = region ?? (endpoint === undefined || process.env.AWS_REGION ? undefined : 'us-east-1')
   return new S3Client({
     ...(endpoint !== undefined && { endpoint }),
     ...(where !== undefined && { region: where }),
     ...(credentials !== undefined && { credentials }),
     forcePathStyle: pathStyle,
-    // Not every server knows Amazon's own checksums, and we check the whole content ourselves.
+    // Not every server supports Amazon's checksums, and the channel verifies the content itself.
     requestChecksumCalculation: 'WHEN_REQUIRED',
     responseChecksumValidation: 'WHEN_REQUIRED',
     requestHandler: { connectionTimeout: CONNECT_MS, socketTimeout: SILENCE_MS },
   })
 }
 
-/** What is small goes up in one request, the rest in parts. A failure takes back the parts that are there. */
+/** Small content is uploaded in one request, other content in parts. A failure removes the uploaded parts. */
 async function upload(
   client: S3Client,
   bucket: string,
@@ -118,36 +107,26 @@ async function upload(
 ): Promise<{ checksum: string; size: number }> {
   const { Upload } = await loadOptional('@aws-sdk/lib-storage', FEATURE, () => import('@aws-sdk/lib-storage'))
   const meter = new Meter(PART_BYTES * 10_000)
-  let broken: unknown
-  const measured = meter.measure(content)
-  const source = (async function* () {
-    try {
-      yield* measured
-    } catch (error) {
-      broken = error
-      throw error
-    }
-  })()
   const transfer = new Upload({
     client,
     params: {
       Bucket: bucket,
       Key: key,
-      Body: Readable.from(source, { objectMode: false }),
+      Body: Readable.from(meter.measure(content), { objectMode: false }),
       ContentType: mediaType,
     },
     partSize: PART_BYTES,
-    queueSize: PARTS_AT_A_TIME,
+    queueSize: CONCURRENT_PARTS,
   })
   try {
     await transfer.done()
   } catch (error) {
-    throw broken ?? unavailable('s3', error)
+    throw meter.sourceError ?? unavailable('s3', error)
   }
-  return { checksum: meter.checksum(), size: meter.size }
+  return meter.result()
 }
 
-/** Asks for the object when the first chunk is wanted. */
+/** Requests the object when the first chunk is read. */
 async function* download(
   client: S3Client,
   bucket: string,
@@ -158,9 +137,9 @@ async function* download(
 ): AsyncGenerator<Uint8Array> {
   const { GetObjectCommand } = await loadClient()
   const range = `bytes=${offset}-${end - 1}`
-  const ask = new GetObjectCommand({ Bucket: bucket, Key: key, Range: range })
-  const { Body: body } = await client.send(ask).catch(refuse(pointer))
-  if (!(body instanceof Readable)) throw unavailable('s3', new Error('the answer has no body'))
+  const get = new GetObjectCommand({ Bucket: bucket, Key: key, Range: range })
+  const { Body: body } = await client.send(get).catch(refuse(pointer))
+  if (!(body instanceof Readable)) throw unavailable('s3', new Error('the response has no body'))
   try {
     for await (const chunk of body) yield chunk
   } catch (error) {

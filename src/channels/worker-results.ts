@@ -1,13 +1,16 @@
+import { backoff, pause, RETRY_REQUEST } from '../client/backoff.ts'
+import { GateError, pauseAfter } from '../client/gate-error.ts'
+import type { GateAddress } from '../client/transport.ts'
 import type { Channel, Stored } from './channel.ts'
-import { JSON_TYPE } from './payload.ts'
+import { isStream, JSON_TYPE } from './payload.ts'
 
-/** What a worker takes as `results`: the place for results that are not to travel with their task. */
+/** The `results` option of a worker: stores results outside of the task. */
 export interface WorkerResults {
-  /** A value as JSON; or bytes, or a stream of bytes, as they are. */
+  /** Stores bytes and streams of bytes unchanged, and any other value as JSON. */
   put(taskId: string, value: unknown, channel?: string): Promise<Stored>
 }
 
-/** Results of a worker in channels of its own; the first is used where a task names none. */
+/** Stores results in channels of the worker; the first one is the default. */
 export function channelResults(first: Channel, ...others: readonly Channel[]): WorkerResults {
   const channels = [first, ...others]
   return {
@@ -15,9 +18,7 @@ export function channelResults(first: Channel, ...others: readonly Channel[]): W
       const channel = channels.find((each) => each.name === name)
       if (channel === undefined) {
         const names = channels.map((each) => each.name).join(', ')
-        throw new Error(
-          `The task wants its result in the channel ${name}, but this worker has only ${names}.`,
-        )
+        throw new Error(`The result belongs in the channel ${name}, but this worker has only ${names}.`)
       }
       const { payload, media_type } = payloadOf(value)
       return channel.put(taskId, payload, { media_type })
@@ -25,16 +26,59 @@ export function channelResults(first: Channel, ...others: readonly Channel[]): W
   }
 }
 
-/** Bytes and streams as they are, everything else as the JSON that a request would carry. */
-export function payloadOf(value: unknown): {
+export interface GateResultsOptions extends GateAddress {
+  /** The id of the worker. */
+  readonly workerId: string
+}
+
+/** Uploads results to the server, which stores them in its channel. For workers without their own storage. */
+export function gateResults({ url, key, fetch, headers, workerId }: GateResultsOptions): WorkerResults {
+  const base = url.replace(/\/+$/, '')
+  const send = fetch ?? globalThis.fetch
+  const sent = { ...headers, ...(key !== undefined && { authorization: `Bearer ${key}` }) }
+
+  const upload = async (taskId: string, value: unknown, channel: string | undefined): Promise<Stored> => {
+    const { payload, media_type } = payloadOf(value)
+    const query = new URLSearchParams({ worker_id: workerId, ...(channel !== undefined && { channel }) })
+    const init = {
+      method: 'PUT',
+      headers: { ...sent, 'content-type': media_type ?? 'application/octet-stream' },
+      body: payload,
+      // Required for a body that is a stream.
+      duplex: 'half',
+    } as const
+    let response: Response
+    try {
+      response = await send(`${base}/v1/tasks/${encodeURIComponent(taskId)}/result?${query}`, init)
+    } catch (error) {
+      throw GateError.unreachable(base, error)
+    }
+    const text = await response.text()
+    if (!response.ok) throw GateError.of({ status: response.status, headers: response.headers, text })
+    return JSON.parse(text)
+  }
+
+  return {
+    async put(taskId, value, channel) {
+      for (let nth = 1; ; nth++) {
+        try {
+          return await upload(taskId, value, channel)
+        } catch (error) {
+          const isFinal = !(error instanceof GateError) || !error.retryable || nth > RETRY_REQUEST.retries
+          // A stream can be sent only once.
+          if (isFinal || isStream(value)) throw error
+          await pause(pauseAfter(error, backoff(nth, RETRY_REQUEST)))
+        }
+      }
+    },
+  }
+}
+
+function payloadOf(value: unknown): {
   payload: Uint8Array | AsyncIterable<Uint8Array>
   media_type: string | undefined
 } {
   if (value instanceof Uint8Array || isStream(value)) return { payload: value, media_type: undefined }
   const text: string | undefined = JSON.stringify(value)
   return { payload: Buffer.from(text ?? 'null'), media_type: JSON_TYPE }
-}
-
-function isStream(value: unknown): value is AsyncIterable<Uint8Array> {
-  return typeof value === 'object' && value !== null && Symbol.asyncIterator in value
 }

@@ -1,30 +1,30 @@
-/** How long to wait between tries: the first pause, doubled each time up to the last. */
+/** The pauses between attempts: the first one, doubled for each attempt up to the maximum. */
 export interface Backoff {
   readonly firstMs: number
   readonly maxMs: number
 }
 
-/** How often a request is sent again after a failure that may pass, and with which pauses. */
+/** How often a request is retried after a transient failure, and with which pauses. */
 export interface RetryPolicy extends Backoff {
   readonly retries: number
 }
 
-/** For a call that somebody waits for. */
+/** For a request whose caller waits. */
 export const RETRY_REQUEST: RetryPolicy = { retries: 5, firstMs: 200, maxMs: 10_000 }
 
-/** For a loop that goes on until it is stopped: streams of events, and a server that is away. */
+/** For a loop that runs until it is stopped, such as an event stream. */
 export const RETRY_LOOP: Backoff = { firstMs: 1000, maxMs: 60_000 }
 
-/** For a worker that asks for work and gets an error. */
+/** For the claims of a worker. */
 export const RETRY_POLL: Backoff = { firstMs: 5000, maxMs: 60_000 }
 
-/** The pause before the n-th try again, counted from 1. Its second half is random, so that clients spread out. */
+/** The pause before the nth retry, counted from 1. Half of it is random, so that clients spread out. */
 export function backoff(nth: number, { firstMs, maxMs }: Backoff = RETRY_LOOP): number {
   const full = Math.min(firstMs * 2 ** Math.min(nth - 1, 30), maxMs)
   return full / 2 + (Math.random() * full) / 2
 }
 
-/** Resolves after a time, or rejects with the reason of the signal as soon as it aborts. */
+/** Resolves after a time, or rejects with the reason of the signal when that is aborted. */
 export function pause(ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     if (signal?.aborted) {

@@ -1,8 +1,8 @@
 import type { Task } from './operations.ts'
 
-/** A task whose result is known to be of a type. */
+/** A task with a typed result. */
 export interface TaskOf<Result> extends Omit<Task, 'result'> {
-  /** Present when the task has ended */
+  /** Present when the task has ended. */
   readonly result?: Omit<NonNullable<Task['result']>, 'result'> & { readonly result: Result }
 }
 
@@ -16,7 +16,7 @@ export abstract class TaskError extends Error {
   }
 }
 
-/** The task has failed for good. `task.result.error` is what its worker, or the gate, said. */
+/** The task has failed permanently. `task.result.error` is the error of its worker or of the server. */
 export class TaskFailed extends TaskError {
   override readonly name = 'TaskFailed'
 
@@ -33,11 +33,11 @@ export class TaskCanceled extends TaskError {
   }
 }
 
-/** The wait is over, and the task is not. It goes on: wait again, or cancel it. */
+/** The wait timed out before the task ended. The task continues: wait again, or cancel it. */
 export class WaitTimeout extends Error {
   override readonly name = 'WaitTimeout'
   readonly taskId: string
-  /** As it was last seen. */
+  /** The last known state of the task. */
   readonly task: Task | undefined
 
   constructor(taskId: string, timeoutMs: number, task: Task | undefined) {
@@ -47,7 +47,7 @@ export class WaitTimeout extends Error {
   }
 }
 
-/** What an ended task gave, or the error that it ended in. */
+/** The result of an ended task. Throws TaskFailed or TaskCanceled. */
 export function resultOf<Result>(task: TaskOf<Result>): Result {
   if (task.status === 'failed') throw new TaskFailed(task)
   if (task.status === 'canceled') throw new TaskCanceled(task)

@@ -1,70 +1,66 @@
-/** What a server answered, as far as an error needs it. */
-export interface Refusal {
+/** A response other than 2xx. */
+interface Refusal {
   readonly status: number
   readonly headers: { get(name: string): string | null }
   readonly text: string
 }
 
-interface Facts {
-  readonly code: string
-  readonly status: number
-  readonly retryable: boolean
-  readonly retryAfterMs?: number | undefined
-  readonly hint?: string | undefined
-  readonly details?: Readonly<Record<string, unknown>> | undefined
-  readonly requestId?: string | undefined
-  readonly cause?: unknown
-}
+type Fields = Readonly<Record<string, unknown>>
 
-/** The request did not reach the work it asks for, or nobody knows whether it did. */
+type Properties = Pick<GateError, 'code' | 'status' | 'retryable'> &
+  Partial<Pick<GateError, 'retryAfterMs' | 'hint' | 'requestId' | 'cause'>> & {
+    readonly details?: Fields | undefined
+  }
+
+/** Codes of requests that the server may have executed. */
 const UNCERTAIN: ReadonlySet<string> = new Set(['UNREACHABLE', 'OUTCOME_UNKNOWN'])
 
-/** Of a proxy, or of a server that comes up or goes down. */
-const PASSING: ReadonlySet<number> = new Set([408, 425, 429, 502, 503, 504])
+/** Statuses of a proxy, or of a server that starts or stops. */
+const TRANSIENT: ReadonlySet<number> = new Set([408, 425, 429, 502, 503, 504])
 
-/** A call that was refused, or that nobody answered (code `UNREACHABLE`). */
+/** The server refused a call, or did not respond (code `UNREACHABLE`). */
 export class GateError extends Error {
   override readonly name = 'GateError'
   readonly code: string
-  /** The HTTP status; 0 when there was no answer. */
+  /** The HTTP status; 0 without a response. */
   readonly status: number
-  /** Whether sending the same again later may succeed. */
+  /** Whether the same request may succeed later. */
   readonly retryable: boolean
-  /** How long the server asks to wait before. */
+  /** How long the server asks to wait before a retry. */
   readonly retryAfterMs: number | undefined
   /** What to do next. */
   readonly hint: string | undefined
-  readonly details: Readonly<Record<string, unknown>>
-  /** Under this id the request is in the server's log. */
+  readonly details: Fields
+  /** The id of the request in the log of the server. */
   readonly requestId: string | undefined
 
-  constructor(message: string, facts: Facts) {
-    super(message, facts.cause === undefined ? undefined : { cause: facts.cause })
-    this.code = facts.code
-    this.status = facts.status
-    this.retryable = facts.retryable
-    this.retryAfterMs = facts.retryAfterMs
-    this.hint = facts.hint
-    this.details = facts.details ?? {}
-    this.requestId = facts.requestId
+  constructor(message: string, properties: Properties) {
+    super(message, properties.cause === undefined ? undefined : { cause: properties.cause })
+    this.code = properties.code
+    this.status = properties.status
+    this.retryable = properties.retryable
+    this.retryAfterMs = properties.retryAfterMs
+    this.hint = properties.hint
+    this.details = properties.details ?? {}
+    this.requestId = properties.requestId
   }
 
-  /** Whether the change that was asked for may have happened all the same. */
+  /** Whether the requested change may have happened nevertheless. */
   get uncertain(): boolean {
     return UNCERTAIN.has(this.code) && this.details.sent !== false
   }
 
-  /** The error that an answer other than 2xx means. */
+  /** The error of a response other than 2xx. */
   static of({ status, headers, text }: Refusal): GateError {
     const body = fieldsOf(text)
     const code = textOf(body.code) ?? `HTTP_${status}`
     const known = textOf(body.code) !== undefined
-    return new GateError(textOf(body.message) ?? `The server answered with HTTP ${status}.`, {
+    return new GateError(textOf(body.message) ?? `The server responded with HTTP ${status}.`, {
       code,
       status,
-      retryable: known ? body.retryable === true : PASSING.has(status),
+      retryable: known ? body.retryable === true : TRANSIENT.has(status),
       retryAfterMs: retryAfter(headers.get('retry-after')),
-      hint: textOf(body.hint) ?? (known ? undefined : 'Check the url: this may not be an AsyncGate.'),
+      hint: textOf(body.hint) ?? (known ? undefined : 'Check the url: this may not be an AsyncGate server.'),
       details: isFields(body.details) ? body.details : undefined,
       requestId: textOf(body.request_id) ?? headers.get('x-request-id') ?? undefined,
     })
@@ -72,19 +68,19 @@ export class GateError extends Error {
 
   static unreachable(url: string, cause: unknown): GateError {
     const reason = reasonOf(cause)
-    return new GateError(`No server answers at ${url} (${reason}).`, {
+    return new GateError(`No server responds at ${url} (${reason}).`, {
       code: 'UNREACHABLE',
       status: 0,
       retryable: true,
-      hint: 'Check the url and that the server runs.',
+      hint: 'Check the url and whether the server runs.',
       details: { reason, sent: !NEVER_SENT.has(reason) },
       cause,
     })
   }
 
-  /** An answer that no server of ours gives. */
+  /** A response that no AsyncGate server sends. */
   static strange(url: string, status: number): GateError {
-    return new GateError(`${url} does not answer like an AsyncGate.`, {
+    return new GateError(`${url} does not respond like an AsyncGate server.`, {
       code: 'STRANGE_ANSWER',
       status,
       retryable: false,
@@ -93,7 +89,7 @@ export class GateError extends Error {
   }
 }
 
-/** Reasons that tell that not a byte of the request arrived. */
+/** Reasons for which the server has received no part of the request. */
 const NEVER_SENT: ReadonlySet<string> = new Set([
   'ECONNREFUSED',
   'ENOTFOUND',
@@ -110,7 +106,7 @@ function reasonOf(error: unknown): string {
   return 'code' in cause ? String(cause.code) : cause.message
 }
 
-/** Seconds or a date, as the header has it. */
+/** The Retry-After header: seconds or a date. */
 function retryAfter(value: string | null): number | undefined {
   if (value === null) return undefined
   if (/^\d+$/.test(value)) return Number(value) * 1000
@@ -118,7 +114,7 @@ function retryAfter(value: string | null): number | undefined {
   return Number.isNaN(date) ? undefined : Math.max(0, date - Date.now())
 }
 
-function fieldsOf(text: string): Readonly<Record<string, unknown>> {
+function fieldsOf(text: string): Fields {
   try {
     const value: unknown = JSON.parse(text)
     return isFields(value) ? value : {}
@@ -127,8 +123,13 @@ function fieldsOf(text: string): Readonly<Record<string, unknown>> {
   }
 }
 
-function isFields(value: unknown): value is Readonly<Record<string, unknown>> {
+function isFields(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** The pause before a retry, at least as long as the server asks for. */
+export function pauseAfter(error: unknown, ms: number): number {
+  return Math.max(ms, (error instanceof GateError ? error.retryAfterMs : undefined) ?? 0)
 }
 
 function textOf(value: unknown): string | undefined {

@@ -1,8 +1,10 @@
-import { fieldsOf, placed } from './client-call.ts'
+import { backoff, pause, RETRY_LOOP } from './backoff.ts'
 import { resultOf, type TaskOf, WaitTimeout } from './client-outcome.ts'
+import { GateError } from './gate-error.ts'
 import {
   type CancelTaskAnswer,
   type CancelTasksInput,
+  type CreateTaskAnswer,
   type CreateTaskInput,
   type EventsInput,
   type ListOpenObligationsInput,
@@ -15,72 +17,65 @@ import {
   type TaskChange,
   type WaitForTaskAnswer,
 } from './operations.ts'
-import type { CallOptions, Route } from './route.ts'
-import {
-  backoff,
-  type EventOptions,
-  type GateAddress,
-  GateError,
-  pause,
-  queryOf,
-  RETRY_LOOP,
-  Transport,
-} from './transport.ts'
+import { type CallOptions, fieldsOf, placed, type Route } from './route.ts'
+import { type EventOptions, type GateAddress, queryOf, Transport } from './transport.ts'
 
+export type { RetryPolicy } from './backoff.ts'
 export { resultOf, TaskCanceled, TaskError, TaskFailed, type TaskOf, WaitTimeout } from './client-outcome.ts'
+export { GateError } from './gate-error.ts'
 export type * from './operations.ts'
 export type { CallOptions } from './route.ts'
-export { type EventOptions, type GateAddress, GateError, type RetryPolicy } from './transport.ts'
+export type { EventOptions, GateAddress } from './transport.ts'
 
 export interface ClientOptions extends GateAddress, Pick<CallOptions, 'retry' | 'timeoutMs'> {
-  /** Who calls, for a key that many share: the name of the agent. A key of one's own says it by itself. */
+  /** The name of the agent, for a key that several agents share. A key that is bound to an agent implies it. */
   readonly agent?: string | undefined
 }
 
 export interface WaitOptions {
   readonly signal?: AbortSignal | undefined
-  /** For all of the wait; without it the wait ends with the task. */
+  /** The time limit of the whole wait; none by default. */
   readonly timeoutMs?: number | undefined
   /**
-   * Called with the task whenever the wait sees it before its end: immediately when it starts to wait for a person or for
-   * input, otherwise every half minute or so.
+   * Called with the current task before it has ended: immediately when it starts to wait for a person or for input, otherwise
+   * about every half minute.
    */
   readonly onUpdate?: ((task: Task) => void) | undefined
 }
 
-/** What a task is called, takes and gives, as `task()` of asyncgate/worker says it. */
+/** The name, payload and result of a task type, as `task()` of asyncgate/worker returns it. */
 export interface TaskType<Payload, Result> {
   readonly name: string
-  /** Only for the compiler. */
+  /** Only for type inference. */
   readonly types?: { readonly payload: Payload; readonly result: Result } | undefined
 }
 
-/** All that create_task takes besides type and payload, and how to call. */
+/** The input of create_task without type and payload, and the signal of the call. */
 export type SubmitOptions = Omit<CreateTaskInput, 'type' | 'payload'> & Pick<CallOptions, 'signal'>
 
 export type RunOptions = SubmitOptions & WaitOptions
 
-/** A server, as an agent or any other program uses it. */
+/** Creates a client for agents and other programs. */
 export function client(options: ClientOptions): Client {
   return new Client(options)
 }
 
-/** What the server holds open for one answer; the wait itself goes on. */
+/** How long the server holds one request of a wait. */
 const HOLD_SECONDS = 25
 
-/** The answer of a wait should be here before the time of the caller is over. */
+/** The response should arrive before the time limit of the caller. */
 const MARGIN_MS = 200
 
-/** How long a last look may take when the time is over and the task was never seen. */
-const LAST_LOOK_MS = 1000
+/** The time limit of the last read, if the wait timed out before any response. */
+const LAST_READ_MS = 1000
 
-/** Before a server that does not hold the call is asked again: it is about to stop. */
+/** The pause after an early response: the server is about to stop. */
 const PAUSE_MS = 1000
 
-/** Tasks that are canceled between two counts. */
-const COUNTED = 1000
+/** The number of tasks between two calls of `onCount`. */
+const COUNT_INTERVAL = 1000
 
-/** Which tasks, and why. `all: true` means every task that the caller may cancel. */
+/** The tasks to cancel and the reason. `all: true` means every task that the caller may cancel. */
 export type CancelFilter = Omit<CancelTasksInput, 'task_ids' | 'limit' | 'cursor' | 'dry_run'>
 
 export interface CancelAllOptions extends CallOptions {
@@ -90,7 +85,7 @@ export interface CancelAllOptions extends CallOptions {
 
 export interface CanceledTasks {
   readonly count: number
-  /** Those that fitted and had ended just before. */
+  /** Matching tasks that had already ended. */
   readonly skipped: number
 }
 
@@ -110,7 +105,7 @@ export class Client extends Operations {
     return this.#transport.url
   }
 
-  /** Hands over work. It is durable when this resolves. */
+  /** Creates a task. It is durable when this resolves. */
   submit<Payload, Result>(
     type: TaskType<Payload, Result>,
     payload?: Payload,
@@ -128,13 +123,12 @@ export class Client extends Operations {
   ): Promise<Submitted<Result>> {
     const { signal, ...rest } = options
     const input = { ...rest, type: typeof type === 'string' ? type : type.name, payload }
-    const { task_id, is_duplicate, receipt_id } = await this.createTask(input, { signal })
-    return new Submitted(this, { id: task_id, isDuplicate: is_duplicate, receiptId: receipt_id })
+    return new Submitted(this, await this.createTask(input, { signal }))
   }
 
   /**
-   * The task, as soon as it has ended, however it has. A server that goes away meanwhile is waited for. Throws WaitTimeout
-   * with the task as it was last seen.
+   * Resolves with the task when it has ended, in any status, also across restarts of the server. Throws WaitTimeout with the
+   * last known state of the task.
    */
   async wait<Result = unknown>(taskId: string, options: WaitOptions = {}): Promise<TaskOf<Result>> {
     const { signal, timeoutMs } = options
@@ -150,7 +144,7 @@ export class Client extends Operations {
       return await this.#waitUntil<Result>(taskId, wait)
     } catch (error) {
       if (error !== late || timeoutMs === undefined) throw error
-      const seen = wait.seen ?? (await this.#lastLook(taskId, signal))
+      const seen = wait.seen ?? (await this.#lastRead(taskId, signal))
       if (hasEnded<Result>(seen)) return seen
       throw new WaitTimeout(taskId, timeoutMs, seen)
     } finally {
@@ -169,17 +163,17 @@ export class Client extends Operations {
           HOLD_SECONDS * 1000,
           Math.max(0, left > 5 * MARGIN_MS ? left - MARGIN_MS : left),
         )
-        const answer = await this.call<WaitAnswer<Result>>(
+        const response = await this.call<WaitResponse<Result>>(
           ROUTES.waitForTask,
           {
             task_id: taskId,
             wait_seconds: holdMs / 1000,
-            // Who is told of updates hears at once that the task waits for somebody.
+            // With onUpdate, the wait also ends when the task starts to wait for a person or for input.
             until: onUpdate === undefined || isWaiting(wait.seen) ? 'done' : 'rest',
           },
           { signal },
         )
-        const { done, next_check_after_seconds: _, live_workers: __, ...task } = answer
+        const { done, next_check_after_seconds: _, live_workers: __, ...task } = response
         if (done) return task
         failures = 0
         const isNews = task.status !== wait.seen?.status
@@ -195,17 +189,16 @@ export class Client extends Operations {
     }
   }
 
-  /** The task, if it can be had quickly. */
-  async #lastLook(taskId: string, signal: AbortSignal | undefined): Promise<Task | undefined> {
+  async #lastRead(taskId: string, signal: AbortSignal | undefined): Promise<Task | undefined> {
     try {
-      return await this.getTask({ task_id: taskId }, { signal, timeoutMs: LAST_LOOK_MS, retry: false })
+      return await this.getTask({ task_id: taskId }, { signal, timeoutMs: LAST_READ_MS, retry: false })
     } catch (error) {
       if (error instanceof GateError) return undefined
       throw error
     }
   }
 
-  /** Hands over work and waits for its result. Throws TaskFailed or TaskCanceled if there is none. */
+  /** Creates a task and waits for its result. Throws TaskFailed or TaskCanceled. */
   run<Payload, Result>(
     type: TaskType<Payload, Result>,
     payload?: Payload,
@@ -224,8 +217,8 @@ export class Client extends Operations {
   }
 
   /**
-   * What an ended task gave; throws TaskFailed or TaskCanceled. JSON that is kept in a channel is fetched from there; of
-   * anything else in a channel this is where it is.
+   * The result of an ended task; throws TaskFailed or TaskCanceled. JSON in a channel is fetched; for other content in a
+   * channel this is the pointer to it.
    */
   async result<Result>(task: TaskOf<Result>, options?: CallOptions): Promise<Result> {
     const given = resultOf(task)
@@ -235,8 +228,8 @@ export class Client extends Operations {
   }
 
   /**
-   * Cancels all open tasks that fit, as one operation: those that are created meanwhile are left alone. It ends when the
-   * signal aborts, and what is canceled by then stays so.
+   * Cancels all open tasks that match, as one operation: it does not affect tasks that are created meanwhile. Aborting the
+   * signal stops it; tasks that are canceled by then stay canceled.
    */
   async cancelAll(filter: CancelFilter, options: CancelAllOptions = {}): Promise<CanceledTasks> {
     const { onCount, ...call } = options
@@ -244,17 +237,17 @@ export class Client extends Operations {
     let skipped = 0
     let cursor: string | null | undefined
     while (cursor !== null) {
-      const input = { ...filter, cursor, limit: onCount === undefined ? undefined : COUNTED }
-      const answer = await this.cancelTasks(input, call)
-      count += answer.count
-      skipped += answer.skipped
-      cursor = answer.next_cursor
+      const input = { ...filter, cursor, limit: onCount === undefined ? undefined : COUNT_INTERVAL }
+      const page = await this.cancelTasks(input, call)
+      count += page.count
+      skipped += page.skipped
+      cursor = page.next_cursor
       onCount?.(count)
     }
     return { count, skipped }
   }
 
-  /** The caller's tasks that fit, newest first. Pages are fetched as they are needed. */
+  /** The matching tasks of the caller, newest first. Pages are fetched on demand. */
   async *tasks(filter: Omit<ListTasksInput, 'cursor'> = {}, options?: CallOptions): Pages<Task> {
     let cursor: string | null | undefined
     while (cursor !== null) {
@@ -274,7 +267,7 @@ export class Client extends Operations {
     }
   }
 
-  /** What is still owed to the caller, oldest first. */
+  /** The open obligations towards the caller, oldest first. */
   async *obligations(filter: ListOpenObligationsInput = {}, options?: CallOptions): Pages<Receipt> {
     let since: string | null | undefined = filter.since_receipt_id
     while (since !== null) {
@@ -285,8 +278,8 @@ export class Client extends Operations {
   }
 
   /**
-   * Changes of tasks as they happen, until the loop is left or the signal aborts. The stream is opened again when it
-   * breaks; `onOpen` is told, and what happened in between is read with `tasks`.
+   * Changes of tasks as they happen, until the loop ends or the signal is aborted. A broken stream is reopened, which calls
+   * `onOpen`; read changes that were missed in between with `tasks`.
    */
   async *events(filter: EventsInput = {}, options: EventOptions = {}): Pages<TaskChange> {
     const query = this.#agent === undefined ? filter : { agent_id: this.#agent, ...filter }
@@ -294,9 +287,9 @@ export class Client extends Operations {
     for await (const { event, data } of events) if (event === 'task') yield data
   }
 
-  protected override call<Answer>(route: Route, input: object, options?: CallOptions): Promise<Answer> {
+  protected override call<Response>(route: Route, input: object, options?: CallOptions): Promise<Response> {
     const { path, rest } = placed(route, fieldsOf(route, input, this.#agent))
-    return this.#transport.request<Answer>(route.method, path, rest, {
+    return this.#transport.request<Response>(route.method, path, rest, {
       signal: options?.signal,
       timeoutMs: options?.timeoutMs ?? this.#defaults.timeoutMs,
       retry: options?.retry ?? this.#defaults.retry,
@@ -305,17 +298,16 @@ export class Client extends Operations {
   }
 }
 
-/** A wait that is under way. */
 interface Wait {
-  /** On the clock of performance.now(). */
+  /** A reading of performance.now(). */
   readonly until: number
   readonly signal: AbortSignal
   readonly onUpdate: WaitOptions['onUpdate']
-  /** The task as it was last seen. */
+  /** The last known state of the task. */
   seen: Task | undefined
 }
 
-/** Whether it waits for a person or for input. */
+/** Whether the task waits for a person or for input. */
 function isWaiting(task: Task | undefined): boolean {
   return task?.status === 'pending_approval' || task?.status === 'input_required'
 }
@@ -324,7 +316,6 @@ function hasEnded<Result>(task: Task | undefined): task is Task & TaskOf<Result>
   return task?.status === 'succeeded' || task?.status === 'failed' || task?.status === 'canceled'
 }
 
-/** Whether a pointer is to JSON. */
 function isJson(pointer: unknown): boolean {
   return (
     typeof pointer === 'object' &&
@@ -334,32 +325,32 @@ function isJson(pointer: unknown): boolean {
   )
 }
 
-type WaitAnswer<Result> = TaskOf<Result> & Omit<WaitForTaskAnswer, keyof Task>
+type WaitResponse<Result> = TaskOf<Result> & Omit<WaitForTaskAnswer, keyof Task>
 
 type Pages<Item> = AsyncGenerator<Item, void, void>
 
-/** Work that was handed over. */
+/** A created task. */
 export class Submitted<Result = unknown> {
   readonly id: string
-  /** Whether its idempotency_key was known: then this is the task that has it. */
+  /** Whether a task with the same idempotency_key existed: then this is that task. */
   readonly isDuplicate: boolean
-  /** The receipt of the obligation towards the caller. */
+  /** The receipt that records the obligation towards the caller. */
   readonly receiptId: string
   readonly #client: Client
 
-  constructor(client: Client, facts: { id: string; isDuplicate: boolean; receiptId: string }) {
+  constructor(client: Client, created: CreateTaskAnswer) {
     this.#client = client
-    this.id = facts.id
-    this.isDuplicate = facts.isDuplicate
-    this.receiptId = facts.receiptId
+    this.id = created.task_id
+    this.isDuplicate = created.is_duplicate
+    this.receiptId = created.receipt_id
   }
 
-  /** The task once it has ended. */
+  /** Resolves with the task when it has ended. */
   wait(options?: WaitOptions): Promise<TaskOf<Result>> {
     return this.#client.wait<Result>(this.id, options)
   }
 
-  /** What it gave; throws TaskFailed or TaskCanceled. */
+  /** The result of the task; throws TaskFailed or TaskCanceled. */
   async result(options?: WaitOptions): Promise<Result> {
     return this.#client.result(await this.wait(options), { signal: options?.signal })
   }

@@ -4,7 +4,7 @@ export interface ServerEvent<Data = unknown> {
   readonly id?: string
 }
 
-/** The events of a stream, as they arrive. `onBytes` is told of every sign of life, also of comments. */
+/** The events of a stream. `onBytes` is called for all received data, comments included. */
 export async function* readEvents<Data>(
   stream: ReadableStream<Uint8Array>,
   onBytes: () => void,
@@ -26,7 +26,7 @@ export async function* readEvents<Data>(
       }
     }
   } finally {
-    // A stream that has failed refuses to be cancelled; there is nothing left to give back.
+    // Canceling a failed stream rejects; it holds no resources any more.
     reader.cancel().catch(() => {})
   }
 }

@@ -1,52 +1,40 @@
 import { backoff, pause, RETRY_LOOP, RETRY_REQUEST, type RetryPolicy } from './backoff.ts'
-import { GateError } from './gate-error.ts'
+import { GateError, pauseAfter } from './gate-error.ts'
 import { readEvents, type ServerEvent } from './server-sent-events.ts'
 
-export {
-  type Backoff,
-  backoff,
-  pause,
-  RETRY_LOOP,
-  RETRY_POLL,
-  RETRY_REQUEST,
-  type RetryPolicy,
-} from './backoff.ts'
-export { GateError } from './gate-error.ts'
-export type { ServerEvent } from './server-sent-events.ts'
-
-/** Where the server is, and how to get in. */
+/** The address and the credentials of a server. */
 export interface GateAddress {
-  /** As in http://127.0.0.1:8080. A path is kept: the server may live below one. */
+  /** As in http://127.0.0.1:8080. It may have a path. */
   readonly url: string
   readonly key?: string | undefined
-  /** Must reject when the signal that it is given aborts, as the usual one does. */
+  /** Must reject when its signal is aborted, as the built-in one does. */
   readonly fetch?: typeof globalThis.fetch | undefined
   readonly headers?: Readonly<Record<string, string>> | undefined
 }
 
 export interface RequestOptions {
   readonly signal?: AbortSignal | undefined
-  /** For each try, from the first byte to the last; 60 s by default. */
+  /** The time limit of each attempt, including the response body; 60 s by default. */
   readonly timeoutMs?: number | undefined
-  /** Which failures that may pass are tried again; false for none. */
+  /** How transient failures are retried; false for not at all. */
   readonly retry?: RetryPolicy | false | undefined
-  /** Whether it does no harm to send the request again when nobody knows what became of it. True by default. */
+  /** Whether the request can be repeated when its outcome is unknown; true by default. */
   readonly repeatable?: boolean | undefined
 }
 
 export interface EventOptions {
   readonly signal?: AbortSignal | undefined
-  /** Called whenever the stream is there; `again` means that changes may have passed unseen before. */
+  /** Called whenever the stream opens; `again` means that changes may have been missed before. */
   readonly onOpen?: ((again: boolean) => void) | undefined
 }
 
-/** The longest wait the server allows for an answer, and some time for the way. */
+/** The longest wait of the server, plus network time. */
 const TIMEOUT_MS = 60_000
 
-/** The server gives a sign of life every 15 s; a stream that is silent for three of them is dead. */
+/** The server sends a comment every 15 s. A stream without three of them is considered dead. */
 const SILENCE_MS = 45_000
 
-/** One server, spoken to over HTTP. */
+/** The HTTP connection to one server. */
 export class Transport {
   readonly url: string
   readonly #fetch: typeof globalThis.fetch
@@ -55,21 +43,21 @@ export class Transport {
 
   constructor({ url, key, fetch, headers }: GateAddress) {
     this.url = baseOf(url)
-    // A browser's fetch insists on its own `this`.
+    // The fetch of a browser needs its own `this`.
     this.#fetch = fetch ?? ((input, init) => globalThis.fetch(input, init))
     const auth = key === undefined ? headers : { ...headers, authorization: `Bearer ${key}` }
-    // A header that cannot be sent is a mistake of the caller, to be told at once and not tried again.
+    // Throws for an invalid header now, instead of at the first request.
     this.#get = Object.fromEntries(new Headers(auth))
     this.#post = { ...this.#get, 'content-type': 'application/json' }
   }
 
-  /** The body of the answer, whose type is taken at its word. The fields of a GET go into its query. */
-  async request<Answer = unknown>(
+  /** The body of the response, which is not validated. The fields of a GET go into its query. */
+  async request<Body = unknown>(
     method: 'GET' | 'POST',
     path: string,
     fields?: object,
     options: RequestOptions = {},
-  ): Promise<Answer> {
+  ): Promise<Body> {
     const { signal, retry = RETRY_REQUEST, repeatable = true, timeoutMs = TIMEOUT_MS } = options
     const isGet = method === 'GET'
     const url = this.url + path + (isGet ? queryOf(fields) : '')
@@ -78,16 +66,16 @@ export class Transport {
       : { method, headers: this.#post, body: JSON.stringify(fields ?? {}) }
     for (let nth = 1; ; nth++) {
       try {
-        return await this.#once<Answer>(url, init, timeoutMs, signal)
+        return await this.#once<Body>(url, init, timeoutMs, signal)
       } catch (error) {
         if (!(error instanceof GateError) || !error.retryable) throw error
         if (retry === false || nth > retry.retries || (error.uncertain && !repeatable)) throw error
-        await pause(Math.max(backoff(nth, retry), error.retryAfterMs ?? 0), signal)
+        await pause(pauseAfter(error, backoff(nth, retry)), signal)
       }
     }
   }
 
-  /** Server-sent events. Connects again whenever the stream breaks; only a refusal or the signal ends it. */
+  /** Server-sent events. Reconnects when the stream breaks; only a refusal or the signal ends it. */
   async *events<Data = unknown>(
     path: string,
     { signal, onOpen }: EventOptions = {},
@@ -96,7 +84,7 @@ export class Transport {
     let opened = false
     for (;;) {
       const call = new Call(this.url, signal)
-      let atLeastMs = 0
+      let failure: unknown
       try {
         call.limit(TIMEOUT_MS)
         const { status, body } = await this.#send(this.url + path, { headers: this.#get }, call)
@@ -115,21 +103,21 @@ export class Transport {
         }
       } catch (error) {
         if (!(error instanceof GateError) || !error.retryable) throw error
-        atLeastMs = error.retryAfterMs ?? 0
+        failure = error
       } finally {
         call.hangUp()
       }
       failures += 1
-      await pause(Math.max(backoff(failures, RETRY_LOOP), atLeastMs), signal)
+      await pause(pauseAfter(failure, backoff(failures, RETRY_LOOP)), signal)
     }
   }
 
-  async #once<Answer>(
+  async #once<Body>(
     url: string,
     init: RequestInit,
     timeoutMs: number,
     signal: AbortSignal | undefined,
-  ): Promise<Answer> {
+  ): Promise<Body> {
     const call = new Call(this.url, signal)
     try {
       call.limit(timeoutMs)
@@ -144,7 +132,7 @@ export class Transport {
     }
   }
 
-  /** The answer, if it is a 2xx. */
+  /** The response, if its status is 2xx. */
   async #send(url: string, init: RequestInit, call: Call): Promise<Response> {
     const response = await call.reach(this.#fetch(url, { ...init, signal: call.signal }))
     if (response.ok) return response
@@ -154,8 +142,8 @@ export class Transport {
 }
 
 /**
- * One HTTP call, with its time limit and the signal of the caller. The listener is taken off at the end: a caller
- * may use one signal for all calls of its life.
+ * One HTTP request with its time limit and the signal of the caller. The listener is removed at the end, because a caller
+ * may use one signal for all its requests.
  */
 class Call {
   readonly #controller = new AbortController()
@@ -176,16 +164,16 @@ class Call {
     return this.#controller.signal
   }
 
-  /** From now on. */
+  /** Sets the time limit, counted from now. */
   limit(ms: number): void {
     clearTimeout(this.#timer)
-    this.#timer = setTimeout(() => this.#controller.abort(new Error(`no answer within ${ms / 1000} s`)), ms)
+    this.#timer = setTimeout(() => this.#controller.abort(new Error(`no response within ${ms / 1000} s`)), ms)
   }
 
-  /** What the network gives, or the reason of the caller's signal, or an error that says why there is nothing. */
-  async reach<T>(answer: Promise<T>): Promise<T> {
+  /** Translates network failures: to the reason of the caller's signal, or to a GateError. */
+  async reach<T>(response: Promise<T>): Promise<T> {
     try {
-      return await answer
+      return await response
     } catch (error) {
       this.#given?.throwIfAborted()
       throw GateError.unreachable(this.#url, this.signal.aborted ? this.signal.reason : error)
@@ -206,15 +194,15 @@ class Call {
 function baseOf(url: string): string {
   const parsed = URL.canParse(url) ? new URL(url) : undefined
   if (parsed === undefined || !/^https?:$/.test(parsed.protocol)) {
-    throw new TypeError(`url: "${url}" is not the address of a server. Give it as in http://127.0.0.1:8080.`)
+    throw new TypeError(`url: "${url}" is not the URL of a server. Example: http://127.0.0.1:8080.`)
   }
   if (parsed.username !== '' || parsed.password !== '') {
-    throw new TypeError('url: carries a password, which no request can send. Give the key as "key".')
+    throw new TypeError('url: must not contain credentials. Pass the key as "key".')
   }
   return parsed.origin + parsed.pathname.replace(/\/+$/, '')
 }
 
-/** Lists repeat their name, labels become `label.name`, and what is not given is left out. */
+/** Lists repeat their name, labels become `label.name`, and undefined fields are omitted. */
 export function queryOf(fields: object = {}): string {
   const query = new URLSearchParams()
   for (const [name, value] of Object.entries(fields)) {

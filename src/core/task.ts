@@ -126,7 +126,7 @@ export interface ProgressEntry {
 // Each object below is one literal: on Node 20 a spread that is then added to costs about 100 times as much, and a
 // task is made anew with every command.
 
-type Queued = Pick<QueuedTask, 'attempt' | 'expiry_count' | 'updated_at' | 'next_eligible_at'>
+type Queued = Pick<QueuedTask, 'status' | 'attempt' | 'expiry_count' | 'updated_at' | 'next_eligible_at'>
 
 export function asQueued(task: TaskCore, change: Queued): QueuedTask {
   return {
@@ -150,7 +150,7 @@ export function asQueued(task: TaskCore, change: Queued): QueuedTask {
     progress_count: task.progress_count,
     question_count: task.question_count,
     updated_at: change.updated_at,
-    status: 'queued',
+    status: change.status,
     next_eligible_at: change.next_eligible_at,
   }
 }

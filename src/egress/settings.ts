@@ -1,22 +1,22 @@
-/** What requests to the outside may do. */
+/** Limits of outgoing requests. */
 export interface EgressSettings {
-  /** Whether http is allowed besides https. */
+  /** Whether http is allowed in addition to https. */
   readonly allow_http: boolean
-  /** By default 443, and with http 80. */
+  /** By default 443, and 80 for http. */
   readonly allowed_ports: readonly number[] | 'default' | 'any'
-  /** Host names, addresses and networks (`10.1.0.0/16`) that may be reached though they are not public. */
+  /** Host names, addresses and networks (`10.1.0.0/16`) that are allowed although they are not public. */
   readonly allowed_private: readonly string[]
-  /** Media types that an answer may have, as `application/json` or `text/*`; all of them if absent. */
+  /** Allowed media types of a response, as in `application/json` or `text/*`; all by default. */
   readonly content_types?: readonly string[] | undefined
-  /** How many redirects are followed; with 0 a redirect is an answer like any other. */
+  /** Maximum number of redirects; with 0 a redirect is returned as a response. */
   readonly max_redirects: number
-  /** The most of a body, counted after decompression. */
+  /** Maximum size of a body after decompression. */
   readonly max_bytes: number
-  /** For finding the address, connecting and TLS, once for each hop. */
+  /** For the DNS lookup, the connection and TLS, per hop. */
   readonly connect_timeout_ms: number
-  /** For everything, from the call to the last byte. */
+  /** For the whole request, including the response body. */
   readonly total_timeout_ms: number
-  /** Certificates in PEM to be trusted instead of the usual authorities. */
+  /** Trusted certificates in PEM instead of the default authorities. */
   readonly ca?: string | undefined
 }
 
@@ -28,4 +28,21 @@ export const DEFAULT_EGRESS: EgressSettings = {
   max_bytes: 5 * 1024 * 1024,
   connect_timeout_ms: 5_000,
   total_timeout_ms: 10_000,
+}
+
+/** Settings for one URL that the operator configured: its origin may be private, and redirects are not followed. */
+export function allowOnlyOrigin(
+  url: string,
+  { allowed_private }: Partial<EgressSettings>,
+): Partial<EgressSettings> {
+  const { protocol, hostname, port } = new URL(url)
+  return {
+    allow_http: protocol === 'http:',
+    allowed_ports: [Number(port || (protocol === 'https:' ? 443 : 80))],
+    allowed_private: [
+      ...(allowed_private ?? DEFAULT_EGRESS.allowed_private),
+      hostname.replace(/^\[|\]$/g, ''),
+    ],
+    max_redirects: 0,
+  }
 }

@@ -1,4 +1,4 @@
-/** What the parts of the mail need to know. `config/mail.ts` makes it from the settings of the same names. */
+/** What the parts of the mail need to know. `config/email.ts` makes it from the settings of the same names. */
 export interface MailSettings {
   readonly mail_from: string
   readonly mail_domain: string

@@ -1,31 +1,48 @@
-import { GateError } from '../client/transport.ts'
+import { z } from 'zod'
+import { GateError } from '../client/gate-error.ts'
 import type { PrincipalKey } from '../core/principal.ts'
+import { isoOrNull } from '../core/time.ts'
 import { Permanent, type TaskContext, type TaskDefinition, task } from '../worker/index.ts'
-import { createPayload, listPayload, schedulePayload } from './control-input.ts'
+import { upcoming } from './due.ts'
 import type { Lease, ScheduleGate } from './gate.ts'
-import type { Plan } from './plan/plan.ts'
+import { type Plan, planInput } from './plan/plan.ts'
 import { timetableOf } from './plan/timetable.ts'
-import type { Schedule } from './schedule.ts'
+import { type Schedule, scheduleFacts, scheduleView } from './schedule.ts'
 import type { ScheduleStore } from './store.ts'
-import { upcoming } from './ticker.ts'
-import { isoOrNull, scheduleFacts, scheduleView } from './view.ts'
 
-/** Schedules that one owner may have. */
+/** The maximum number of schedules per owner. */
 export const MAX_SCHEDULES = 1000
+
+const text = (max: number) => z.string().min(1).max(max)
+
+/** The payload of schedule.create. A plan that never runs is refused. */
+export const createPayload = planInput.superRefine(({ timing }, context) => {
+  const now = Date.now()
+  if (timetableOf(timing, now).next(now) !== null) return
+  context.addIssue({ code: 'custom', path: ['cron_expr'], message: 'never matches' })
+})
+
+/** The payload of a control task about one schedule. */
+const schedulePayload = z.strictObject({ schedule_id: text(64) })
+
+export const listPayload = z.strictObject({
+  limit: z.int().min(1).max(1000).default(200),
+  cursor: text(64).optional(),
+})
 
 export interface ControlOptions {
   readonly store: ScheduleStore
   readonly gate: ScheduleGate
   readonly now?: (() => number) | undefined
-  /** Something about the schedules has changed. */
+  /** Called when the schedules have changed. */
   readonly onChange: () => void
 }
 
-/** The control tasks that a scheduler leases. Each can be done again after a crash, with the same effect. */
+/** The control tasks of a scheduler. Each is idempotent, so that it can be repeated after a crash. */
 export function controlTasks({ store, gate, onChange, now = Date.now }: ControlOptions): TaskDefinition[] {
-  /** The schedule, if who asks is its owner. Somebody else's is as good as none. */
+  /** The schedule, if the caller owns it. A schedule of another owner is reported as not found. */
   const owned = async (ctx: TaskContext, scheduleId: string): Promise<Schedule> => {
-    const { owner } = await gate.asked(ctx.task.task_id)
+    const { owner } = await gate.requestOf(ctx.task.task_id)
     const schedule = store.get(scheduleId)
     if (schedule?.owner !== owner) throw notFound(scheduleId)
     return schedule
@@ -35,18 +52,20 @@ export function controlTasks({ store, gate, onChange, now = Date.now }: ControlO
     const schedule_id = ctx.task.task_id
     const known = store.get(schedule_id)
     if (known !== undefined) return created(known)
-    const asked = await gate.asked(schedule_id)
-    checkRoom(asked.owner)
-    // The receipt comes first: a schedule that is kept is always owed.
-    const receipt_id = await forGood(gate.record(leaseOf(ctx), 'created', schedule_id, scheduleFacts(plan)))
-    const timetable = timetableOf(plan.timing, asked.created_at)
+    const request = await gate.requestOf(schedule_id)
+    checkQuota(request.owner)
+    // The receipt comes first, so that every stored schedule has one.
+    const receipt_id = await permanently(
+      gate.record(leaseOf(ctx), 'created', schedule_id, scheduleFacts(plan)),
+    )
+    const timetable = timetableOf(plan.timing, request.created_at)
     const schedule: Schedule = {
       schedule_id,
       ...plan,
-      ...asked,
+      ...request,
       receipt_id,
       status: 'enabled',
-      ...upcoming({ schedule_id, jitter_seconds: plan.jitter_seconds }, timetable, asked.created_at),
+      ...upcoming({ schedule_id, jitter_seconds: plan.jitter_seconds }, timetable, request.created_at),
       last_run_at: null,
       last_status: null,
       stale_run_at: null,
@@ -56,40 +75,40 @@ export function controlTasks({ store, gate, onChange, now = Date.now }: ControlO
     return created(schedule)
   }
 
-  const checkRoom = (owner: PrincipalKey) => {
+  const checkQuota = (owner: PrincipalKey) => {
     if (store.count(owner) < MAX_SCHEDULES) return
-    throw new Permanent(`There are ${MAX_SCHEDULES} schedules already. Delete some that are not needed.`, {
-      code: 'QUOTA_EXCEEDED',
-      details: { quota: 'schedules', limit: MAX_SCHEDULES },
-    })
+    throw new Permanent(
+      `The limit of ${MAX_SCHEDULES} schedules is reached. Delete schedules that are not needed.`,
+      {
+        code: 'QUOTA_EXCEEDED',
+        details: { quota: 'schedules', limit: MAX_SCHEDULES },
+      },
+    )
   }
 
   const resume = async (scheduleId: string, ctx: TaskContext) => {
     const schedule = await owned(ctx, scheduleId)
     const timetable = timetableOf(schedule.timing, schedule.created_at)
-    // What would have run meanwhile was not missed. A clock that was set back brings nothing again.
+    // Runs during the pause are not missed runs. A clock that was set back repeats no run.
     store.resume(scheduleId, upcoming(schedule, timetable, Math.max(now(), schedule.settled_until)))
     onChange()
-    await forGood(gate.record(leaseOf(ctx), 'resumed', scheduleId, scheduleFacts(schedule)))
+    await permanently(gate.record(leaseOf(ctx), 'resumed', scheduleId, scheduleFacts(schedule)))
     return { ok: true, next_run_at: isoOrNull(store.get(scheduleId)?.next_run_at ?? null) }
   }
 
-  /** The gate knows schedules that a lost file does not: they are owed until they are deleted. */
+  /** Also deletes a schedule that is not in the file, because the file may have been lost. */
   const remove = async (scheduleId: string, ctx: TaskContext) => {
-    const { owner } = await gate.asked(ctx.task.task_id)
+    const { owner } = await gate.requestOf(ctx.task.task_id)
     const schedule = store.get(scheduleId)
     if (schedule !== undefined && schedule.owner !== owner) throw notFound(scheduleId)
     store.remove(scheduleId)
     const facts = schedule === undefined ? {} : scheduleFacts(schedule)
-    await forGood(gate.record(leaseOf(ctx), 'deleted', scheduleId, facts))
+    await permanently(gate.record(leaseOf(ctx), 'deleted', scheduleId, facts))
     return { ok: true }
   }
 
-  const list = async (
-    { limit, cursor }: { limit: number; cursor?: string | undefined },
-    ctx: TaskContext,
-  ) => {
-    const { owner } = await gate.asked(ctx.task.task_id)
+  const list = async ({ limit, cursor }: z.output<typeof listPayload>, ctx: TaskContext) => {
+    const { owner } = await gate.requestOf(ctx.task.task_id)
     const found = store.list(owner, cursor ?? '', limit + 1)
     const page = found.slice(0, limit)
     return {
@@ -105,12 +124,12 @@ export function controlTasks({ store, gate, onChange, now = Date.now }: ControlO
       async run({ schedule_id }, ctx) {
         const schedule = await owned(ctx, schedule_id)
         store.pause(schedule_id)
-        await forGood(gate.record(leaseOf(ctx), 'paused', schedule_id, scheduleFacts(schedule)))
+        await permanently(gate.record(leaseOf(ctx), 'paused', schedule_id, scheduleFacts(schedule)))
         return { ok: true }
       },
     }),
-    task('schedule.resume', { input: schedulePayload, run: (asked, ctx) => resume(asked.schedule_id, ctx) }),
-    task('schedule.delete', { input: schedulePayload, run: (asked, ctx) => remove(asked.schedule_id, ctx) }),
+    task('schedule.resume', { input: schedulePayload, run: (input, ctx) => resume(input.schedule_id, ctx) }),
+    task('schedule.delete', { input: schedulePayload, run: (input, ctx) => remove(input.schedule_id, ctx) }),
     task('schedule.status', {
       input: schedulePayload,
       async run({ schedule_id }, ctx) {
@@ -133,8 +152,8 @@ function notFound(schedule_id: string): Permanent {
   })
 }
 
-/** What the gate refuses, it will refuse again. */
-async function forGood<T>(call: Promise<T>): Promise<T> {
+/** Fails permanently if the server refuses the request. */
+async function permanently<T>(call: Promise<T>): Promise<T> {
   try {
     return await call
   } catch (error) {
@@ -144,10 +163,10 @@ async function forGood<T>(call: Promise<T>): Promise<T> {
   }
 }
 
-/** The lease under which the handler runs. */
+/** The lease of the control task. */
 function leaseOf({ task }: TaskContext): Lease {
   if (!('lease_id' in task) || typeof task.lease_id !== 'string') {
-    throw new Error('the worker did not pass on the lease')
+    throw new Error('the task has no lease_id')
   }
   return { task_id: task.task_id, lease_id: task.lease_id }
 }

@@ -2,14 +2,14 @@ import { hash } from 'node:crypto'
 import { runsBetween, type Timetable } from './plan/timetable.ts'
 import type { Schedule } from './schedule.ts'
 
-/** Runs that catch_up_all makes up for at one time. Of a longer absence, older ones are left out. */
+/** The maximum number of missed runs that catch_up_all fires. Older ones are skipped. */
 export const MAX_CATCH_UP = 1000
 
-export type Jittered = Pick<Schedule, 'schedule_id' | 'jitter_seconds'>
+type Jittered = Pick<Schedule, 'schedule_id' | 'jitter_seconds'>
 
 /**
- * When a run fires. The delay is drawn from the schedule and the run, so every scheduler draws the same. It is shorter
- * than the time to the next run: runs keep their order.
+ * When a run fires. The jitter is a hash of schedule and run, so that all schedulers agree on it. It is shorter than the time
+ * to the next run, so that runs keep their order.
  */
 export function dueAt(
   { schedule_id, jitter_seconds }: Jittered,
@@ -22,37 +22,39 @@ export function dueAt(
   return runAt + Math.floor(unit * Math.min(jitter_seconds * 1000, gap))
 }
 
-export interface DueRuns {
-  /** To be fired now, oldest first. The last one is the current run. */
+/** The next run after `settledUntil`. */
+export function upcoming(
+  schedule: Jittered,
+  timetable: Timetable,
+  settledUntil: number,
+): Pick<Schedule, 'settled_until' | 'next_run_at' | 'due_at'> {
+  const next_run_at = timetable.next(settledUntil)
+  const due_at = next_run_at === null ? null : dueAt(schedule, timetable, next_run_at)
+  return { settled_until: settledUntil, next_run_at, due_at }
+}
+
+interface DueRuns {
+  /** The runs to fire now, oldest first. The last one is the current run. */
   readonly fire: readonly number[]
-  /** Runs that were missed and are not made up for; a lower bound if there were very many. */
-  readonly left: number
+  /** The number of missed runs that are skipped; a lower bound if there are very many. */
+  readonly skipped: number
 }
 
-type Considered = Jittered & Pick<Schedule, 'settled_until' | 'misfire_policy'>
-
-/**
- * What is due: the newest run that is, however late, and those that were missed before it as far as the policy wants
- * them.
- */
-export function dueRuns(schedule: Considered, timetable: Timetable, now: number): DueRuns {
-  const expected = runsBetween(timetable, schedule.settled_until, now, MAX_CATCH_UP + 3)
-  const newest = expected.at(-1)
-  if (newest !== undefined && dueAt(schedule, timetable, newest) > now) expected.pop()
-  const current = expected.pop()
-  if (current === undefined) return { fire: [], left: 0 }
-  const missed = expected
-  const made = madeUp(schedule.misfire_policy, missed)
-  return { fire: [...made, current], left: missed.length - made.length }
+/** The newest due run, and the missed runs before it that the misfire policy includes. */
+export function dueRuns(
+  schedule: Jittered & Pick<Schedule, 'settled_until' | 'misfire_policy'>,
+  timetable: Timetable,
+  now: number,
+): DueRuns {
+  const missed = runsBetween(timetable, schedule.settled_until, now, MAX_CATCH_UP + 3)
+  const newest = missed.at(-1)
+  if (newest !== undefined && dueAt(schedule, timetable, newest) > now) missed.pop()
+  const current = missed.pop()
+  if (current === undefined) return { fire: [], skipped: 0 }
+  const limit = CAUGHT_UP[schedule.misfire_policy]
+  const caughtUp = limit === 0 ? [] : missed.slice(-limit)
+  return { fire: [...caughtUp, current], skipped: missed.length - caughtUp.length }
 }
 
-function madeUp(policy: Schedule['misfire_policy'], missed: readonly number[]): readonly number[] {
-  switch (policy) {
-    case 'skip':
-      return []
-    case 'catch_up_one':
-      return missed.slice(-1)
-    case 'catch_up_all':
-      return missed.slice(-MAX_CATCH_UP)
-  }
-}
+/** How many missed runs each misfire policy fires. */
+const CAUGHT_UP = { skip: 0, catch_up_one: 1, catch_up_all: MAX_CATCH_UP } as const

@@ -1,12 +1,12 @@
+import { GateError } from '../client/gate-error.ts'
 import type { Client } from '../client/index.ts'
-import { GateError } from '../client/transport.ts'
 import type { JsonObject } from '../core/json/json.ts'
 import { isPrincipalKind, type PrincipalKey } from '../core/principal.ts'
 import { isoTime } from '../core/time.ts'
 import type { Schedule } from './schedule.ts'
 
-/** Who asked for something, and when, by the gate's clock. */
-export interface Asked {
+/** Who requested a schedule, and when, by the clock of the store. */
+interface Request {
   readonly owner: PrincipalKey
   readonly principal_ai: string
   readonly created_at: number
@@ -18,12 +18,13 @@ export interface Lease {
   readonly lease_id: string
 }
 
-/** What a scheduler asks of the gate. */
+/** The requests of a scheduler to the server. */
 export interface ScheduleGate {
-  /** Creates the task of a run. A run whose task is there already is a duplicate, whoever created it. */
+  /** Creates the task of a run; `duplicate` if it exists, no matter which scheduler created it. */
   fire(schedule: Schedule, runAt: number): Promise<'created' | 'duplicate'>
   reportStale(schedule: Schedule, runAt: number): Promise<void>
-  asked(taskId: string): Promise<Asked>
+  /** Reads who created a control task. */
+  requestOf(taskId: string): Promise<Request>
   /** Resolves with the id of the receipt. */
   record(
     lease: Lease,
@@ -35,7 +36,7 @@ export interface ScheduleGate {
 
 const TIMEOUT_MS = 15_000
 
-/** Tries of a fire are counted and spaced by the ticker. */
+/** The ticker retries. */
 const ONCE = { timeoutMs: TIMEOUT_MS, retry: false } as const
 
 export function scheduleGate(client: Client, workerId: string): ScheduleGate {
@@ -54,7 +55,7 @@ export function scheduleGate(client: Client, workerId: string): ScheduleGate {
       }
       await client.reportStaleSchedule(input, ONCE)
     },
-    async asked(taskId) {
+    async requestOf(taskId) {
       const { created_by, principal_ai, created_at } = await readHeld(client, workerId, taskId)
       if (!isPrincipalKind(created_by.kind)) throw new Error(`${created_by.kind} is not a kind of principal`)
       return {
@@ -70,7 +71,7 @@ export function scheduleGate(client: Client, workerId: string): ScheduleGate {
   }
 }
 
-/** A task that this scheduler holds, read as its holder. A key that is bound to a principal says itself who calls. */
+/** Reads a task as its lease holder. A key that is bound to a principal does not allow to name another one. */
 async function readHeld(client: Client, workerId: string, task_id: string) {
   const asHolder = { task_id, principal_kind: 'worker', principal_id: workerId }
   try {
@@ -81,7 +82,7 @@ async function readHeld(client: Client, workerId: string, task_id: string) {
   }
 }
 
-/** Why a run hangs: what the last attempt met. If the last attempt succeeded, there was none since. */
+/** Why a run is overdue: the error of the last attempt. If that succeeded, there was no attempt since. */
 function staleReason(lastStatus: string | null): string {
   const isFailure = lastStatus !== null && lastStatus !== 'created' && lastStatus !== 'duplicate'
   return isFailure ? lastStatus : 'the scheduler did not run'

@@ -6,17 +6,14 @@ import { scheduleGate } from './gate.ts'
 import { openScheduleStore } from './store.ts'
 import { Ticker } from './ticker.ts'
 
-/**
- * The name of every scheduler of a gate: what one has taken on, another on the same file or on its backup can speak
- * for.
- */
-export const WORKER_ID = 'scheduler'
+/** All schedulers of a server share this name, so that one with the same file, or a backup of it, can replace another. */
+const WORKER_ID = 'scheduler'
 
-/** A control task takes moments; one whose scheduler died is soon with another. */
+/** Short, because control tasks are: after a crash another scheduler gets the task soon. */
 const LEASE_SECONDS = 30
 
 export interface SchedulerOptions extends GateAddress {
-  /** The file that keeps the schedules. */
+  /** The file with the schedules. */
   readonly path: string
   readonly logger: Logger
   readonly workerId?: string | undefined
@@ -24,18 +21,18 @@ export interface SchedulerOptions extends GateAddress {
 }
 
 export interface Scheduler {
-  /** Takes control tasks and fires what is due, until the signal aborts. Rejects if the server refuses it. */
+  /** Runs control tasks and fires due runs until the signal is aborted. Rejects if the server refuses the worker. */
   run(options?: { readonly signal?: AbortSignal }): Promise<void>
 }
 
-/** A scheduler over its own file, at a gate that it knows only as a worker and a client. */
+/** A scheduler with its own file. It uses the server only as a worker and a client. */
 export async function openScheduler(options: SchedulerOptions): Promise<Scheduler> {
   const { path, logger, now, workerId = WORKER_ID, ...address } = options
   const store = await openScheduleStore(path)
   const gate = scheduleGate(client(address), workerId)
   const ticker = new Ticker({ store, gate, log: logger, now })
   const tasks = controlTasks({ store, gate, now, onChange: () => ticker.poke() })
-  const hand: Worker = worker({
+  const controller: Worker = worker({
     ...address,
     tasks,
     workerId,
@@ -51,7 +48,7 @@ export async function openScheduler(options: SchedulerOptions): Promise<Schedule
     async run({ signal } = {}) {
       ticker.start()
       try {
-        await hand.run(signal === undefined ? {} : { signal })
+        await controller.run(signal === undefined ? {} : { signal })
       } finally {
         await ticker.stop()
         store.close()

@@ -1,6 +1,6 @@
 import type { PrincipalKey } from '../core/principal.ts'
 import { type Database, openWriter, rollBack } from '../store/sqlite/database.ts'
-import type { MisfirePolicy, Timing } from './plan/plan.ts'
+import type { Timing } from './plan/timetable.ts'
 import type { Schedule } from './schedule.ts'
 
 const VERSION = 1
@@ -35,35 +35,10 @@ CREATE INDEX schedules_due ON schedules (due_at) WHERE status = 'enabled' AND du
 CREATE INDEX schedules_owner ON schedules (owner, schedule_id);
 `
 
-/** The part of a schedule that moves on. */
-export type Settlement = Pick<
-  Schedule,
-  'settled_until' | 'next_run_at' | 'due_at' | 'last_run_at' | 'last_status'
->
+type Settlement = Pick<Schedule, 'settled_until' | 'next_run_at' | 'due_at' | 'last_run_at' | 'last_status'>
 
-/** The schedules of one scheduler, in a file of its own. Several processes may share the file. */
-export interface ScheduleStore {
-  /** Keeps a schedule, unless there is one of that id. */
-  add(schedule: Schedule): void
-  get(scheduleId: string): Schedule | undefined
-  /** Those of an owner, in the order of their ids, from above `after`. */
-  list(owner: PrincipalKey, after: string, limit: number): Schedule[]
-  count(owner: PrincipalKey): number
-  /** The ids of the enabled ones whose time has come, the longest overdue first. */
-  due(now: number): string[]
-  /** When the next one after `now` is due; null if there is none. */
-  nextDueAt(now: number): number | null
-  /** A run was dealt with. What another process has settled meanwhile stays. */
-  settle(scheduleId: string, settlement: Settlement): void
-  /** A try failed; the run stays due. */
-  note(scheduleId: string, lastStatus: string): void
-  noteStale(scheduleId: string, runAt: number): void
-  pause(scheduleId: string): void
-  /** Goes on from `settled_until`, if it was paused. */
-  resume(scheduleId: string, from: Pick<Schedule, 'settled_until' | 'next_run_at' | 'due_at'>): void
-  remove(scheduleId: string): void
-  close(): void
-}
+/** The schedules of a scheduler, in an SQLite file that several processes may share. */
+export type ScheduleStore = ReturnType<typeof prepare>
 
 export async function openScheduleStore(path: string): Promise<ScheduleStore> {
   const database = await openWriter(path)
@@ -76,14 +51,14 @@ export async function openScheduleStore(path: string): Promise<ScheduleStore> {
   }
 }
 
-/** Two processes that open a new file at once take turns. */
+/** The write lock serializes processes that open a new file concurrently. */
 function migrate(database: Database): void {
   database.exec('BEGIN IMMEDIATE')
   try {
     const { user_version } = database.prepare('PRAGMA user_version').get() as { user_version: number }
     if (user_version > VERSION) {
       throw new Error(
-        `its schema is number ${user_version}, and this version of AsyncGate knows only ${VERSION}`,
+        `its schema version is ${user_version}, and this version of AsyncGate supports only ${VERSION}`,
       )
     }
     if (user_version === 0) {
@@ -102,42 +77,15 @@ interface Row extends Omit<Schedule, 'timing' | 'task_template'> {
   readonly interval_seconds: number | null
   readonly cron_expr: string | null
   readonly timezone: string
-  readonly misfire_policy: MisfirePolicy
   readonly task_template: string
 }
 
-const COLUMNS = [
-  'schedule_id',
-  'name',
-  'owner',
-  'principal_ai',
-  'receipt_id',
-  'created_at',
-  'mode',
-  'interval_seconds',
-  'cron_expr',
-  'timezone',
-  'task_template',
-  'misfire_policy',
-  'jitter_seconds',
-  'status',
-  'settled_until',
-  'next_run_at',
-  'due_at',
-  'last_run_at',
-  'last_status',
-  'stale_run_at',
-] as const satisfies readonly (keyof Row)[]
-
 const ENABLED = "status = 'enabled' AND due_at IS NOT NULL"
 
-function prepare(database: Database): ScheduleStore {
-  const insert = database.prepare(
-    `INSERT INTO schedules (${COLUMNS}) VALUES (${COLUMNS.map(() => '?')}) ON CONFLICT DO NOTHING`,
-  )
-  const get = database.prepare(`SELECT ${COLUMNS} FROM schedules WHERE schedule_id = ?`)
+function prepare(database: Database) {
+  const find = database.prepare('SELECT * FROM schedules WHERE schedule_id = ?')
   const list = database.prepare(
-    `SELECT ${COLUMNS} FROM schedules WHERE owner = ? AND schedule_id > ? ORDER BY schedule_id LIMIT ?`,
+    'SELECT * FROM schedules WHERE owner = ? AND schedule_id > ? ORDER BY schedule_id LIMIT ?',
   )
   const count = database.prepare('SELECT count(*) AS n FROM schedules WHERE owner = ?')
   const due = database.prepare(
@@ -156,8 +104,8 @@ function prepare(database: Database): ScheduleStore {
      WHERE schedule_id = ? AND status = 'paused'`,
   )
   const remove = database.prepare('DELETE FROM schedules WHERE schedule_id = ?')
-  /** What an agent was told lasts. That a run was fired may be forgotten with the power: it is fired again, in vain. */
-  const lasting = (write: () => unknown) => {
+  /** Changes that an agent requested are synced. A fired run that is lost in a power failure is fired again as a duplicate. */
+  const synced = (write: () => unknown) => {
     database.exec('PRAGMA synchronous = FULL')
     try {
       write()
@@ -168,28 +116,40 @@ function prepare(database: Database): ScheduleStore {
   database.exec('PRAGMA synchronous = NORMAL')
 
   return {
-    add(schedule) {
-      const row = rowOf(schedule)
-      lasting(() => insert.run(...COLUMNS.map((column) => row[column])))
+    /** Stores a schedule, unless one with this id exists. */
+    add(schedule: Schedule): void {
+      const row = Object.entries(rowOf(schedule))
+      const columns = row.map(([column]) => column)
+      const sql = `INSERT INTO schedules (${columns}) VALUES (${columns.map(() => '?')}) ON CONFLICT DO NOTHING`
+      synced(() => database.prepare(sql).run(...row.map(([, value]) => value)))
     },
-    get(scheduleId) {
-      const row = get.get(scheduleId) as Row | undefined
+    get(scheduleId: string): Schedule | undefined {
+      const row = find.get(scheduleId) as Row | undefined
       return row && scheduleOf(row)
     },
-    list: (owner, after, limit) => (list.all(owner, after, limit) as Row[]).map(scheduleOf),
-    count: (owner) => (count.get(owner) as { readonly n: number }).n,
-    due: (now) => (due.all(now) as { readonly schedule_id: string }[]).map((row) => row.schedule_id),
-    nextDueAt: (now) => (nextDue.get(now) as { readonly at: number | null }).at,
-    settle(scheduleId, { settled_until, next_run_at, due_at, last_run_at, last_status }) {
-      settle.run(settled_until, next_run_at, due_at, last_run_at, last_status, scheduleId, settled_until)
+    /** The schedules of an owner with an id above `after`, in the order of their ids. */
+    list: (owner: PrincipalKey, after: string, limit: number): Schedule[] =>
+      (list.all(owner, after, limit) as Row[]).map(scheduleOf),
+    count: (owner: PrincipalKey): number => (count.get(owner) as { readonly n: number }).n,
+    /** The ids of due schedules, the longest overdue first. */
+    due: (now: number): string[] =>
+      (due.all(now) as { readonly schedule_id: string }[]).map((row) => row.schedule_id),
+    /** When the next schedule after `now` is due; null if there is none. */
+    nextDueAt: (now: number): number | null => (nextDue.get(now) as { readonly at: number | null }).at,
+    /** Records a run. Later settlements of other processes are not overwritten. */
+    settle(id: string, { settled_until, next_run_at, due_at, last_run_at, last_status }: Settlement): void {
+      settle.run(settled_until, next_run_at, due_at, last_run_at, last_status, id, settled_until)
     },
-    note: (scheduleId, lastStatus) => void note.run(lastStatus, scheduleId),
-    noteStale: (scheduleId, runAt) => void noteStale.run(runAt, scheduleId),
-    pause: (scheduleId) => lasting(() => pause.run(scheduleId)),
-    resume: (scheduleId, { settled_until, next_run_at, due_at }) =>
-      lasting(() => resume.run(settled_until, next_run_at, due_at, scheduleId)),
-    remove: (scheduleId) => lasting(() => remove.run(scheduleId)),
-    close: () => void database.close(),
+    /** Records a failed attempt; the run stays due. */
+    note: (scheduleId: string, lastStatus: string): void => void note.run(lastStatus, scheduleId),
+    noteStale: (scheduleId: string, runAt: number): void => void noteStale.run(runAt, scheduleId),
+    pause: (scheduleId: string): void => synced(() => pause.run(scheduleId)),
+    /** Resumes a paused schedule from `settled_until`. */
+    resume(id: string, from: Pick<Schedule, 'settled_until' | 'next_run_at' | 'due_at'>): void {
+      synced(() => resume.run(from.settled_until, from.next_run_at, from.due_at, id))
+    },
+    remove: (scheduleId: string): void => synced(() => remove.run(scheduleId)),
+    close: (): void => void database.close(),
   }
 }
 

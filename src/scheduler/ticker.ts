@@ -1,17 +1,19 @@
-import { backoff, GateError } from '../client/transport.ts'
+import { backoff } from '../client/backoff.ts'
+import { GateError, pauseAfter } from '../client/gate-error.ts'
 import { messageOf } from '../util/error-message.ts'
-import { dueAt, dueRuns } from './due.ts'
+import { Semaphore } from '../util/semaphore.ts'
+import { dueRuns, upcoming } from './due.ts'
 import type { ScheduleGate } from './gate.ts'
 import { staleAfter } from './plan/run.ts'
 import { type Timetable, timetableOf } from './plan/timetable.ts'
 import type { Schedule } from './schedule.ts'
 import type { ScheduleStore } from './store.ts'
 
-/** How often to look at the clock at least: it may be set, and the machine may sleep. */
-const LOOK_MS = 1000
+/** The longest pause between two checks: the clock may be set, and the machine may be suspended. */
+const CHECK_MS = 1000
 
-/** Schedules that are fired at the same time. The runs of one are fired one after the other. */
-const LANES = 16
+/** How many schedules fire concurrently. The runs of one schedule fire in sequence. */
+const MAX_CONCURRENT = 16
 
 export interface SchedulerLog {
   info(fields: object, message: string): void
@@ -31,8 +33,8 @@ interface Failure {
 }
 
 /**
- * Fires what is due, and never before it is. A run is settled only after the gate has taken its task: whatever ends
- * the process in between, the run is fired again under the same key.
+ * Fires due runs, and none before it is due. A run is settled only after the server has accepted its task: if the process
+ * ends in between, the run is fired again with the same key.
  */
 export class Ticker {
   readonly #store: ScheduleStore
@@ -41,8 +43,7 @@ export class Ticker {
   readonly #now: () => number
   readonly #failures = new Map<string, Failure>()
   readonly #busy = new Map<string, Promise<void>>()
-  readonly #waiting: (() => void)[] = []
-  #lanes = LANES
+  readonly #permits = new Semaphore(MAX_CONCURRENT)
   #timer: NodeJS.Timeout | undefined
   #state: 'idle' | 'running' | 'stopped' = 'idle'
 
@@ -55,26 +56,26 @@ export class Ticker {
 
   start(): void {
     this.#state = 'running'
-    this.#look()
+    this.#check()
   }
 
-  /** Looks now: something about the schedules has changed. */
+  /** Checks now, because the schedules have changed. */
   poke(): void {
-    if (this.#state === 'running') this.#look()
+    if (this.#state === 'running') this.#check()
   }
 
-  /** Fires nothing more; resolves when what is on its way has arrived and is recorded. */
+  /** Fires nothing more; resolves when the runs that are being fired are recorded. */
   async stop(): Promise<void> {
     this.#state = 'stopped'
     clearTimeout(this.#timer)
     await Promise.all(this.#busy.values())
   }
 
-  /** Fires what is due now, except what has failed a moment ago; resolves when that is done. */
+  /** Fires due runs, except those that wait for a retry; resolves when that is done. */
   async tick(): Promise<void> {
     const now = this.#now()
     const due = new Set(this.#store.due(now))
-    // What was paused or deleted has failed for the last time.
+    // Paused and deleted schedules are not retried.
     for (const id of this.#failures.keys()) if (!due.has(id)) this.#failures.delete(id)
     for (const id of due) {
       if (this.#busy.has(id) || (this.#failures.get(id)?.retryAt ?? now) > now) continue
@@ -84,27 +85,27 @@ export class Ticker {
     await Promise.all(this.#busy.values())
   }
 
-  /** A database that is locked or full for a while ends nothing: the next look tries again. */
-  #look(): void {
-    this.tick().catch((error: unknown) => this.#complain(error))
+  /** If the database is locked or full, the next check tries again. */
+  #check(): void {
+    this.tick().catch((error: unknown) => this.#warn(error))
     this.#arm()
   }
 
   #arm(): void {
     if (this.#state !== 'running') return
     clearTimeout(this.#timer)
-    this.#timer = setTimeout(() => this.#look(), this.#pause())
+    this.#timer = setTimeout(() => this.#check(), this.#pause())
   }
 
-  /** How long there is nothing to do. */
+  /** The time until the next check. */
   #pause(): number {
     const now = this.#now()
-    let next = now + LOOK_MS
+    let next = now + CHECK_MS
     for (const [id, { retryAt }] of this.#failures) if (!this.#busy.has(id)) next = Math.min(next, retryAt)
     try {
       next = Math.min(next, this.#store.nextDueAt(now) ?? next)
     } catch (error) {
-      this.#complain(error)
+      this.#warn(error)
     }
     return Math.max(1, next - now)
   }
@@ -115,21 +116,15 @@ export class Ticker {
   }
 
   async #work(id: string): Promise<void> {
-    await this.#lane()
+    const release = await this.#permits.acquire()
     try {
       await this.#fire(id)
       this.#failures.delete(id)
     } catch (error) {
       this.#failed(id, error)
     } finally {
-      this.#lanes++
-      this.#waiting.shift()?.()
+      release()
     }
-  }
-
-  async #lane(): Promise<void> {
-    while (this.#lanes === 0) await new Promise<void>((resolve) => this.#waiting.push(resolve))
-    this.#lanes--
   }
 
   async #fire(id: string): Promise<void> {
@@ -137,12 +132,13 @@ export class Ticker {
     const now = this.#now()
     if (schedule?.status !== 'enabled' || schedule.next_run_at === null) return
     const timetable = timetableOf(schedule.timing, schedule.created_at)
-    const { fire, left } = dueRuns(schedule, timetable, now)
+    const { fire, skipped } = dueRuns(schedule, timetable, now)
     if (fire.length === 0 || this.#isStopped()) return
-    await this.#tellStale(schedule, schedule.next_run_at, timetable, now)
-    if (left > 0) this.#log.warn({ schedule_id: id, runs: left }, 'missed runs are left out')
+    await this.#reportStale(schedule, schedule.next_run_at, timetable, now)
+    if (skipped > 0) this.#log.warn({ schedule_id: id, runs: skipped }, 'missed runs are skipped')
     for (const runAt of fire) {
-      if (this.#isStopped() || this.#isWithdrawn(id)) return
+      // The schedule may have been paused or deleted while it catches up.
+      if (this.#isStopped() || this.#store.get(id)?.status !== 'enabled') return
       const last_status = await this.#gate.fire(schedule, runAt)
       this.#store.settle(id, { ...upcoming(schedule, timetable, runAt), last_run_at: runAt, last_status })
       this.#log.info({ schedule_id: id, run_at: new Date(runAt).toISOString(), last_status }, 'fired')
@@ -153,48 +149,37 @@ export class Ticker {
     return this.#state === 'stopped'
   }
 
-  /** Somebody may pause or delete a schedule while it makes up for many runs. */
-  #isWithdrawn(id: string): boolean {
-    return this.#store.get(id)?.status !== 'enabled'
-  }
-
-  /** Tells the owner once of each run that hangs. A refusal is final; if nobody answers, so will the next try. */
-  async #tellStale(schedule: Schedule, runAt: number, timetable: Timetable, now: number): Promise<void> {
+  /** Reports each overdue run once. A refusal is final; a transient failure is retried with the run. */
+  async #reportStale(schedule: Schedule, runAt: number, timetable: Timetable, now: number): Promise<void> {
     if (schedule.stale_run_at === runAt || now <= staleAfter(timetable, runAt)) return
     try {
       await this.#gate.reportStale(schedule, runAt)
     } catch (error) {
       if (!(error instanceof GateError) || error.retryable) throw error
-      this.#log.warn({ schedule_id: schedule.schedule_id, code: error.code }, 'the anomaly was refused')
+      this.#log.warn(
+        { schedule_id: schedule.schedule_id, code: error.code },
+        'the report of an overdue run was refused',
+      )
     }
     this.#store.noteStale(schedule.schedule_id, runAt)
   }
 
   #failed(id: string, error: unknown): void {
     const count = (this.#failures.get(id)?.count ?? 0) + 1
-    const after = error instanceof GateError ? (error.retryAfterMs ?? 0) : 0
-    this.#failures.set(id, { count, retryAt: this.#now() + Math.max(backoff(count), after) })
+    this.#failures.set(id, { count, retryAt: this.#now() + pauseAfter(error, backoff(count)) })
     const code = error instanceof GateError ? error.code : 'INTERNAL_ERROR'
-    this.#log.warn({ schedule_id: id, code, failures: count }, `a run was not taken: ${messageOf(error)}`)
+    this.#log.warn(
+      { schedule_id: id, code, failures: count },
+      `a run could not be fired: ${messageOf(error)}`,
+    )
     try {
       this.#store.note(id, code)
     } catch (problem) {
-      this.#complain(problem)
+      this.#warn(problem)
     }
   }
 
-  #complain(error: unknown): void {
-    this.#log.warn({}, `the schedules cannot be read or written: ${messageOf(error)}`)
+  #warn(error: unknown): void {
+    this.#log.warn({}, `the schedule file cannot be read or written: ${messageOf(error)}`)
   }
-}
-
-/** What comes after everything up to `settledUntil` is dealt with. */
-export function upcoming(
-  schedule: Pick<Schedule, 'schedule_id' | 'jitter_seconds'>,
-  timetable: Timetable,
-  settledUntil: number,
-): Pick<Schedule, 'settled_until' | 'next_run_at' | 'due_at'> {
-  const next_run_at = timetable.next(settledUntil)
-  const due_at = next_run_at === null ? null : dueAt(schedule, timetable, next_run_at)
-  return { settled_until: settledUntil, next_run_at, due_at }
 }

@@ -183,6 +183,7 @@ export function openTask(row: OpenRow): OpenTask {
 /** A row that is known to be queued. */
 export function queuedTask(row: OpenRow): QueuedTask {
   return asQueued(row, {
+    status: 'queued',
     attempt: row.attempt,
     expiry_count: row.expiry_count,
     updated_at: row.updated_at,

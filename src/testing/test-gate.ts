@@ -3,8 +3,8 @@ import { type Caller, OPERATOR as OPERATOR_PRINCIPAL } from '../core/principal.t
 import { isParked, isTerminal } from '../core/transitions.ts'
 import type { Gate } from '../features/gate.ts'
 import type { OpenServer } from '../server/open-server.ts'
-import { type Duration, milliseconds } from '../worker/duration.ts'
 import { type TaskDefinition, type Worker, worker } from '../worker/index.ts'
+import { type Duration, milliseconds } from '../worker/timing.ts'
 import { Claims, OpenTasks } from './open-tasks.ts'
 
 export const OPERATOR: Caller = {

@@ -1,6 +1,5 @@
 import { guardedFetch } from '../egress/fetch.ts'
-import { allowOnlyOrigin } from '../egress/only-place.ts'
-import type { EgressSettings } from '../egress/settings.ts'
+import { allowOnlyOrigin, type EgressSettings } from '../egress/settings.ts'
 import { secretKey, signedHeaders } from '../util/webhook-signature.ts'
 
 export interface Receiver {

@@ -12,48 +12,38 @@ import {
   ROUTES,
 } from '../client/operations.ts'
 import type { Transport } from '../client/transport.ts'
-import type { LogLine } from './log-lines.ts'
+import type { Failure } from './errors.ts'
+import type { LogLine } from './log.ts'
 import type { Question } from './questions.ts'
 
-/** What every call of a lease holder names. */
+/** The fields that identify a lease in every call of its holder. */
 export interface LeaseKey {
   readonly worker_id: string
   readonly task_id: string
   readonly lease_id: string
 }
 
-/** The operator wants this worker to stop. */
-interface MayDrain {
-  readonly drain?: boolean
-}
-
-/** What `fail` says. */
-export interface Failure {
-  readonly error: Readonly<Record<string, unknown>>
-  readonly retryable: boolean
-  readonly retry_after_seconds?: number
-}
-
 type ClaimInput = Omit<LeaseNextInput, 'worker_id'> & {
-  /** Tells this process from others under the same worker_id. */
+  /** Distinguishes this process from others with the same worker_id. */
   readonly worker_instance_id?: string | undefined
 }
 
-/** A request that gets no answer is given up after this, so that there is time for another. */
+/** A request without a response fails after this time, so that it can be repeated before the lease expires. */
 const TIMEOUT_MS = 15_000
 
-/** The way to and fro, on top of the time that the server is asked to wait. */
-const WAY_MS = 10_000
+/** Network time, in addition to the time for which the server holds the request. */
+const NETWORK_MS = 10_000
 
-/** The calls of a worker. None is sent again by itself: each knows best for how long that is of use. */
+/** The requests of a worker. None is retried here: each caller knows for how long a retry is useful. */
 export class Calls {
   readonly #transport: Transport
   readonly #workerId: string
   readonly #onDrain: () => void
-  /** One for each request: Node warns of a signal that many listen to. */
-  readonly #underWay = new Set<AbortController>()
+  /** One controller per request: Node warns about a signal with many listeners. */
+  readonly #pending = new Set<AbortController>()
   #isClosed = false
 
+  /** `onDrain` is called when a response says that the operator drains this worker. */
   constructor(transport: Transport, workerId: string, onDrain: () => void) {
     this.#transport = transport
     this.#workerId = workerId
@@ -64,10 +54,10 @@ export class Calls {
     return this.#isClosed
   }
 
-  /** Nothing is sent any more, nor waited for. */
+  /** Aborts pending requests and all later ones. */
   close(): void {
     this.#isClosed = true
-    for (const controller of this.#underWay) controller.abort()
+    for (const controller of this.#pending) controller.abort()
   }
 
   key({ task_id, lease_id }: Pick<Offer, 'task_id' | 'lease_id'>): LeaseKey {
@@ -75,16 +65,16 @@ export class Calls {
   }
 
   async claim(input: ClaimInput, signal: AbortSignal): Promise<LeaseNextAnswer> {
-    const timeoutMs = (input.wait_seconds ?? 0) * 1000 + WAY_MS
+    const timeoutMs = (input.wait_seconds ?? 0) * 1000 + NETWORK_MS
     const body = { worker_id: this.#workerId, ...input }
-    return this.#heed(await this.#send<LeaseNextAnswer>(ROUTES.leaseNext.path, body, timeoutMs, signal))
+    return this.#checkDrain(await this.#send<LeaseNextAnswer>(ROUTES.leaseNext.path, body, timeoutMs, signal))
   }
 
   async renewMany(items: readonly RenewLeaseInput[]): Promise<RenewManyAnswer['results']> {
-    const answer = await this.#post<RenewManyAnswer>(ROUTES.renewMany.path, { items })
-    this.#heed(answer)
-    for (const result of answer.results) this.#heed(result)
-    return answer.results
+    const response = await this.#post<RenewManyAnswer>(ROUTES.renewMany.path, { items })
+    this.#checkDrain(response)
+    for (const result of response.results) this.#checkDrain(result)
+    return response.results
   }
 
   async completeMany(items: readonly CompleteInput[]): Promise<CompleteManyAnswer['results']> {
@@ -92,63 +82,61 @@ export class Calls {
   }
 
   fail(key: LeaseKey, failure: Failure): Promise<FailAnswer> {
-    return this.#post(pathOf(ROUTES.fail.path, key), { ...key, ...failure })
+    return this.#postTask(ROUTES.fail.path, key, failure)
   }
 
-  async release(key: LeaseKey): Promise<void> {
-    await this.#post(ROUTES.releaseLease.path, key)
+  release(key: LeaseKey): Promise<unknown> {
+    return this.#post(ROUTES.releaseLease.path, key)
   }
 
-  /** Parks the task until somebody answers. The lease ends with it. */
-  async ask(key: LeaseKey, question: Question): Promise<void> {
-    await this.#post(pathOf(ROUTES.ask.path, key), { ...key, ...question })
+  /** Parks the task until the question is answered. This ends the lease. */
+  ask(key: LeaseKey, question: Question): Promise<unknown> {
+    return this.#postTask(ROUTES.ask.path, key, question)
   }
 
-  /** The task was canceled under this lease: says that the worker has heard, or that its work has stopped. */
-  async reportCancel(key: LeaseKey, stage: 'acknowledged' | 'stopped'): Promise<void> {
-    await this.#post(pathOf(ROUTES.reportCancel.path, key), { ...key, stage })
+  reportCancel(key: LeaseKey, stage: 'acknowledged' | 'stopped'): Promise<unknown> {
+    return this.#postTask(ROUTES.reportCancel.path, key, { stage })
   }
 
   async progress(key: LeaseKey, progress: object, milestone: boolean): Promise<void> {
-    const path = pathOf(ROUTES.reportProgress.path, key)
-    const body = { ...key, progress, ...(milestone && { milestone }) }
-    this.#heed(await this.#post<ReportProgressAnswer>(path, body))
+    const body = { progress, ...(milestone && { milestone }) }
+    this.#checkDrain(await this.#postTask<ReportProgressAnswer>(ROUTES.reportProgress.path, key, body))
   }
 
-  async appendLogs(key: LeaseKey, lines: readonly LogLine[]): Promise<void> {
-    await this.#post(pathOf(ROUTES.appendLogs.path, key), { ...key, lines })
+  appendLogs(key: LeaseKey, lines: readonly LogLine[]): Promise<unknown> {
+    return this.#postTask(ROUTES.appendLogs.path, key, { lines })
   }
 
-  /** The name will not be used again, and need not be remembered. */
-  async unregister(): Promise<void> {
+  /** Removes the worker from the registry, because its generated name is not used again. */
+  unregister(): Promise<unknown> {
     const worker_id = this.#workerId
     const path = ROUTES.unregisterWorker.path.replace('{worker_id}', encodeURIComponent(worker_id))
-    await this.#post(path, { worker_id })
+    return this.#post(path, { worker_id })
   }
 
-  async #post<Answer>(path: string, body: object, timeoutMs = TIMEOUT_MS): Promise<Answer> {
+  #postTask<Response>(path: string, key: LeaseKey, body: object): Promise<Response> {
+    return this.#post(path.replace('{task_id}', encodeURIComponent(key.task_id)), { ...key, ...body })
+  }
+
+  async #post<Response>(path: string, body: object): Promise<Response> {
     const controller = new AbortController()
     if (this.#isClosed) controller.abort()
-    this.#underWay.add(controller)
+    this.#pending.add(controller)
     try {
-      return await this.#send<Answer>(path, body, timeoutMs, controller.signal)
+      return await this.#send<Response>(path, body, TIMEOUT_MS, controller.signal)
     } finally {
-      this.#underWay.delete(controller)
+      this.#pending.delete(controller)
     }
   }
 
-  #send<Answer>(path: string, body: object, timeoutMs: number, signal: AbortSignal): Promise<Answer> {
-    return this.#transport.request<Answer>('POST', path, body, { timeoutMs, signal, retry: false })
+  #send<Response>(path: string, body: object, timeoutMs: number, signal: AbortSignal): Promise<Response> {
+    return this.#transport.request<Response>('POST', path, body, { timeoutMs, signal, retry: false })
   }
 
-  #heed<Answer extends object>(answer: Answer & MayDrain): Answer {
-    if (answer.drain === true) this.#onDrain()
-    return answer
+  #checkDrain<Response extends object>(response: Response & { readonly drain?: boolean }): Response {
+    if (response.drain === true) this.#onDrain()
+    return response
   }
-}
-
-function pathOf(path: string, { task_id }: LeaseKey): string {
-  return path.replace('{task_id}', encodeURIComponent(task_id))
 }
 
 export function isError(result: object | ItemError): result is ItemError {

@@ -1,75 +1,77 @@
+import { backoff, pause, RETRY_POLL } from '../client/backoff.ts'
+import { GateError, pauseAfter } from '../client/gate-error.ts'
 import type { Offer } from '../client/operations.ts'
-import { backoff, GateError, pause, RETRY_POLL } from '../client/transport.ts'
 import type { Calls } from './calls.ts'
-import { now, Pulse, soon } from './clock.ts'
 import { HeldLease } from './lease.ts'
 import type { WorkerLog } from './log.ts'
 import type { Metrics } from './metrics.ts'
 import type { Settings } from './options.ts'
+import { Heartbeat, now, soon } from './timing.ts'
 import type { Work } from './work.ts'
 
-/** The most that a server hands out at once. */
+/** The maximum of `max_tasks`. */
 const MAX_TASKS = 100
 
-/** A claim that is under way when the worker stops has this long to be answered: what it took is given back. */
+/** When the worker stops, a pending claim may take this long. The tasks that it returns are released. */
 const LAST_CLAIM_MS = 250
 
-/** An empty answer long before its time comes from a server that stops. */
+/** A server that is shutting down answers a claim early, without tasks. */
 const EARLY_MS = 500
 const EARLY_PAUSES = { firstMs: 100, maxMs: 5000 }
 
-const BEAT_MS = { least: 50, most: 500 }
+const HEARTBEAT_MS = { min: 50, max: 500 }
 
-/** Takes as much work as there are free hands, and waits for more. */
+interface Deps {
+  readonly calls: Calls
+  readonly work: Work
+  readonly log: WorkerLog
+  readonly metrics: Metrics
+}
+
+/** Claims as many tasks as there are free handlers, and long-polls for more. */
 export class Claimer {
   readonly #settings: Settings
-  readonly #calls: Calls
-  readonly #work: Work
-  readonly #log: WorkerLog
-  readonly #metrics: Metrics
-  readonly #pulse = new Pulse()
+  readonly #deps: Deps
+  readonly #heartbeat = new Heartbeat()
   readonly #stopping = new AbortController()
-  /** Aborts a little later: what was asked for may be under way. */
+  /** Aborts the pending claim, shortly after `#stopping`. */
   readonly #leaving = new AbortController()
   #timer: ReturnType<typeof setTimeout> | undefined
-  #isKnown = false
-  /** Until all that an earlier process held has been taken over. */
+  #isAccepted = false
+  /** True until all leases of an earlier process are taken over. */
   #reclaims: boolean
   #failures = 0
-  #earlies = 0
+  #earlyResponses = 0
 
-  constructor(settings: Settings, parts: { calls: Calls; work: Work; log: WorkerLog; metrics: Metrics }) {
+  constructor(settings: Settings, deps: Deps) {
     this.#settings = settings
     this.#reclaims = settings.reclaim
-    this.#calls = parts.calls
-    this.#work = parts.work
-    this.#log = parts.log
-    this.#metrics = parts.metrics
+    this.#deps = deps
   }
 
-  /** Until it is stopped. Rejects if the very first claim is refused: then nothing will help but another set-up. */
+  /** Runs until it is stopped. Rejects if the first claim is refused, because then the configuration is wrong. */
   async run(): Promise<void> {
     const { leaseSeconds } = this.#settings
-    const beatMs = leaseSeconds === undefined ? BEAT_MS.most : (leaseSeconds * 1000) / 20
-    this.#pulse.start(Math.min(Math.max(beatMs, BEAT_MS.least), BEAT_MS.most))
+    const beatMs = leaseSeconds === undefined ? HEARTBEAT_MS.max : (leaseSeconds * 1000) / 20
+    this.#heartbeat.start(Math.min(Math.max(beatMs, HEARTBEAT_MS.min), HEARTBEAT_MS.max))
     try {
       while (!this.#isStopping) await this.#once()
     } catch (error) {
       if (!this.#isStopping) throw error
     } finally {
       clearTimeout(this.#timer)
-      this.#pulse.stop()
+      this.#heartbeat.stop()
     }
   }
 
-  /** Takes nothing more. */
+  /** Claims nothing more. */
   stop(): void {
     if (this.#isStopping) return
     this.#stopping.abort()
     this.#timer = setTimeout(() => this.#leaving.abort(), LAST_CLAIM_MS)
   }
 
-  /** Does not wait for the last answer either. */
+  /** Stops without waiting for the pending claim. */
   kill(): void {
     this.#stopping.abort()
     this.#leaving.abort()
@@ -80,24 +82,24 @@ export class Claimer {
   }
 
   async #once(): Promise<void> {
-    await unless(this.#stopping.signal, this.#work.hasFree())
-    // Handlers that end in the same moment make room for one claim, and not for one each.
+    await unlessAborted(this.#stopping.signal, this.#deps.work.hasFree())
+    // Handlers that end at the same time share one claim.
     await new Promise<void>(soon)
-    const { free } = this.#work
+    const { free } = this.#deps.work
     if (free === 0 || this.#isStopping) return
     try {
-      if (await this.#claim(Math.min(free, MAX_TASKS))) this.#earlies = 0
-      else await this.#pause(backoff(++this.#earlies, EARLY_PAUSES))
+      if (await this.#claim(Math.min(free, MAX_TASKS))) this.#earlyResponses = 0
+      else await this.#pause(backoff(++this.#earlyResponses, EARLY_PAUSES))
     } catch (error) {
       await this.#failed(error)
     }
   }
 
-  /** False if there was nothing, and the server did not even wait. */
+  /** False if the server responded early and without tasks. */
   async #claim(max_tasks: number): Promise<boolean> {
     const { types, capabilities, leaseSeconds, pollSeconds, instanceId } = this.#settings
     const sentAt = now()
-    const { tasks } = await this.#calls.claim(
+    const { tasks } = await this.#deps.calls.claim(
       {
         accept_types: types,
         capabilities,
@@ -109,51 +111,51 @@ export class Claimer {
       },
       this.#leaving.signal,
     )
-    this.#isKnown = true
-    // Fewer than there was room for: nothing is left to be taken over.
+    this.#isAccepted = true
+    // Fewer than requested: there is nothing left to take over.
     if (tasks.length < max_tasks) this.#reclaims = false
     this.#failures = 0
-    this.#metrics.claimAnswered(tasks.length)
-    const grantedAt = Math.max(sentAt, this.#pulse.absentAt)
+    const { counts } = this.#deps.metrics
+    counts.claims++
+    counts.claimed += tasks.length
+    const grantedAt = Math.max(sentAt, this.#heartbeat.notBefore)
     const unwanted = tasks.filter((offer) => !this.#begin(offer, grantedAt))
-    await Promise.all(unwanted.map((offer) => this.#return(offer)))
+    await Promise.all(unwanted.map((offer) => this.#release(offer)))
     return tasks.length > 0 || now() - sentAt >= EARLY_MS
   }
 
   #begin(offer: Offer, grantedAt: number): boolean {
+    const { calls, work, metrics, log } = this.#deps
     const definition = this.#settings.definitions.get(offer.type)
     if (definition === undefined || this.#isStopping) return false
-    const lease = new HeldLease(offer, this.#calls.key(offer), definition, grantedAt)
-    if (lease.lost === undefined) this.#work.begin(lease)
+    const lease = new HeldLease(offer, calls.key(offer), definition, grantedAt)
+    if (lease.lost === undefined) work.begin(lease)
     else {
-      this.#metrics.ended(offer.type, 'lost')
-      this.#log.of(lease).warn({}, 'the lease was over before its offer was read')
+      metrics.ended(offer.type, 'lost')
+      log.of(lease).warn({}, 'the lease expired before the claim was read')
     }
     return true
   }
 
-  /** Nobody here can do it, or not any more. */
-  async #return(offer: Offer): Promise<void> {
+  /** Releases a task that this worker cannot run, or not any more. */
+  async #release(offer: Offer): Promise<void> {
     const { task_id, lease_id, type } = offer
+    const { calls, metrics, log } = this.#deps
     try {
-      await this.#calls.release(this.#calls.key(offer))
-      this.#metrics.ended(type, 'released')
+      await calls.release(calls.key(offer))
+      metrics.ended(type, 'released')
     } catch (error) {
-      this.#log.warn(
-        { error, task_id, lease_id, type },
-        'a task could not be given back; its lease will lapse',
-      )
+      log.warn({ error, task_id, lease_id, type }, 'a task could not be released; its lease will expire')
     }
   }
 
   async #failed(error: unknown): Promise<void> {
     if (this.#isStopping) return
-    this.#metrics.claimFailed()
-    if (!this.#isKnown && isMistake(error)) throw error
+    this.#deps.metrics.counts.claim_errors++
+    if (!this.#isAccepted && isMisconfigured(error)) throw error
     this.#failures++
-    const atLeastMs = (error instanceof GateError ? error.retryAfterMs : undefined) ?? 0
-    const ms = Math.max(backoff(this.#failures, RETRY_POLL), atLeastMs)
-    this.#log.warn({ error, retry_in_ms: Math.round(ms) }, 'no work could be claimed; trying again')
+    const ms = pauseAfter(error, backoff(this.#failures, RETRY_POLL))
+    this.#deps.log.warn({ error, retry_in_ms: Math.round(ms) }, 'the claim failed; trying again')
     await this.#pause(ms)
   }
 
@@ -162,13 +164,13 @@ export class Claimer {
   }
 }
 
-/** A wrong key, a wrong address, a name that the server does not take. */
-function isMistake(error: unknown): boolean {
+/** A wrong key, a wrong URL or a worker name that the server does not accept. */
+function isMisconfigured(error: unknown): boolean {
   return error instanceof GateError && !error.retryable && error.status < 500
 }
 
-/** The promise, or a rejection as soon as the signal aborts. */
-async function unless<T>(signal: AbortSignal, promise: Promise<T>): Promise<T> {
+/** Settles as the promise does, or rejects when the signal is aborted. */
+async function unlessAborted<T>(signal: AbortSignal, promise: Promise<T>): Promise<T> {
   signal.throwIfAborted()
   let abort = () => {}
   const aborted = new Promise<never>((_, reject) => {

@@ -1,7 +1,7 @@
-import type { CompleteInput } from '../client/operations.ts'
-import { GateError } from '../client/transport.ts'
+import { GateError } from '../client/gate-error.ts'
+import type { CompleteInput, ItemError } from '../client/operations.ts'
 import { type Calls, isError } from './calls.ts'
-import { soon } from './clock.ts'
+import { soon } from './timing.ts'
 
 interface Completion {
   readonly item: CompleteInput
@@ -12,40 +12,40 @@ interface Completion {
 
 const MAX_ITEMS = 1000
 
-/** Half of what a server takes in one body, so that there is room for the rest of it. */
+/** Half of the largest request body, which leaves room for the other fields. */
 const MAX_BYTES = 4 * 1024 * 1024
 
-/** More would only make the requests smaller. */
+/** More concurrent requests would only make each batch smaller. */
 const MAX_REQUESTS = 4
 
-/** A body that is refused as a whole, because of one of its items. */
-const SPOILED: ReadonlySet<number> = new Set([400, 413])
+/** Statuses with which the server refuses a whole batch because of one item. */
+const BATCH_REFUSED: ReadonlySet<number> = new Set([400, 413])
 
-/** Completions that come in the same moment, or while others are under way, go in one request. */
+/** Batches completions that arrive at the same time, or while other requests are pending. */
 export class Completions {
   readonly #calls: Calls
   readonly #waiting: Completion[] = []
   #requests = 0
-  #isDue = false
+  #isScheduled = false
 
   constructor(calls: Calls) {
     this.#calls = calls
   }
 
-  /** Resolves when the server has taken it, and rejects with a GateError if it does not. */
+  /** Resolves when the server has accepted the completion; rejects with a GateError if it refuses. */
   complete(item: CompleteInput, bytes: number): Promise<void> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ item, bytes, resolve, reject })
-      if (this.#isDue) return
-      this.#isDue = true
-      // The claim that this moment makes room for goes first: new work then arrives while this is being written down.
-      soon(() => soon(() => this.#begin()))
+      if (this.#isScheduled) return
+      this.#isScheduled = true
+      // The next claim is sent first, so that new tasks arrive while the server commits these results.
+      soon(() =>
+        soon(() => {
+          this.#isScheduled = false
+          this.#send()
+        }),
+      )
     })
-  }
-
-  #begin(): void {
-    this.#isDue = false
-    this.#send()
   }
 
   #send(): void {
@@ -79,7 +79,7 @@ export class Completions {
       })
     } catch (error) {
       const half = completions.length / 2
-      if (half < 1 || !(error instanceof GateError) || !SPOILED.has(error.status)) {
+      if (half < 1 || !(error instanceof GateError) || !BATCH_REFUSED.has(error.status)) {
         for (const { reject } of completions) reject(error)
         return
       }
@@ -89,16 +89,15 @@ export class Completions {
   }
 }
 
-interface Refused {
-  readonly code: string
-  readonly message: string
-  readonly retryable: boolean
-  readonly details?: unknown
+type Refusal = Pick<ItemError, 'code' | 'message' | 'retryable'> & { readonly details?: unknown }
+
+const MISSING: Refusal = {
+  code: 'NO_ANSWER',
+  message: 'The response has no entry for the task.',
+  retryable: true,
 }
 
-const NO_ANSWER: Refused = { code: 'NO_ANSWER', message: 'The answer leaves it out.', retryable: true }
-
-function refusal({ code, message, retryable, details }: Refused = NO_ANSWER): GateError {
-  const given = typeof details === 'object' && details !== null ? { ...details } : undefined
-  return new GateError(message, { code, status: 200, retryable, details: given })
+function refusal({ code, message, retryable, details }: Refusal = MISSING): GateError {
+  const object = typeof details === 'object' && details !== null ? { ...details } : undefined
+  return new GateError(message, { code, status: 200, retryable, details: object })
 }

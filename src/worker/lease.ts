@@ -1,41 +1,35 @@
 import type { Offer, RenewLeaseInput } from '../client/operations.ts'
 import type { LeaseKey } from './calls.ts'
-import { now } from './clock.ts'
-import { wholeSeconds } from './duration.ts'
-import { TaskAborted } from './errors.ts'
+import { TaskAborted, type TaskSignal } from './errors.ts'
 import type { TaskDefinition } from './task.ts'
+import { now, wholeSeconds } from './timing.ts'
 
 /**
- * A server allows only so many renewals of a lease, 10 by default. With this many left they are made to last: each
- * asks for twice the time that the work has taken so far, and they come at two thirds of the lease.
+ * The server limits the renewals of a lease, to 10 by default. From this number of renewals left, each one asks for twice
+ * the time that the task has taken so far, and is sent after two thirds of the lease.
  */
 const FEW_RENEWALS = 7
 
-/** `ctx.signal`: its reason says why the work is to stop. */
-export interface TaskSignal extends AbortSignal {
-  readonly reason: TaskAborted
-}
-
-/** A task in the hands of this worker. Times are those of its own clock. */
+/** The lease of a task that this worker runs. Times are readings of the local monotonic clock. */
 export class HeldLease {
   readonly offer: Offer
   readonly key: LeaseKey
   readonly definition: TaskDefinition
-  /** Made when it is asked for: most short tasks never do. */
+  /** Created on first use: most short tasks never use their signal. */
   #controller: AbortController | undefined
   #aborted: TaskAborted | undefined
   readonly #grantedAt: number
   #lost: 'canceled' | 'lease_lost' | undefined
-  /** How long a renewal is to make it. */
+  /** The length that renewals ask for. */
   #lengthMs: number
   endsAt = 0
   renewAt = 0
-  /** Undefined until the server has said. */
+  /** Undefined before the first renewal. */
   #renewalsLeft: number | undefined
-  /** Under way; there is never more than one, since a late one could shorten the lease. */
+  /** The pending renewal. There is at most one, because a late one could shorten the lease. */
   renewal: Promise<void> | undefined
-  /** Whether the server may have been told how it ended. */
-  told = false
+  /** Whether the server may have received the outcome of the task. */
+  mayBeReported = false
 
   constructor(offer: Offer, key: LeaseKey, definition: TaskDefinition, grantedAt: number) {
     this.offer = offer
@@ -43,7 +37,7 @@ export class HeldLease {
     this.definition = definition
     this.#grantedAt = grantedAt
     this.#lengthMs = (definition.leaseSeconds ?? 0) * 1000 || offer.expires_in_ms
-    this.#lasts(grantedAt, offer.expires_in_ms)
+    this.#setExpiry(grantedAt, offer.expires_in_ms)
   }
 
   get signal(): TaskSignal {
@@ -54,18 +48,18 @@ export class HeldLease {
     return this.#controller.signal
   }
 
-  /** Why the handler was told to stop; undefined if it was not. */
+  /** Why the signal of the handler was aborted; undefined if it was not. */
   get aborted(): TaskAborted | undefined {
     return this.#aborted
   }
 
-  /** Why it is no longer this worker's; undefined while it is. */
+  /** Why this worker no longer holds the lease; undefined while it does. */
   get lost(): 'canceled' | 'lease_lost' | undefined {
     if (this.#lost === undefined && now() >= this.endsAt) return 'lease_lost'
     return this.#lost
   }
 
-  /** Whether the lease is shorter than this task needs. */
+  /** Whether the offered lease is shorter than the task definition asks for. */
   get isShort(): boolean {
     return this.#lengthMs > this.offer.expires_in_ms
   }
@@ -73,25 +67,25 @@ export class HeldLease {
   get renewInput(): RenewLeaseInput {
     const { worker_id, task_id, lease_id } = this.key
     const time = now()
-    const sparing = this.#hasFew ? 2 * (time - this.#grantedAt) : 0
-    // A renewal counts from now: it must not take away what is left.
-    const ms = Math.max(this.#lengthMs, sparing, this.endsAt - time)
+    const frugal = this.#hasFew ? 2 * (time - this.#grantedAt) : 0
+    // A renewal counts from now and must not shorten the lease.
+    const ms = Math.max(this.#lengthMs, frugal, this.endsAt - time)
     return { worker_id, task_id, lease_id, extend_by_seconds: wholeSeconds(ms) }
   }
 
-  /** From now on renewals make it at least this long. */
+  /** Later renewals ask for at least this length. */
   lengthen(ms: number): void {
     this.#lengthMs = Math.max(this.#lengthMs, ms)
   }
 
   renewed(sentAt: number, expiresInMs: number, renewalsLeft: number): void {
     this.#renewalsLeft = renewalsLeft
-    this.#lasts(sentAt, expiresInMs)
-    // One more would be refused, and put down against the task.
+    this.#setExpiry(sentAt, expiresInMs)
+    // The server would refuse another renewal and count it against the task.
     if (renewalsLeft === 0) this.renewAt = Number.POSITIVE_INFINITY
   }
 
-  /** Asks for a renewal before its time, if there are enough to spare one. */
+  /** Renews at the next opportunity, unless few renewals are left. */
   renewNow(): void {
     if (!this.#hasFew) this.renewAt = now()
   }
@@ -111,7 +105,7 @@ export class HeldLease {
     return this.#renewalsLeft !== undefined && this.#renewalsLeft <= FEW_RENEWALS
   }
 
-  #lasts(since: number, expiresInMs: number): void {
+  #setExpiry(since: number, expiresInMs: number): void {
     this.endsAt = since + expiresInMs
     this.renewAt = since + (expiresInMs * (this.#hasFew ? 2 : 1)) / 3
   }

@@ -1,51 +1,48 @@
+import { pauseAfter } from '../client/gate-error.ts'
 import type { RenewManyAnswer } from '../client/operations.ts'
-import { GateError } from '../client/transport.ts'
 import { type Calls, isError } from './calls.ts'
 import type { CancelReports } from './cancel-reports.ts'
-import { now, timerMs } from './clock.ts'
 import type { HeldLease } from './lease.ts'
 import type { WorkerLog } from './log.ts'
 import type { Metrics } from './metrics.ts'
+import { now, timerMs } from './timing.ts'
 
 const MAX_ITEMS = 1000
 
-/** Renewals that are due within this time go together. */
-const TOGETHER_MS = 1000
+/** Renewals that are due within this time share a request. */
+const BATCH_MS = 1000
 
-/** After a renewal that was not answered: soon, so that several tries fit into what is left of a lease. */
-const AGAIN_MS = { least: 100, most: 5000 }
+/** The pause after a failed renewal: short, so that several attempts fit into the rest of the lease. */
+const RETRY_MS = { min: 100, max: 5000 }
 
-/** The lease is another's by now, or there is no such task any more. */
+/** The lease has ended, or the task no longer exists. */
 const GONE: ReadonlySet<string> = new Set(['LEASE_INVALID_OR_EXPIRED', 'TASK_NOT_FOUND'])
 
-/** The lease stays as it is and ends in its time. */
+/** The lease keeps its current expiry. */
 const NO_MORE: ReadonlySet<string> = new Set(['LEASE_RENEWAL_LIMIT_EXCEEDED', 'LEASE_LIFETIME_EXCEEDED'])
+
+interface Deps {
+  readonly calls: Calls
+  readonly cancelReports: CancelReports
+  readonly log: WorkerLog
+  readonly metrics: Metrics
+}
 
 type RenewalResult = RenewManyAnswer['results'][number]
 
-/** All leases of the worker, kept alive by one timer and by requests for many leases at once. */
+/** The leases of the worker, renewed in batches by one timer. */
 export class Leases {
-  readonly #calls: Calls
-  readonly #cancelReports: CancelReports
-  readonly #log: WorkerLog
-  readonly #metrics: Metrics
+  readonly #deps: Deps
   readonly #held = new Map<string, HeldLease>()
   #timer: ReturnType<typeof setTimeout> | undefined
   #timerAt = Number.POSITIVE_INFINITY
 
-  constructor(calls: Calls, cancelReports: CancelReports, log: WorkerLog, metrics: Metrics) {
-    this.#calls = calls
-    this.#cancelReports = cancelReports
-    this.#log = log
-    this.#metrics = metrics
+  constructor(deps: Deps) {
+    this.#deps = deps
   }
 
   get size(): number {
     return this.#held.size
-  }
-
-  [Symbol.iterator](): IterableIterator<HeldLease> {
-    return this.#held.values()
   }
 
   add(lease: HeldLease): void {
@@ -53,33 +50,32 @@ export class Leases {
     this.#wakeAt(Math.min(lease.renewAt, lease.endsAt))
   }
 
-  /** It has ended, or is no longer this worker's. */
   remove(lease: HeldLease): void {
     this.#held.delete(lease.key.lease_id)
     if (this.#held.size === 0) this.#sleep()
   }
 
-  /** A task was canceled; heard before any renewal could tell. */
+  /** The event stream reported a canceled task. */
   canceled(taskId: string, fence: number): void {
     for (const lease of this.#held.values()) {
       if (lease.key.task_id === taskId && lease.offer.fence === fence) this.#lose(lease, 'canceled')
     }
   }
 
-  /** The server says that the lease is no longer this worker's. */
+  /** The server responded that this worker no longer holds the lease. */
   refused(lease: HeldLease, details: unknown): void {
-    // If the end has been told, the answer to that is the one that counts.
-    if (lease.told) lease.renewAt = Number.POSITIVE_INFINITY
+    // The response to the report of the outcome decides.
+    if (lease.mayBeReported) lease.renewAt = Number.POSITIVE_INFINITY
     else this.#lose(lease, isCanceled(details) ? 'canceled' : 'lease_lost')
   }
 
-  /** Something may have passed unheard: a renewal tells which leases still stand. */
+  /** Renews all leases, because a cancellation may have been missed. */
   check(): void {
     for (const lease of this.#held.values()) lease.renewNow()
     this.#wakeAt(now())
   }
 
-  /** Makes a lease this long, from now. Tells whether it is. */
+  /** Extends a lease to this length from now. Resolves with whether the server allowed it. */
   async extend(lease: HeldLease, ms: number): Promise<boolean> {
     lease.lengthen(ms)
     const until = now() + ms
@@ -90,7 +86,7 @@ export class Leases {
     return lease.lost === undefined && lease.endsAt >= until
   }
 
-  /** Nothing is renewed any more. */
+  /** Stops all renewals. */
   close(): void {
     this.#held.clear()
     this.#sleep()
@@ -100,7 +96,7 @@ export class Leases {
     if (time >= this.#timerAt) return
     clearTimeout(this.#timer)
     this.#timerAt = time
-    this.#timer = setTimeout(() => this.#keep(), timerMs(time - now()))
+    this.#timer = setTimeout(() => this.#renewDue(), timerMs(time - now()))
   }
 
   #sleep(): void {
@@ -108,8 +104,8 @@ export class Leases {
     this.#timerAt = Number.POSITIVE_INFINITY
   }
 
-  /** Gives up what has lapsed, renews what is due, and sleeps until the next. */
-  #keep(): void {
+  /** Drops expired leases, renews those that are due and sets the timer for the next. */
+  #renewDue(): void {
     const time = now()
     this.#timerAt = Number.POSITIVE_INFINITY
     const due: HeldLease[] = []
@@ -121,7 +117,7 @@ export class Leases {
       }
       next = Math.min(next, lease.endsAt)
       if (lease.renewal !== undefined) continue
-      if (lease.renewAt - together(lease, time) <= time) due.push(lease)
+      if (lease.renewAt - batchMs(lease, time) <= time) due.push(lease)
       else next = Math.min(next, lease.renewAt)
     }
     if (next !== Number.POSITIVE_INFINITY) this.#wakeAt(next)
@@ -141,20 +137,21 @@ export class Leases {
   async #send(leases: readonly HeldLease[]): Promise<void> {
     const sentAt = now()
     try {
-      const results = await this.#calls.renewMany(leases.map((lease) => lease.renewInput))
-      this.#metrics.renewed(leases.length)
+      const results = await this.#deps.calls.renewMany(leases.map((lease) => lease.renewInput))
+      const { counts } = this.#deps.metrics
+      counts.renewal_requests++
+      counts.renewed += leases.length
       leases.forEach((lease, i) => {
-        this.#learn(lease, sentAt, results[i])
+        this.#apply(lease, sentAt, results[i])
       })
     } catch (error) {
-      this.#metrics.renewalFailed()
-      this.#log.warn({ error, leases: leases.length }, 'leases could not be renewed; trying again')
-      const atLeastMs = (error instanceof GateError ? error.retryAfterMs : undefined) ?? 0
-      for (const lease of leases) lease.renewAt = now() + Math.max(pauseOf(lease), atLeastMs)
+      this.#deps.metrics.counts.renewal_errors++
+      this.#deps.log.warn({ error, leases: leases.length }, 'leases could not be renewed; trying again')
+      for (const lease of leases) lease.renewAt = now() + pauseAfter(error, retryMs(lease))
     }
   }
 
-  #learn(lease: HeldLease, sentAt: number, result: RenewalResult | undefined): void {
+  #apply(lease: HeldLease, sentAt: number, result: RenewalResult | undefined): void {
     if (result !== undefined && !isError(result)) {
       lease.renewed(sentAt, result.expires_in_ms, result.renewals_left)
       return
@@ -165,37 +162,35 @@ export class Leases {
     }
     const code = result?.code ?? 'NO_ANSWER'
     const isFinal = NO_MORE.has(code)
-    lease.renewAt = isFinal ? Number.POSITIVE_INFINITY : now() + pauseOf(lease)
-    const text = isFinal
-      ? 'the lease cannot be renewed any more'
-      : 'a lease could not be renewed; trying again'
-    this.#log.of(lease).warn({ code, ends_in_ms: Math.round(lease.endsAt - now()) }, text)
+    lease.renewAt = isFinal ? Number.POSITIVE_INFINITY : now() + retryMs(lease)
+    const text = isFinal ? 'the lease cannot be renewed again' : 'a lease could not be renewed; trying again'
+    this.#deps.log.of(lease).warn({ code, ends_in_ms: Math.round(lease.endsAt - now()) }, text)
   }
 
   #lose(lease: HeldLease, kind: 'canceled' | 'lease_lost'): void {
     lease.lose(kind)
     this.remove(lease)
-    if (kind === 'canceled') this.#cancelReports.heard(lease)
-    this.#log.of(lease).info({}, kind === 'canceled' ? 'the task was canceled' : 'the lease is lost')
+    if (kind === 'canceled') this.#deps.cancelReports.acknowledged(lease)
+    this.#deps.log.of(lease).info({}, kind === 'canceled' ? 'the task was canceled' : 'the lease is lost')
   }
 }
 
-/** A short lease has no time to give away. */
-function together(lease: HeldLease, time: number): number {
-  return Math.min(TOGETHER_MS, (lease.endsAt - time) / 30)
+/** How early a lease may be renewed to share a request. Short leases are not renewed much earlier. */
+function batchMs(lease: HeldLease, time: number): number {
+  return Math.min(BATCH_MS, (lease.endsAt - time) / 30)
 }
 
-function pauseOf(lease: HeldLease): number {
+function retryMs(lease: HeldLease): number {
   const left = lease.endsAt - now()
-  return Math.min(Math.max(left / 10, AGAIN_MS.least), AGAIN_MS.most)
+  return Math.min(Math.max(left / 10, RETRY_MS.min), RETRY_MS.max)
 }
 
-/** Whether an error means that the lease is over. */
+/** Whether an error means that the lease has ended. */
 export function isGone({ code }: { readonly code: string }): boolean {
   return GONE.has(code)
 }
 
-/** Whether the details of a refused lease say that its task was canceled. */
+/** Whether the details of a refusal say that the task was canceled. */
 export function isCanceled(details: unknown): boolean {
   return (
     typeof details === 'object' &&

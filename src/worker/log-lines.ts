@@ -1,29 +1,23 @@
-import { GateError } from '../client/transport.ts'
+import { GateError } from '../client/gate-error.ts'
 import type { Calls } from './calls.ts'
 import type { HeldLease } from './lease.ts'
-import type { Fields, LogLevel, WorkerLog } from './log.ts'
+import type { Fields, LogLevel, LogLine, WorkerLog } from './log.ts'
+import { within } from './timing.ts'
 
-export interface LogLine {
-  readonly level: LogLevel
-  readonly text: string
-  readonly context?: Fields
-}
-
-/** The server takes so many in one request, and so much of each. */
+/** Limits of the API. */
 const MAX_BATCH = 100
 const MAX_TEXT = 8_000
 const MAX_CONTEXT = 1_000
 
-/** Lines that wait. What comes on top of that is counted and dropped. */
+/** The size of the queue. Lines beyond it are counted and dropped. */
 const MAX_WAITING = 1_000
 
-const EVERY_MS = 500
-/** After a request that failed. */
-const AGAIN_MS = 2_000
+const INTERVAL_MS = 500
+const RETRY_MS = 2_000
 /** How long the end of a task waits for its last lines. */
 const LAST_MS = 2_000
 
-/** The log of one task on its way to the server, in batches. Nothing of it ever reaches the handler. */
+/** Sends the log of one task to the server, in batches. No error reaches the handler. */
 export class LogLines {
   readonly #lease: HeldLease
   readonly #calls: Calls
@@ -44,18 +38,13 @@ export class LogLines {
     if (this.#isOff) return
     if (this.#waiting.length >= MAX_WAITING) this.#dropped += 1
     else this.#waiting.push(lineOf(level, message, fields))
-    this.#after(EVERY_MS)
+    this.#sendAfter(INTERVAL_MS)
   }
 
-  /** Sends what is left, as far as that does not take long: afterwards the lease is over. */
+  /** Sends the remaining lines within a time limit: the lease ends afterwards. */
   async close(): Promise<void> {
     if (this.#waiting.length === 0 && this.#sending === undefined) return this.#stop()
-    let timer: ReturnType<typeof setTimeout> | undefined
-    const late = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, LAST_MS)
-    })
-    await Promise.race([this.#sendAll(), late])
-    clearTimeout(timer)
+    await within(LAST_MS, this.#sendAll())
     this.#stop()
   }
 
@@ -65,11 +54,11 @@ export class LogLines {
     clearTimeout(this.#timer)
   }
 
-  #after(ms: number): void {
+  #sendAfter(ms: number): void {
     this.#timer ??= setTimeout(async () => {
-      const wasTaken = await this.#send()
+      const isDone = await this.#send()
       this.#timer = undefined
-      if (this.#waiting.length > 0) this.#after(wasTaken ? EVERY_MS : AGAIN_MS)
+      if (this.#waiting.length > 0) this.#sendAfter(isDone ? INTERVAL_MS : RETRY_MS)
     }, ms)
   }
 
@@ -79,7 +68,7 @@ export class LogLines {
     }
   }
 
-  /** One request at a time keeps the lines in order. Whether there is nothing more to do about what was sent. */
+  /** Sends one batch; one request at a time keeps the lines in order. False if the batch must be sent again. */
   async #send(): Promise<boolean> {
     while (this.#sending !== undefined) await this.#sending
     if (this.#isOff || this.#lease.lost !== undefined) {
@@ -89,15 +78,15 @@ export class LogLines {
     const batch = this.#waiting.slice(0, MAX_BATCH)
     if (batch.length === 0) return true
     this.#sending = this.#deliver(batch)
-    const wasTaken = await this.#sending
+    const isDone = await this.#sending
     this.#sending = undefined
-    if (wasTaken) this.#waiting.splice(0, batch.length)
-    if (wasTaken && this.#dropped > 0 && this.#waiting.length < MAX_WAITING) {
-      const text = `${this.#dropped} lines were dropped here: they came faster than they could be sent`
+    if (isDone) this.#waiting.splice(0, batch.length)
+    if (isDone && this.#dropped > 0 && this.#waiting.length < MAX_WAITING) {
+      const text = `${this.#dropped} lines were dropped here because they came faster than they could be sent`
       this.#waiting.push({ level: 'warn', text })
       this.#dropped = 0
     }
-    return wasTaken
+    return isDone
   }
 
   async #deliver(batch: readonly LogLine[]): Promise<boolean> {
@@ -110,7 +99,7 @@ export class LogLines {
       const hasContext = batch.some((line) => line.context !== undefined)
       if (error.status === 400 && hasContext) return this.#deliver(batch.map(withoutContext))
       this.#log.of(this.#lease).debug({ error }, 'the log was not sent to the server')
-      // Another batch would fare no better: the lease is over, or the server keeps no logs.
+      // Other batches would be refused too: the lease has ended, or the server stores no logs.
       if (error.status !== 400) this.#isOff = true
       return true
     }
@@ -123,7 +112,6 @@ function lineOf(level: LogLevel, message: string, fields: Fields): LogLine {
   return context === undefined ? { level, text } : { level, text, context }
 }
 
-/** What can be sent of the fields. */
 function contextOf(fields: Fields): Fields | undefined {
   if (Object.keys(fields).length === 0) return undefined
   try {
@@ -135,7 +123,7 @@ function contextOf(fields: Fields): Fields | undefined {
   }
 }
 
-/** The stack is for the log of the worker only. */
+/** Without the stack, which only the log of the worker contains. */
 function briefly(error: Error): Fields {
   const { name, message } = error
   return { name, message, ...('code' in error && { code: error.code }) }

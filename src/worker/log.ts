@@ -1,8 +1,8 @@
-import type { HeldLease } from './lease.ts'
+import type { Offer } from '../client/operations.ts'
 
 export type Fields = Readonly<Record<string, unknown>>
 
-/** Where the worker writes. A logger of pino or bunyan fits as it is. */
+/** Receives the log of the worker. Loggers of pino and bunyan have this interface. */
 export interface Logger {
   debug(fields: object, message: string): void
   info(fields: object, message: string): void
@@ -14,22 +14,35 @@ export type LogLevel = keyof Logger
 
 const LEVELS: readonly LogLevel[] = ['debug', 'info', 'warn', 'error']
 
-/** Known by its identity, so that lines for nobody are not even made. */
-const nowhere = () => {}
+/** A line of a task log, as the API takes it. */
+export interface LogLine {
+  readonly level: LogLevel
+  readonly text: string
+  readonly context?: Fields
+}
 
-/** JSON lines on stderr, or in the console of a browser. */
-export function jsonLogger(least: LogLevel = 'info'): Logger {
+/** Compared by identity, so that lines below the log level are not even formatted. */
+const discard = () => {}
+
+/** Writes JSON lines to stderr, or to the console of a browser. */
+export function jsonLogger(minimum: LogLevel = 'info'): Logger {
   const write = (level: LogLevel) => {
-    if (LEVELS.indexOf(level) < LEVELS.indexOf(least)) return nowhere
+    if (LEVELS.indexOf(level) < LEVELS.indexOf(minimum)) return discard
     return (fields: object, message: string) =>
       console.error(JSON.stringify({ level, time: new Date().toISOString(), ...fields, msg: message }))
   }
   return { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') }
 }
 
-export const silentLogger: Logger = { debug: nowhere, info: nowhere, warn: nowhere, error: nowhere }
+export const silentLogger: Logger = { debug: discard, info: discard, warn: discard, error: discard }
 
-/** Writes with the fields that belong to every line. A logger that throws stops no work. */
+/** The part of a lease that its log lines name. */
+interface LoggedLease {
+  readonly key: { readonly worker_id: string; readonly task_id: string; readonly lease_id: string }
+  readonly offer: Pick<Offer, 'type' | 'attempt'>
+}
+
+/** Adds the same fields to every line. An exception of the logger is ignored. */
 export class WorkerLog {
   readonly #logger: Logger
   readonly #fields: Fields
@@ -39,77 +52,68 @@ export class WorkerLog {
     this.#fields = fields
   }
 
-  /** Whether anybody reads lines for debugging. */
+  /** Whether debug lines are written. */
   get isVerbose(): boolean {
-    return this.#logger.debug !== nowhere
+    return this.#logger.debug !== discard
   }
 
-  /** For lines about one task. */
-  of({ key, offer }: HeldLease): WorkerLog {
-    const { worker_id, task_id, lease_id } = key
-    const { type, attempt } = offer
+  /** The log for lines about one task. */
+  of({ key: { worker_id, task_id, lease_id }, offer: { type, attempt } }: LoggedLease): WorkerLog {
     return new WorkerLog(this.#logger, { worker_id, task_id, lease_id, attempt, type })
   }
 
   debug(fields: Fields, message: string): void {
-    this.#write('debug', fields, message)
+    this.write('debug', fields, message)
   }
 
   info(fields: Fields, message: string): void {
-    this.#write('info', fields, message)
+    this.write('info', fields, message)
   }
 
   warn(fields: Fields, message: string): void {
-    this.#write('warn', fields, message)
+    this.write('warn', fields, message)
   }
 
   error(fields: Fields, message: string): void {
-    this.#write('error', fields, message)
+    this.write('error', fields, message)
   }
 
-  #write(level: LogLevel, fields: Fields, message: string): void {
-    if (this.#logger[level] === nowhere) return
+  write(level: LogLevel, fields: Fields, message: string): void {
+    if (this.#logger[level] === discard) return
     const { error } = fields
-    const told = error instanceof Error ? { ...fields, error: describe(error) } : fields
+    const logged = error instanceof Error ? { ...fields, error: describe(error) } : fields
     try {
-      this.#logger[level]({ ...told, ...this.#fields }, message)
+      this.#logger[level]({ ...logged, ...this.#fields }, message)
     } catch {}
   }
 }
 
-type Send = (level: LogLevel, message: string, fields: Fields) => void
-
-/** `ctx.log`: lines that carry the ids of the task. Those that are not for debugging are also sent to the server. */
+/** `ctx.log`: lines that carry the ids of the task. All except debug lines are also sent to the server. */
 export class TaskLog {
-  readonly #log: WorkerLog
-  readonly #send: Send
+  readonly #write: (level: LogLevel, message: string, fields: Fields) => void
 
-  constructor(log: WorkerLog, send: Send) {
-    this.#log = log
-    this.#send = send
+  constructor(write: (level: LogLevel, message: string, fields: Fields) => void) {
+    this.#write = write
   }
 
   debug(message: string, fields: object = {}): void {
-    this.#log.debug({ ...fields }, message)
+    this.#write('debug', message, { ...fields })
   }
 
   info(message: string, fields: object = {}): void {
-    this.#log.info({ ...fields }, message)
-    this.#send('info', message, { ...fields })
+    this.#write('info', message, { ...fields })
   }
 
   warn(message: string, fields: object = {}): void {
-    this.#log.warn({ ...fields }, message)
-    this.#send('warn', message, { ...fields })
+    this.#write('warn', message, { ...fields })
   }
 
   error(message: string, fields: object = {}): void {
-    this.#log.error({ ...fields }, message)
-    this.#send('error', message, { ...fields })
+    this.#write('error', message, { ...fields })
   }
 }
 
-/** An Error is empty in JSON. */
+/** An Error as JSON, because JSON.stringify turns it into an empty object. */
 function describe(error: Error): Fields {
   const { name, message, stack, cause } = error
   return {

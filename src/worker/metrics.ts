@@ -1,33 +1,33 @@
-/** How tasks ended for this worker. */
+/** How a task ended for this worker. */
 export type TaskEnd =
   /** With a result. */
   | 'completed'
-  /** For good. */
+  /** Permanently. */
   | 'failed'
-  /** With a failure after which the server tries again. */
+  /** With a failure that the server retries. */
   | 'retried'
-  /** Given back, since the worker stopped. */
+  /** Released because the worker stopped. */
   | 'released'
-  /** It waits for the answer to what its handler has asked. */
+  /** Waits for the answer to a question of its handler. */
   | 'parked'
   | 'canceled'
-  /** The lease was over before the work was, or before the server could be told. */
+  /** The lease ended before the handler did, or before the outcome was reported. */
   | 'lost'
 
 const ENDS: readonly TaskEnd[] = ['completed', 'failed', 'retried', 'released', 'parked', 'canceled', 'lost']
 
 export interface TypeMetrics extends Readonly<Record<TaskEnd, number>> {
-  /** Time that its handlers took in all. */
+  /** The total run time of its handlers. */
   readonly seconds: number
 }
 
-/** What a worker has done since it began. */
+/** The activity of a worker since it started. */
 export interface WorkerMetrics {
   readonly worker_id: string
   readonly concurrency: number
-  /** Handlers that run now. */
+  /** Handlers that are running. */
   readonly running: number
-  /** Leases that are held now: those of running handlers, and of results that the server has not taken yet. */
+  /** Leases that are held: those of running handlers, and of outcomes that the server has not accepted yet. */
   readonly leases: number
   readonly claims: number
   readonly claim_errors: number
@@ -37,49 +37,29 @@ export interface WorkerMetrics {
   readonly renewed: number
   /** Reports that had to be sent again. */
   readonly report_errors: number
-  /** Whether cancels are heard of at once. */
+  /** Whether the event stream is open, which reports cancellations immediately. */
   readonly event_stream: boolean
   readonly types: Readonly<Record<string, TypeMetrics>>
 }
 
 type Counters = { -readonly [Name in keyof TypeMetrics]: number }
 
-/** Counts what the worker does. */
+/** The counters of a worker. */
 export class Metrics {
-  #claims = 0
-  #claimErrors = 0
-  #claimed = 0
-  #renewalRequests = 0
-  #renewalErrors = 0
-  #renewed = 0
-  #reportErrors = 0
+  readonly counts = {
+    claims: 0,
+    claim_errors: 0,
+    claimed: 0,
+    renewal_requests: 0,
+    renewal_errors: 0,
+    renewed: 0,
+    report_errors: 0,
+  }
   readonly #types = new Map<string, Counters>()
   eventStream = false
 
   constructor(types: readonly string[]) {
-    for (const type of types) this.#types.set(type, zero())
-  }
-
-  claimAnswered(tasks: number): void {
-    this.#claims++
-    this.#claimed += tasks
-  }
-
-  claimFailed(): void {
-    this.#claimErrors++
-  }
-
-  renewed(leases: number): void {
-    this.#renewalRequests++
-    this.#renewed += leases
-  }
-
-  renewalFailed(): void {
-    this.#renewalErrors++
-  }
-
-  reportFailed(): void {
-    this.#reportErrors++
+    for (const type of types) this.#of(type)
   }
 
   ran(type: string, ms: number): void {
@@ -90,19 +70,10 @@ export class Metrics {
     this.#of(type)[end]++
   }
 
-  read(now: Pick<WorkerMetrics, 'worker_id' | 'concurrency' | 'running' | 'leases'>): WorkerMetrics {
+  read(current: Pick<WorkerMetrics, 'worker_id' | 'concurrency' | 'running' | 'leases'>): WorkerMetrics {
     return {
-      worker_id: now.worker_id,
-      concurrency: now.concurrency,
-      running: now.running,
-      leases: now.leases,
-      claims: this.#claims,
-      claim_errors: this.#claimErrors,
-      claimed: this.#claimed,
-      renewal_requests: this.#renewalRequests,
-      renewal_errors: this.#renewalErrors,
-      renewed: this.#renewed,
-      report_errors: this.#reportErrors,
+      ...current,
+      ...this.counts,
       event_stream: this.eventStream,
       types: Object.fromEntries([...this.#types].map(([type, counters]) => [type, { ...counters }])),
     }
@@ -111,17 +82,14 @@ export class Metrics {
   #of(type: string): Counters {
     const known = this.#types.get(type)
     if (known !== undefined) return known
-    const counters = zero()
+    const ends = { completed: 0, failed: 0, retried: 0, released: 0, parked: 0, canceled: 0, lost: 0 }
+    const counters = { ...ends, seconds: 0 }
     this.#types.set(type, counters)
     return counters
   }
 }
 
-function zero(): Counters {
-  return { completed: 0, failed: 0, retried: 0, released: 0, parked: 0, canceled: 0, lost: 0, seconds: 0 }
-}
-
-/** The same for Prometheus. */
+/** The metrics in the text format of Prometheus. */
 export function prometheusText(metrics: WorkerMetrics): string {
   const lines: string[] = []
   const family = (name: string, kind: 'counter' | 'gauge', help: string) => {
@@ -132,21 +100,21 @@ export function prometheusText(metrics: WorkerMetrics): string {
       lines.push(`${full}${pairs.length > 0 ? `{${pairs.join(',')}}` : ''} ${value}`)
     }
   }
-  family('concurrency', 'gauge', 'Handlers that may run at once')(metrics.concurrency)
-  family('running', 'gauge', 'Handlers that run')(metrics.running)
-  family('leases', 'gauge', 'Leases that are held')(metrics.leases)
-  family('event_stream', 'gauge', 'Whether cancels are heard of at once')(metrics.event_stream ? 1 : 0)
-  family('claims_total', 'counter', 'Claims that were answered')(metrics.claims)
-  family('claim_errors_total', 'counter', 'Claims that were not')(metrics.claim_errors)
-  family('claimed_total', 'counter', 'Tasks that were taken')(metrics.claimed)
-  family('renewed_total', 'counter', 'Renewals of leases')(metrics.renewed)
-  family('renewal_requests_total', 'counter', 'Requests that renewed leases')(metrics.renewal_requests)
-  family('renewal_errors_total', 'counter', 'Requests that failed to')(metrics.renewal_errors)
+  family('concurrency', 'gauge', 'Maximum number of concurrent handlers')(metrics.concurrency)
+  family('running', 'gauge', 'Running handlers')(metrics.running)
+  family('leases', 'gauge', 'Held leases')(metrics.leases)
+  family('event_stream', 'gauge', 'Whether the event stream is open')(metrics.event_stream ? 1 : 0)
+  family('claims_total', 'counter', 'Successful claim requests')(metrics.claims)
+  family('claim_errors_total', 'counter', 'Failed claim requests')(metrics.claim_errors)
+  family('claimed_total', 'counter', 'Claimed tasks')(metrics.claimed)
+  family('renewed_total', 'counter', 'Lease renewals')(metrics.renewed)
+  family('renewal_requests_total', 'counter', 'Successful renewal requests')(metrics.renewal_requests)
+  family('renewal_errors_total', 'counter', 'Failed renewal requests')(metrics.renewal_errors)
   family('report_errors_total', 'counter', 'Reports that had to be sent again')(metrics.report_errors)
   const types = Object.entries(metrics.types)
-  const tasks = family('tasks_total', 'counter', 'Tasks by type and by how they ended')
+  const tasks = family('tasks_total', 'counter', 'Tasks by type and end')
   for (const [type, counters] of types) for (const end of ENDS) tasks(counters[end], { type, end })
-  const seconds = family('task_seconds_total', 'counter', 'Time that handlers took')
+  const seconds = family('task_seconds_total', 'counter', 'Total run time of handlers')
   for (const [type, counters] of types) seconds(counters.seconds, { type })
   return `${lines.join('\n')}\n`
 }

@@ -1,32 +1,31 @@
 import type { Offer } from '../client/operations.ts'
-import { type Duration, milliseconds, wholeSeconds } from './duration.ts'
 import { Parked } from './errors.ts'
-import { isSameRequest } from './same-request.ts'
 import { check, jsonSchemaOf, type Problem, type SchemaOutput, type StandardSchema } from './schema.ts'
+import { type Duration, milliseconds, wholeSeconds } from './timing.ts'
 
-/** What the agent's side is asked for. */
+/** A question to the agent that created the task. */
 export interface AskRequest<Schema extends StandardSchema = StandardSchema> {
-  /** What is needed, in words. */
+  /** The question, as text. */
   readonly message: string
-  /** What the answer must be. Libraries that can say it as JSON Schema let the server refuse a wrong one at once. */
+  /** The schema of the answer. If its library can export JSON Schema, the server refuses invalid answers itself. */
   readonly schema?: Schema
-  /** How long to wait for an answer. Without one the task then fails. */
+  /** How long to wait for an answer. The task fails if there is none by then. */
   readonly expiresIn?: Duration
 }
 
-/** What a person is asked to approve. */
+/** A request for approval by a person. */
 export interface ApprovalRequest {
-  /** What is to be done, in a line. */
+  /** The action to approve, in one line. */
   readonly title: string
-  /** What the person should see before deciding: any JSON. */
+  /** JSON that is shown to the person who decides. */
   readonly show?: unknown
-  /** Why it is asked. */
+  /** Why approval is needed. */
   readonly reason?: string
-  /** How long to wait for a decision. Without one the task is then canceled. */
+  /** How long to wait for a decision. The task is canceled if there is none by then. */
   readonly expiresIn?: Duration
 }
 
-/** A yes. A no ends the task, and no handler hears of it. */
+/** A granted approval. A denial cancels the task, so that the handler does not run again. */
 export interface Approval {
   /** Who approved, as in `human:ann`. */
   readonly by: string
@@ -35,22 +34,22 @@ export interface Approval {
   readonly at: string
 }
 
-/** A question as the server takes it. */
+/** A question, as the API takes it. */
 export interface Question {
   readonly kind: 'approval' | 'input'
   readonly request: Readonly<Record<string, unknown>>
   readonly expires_in_seconds?: number
 }
 
-/** What became of a question, as the offer of a task tells it. */
+/** An answered question in the offer of a task. */
 type Answered = NonNullable<Offer['answers']>[number]
 
 const MAX_MESSAGE = 4000
 
 /**
- * What a handler asks in one run. A handler that asks is run again with the answer. A question gets the recorded answer only
- * if it asks what was asked then; the same question asked twice gets two answers, in their order. Any other question is new,
- * and ends the run: nobody has decided on it.
+ * The questions of a handler in one run. A handler that asks runs again with the answer. A question gets a recorded answer
+ * only if it is equal to the recorded question; a question that is asked twice gets two answers, in order. Any other
+ * question is new and ends the run.
  */
 export class Questions {
   readonly #answers: readonly Answered[]
@@ -58,7 +57,7 @@ export class Questions {
   #open: Question | undefined
 
   constructor({ answers = [] }: Offer) {
-    // The approval that a rule asked for is no question of the handler.
+    // Approvals that a policy required are not questions of the handler.
     this.#answers = answers.filter(({ asked_by }) => !isGate(asked_by))
   }
 
@@ -76,7 +75,7 @@ export class Questions {
       const answer = this.#take('input', wanted) ?? this.#park('input', wanted, expiresIn)
       const checked = await check(schema, member(answer.answer, 'content'))
       if ('value' in checked) return checked.value
-      // What the schema cannot say as JSON Schema is only found out here: it is asked again.
+      // JSON Schema cannot express every check of the schema. An answer that fails here is asked for again.
       problem = checked.problems[0]
     }
   }
@@ -93,7 +92,7 @@ export class Questions {
     }
   }
 
-  /** The answer to this very question, if it was asked before and not used in this run. */
+  /** The recorded answer to an equal question, if it was not used in this run. */
   #take(kind: Question['kind'], request: Question['request']): Answered | undefined {
     if (this.#open !== undefined) throw new Parked()
     const at = this.#answers.findIndex(
@@ -105,7 +104,7 @@ export class Questions {
   }
 
   #park(kind: Question['kind'], request: Question['request'], expiresIn: Duration | undefined): never {
-    // Another may have come to its end while this one was being looked at.
+    // A concurrent question may have parked the task meanwhile.
     if (this.#open !== undefined) throw new Parked()
     this.#open =
       expiresIn === undefined
@@ -122,7 +121,7 @@ function again(
 ): Question['request'] {
   if (problem === undefined) return asked
   const { path } = problem
-  const wrong = `The last answer did not fit: ${path === '' ? '' : `${path}: `}${problem.message}`
+  const wrong = `The last answer is not valid: ${path === '' ? '' : `${path}: `}${problem.message}`
   return { ...asked, message: `${message}\n\n${wrong}`.slice(0, MAX_MESSAGE) }
 }
 
@@ -132,4 +131,38 @@ function isGate({ kind, id }: Answered['asked_by']): boolean {
 
 function member(value: unknown, name: string): unknown {
   return typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined
+}
+
+/**
+ * Whether a question is equal to a recorded one. Fields that a policy redacted in the recorded question, which
+ * `redacted_fields` lists, are not compared.
+ */
+function isSameRequest(recorded: unknown, request: Readonly<Record<string, unknown>>): boolean {
+  if (!isObject(recorded)) return false
+  const { redacted_fields, ...kept } = recorded
+  const redacted = new Set(Array.isArray(redacted_fields) ? redacted_fields.map(String) : [])
+  // In the form that the server received: without undefined members, and with dates as texts.
+  const asked: unknown = JSON.parse(JSON.stringify(request))
+  return isEqual(kept, asked, '', redacted)
+}
+
+function isEqual(before: unknown, now: unknown, pointer: string, redacted: ReadonlySet<string>): boolean {
+  if (redacted.has(pointer)) return true
+  if (!isObject(before) || !isObject(now)) return before === now
+  if (Array.isArray(before) !== Array.isArray(now)) return false
+  const names = Object.keys(before)
+  if (names.length !== Object.keys(now).length) return false
+  return names.every(
+    (name) =>
+      Object.hasOwn(now, name) && isEqual(before[name], now[name], `${pointer}/${escaped(name)}`, redacted),
+  )
+}
+
+/** A member name in a JSON Pointer (RFC 6901). */
+function escaped(name: string): string {
+  return name.replaceAll('~', '~0').replaceAll('/', '~1')
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null
 }

@@ -1,133 +1,166 @@
-import { GateError } from '../client/transport.ts'
-import type { Calls, Failure } from './calls.ts'
+import { backoff, pause } from '../client/backoff.ts'
+import { GateError, pauseAfter } from '../client/gate-error.ts'
+import type { Calls } from './calls.ts'
 import { Completions } from './completions.ts'
-import { bare, refusedQuestion, refusedResult } from './failure.ts'
+import { bareFailure, refusedFailure } from './errors.ts'
 import type { HeldLease } from './lease.ts'
 import { isCanceled, isGone } from './leases.ts'
-import { Limiter } from './limiter.ts'
 import type { WorkerLog } from './log.ts'
 import type { Metrics, TaskEnd } from './metrics.ts'
-import { Outage } from './outage.ts'
 import type { Outcome } from './runner.ts'
+import { Limiter } from './timing.ts'
 
-/** Failures and releases have no request for many of them. */
+/** Failures, releases and questions have no batch request. */
 const MAX_REQUESTS = 16
 
-/** Answers that are about what was reported; 200 is that of one item among many. */
-const ABOUT_IT: ReadonlySet<number> = new Set([200, 400, 409, 413, 422])
+const OUTAGE_PAUSES = { firstMs: 250, maxMs: 5000 }
 
-/** A key that is wrong now may be the right one soon, a proxy may lose its way, and a bug may not hit twice. */
-function mayPass(error: GateError): boolean {
-  return error.retryable || error.code === 'INTERNAL_ERROR' || !ABOUT_IT.has(error.status)
+/** Statuses that refuse the report itself; 200 is the status of one item of a batch. */
+const REFUSED: ReadonlySet<number> = new Set([200, 400, 409, 413, 422])
+
+/** A wrong key may be replaced, a proxy may recover, and an internal error may not occur again. */
+function isTransient(error: GateError): boolean {
+  return error.retryable || error.code === 'INTERNAL_ERROR' || !REFUSED.has(error.status)
 }
 
-/** Tells the server how tasks ended, again and again until it knows, or until the lease is over. */
+interface Deps {
+  readonly calls: Calls
+  readonly log: WorkerLog
+  readonly metrics: Metrics
+}
+
+/** Reports the outcomes of tasks, repeatedly until the server has responded or the lease has ended. */
 export class Reporter {
-  readonly #calls: Calls
-  readonly #log: WorkerLog
-  readonly #metrics: Metrics
+  readonly #deps: Deps
   readonly #completions: Completions
-  readonly #others = new Limiter(MAX_REQUESTS)
+  readonly #requests = new Limiter(MAX_REQUESTS)
   readonly #outage = new Outage()
 
-  constructor(calls: Calls, log: WorkerLog, metrics: Metrics) {
-    this.#calls = calls
-    this.#log = log
-    this.#metrics = metrics
-    this.#completions = new Completions(calls)
+  constructor(deps: Deps) {
+    this.#deps = deps
+    this.#completions = new Completions(deps.calls)
   }
 
-  /** Resolves when there is nothing more to tell. */
+  /** Resolves when there is nothing left to report. */
   async report(lease: HeldLease, outcome: Outcome): Promise<TaskEnd> {
-    let told = outcome
+    let reported = outcome
     for (;;) {
       await this.#outage.over()
       const { lost } = lease
       if (lost !== undefined) return lost === 'canceled' ? 'canceled' : 'lost'
-      if (this.#calls.isClosed) return 'lost'
-      const wasTold = lease.told
-      lease.told = true
+      if (this.#deps.calls.isClosed) return 'lost'
+      const isRepeated = lease.mayBeReported
+      lease.mayBeReported = true
       try {
-        const end = await this.#tell(lease, told)
+        const end = await this.#send(lease, reported)
         this.#outage.ended()
         return end
       } catch (error) {
-        const next = this.#judge(lease, told, error, wasTold)
+        const next = this.#failed(lease, reported, error, isRepeated)
         if (typeof next === 'string') return next
-        told = next
+        reported = next
       }
     }
   }
 
-  /** Gives a task back while its handler still runs. */
-  async giveBack(lease: HeldLease): Promise<void> {
-    await this.#others.run(() => this.#calls.release(lease.key))
+  /** Releases a task, possibly while its handler still runs. */
+  async release(lease: HeldLease): Promise<void> {
+    await this.#requests.run(() => this.#deps.calls.release(lease.key))
   }
 
-  /** Whoever waits for the server to come back waits no longer. */
+  /** Ends all waits for the server. */
   close(): void {
     this.#outage.close()
   }
 
-  async #tell(lease: HeldLease, outcome: Outcome): Promise<TaskEnd> {
+  async #send(lease: HeldLease, outcome: Outcome): Promise<TaskEnd> {
     const { key } = lease
+    const { calls } = this.#deps
     switch (outcome.kind) {
       case 'completed': {
-        const { worker_id, task_id, lease_id } = key
         const { result, artifacts, bytes } = outcome
-        await this.#completions.complete({ worker_id, task_id, lease_id, result, artifacts }, bytes)
+        await this.#completions.complete({ ...key, result, artifacts }, bytes)
         return 'completed'
       }
       case 'failed': {
-        const { requeued } = await this.#others.run(() => this.#calls.fail(key, outcome.failure))
+        const { requeued } = await this.#requests.run(() => calls.fail(key, outcome.failure))
         return requeued ? 'retried' : 'failed'
       }
       case 'released':
-        await this.giveBack(lease)
+        await this.release(lease)
         return 'released'
       case 'asked':
-        await this.#others.run(() => this.#calls.ask(key, outcome.question))
+        await this.#requests.run(() => calls.ask(key, outcome.question))
         return 'parked'
     }
   }
 
-  /** How it ended after all, or what to tell next. */
-  #judge(lease: HeldLease, outcome: Outcome, error: unknown, wasTold: boolean): TaskEnd | Outcome {
+  /** The end of the task, or what to report next. */
+  #failed(lease: HeldLease, outcome: Outcome, error: unknown, isRepeated: boolean): TaskEnd | Outcome {
+    const log = this.#deps.log.of(lease)
     if (!(error instanceof GateError)) {
-      // The worker has ended meanwhile, and the lease lapses.
-      this.#log.of(lease).warn({ error }, 'the end of a task was not told')
+      // The worker has stopped meanwhile, and the lease expires.
+      log.warn({ error }, 'the outcome of a task was not reported')
       return 'lost'
     }
-    if (isGone(error)) return goneAs(outcome, wasTold, error)
-    if (mayPass(error)) {
-      // As long as nobody knows whether it was heard, the next answer has to be asked for.
-      lease.told = wasTold || error.uncertain
-      this.#metrics.reportFailed()
-      this.#log.of(lease).warn({ error }, 'the end of a task could not be told; trying again')
+    if (isGone(error)) return endOfLostLease(outcome, isRepeated, error)
+    if (isTransient(error)) {
+      // The server may have received this report: the lease may have ended because of it.
+      lease.mayBeReported = isRepeated || error.uncertain
+      this.#deps.metrics.counts.report_errors++
+      log.warn({ error }, 'the outcome of a task could not be reported; trying again')
       this.#outage.began(error)
       return outcome
     }
-    this.#log.of(lease).error({ error }, 'the server does not take the end of a task')
-    return lesser(outcome, error) ?? 'lost'
+    log.error({ error }, 'the server refused the outcome of a task')
+    return fallback(outcome, error) ?? 'lost'
   }
 }
 
-/** The first sending may have been carried out: then the lease is over for that reason. */
-function goneAs(outcome: Outcome, wasTold: boolean, error: GateError): TaskEnd {
-  if (wasTold && outcome.kind === 'failed') return 'retried'
-  if (wasTold && outcome.kind === 'released') return 'released'
+/** An earlier report may have been processed without a response, which explains why the lease has ended. */
+function endOfLostLease(outcome: Outcome, isRepeated: boolean, error: GateError): TaskEnd {
+  if (isRepeated && outcome.kind === 'failed') return 'retried'
+  if (isRepeated && outcome.kind === 'released') return 'released'
   return isCanceled(error.details) ? 'canceled' : 'lost'
 }
 
-/** What can be told instead of something that was refused. */
-function lesser(outcome: Outcome, { code, message }: GateError): Outcome | undefined {
-  if (outcome.kind === 'completed') return { kind: 'failed', failure: refusedResult(code, message) }
-  if (outcome.kind === 'asked') return { kind: 'failed', failure: refusedQuestion(code, message) }
-  if (outcome.kind === 'failed' && !isBare(outcome.failure))
-    return { kind: 'failed', failure: bare(outcome.failure) }
-  return undefined
+/** What to report instead of a refused outcome. */
+function fallback(outcome: Outcome, { code, message }: GateError): Outcome | undefined {
+  if (outcome.kind === 'released') return undefined
+  const failure =
+    outcome.kind === 'failed'
+      ? bareFailure(outcome.failure)
+      : refusedFailure(outcome.kind === 'completed' ? 'RESULT' : 'QUESTION', code, message)
+  return failure && { kind: 'failed', failure }
 }
 
-function isBare({ error }: Failure): boolean {
-  return error.code === 'ERROR_REFUSED'
+/** One pause for all failed reports, so that they share requests when the server is back. */
+class Outage {
+  readonly #closing = new AbortController()
+  #failures = 0
+  #pause: Promise<void> | undefined
+
+  /** Resolves when it is time to try again: immediately if there is no outage. */
+  async over(): Promise<void> {
+    await this.#pause
+  }
+
+  began(error: unknown): void {
+    if (this.#pause !== undefined) return
+    this.#failures++
+    const ms = pauseAfter(error, backoff(this.#failures, OUTAGE_PAUSES))
+    this.#pause = pause(ms, this.#closing.signal)
+      .catch(() => {})
+      .finally(() => {
+        this.#pause = undefined
+      })
+  }
+
+  ended(): void {
+    this.#failures = 0
+  }
+
+  close(): void {
+    this.#closing.abort()
+  }
 }

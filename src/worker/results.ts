@@ -1,6 +1,6 @@
 import { Permanent } from './errors.ts'
 
-/** Where a result was put, as the agent will find it in the `artifacts` of the task. */
+/** The location of a stored result, as it appears in the `artifacts` of the task. */
 export interface StoredResult {
   readonly pointer: string
   readonly channel: string
@@ -9,26 +9,26 @@ export interface StoredResult {
   readonly media_type?: string
 }
 
-/** Keeps results that are not to travel with the task. The channels of AsyncGate are such stores. */
+/** Stores results outside of the task. The channels of AsyncGate implement it. */
 export interface ResultStore {
-  /** A value as JSON; what else it takes, such as streams of bytes, is the store's to say. */
+  /** Stores a value as JSON. A store may also accept other values, such as streams of bytes. */
   put(taskId: string, value: unknown, channel?: string): Promise<StoredResult>
 }
 
-/** A result whose JSON is longer leaves the task, if the worker has `results`. */
+/** A result whose JSON is longer is stored in `results`, if the worker has it. */
 export const MAX_INLINE_BYTES = 1024 * 1024
 
 const INVALID = { code: 'INVALID_OUTPUT' }
 
-/** How a result is reported. */
+/** A result, as it is reported. */
 export interface Result {
   readonly result: unknown
   readonly artifacts: readonly object[]
-  /** Of its JSON. */
+  /** The size of its JSON. */
   readonly bytes: number
 }
 
-/** The result as part of the task, or what points to it if it is kept elsewhere. */
+/** The result itself, or a pointer to it if it is stored outside of the task. */
 export async function resultOf(
   taskId: string,
   output: unknown,
@@ -37,7 +37,7 @@ export async function resultOf(
 ): Promise<Result> {
   const isRaw = output instanceof Uint8Array || isStream(output)
   if (store === undefined && isRaw) {
-    throw new Permanent('Bytes and streams can only be kept elsewhere: give the worker "results".', INVALID)
+    throw new Permanent('Bytes and streams cannot be part of a task: give the worker "results".', INVALID)
   }
   if (store !== undefined && (channel !== undefined || isRaw)) {
     return pointingTo(await store.put(taskId, output, channel))
@@ -56,7 +56,7 @@ function isStream(output: unknown): boolean {
   return typeof output === 'object' && output !== null && Symbol.asyncIterator in output
 }
 
-/** What JSON leaves out altogether, such as undefined, is null. */
+/** Values without a JSON form, such as undefined, become null. */
 function jsonOf(output: unknown): string {
   try {
     const text: string | undefined = JSON.stringify(output)
@@ -67,7 +67,7 @@ function jsonOf(output: unknown): string {
   }
 }
 
-/** In UTF-8. Counted only where it matters: a character has 1 to 3 bytes for each of its units. */
+/** The size in UTF-8. It is exact only near the limit: each UTF-16 unit takes 1 to 3 bytes. */
 function bytesOf(text: string): number {
   return text.length * 3 <= MAX_INLINE_BYTES ? text.length : new TextEncoder().encode(text).length
 }

@@ -1,66 +1,65 @@
-import type { Calls, Failure } from './calls.ts'
-import { now } from './clock.ts'
-import { openContext, type TaskContext } from './context.ts'
-import { Parked, Permanent } from './errors.ts'
-import { failureOf, misfit } from './failure.ts'
+import type { Calls } from './calls.ts'
+import { type Failure, failureOf, Parked, Permanent, schemaFailure } from './errors.ts'
 import type { HeldLease } from './lease.ts'
 import type { Leases } from './leases.ts'
-import type { WorkerLog } from './log.ts'
+import { TaskLog, type WorkerLog } from './log.ts'
+import { LogLines } from './log-lines.ts'
 import type { Metrics } from './metrics.ts'
-import type { Question } from './questions.ts'
+import { ProgressReports } from './progress.ts'
+import { type Question, Questions } from './questions.ts'
 import { type Result, type ResultStore, resultOf } from './results.ts'
 import { check } from './schema.ts'
+import type { TaskContext } from './task.ts'
+import { milliseconds, now } from './timing.ts'
 
-/** What the server is to be told about the end of a task. */
+/** How a run ended, to be reported to the server. */
 export type Outcome =
   | ({ readonly kind: 'completed' } & Result)
   | { readonly kind: 'failed'; readonly failure: Failure }
   | { readonly kind: 'released' }
   | { readonly kind: 'asked'; readonly question: Question }
 
-/** Runs handlers, and says what came of them. */
-export class Runner {
-  readonly #leases: Leases
-  readonly #calls: Calls
-  readonly #log: WorkerLog
-  readonly #metrics: Metrics
-  readonly #results: ResultStore | undefined
-  readonly #sendsLogs: boolean
+interface Deps {
+  readonly leases: Leases
+  readonly calls: Calls
+  readonly log: WorkerLog
+  readonly metrics: Metrics
+  readonly results: ResultStore | undefined
+  readonly sendsLogs: boolean
+}
 
-  constructor(
-    leases: Leases,
-    calls: Calls,
-    log: WorkerLog,
-    metrics: Metrics,
-    results: ResultStore | undefined,
-    sendsLogs: boolean,
-  ) {
-    this.#leases = leases
-    this.#calls = calls
-    this.#log = log
-    this.#metrics = metrics
-    this.#results = results
-    this.#sendsLogs = sendsLogs
+/** Runs handlers. */
+export class Runner {
+  readonly #deps: Deps
+
+  constructor(deps: Deps) {
+    this.#deps = deps
   }
 
   async run(lease: HeldLease): Promise<Outcome> {
     const { definition, offer } = lease
-    const context = openContext(lease, this.#leases, this.#calls, this.#log, this.#sendsLogs)
+    const { leases, results } = this.#deps
+    const context = openContext(lease, this.#deps)
     try {
       const input = await check(definition.input, offer.payload)
-      if ('problems' in input) return this.#refuse(lease, misfit('INPUT', input.problems))
-      // Before it begins: a handler that keeps the event loop busy also keeps its lease from being renewed.
-      if (lease.isShort) await this.#leases.extend(lease, (definition.leaseSeconds ?? 0) * 1000)
-      const given = await this.#handle(lease, input.value, context.ctx)
-      if (context.question !== undefined) return this.#wentOn(lease, context.question)
-      const output = await check(definition.output, given)
-      if ('problems' in output) return this.#refuse(lease, misfit('OUTPUT', output.problems))
-      const stored = await resultOf(offer.task_id, output.value, definition.channel, this.#results)
-      return { kind: 'completed', result: stored.result, artifacts: stored.artifacts, bytes: stored.bytes }
+      if ('problems' in input) return this.#invalid(lease, schemaFailure('INPUT', input.problems))
+      // Before the handler runs: one that blocks the event loop also blocks the renewal of its lease.
+      if (lease.isShort) await leases.extend(lease, (definition.leaseSeconds ?? 0) * 1000)
+      const returned = await this.#handle(lease, input.value, context.ctx)
+      if (context.question !== undefined) return this.#ignoredPark(lease, context.question)
+      const output = await check(definition.output, returned)
+      if ('problems' in output) return this.#invalid(lease, schemaFailure('OUTPUT', output.problems))
+      const { result, artifacts, bytes } = await resultOf(
+        offer.task_id,
+        output.value,
+        definition.channel,
+        results,
+      )
+      return { kind: 'completed', result, artifacts, bytes }
     } catch (error) {
       const { question } = context
       if (question === undefined) return this.#thrown(lease, error)
-      return error instanceof Parked ? { kind: 'asked', question } : this.#wentOn(lease, question)
+      return error instanceof Parked ? { kind: 'asked', question } : this.#ignoredPark(lease, question)
     } finally {
       await context.close()
     }
@@ -71,31 +70,87 @@ export class Runner {
     try {
       return await definition.run(input, ctx)
     } finally {
-      this.#metrics.ran(offer.type, now() - startedAt)
+      this.#deps.metrics.ran(offer.type, now() - startedAt)
     }
   }
 
-  #refuse(lease: HeldLease, failure: Failure): Outcome {
-    this.#log.of(lease).warn(failure.error, 'the task does not fit its schema')
+  #invalid(lease: HeldLease, failure: Failure): Outcome {
+    this.#deps.log.of(lease).warn(failure.error, 'the task does not match its schema')
     return { kind: 'failed', failure }
   }
 
-  /** The question stands, or nobody would ever answer it. */
-  #wentOn(lease: HeldLease, question: Question): Outcome {
+  /** The question is still asked: without it the task would never be answered. */
+  #ignoredPark(lease: HeldLease, question: Question): Outcome {
     const text =
-      'the handler went on after it had asked: what it gave is dropped, and it is run anew with the answer'
-    this.#log.of(lease).warn({ kind: question.kind }, text)
+      'the handler continued after a question: its result is dropped, and it runs again with the answer'
+    this.#deps.log.of(lease).warn({ kind: question.kind }, text)
     return { kind: 'asked', question }
   }
 
   #thrown(lease: HeldLease, error: unknown): Outcome {
+    const log = this.#deps.log.of(lease)
     if (lease.aborted !== undefined && !(error instanceof Permanent)) {
-      // Of a lease that is lost nothing will be told in any case.
-      this.#log.of(lease).debug({ error, kind: lease.aborted.kind }, 'the handler has stopped')
+      // For a lost lease nothing is reported in any case.
+      log.debug({ error, kind: lease.aborted.kind }, 'the handler has stopped')
       return { kind: 'released' }
     }
     const failure = failureOf(error)
-    this.#log.of(lease).warn({ error, retryable: failure.retryable }, 'the handler failed')
+    log.warn({ error, retryable: failure.retryable }, 'the handler failed')
     return { kind: 'failed', failure }
+  }
+}
+
+/** The context of a run. Its parts are created on first use: most short tasks use none. */
+function openContext(lease: HeldLease, deps: Deps) {
+  const { offer } = lease
+  const { leases, calls, log } = deps
+  let reports: ProgressReports | undefined
+  let taskLog: TaskLog | undefined
+  let lines: LogLines | undefined
+  let questions: Questions | undefined
+  const asking = () => {
+    questions ??= new Questions(offer)
+    return questions
+  }
+  const openLog = () => {
+    const local = log.of(lease)
+    return new TaskLog((level, message, fields) => {
+      local.write(level, fields, message)
+      if (!deps.sendsLogs || level === 'debug') return
+      lines ??= new LogLines(lease, calls, log)
+      lines.add(level, message, fields)
+    })
+  }
+  const ctx: TaskContext = {
+    task: offer,
+    attempt: offer.attempt,
+    fence: offer.fence,
+    get signal() {
+      return lease.signal
+    },
+    progress(latest, options) {
+      reports ??= new ProgressReports(lease, deps)
+      reports.report(latest, options?.milestone === true)
+    },
+    get log() {
+      taskLog ??= openLog()
+      return taskLog
+    },
+    extend: async (duration) => leases.extend(lease, milliseconds(duration)),
+    ask: async (request) => asking().ask(request),
+    approval: async (request) => asking().approval(request),
+    idempotencyKey: offer.task_id,
+  }
+  return {
+    ctx,
+    /** The question that ended the run. */
+    get question() {
+      return questions?.open
+    },
+    /** Resolves when the last log lines were sent, or when that takes too long. */
+    async close() {
+      reports?.close()
+      await lines?.close()
+    },
   }
 }

@@ -5,7 +5,7 @@ export interface StandardSchema<Input = unknown, Output = Input> {
     readonly vendor: string
     readonly validate: (value: unknown) => SchemaResult<Output> | Promise<SchemaResult<Output>>
     readonly types?: { readonly input: Input; readonly output: Output } | undefined
-    /** Of libraries that can say it for others. */
+    /** Present if the library can export JSON Schema. */
     readonly jsonSchema?: JsonSchemas | undefined
   }
 }
@@ -26,7 +26,7 @@ interface SchemaIssue {
 export type SchemaInput<Schema extends StandardSchema> = NonNullable<Schema['~standard']['types']>['input']
 export type SchemaOutput<Schema extends StandardSchema> = NonNullable<Schema['~standard']['types']>['output']
 
-/** What is wrong with a value, and where: `items.0.name`, or an empty path for the value itself. */
+/** An invalid value and its path, as in `items.0.name`; the path of the whole value is empty. */
 export interface Problem {
   readonly path: string
   readonly message: string
@@ -34,11 +34,11 @@ export interface Problem {
 
 export type Checked = { readonly value: unknown } | { readonly problems: readonly Problem[] }
 
-/** More would only make an error hard to read. */
+/** Limits that keep errors readable. */
 const MAX_PROBLEMS = 10
 const MAX_TEXT = 500
 
-/** The value as its schema gives it, or what is wrong with it. Without a schema every value is right. */
+/** The value that the schema returns, or the problems. Without a schema every value is valid. */
 export async function check(schema: StandardSchema | undefined, value: unknown): Promise<Checked> {
   if (schema === undefined) return { value }
   const result = await schema['~standard'].validate(value)
@@ -47,7 +47,7 @@ export async function check(schema: StandardSchema | undefined, value: unknown):
     : { problems: result.issues.slice(0, MAX_PROBLEMS).map(problemOf) }
 }
 
-/** The same as JSON Schema, if its library can say it; some refinements cannot be said. */
+/** The JSON Schema, if the library can export it; some refinements have no equivalent. */
 export function jsonSchemaOf(schema: StandardSchema): Readonly<Record<string, unknown>> | undefined {
   try {
     return schema['~standard'].jsonSchema?.input({ target: 'draft-2020-12' })

@@ -1,53 +1,99 @@
-import type { TaskContext } from './context.ts'
+import type { Offer } from '../client/operations.ts'
+import type { TaskSignal } from './errors.ts'
+import type { TaskLog } from './log.ts'
+import type { Approval, ApprovalRequest, AskRequest } from './questions.ts'
 import type { SchemaInput, SchemaOutput, StandardSchema } from './schema.ts'
+import type { Duration } from './timing.ts'
+
+/** The task, as the server describes it. */
+export type TaskInfo = Omit<Offer, 'lease_id' | 'fence' | 'attempt' | 'expires_at' | 'expires_in_ms'>
+
+/** A progress report. `percent` (0 to 100) and `message` are shown to callers that wait for the task. */
+export type Progress = {
+  readonly percent?: number
+  readonly message?: string
+} & Readonly<Record<string, unknown>>
+
+export interface ProgressOptions {
+  /** The report goes to the inbox of the owner, and later reports do not replace it. */
+  readonly milestone?: boolean
+}
+
+/** The second argument of a handler. */
+export interface TaskContext {
+  readonly task: TaskInfo
+  /** The number of failed attempts before this one: 0 for the first. */
+  readonly attempt: number
+  /** Higher than the fence of every earlier lease of the task: external systems should refuse lower ones. */
+  readonly fence: number
+  /** Aborted when the handler must stop; `signal.reason.kind` says why. Pass it to `fetch` and the like. */
+  readonly signal: TaskSignal
+  /** Reports progress. It can be called at any rate: only the latest report and every milestone are sent. Never throws. */
+  readonly progress: (progress: Progress, options?: ProgressOptions) => void
+  /** Writes log lines with the ids of the task. The server stores them with the task, except debug lines. */
+  readonly log: TaskLog
+  /** Extends the lease to this length from now, and keeps it that long. False if the server does not allow it. */
+  readonly extend: (duration: Duration) => Promise<boolean>
+  /**
+   * Asks the agent that created the task. Without an answer, the run ends here and the task waits as `input_required`. When
+   * the answer is there, the handler runs again, and the same question returns the answer. A question that differs from
+   * the recorded one is a new question.
+   */
+  readonly ask: <Schema extends StandardSchema>(request: AskRequest<Schema>) => Promise<SchemaOutput<Schema>>
+  /**
+   * Asks a person for approval in the same way; the task waits as `pending_approval`. A denial cancels the task, so that
+   * this returns only after an approval.
+   */
+  readonly approval: (request: ApprovalRequest) => Promise<Approval>
+  /** The same for every attempt of this task, and different from all other tasks: for idempotent external calls. */
+  readonly idempotencyKey: string
+}
 
 export interface TaskOptions<Input extends StandardSchema, Output extends StandardSchema> {
-  /** What the payload must be. One that is not fails for good, before `run` is called. */
+  /** The schema of the payload. A task with an invalid payload fails permanently, before `run` is called. */
   readonly input?: Input
-  /** What `run` must give. Something else fails for good. */
+  /** The schema of the result. A task with an invalid result fails permanently. */
   readonly output?: Output
-  /** How long a lease of this task is; by default as long as the worker says. */
+  /** The length of a lease of this task; that of the worker by default. */
   readonly leaseSeconds?: number
-  /** Where its results go, whatever their size. The worker then needs `results`. */
+  /** The channel of its results, regardless of their size. The worker then needs `results`. */
   readonly channel?: string
   run(input: SchemaOutput<Input>, ctx: TaskContext): SchemaInput<Output> | Promise<SchemaInput<Output>>
 }
 
-/** A kind of work that a worker can do. */
+/** A task type that a worker can run. */
 export interface TaskDefinition<Payload = unknown, Result = unknown> {
-  /** The `type` of the tasks that it is for. */
+  /** The `type` of the tasks. */
   readonly name: string
   readonly input: StandardSchema | undefined
   readonly output: StandardSchema | undefined
   readonly leaseSeconds: number | undefined
   readonly channel: string | undefined
-  /** What is passed has been checked against `input`, and what comes back will be against `output`. */
+  /** The worker validates the argument against `input` and the result against `output`. */
   run(input: unknown, ctx: TaskContext): unknown
-  /** Only for the compiler: what an agent sends, and what it gets. */
+  /** Only for type inference in the client. */
   readonly types?: { readonly payload: Payload; readonly result: Result } | undefined
 }
 
-/** Without a schema. */
-type Anything = StandardSchema
-
-/** Defines what is done with tasks of one type: a function from their payload to their result. */
-export function task<Input extends StandardSchema = Anything, Output extends StandardSchema = Anything>(
+/** Defines the handler of a task type: a function from the payload to the result. */
+export function task<
+  Input extends StandardSchema = StandardSchema,
+  Output extends StandardSchema = StandardSchema,
+>(
   name: string,
   options: TaskOptions<Input, Output>,
 ): TaskDefinition<SchemaInput<Input>, SchemaOutput<Output>> {
   const { input, output, leaseSeconds, channel } = options
   if (typeof name !== 'string' || name === '' || name.length > 255) {
-    throw new TypeError('The name of a task is a text of 1 to 255 characters.')
+    throw new TypeError('The name of a task must have 1 to 255 characters.')
   }
   if (typeof options.run !== 'function') throw new TypeError(`Task "${name}" has no function "run".`)
   if (leaseSeconds !== undefined && !(Number.isInteger(leaseSeconds) && leaseSeconds >= 1)) {
-    throw new TypeError(`Task "${name}": leaseSeconds is a whole number of at least 1.`)
+    throw new TypeError(`Task "${name}": leaseSeconds must be an integer of at least 1.`)
   }
   for (const [side, schema] of Object.entries({ input, output })) {
     if (schema !== undefined && typeof schema['~standard']?.validate !== 'function') {
-      throw new TypeError(
-        `Task "${name}": ${side} is not a Standard Schema. Zod, Valibot and ArkType make them.`,
-      )
+      throw new TypeError(`Task "${name}": ${side} is not a Standard Schema. Use Zod, Valibot or ArkType.`)
     }
   }
   const handler: Pick<TaskDefinition, 'run'> = options

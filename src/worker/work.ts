@@ -6,109 +6,99 @@ import type { Metrics, TaskEnd } from './metrics.ts'
 import type { Reporter } from './reporter.ts'
 import type { Runner } from './runner.ts'
 
-/** So much that telling the server of quick work does not keep the next from being claimed. */
-const MAX_REPORTS_PER_HAND = 3
+/** Allows short tasks to be claimed while the outcomes of earlier ones are reported. */
+const MAX_REPORTS_PER_HANDLER = 3
 
-/** What the worker has in hand, from the lease to the answer of the server to its end. */
+interface Deps {
+  readonly leases: Leases
+  readonly runner: Runner
+  readonly reporter: Reporter
+  readonly cancelReports: CancelReports
+  readonly log: WorkerLog
+  readonly metrics: Metrics
+}
+
+/** The tasks of the worker, from the claim until the server has accepted the outcome. */
 export class Work {
   readonly #concurrency: number
-  readonly #leases: Leases
-  readonly #runner: Runner
-  readonly #reporter: Reporter
-  readonly #cancelReports: CancelReports
-  readonly #log: WorkerLog
-  readonly #metrics: Metrics
+  readonly #deps: Deps
   readonly #running = new Set<HeldLease>()
   #reporting = 0
-  readonly #waiting: { readonly isSo: () => boolean; resolve(): void }[] = []
+  readonly #waiting: { readonly isMet: () => boolean; resolve(): void }[] = []
 
-  constructor(
-    concurrency: number,
-    parts: {
-      leases: Leases
-      runner: Runner
-      reporter: Reporter
-      cancelReports: CancelReports
-      log: WorkerLog
-      metrics: Metrics
-    },
-  ) {
+  constructor(concurrency: number, deps: Deps) {
     this.#concurrency = concurrency
-    this.#leases = parts.leases
-    this.#runner = parts.runner
-    this.#reporter = parts.reporter
-    this.#cancelReports = parts.cancelReports
-    this.#log = parts.log
-    this.#metrics = parts.metrics
+    this.#deps = deps
   }
 
   get running(): number {
     return this.#running.size
   }
 
-  /** How many handlers more may begin. Results that pile up keep new work out. */
+  /** How many more handlers may start. None while too many outcomes wait to be reported. */
   get free(): number {
-    return this.#reporting > MAX_REPORTS_PER_HAND * this.#concurrency
+    return this.#reporting > MAX_REPORTS_PER_HANDLER * this.#concurrency
       ? 0
       : this.#concurrency - this.#running.size
   }
 
   begin(lease: HeldLease): void {
-    this.#leases.add(lease)
+    this.#deps.leases.add(lease)
     this.#running.add(lease)
-    this.#carryOut(lease).catch((error: unknown) => {
-      this.#log.of(lease).error({ error }, 'a task got lost in the worker; its lease will lapse')
+    this.#process(lease).catch((error: unknown) => {
+      this.#deps.log.of(lease).error({ error }, 'a task failed inside the worker; its lease will expire')
       this.#running.delete(lease)
       this.#ended(lease, 'lost')
       this.#changed()
     })
   }
 
-  /** Resolves when a handler more may begin. */
+  /** Resolves when another handler may start. */
   hasFree(): Promise<void> {
     return this.#until(() => this.free > 0)
   }
 
-  /** Resolves when nothing is in hand. */
+  /** Resolves when there are no tasks left. */
   isDone(): Promise<void> {
     return this.#until(() => this.#running.size === 0 && this.#reporting === 0)
   }
 
-  /** Tells the handlers that the worker stops. */
+  /** Aborts the signals of all handlers because the worker stops. */
   abort(): void {
     for (const lease of this.#running) lease.abort('shutdown')
   }
 
-  /** Gives back what still runs. What its handlers do from now on is of no consequence. */
-  async giveBack(): Promise<void> {
+  /** Releases all running tasks. What their handlers do from now on is ignored. */
+  async releaseAll(): Promise<void> {
     const leases = [...this.#running]
     this.#running.clear()
-    await Promise.all(leases.map((lease) => this.#giveBack(lease)))
+    await Promise.all(leases.map((lease) => this.#release(lease)))
     this.#changed()
   }
 
-  async #giveBack(lease: HeldLease): Promise<void> {
+  async #release(lease: HeldLease): Promise<void> {
     const { lost } = lease
     let end: TaskEnd = 'lost'
     try {
       if (lost === undefined) {
-        await this.#reporter.giveBack(lease)
+        await this.#deps.reporter.release(lease)
         end = 'released'
       } else if (lost === 'canceled') end = 'canceled'
     } catch (error) {
-      this.#log.of(lease).warn({ error }, 'a task could not be given back; its lease will lapse')
+      this.#deps.log.of(lease).warn({ error }, 'a task could not be released; its lease will expire')
     }
     this.#ended(lease, end)
   }
 
-  async #carryOut(lease: HeldLease): Promise<void> {
-    const outcome = await this.#runner.run(lease)
+  async #process(lease: HeldLease): Promise<void> {
+    const { runner, reporter, cancelReports } = this.#deps
+    const outcome = await runner.run(lease)
     if (!this.#running.delete(lease)) return
     this.#reporting++
     this.#changed()
     try {
-      const end = await this.#reporter.report(lease, outcome)
-      if (end === 'canceled') this.#cancelReports.stopped(lease)
+      const end = await reporter.report(lease, outcome)
+      if (end === 'canceled') cancelReports.stopped(lease)
       this.#ended(lease, end)
     } finally {
       this.#reporting--
@@ -117,20 +107,21 @@ export class Work {
   }
 
   #ended(lease: HeldLease, end: TaskEnd): void {
-    this.#leases.remove(lease)
-    this.#metrics.ended(lease.offer.type, end)
-    if (this.#log.isVerbose) this.#log.of(lease).debug({ end }, 'the task has ended')
+    const { leases, metrics, log } = this.#deps
+    leases.remove(lease)
+    metrics.ended(lease.offer.type, end)
+    if (log.isVerbose) log.of(lease).debug({ end }, 'the task has ended')
   }
 
-  #until(isSo: () => boolean): Promise<void> {
-    if (isSo()) return Promise.resolve()
-    return new Promise((resolve) => this.#waiting.push({ isSo, resolve }))
+  #until(isMet: () => boolean): Promise<void> {
+    if (isMet()) return Promise.resolve()
+    return new Promise((resolve) => this.#waiting.push({ isMet, resolve }))
   }
 
   #changed(): void {
     for (let i = this.#waiting.length - 1; i >= 0; i--) {
       const waiter = this.#waiting[i]
-      if (waiter?.isSo()) {
+      if (waiter?.isMet()) {
         this.#waiting.splice(i, 1)
         waiter.resolve()
       }

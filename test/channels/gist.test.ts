@@ -138,7 +138,7 @@ describe('a gist API', () => {
 
   it.each([
     ['a wrong token', { token: 'ghp_wrong' }, 'the token is not valid'],
-    ['a token without the right', { token: READING_TOKEN }, 'the token may not write gists'],
+    ['a token without the right', { token: READING_TOKEN }, 'the token lacks permission to write gists'],
     ['an address where nobody listens', { apiUrl: 'http://127.0.0.1:1' }, ''],
   ])('that does not want us because of %s says why to the operator only', async (_, options, why) => {
     const fault = await open(options)

@@ -1,6 +1,5 @@
 import { join } from 'node:path'
-import { openChannels } from '../../src/channels/registry.ts'
-import { resultStore } from '../../src/channels/store.ts'
+import { openChannels, resultStore } from '../../src/channels/registry.ts'
 import type { ResultStore } from '../../src/features/results/result-store.ts'
 import { emptyFolder, type Folder } from './folder.ts'
 

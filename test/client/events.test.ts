@@ -1,5 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { GateError, type ServerEvent, Transport } from '../../src/client/transport.ts'
+import { GateError } from '../../src/client/gate-error.ts'
+import type { ServerEvent } from '../../src/client/server-sent-events.ts'
+import { Transport } from '../../src/client/transport.ts'
 import { broken, json, OVERLOADED, type Reply, scripted, stream } from './support.ts'
 
 const url = 'http://gate.example'

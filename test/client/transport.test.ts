@@ -1,6 +1,8 @@
 import { getEventListeners } from 'node:events'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { backoff, GateError, queryOf, RETRY_POLL, Transport } from '../../src/client/transport.ts'
+import { backoff, RETRY_POLL } from '../../src/client/backoff.ts'
+import { GateError } from '../../src/client/gate-error.ts'
+import { queryOf, Transport } from '../../src/client/transport.ts'
 import { broken, json, OVERLOADED, type Reply, scripted, silent, text } from './support.ts'
 
 const url = 'http://gate.example'
@@ -44,9 +46,9 @@ describe('a request', () => {
   })
 
   it.each([
-    ['nowhere', /is not the address of a server/],
-    ['ftp://example.com', /is not the address of a server/],
-    ['http://user:password@example.com', /Give the key as "key"/],
+    ['nowhere', /is not the URL of a server/],
+    ['ftp://example.com', /is not the URL of a server/],
+    ['http://user:password@example.com', /Pass the key as "key"/],
   ])('is not even tried with the url %s', (wrong, message) => {
     expect(() => new Transport({ url: wrong })).toThrow(message)
   })
@@ -152,7 +154,7 @@ describe('time', () => {
     await vi.advanceTimersByTimeAsync(2000)
     expect(await failed).toMatchObject({
       code: 'UNREACHABLE',
-      message: `No server answers at ${url} (no answer within 2 s).`,
+      message: `No server responds at ${url} (no response within 2 s).`,
     })
   })
 

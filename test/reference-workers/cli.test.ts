@@ -64,7 +64,7 @@ describe('asyncgate worker', () => {
     const { process: child, ended } = await startWorker()
     const { id } = await gate.agent.submit('sleep_then_return', { seconds: 600 })
     await reaches(gate, id, 'leased')
-    const stopping = told(child.stderr, 'the worker stops')
+    const stopping = told(child.stderr, 'the worker is stopping')
     child.kill('SIGTERM')
     await stopping
     child.kill('SIGTERM')

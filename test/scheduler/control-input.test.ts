@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { createPayload, listPayload } from '../../src/scheduler/control-input.ts'
+import { createPayload, listPayload } from '../../src/scheduler/control.ts'
 
 const ASKED = { name: 'nightly', mode: 'interval', interval_seconds: 60, task_template: { type: 'report' } }
 const CRON = { name: 'nightly', mode: 'cron', cron_expr: '30 2 * * *', task_template: { type: 'report' } }
@@ -29,7 +29,7 @@ describe('the payload of schedule.create', () => {
     [{ ...ASKED, interval_seconds: undefined }, /^interval_seconds: is required/],
     [{ ...ASKED, interval_seconds: 0 }, /^interval_seconds: /],
     [{ ...ASKED, interval_seconds: 1.5 }, /^interval_seconds: /],
-    [{ ...ASKED, cron_expr: '* * * * *' }, /^interval_seconds: stands beside a cron_expr/],
+    [{ ...ASKED, cron_expr: '* * * * *' }, /^interval_seconds: cannot be combined with cron_expr/],
     [{ ...ASKED, mode: 'never' }, /^mode: /],
     [{ ...ASKED, timezone: 'Nowhere' }, /^timezone: "Nowhere" is not a time zone/],
     [{ ...ASKED, misfire_policy: 'panic' }, /^misfire_policy: /],
@@ -54,8 +54,8 @@ describe('the payload of schedule.create', () => {
     ],
     [{ ...CRON, cron_expr: undefined }, /^cron_expr: is required/],
     [{ ...CRON, cron_expr: '61 * * * *' }, /^cron_expr: invalid value for minute/],
-    [{ ...CRON, cron_expr: '0 0 31 2 *' }, /^cron_expr: never comes/],
-    [{ ...CRON, interval_seconds: 60 }, /^cron_expr: stands beside interval_seconds/],
+    [{ ...CRON, cron_expr: '0 0 31 2 *' }, /^cron_expr: never matches/],
+    [{ ...CRON, interval_seconds: 60 }, /^cron_expr: cannot be combined with interval_seconds/],
   ])('is refused, and the place is named: %j', (payload, reason) => {
     expect(problem(payload)).toMatch(reason)
   })

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { Timing } from '../../src/scheduler/plan/plan.ts'
+import type { Timing } from '../../src/scheduler/plan/timetable.ts'
 import type { Schedule } from '../../src/scheduler/schedule.ts'
 import { openScheduleStore, type ScheduleStore } from '../../src/scheduler/store.ts'
 import { Ticker } from '../../src/scheduler/ticker.ts'

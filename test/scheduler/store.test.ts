@@ -127,6 +127,6 @@ describe('the file of a scheduler', () => {
     const database = await openDatabase(other)
     database.exec('PRAGMA user_version = 99')
     database.close()
-    await expect(openScheduleStore(other)).rejects.toThrow(/its schema is number 99/)
+    await expect(openScheduleStore(other)).rejects.toThrow(/its schema version is 99/)
   })
 })

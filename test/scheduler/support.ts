@@ -1,11 +1,10 @@
-import { GateError } from '../../src/client/transport.ts'
+import { GateError } from '../../src/client/gate-error.ts'
 import { isoTime } from '../../src/core/time.ts'
-import { dueAt } from '../../src/scheduler/due.ts'
+import { dueAt, upcoming } from '../../src/scheduler/due.ts'
 import type { ScheduleGate } from '../../src/scheduler/gate.ts'
 import { runTask } from '../../src/scheduler/plan/run.ts'
 import { timetableOf } from '../../src/scheduler/plan/timetable.ts'
 import type { Schedule } from '../../src/scheduler/schedule.ts'
-import { upcoming } from '../../src/scheduler/ticker.ts'
 
 export const START = Date.UTC(2026, 0, 1)
 export const MINUTE = 60_000
@@ -79,12 +78,12 @@ export class FakeGate implements ScheduleGate {
     this.stale.push(runAt)
   }
 
-  asked(): Promise<never> {
-    throw new Error('not asked for')
+  requestOf(): Promise<never> {
+    throw new Error('not used by these tests')
   }
 
   record(): Promise<never> {
-    throw new Error('not asked for')
+    throw new Error('not used by these tests')
   }
 
   /** The runs that were fired, oldest first. */

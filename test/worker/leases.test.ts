@@ -99,7 +99,12 @@ describe('all leases of a worker', () => {
     }
     const log = new WorkerLog(silentLogger, {})
     const calls = new Calls(new Transport({ url: 'http://127.0.0.1:1', fetch }), 'w1', () => {})
-    const leases = new Leases(calls, new CancelReports(calls, log), log, new Metrics(['job']))
+    const leases = new Leases({
+      calls,
+      cancelReports: new CancelReports(calls, log),
+      log,
+      metrics: new Metrics(['job']),
+    })
     // The first is due now, and the last half a second later.
     const since = performance.now() - 10_000
     for (let i = 0; i < 300; i++) {

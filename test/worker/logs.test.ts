@@ -61,7 +61,7 @@ describe('the log of a worker', () => {
     ])
     expect(lines[0]).toEqual({
       level: 'info',
-      msg: 'the worker begins',
+      msg: 'the worker has started',
       types: ['job'],
       concurrency: 1,
       worker_id: 'w1',
@@ -78,9 +78,9 @@ describe('the log of a worker', () => {
     await started.kill()
     const lines = written.mock.calls.map(([line]): Line => JSON.parse(String(line)))
     expect(lines.map((line) => line.msg)).toEqual([
-      'the worker begins',
+      'the worker has started',
       'look here',
-      'the worker stops',
+      'the worker is stopping',
       'the worker has stopped',
     ])
     expect(lines[1]).toMatchObject({ level: 'warn', task_id, time: expect.stringMatching(/^\d{4}-.*Z$/) })

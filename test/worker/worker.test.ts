@@ -345,12 +345,12 @@ describe('the options of a worker', () => {
     ['results', { tasks: [task('job', { channel: 'file', run() {} })] }],
   ])('are checked: %s', (name, options) => {
     expect(() => worker({ url, tasks, ...options })).toThrow(
-      new RegExp(`worker\\(\\{ ${name} \\}\\): it must be`),
+      new RegExp(`worker\\(\\{ ${name} \\}\\): must be`),
     )
   })
 
   it('include an address that can be one', () => {
-    expect(() => worker({ url: 'nonsense', tasks })).toThrow(/"nonsense" is not the address/)
+    expect(() => worker({ url: 'nonsense', tasks })).toThrow(/"nonsense" is not the URL/)
   })
 
   it('leave it a name of its own', () => {
@@ -361,8 +361,8 @@ describe('the options of a worker', () => {
 
 describe('a task definition', () => {
   it('is checked', () => {
-    expect(() => task('', { run() {} })).toThrow('The name of a task is a text of 1 to 255 characters.')
-    expect(() => task('job', { leaseSeconds: 0.5, run() {} })).toThrow('leaseSeconds is a whole number')
+    expect(() => task('', { run() {} })).toThrow('The name of a task must have 1 to 255 characters.')
+    expect(() => task('job', { leaseSeconds: 0.5, run() {} })).toThrow('leaseSeconds must be an integer')
     expect(() => task('job', JSON.parse('{}'))).toThrow('Task "job" has no function "run".')
     expect(() => task('job', { ...JSON.parse('{"input":{}}'), run() {} })).toThrow(
       'input is not a Standard Schema',

@@ -1,4 +1,4 @@
-import { GateError } from '../../client/transport.ts'
+import { GateError } from '../../client/gate-error.ts'
 import { loadConfig } from '../../config/index.ts'
 import { createLogger } from '../../http/log.ts'
 import { openScheduler, type Scheduler } from '../../scheduler/scheduler.ts'

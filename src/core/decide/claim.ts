@@ -1,13 +1,13 @@
 import { body } from '../bodies.ts'
 import type { Answers, Claim, Granted, Reclaim } from '../command.ts'
-import { isPastDeadline } from '../deadline.ts'
 import type { Decision, Draft } from '../draft.ts'
 import { leaseId } from '../ids.ts'
 import { type CanonicalJson, canonical } from '../json/json.ts'
 import { leaseEnd } from '../lease.ts'
 import { asHeld, type Lease, type QueuedTask } from '../task.ts'
-import { checkTransition } from '../transitions.ts'
-import { missDeadline } from './miss-deadline.ts'
+import { isPastDeadline } from '../time.ts'
+import { transition } from '../transitions.ts'
+import { missDeadline } from './finish.ts'
 
 /** Characters of input that one claim hands out. A single task may have more. */
 const MAX_LENGTH = 8 * 1024 * 1024
@@ -57,7 +57,7 @@ export function grant(
   accepted: CanonicalJson,
 ): Granted {
   const { world } = draft
-  checkTransition(task.status, 'claim')
+  const status = transition(task.status, 'claim')
   const lease: Lease = {
     lease_id: leaseId(task.seq, world.draw),
     holder: command.holder,
@@ -68,7 +68,7 @@ export function grant(
     renewals: 0,
   }
   const fence = task.fence + 1
-  draft.task(asHeld(task, { fence, updated_at: world.now, status: 'leased', lease, started_at: null }))
+  draft.task(asHeld(task, { fence, updated_at: world.now, status, lease, started_at: null }))
   draft.receipt({
     type: 'task.accepted',
     from: command.holder,

@@ -1,23 +1,20 @@
 import { isoTime } from '../../core/time.ts'
-import type { Plan } from './plan.ts'
-import { render } from './template.ts'
+import type { TaskTemplate } from './plan.ts'
+import { type RunTime, render } from './template.ts'
 import type { Timetable } from './timetable.ts'
 
-/** The interval that is assumed after the last run of a timetable. */
+/** The assumed interval after the last run of a timetable. */
 const ONE_DAY = 24 * 3600 * 1000
 
-/** A run of a schedule. Times are milliseconds since the epoch. */
-export interface ScheduledRun {
-  readonly schedule_id: string
-  readonly run_at: number
-  readonly now: number
+/** A run of a schedule. */
+export interface ScheduledRun extends RunTime {
   readonly principal_ai: string
-  /** Its schedule.created. */
+  /** The schedule.created receipt. */
   readonly receipt_id: string
 }
 
-/** The input of create_task for a run. The key makes every attempt to create it lead to the same task. */
-export function runTask({ task_template }: Pick<Plan, 'task_template'>, run: ScheduledRun) {
+/** The input of create_task for a run. Because of the key, every attempt leads to the same task. */
+export function runTask({ task_template }: { readonly task_template: TaskTemplate }, run: ScheduledRun) {
   const { schedule_id, run_at, now, principal_ai, receipt_id } = run
   const { payload_template, labels, ...template } = task_template
   return {
@@ -33,7 +30,7 @@ export function runTask({ task_template }: Pick<Plan, 'task_template'>, run: Sch
   }
 }
 
-/** Whether a timetable has a run at this time. Around a change of the clocks its two directions can differ. */
+/** Whether a timetable has a run at this time. Around a clock change the two directions can differ. */
 export function isRun(timetable: Timetable, time: number): boolean {
   return timetable.next(time - 1) === time || timetable.previous(time + 1) === time
 }

@@ -2,14 +2,14 @@ import { invalid } from '../../core/errors.ts'
 import type { Json } from '../../core/json/json.ts'
 import { isoTime } from '../../core/time.ts'
 
-/** What a placeholder can stand for, as of one run. */
-export interface Run {
+/** The values of placeholders. Times are milliseconds since the epoch. */
+export interface RunTime {
   readonly schedule_id: string
   readonly run_at: number
   readonly now: number
 }
 
-const VALUES = new Map<string, (run: Run) => string | number>([
+const VALUES = new Map<string, (run: RunTime) => string | number>([
   ['schedule_id', (run) => run.schedule_id],
   ['run_at', (run) => isoTime(run.run_at)],
   ['run_at_ms', (run) => run.run_at],
@@ -17,12 +17,12 @@ const VALUES = new Map<string, (run: Run) => string | number>([
   ['now_ms', (run) => run.now],
 ])
 
-/** `\{{` is a plain `{{`. */
+/** `\{{` is a literal `{{`. */
 const PLACEHOLDER = /\\\{\{|\{\{\s*([^{}]*?)\s*\}\}/g
 const ALONE = /^\{\{\s*([^{}]*?)\s*\}\}$/
 
-/** The template with its placeholders filled in, in every text of it but the names of members. */
-export function render(template: Json, run: Run): Json {
+/** Fills in the placeholders in all strings of the template, except for member names. */
+export function render(template: Json, run: RunTime): Json {
   return mapTexts(template, (text) => {
     const alone = ALONE.exec(text)?.[1]
     if (alone !== undefined) return VALUES.get(alone)?.(run) ?? text
@@ -32,13 +32,13 @@ export function render(template: Json, run: Run): Json {
   })
 }
 
-/** Refuses placeholders that stand for nothing. */
+/** Refuses unknown placeholders. */
 export function checkTemplate(template: Json, path: string): void {
   mapTexts(template, (text) => {
     for (const [, name] of text.matchAll(PLACEHOLDER)) {
       if (name === undefined || VALUES.has(name)) continue
       const known = [...VALUES.keys()].join(', ')
-      throw invalid(path, `{{${name}}} is not one of ${known}; write \\{{ for a plain {{`)
+      throw invalid(path, `{{${name}}} is not one of ${known}; write \\{{ for a literal {{`)
     }
     return text
   })

@@ -1,5 +1,5 @@
 import type { Relationship } from '../../core/command.ts'
-import type { Owner } from '../../core/fairness.ts'
+import type { Owner } from '../../core/matching.ts'
 import type { OpenTask, TaskSpec } from '../../core/task.ts'
 import type { Tenant } from '../../core/world.ts'
 import { OPEN_COLUMNS, openTask, queuedTask } from '../rows.ts'

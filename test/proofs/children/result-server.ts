@@ -1,6 +1,5 @@
 import { Authenticator } from '../../../src/auth/credential.ts'
-import { openChannels } from '../../../src/channels/registry.ts'
-import { resultStore } from '../../../src/channels/store.ts'
+import { openChannels, resultStore } from '../../../src/channels/registry.ts'
 import { openGate } from '../../../src/features/gate.ts'
 import { startServer } from '../../../src/server/http-server.ts'
 import { openSqliteStore } from '../../../src/store/sqlite/store.ts'

@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { parseCron } from '../../../src/scheduler/plan/cron.ts'
-import { runsBetween, type Timetable, timetableOf } from '../../../src/scheduler/plan/timetable.ts'
+import { parseCron, runsBetween, type Timetable, timetableOf } from '../../../src/scheduler/plan/timetable.ts'
 
 const at = (iso: string) => Date.parse(iso)
 const HOUR = 3600_000

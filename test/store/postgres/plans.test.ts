@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import { afterEach, describe, expect, it } from 'vitest'
-import type { Logs } from '../../../src/store/logs.ts'
+import type { Logs } from '../../../src/store/entries.ts'
 import { commit } from '../../../src/store/postgres/commit.ts'
 import { connectTo, end } from '../../../src/store/postgres/database.ts'
 import { inboxQueries, inboxReadsOn } from '../../../src/store/postgres/inbox.ts'
