@@ -50,7 +50,7 @@ describe('a request', () => {
     for (const host of ['127.0.0.1', '127.1', '2130706433', 'localhost', 'localhost.', '[::ffff:7f00:1]']) {
       const error = await errorOf(guardedFetch(`http://${host}:${port}/`, { settings }))
       expect(error).toMatchObject({ code: 'REFUSED', retryable: false })
-      expect(error.message).toBe('This address is not fetched: it is not allowed, or there is no such host.')
+      expect(error.message).toBe('This URL is not allowed, or the host does not exist.')
     }
     expect(requests).toEqual([])
   })

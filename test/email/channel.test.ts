@@ -4,7 +4,7 @@ import { emailChannel } from '../../src/channels/email.ts'
 import { inlineChannel } from '../../src/channels/inline.ts'
 import { collect } from '../../src/channels/payload.ts'
 import { openChannels, resultStore } from '../../src/channels/registry.ts'
-import { MailQueue } from '../../src/email/queue.ts'
+import { EmailQueue } from '../../src/email/queue.ts'
 import { openSqliteStore } from '../../src/store/sqlite/store.ts'
 import { describeChannel } from '../channels/conformance.ts'
 import { admin, agent, describeGates, type Open } from '../support/gates.ts'
@@ -18,7 +18,7 @@ const KEE = agent('kee')
 describeChannel('email', async () => {
   const store = await openSqliteStore({ path: ':memory:' })
   const { tenant } = await store.tenant('default')
-  const channel = emailChannel({ mail: new MailQueue({ entries: store.entries, settings: MAIL }), tenant })
+  const channel = emailChannel({ mail: new EmailQueue({ entries: store.entries, settings: MAIL }), tenant })
   return { channel: toKee(channel), close: () => store.close() }
 })
 
@@ -267,7 +267,7 @@ describe('a result that is only in the mailbox', () => {
       find: async (id: string) => (id === 'gone@agents.example' ? Buffer.from(attached) : undefined),
       archive: async (id: string) => archived.push(id) > 0,
     }
-    const mail = new MailQueue({ entries: store.entries, settings: MAIL, mailbox })
+    const mail = new EmailQueue({ entries: store.entries, settings: MAIL, mailbox })
     const channel = emailChannel({ mail, tenant })
     const read = async (pointer: string, taskId?: string) =>
       (await collect((await channel.get(pointer, { taskId })).read())).toString()
@@ -279,7 +279,7 @@ describe('a result that is only in the mailbox', () => {
     await channel.ack(pointer, { taskId: task })
     expect(archived).toEqual([pointer.slice('email:'.length)])
     const broken = emailChannel({
-      mail: new MailQueue({
+      mail: new EmailQueue({
         entries: store.entries,
         settings: MAIL,
         mailbox: { ...mailbox, find: () => Promise.reject(new Error('away')) },

@@ -1,5 +1,5 @@
 import { expect, it, onTestFinished } from 'vitest'
-import { MailQueue } from '../../src/email/queue.ts'
+import { EmailQueue } from '../../src/email/queue.ts'
 import { SENDING_MS, Sender } from '../../src/email/sender.ts'
 import { openSmtp, type Transport } from '../../src/email/smtp.ts'
 import type { Entries } from '../../src/store/entries.ts'
@@ -226,7 +226,7 @@ describeGates('sending mail', (open) => {
       put: (draft, expected) =>
         draft.kind === 'email' && ++writes > 1 ? new Promise(() => {}) : store.entries.put(draft, expected),
     }
-    const doomed = new MailQueue({ entries, settings: queue.settings, now: () => clock.now })
+    const doomed = new EmailQueue({ entries, settings: queue.settings, now: () => clock.now })
     const transport = await openSmtp(mailServer.settings, 'gate@agents.example')
     void new Sender({ queue: doomed, transport, report() {} }).sendDue(tenant.tenant)
     await mailServer.count(1)

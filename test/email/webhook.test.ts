@@ -33,7 +33,7 @@ describeGates('mail that is brought', (open) => {
     expect(await inboxOf('kee')).toEqual([
       {
         type: 'email.received',
-        summary: 'Mail from friend@elsewhere.example: Hello',
+        summary: 'Email from friend@elsewhere.example: Hello',
         result: {
           email_id,
           message_id: 'm1@elsewhere.example',
@@ -148,7 +148,7 @@ describeGates('mail that is brought', (open) => {
     expect((await bringMime(mime(stranger))).body).toMatchObject({ reason: 'the sender is not allowed' })
     const elsewhere = { ...answer, To: 'x@agents.example', 'Message-ID': '<m3@x>' }
     expect((await bringMime(mime(elsewhere))).body).toMatchObject({
-      reason: 'no recipient is an agent of this gate',
+      reason: 'no recipient is an agent of this server',
     })
   })
 
@@ -196,7 +196,7 @@ describeGates('mail that is brought', (open) => {
       body: { verdict: 'fine' },
     })
     expect(await emailOf(bench, sent.email_id)).toMatchObject({ status: 'delivered', next_try_at: null })
-    expect(await inboxOf('hexy')).toMatchObject([{ summary: 'Mail from gate+kee@agents.example: Review' }])
+    expect(await inboxOf('hexy')).toMatchObject([{ summary: 'Email from gate+kee@agents.example: Review' }])
     // It is delivered, so nobody sends it any more.
     expect(
       await bench
@@ -452,23 +452,23 @@ describeGates(
       ['the sender is not allowed', { FromFull: { Email: 'stranger@elsewhere.example' } }],
       ['the sender is not allowed', { FromFull: { Email: 'friend@sub.open.example' } }],
       ['the sender is not allowed', { FromFull: { Email: 'not an address' } }],
-      ['no recipient is an agent of this gate', { OriginalRecipient: 'gate@agents.example', ToFull: [] }],
-      ['no recipient is an agent of this gate', { OriginalRecipient: 'x@evil.example', ToFull: [] }],
-      ['the mail is too large', { TextBody: 'x'.repeat(70_000) }],
+      ['no recipient is an agent of this server', { OriginalRecipient: 'gate@agents.example', ToFull: [] }],
+      ['no recipient is an agent of this server', { OriginalRecipient: 'x@evil.example', ToFull: [] }],
+      ['the email is too large', { TextBody: 'x'.repeat(70_000) }],
       [
-        'the mail has too many recipients',
+        'the email has too many recipients',
         { ToFull: Array.from({ length: 51 }, (_, n) => ({ Email: `gate+a${n}@agents.example` })) },
       ],
       [
-        'the mail has too many attachments',
+        'the email has too many attachments',
         { Attachments: Array.from({ length: 51 }, () => ({ Name: 'a', Content: '' })) },
       ],
       [
-        'the sender is not proven',
+        'the sender is not verified',
         { Headers: [{ Name: 'Received-SPF', Value: 'Fail envelope-from=friend@elsewhere.example' }] },
       ],
       [
-        'the sender is not proven',
+        'the sender is not verified',
         { Headers: [{ Name: 'Received-SPF', Value: 'Pass envelope-from=x@evil.example' }] },
       ],
     ])('hears, for good, that %s', async (reason, more) => {

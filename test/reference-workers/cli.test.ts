@@ -133,7 +133,7 @@ describe('asyncgate worker', () => {
     [['--tasks', ','], '--tasks is empty.'],
     [['--tasks', 'command.execute'], 'command.execute needs commands that are allowed.'],
     [['--allow', 'count'], '--allow takes KEY=VALUE'],
-    [['--allow', 'count=wc'], 'needs the whole path of a program, not "wc"'],
+    [['--allow', 'count=wc'], 'needs the absolute path of a program, not "wc"'],
     [['--allow', 'count=/no/such/program'], 'The command count cannot be run'],
     [['--concurrency', '0'], 'concurrency'],
     [['--concurrency', 'many'], '--concurrency takes a whole number'],

@@ -446,9 +446,9 @@ describe('the list of commands', () => {
   })
 
   it.each([
-    ['count', 'wc -w', 'needs the whole path'],
-    ['count', './wc', 'needs the whole path'],
-    ['count', '', 'needs the whole path'],
+    ['count', 'wc -w', 'needs the absolute path'],
+    ['count', './wc', 'needs the absolute path'],
+    ['count', '', 'needs the absolute path'],
     ['two words', '/bin/echo', 'cannot be the name'],
     ['', '/bin/echo', 'cannot be the name'],
     ['a', '/bin/echo \0', 'has NUL in it'],

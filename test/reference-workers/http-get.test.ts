@@ -2,8 +2,7 @@ import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { SubmitOptions } from '../../src/client/index.ts'
 import { retryAfterSeconds } from '../../src/egress/retry-after.ts'
-import { bodyText } from '../../src/reference-workers/body-text.ts'
-import { httpGet } from '../../src/reference-workers/http-get.ts'
+import { bodyText, httpGet } from '../../src/reference-workers/http-get.ts'
 import { LOCAL, site } from '../egress/site.ts'
 import { openTestGate, outcomeOf, type TestGate, work } from './support.ts'
 
@@ -67,7 +66,7 @@ describe('http_get', () => {
     const { url, requests } = await site((_, response) => response.writeHead(status).end('no'))
     expect(await get({ url })).toMatchObject({
       status: 'failed',
-      error: { code: `HTTP_${status}`, message: `The server answered with HTTP ${status}.` },
+      error: { code: `HTTP_${status}`, message: `The server responded with HTTP ${status}.` },
     })
     expect(requests).toHaveLength(1)
   })
@@ -111,7 +110,7 @@ describe('http_get', () => {
         status: 'failed',
         error: {
           code: 'REFUSED',
-          message: 'This address is not fetched: it is not allowed, or there is no such host.',
+          message: 'This URL is not allowed, or the host does not exist.',
         },
       })
     }

@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { echo } from '../../src/reference-workers/echo.ts'
-import { sleepThenReturn } from '../../src/reference-workers/sleep-then-return.ts'
+import { echo, sleepThenReturn } from '../../src/reference-workers/simple.ts'
 import { openTestGate, outcomeOf, reaches, type TestGate, work } from './support.ts'
 
 let gate: TestGate

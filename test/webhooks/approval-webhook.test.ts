@@ -1,7 +1,6 @@
 import { expect, it } from 'vitest'
 import { openGate } from '../../src/features/gate.ts'
-import { ApprovalWebhook } from '../../src/webhooks/approval-webhook.ts'
-import { MAX_ATTEMPTS } from '../../src/webhooks/delivery.ts'
+import { ApprovalWebhook, MAX_ATTEMPTS } from '../../src/webhooks/approval-webhook.ts'
 import { postTo } from '../../src/webhooks/post.ts'
 import { admin, agent, type Bench, describeGates, worker } from '../support/gates.ts'
 import { held, hold, soon } from '../support/steps.ts'
@@ -177,7 +176,7 @@ describeGates('the approval webhook', (open) => {
       expect([seconds, receiver.refused.length]).toEqual([seconds, tries])
     }
     expect(lines.map(([message, { reason }]) => [message, reason])).toEqual(
-      Array(3).fill(['an approval webhook was not taken; trying again', 'it answered with 500']),
+      Array(3).fill(['an approval webhook was not accepted; trying again', 'it responded with 500']),
     )
     receiver.status = 200
     now += 20_000
@@ -198,8 +197,8 @@ describeGates('the approval webhook', (open) => {
     }
     expect(receiver.refused).toHaveLength(MAX_ATTEMPTS)
     expect(lines.at(-1)).toEqual([
-      'an approval webhook is given up',
-      { task_id, n: 1, event: 'asked', attempts: MAX_ATTEMPTS, reason: 'it answered with 410' },
+      'an approval webhook is dropped',
+      { task_id, n: 1, event: 'asked', attempts: MAX_ATTEMPTS, reason: 'it responded with 410' },
     ])
     receiver.status = 200
     await bench.gate.approve(admin(), { task_id })

@@ -1,5 +1,4 @@
-import { Policy } from '../../egress/policy.ts'
-import { allowedPrivateHosts } from '../../egress/private-places.ts'
+import { allowedPrivateHosts, Policy } from '../../egress/policy.ts'
 import { DEFAULT_EGRESS, type EgressSettings } from '../../egress/settings.ts'
 
 /** What a request to this URL may do: a place that the operator names may be one without a certificate. */
