@@ -1,4 +1,4 @@
-import type { Kind } from './kinds.ts'
+import { Kind } from './kinds.ts'
 
 export type Database =
   | { readonly kind: 'sqlite'; readonly path: string }
@@ -8,17 +8,14 @@ export type Database =
 const POSTGRES = /^postgres(?:ql)?(?:\+\w+)?:\/\//i
 const SQLITE = /^sqlite:/i
 
-export const databaseUrl: Kind<string> = {
-  format: 'sqlite:PATH or postgres://USER:PASSWORD@HOST/NAME',
-  read(value) {
-    if (typeof value !== 'string') return undefined
-    const url = value.trim()
-    if (SQLITE.test(url)) return url.length > 'sqlite:'.length ? url.replace(SQLITE, 'sqlite:') : undefined
-    if (!POSTGRES.test(url)) return undefined
-    const plain = url.replace(POSTGRES, 'postgres://')
-    return URL.canParse(plain) ? plain : undefined
-  },
-}
+export const databaseUrl = new Kind<string>('sqlite:PATH or postgres://USER:PASSWORD@HOST/NAME', (value) => {
+  if (typeof value !== 'string') return undefined
+  const url = value.trim()
+  if (SQLITE.test(url)) return url.length > 'sqlite:'.length ? url.replace(SQLITE, 'sqlite:') : undefined
+  if (!POSTGRES.test(url)) return undefined
+  const plain = url.replace(POSTGRES, 'postgres://')
+  return URL.canParse(plain) ? plain : undefined
+})
 
 export function databaseOf(url: string): Database {
   return SQLITE.test(url) ? { kind: 'sqlite', path: url.slice('sqlite:'.length) } : { kind: 'postgres', url }

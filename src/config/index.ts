@@ -1,9 +1,16 @@
 import type { Settings } from '../core/settings.ts'
 import { type Database, databaseOf } from './database.ts'
+import {
+  type EmailConfig,
+  type EmailValues,
+  emailOf,
+  emailProblems,
+  emailRefusals,
+  emailTable,
+} from './email.ts'
 import { type EngineValues, engineTable } from './engine.ts'
 import { detectInstanceId, type Machine, thisMachine } from './instance-id.ts'
 import type { LogLevel } from './kinds.ts'
-import { type MailConfig, type MailValues, mailOf, mailProblems, mailRefusals, mailTable } from './mail.ts'
 import { refusals, warnings } from './refusals.ts'
 import { type ResultsValues, resultsNotices, resultsProblems, resultsTable } from './results.ts'
 import { type ServerValues, serverTable } from './server.ts'
@@ -35,7 +42,7 @@ export interface Config {
   readonly logLevel: LogLevel
   readonly results: ResultsValues
   /** Null if email is disabled. */
-  readonly mail: MailConfig | null
+  readonly email: EmailConfig | null
   /** Reasons why a server refuses to start with these settings. */
   readonly refusals: readonly string[]
   /** Safe settings that are probably not intended. */
@@ -83,15 +90,15 @@ export function reportConfig(options: ConfigOptions): Report {
   const raw = Object.fromEntries(NAMES.map((name) => [name, find(sources, name)?.values.get(name)]))
   const server = serverTable.safeParse(raw)
   const engine = engineTable.safeParse(raw)
-  const mail = mailTable.safeParse(raw)
+  const email = emailTable.safeParse(raw)
   const results = resultsTable.safeParse(raw)
-  const issues = [server, engine, results, mail].flatMap((table) => table.error?.issues ?? [])
+  const issues = [server, engine, results, email].flatMap((table) => table.error?.issues ?? [])
   const problems = [
     ...file.problems,
     ...environment.problems,
     ...issues.map((issue) => describe(sources, String(issue.path[0]), issue.message)),
     ...(server.success && engine.success ? contradictions({ ...server.data, ...engine.data }, isGiven) : []),
-    ...(mail.success ? mailProblems(mail.data) : []),
+    ...(email.success ? emailProblems(email.data) : []),
     ...(results.success ? resultsProblems(results.data, isGiven('mail_from')) : []),
   ]
   const values: Readonly<Record<string, unknown>> = {
@@ -99,7 +106,7 @@ export function reportConfig(options: ConfigOptions): Report {
     ...server.data,
     ...engine.data,
     ...results.data,
-    ...mail.data,
+    ...email.data,
   }
   return {
     lines: TABLE.map((row) => ({
@@ -115,9 +122,9 @@ export function reportConfig(options: ConfigOptions): Report {
     ...(server.success &&
       engine.success &&
       results.success &&
-      mail.success &&
+      email.success &&
       problems.length === 0 && {
-        config: assemble(server.data, engine.data, results.data, mail.data, isGiven('instance_id')),
+        config: assemble(server.data, engine.data, results.data, email.data, isGiven('instance_id')),
       }),
   }
 }
@@ -126,10 +133,10 @@ function assemble(
   server: ServerValues,
   engine: EngineValues,
   results: ResultsValues,
-  mailValues: MailValues,
+  emailValues: EmailValues,
   idIsGiven: boolean,
 ): Config {
-  const mail = mailOf(mailValues)
+  const email = emailOf(emailValues)
   const { escalation_targets, escalation_lease_expiry_class } = server
   const target = escalation_targets.find((candidate) => candidate.class === escalation_lease_expiry_class)
   return {
@@ -138,8 +145,8 @@ function assemble(
     database: databaseOf(server.database_url),
     logLevel: server.debug ? 'debug' : server.log_level,
     results,
-    mail,
-    refusals: [...refusals(server, { id: engine.instance_id, given: idIsGiven }), ...mailRefusals(mail)],
+    email,
+    refusals: [...refusals(server, { id: engine.instance_id, given: idIsGiven }), ...emailRefusals(email)],
     warnings: warnings(server),
   }
 }

@@ -1,25 +1,70 @@
+import { z } from 'zod'
 import { isPrincipalKind, type PrincipalKey } from '../core/principal.ts'
 
+/** The description of a setting. */
+export interface About {
+  /** The format of a value. */
+  readonly format: string
+  readonly doc: string
+  /** The default; or, as text, how it is determined. */
+  readonly fallback: unknown
+  readonly secret: boolean
+}
+
+export const about = z.registry<About>()
+
 /** A type of setting. Values are text in the environment and in flags; in the file also numbers, booleans and lists. */
-export interface Kind<T> {
+export class Kind<T> {
   /** Completes the message "is not ...". */
   readonly format: string
   /** Undefined if the value does not have this format. */
-  read(value: unknown): T | undefined
+  readonly read: (value: unknown) => T | undefined
+
+  constructor(format: string, read: (value: unknown) => T | undefined) {
+    this.format = format
+    this.read = read
+  }
+
+  /** A setting with a default, which `shown` replaces in documents. */
+  default(fallback: T, doc: string, shown: unknown = fallback) {
+    return this.#setting(fallback, { doc, fallback: shown, secret: false })
+  }
+
+  /** A setting that is null by default. */
+  optional(doc: string) {
+    return this.#setting(null, { doc, fallback: null, secret: false })
+  }
+
+  /** An optional setting whose value is never displayed. */
+  secret(doc: string) {
+    return this.#setting(null, { doc, fallback: null, secret: true })
+  }
+
+  #setting<Fallback>(fallback: Fallback, description: Omit<About, 'format'>) {
+    return z
+      .unknown()
+      .transform((value, context): T | Fallback => {
+        if (value === undefined) return fallback
+        const read = this.read(value)
+        if (read !== undefined) return read
+        context.addIssue(`is not ${this.format}`)
+        return z.NEVER
+      })
+      .register(about, { format: this.format, ...description })
+  }
 }
 
 export function integer(min: number, max = Number.MAX_SAFE_INTEGER): Kind<number> {
-  return {
-    format:
-      max === Number.MAX_SAFE_INTEGER
-        ? `a whole number, at least ${min}`
-        : `a whole number from ${min} to ${max}`,
-    read(value) {
+  return new Kind(
+    max === Number.MAX_SAFE_INTEGER
+      ? `a whole number, at least ${min}`
+      : `a whole number from ${min} to ${max}`,
+    (value) => {
       const number = typeof value === 'string' && /^-?\d{1,15}$/.test(value.trim()) ? Number(value) : value
       if (typeof number !== 'number' || !Number.isInteger(number)) return undefined
       return number >= min && number <= max ? number : undefined
     },
-  }
+  )
 }
 
 const BOOLEANS: Readonly<Record<string, boolean>> = {
@@ -33,30 +78,27 @@ const BOOLEANS: Readonly<Record<string, boolean>> = {
   off: false,
 }
 
-export const boolean: Kind<boolean> = {
-  format: 'true or false',
-  read: (value) => BOOLEANS[String(value).trim().toLowerCase()],
-}
+export const boolean = new Kind<boolean>(
+  'true or false',
+  (value) => BOOLEANS[String(value).trim().toLowerCase()],
+)
 
 export function oneOf<const Choice extends string>(...choices: readonly Choice[]): Kind<Choice> {
-  return {
-    format: listed(choices),
-    read: (value) => choices.find((choice) => choice === String(value).trim().toLowerCase()),
-  }
+  return new Kind(listed(choices), (value) =>
+    choices.find((choice) => choice === String(value).trim().toLowerCase()),
+  )
 }
 
 const ACTIONS = ['ALLOW', 'BLOCK', 'REQUIRE_APPROVAL'] as const
 
 /** The default action where no rule applies. */
-export const action: Kind<(typeof ACTIONS)[number]> = {
-  format: listed(ACTIONS),
-  read: (value) => ACTIONS.find((choice) => choice === String(value).trim().toUpperCase()),
-}
+export const action = new Kind<(typeof ACTIONS)[number]>(listed(ACTIONS), (value) =>
+  ACTIONS.find((choice) => choice === String(value).trim().toUpperCase()),
+)
 
-export const text: Kind<string> = {
-  format: 'text, in quotes if it looks like a number',
-  read: (value) => (typeof value === 'string' && value.trim() !== '' ? value.trim() : undefined),
-}
+export const text = new Kind<string>('text, in quotes if it looks like a number', (value) =>
+  typeof value === 'string' && value.trim() !== '' ? value.trim() : undefined,
+)
 
 /** Host names as in a Host header, without port. */
 export const hosts = list('host names, separated by commas', (item) => {
@@ -65,16 +107,16 @@ export const hosts = list('host names, separated by commas', (item) => {
 })
 
 /** Destination ports. */
-export const ports: Kind<readonly number[] | 'any'> = {
-  format: 'port numbers, separated by commas, or any',
-  read(value) {
+export const ports = new Kind<readonly number[] | 'any'>(
+  'port numbers, separated by commas, or any',
+  (value) => {
     if (String(value).trim().toLowerCase() === 'any') return 'any'
     const port = integer(1, 65_535)
     const items: unknown[] = Array.isArray(value) ? value : String(value).split(',')
     const found = items.map((item) => port.read(item))
     return found.every((item) => item !== undefined) ? found : undefined
   },
-}
+)
 
 /** Private hosts and networks. The server checks them when it starts. */
 export const places = list(
@@ -82,44 +124,33 @@ export const places = list(
   (item) => (/^[\w.:-]+(\/\d{1,3})?$/.test(item) ? item : undefined),
 )
 
-export type Commands = Readonly<Record<string, string | readonly string[]>>
+const commandsShape = z.record(
+  z.string(),
+  z.union([z.string(), z.array(z.unknown().transform(String)).readonly()]),
+)
 
-export const commands: Kind<Commands> = {
-  format: 'a JSON object of commands by name, like {"count": "/usr/bin/wc -w"}',
-  read(value) {
-    const given = typeof value === 'string' ? fromJson(value) : value
-    if (typeof given !== 'object' || given === null || Array.isArray(given)) return undefined
-    const entries = Object.entries(given).map(([name, command]) => [name, wordsFrom(command)] as const)
-    return entries.every(hasWords) ? Object.fromEntries(entries) : undefined
-  },
-}
+export type Commands = Readonly<z.output<typeof commandsShape>>
 
-function wordsFrom(command: unknown): string | readonly string[] | undefined {
-  if (typeof command === 'string') return command
-  return Array.isArray(command) ? command.map(String) : undefined
-}
+export const commands = new Kind<Commands>(
+  'a JSON object of commands by name, like {"count": "/usr/bin/wc -w"}',
+  (value) => commandsShape.safeParse(typeof value === 'string' ? fromJson(value) : value).data,
+)
 
-function hasWords(
-  entry: readonly [string, string | readonly string[] | undefined],
-): entry is readonly [string, string | readonly string[]] {
-  return entry[1] !== undefined
-}
-
-export const httpUrl: Kind<string> = {
-  format: 'a URL like https://files.example/results, without a password, query or fragment',
-  read(value) {
+export const httpUrl = new Kind<string>(
+  'a URL like https://files.example/results, without a password, query or fragment',
+  (value) => {
     const url = typeof value === 'string' && URL.canParse(value) ? new URL(value) : undefined
     const isPlain = url !== undefined && url.username + url.password + url.search + url.hash === ''
     return isPlain && /^https?:$/.test(url.protocol) ? url.href : undefined
   },
-}
+)
 
 const MIN_KEY_LENGTH = 16
 
 /** One key per name. */
-export const keys: Kind<Readonly<Record<string, string>>> = {
-  format: `NAME=KEY, separated by commas; a key has at least ${MIN_KEY_LENGTH} characters, and no two are the same`,
-  read(value) {
+export const keys = new Kind<Readonly<Record<string, string>>>(
+  `NAME=KEY, separated by commas; a key has at least ${MIN_KEY_LENGTH} characters, and no two are the same`,
+  (value) => {
     if (typeof value !== 'string') return undefined
     const items = value.split(',').map((item) => /^\s*([\w.@-]{1,64})=(\S+)\s*$/.exec(item))
     const entries = items.map((found) => [found?.[1] ?? '', found?.[2] ?? ''] as const)
@@ -129,7 +160,7 @@ export const keys: Kind<Readonly<Record<string, string>>> = {
     )
     return isLongEnough && isDistinct ? Object.fromEntries(entries) : undefined
   },
-}
+)
 
 /** Sources that secrets may be read from. */
 export const references = list('env:NAME, file:/path or file:/folder/, separated by commas', (item) =>
@@ -145,16 +176,12 @@ export function list(
   format: string,
   readItem: (item: string) => string | undefined,
 ): Kind<readonly string[]> {
-  return {
-    format,
-    read(value) {
-      const items: unknown[] =
-        typeof value === 'string' ? value.split(',') : Array.isArray(value) ? value : []
-      const given = items.map((item) => String(item).trim()).filter((item) => item !== '')
-      const found = given.map(readItem)
-      return found.length > 0 && found.every((item) => item !== undefined) ? found : undefined
-    },
-  }
+  return new Kind(format, (value) => {
+    const items: unknown[] = typeof value === 'string' ? value.split(',') : Array.isArray(value) ? value : []
+    const given = items.map((item) => String(item).trim()).filter((item) => item !== '')
+    const found = given.map(readItem)
+    return found.length > 0 && found.every((item) => item !== undefined) ? found : undefined
+  })
 }
 
 /** The levels of pino, and their names in Python. */
@@ -174,18 +201,14 @@ export type LogLevel = (typeof LEVELS)[keyof typeof LEVELS]
 
 const isLevel = (name: string): name is keyof typeof LEVELS => Object.hasOwn(LEVELS, name)
 
-export const logLevel: Kind<LogLevel> = {
-  format: listed([...new Set(Object.values(LEVELS))]),
-  read(value) {
-    const name = String(value).trim().toLowerCase()
-    return isLevel(name) ? LEVELS[name] : undefined
-  },
-}
+export const logLevel = new Kind<LogLevel>(listed([...new Set(Object.values(LEVELS))]), (value) => {
+  const name = String(value).trim().toLowerCase()
+  return isLevel(name) ? LEVELS[name] : undefined
+})
 
-export const principal: Kind<PrincipalKey> = {
-  format: 'kind:id, as in agent:ops',
-  read: (value) => (typeof value === 'string' ? principalFrom(value.trim()) : undefined),
-}
+export const principal = new Kind<PrincipalKey>('kind:id, as in agent:ops', (value) =>
+  typeof value === 'string' ? principalFrom(value.trim()) : undefined,
+)
 
 function principalFrom(name: string): PrincipalKey | undefined {
   const [, kind = '', id = ''] = /^([a-z]+):(.+)$/.exec(name) ?? []
@@ -197,15 +220,15 @@ export interface Target {
   readonly to: PrincipalKey
 }
 
-export const targets: Kind<readonly Target[]> = {
-  format: 'a JSON list like [{"class": 1, "to_kind": "agent", "to_id": "ops"}], all within their own tenant',
-  read(value) {
+export const targets = new Kind<readonly Target[]>(
+  'a JSON list like [{"class": 1, "to_kind": "agent", "to_id": "ops"}], all within their own tenant',
+  (value) => {
     const list = typeof value === 'string' ? fromJson(value) : value
     if (!Array.isArray(list)) return undefined
     const found = list.map(targetFrom)
     return found.every((target) => target !== undefined) ? found : undefined
   },
-}
+)
 
 /** A target in another tenant would disclose tasks across tenants, so tenant_id is refused. */
 function targetFrom(value: unknown): Target | undefined {

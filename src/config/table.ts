@@ -1,9 +1,9 @@
 import { withoutPassword } from './database.ts'
+import { emailTable } from './email.ts'
 import { engineTable } from './engine.ts'
-import { mailTable } from './mail.ts'
+import { type About, about } from './kinds.ts'
 import { resultsTable } from './results.ts'
 import { serverTable } from './server.ts'
-import { type About, about } from './setting.ts'
 import { UNSUPPORTED, variableOf } from './sources.ts'
 
 /** One row of the table of settings. */
@@ -17,10 +17,10 @@ export const TABLE: readonly TableRow[] = Object.entries({
   ...serverTable.shape,
   ...engineTable.shape,
   ...resultsTable.shape,
-  ...mailTable.shape,
+  ...emailTable.shape,
 }).map(([name, field]) => {
   const known = about.get(field)
-  if (known === undefined) throw new Error(`The setting ${name} was not created by setting().`)
+  if (known === undefined) throw new Error(`The setting ${name} was not created by a Kind.`)
   return { name, variable: variableOf(name), ...known }
 })
 

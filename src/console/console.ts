@@ -4,147 +4,164 @@ import type { Authenticator, AuthHeaders } from '../auth/credential.ts'
 import { Fault } from '../core/errors.ts'
 import type { Caller } from '../core/principal.ts'
 import type { Gate } from '../features/gate.ts'
+import { listApprovals } from '../features/questions/approvals.ts'
 import { hasBody, readBody } from '../http/body.ts'
+import { EventStreams } from '../http/event-stream.ts'
 import { checkHost, type GuardSettings } from '../http/guard.ts'
-import { type Asset, loadAssets } from './assets.ts'
-import { readCookie, writeCookie } from './cookie.ts'
-import { openDesk } from './desk.ts'
 import { link, textIn } from './fields.ts'
-import { type Assets, type Frame, icon, layout } from './layout.ts'
-import { LivePages } from './live.ts'
-import { loginPage } from './pages/login.ts'
-import { onwardPage } from './pages/onward.ts'
-import { problemPage } from './pages/problem.ts'
-import { pendingApprovals } from './pending.ts'
-import type { Page, Reply } from './reply.ts'
+import { icon, layout } from './layout.ts'
+import { errorPage, followLinkPage, loginPage } from './pages/public.ts'
 import { findRoute, pageOf } from './routes.ts'
-import { checkSameOrigin } from './same-origin.ts'
-import { signingSecret } from './secret.ts'
-import { send, sendAsset, sendRedirect } from './send.ts'
-import { callerFor, type SignIn, SignIns } from './sign-in.ts'
+import { loadAssets, send, sendAsset, sendRedirect } from './send.ts'
+import {
+  callerFor,
+  checkSameOrigin,
+  readCookie,
+  type SignIn,
+  SignIns,
+  signingSecret,
+  writeCookie,
+} from './sign-in.ts'
+import type { Page, Reply, Visit } from './visit.ts'
 
 export interface ConsoleOptions {
   readonly gate: Gate
   readonly authenticator: Authenticator
   readonly guard: GuardSettings
   readonly maxBodyBytes: number
-  /** All keys of the server, if people have some: sign-ins are signed with what is made of them. */
+  /** All keys of the server if people have keys; cookies are signed with a secret that is derived from them. */
   readonly keys: readonly string[]
   readonly onError: (error: unknown) => void
 }
 
-/** Who somebody is where no key is asked for. */
+/** The name of the person on a server that requires no key. */
 const OPERATOR = 'operator'
 
-/** Any operation will do: a person is the same for all of them. */
+/** The caller of a person is the same for every operation. */
 const ANY_CALL = { actor: 'anyone', input: { shape: {} } } as const
 
-/** The pages for people, below /console. */
+/** Minimum interval between the events that a page receives. */
+const EVENT_INTERVAL_MS = 300
+
+/** The sign-in form is public, so its size is limited further. */
+const MAX_SIGN_IN_BYTES = 64 * 1024
+
+const MAX_COUNTED_APPROVALS = 99
+
+/** The web console, below /console. */
 export class Console {
   readonly #options: ConsoleOptions
   readonly #signIns: SignIns
-  readonly #live: LivePages
-  readonly #assets: { readonly paths: Assets; readonly files: ReadonlyMap<string, Asset> }
+  readonly #streams = new EventStreams()
+  readonly #assets = loadAssets()
 
   constructor(options: ConsoleOptions) {
     this.#options = options
     this.#signIns = new SignIns(signingSecret(options.keys))
-    this.#live = new LivePages(options.gate)
-    this.#assets = loadAssets()
   }
 
-  get #takesNames(): boolean {
+  get #acceptsNames(): boolean {
     return this.#options.authenticator.trustsNames
   }
 
-  /** Ends what pages are kept up to date by. */
+  /** Ends the event streams of open pages. */
   close(): void {
-    this.#live.close()
+    this.#streams.stop()
   }
 
   async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     try {
       checkHost(request.headers, this.#options.guard)
-      await this.#answer(request, response)
+      await this.#respond(request, response)
     } catch (error) {
       if (!(error instanceof Fault)) this.#options.onError(error)
       if (response.headersSent || response.destroyed) response.destroy()
-      else this.#show(response, problemPage(error instanceof Fault ? error : new Fault('INTERNAL_ERROR')))
+      else this.#show(response, errorPage(error instanceof Fault ? error : new Fault('INTERNAL_ERROR')))
     }
   }
 
-  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  async #respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const url = new URL(request.url ?? '/', 'http://console')
-    const asset = this.#assets.files.get(url.pathname)
+    const { pathname, searchParams } = url
+    const asset = Object.values(this.#assets).find(({ path }) => path === pathname)
     if (asset !== undefined) return sendAsset(response, asset)
     const isForm = request.method === 'POST'
     if (isForm) checkSameOrigin(request.headers, this.#options.guard)
-    switch (url.pathname) {
-      case '/console/icon.svg':
-        return send(response, 200, icon((url.searchParams.get('n') ?? '').slice(0, 4)), {
-          type: 'image/svg+xml',
-        })
-      case '/console/login':
-        return isForm
-          ? this.#signIn(request, response)
-          : this.#show(response, loginPage({ query: url.searchParams, takesNames: this.#takesNames }))
+    if (pathname === '/console/icon.svg') {
+      return send(response, 200, icon((searchParams.get('n') ?? '').slice(0, 4)), 'image/svg+xml')
     }
-    const signIn = this.#whoVisits(request, response)
-    if (signIn === undefined && !isForm && request.headers['sec-fetch-site'] === 'cross-site') {
-      return this.#show(response, onwardPage(ownPath(url.pathname + url.search)))
+    if (pathname === '/console/login') {
+      if (isForm) return this.#signIn(request, response)
+      return this.#show(response, loginPage({ query: searchParams, acceptsNames: this.#acceptsNames }))
     }
-    if (signIn === undefined) {
-      const next = isForm ? '/console' : url.pathname + url.search
-      return sendRedirect(response, link('/console/login', { next: next === '/console' ? '' : next }))
+    const signIn = this.#signInOf(request, response)
+    if (signIn !== undefined) return this.#visit(request, response, url, signIn)
+    if (!isForm && request.headers['sec-fetch-site'] === 'cross-site') {
+      return this.#show(response, followLinkPage(ownPath(pathname + url.search)))
     }
-    return this.#visit(request, response, url, signIn)
+    const next = isForm || pathname + url.search === '/console' ? '' : pathname + url.search
+    return sendRedirect(response, link('/console/login', { next }))
   }
 
   async #visit(request: IncomingMessage, response: ServerResponse, url: URL, signIn: SignIn): Promise<void> {
     const { gate } = this.#options
+    const { pathname, searchParams: query } = url
     const caller = callerFor(signIn)
-    if (url.pathname === '/console/events') {
-      return this.#live.serve(response, caller, textIn(url.searchParams, 'task_id'))
+    if (pathname === '/console/events') return this.#stream(response, caller, textIn(query, 'task_id'))
+    const isForm = request.method === 'POST'
+    const form = isForm ? await this.#readForm(request, signIn) : new URLSearchParams()
+    if (pathname === '/console/logout') return this.#signOut(request, response)
+    const disconnected = new AbortController()
+    response.once('close', () => disconnected.abort())
+    const call: Visit['call'] = (operation, input) => {
+      const given = Object.entries(input).filter(([, value]) => value !== undefined)
+      return gate.call(operation, caller, Object.fromEntries(given), disconnected.signal)
     }
-    const form = request.method === 'POST' ? await this.#readForm(request, signIn) : new URLSearchParams()
-    if (url.pathname === '/console/logout') return this.#signOut(request, response)
-    const leaving = new AbortController()
-    response.once('close', () => leaving.abort())
-    const desk = openDesk(gate, caller, Date.now(), leaving.signal)
-    const frame = async (): Promise<Frame> => ({
-      assets: this.#assets.paths,
-      person: { name: signIn.person, token: this.#signIns.formToken(signIn), canLeave: signIn.key },
-      pending: await pendingApprovals(desk),
-    })
+    const token = this.#signIns.formToken(signIn)
     let reply: Reply
     try {
-      const found = findRoute(request.method ?? 'GET', url.pathname)
-      const token = this.#signIns.formToken(signIn)
-      reply = await found.route.handle({ desk, params: found.params, query: url.searchParams, form, token })
+      const { route, params } = findRoute(request.method ?? 'GET', pathname)
+      reply = await route.handle({ params, query, form, token, now: Date.now(), call })
     } catch (error) {
       if (!(error instanceof Fault)) throw error
-      reply = problemPage(error)
+      reply = errorPage(error)
     }
-    if (reply.kind === 'redirect') return sendRedirect(response, reply.to)
-    // A page that shows a refused form again is at an address that takes forms only.
-    const address = request.method === 'POST' ? pageOf(url.pathname) : undefined
-    send(response, reply.status ?? 200, layout({ ...reply, ...(address && { address }) }, await frame()))
+    if ('location' in reply) return sendRedirect(response, reply.location)
+    // A refused form is shown at a path that accepts only POST.
+    const address = isForm ? pageOf(pathname) : undefined
+    const person = { name: signIn.person, token, canSignOut: signIn.key }
+    const frame = { assets: this.#assets, person, waiting: await openApprovals(call) }
+    send(response, reply.status ?? 200, layout({ ...reply, ...(address && { address }) }, frame))
   }
 
-  /** The one who has signed in; where no key is asked for, everybody is. */
-  #whoVisits(request: IncomingMessage, response: ServerResponse): SignIn | undefined {
+  /** Notifies a page of changes. The page then loads its current content. */
+  #stream(response: ServerResponse, caller: Caller, task_id: string | undefined): Promise<void> {
+    let due: NodeJS.Timeout | undefined
+    response.once('close', () => clearTimeout(due))
+    return this.#streams.serve(response, 'retry: 3000\n\n', (stream) =>
+      this.#options.gate.follow(caller, task_id === undefined ? {} : { task_id }, () => {
+        due ??= setTimeout(() => {
+          due = undefined
+          stream.push('event: changed\ndata: {}\n\n')
+        }, EVENT_INTERVAL_MS)
+      }),
+    )
+  }
+
+  /** The sign-in of a request. A server that requires no key signs every visitor in. */
+  #signInOf(request: IncomingMessage, response: ServerResponse): SignIn | undefined {
     const cookie = readCookie(request)
     const known = cookie === undefined ? undefined : this.#signIns.read(cookie)
     if (known !== undefined) return known
     try {
-      return this.#enter(request, response, this.#personOf({}, OPERATOR), false)
+      return this.#begin(request, response, this.#personOf({}, OPERATOR), false)
     } catch (error) {
       if (error instanceof Fault) return undefined
       throw error
     }
   }
 
-  #enter(request: IncomingMessage, response: ServerResponse, caller: Caller, key: boolean): SignIn {
+  #begin(request: IncomingMessage, response: ServerResponse, caller: Caller, key: boolean): SignIn {
     const signIn = this.#signIns.begin(caller, key)
     writeCookie(request, response, this.#signIns.write(signIn))
     return signIn
@@ -155,60 +172,65 @@ export class Console {
     const next = ownPath(form.get('next'))
     try {
       const caller = this.#personOf({ 'x-api-key': textIn(form, 'key') ?? '' }, textIn(form, 'name'))
-      this.#enter(request, response, caller, true)
+      this.#begin(request, response, caller, true)
       sendRedirect(response, next)
     } catch (error) {
       if (!(error instanceof Fault)) throw error
       const query = new URLSearchParams({ next })
-      this.#show(
-        response,
-        loginPage({ query, takesNames: this.#takesNames, name: form.get('name') ?? '', fault: error }),
-      )
+      const name = form.get('name') ?? ''
+      this.#show(response, loginPage({ query, acceptsNames: this.#acceptsNames, name, fault: error }))
     }
   }
 
-  /** The person that a credential stands for, or that somebody names who may. */
+  /** The person of a credential, or the named person where names are accepted. */
   #personOf(headers: AuthHeaders, name: string | undefined): Caller {
     const credential = this.#options.authenticator.authenticate(headers)
-    if (credential.kind === 'shared') this.#checkTrusted(name)
+    if (credential.kind === 'shared') this.#checkName(name)
     const fields = credential.kind === 'bound' ? {} : { principal_kind: 'human', principal_id: name }
     const { caller } = callerOf(credential, ANY_CALL, fields)
     if (caller.principal.kind !== 'human')
-      throw new Fault('FORBIDDEN', {}, 'This key is not that of a person.')
+      throw new Fault('FORBIDDEN', {}, 'This key does not belong to a person.')
     return caller
   }
 
-  /** The shared key is that of every agent: it proves nothing about a person. */
-  #checkTrusted(name: string | undefined): void {
-    if (!this.#takesNames) {
-      throw new Fault('FORBIDDEN', {}, 'This is not the key of a person. Sign in with a key of your own.')
+  /** Every agent has the shared key, so it proves nothing about a person. */
+  #checkName(name: string | undefined): void {
+    if (!this.#acceptsNames) {
+      throw new Fault('FORBIDDEN', {}, 'This is not a personal key. Sign in with your own key.')
     }
-    if (name === undefined) throw new Fault('VALIDATION_ERROR', { path: 'name' }, 'Say who you are.')
+    if (name === undefined) throw new Fault('VALIDATION_ERROR', { path: 'name' }, 'Enter your name.')
   }
 
   #signOut(request: IncomingMessage, response: ServerResponse): void {
-    const isMeant = request.method === 'POST'
-    if (isMeant) writeCookie(request, response, undefined)
-    sendRedirect(response, isMeant ? '/console/login?notice=left' : '/console')
+    const isForm = request.method === 'POST'
+    if (isForm) writeCookie(request, response, undefined)
+    sendRedirect(response, isForm ? '/console/login?notice=left' : '/console')
   }
 
   async #readForm(request: IncomingMessage, signIn: SignIn): Promise<URLSearchParams> {
     const form = await readFields(request, this.#options.maxBodyBytes)
     if (this.#signIns.isFormToken(signIn, form.get('token') ?? '')) return form
-    throw new Fault(
-      'FORBIDDEN',
-      {},
-      'This form is not of your sign-in, or too old. Go back, load the page again.',
-    )
+    throw new Fault('FORBIDDEN', {}, 'This form has expired or belongs to another sign-in. Reload the page.')
   }
 
   #show(response: ServerResponse, page: Page): void {
-    send(response, page.status ?? 200, layout(page, { assets: this.#assets.paths }))
+    send(response, page.status ?? 200, layout(page, { assets: this.#assets }))
   }
 }
 
-/** Anybody can send this form. */
-const MAX_SIGN_IN_BYTES = 64 * 1024
+/** The number of open approvals for the navigation; empty if the person cannot list them. */
+async function openApprovals(call: Visit['call']): Promise<string> {
+  try {
+    const { approvals, next_cursor } = await call(listApprovals, {
+      state: 'open',
+      limit: MAX_COUNTED_APPROVALS,
+    })
+    return approvals.length === 0 ? '' : `${approvals.length}${next_cursor === null ? '' : '+'}`
+  } catch (error) {
+    if (error instanceof Fault) return ''
+    throw error
+  }
+}
 
 /** A form as browsers send it. */
 async function readFields(request: IncomingMessage, maxBytes: number): Promise<URLSearchParams> {
@@ -218,7 +240,7 @@ async function readFields(request: IncomingMessage, maxBytes: number): Promise<U
   return new URLSearchParams(await readBody(request, maxBytes))
 }
 
-/** Nobody is sent anywhere else after signing in. */
+/** A path of the console: a sign-in must not redirect to another site. */
 function ownPath(path: string | null): string {
   const isOwn = path !== null && /^\/console(\/[\w%.~-]+)*(\?[^#\\]*)?$/.test(path) && !path.includes('..')
   return isOwn ? path : '/console'

@@ -10,13 +10,13 @@ class Markup {
   }
 }
 
-/** A piece of a page that is safe to send as it is. Only `html` makes one. */
+/** Escaped markup. Only `html` creates it. */
 export type Html = Markup
 
-/** What a page may contain. Texts are escaped; what is absent or false is left out. */
+/** The content of a template. Text is escaped; null, undefined and false are omitted. */
 export type Content = Html | string | number | null | undefined | false | readonly Content[]
 
-/** A piece of a page: everything that is put into it is escaped, unless it was made here itself. */
+/** A template: every value is escaped, unless it is the result of another template. */
 export function html(parts: TemplateStringsArray, ...contents: readonly Content[]): Html {
   let markup = parts[0] ?? ''
   for (const [i, content] of contents.entries()) markup += render(content) + (parts[i + 1] ?? '')

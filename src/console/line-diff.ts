@@ -1,13 +1,13 @@
-/** A line of two texts that stand side by side; undefined where one has none. */
+/** One row of two texts side by side; undefined where a text has no line. */
 export interface LinePair {
   readonly before: string | undefined
   readonly after: string | undefined
 }
 
-/** Beyond this the texts are only put beside each other: comparing costs the product of their lengths. */
+/** Longer texts are not compared, because that costs the product of their lengths. */
 const MAX_LINES = 400
 
-/** Two texts side by side: equal lines stand beside each other, and what has changed stands alone. */
+/** Two texts side by side: equal lines share a row, and changed lines have their own. */
 export function alignLines(before: string, after: string): readonly LinePair[] {
   const [a, b] = [before.split('\n'), after.split('\n')]
   if (a.length > MAX_LINES || b.length > MAX_LINES) {
@@ -25,7 +25,7 @@ export function alignLines(before: string, after: string): readonly LinePair[] {
   return pairs
 }
 
-/** The length of the longest common run of lines from each pair of places on. */
+/** The length of the longest common subsequence of the lines from each pair of positions on. */
 function commonLengths(a: readonly string[], b: readonly string[]): readonly Uint16Array[] {
   const rows = Array.from({ length: a.length + 1 }, () => new Uint16Array(b.length + 1))
   for (let i = a.length - 1; i >= 0; i--) {

@@ -1,15 +1,14 @@
 import { Fault } from '../core/errors.ts'
 import { type Params, Router } from '../http/router.ts'
-import { approvalRoutes } from './approvals.ts'
-import { policyRoutes } from './policies.ts'
-import { type ConsoleRoute, redirect } from './reply.ts'
-import { sessionRoutes } from './sessions.ts'
-import { taskRoutes } from './tasks.ts'
-import { upstreamRoutes } from './upstreams.ts'
+import { approvalRoutes } from './pages/approvals.ts'
+import { policyRoutes } from './pages/policies.ts'
+import { sessionRoutes } from './pages/sessions.ts'
+import { taskRoutes } from './pages/tasks.ts'
+import { upstreamRoutes } from './pages/upstreams.ts'
+import { type ConsoleRoute, page, redirect } from './visit.ts'
 
-/** Routes with a literal segment stand before those that have a parameter in its place. */
 const router = new Router<ConsoleRoute>([
-  { method: 'GET', path: '', handle: async () => redirect('/console/approvals') },
+  page('', async () => redirect('/console/approvals')),
   ...approvalRoutes,
   ...taskRoutes,
   ...sessionRoutes,
@@ -23,14 +22,12 @@ export function findRoute(
 ): { readonly route: ConsoleRoute; readonly params: Params } {
   const found = router.find(method, `/${segmentsOf(path).join('/')}`.replace(/^\/$/, ''))
   if (found !== undefined && 'route' in found) return found
-  const page = found !== undefined && (method === 'GET' || method === 'HEAD') ? pageOf(path) : undefined
-  if (page !== undefined) {
-    return { route: { method: 'GET', path: '', handle: async () => redirect(page) }, params: {} }
-  }
+  const above = found !== undefined && (method === 'GET' || method === 'HEAD') ? pageOf(path) : undefined
+  if (above !== undefined) return { route: page('', async () => redirect(above)), params: {} }
   throw new Fault(found === undefined ? 'NOT_FOUND' : 'METHOD_NOT_ALLOWED')
 }
 
-/** The nearest page at or above a path: the page that has the form which is sent to this path. */
+/** The nearest page at or above a path: the page whose form is sent to this path. */
 export function pageOf(path: string): string | undefined {
   const segments = segmentsOf(path)
   for (let length = segments.length; length > 0; length--) {

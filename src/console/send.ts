@@ -1,7 +1,10 @@
+import { hash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
 import type { ServerResponse } from 'node:http'
 import { sendText } from '../http/response.ts'
-import type { Asset } from './assets.ts'
 import type { Html } from './html.ts'
+
+const HTML = 'text/html; charset=utf-8'
 
 /** A page loads the two files of the console and requests updates from this server; nothing else. */
 const POLICY = [
@@ -27,21 +30,36 @@ const SAFETY = {
   'Cross-Origin-Resource-Policy': 'same-origin',
 } as const
 
-export function send(
-  response: ServerResponse,
-  status: number,
-  content: Html | string,
-  { type = 'text/html; charset=utf-8' } = {},
-): void {
+export function send(response: ServerResponse, status: number, content: Html, type = HTML): void {
   sendText(response, status, type, String(content), SAFETY)
 }
 
-/** The URL of a file changes with its content. */
+interface Asset {
+  readonly path: string
+  readonly type: string
+  readonly text: string
+}
+
+export type Assets = ReturnType<typeof loadAssets>
+
+/** The two files that pages load. Their paths change with their content, so browsers may cache them. */
+export function loadAssets() {
+  return {
+    css: loadAsset('console.css', 'text/css; charset=utf-8'),
+    js: loadAsset('console.js', 'text/javascript; charset=utf-8'),
+  }
+}
+
+function loadAsset(name: string, type: string): Asset {
+  const text = readFileSync(new URL(`./assets/${name}`, import.meta.url), 'utf8')
+  return { path: `/console/${hash('sha256', text).slice(0, 12)}-${name}`, type, text }
+}
+
 export function sendAsset(response: ServerResponse, { type, text }: Asset): void {
   sendText(response, 200, type, text, { ...SAFETY, 'Cache-Control': 'public, max-age=31536000, immutable' })
 }
 
 /** After a form has been sent: the browser then requests the page, so that a reload does not send the form again. */
 export function sendRedirect(response: ServerResponse, to: string): void {
-  sendText(response, 303, 'text/html; charset=utf-8', '', { ...SAFETY, Location: to })
+  sendText(response, 303, HTML, '', { ...SAFETY, Location: to })
 }

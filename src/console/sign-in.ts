@@ -1,25 +1,28 @@
-import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
+import { createHmac, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto'
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import { z } from 'zod'
+import type { AuthSettings } from '../auth/credential.ts'
+import { Fault } from '../core/errors.ts'
 import { type Caller, ROLES } from '../core/principal.ts'
+import { type GuardSettings, isAllowedOrigin } from '../http/guard.ts'
 
-/** How long somebody stays signed in. */
-export const SIGN_IN_SECONDS = 12 * 3600
+const SIGN_IN_SECONDS = 12 * 3600
 
-/** A person who has signed in, as the credential said at that time. */
+/** A person who is signed in, with the role that their credential had at that time. */
 const signInShape = z.strictObject({
   tenant: z.string(),
   person: z.string().min(1).max(255),
   role: z.enum(ROLES),
-  /** Whether a key was asked for. */
+  /** Whether the person signed in with a key or a name. */
   key: z.boolean(),
-  /** Ties the forms of a page to the one who got it. */
+  /** Binds forms to this sign-in. */
   nonce: z.string().min(16).max(64),
   until: z.int(),
 })
 
 export type SignIn = z.output<typeof signInShape>
 
-/** Makes and reads the cookie of somebody who has signed in. */
+/** Creates and verifies the cookies and form tokens of sign-ins. */
 export class SignIns {
   readonly #secret: Buffer
   readonly #now: () => number
@@ -39,7 +42,7 @@ export class SignIns {
     return `${body}.${this.#sign('cookie', body)}`
   }
 
-  /** Undefined if it is not ours, was changed, or is over. */
+  /** Undefined if the cookie has an invalid signature or has expired. */
   read(cookie: string): SignIn | undefined {
     const [body = '', signature = '', ...rest] = cookie.split('.')
     if (rest.length > 0 || !isSame(signature, this.#sign('cookie', body))) return undefined
@@ -47,7 +50,7 @@ export class SignIns {
     return parsed.success && parsed.data.until > this.#now() ? parsed.data : undefined
   }
 
-  /** What every form has to bring back. It is of use to nobody who has not the cookie. */
+  /** The token that every form must contain. It is useless without the cookie. */
   formToken({ nonce }: SignIn): string {
     return this.#sign('form', nonce)
   }
@@ -61,7 +64,6 @@ export class SignIns {
   }
 }
 
-/** Whoever has signed in is a person. */
 export function callerFor({ tenant, person, role }: SignIn): Caller {
   return { tenant, principal: { kind: 'human', id: person }, role }
 }
@@ -69,4 +71,63 @@ export function callerFor({ tenant, person, role }: SignIn): Caller {
 function isSame(one: string, other: string): boolean {
   const [a, b] = [Buffer.from(one), Buffer.from(other)]
   return a.length === b.length && timingSafeEqual(a, b)
+}
+
+/** All keys of a server on which people have keys; none if only agents and workers have one. */
+export function signingKeys({ api_key, admin_keys, local_keys }: AuthSettings): readonly string[] {
+  const personal = Object.values({ ...local_keys, ...admin_keys })
+  return personal.length === 0 || api_key === null ? personal : [api_key, ...personal]
+}
+
+/**
+ * The secret that signs cookies. It is derived from the keys of the server, so all instances with the same keys accept
+ * each other's cookies, and changing a key invalidates them. The keys must include one that only people have: a caller
+ * who knows all of them can sign in as anyone. Without keys the secret is random.
+ */
+export function signingSecret(keys: readonly string[]): Buffer {
+  if (keys.length === 0) return randomBytes(32)
+  const material = JSON.stringify(keys.toSorted())
+  return Buffer.from(hkdfSync('sha256', material, 'asyncgate', 'console sign-in 2', 32))
+}
+
+/** Browsers share cookies between all ports of a host, so the name contains the port. */
+function cookieName({ headers }: IncomingMessage): string {
+  const port = /:(\d{1,5})$/.exec(headers.host ?? '')?.[1]
+  return port === undefined ? 'asyncgate_console' : `asyncgate_console_${port}`
+}
+
+export function readCookie(request: IncomingMessage): string | undefined {
+  const name = cookieName(request)
+  for (const pair of (request.headers.cookie ?? '').split(';')) {
+    const equals = pair.indexOf('=')
+    if (equals > 0 && pair.slice(0, equals).trim() === name) return pair.slice(equals + 1).trim()
+  }
+  return undefined
+}
+
+/** Sets the cookie; an undefined value removes it. */
+export function writeCookie(
+  request: IncomingMessage,
+  response: ServerResponse,
+  value: string | undefined,
+): void {
+  const age = value === undefined ? 0 : SIGN_IN_SECONDS
+  const secure = request.headers['x-forwarded-proto'] === 'https' ? '; Secure' : ''
+  response.setHeader(
+    'Set-Cookie',
+    `${cookieName(request)}=${value ?? ''}; Path=/console; Max-Age=${age}; HttpOnly; SameSite=Strict${secure}`,
+  )
+}
+
+/** Refuses forms of other sites. Browsers set these headers, and a page cannot change them. */
+export function checkSameOrigin(headers: IncomingHttpHeaders, guard: GuardSettings): void {
+  const site = headers['sec-fetch-site']
+  if (site !== undefined && site !== 'same-origin') throw foreign('Sec-Fetch-Site')
+  const { origin } = headers
+  if (origin === undefined || isAllowedOrigin(origin, guard)) return
+  if (!URL.canParse(origin) || new URL(origin).host !== headers.host) throw foreign('Origin')
+}
+
+function foreign(header: string): Fault {
+  return new Fault('FORBIDDEN', { header }, 'This form was sent by another site.')
 }

@@ -23,6 +23,8 @@ export interface TaskCore {
   readonly timeout_seconds: number | null
   /** When the task as a whole has to have ended; null if it may take as long as it takes. */
   readonly deadline_at: number | null
+  /** The number of characters of its input, which bounds what one claim hands out. */
+  readonly input_length: number
   /** Rises with every lease, so that a worker's own side effects can refuse a predecessor. */
   readonly fence: number
   readonly progress_count: number
@@ -124,7 +126,7 @@ export interface ProgressEntry {
 // Each object below is one literal: on Node 20 a spread that is then added to costs about 100 times as much, and a
 // task is made anew with every command.
 
-type Queued = Pick<QueuedTask, 'attempt' | 'expiry_count' | 'updated_at' | 'next_eligible_at'>
+type Queued = Pick<QueuedTask, 'status' | 'attempt' | 'expiry_count' | 'updated_at' | 'next_eligible_at'>
 
 export function asQueued(task: TaskCore, change: Queued): QueuedTask {
   return {
@@ -143,11 +145,12 @@ export function asQueued(task: TaskCore, change: Queued): QueuedTask {
     retry_backoff_seconds: task.retry_backoff_seconds,
     timeout_seconds: task.timeout_seconds,
     deadline_at: task.deadline_at,
+    input_length: task.input_length,
     fence: task.fence,
     progress_count: task.progress_count,
     question_count: task.question_count,
     updated_at: change.updated_at,
-    status: 'queued',
+    status: change.status,
     next_eligible_at: change.next_eligible_at,
   }
 }
@@ -171,6 +174,7 @@ export function asHeld(task: TaskCore, change: Held): HeldTask {
     retry_backoff_seconds: task.retry_backoff_seconds,
     timeout_seconds: task.timeout_seconds,
     deadline_at: task.deadline_at,
+    input_length: task.input_length,
     fence: change.fence,
     progress_count: task.progress_count,
     question_count: task.question_count,
@@ -200,6 +204,7 @@ export function asParked(task: TaskCore, change: Parked): ParkedTask {
     retry_backoff_seconds: task.retry_backoff_seconds,
     timeout_seconds: task.timeout_seconds,
     deadline_at: task.deadline_at,
+    input_length: task.input_length,
     fence: task.fence,
     progress_count: task.progress_count,
     question_count: change.question_count,
@@ -228,6 +233,7 @@ export function asDone(task: TaskCore, change: Done): DoneTask {
     retry_backoff_seconds: task.retry_backoff_seconds,
     timeout_seconds: task.timeout_seconds,
     deadline_at: task.deadline_at,
+    input_length: task.input_length,
     fence: task.fence,
     progress_count: task.progress_count,
     question_count: task.question_count,

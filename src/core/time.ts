@@ -1,3 +1,5 @@
+import type { TaskCore } from './task.ts'
+
 /** ISO 8601 UTC with milliseconds, the public form of every time. */
 export function isoTime(ms: number): string {
   return new Date(ms).toISOString()
@@ -5,4 +7,16 @@ export function isoTime(ms: number): string {
 
 export function isoOrNull(ms: number | null): string | null {
   return ms === null ? null : isoTime(ms)
+}
+
+/**
+ * The deadline is for the task as a whole, whatever its state. A lease, a delay or a question never reaches past it, so
+ * the one wake time of the task is never later than its deadline. Only a ready task has no wake time.
+ */
+export function cutAtDeadline({ deadline_at }: Pick<TaskCore, 'deadline_at'>, time: number): number {
+  return deadline_at === null ? time : Math.min(time, deadline_at)
+}
+
+export function isPastDeadline({ deadline_at }: Pick<TaskCore, 'deadline_at'>, time: number): boolean {
+  return deadline_at !== null && deadline_at <= time
 }

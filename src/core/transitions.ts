@@ -77,13 +77,25 @@ export function isParked(status: Status): status is ParkedStatus {
   return status === 'pending_approval' || status === 'input_required'
 }
 
-/** Refuses a change that the table does not have. */
-export function checkTransition(from: Status, cause: Cause): void {
-  if (!(cause in TRANSITIONS[from])) {
+type Table = typeof TRANSITIONS
+
+type Next<From extends Status, By extends Cause> = From extends Status
+  ? By extends keyof Table[From]
+    ? Table[From][By]
+    : never
+  : never
+
+/** The status that follows. Throws a Fault if the table does not have this transition. */
+export function transition<From extends Status, By extends Cause>(from: From, cause: By): Next<From, By> {
+  const edges: Partial<Record<Cause, Status>> = TRANSITIONS[from]
+  const next = edges[cause]
+  if (next === undefined) {
     throw new Fault(
       'INVALID_STATE_TRANSITION',
       { task_status: from },
       `A ${from} task does not allow ${cause}.`,
     )
   }
+  // The compiler cannot follow an index by two type parameters; the type repeats the lookup above.
+  return next as Next<From, By>
 }

@@ -1,8 +1,7 @@
 import type { Random } from '../util/random.ts'
 import type { Relationship } from './command.ts'
-import type { Owner } from './fairness.ts'
 import type { InboxItem } from './inbox.ts'
-import type { Wanted } from './matching.ts'
+import type { Owner, Wanted } from './matching.ts'
 import type { PrincipalKey } from './principal.ts'
 import type { Question } from './question.ts'
 import type { Receipt, ReceiptType } from './receipt.ts'
@@ -46,8 +45,6 @@ export interface World {
   ): { lane: number; pool: number }
   /** The ready tasks that fit, in the order in which they are to be handed out. */
   ready(wanted: Wanted): Iterable<QueuedTask>
-  /** How long the input of a ready task is; undefined if nobody has asked. */
-  bytes(task: QueuedTask): number | undefined
   receipt(seq: number): Receipt | undefined
   /** The newest receipt of that type among those that name `parent`. */
   child(parent: number, type: ReceiptType): Receipt | undefined

@@ -1,5 +1,4 @@
 import type { Command } from '../core/command.ts'
-import { FEW } from '../core/decide/claim.ts'
 import { type AnyAnswer, decide } from '../core/decide/index.ts'
 import { Fault } from '../core/errors.ts'
 import type { Question } from '../core/question.ts'
@@ -32,9 +31,6 @@ interface Surroundings {
   report(error: unknown): void
 }
 
-/** One is enough unless claims compete: what one of them has to leave may go to another. */
-const MAX_LOOKS_AT_SIZES = 3
-
 export type SpecLookup = (tenant: number, seq: number) => TaskSpec | undefined
 export type QuestionLookup = (task: TaskRef) => readonly Question[]
 
@@ -51,7 +47,6 @@ export class Batch {
   outcomes: Outcome[] = []
   readonly #around: Surroundings
   #changed: Task[] = []
-  #looksAtSizes = 0
   /** Those of them that other processes hear of: a renewal is news to nobody. */
   #told: Task[] = []
   #worlds = new Map<number, TenantWorld>()
@@ -80,7 +75,7 @@ export class Batch {
     this.#told = []
     for (const { tenant, task_id } of loaded.due) this.#run({ verb: 'wake', tenant, task_id })
     this.outcomes = this.commands.map((command) => this.#run(command))
-    return this.#unsized() ?? this.#changes()
+    return this.#changes()
   }
 
   /** To be called once the batch is committed; returns what happened, in order. */
@@ -183,21 +178,6 @@ export class Batch {
       lanes.isContended = before > 0 && before < lanes_version
     }
     return missing
-  }
-
-  /** Tasks that one claim is to get many of: how large they are decides whether it gets them together. */
-  #unsized(): Need | undefined {
-    if (this.#looksAtSizes === MAX_LOOKS_AT_SIZES) return undefined
-    const sizes = this.outcomes.flatMap((outcome) => {
-      if (outcome === 'again' || outcome instanceof Fault || !('granted' in outcome)) return []
-      if (outcome.granted.length <= FEW) return []
-      return outcome.granted
-        .filter(({ task }) => this.#worlds.get(task.tenant)?.bytes(task) === undefined)
-        .map(({ task }) => ({ tenant: task.tenant, seq: task.seq }))
-    })
-    if (sizes.length === 0) return undefined
-    this.#looksAtSizes++
-    return { ...NO_NEED, sizes }
   }
 
   #changes(): Changes {

@@ -1,6 +1,6 @@
 import type { Claim, Command, RecordSchedule, ReportStale } from '../core/command.ts'
-import { EVERYONE } from '../core/fairness.ts'
 import type { InboxMark } from '../core/inbox.ts'
+import { EVERYONE } from '../core/matching.ts'
 import type { Settings } from '../core/settings.ts'
 import type { ChildRef, Head, HeadRef, Need } from '../store/store.ts'
 import type { Directory } from './lane-directory.ts'
@@ -38,7 +38,6 @@ export function needOf(
     acknowledgements: [],
     relationships: [],
     items: [],
-    sizes: [],
   }
   const claims: Claim[] = []
   for (const command of commands) {

@@ -1,8 +1,7 @@
 import type { Relationship } from '../core/command.ts'
 import type { Decision, Obligation } from '../core/draft.ts'
-import { EVERYONE, type Owner } from '../core/fairness.ts'
 import type { InboxItem } from '../core/inbox.ts'
-import type { LaneRow, Wanted } from '../core/matching.ts'
+import { EVERYONE, type LaneRow, type Owner, type Wanted } from '../core/matching.ts'
 import type { PrincipalKey } from '../core/principal.ts'
 import type { Question } from '../core/question.ts'
 import type { Receipt, ReceiptType } from '../core/receipt.ts'
@@ -50,7 +49,6 @@ export class TenantWorld implements World {
   readonly #acknowledgements = new Map<string, number>()
   readonly #relationships = new Map<PrincipalKey, Relationship>()
   readonly #items = new Map<string, InboxItem>()
-  readonly #sizes = new Map<number, number>()
 
   readonly #stored = new Set<string>()
   readonly #changed = new Set<string>()
@@ -87,7 +85,6 @@ export class TenantWorld implements World {
       if (mine(row)) this.#acknowledgements.set(`${row.seq} ${row.by}`, row.acknowledgement)
     }
     for (const row of loaded.relationships) if (mine(row)) this.#relationships.set(row.principal, row)
-    for (const size of loaded.sizes) if (mine(size)) this.#sizes.set(size.seq, size.bytes)
     for (const item of loaded.items) if (mine(item)) this.#items.set(itemKey(item.principal, item.seq), item)
   }
 
@@ -127,10 +124,6 @@ export class TenantWorld implements World {
     if (limit >= 0 && this.tenant.active_leases >= limit) return false
     const first = this.#lanes.ready(wanted).next()
     return first.done === true && first.value
-  }
-
-  bytes({ seq }: QueuedTask): number | undefined {
-    return this.#sizes.get(seq) ?? this.newSpecs.get(seq)?.input.length
   }
 
   receipt(seq: number): Receipt | undefined {

@@ -1,4 +1,4 @@
-import type { z } from 'zod'
+import { z } from 'zod'
 import { checkRole, type Permission } from '../core/authorization.ts'
 import type { Caller } from '../core/principal.ts'
 import { parse } from './input.ts'
@@ -8,11 +8,7 @@ import type { Services } from './services.ts'
  * One public operation. REST routes, MCP tools, the OpenAPI document, the client's types and the protocol reference are
  * derived from its definition, so each fact about it, and each description of a field, is written once.
  */
-export interface Definition<
-  Name extends string,
-  Input extends z.ZodObject,
-  Output extends z.ZodType<object>,
-> {
+interface Definition<Name extends string, Input extends z.ZodObject, Output extends z.ZodType<object>> {
   /** The MCP tool is called `asyncgate.` followed by this name; the method of the gate is its camel case form. */
   readonly name: Name
   readonly title: string
@@ -57,7 +53,7 @@ export interface Operation<
 }
 
 /** What a call changes, in the terms of the annotations of an MCP tool. */
-export interface Effect {
+interface Effect {
   readonly readOnly: boolean
   /** It ends or undoes something. */
   readonly destructive: boolean
@@ -83,4 +79,46 @@ export function defineOperation<
       return definition.run(services, caller, parse(definition.input, given), signal)
     },
   }
+}
+
+export type JsonSchema = Readonly<Record<string, unknown>>
+
+/** The JSON Schema (2020-12) of what a client sends. */
+export function inputSchema(operation: Pick<Operation, 'input'>): JsonSchema {
+  return schemaOf(operation.input, 'input')
+}
+
+/** The JSON Schema (2020-12) of the answer. */
+export function outputSchema(operation: Pick<Operation, 'output'>): JsonSchema {
+  return schemaOf(operation.output, 'output')
+}
+
+/** Places that take any JSON, or that only code can check, are open in the schema. */
+export function schemaOf(schema: z.ZodType, io: 'input' | 'output'): JsonSchema {
+  const { $schema: _, ...rest } = z.toJSONSchema(schema, {
+    io,
+    unrepresentable: 'any',
+    override: ({ jsonSchema }) => shorten(jsonSchema),
+  })
+  return rest
+}
+
+/** Leaves out what the rest of a schema says already: it is read by models, and paid for by the token. */
+function shorten(schema: z.core.JSONSchema.BaseSchema): void {
+  if (schema.format === 'date-time') delete schema.pattern
+  if (schema.minimum === Number.MIN_SAFE_INTEGER) delete schema.minimum
+  if (schema.maximum === Number.MAX_SAFE_INTEGER) delete schema.maximum
+  delete schema.readOnly
+}
+
+/** Tells of each input whether the operation may take its time over it, so that it has to hear when its caller leaves. */
+export function mayTakeTime({
+  input,
+  isLong,
+}: Operation): (given: Readonly<Record<string, unknown>>) => boolean {
+  const field = input.shape.wait_seconds
+  if (isLong) return () => true
+  if (field === undefined) return () => false
+  const unasked = z.number().catch(0).parse(z.parse(field, undefined))
+  return ({ wait_seconds = unasked }) => wait_seconds !== 0
 }

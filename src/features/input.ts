@@ -1,7 +1,15 @@
 import { z } from 'zod'
+import { checkSelf } from '../core/authorization.ts'
 import { Fault, invalid } from '../core/errors.ts'
 import { isUuid } from '../core/ids.ts'
 import type { Json, JsonObject } from '../core/json/json.ts'
+import {
+  type Caller,
+  PRINCIPAL_KINDS,
+  type PrincipalKey,
+  type PrincipalKind,
+  principalKey,
+} from '../core/principal.ts'
 import { isObject } from '../util/guards.ts'
 
 /** Text that both stores keep unchanged. */
@@ -123,4 +131,45 @@ function unwrapped(schema: unknown): unknown {
     inner = inner.def.innerType
   }
   return inner
+}
+
+/** A time in a response: ISO 8601 UTC with milliseconds. */
+export const time = z.iso.datetime()
+
+export const principalShape = z.object({
+  kind: z.enum(PRINCIPAL_KINDS).describe('Kind of the principal'),
+  id: z.string().describe('Name of the principal, unique within its kind'),
+})
+
+export const pageLimit = z.int().min(1).max(200).default(50).describe('Maximum number of items per page')
+
+export const cursor = text(512)
+  .optional()
+  .describe('next_cursor of the previous page; the other fields must be the same as for that page')
+
+export const nextCursor = z
+  .string()
+  .nullable()
+  .describe('Send it as cursor to get the next page; null on the last page')
+
+/** The fields by which an admin names the principal that an operation is about. */
+export const principalFields = {
+  principal_kind: z
+    .enum(PRINCIPAL_KINDS)
+    .optional()
+    .describe('Kind of the principal that principal_id names; agent if absent'),
+  principal_id: text(255)
+    .optional()
+    .describe('The principal whose data is meant; the caller if absent. Only admins may name another one'),
+}
+
+/** The principal that the input names, which only admins may do for others; the caller if it names none. */
+export function askedPrincipal(
+  caller: Caller,
+  asked: { principal_kind?: PrincipalKind | undefined; principal_id?: string | undefined },
+): PrincipalKey {
+  if (asked.principal_id === undefined) return principalKey(caller.principal)
+  const principal: PrincipalKey = `${asked.principal_kind ?? 'agent'}:${asked.principal_id}`
+  checkSelf(caller, principal)
+  return principal
 }

@@ -1,8 +1,9 @@
 import type { z } from 'zod'
 import type { Fault } from '../core/errors.ts'
+import type { JsonSchema } from '../features/define-operation.ts'
 import type { InboundMail } from '../features/email/email.ts'
-import type { JsonSchema } from '../features/schemas.ts'
 import type { Context } from './context.ts'
+import type { EventStreams } from './event-stream.ts'
 import type { Exchange } from './exchange.ts'
 import type { Params, Route } from './router.ts'
 
@@ -46,15 +47,9 @@ export interface MediaTypes {
   readonly mediaTypes: Readonly<Record<string, JsonSchema>>
 }
 
-/** The open event streams. */
-interface Streams {
-  readonly count: number
-  serve(context: Context, exchange: Exchange): Promise<void>
-}
-
 /** What endpoints use besides what all routes share. */
 export interface EndpointContext extends Context {
-  readonly streams: Streams
+  readonly streams: EventStreams
   readonly inboundMail?: InboundMail | undefined
   isStopping(): boolean
 }

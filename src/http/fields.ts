@@ -1,7 +1,6 @@
 import type { Fields } from '../auth/caller.ts'
 import { invalid } from '../core/errors.ts'
-import type { Operation } from '../features/define-operation.ts'
-import { inputSchema } from '../features/schemas.ts'
+import { inputSchema, type Operation } from '../features/define-operation.ts'
 import type { Params } from './router.ts'
 
 type FieldType = 'number' | 'boolean' | 'list' | 'other'

@@ -1,6 +1,5 @@
 import type { OutgoingHttpHeaders } from 'node:http'
-import type { Operation } from '../features/define-operation.ts'
-import { mayTakeTime } from '../features/waits.ts'
+import { mayTakeTime, type Operation } from '../features/define-operation.ts'
 import { admit, type Context, identify, note, readFields } from './context.ts'
 import type { Exchange } from './exchange.ts'
 import { collectFields, fieldTypes } from './fields.ts'

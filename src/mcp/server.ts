@@ -2,6 +2,7 @@ import {
   type CacheHint,
   type CallToolResult,
   type Implementation,
+  mergeCapabilities,
   type Progress,
   ProtocolError,
   ProtocolErrorCode,
@@ -10,10 +11,22 @@ import {
   type ServerContext,
 } from '@modelcontextprotocol/server'
 import type { Fields } from '../auth/caller.ts'
-import { serveTasks } from './tasks/handlers.ts'
-import type { TaskHandlers } from './tasks/task-handlers.ts'
-import { isTaskTool } from './tasks/task-tool.ts'
-import { type Call, type Era, type FoundTool, type ToolTable, wantsProgress } from './tools/tool.ts'
+import type { Gate } from '../features/gate.ts'
+import { VERSION } from '../util/version.ts'
+import { serveTasks, type TaskHandlers, taskHandlers } from './tasks/task-handlers.ts'
+import { gateTools, type ToolNames, waitToolName } from './tools/operation-tools.ts'
+import { typeTools } from './tools/task-tools.ts'
+import {
+  type Call,
+  type CallOf,
+  type Era,
+  type FoundTool,
+  isTaskTool,
+  type ListKind,
+  type TaskToolSource,
+  type ToolTable,
+  wantsProgress,
+} from './tools/tool.ts'
 import { TASKS_EXTENSION } from './transport/capabilities.ts'
 
 /** What a server shows of itself, whichever way it is reached. */
@@ -23,20 +36,13 @@ export interface ServerDefinition {
   capabilities(): ServerCapabilities
   readonly instructions?: string
   readonly tools: ToolTable
-  /** If some tools are tasks. */
-  readonly tasks?: TaskHandlers
+  readonly tasks: TaskHandlers
   /** More than tools, if there is. */
   extend?(server: Server, callOf: CallOf): void
 }
 
-/** The call that a request of the SDK is; `task` is what its params say about a task, in the older era. */
-export type CallOf = (context: ServerContext, task?: unknown) => Call
-
-/** Types of tasks come and go: who does not listen for changes learns of them within a minute. */
+/** Task types and upstreams can change: clients that do not subscribe to changes notice them within a minute. */
 export const LIST_HINT: Required<CacheHint> = { ttlMs: 60_000, cacheScope: 'private' }
-
-/** Whether there are prompts and resources changes with the upstreams, the rest of it with the version. */
-const DISCOVER_HINT: Required<CacheHint> = { ttlMs: 60_000, cacheScope: 'private' }
 
 /** Each era has its own way to say that there are tasks. */
 const TASK_CAPABILITIES: Readonly<Record<Era, ServerCapabilities>> = {
@@ -45,18 +51,17 @@ const TASK_CAPABILITIES: Readonly<Record<Era, ServerCapabilities>> = {
 }
 
 /** A server of the SDK. One serves one HTTP request or one stdio connection, and is never shared. */
-export function createServer(face: ServerDefinition, era: Era, callOf: CallOf): Server {
-  const { info, instructions, tools, tasks } = face
-  const capabilities = face.capabilities()
+export function createServer(definition: ServerDefinition, era: Era, callOf: CallOf): Server {
+  const { info, instructions, tools, tasks } = definition
   const server = new Server(info, {
-    capabilities: tasks === undefined ? capabilities : { ...capabilities, ...TASK_CAPABILITIES[era] },
+    capabilities: { ...definition.capabilities(), ...TASK_CAPABILITIES[era] },
     ...(instructions !== undefined && { instructions }),
     cacheHints: {
       'tools/list': LIST_HINT,
       'prompts/list': LIST_HINT,
       'resources/list': LIST_HINT,
       'resources/templates/list': LIST_HINT,
-      'server/discover': DISCOVER_HINT,
+      'server/discover': LIST_HINT,
     },
   })
   server.setRequestHandler('tools/list', async (_, context) => ({
@@ -66,10 +71,10 @@ export function createServer(face: ServerDefinition, era: Era, callOf: CallOf): 
     const call = callOf(context, params.task)
     const found = await tools.find(params.name, call.credential)
     if (found === undefined) throw unknownTool(params.name)
-    return callTool(face, found, params.arguments ?? {}, tellingProgress(call, context))
+    return callTool(definition, found, params.arguments ?? {}, tellingProgress(call, context))
   })
-  if (tasks !== undefined) serveTasks(server, tasks, era, callOf)
-  face.extend?.(server, callOf)
+  serveTasks(server, tasks, era, callOf)
+  definition.extend?.(server, callOf)
   return server
 }
 
@@ -91,11 +96,71 @@ export function callTool(
   args: Fields,
   call: Call,
 ): Promise<CallToolResult> {
-  if (!isTaskTool(found)) return found(args, call)
-  if (tasks === undefined) throw new Error(`${found.definition.name} is a task, and nobody answers for tasks`)
-  return tasks.calls.call(found, args, call)
+  return isTaskTool(found) ? tasks.calls.call(found, args, call) : found(args, call)
 }
 
 export function unknownTool(name: string): ProtocolError {
   return new ProtocolError(ProtocolErrorCode.InvalidParams, `Unknown tool: ${name.slice(0, 128)}`)
 }
+
+/** The options of every transport. */
+export interface ServerOptions {
+  readonly toolNames?: ToolNames | undefined
+  readonly legacyTools?: boolean | undefined
+  /** Further task tools, besides the task types that are tools. */
+  readonly sources?: readonly TaskToolSource[] | undefined
+  /** Receives the errors that callers only see as INTERNAL_ERROR. */
+  readonly onError?: ((error: unknown) => void) | undefined
+}
+
+/** The MCP server of a gate. */
+export function defineServer(
+  gate: Gate,
+  { toolNames, legacyTools, sources = [], onError = () => {} }: ServerOptions,
+): {
+  readonly definition: ServerDefinition
+  /** The listener is called when a list may have changed for some caller. Returns an unsubscribe function. */
+  onLists(listener: (kind: ListKind) => void): () => void
+} {
+  const waitTool = waitToolName(toolNames)
+  const all = [typeTools(gate, waitTool), ...sources]
+  const reads = all.flatMap((source) => source.reads ?? [])
+  return {
+    definition: {
+      info: { name: 'asyncgate', title: 'AsyncGate', version: VERSION },
+      capabilities: () =>
+        reads.reduce<ServerCapabilities>(
+          (others, source) => mergeCapabilities(others, source.capabilities()),
+          { tools: { listChanged: true } },
+        ),
+      instructions: INSTRUCTIONS,
+      tools: gateTools({ gate, toolNames, legacyTools, sources: all, onError }),
+      tasks: taskHandlers({ gate, waitTool, onError }),
+      extend(server, callOf) {
+        for (const source of reads) source.serve(server, callOf)
+      },
+    },
+    onLists(listener) {
+      const stops = [
+        ...all.map((source) => source.onChange(() => listener('tools'))),
+        ...reads.map((source) => source.onChange(listener)),
+      ]
+      return () => {
+        for (const stop of stops) stop()
+      }
+    },
+  }
+}
+
+/** What a model is told about this server when it connects. */
+export const INSTRUCTIONS = `AsyncGate keeps work that takes longer than one call. What you hand over survives restarts, of yours and of the server.
+
+To have work done: create_task (with an idempotency_key, so that a repeated call does not do it twice), then wait_for_task until done is true. If it is not done yet, do something else and come back; get_task always shows the latest. cancel_task stops it.
+
+A tool whose name does not begin with asyncgate is a kind of work: it hands over the task and waits a while for the result. If it answers with a task_id instead, go on with wait_for_task. A task may wait for a person: if it needs input that you have, give it with answer_question; if it needs approval, tell the person you work for.
+
+When a session starts: list_inbox shows what has come in for you, and list_open_obligations what is still under way. Read results with get_task, and ack_receipt what you have dealt with.
+
+To do work as a worker: lease_next (wait_seconds waits for work), then do it. renew_lease well before expires_at, report_progress on the way, and end with complete, fail or release_lease. Once a call answers LEASE_INVALID_OR_EXPIRED the task is no longer yours: stop.
+
+Under a shared key say who you are in each call: agent_id, or worker_id for workers. An error has a hint that says what to do next; if retryable is true, send the same call again after a pause.`

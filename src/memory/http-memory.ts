@@ -2,7 +2,7 @@ import { Fault } from '../core/errors.ts'
 import { EgressError } from '../egress/error.ts'
 import { type GuardedResponse, guardedFetch } from '../egress/fetch.ts'
 import { allowOnlyOrigin, type EgressSettings } from '../egress/settings.ts'
-import type { Memory, MemoryNote } from '../features/results/memory.ts'
+import type { Memory, MemoryNote } from '../features/results/result-store.ts'
 
 export interface HttpMemoryOptions {
   /** URL that notes are posted to. The operator configured it, so it may be a private address. */

@@ -1,10 +1,16 @@
 import { type Condition, compileCondition, failureOf } from './condition.ts'
-import type { ConditionData } from './condition-data.ts'
+import {
+  type ConditionData,
+  partialData,
+  UNKNOWN,
+  UNKNOWN_ROOTS,
+  type Unknown,
+  UnknownValue,
+} from './condition-data.ts'
 import { glob } from './glob.ts'
 import { type Path, parsePath } from './path.ts'
 import { principalOf, type RuleDraft, type Scope } from './rule.ts'
 import type { PolicyContext } from './ruling.ts'
-import { partialData, UNKNOWN, UNKNOWN_ROOTS, type Unknown, UnknownValue } from './unknown.ts'
 
 /** Whether a rule applies: `failed` says why that cannot be told. */
 export type Verdict =

@@ -1,3 +1,5 @@
+import type { Fuel } from './operators.ts'
+
 /** The names under which conditions see a call. */
 export const CONDITION_ROOTS = [
   'tool',
@@ -16,3 +18,73 @@ export const CONDITION_ROOTS = [
 ] as const
 
 export type ConditionData = { readonly [root in (typeof CONDITION_ROOTS)[number]]: unknown }
+
+/** What a ruling can depend on before a call is made. */
+export type Unknown = 'arguments' | 'caller' | 'session'
+
+/** Stands for a value that is not known yet. */
+export const UNKNOWN = Symbol('unknown')
+
+/** Thrown where the value of a condition depends on something that is not known yet. */
+export class UnknownValue extends Error {
+  readonly on: ReadonlySet<Unknown>
+
+  constructor(on: Iterable<Unknown>) {
+    super('it depends on what is not known yet')
+    this.on = new Set(on)
+  }
+
+  and(other: UnknownValue | undefined): UnknownValue {
+    return other === undefined ? this : new UnknownValue([...this.on, ...other.on])
+  }
+}
+
+/** What each root of a condition is about, if it can be unknown. The others are parts of what is asked. */
+export const UNKNOWN_ROOTS: Readonly<Record<string, Unknown>> = {
+  args: 'arguments',
+  agent: 'caller',
+  principal: 'caller',
+  session: 'session',
+}
+
+const partial = new WeakSet<object>()
+
+/** The data of a condition of which some roots are UNKNOWN. */
+export function partialData(data: ConditionData): ConditionData {
+  partial.add(data)
+  return data
+}
+
+export function isPartial(data: unknown): boolean {
+  return typeof data === 'object' && data !== null && partial.has(data)
+}
+
+/** The error for a root that is not known. */
+export function unknownAt(root: string): UnknownValue {
+  return new UnknownValue([UNKNOWN_ROOTS[root] ?? 'arguments'])
+}
+
+/** The names on the way to a value: `args.items.0` has three. */
+export function pathOf(name: unknown): readonly string[] {
+  if (name === undefined || name === null || name === '') return []
+  if (typeof name !== 'string' && typeof name !== 'number')
+    throw new Error('it looks at a name that is no text')
+  return String(name).split('.')
+}
+
+/**
+ * What stands at the end of a path, through own members only, as prototypes are no data. Undefined: nothing does.
+ * Throws an UnknownValue where that is not known yet.
+ */
+export function reach(data: unknown, path: readonly string[], fuel: Fuel): unknown {
+  fuel.burn(1 + path.length)
+  if (path.length === 0 && isPartial(data)) throw new UnknownValue(['arguments'])
+  let value = data
+  for (const name of path) {
+    if (value === null || value === undefined) return undefined
+    if (!Object.hasOwn(Object(value), name)) return undefined
+    value = Reflect.get(Object(value), name)
+    if (value === UNKNOWN) throw unknownAt(name)
+  }
+  return value
+}

@@ -1,10 +1,7 @@
 import { messageOf } from '../util/error-message.ts'
 import { isObject } from '../util/guards.ts'
-import { CONDITION_ROOTS, type ConditionData } from './condition-data.ts'
-import { Fuel, OutOfFuel } from './fuel.ts'
-import { isTruthy, OPERATORS } from './operators.ts'
-import { pathOf, reach } from './reach.ts'
-import { UnknownValue } from './unknown.ts'
+import { CONDITION_ROOTS, type ConditionData, pathOf, reach, UnknownValue } from './condition-data.ts'
+import { Fuel, isTruthy, OPERATORS, OutOfFuel } from './operators.ts'
 
 const MAX_NODES = 500
 const MAX_DEPTH = 32

@@ -1,7 +1,7 @@
 import { type CompiledRule, nameOf, type PartialContext } from './compiled-rule.ts'
+import type { Unknown } from './condition-data.ts'
 import { THE_DEFAULT } from './rule.ts'
 import type { DefaultAction } from './ruling.ts'
-import type { Unknown } from './unknown.ts'
 
 export const OUTCOMES = ['allowed', 'needs_approval', 'blocked', 'depends'] as const
 export type Outcome = (typeof OUTCOMES)[number]

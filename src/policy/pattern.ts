@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import { fitting, line, text } from './text.ts'
 
 export const REPLACEMENT = '[REDACTED]'
 
@@ -97,4 +96,23 @@ function replaceAll(matcher: Matcher, text: string, replacement: string, accepts
     from = end
   }
   return from === 0 ? text : replaced + text.slice(from)
+}
+
+/** Text that both stores keep as it is, and that fits into a line. It may be empty. */
+export function text(max: number) {
+  return z.string().max(max).refine(isPlain, 'is not plain text')
+}
+
+/** The same, and there is some. */
+export function line(max: number) {
+  return z.string().min(1).max(max).refine(isPlain, 'is not plain text')
+}
+
+function isPlain(value: string): boolean {
+  return value.isWellFormed() && !/\p{Cc}/u.test(value)
+}
+
+/** A pattern that schemas do not show: models pay for each, and few can read it. */
+export function fitting(pattern: RegExp, problem: string) {
+  return z.string().refine((value) => pattern.test(value), problem)
 }

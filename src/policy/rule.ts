@@ -2,9 +2,8 @@ import { z } from 'zod'
 import type { Json } from '../core/json/json.ts'
 import { isPrincipalKind } from '../core/principal.ts'
 import { CONDITION_ROOTS } from './condition-data.ts'
-import { patternName } from './pattern.ts'
+import { fitting, line, patternName } from './pattern.ts'
 import { ACTIONS } from './ruling.ts'
-import { fitting, line } from './text.ts'
 
 export const ruleId = fitting(
   /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/,

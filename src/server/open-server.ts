@@ -7,7 +7,7 @@ import { NO_POLICIES } from '../features/policies/copy.ts'
 import type { UpstreamRecord } from '../features/upstreams/shape.ts'
 import type { Upstreams } from '../gateway/upstreams/upstreams.ts'
 import { type Logger, logErrors } from '../http/log.ts'
-import type { TaskToolSource } from '../mcp/tasks/task-tool.ts'
+import type { TaskToolSource } from '../mcp/tools/tool.ts'
 import { createMcpEndpoint } from '../mcp/transport/endpoint.ts'
 import { type StdioOptions, serveStdioMcp } from '../mcp/transport/stdio.ts'
 import type { RuleDraft } from '../policy/rule.ts'
@@ -150,7 +150,7 @@ async function compose(
 
   store ??= await openStore(config.database)
   const services = stack.group()
-  const email = config.mail === null ? undefined : await openEmail(config.mail, store, logger)
+  const email = config.email === null ? undefined : await openEmail(config.email, store, logger)
   const upstreams = await openUpstreams(server, store, {
     fixed,
     logger,

@@ -2,15 +2,14 @@ import { join } from 'node:path'
 import { type AuthSettings, DEFAULT_TENANT } from '../auth/credential.ts'
 import type { GistOptions } from '../channels/gist.ts'
 import { openChannels, resultStore } from '../channels/registry.ts'
+import type { EmailConfig } from '../config/email.ts'
 import { type Config, ConfigError } from '../config/index.ts'
-import type { MailConfig } from '../config/mail.ts'
 import type { ServerValues } from '../config/server.ts'
 import type { Console, ConsoleOptions } from '../console/console.ts'
 import type { EmailService } from '../email/service.ts'
 import type { Mail } from '../features/email/email.ts'
 import type { Gate } from '../features/gate.ts'
-import type { Memory } from '../features/results/memory.ts'
-import type { ResultStore } from '../features/results/result-store.ts'
+import type { Memory, ResultStore } from '../features/results/result-store.ts'
 import { CredentialError, resolveAll } from '../gateway/upstreams/credentials.ts'
 import { type Logger, logErrors } from '../http/log.ts'
 import type { Store } from '../store/store.ts'
@@ -21,13 +20,13 @@ import { OperatorError } from './operator-error.ts'
 import { dataFolder } from './server-file.ts'
 
 /** Refuses a start without the optional packages that the configured features need. Loads none of them. */
-export function checkPackages({ results, mail }: Config): void {
-  const receives = mail !== null && (mail.mail_webhook_secret ?? mail.mail_sendgrid_public_key) !== null
+export function checkPackages({ results, email }: Config): void {
+  const receives = email !== null && (email.mail_webhook_secret ?? email.mail_sendgrid_public_key) !== null
   const needed = {
     RESULTS_S3_BUCKET:
       results.results_s3_bucket === null ? [] : ['@aws-sdk/client-s3', '@aws-sdk/lib-storage'],
-    SMTP_URL: mail?.smtp ? ['nodemailer'] : [],
-    IMAP_URL: mail?.imap ? ['imapflow', 'postal-mime'] : [],
+    SMTP_URL: email?.smtp ? ['nodemailer'] : [],
+    IMAP_URL: email?.imap ? ['imapflow', 'postal-mime'] : [],
     MAIL_WEBHOOK_SECRET: receives ? ['postal-mime'] : [],
   }
   const missing = Object.entries(needed).flatMap(([setting, packages]) =>
@@ -45,7 +44,7 @@ export function checkPackages({ results, mail }: Config): void {
 }
 
 /** Email of a server. It sends and fetches nothing before it is started. */
-export async function openEmail(settings: MailConfig, store: Store, logger: Logger): Promise<EmailService> {
+export async function openEmail(settings: EmailConfig, store: Store, logger: Logger): Promise<EmailService> {
   const [{ openDkim }, { EmailService }] = await Promise.all([
     import('../email/smtp.ts'),
     import('../email/service.ts'),
@@ -161,7 +160,7 @@ export async function openConsole(
   onError: (error: unknown) => void,
 ): Promise<Console | undefined> {
   if (!settings.console) return undefined
-  const { signingKeys } = await import('../console/secret.ts')
+  const { signingKeys } = await import('../console/sign-in.ts')
   const keys = signingKeys(settings)
   if (keys.length === 0 && !settings.allow_insecure_dev) return undefined
   const { Console } = await import('../console/console.ts')

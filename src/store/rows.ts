@@ -60,6 +60,7 @@ const CORE_COLUMNS = [
   'retry_backoff_seconds',
   'timeout_seconds',
   'deadline_at',
+  'input_length',
   'fence',
   'progress_count',
   'question_count',
@@ -136,6 +137,7 @@ export function openRow(task: OpenTask): OpenRow {
     retry_backoff_seconds: task.retry_backoff_seconds,
     timeout_seconds: task.timeout_seconds,
     deadline_at: task.deadline_at,
+    input_length: task.input_length,
     fence: task.fence,
     progress_count: task.progress_count,
     question_count: task.question_count,
@@ -181,6 +183,7 @@ export function openTask(row: OpenRow): OpenTask {
 /** A row that is known to be queued. */
 export function queuedTask(row: OpenRow): QueuedTask {
   return asQueued(row, {
+    status: 'queued',
     attempt: row.attempt,
     expiry_count: row.expiry_count,
     updated_at: row.updated_at,
@@ -206,6 +209,7 @@ export function doneRow(task: DoneTask): DoneRow {
     retry_backoff_seconds: task.retry_backoff_seconds,
     timeout_seconds: task.timeout_seconds,
     deadline_at: task.deadline_at,
+    input_length: task.input_length,
     fence: task.fence,
     progress_count: task.progress_count,
     question_count: task.question_count,

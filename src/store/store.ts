@@ -1,8 +1,7 @@
 import type { ItemRef, Relationship } from '../core/command.ts'
 import type { Obligation } from '../core/draft.ts'
-import type { Owner } from '../core/fairness.ts'
 import type { InboxItem } from '../core/inbox.ts'
-import type { LaneRow } from '../core/matching.ts'
+import type { LaneRow, Owner } from '../core/matching.ts'
 import type { PrincipalKey } from '../core/principal.ts'
 import type { Question } from '../core/question.ts'
 import type { Receipt, ReceiptType } from '../core/receipt.ts'
@@ -10,8 +9,7 @@ import type { DoneTask, OpenTask, ProgressEntry, QueuedTask, Task, TaskSpec } fr
 import type { Status } from '../core/transitions.ts'
 import type { Tenant } from '../core/world.ts'
 import { messageOf } from '../util/error-message.ts'
-import type { Entries } from './entries.ts'
-import type { Logs } from './logs.ts'
+import type { Entries, Logs } from './entries.ts'
 import type { Reads } from './reads.ts'
 
 /** For so long others tell a process of their changes after it has asked for them. */
@@ -86,8 +84,6 @@ export interface Need {
   readonly relationships: readonly { readonly tenant: number; readonly principal: PrincipalKey }[]
   /** Items of inboxes. */
   readonly items: readonly (ItemRef & { readonly tenant: number })[]
-  /** Tasks, by their seq, whose inputs may be too long to be handed out together. */
-  readonly sizes: readonly { readonly tenant: number; readonly seq: number }[]
 }
 
 export interface KeyRef {
@@ -135,8 +131,6 @@ export interface Loaded {
   acknowledgements: (AcknowledgementRef & { readonly acknowledgement: number })[]
   relationships: Relationship[]
   items: InboxItem[]
-  /** How long the inputs of tasks are. */
-  sizes: { readonly tenant: number; readonly seq: number; readonly bytes: number }[]
 }
 
 /**
@@ -234,7 +228,6 @@ export const NO_NEED: Need = {
   acknowledgements: [],
   relationships: [],
   items: [],
-  sizes: [],
 }
 
 export function isNeed(value: Changes | Need): value is Need {
@@ -257,6 +250,5 @@ export function emptyLoaded(now: number): Loaded {
     acknowledgements: [],
     relationships: [],
     items: [],
-    sizes: [],
   }
 }

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { createServer } from 'node:http'
 import {
   acceptedContent,
@@ -15,7 +16,7 @@ import { Endpoint } from '../../src/mcp/transport/endpoint.ts'
 import { says } from './content.ts'
 import { plainTools, schemas } from './plain-tools.ts'
 import { addPromptsAndResources } from './prompts-and-resources.ts'
-import { sessionLeg } from './sessions.ts'
+import { sessionHandler } from './sessions.ts'
 import { type TalkingTool, talkingTools } from './talking-tools.ts'
 import { openTaskFixtures } from './task-tools.ts'
 
@@ -37,7 +38,7 @@ const tools: Readonly<Record<string, TalkingTool>> = {
   },
 }
 
-const definition = (name: string): Tool => ({
+const toolDefinition = (name: string): Tool => ({
   name,
   description: `Fixture ${name}`,
   inputSchema: schemas[name] ?? { type: 'object' },
@@ -51,11 +52,11 @@ const NAMED = 'test_tool_with_task'
 const greet: RunTool = async ({ name }) => says(`Hello, ${name}!`)
 
 const definitions = [
-  ...[...Object.keys(plainTools), ...Object.keys(tools), 'greet', NAMED].map(definition),
+  ...[...Object.keys(plainTools), ...Object.keys(tools), 'greet', NAMED].map(toolDefinition),
   ...[...tasks.tools.values()].map((tool) => tool.definition),
 ]
 
-const face: ServerDefinition = {
+const definition: ServerDefinition = {
   info: { name: 'asyncgate-fixtures', version: '1.0.0' },
   capabilities: () => ({
     tools: { listChanged: true },
@@ -73,7 +74,7 @@ const face: ServerDefinition = {
       return name === 'greet' ? greet : tasks.tools.get(name)
     },
   },
-  tasks: tasks.face,
+  tasks: tasks.definition,
   extend(server, callOf) {
     addPromptsAndResources(server)
     server.setRequestHandler('tools/call', async ({ params }, context) => {
@@ -82,9 +83,9 @@ const face: ServerDefinition = {
       if (name === NAMED) return namedTask(context, call)
       const answer = tools[name]?.(args, context)
       if (answer !== undefined) return answer
-      const found = await face.tools.find(name, call.credential)
+      const found = await definition.tools.find(name, call.credential)
       if (found === undefined) throw unknownTool(name)
-      return callTool(face, found, args, call)
+      return callTool(definition, found, args, call)
     })
   },
 }
@@ -96,17 +97,21 @@ async function namedTask({ mcpReq }: ServerContext, call: Call) {
   const answer = acceptedContent(mcpReq.inputResponses, 'user_name', Name)
   const tool = tasks.tools.get('named_job')
   if (tool === undefined) throw unknownTool('named_job')
-  if (answer) return callTool(face, tool, answer, call)
+  if (answer) return callTool(definition, tool, answer, call)
   const requestedSchema = { type: 'object', properties: { name: { type: 'string' } } } as const
   return inputRequired({
     inputRequests: { user_name: inputRequired.elicit({ message: 'What is your name?', requestedSchema }) },
   })
 }
 
+/** The fixture has no gateway sessions. */
+const clients = { greet: () => randomUUID(), left: async () => {} }
+
 const endpoint = new Endpoint({
-  face,
+  definition,
   bus,
-  ...(!process.argv.includes('--no-sessions') && { legacy: sessionLeg(face) }),
+  clients,
+  ...(!process.argv.includes('--no-sessions') && { legacy: sessionHandler(definition, { bus, clients }) }),
   authenticator: new Authenticator({ api_key: null, allow_insecure_dev: true }),
   guard: { allowed_hosts: [], allowed_origins: [] },
   maxBodyBytes: 4 * 1024 * 1024,

@@ -5,9 +5,12 @@ import { createServer, type ServerDefinition } from '../../src/mcp/server.ts'
 import { type LegacyHandler, statelessHandler } from '../../src/mcp/transport/legacy.ts'
 
 /** What the gate does not need but the suite asks for: servers that ask the client back, in a session. */
-export function sessionLeg(face: ServerDefinition): LegacyHandler {
+export function sessionHandler(
+  definition: ServerDefinition,
+  options: Parameters<typeof statelessHandler>[1],
+): LegacyHandler {
   const sessions = new Map<string, NodeStreamableHTTPServerTransport>()
-  const stateless = statelessHandler(face)
+  const stateless = statelessHandler(definition, options)
   return async (request, response, body, callOf) => {
     const id = request.headers['mcp-session-id']
     if (isInitializeRequest(body)) {
@@ -22,7 +25,7 @@ export function sessionLeg(face: ServerDefinition): LegacyHandler {
           sessions.delete(id)
         },
       })
-      await createServer(face, 'legacy', ({ mcpReq }) => callOf(mcpReq.signal)).connect(transport)
+      await createServer(definition, 'legacy', ({ mcpReq }) => callOf(mcpReq.signal)).connect(transport)
       return transport.handleRequest(request, response, body)
     }
     if (typeof id !== 'string') return stateless(request, response, body, callOf)

@@ -6,10 +6,9 @@ import { type Gate, openGate } from '../../src/features/gate.ts'
 import type { OfferView } from '../../src/features/leases/shape.ts'
 import type { DetailedTask } from '../../src/mcp/tasks/states.ts'
 import { type TaskHandlers, taskHandlers } from '../../src/mcp/tasks/task-handlers.ts'
-import type { TaskTool } from '../../src/mcp/tasks/task-tool.ts'
 import { Tasks } from '../../src/mcp/tasks/tasks.ts'
-import type { Call } from '../../src/mcp/tools/tool.ts'
-import { typeTools } from '../../src/mcp/tools/type-tools.ts'
+import { typeTools } from '../../src/mcp/tools/task-tools.ts'
+import type { Call, TaskTool } from '../../src/mcp/tools/tool.ts'
 import { tasksRequired } from '../../src/mcp/transport/capabilities.ts'
 import { openSqliteStore } from '../../src/store/sqlite/store.ts'
 
@@ -61,7 +60,7 @@ const TASK_ONLY: ReadonlySet<string> = new Set(['failing_job'])
 
 export interface TaskFixtures {
   readonly tools: ReadonlyMap<string, TaskTool>
-  readonly face: TaskHandlers
+  readonly definition: TaskHandlers
 }
 
 export async function openTaskFixtures(onError: (error: unknown) => void): Promise<TaskFixtures> {
@@ -71,10 +70,10 @@ export async function openTaskFixtures(onError: (error: unknown) => void): Promi
     await gate.registerTaskType(ADMIN, { type, tool })
   }
   void work(gate, onError)
-  const face = taskHandlers({ gate, waitTool: 'wait', onError })
+  const definition = taskHandlers({ gate, waitTool: 'wait', onError })
   const tools = await typeTools(gate, 'wait').tools(TENANT)
   return {
-    face: { ...face, modern: new PartTasks({ gate, states: face.states, onError }) },
+    definition: { ...definition, modern: new PartTasks({ gate, states: definition.states, onError }) },
     tools: new Map([...tools].map(([name, tool]) => [name, TASK_ONLY.has(name) ? taskOnly(tool) : tool])),
   }
 }
@@ -129,7 +128,7 @@ class PartTasks extends Tasks {
     return { ...task, inputRequests: Object.fromEntries(open.map((part) => [part, elicit(part)])) }
   }
 
-  override async update(taskId: string, responses: Fields, call: Call): Promise<void> {
+  override async update(taskId: string, responses: Fields, call: Call): Promise<undefined> {
     const given = this.#given.get(taskId) ?? new Map<string, unknown>()
     for (const part of PARTS) {
       const { data } = Part.safeParse(responses[part])

@@ -18,7 +18,7 @@ import { hiddenFields, KEY, LOCKED, servePages, wordsOf } from './support.ts'
 const RULE = { id: 'look-first', action: 'REQUIRE_APPROVAL', scope: { type: 'pay' } }
 const MARIA = caller('human', 'maria', 'admin')
 
-/** A task that waits for a person. */
+/** A task that waits for approval. */
 async function waiting(gate: Gate, payload: object = { amount: 250, to: 'shop' }): Promise<string> {
   await gate.putPolicy(admin(), RULE)
   const { task_id } = await ask(gate, { type: 'pay', payload })
@@ -36,7 +36,7 @@ describeGates(
       return { ...bench, pages, visitor }
     }
 
-    it('approves, in the name of who is signed in', async () => {
+    it('approves as the person who is signed in', async () => {
       const { gate, visitor } = await prepare()
       const task_id = await waiting(gate)
       const list = await visitor.get('/approvals')
@@ -47,7 +47,7 @@ describeGates(
       const path = `/approvals/${task_id}`
       const done = await visitor.submit(path, `${path}/approve`, { comment: 'fine' })
       const page = await visitor.follow(done)
-      expect(wordsOf(page.text)).toMatch(/Approved\. The task is in the queue\..*by human: maria.*fine/)
+      expect(wordsOf(page.text)).toMatch(/Approved\. The task is queued\..*by human: maria.*fine/)
       expect(page.text).toContain('<title>pay · AsyncGate</title>')
       const approval = await gate.getApproval(admin(), { task_id })
       expect(approval).toMatchObject({
@@ -64,11 +64,11 @@ describeGates(
       const path = `/approvals/${task_id}`
       const payload = '{\r\n  "amount": 99, "to": "shop"\r\n}'
       const page = await visitor.follow(await visitor.submit(path, `${path}/approve`, { payload }))
-      expect(wordsOf(page.text)).toMatch(/Changed before it was approved.*\/amount 250 99/)
+      expect(wordsOf(page.text)).toMatch(/Changes made on approval.*\/amount 250 99/)
       expect((await lease(gate)).payload).toEqual({ amount: 99, to: 'shop' })
     })
 
-    it('takes a payload that was only looked at as it is', async () => {
+    it('approves the original payload if it was not edited', async () => {
       const { gate, visitor } = await prepare()
       const task_id = await waiting(gate, { note: 'a "quoted" <text>', n: 1 })
       const path = `/approvals/${task_id}`
@@ -76,14 +76,14 @@ describeGates(
       const [, area = ''] = /<textarea id="payload"[^>]*>([^<]*)</.exec(text) ?? []
       const payload = area.replaceAll('&quot;', '"').replaceAll('&lt;', '<').replaceAll('&gt;', '>')
       expect(JSON.parse(payload)).toEqual({ note: 'a "quoted" <text>', n: 1 })
-      // An edited one would be refused now.
+      // An edited payload would be refused now.
       await gate.registerTaskType(admin(), { type: 'pay', payload_schema: { maxProperties: 0 } })
-      // Browsers send other line ends than they were given.
+      // Browsers change line breaks.
       await visitor.submit(path, `${path}/approve`, { payload: payload.replaceAll('\n', '\r\n') })
       expect(await gate.getApproval(admin(), { task_id })).toMatchObject({ state: 'approved', answer: {} })
     })
 
-    it('keeps what was typed if it is not taken', async () => {
+    it('shows a refused form again with its input', async () => {
       const { gate, visitor } = await prepare()
       const task_id = await waiting(gate)
       const path = `/approvals/${task_id}`
@@ -108,7 +108,7 @@ describeGates(
       expect(await statusOf(gate, { task_id })).toBe('pending_approval')
     })
 
-    it('remembers until a day', async () => {
+    it('remembers an approval until the end of a day', async () => {
       const { gate, visitor } = await prepare()
       const task_id = await waiting(gate)
       const path = `/approvals/${task_id}`
@@ -139,7 +139,7 @@ describeGates(
       })
     })
 
-    it('shows whoever comes second who was first', async () => {
+    it('shows the first decision to the person who decides second', async () => {
       const { gate, visitor } = await prepare()
       const task_id = await waiting(gate)
       const path = `/approvals/${task_id}`
@@ -154,7 +154,7 @@ describeGates(
       expect(page.text).not.toContain('Approve</button>')
     })
 
-    it('shows everything that the worker will get, and that a pointer hides something', async () => {
+    it('shows everything that the worker receives and warns of a payload pointer', async () => {
       const { gate, visitor } = await prepare()
       await gate.putPolicy(admin(), RULE)
       const { task_id } = await ask(gate, {
@@ -195,7 +195,7 @@ describeGates(
       expect(list).toContain('and body, inputs, a payload pointer')
     })
 
-    it('decides on what the page showed, and on nothing that is asked since', async () => {
+    it('decides only on the content that the page showed', async () => {
       const { gate, visitor } = await prepare()
       const offer = await hold(gate)
       const lease = held(offer)
@@ -217,7 +217,7 @@ describeGates(
       expect(wordsOf(again.text)).toMatch(/Already approved by human: maria .* ago \. Nothing was changed/)
     })
 
-    it('lists what was decided', async () => {
+    it('lists approvals by state', async () => {
       const { gate, visitor } = await prepare()
       const first = await waiting(gate)
       await gate.approve(MARIA, { task_id: first })
@@ -260,7 +260,7 @@ describeGates(
       expect((await lease(gate)).answers).toMatchObject([{ answer: { content } }])
     })
 
-    it('does not take plain text for an object', async () => {
+    it('refuses plain text as an answer that must be an object', async () => {
       const { gate, visitor } = await prepare()
       const offer = await hold(gate)
       const request = { message: 'Who?', schema: { type: 'object' } }
@@ -271,7 +271,7 @@ describeGates(
       expect(wordsOf(refused.text)).toContain('is not valid JSON')
     })
 
-    it('answers with JSON where that is what is asked for', async () => {
+    it('parses an answer as JSON if its schema requires an object', async () => {
       const { gate, visitor } = await prepare()
       const offer = await hold(gate)
       await gate.ask(worker(), { ...held(offer), kind: 'input', request: { message: 'How many?' } })
@@ -285,18 +285,20 @@ describeGates(
       expect((await lease(gate)).answers).toMatchObject([{ answer: { content: { n: 3 } } }])
     })
 
-    it('cancels a task with a reason, and shows how far that has come', async () => {
+    it('cancels a task with a reason and shows the progress of the cancellation', async () => {
       const { gate, visitor } = await prepare()
       const offer = await hold(gate)
       const path = `/tasks/${offer.task_id}`
       const page = await visitor.follow(await visitor.submit(path, `${path}/cancel`, { reason: 'not now' }))
-      expect(wordsOf(page.text)).toMatch(/requested .* by human: maria : not now .*has not heard of it yet/)
+      expect(wordsOf(page.text)).toMatch(
+        /requested .* by human: maria : not now .*has not acknowledged it yet/,
+      )
       await gate.reportCancel(worker(), { ...held(offer), stage: 'stopped' })
       expect(wordsOf((await visitor.get(path)).text)).not.toContain('yet')
       expect(await receiptTypes(gate, offer)).toContain('task.canceled')
     })
 
-    it('does a failed task again', async () => {
+    it('retries a failed task', async () => {
       const { gate, visitor } = await prepare()
       const offer = await hold(gate, { payload: { n: 7 } })
       await gate.fail(worker(), { ...held(offer), error: { message: 'no' }, retryable: false })
@@ -307,7 +309,7 @@ describeGates(
       expect((await lease(gate)).payload).toEqual({ n: 7 })
     })
 
-    it('filters tasks by what stands in the path', async () => {
+    it('filters tasks by the query of the path', async () => {
       const { gate, visitor } = await prepare()
       const one = await ask(gate, { type: 'a', session_id: 's' })
       const two = await ask(gate, { type: 'b' }, agent('bob'))
@@ -323,7 +325,7 @@ describeGates(
       expect((await visitor.get('/tasks?status=lost')).status).toBe(400)
     })
 
-    it('says how many tasks have each status, under the filter but for its status', async () => {
+    it('counts tasks by status, ignoring the status of the filter', async () => {
       const { gate, visitor } = await prepare()
       const counted = async (query: string) => {
         const { text } = await visitor.get(`/tasks${query}`)
@@ -340,7 +342,7 @@ describeGates(
       expect(await counted('?session_id=none')).toBe('')
     })
 
-    it('goes through tasks page by page', async () => {
+    it('pages through tasks', async () => {
       const { gate, visitor } = await prepare()
       await askMany(gate, 60)
       const first = await visitor.get('/tasks')
@@ -350,7 +352,7 @@ describeGates(
       expect(second.text.match(/class="row"/g)).toHaveLength(10)
     })
 
-    it('cancels the tasks that are picked', async () => {
+    it('cancels the selected tasks', async () => {
       const { gate, visitor } = await prepare()
       const [one = '', two = '', three = ''] = await askMany(gate, 3)
       const form = { task_id: [one, two], reason: 'enough' }
@@ -361,7 +363,7 @@ describeGates(
       expect(wordsOf(none.text)).toContain('Nothing was selected.')
     })
 
-    it('says how many it would cancel, and how many it has', async () => {
+    it('shows how many tasks it would cancel and how many it has canceled', async () => {
       const { gate, visitor } = await prepare()
       await askMany(gate, 3, { session_id: 's' })
       const other = await ask(gate)
@@ -376,7 +378,7 @@ describeGates(
       expect(await openTasks(gate)).toEqual([])
     })
 
-    it('shows a result as text, whatever it is', async () => {
+    it('shows markup in a result as text', async () => {
       const { gate, visitor } = await prepare()
       const offer = await hold(gate)
       await finish(gate, offer, { result: '<script>alert(1)</script>' })
@@ -385,7 +387,7 @@ describeGates(
       expect(text).not.toContain('<script>alert')
     })
 
-    it('shows an unknown task as not there', async () => {
+    it('responds with status 404 for an unknown task', async () => {
       const { visitor } = await prepare()
       expect((await visitor.get('/tasks/nope')).status).toBe(404)
       expect((await visitor.get('/approvals/01234567-89ab-7def-8123-456789abcdef')).status).toBe(404)

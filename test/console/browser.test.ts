@@ -19,24 +19,24 @@ describe.skipIf(program === undefined)('in Chromium', () => {
   })
   afterAll(() => browser.close())
 
-  /** A window, and what it complained about. */
+  /** A window, and the errors, warnings and dialogs of its pages. */
   async function openWindow(
     options: BrowserContextOptions = {},
-  ): Promise<{ page: Page; complaints: string[] }> {
+  ): Promise<{ page: Page; problems: string[] }> {
     const context = await browser.newContext(options)
     onTestFinished(() => context.close())
     const page = await context.newPage()
     page.setDefaultTimeout(15_000)
-    const complaints: string[] = []
+    const problems: string[] = []
     page.on('console', (message) => {
-      if (message.type() === 'error' || message.type() === 'warning') complaints.push(message.text())
+      if (message.type() === 'error' || message.type() === 'warning') problems.push(message.text())
     })
-    page.on('pageerror', (error) => complaints.push(error.message))
+    page.on('pageerror', (error) => problems.push(error.message))
     page.on('dialog', (dialog) => {
-      complaints.push(`dialog: ${dialog.message()}`)
+      problems.push(`dialog: ${dialog.message()}`)
       void dialog.dismiss()
     })
-    return { page, complaints }
+    return { page, problems }
   }
 
   async function waiting(gate: Gate, payload: object = { amount: 250 }): Promise<string> {
@@ -51,34 +51,34 @@ describe.skipIf(program === undefined)('in Chromium', () => {
         const { gate } = await open({ realTime: true })
         const task_id = await waiting(gate)
         const { url } = await servePages(gate)
-        const { page, complaints } = await openWindow(PHONE)
+        const { page, problems } = await openWindow(PHONE)
         await page.goto(`${url}/console`)
         expect(await page.title()).toBe('(1) Approvals · AsyncGate')
         await page.getByRole('link', { name: 'pay' }).tap()
         await page.getByRole('button', { name: 'Approve' }).tap()
-        await page.getByText('Approved. The task is in the queue.').waitFor()
+        await page.getByText('Approved. The task is queued.').waitFor()
         await page.reload()
         await page.getByRole('heading', { name: 'approved', exact: true }).waitFor()
-        expect(await page.getByText('The task is in the queue.').count()).toBe(0)
+        expect(await page.getByText('The task is queued.').count()).toBe(0)
         expect(await statusOf(gate, { task_id })).toBe('queued')
-        expect(complaints).toEqual([])
+        expect(problems).toEqual([])
       })
 
-      it('hides nothing of what is to be decided about on a phone', async () => {
+      it('shows the complete approval on a phone', async () => {
         const { gate } = await open({ realTime: true })
         const task_id = await waiting(gate, { to: 'acme', amount: 99_000, lines: Array(40).fill('a line') })
         const { url } = await servePages(gate)
         const { page } = await openWindow(PHONE)
         await page.goto(`${url}/console/approvals/${task_id}`)
-        const payload = await page.locator('.whole').boundingBox()
+        const payload = await page.locator('.full').boundingBox()
         const bar = await page.locator('.decide').boundingBox()
         if (payload === null || bar === null) throw new Error('there is no payload, or no way to decide')
         expect(bar.y).toBeGreaterThanOrEqual(payload.y + payload.height)
         await page.getByRole('button', { name: 'Approve' }).tap()
-        await page.getByText('Approved. The task is in the queue.').waitFor()
+        await page.getByText('Approved. The task is queued.').waitFor()
       })
 
-      it('stays at an address that can be reloaded when an answer is refused', async () => {
+      it('can be reloaded after an answer was refused', async () => {
         const { gate } = await open({ realTime: true })
         const offer = await hold(gate)
         const request = { message: 'Who?', schema: { type: 'object' } }
@@ -94,7 +94,7 @@ describe.skipIf(program === undefined)('in Chromium', () => {
         expect((await page.reload())?.status()).toBe(200)
       })
 
-      it('signs in, decides and signs out without any script', async () => {
+      it('signs in, decides and signs out without JavaScript', async () => {
         const { gate } = await open({ realTime: true })
         const task_id = await waiting(gate)
         const { url } = await servePages(gate, LOCKED)
@@ -105,37 +105,37 @@ describe.skipIf(program === undefined)('in Chromium', () => {
         await page.getByText('Comment, edit, remember').click()
         await page.getByLabel('Payload', { exact: true }).last().fill('{"amount": 99}')
         await page.getByRole('button', { name: 'Approve' }).click()
-        await page.getByText('Changed before it was approved').waitFor()
+        await page.getByText('Changes made on approval').waitFor()
         expect((await lease(gate)).payload).toEqual({ amount: 99 })
         await page.getByRole('button', { name: 'Sign out' }).click()
         await page.getByText('You are signed out.').waitFor()
       })
 
-      it('knows who comes by a link from elsewhere', async () => {
+      it('recognizes a person who follows a link on another site', async () => {
         const { gate } = await open({ realTime: true })
         const task_id = await waiting(gate)
         const { url } = await servePages(gate, LOCKED)
         const { page } = await openWindow()
-        const elsewhere = 'http://chat.example/'
+        const otherSite = 'http://chat.example/'
         const link = `<a href="${url}/console/approvals/${task_id}?n=1">Look</a>`
-        await page.route(elsewhere, (route) => route.fulfill({ contentType: 'text/html', body: link }))
-        await page.goto(elsewhere)
+        await page.route(otherSite, (route) => route.fulfill({ contentType: 'text/html', body: link }))
+        await page.goto(otherSite)
         await page.getByText('Look').click()
         await page.getByLabel('Your key').fill(KEY)
         await page.getByRole('button', { name: 'Sign in' }).click()
         await page.getByRole('heading', { name: 'pay', exact: true }).waitFor()
-        await page.goto(elsewhere)
+        await page.goto(otherSite)
         await page.getByText('Look').click()
         await page.getByRole('heading', { name: 'pay', exact: true }).waitFor()
         expect(page.url()).toBe(`${url}/console/approvals/${task_id}?n=1`)
       })
 
-      it('shows new approvals by itself, and moves nothing under the pointer', async () => {
+      it('shows new approvals without a reload and moves nothing under the pointer', async () => {
         const { gate } = await open({ realTime: true })
         const { url } = await servePages(gate)
-        const { page, complaints } = await openWindow()
+        const { page, problems } = await openWindow()
         await page.goto(`${url}/console/approvals`)
-        await page.getByText('Nothing waits for you.').waitFor()
+        await page.getByText('No approvals are waiting.').waitFor()
         await waiting(gate, { first: 1 })
         await page.getByText('{"first":1}').waitFor()
         expect(await page.title()).toBe('(1) Approvals · AsyncGate')
@@ -147,10 +147,10 @@ describe.skipIf(program === undefined)('in Chromium', () => {
         await page.getByRole('heading', { name: 'Approvals' }).hover()
         await page.getByText('{"second":2}').waitFor()
         expect(await page.getByRole('link', { name: 'Changed. Show' }).count()).toBe(0)
-        expect(complaints).toEqual([])
+        expect(problems).toEqual([])
       })
 
-      it('keeps what is being typed while the page changes', async () => {
+      it('keeps the content of a field while the page updates', async () => {
         const { gate } = await open({ realTime: true })
         const task_id = await waiting(gate)
         const { url } = await servePages(gate)
@@ -164,25 +164,25 @@ describe.skipIf(program === undefined)('in Chromium', () => {
         await page.getByText('Nothing was changed.').waitFor()
       })
 
-      it('follows a task through progress, cancel and stop', async () => {
+      it('updates the page of a task on progress, cancellation and stop', async () => {
         const { gate } = await open({ realTime: true })
         const offer = await hold(gate)
         const { url } = await servePages(gate)
-        const { page, complaints } = await openWindow()
+        const { page, problems } = await openWindow()
         await page.goto(`${url}/console/tasks/${offer.task_id}`)
         await gate.reportProgress(worker(), { ...held(offer), progress: { percent: 40, message: 'Reading' } })
         await page.getByRole('progressbar').waitFor()
         expect(await page.getByRole('progressbar').getAttribute('value')).toBe('40')
         await page.getByRole('button', { name: 'Cancel task' }).click()
-        await page.getByText('the worker has not heard of it yet').waitFor()
+        await page.getByText('the worker has not acknowledged it yet').waitFor()
         await gate.reportCancel(worker(), { ...held(offer), stage: 'acknowledged' })
-        await page.getByText('the worker has not heard of it yet').waitFor({ state: 'detached' })
+        await page.getByText('the worker has not acknowledged it yet').waitFor({ state: 'detached' })
         await gate.reportCancel(worker(), { ...held(offer), stage: 'stopped' })
-        await page.getByText('the worker has not said so yet').waitFor({ state: 'detached' })
-        expect(complaints).toEqual([])
+        await page.getByText('the worker has not stopped yet').waitFor({ state: 'detached' })
+        expect(problems).toEqual([])
       })
 
-      it('is used with the keyboard alone', async () => {
+      it('can be used with the keyboard alone', async () => {
         const { gate } = await open({ realTime: true })
         const first = await waiting(gate)
         const second = await waiting(gate)
@@ -210,7 +210,7 @@ describe.skipIf(program === undefined)('in Chromium', () => {
         expect(await statusOf(gate, { task_id: second })).toBe('queued')
       })
 
-      it('cancels what is picked, and all that match after saying how many', async () => {
+      it('cancels the selected tasks, and all that match after a confirmation', async () => {
         const { gate } = await open({ realTime: true })
         for (let i = 0; i < 3; i++) await ask(gate, { summary: `number ${i}` })
         const { url } = await servePages(gate)
@@ -227,7 +227,7 @@ describe.skipIf(program === undefined)('in Chromium', () => {
         expect(await openTasks(gate)).toEqual([])
       })
 
-      it('is readable by everybody on every page, light and dark, wide and narrow', async () => {
+      it('is accessible on every page, light and dark, wide and narrow', async () => {
         const gateway = await openGateway(open, {
           tools: { slow: STUCK },
           policy: { defaults: { upstream: 'ALLOW' } },
@@ -283,13 +283,13 @@ describe.skipIf(program === undefined)('in Chromium', () => {
           { colorScheme: 'dark' },
           { ...PHONE, colorScheme: 'dark' },
         ] as const) {
-          const { page, complaints } = await openWindow(options)
+          const { page, problems } = await openWindow(options)
           for (const path of paths) {
             await page.goto(`${url}/console${path}`)
             await page.evaluate("for (const d of document.querySelectorAll('details')) d.open = true")
             expect(await inspect(page), `${path} ${JSON.stringify(options)}`).toEqual([])
           }
-          expect(complaints.filter((text) => !text.includes('404'))).toEqual([])
+          expect(problems.filter((text) => !text.includes('404'))).toEqual([])
         }
       }, 120_000)
     },
@@ -299,12 +299,12 @@ describe.skipIf(program === undefined)('in Chromium', () => {
   describeGates(
     'a page that is left open',
     (open) => {
-      it('does not keep the server from closing', async () => {
+      it('does not prevent the server from closing', async () => {
         const { gate } = await open({ realTime: true })
         const { task_id } = await ask(gate)
         const { url } = await servePages(gate)
         const { page } = await openWindow()
-        // Once it hears of changes, the page is fetched again.
+        // The page reloads after an event.
         const fetched = page.waitForResponse(
           (response) =>
             response.url().includes('/console/tasks/') && !response.request().isNavigationRequest(),

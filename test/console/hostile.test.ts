@@ -9,7 +9,7 @@ const HOSTILE = `javascript:alert(1)//'${TAG}\u202E\u001B[31m`
 describeGates(
   'what others have written',
   (open) => {
-    it('does nothing on any page', async () => {
+    it('is shown as text on every page', async () => {
       const { gate } = await open()
       const visitor = (await servePages(gate)).visitor()
       const input = {
@@ -72,14 +72,14 @@ describeGates(
         const { text, status } = await visitor.get(path)
         expect(status, path).not.toBe(500)
         expect(text, path).not.toMatch(/<script>|<img/)
-        // A field holds what it stands for; everywhere else nothing is hidden.
+        // A field contains the original text; everywhere else hidden characters are marked.
         const shown = text.replace(/ value="[^"]*"/g, '')
         for (const hidden of ['\u202E', '\u001B']) expect(shown, path).not.toContain(hidden)
         expect(text, path).not.toMatch(/(href|src|action)="(?!\/console|#main)/)
       }
     })
 
-    it('does nothing in a refused form either', async () => {
+    it('is shown as text in a refused form', async () => {
       const { gate } = await open()
       const visitor = (await servePages(gate)).visitor()
       await gate.putPolicy(admin(), { id: 'r', action: 'REQUIRE_APPROVAL', scope: { type: 'pay' } })

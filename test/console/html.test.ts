@@ -1,26 +1,26 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { block, line } from '../../src/console/components.ts'
 import { html, nothing } from '../../src/console/html.ts'
-import { block, line } from '../../src/console/untrusted.ts'
 
 describe('html', () => {
-  it('escapes every text that is put in', () => {
+  it('escapes text', () => {
     const hostile = `<img src=x onerror="alert('1')">&amp;`
     expect(String(html`<p title="${hostile}">${hostile}</p>`)).toBe(
       '<p title="&lt;img src=x onerror=&quot;alert(&#39;1&#39;)&quot;&gt;&amp;amp;">&lt;img src=x onerror=&quot;alert(&#39;1&#39;)&quot;&gt;&amp;amp;</p>',
     )
   })
 
-  it('takes what it made itself as it is, alone and in lists', () => {
+  it('does not escape the result of another template, alone and in lists', () => {
     const items = ['<a>', '<b>'].map((text) => html`<li>${text}</li>`)
     expect(String(html`<ul>${items}</ul>`)).toBe('<ul><li>&lt;a&gt;</li><li>&lt;b&gt;</li></ul>')
   })
 
-  it('leaves out what is not there, and shows 0', () => {
+  it('omits null, undefined and false, and shows 0', () => {
     expect(String(html`[${null}${undefined}${false}${nothing}${0}]`)).toBe('[0]')
   })
 
-  it('never lets a text end its element or its attribute', () => {
+  it('never lets text end its element or attribute', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), (text) => {
         const page = String(html`<p title="${text}">${text}</p>`)

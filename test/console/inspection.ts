@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core'
 
-/** What is wrong with a page for people who cannot see it, or not well. */
+/** The accessibility problems of a page. */
 export function inspect(page: Page): Promise<string[]> {
   return page.evaluate(FINDINGS)
 }

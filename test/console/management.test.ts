@@ -19,7 +19,7 @@ describeGates(
       return { gate, visitor }
     }
 
-    it('are written, switched off and on, changed and removed', async () => {
+    it('are created, disabled, enabled, changed and removed', async () => {
       const { gate, visitor } = await prepare()
       const rule = { id: 'a-rule', action: 'BLOCK', scope: { type: 'pay' } }
       const saved = await visitor.submit('/policies/new', '/policies/new', { rule: JSON.stringify(rule) })
@@ -48,7 +48,7 @@ describeGates(
       expect(policies.map(({ id }) => id)).toEqual(['fixed'])
     })
 
-    it('keep what was typed if it is not taken', async () => {
+    it('are shown again with their input if they are refused', async () => {
       const { visitor } = await prepare()
       for (const rule of ['{"id": "x"', '[]', '{"id": "x", "action": "MAYBE"}', '{"id":"x","id":"y"}']) {
         const answer = await visitor.submit('/policies/new', '/policies/new', { rule })
@@ -57,17 +57,17 @@ describeGates(
       }
     })
 
-    it('of the operator are fixed', async () => {
+    it('of the operator file cannot be changed', async () => {
       const { visitor } = await prepare()
       const list = await visitor.get('/policies')
       expect(wordsOf(list.text)).toMatch(/1 fixed .* fixed /)
       expect(list.text).not.toContain('/console/policies/remove')
       const page = await visitor.get('/policies/rules/fixed')
-      expect(wordsOf(page.text)).toContain("fixed by the operator's file")
+      expect(wordsOf(page.text)).toContain("defined in the operator's file")
       expect(page.text).not.toContain('<textarea')
     })
 
-    it('are tried out, with what became of each', async () => {
+    it('are tested, with the outcome of each rule', async () => {
       const { gate, visitor } = await prepare()
       await gate.putPolicy(admin(), {
         id: 'look',
@@ -80,14 +80,14 @@ describeGates(
       expect(tried.status).toBe(200)
       const words = wordsOf(tried.text)
       expect(words).toMatch(/REQUIRE APPROVAL by look /)
-      expect(words).toMatch(/fixed passed over: .* look applied: it decides/)
+      expect(words).toMatch(/fixed skipped: .* look applied: it decides/)
       expect(tried.text).toContain('{&quot;amount&quot;: 101}</textarea>')
       const nothing = await visitor.submit('/policies', '/policies/test', {})
       expect(nothing.status).toBe(400)
       expect(await openTasks(gate)).toEqual([])
     })
 
-    it('have patterns, which are written, switched and removed', async () => {
+    it('have redaction patterns, which are created, disabled and removed', async () => {
       const { gate, visitor } = await prepare()
       const pattern = { name: 'iban', pattern: 'DE[0-9]{20}' }
       await visitor.submit('/policies', '/policies/patterns', pattern)
@@ -112,7 +112,7 @@ const [OLD, NEW] = ['0a'.repeat(32), '0b'.repeat(32)]
 describeGates(
   'upstreams in the console',
   (open) => {
-    it('show both definitions of a changed tool, and accept the new one', async () => {
+    it('show both definitions of a changed tool and accept the new one', async () => {
       const { gate } = await open({
         upstreams: async (store) => {
           const { tenant } = await store.tenant('default')
@@ -152,7 +152,7 @@ describeGates(
       ])
     })
 
-    it('say for each tool whether it is allowed, needs approval or is blocked, and by which rule', async () => {
+    it('show which rule allows, blocks or requires approval for each tool', async () => {
       const { gate } = await open({
         upstreams: async (store) => {
           const upstreams = await registryOn(store, { fixed: [program('legacy')] })
@@ -176,15 +176,15 @@ describeGates(
       expect(text).toContain('href="/console/policies/rules/echoes"')
     })
 
-    it('are told of where there are none', async () => {
+    it('are explained where there are none', async () => {
       const { gate } = await open()
       const visitor = (await servePages(gate)).visitor()
       expect(wordsOf((await visitor.get('/upstreams')).text)).toContain('There are no upstreams.')
-      expect(wordsOf((await visitor.get('/sessions')).text)).toContain('There are no upstreams here.')
+      expect(wordsOf((await visitor.get('/sessions')).text)).toContain('There are no upstreams.')
       expect((await visitor.get('/upstreams/wiki')).status).toBe(501)
     })
 
-    it('are not found by another name', async () => {
+    it('respond with status 404 for an unknown name', async () => {
       const { gate } = await open({ upstreams: (store) => registryOn(store) })
       const visitor = (await servePages(gate)).visitor()
       expect((await visitor.get('/upstreams/nope')).status).toBe(404)
@@ -196,7 +196,7 @@ describeGates(
 describeGates(
   'sessions in the console',
   (open) => {
-    it('show who calls and how much, change their limits, cancel their calls and end', async () => {
+    it('show callers and calls, change limits, cancel calls and end', async () => {
       const gateway = await openGateway(open, {
         tools: { stuck: STUCK },
         limits: { gateway_session_workers: 1 },

@@ -5,7 +5,7 @@ import { openGate } from '../../src/features/gate.ts'
 import { openConsole } from '../../src/server/services.ts'
 import { openSqliteStore } from '../../src/store/sqlite/store.ts'
 
-async function isThere(settings: Readonly<Record<string, string>>): Promise<boolean> {
+async function isServed(settings: Readonly<Record<string, string>>): Promise<boolean> {
   const { server } = loadConfig({ env: settings })
   const gate = openGate({ store: await openSqliteStore({ path: ':memory:' }), sweeping: false })
   const shared = {
@@ -20,14 +20,14 @@ async function isThere(settings: Readonly<Record<string, string>>): Promise<bool
   return console !== undefined
 }
 
-describe('the console', () => {
+describe('whether the console is served', () => {
   it.each([
     [{ ASYNCGATE_API_KEY: 'a-shared-key-for-tests' }, false],
     [{ ASYNCGATE_ADMIN_KEYS: 'maria=the-key-of-maria-0001' }, true],
     [{ ASYNCGATE_ALLOW_INSECURE_DEV: 'true' }, true],
     [{ ASYNCGATE_API_KEY: 'a-shared-key-for-tests', ASYNCGATE_CONSOLE: 'false' }, false],
     [{}, false],
-  ])('with %j: %s', async (settings, there) => {
-    expect(await isThere(settings)).toBe(there)
+  ])('with %j: %s', async (settings, served) => {
+    expect(await isServed(settings)).toBe(served)
   })
 })

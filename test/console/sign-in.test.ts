@@ -1,12 +1,11 @@
 import { describe, expect, it } from 'vitest'
-import { signingSecret } from '../../src/console/secret.ts'
-import { callerFor, SignIns } from '../../src/console/sign-in.ts'
+import { callerFor, SignIns, signingSecret } from '../../src/console/sign-in.ts'
 import { admin } from '../support/gates.ts'
 
 const HOURS = 3_600_000
 
 describe('a sign-in', () => {
-  it('is read back by every instance with the same keys, in whatever order', () => {
+  it('is valid on every instance with the same keys in any order', () => {
     const one = new SignIns(signingSecret(['key one', 'key two']))
     const other = new SignIns(signingSecret(['key two', 'key one']))
     const cookie = one.write(one.begin(admin(), true))
@@ -14,14 +13,14 @@ describe('a sign-in', () => {
     expect(read && callerFor(read)).toEqual(admin())
   })
 
-  it('ends with the keys that it was made under', () => {
+  it('is invalid after the keys change', () => {
     const before = new SignIns(signingSecret(['key one', 'key two']))
     const cookie = before.write(before.begin(admin(), true))
     expect(new SignIns(signingSecret(['key one'])).read(cookie)).toBeUndefined()
     expect(new SignIns(signingSecret([])).read(cookie)).toBeUndefined()
   })
 
-  it('lives with the process where there are no keys', () => {
+  it('is signed with a random secret if there are no keys', () => {
     expect(signingSecret([])).not.toEqual(signingSecret([]))
   })
 
@@ -35,7 +34,7 @@ describe('a sign-in', () => {
     expect(signIns.read(cookie)).toBeUndefined()
   })
 
-  it('cannot be changed', () => {
+  it('is invalid if it is modified', () => {
     const signIns = new SignIns(signingSecret(['key']))
     const cookie = signIns.write(signIns.begin(admin(), true))
     const [body = '', signature = ''] = cookie.split('.')
@@ -46,7 +45,7 @@ describe('a sign-in', () => {
     }
   })
 
-  it('has a form token of its own, which is no cookie', () => {
+  it('has its own form token, which is not a cookie', () => {
     const signIns = new SignIns(signingSecret(['key']))
     const [mine, theirs] = [signIns.begin(admin(), true), signIns.begin(admin(), true)]
     expect(signIns.isFormToken(mine, signIns.formToken(mine))).toBe(true)

@@ -2,7 +2,7 @@ import { type IncomingMessage, request } from 'node:http'
 import { onTestFinished } from 'vitest'
 import { Authenticator, type AuthSettings } from '../../src/auth/credential.ts'
 import { Console } from '../../src/console/console.ts'
-import { signingKeys } from '../../src/console/secret.ts'
+import { signingKeys } from '../../src/console/sign-in.ts'
 import type { Gate } from '../../src/features/gate.ts'
 import type { GuardSettings } from '../../src/http/guard.ts'
 import { startServer } from '../../src/server/http-server.ts'
@@ -15,14 +15,14 @@ export const SHARED_KEY = 'a-shared-key-for-tests'
 export const KEY = 'the-key-of-maria-0001'
 export const KEY_OF_PEDRO = 'the-key-of-pedro-0002'
 const SHARED: AuthSettings = { api_key: SHARED_KEY, allow_insecure_dev: false }
-/** Maria and pedro run this server. */
+/** Maria and pedro have local keys. */
 export const LOCKED: AuthSettings = { ...SHARED, local_keys: { maria: KEY, pedro: KEY_OF_PEDRO } }
 export const ADMINS: AuthSettings = { ...SHARED, admin_keys: { maria: KEY, pedro: KEY_OF_PEDRO } }
 
 export interface Pages {
   readonly url: string
   readonly errors: unknown[]
-  /** Somebody with a browser: cookies are kept, and redirects are not followed. */
+  /** A browser that stores cookies and does not follow redirects. */
   visitor(headers?: Readonly<Record<string, string>>): Visitor
 }
 
@@ -84,15 +84,15 @@ export class Visitor {
     })
   }
 
-  /** Sends the form of a page, with its hidden fields and what is filled in. */
+  /** Sends the form of a page, with its hidden fields and the given ones. */
   async submit(page: string, action: string, form: Form = {}): Promise<Answer> {
     const { text } = await this.get(page)
     return this.post(action, { ...hiddenFields(text, action), ...form })
   }
 
-  /** Follows where an answer leads. */
+  /** Follows a redirect. */
   follow({ status, headers }: Answer): Promise<Answer> {
-    if (status !== 303) throw new Error(`the answer is ${status} and leads nowhere`)
+    if (status !== 303) throw new Error(`the response has status ${status} and is no redirect`)
     return this.get((headers.location ?? '').replace(/^\/console/, ''))
   }
 
@@ -139,12 +139,12 @@ export function unescaped(text: string): string {
     .replaceAll('&amp;', '&')
 }
 
-/** What a page says, without its markup. */
+/** The text of a page without its markup. */
 export function wordsOf(page: string): string {
   return unescaped(page.replace(/<[^>]+>/g, ' ')).replace(/\s+/g, ' ')
 }
 
-/** A tool that takes until its call is canceled. */
+/** A tool that runs until its call is canceled. */
 export const STUCK: StubTool = {
   run: (_, { signal }) =>
     new Promise((_, reject) => signal?.addEventListener('abort', () => reject(signal.reason))),

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { AnomalyKind } from '../../src/core/decide/anomaly.ts'
+import type { AnomalyKind } from '../../src/core/decide/record.ts'
 import type { Decision } from '../../src/core/draft.ts'
 import { RECEIPT_TYPES, type Receipt } from '../../src/core/receipt.ts'
 import { DEFAULT_SETTINGS } from '../../src/core/settings.ts'

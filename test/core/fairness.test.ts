@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { nextRank, type Owner, TURN } from '../../src/core/fairness.ts'
+import { nextRank, type Owner, TURN } from '../../src/core/matching.ts'
 
 interface Waiting {
   readonly owner: string

@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest'
-import { RECEIPT_TYPES } from '../../src/core/receipt.ts'
 import {
   canTerminate,
   createsObligation,
   isTerminalType,
+  RECEIPT_TYPES,
   terminatorsOf,
-} from '../../src/core/receipt-type.ts'
+} from '../../src/core/receipt.ts'
 
 /** Every pair of an obligation and a receipt that closes it. */
 const CLOSES = new Set([

@@ -5,6 +5,7 @@ import { receiptId } from '../../src/core/ids.ts'
 import { type CanonicalJson, canonical, type Json } from '../../src/core/json/json.ts'
 import {
   checkReceipt,
+  isTerminalType,
   MAX_BODY_BYTES,
   MAX_PARENTS,
   RECEIPT_TYPES,
@@ -12,7 +13,6 @@ import {
   receiptHash,
   receiptKey,
 } from '../../src/core/receipt.ts'
-import { isTerminalType } from '../../src/core/receipt-type.ts'
 import { plainJson } from './arbitraries.ts'
 import { refusal, refusalCode } from './refusal.ts'
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { backoffMs, mayRetry } from '../../src/core/retry.ts'
+import { backoffMs, mayRetry } from '../../src/core/lease.ts'
 import { DEFAULT_SETTINGS } from '../../src/core/settings.ts'
 
 describe('a retry', () => {

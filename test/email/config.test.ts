@@ -10,12 +10,12 @@ const FROM = { MAIL_FROM: 'Gate@Agents.example' }
 const mailOf = (env: Readonly<Record<string, string>>) => {
   const { config, problems } = report({ ...FROM, ...env })
   if (config === undefined) throw new Error(problems.join('\n'))
-  return config.mail
+  return config.email
 }
 
 describe('the settings of mail', () => {
   it('are nothing at all without an address to send from', () => {
-    expect(report({}).config?.mail).toBeNull()
+    expect(report({}).config?.email).toBeNull()
   })
 
   it('take the domain of that address, unless another is given', () => {

@@ -137,7 +137,7 @@ describe('the key', () => {
       'MAIL_DKIM_SELECTOR and MAIL_DKIM_KEY_FILE belong together: set both.',
     ])
     const both = { ...selector, ASYNCGATE_MAIL_DKIM_KEY_FILE: '/etc/dkim.pem' }
-    expect(report(both).config?.mail?.dkim).toEqual({
+    expect(report(both).config?.email?.dkim).toEqual({
       domain: 'agents.example',
       selector: 'gate1',
       key_file: '/etc/dkim.pem',

@@ -69,7 +69,7 @@ it('the other settings of docs/email.md are valid too', () => {
   writeFileSync(file, `mail_from: gate@agents.example\n${mailbox?.text ?? ''}\n`)
   const { config, problems } = reportConfig({ env: {}, file })
   expect(problems).toEqual([])
-  expect(config?.mail?.imap).toMatchObject({
+  expect(config?.email?.imap).toMatchObject({
     host: 'imap.agents.example',
     tls: 'implicit',
     user: 'gate@agents.example',

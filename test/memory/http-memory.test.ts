@@ -2,7 +2,7 @@ import { createServer, type IncomingHttpHeaders } from 'node:http'
 import { expect, it, onTestFinished } from 'vitest'
 import { z } from 'zod'
 import { Fault } from '../../src/core/errors.ts'
-import type { MemoryNote } from '../../src/features/results/memory.ts'
+import type { MemoryNote } from '../../src/features/results/result-store.ts'
 import { type HttpMemoryOptions, httpMemory } from '../../src/memory/http-memory.ts'
 
 const NOTE: MemoryNote = {

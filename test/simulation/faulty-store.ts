@@ -1,5 +1,4 @@
-import type { Entries } from '../../src/store/entries.ts'
-import type { Logs } from '../../src/store/logs.ts'
+import type { Entries, Logs } from '../../src/store/entries.ts'
 import type { Reads } from '../../src/store/reads.ts'
 import {
   type Changes,

@@ -11,7 +11,6 @@ import {
   OVERDUE_REFS,
   READY_IN_LANE,
   READY_IN_POOL,
-  SIZE,
 } from '../../src/store/sqlite/load.ts'
 import { CHANGED_LANES } from '../../src/store/sqlite/lookup.ts'
 import { migrate } from '../../src/store/sqlite/migrate.ts'
@@ -105,7 +104,6 @@ const QUERIES: readonly [string, string, RegExp][] = [
     /SEARCH o USING PRIMARY KEY \(tenant=\? AND principal=\? AND seq>\?\)/,
   ],
   ['narrow rows of tasks', LINES, /SEARCH t USING PRIMARY KEY \(task_id=\? AND tenant=\?\)/],
-  ['lengths of inputs', SIZE, /PRIMARY KEY \(tenant=\? AND seq=\?\)/],
   ['children', CHILDREN, /INDEX receipt_parents_parent \(tenant=\? AND parent=\?\)/],
   ['obligations', OBLIGATIONS, /SEARCH o USING PRIMARY KEY \(tenant=\? AND principal=\? AND seq>\?\)/],
   ['an item of an inbox', ITEM, /PRIMARY KEY \(tenant=\? AND principal=\? AND seq=\?\)/],

@@ -1,7 +1,12 @@
 import { Fault } from '../../src/core/errors.ts'
 import type { Gate } from '../../src/features/gate.ts'
-import type { Sessions } from '../../src/features/sessions/sessions.ts'
-import type { EndedSession, SessionEnd, SessionView, SetSession } from '../../src/features/sessions/shape.ts'
+import type {
+  EndedSession,
+  SessionEnd,
+  Sessions,
+  SessionView,
+  SetSession,
+} from '../../src/features/sessions/sessions.ts'
 
 const AT = '2026-01-01T00:00:00.000Z'
 

@@ -1,10 +1,9 @@
 import type { Command, Relationship } from '../../src/core/command.ts'
 import { type AnyAnswer, decide } from '../../src/core/decide/index.ts'
 import type { Decision, Obligation } from '../../src/core/draft.ts'
-import { EVERYONE, type Owner } from '../../src/core/fairness.ts'
 import type { InboxItem } from '../../src/core/inbox.ts'
 import { canonical } from '../../src/core/json/json.ts'
-import type { Wanted } from '../../src/core/matching.ts'
+import { EVERYONE, type Owner, type Wanted } from '../../src/core/matching.ts'
 import type { PrincipalKey } from '../../src/core/principal.ts'
 import type { Question } from '../../src/core/question.ts'
 import type { Receipt, ReceiptType } from '../../src/core/receipt.ts'
@@ -22,8 +21,7 @@ import {
   type TaskSpec,
 } from '../../src/core/task.ts'
 import type { Tenant, World } from '../../src/core/world.ts'
-import type { Random } from '../../src/util/random.ts'
-import { seededRandom } from '../../src/util/random.ts'
+import { type Random, seededRandom } from '../../src/util/random.ts'
 
 export const NOW = Date.UTC(2026, 0, 1)
 export const SALT = '8abc-0123456789ab'
@@ -57,6 +55,7 @@ const CORE: TaskCore = {
   retry_backoff_seconds: 15,
   timeout_seconds: null,
   deadline_at: null,
+  input_length: 0,
   fence: 0,
   progress_count: 0,
   question_count: 0,

@@ -159,6 +159,7 @@ function core(over: Over<TaskCore>): TaskCore {
     retry_backoff_seconds: 15,
     timeout_seconds: null,
     deadline_at: null,
+    input_length: 0,
     fence: 0,
     progress_count: 0,
     question_count: 0,

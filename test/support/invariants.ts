@@ -2,8 +2,15 @@ import { asksForAttention, type InboxItem } from '../../src/core/inbox.ts'
 import { type LaneRow, laneName } from '../../src/core/matching.ts'
 import type { PrincipalKey } from '../../src/core/principal.ts'
 import { PARKED_BY } from '../../src/core/question.ts'
-import { type Receipt, type ReceiptType, receiptHash, receiptKey } from '../../src/core/receipt.ts'
-import { canTerminate, createsObligation, isTerminalType } from '../../src/core/receipt-type.ts'
+import {
+  canTerminate,
+  createsObligation,
+  isTerminalType,
+  type Receipt,
+  type ReceiptType,
+  receiptHash,
+  receiptKey,
+} from '../../src/core/receipt.ts'
 import { isOpen, isReady, type Task } from '../../src/core/task.ts'
 import { isParked } from '../../src/core/transitions.ts'
 import type { Tenant } from '../../src/core/world.ts'

@@ -3,7 +3,7 @@ import { Fault } from '../../src/core/errors.ts'
 import type { Caller } from '../../src/core/principal.ts'
 import type { Gate } from '../../src/features/gate.ts'
 import type { OfferView } from '../../src/features/leases/shape.ts'
-import type { ReceiptView } from '../../src/features/receipts/shape.ts'
+import type { ReceiptView } from '../../src/features/receipts/get-receipt.ts'
 import type { Store } from '../../src/store/store.ts'
 import { admin, agent, type ManualClock, worker } from './gates.ts'
 

@@ -1,18 +1,18 @@
-// Pages work without this. It keeps them up to date and adds keys.
+// Pages work without this script. It updates them and adds keyboard shortcuts.
 
 const body = document.body
 const PACE_MS = 1500
 
-// A form that was refused is shown at an address that takes forms only. From here on the page is at its own.
+// A refused form is shown at a path that accepts only POST. The address bar gets the path of the page instead.
 if (body.dataset.address) history.replaceState(null, '', body.dataset.address)
 
-// Kept up to date: a page says what it follows, and asks for itself anew when that changes.
+// Updates: a page names the tasks that it follows, and is loaded again when they change.
 
 let source
 let last = 0
 let due
 let poll
-let isHeldBack = false
+let isDeferred = false
 
 function schedule() {
   if (due !== undefined || document.hidden) return
@@ -24,9 +24,9 @@ async function refresh() {
   last = Date.now()
   let fresh
   try {
-    const answer = await fetch(addressWithWhatIsHere(), { headers: { accept: 'text/html' } })
-    if (answer.redirected || !answer.ok) return
-    fresh = new DOMParser().parseFromString(await answer.text(), 'text/html')
+    const response = await fetch(addressWithVersion(), { headers: { accept: 'text/html' } })
+    if (response.redirected || !response.ok) return
+    fresh = new DOMParser().parseFromString(await response.text(), 'text/html')
   } catch {
     return
   }
@@ -34,34 +34,34 @@ async function refresh() {
   const icon = document.querySelector('link[rel=icon]')
   const newIcon = fresh.querySelector('link[rel=icon]')
   if (icon && newIcon && icon.href !== newIcon.href) icon.replaceWith(document.importNode(newIcon))
-  isHeldBack = false
+  isDeferred = false
   for (const region of document.querySelectorAll('[data-live]')) {
     const found = fresh.querySelector(`[data-live="${region.dataset.live}"]`)
     if (found === null || same(region, found)) continue
-    if (isInUse(region)) isHeldBack = true
+    if (isInUse(region)) isDeferred = true
     else region.replaceWith(document.importNode(found, true))
   }
-  offer()
-  mark(selected)
-  countPicked()
+  offerUpdate()
+  select(selected)
+  countSelected()
 }
 
-/** What was said once is not said again. */
+/** The address without the parameters of the notice, which is shown once. */
 function addressWithoutNotice() {
   const url = new URL(location.href)
   for (const name of ['notice', 'done', 'kept']) url.searchParams.delete(name)
   return url.href
 }
 
-/** A long part that has not changed need not be sent again. */
-function addressWithWhatIsHere() {
+/** The address with the version of the payload, which the response omits if it has not changed. */
+function addressWithVersion() {
   const url = new URL(addressWithoutNotice())
   const version = document.querySelector('[data-version]')?.dataset.version
   if (version !== undefined) url.searchParams.set('have', version)
   return url.href
 }
 
-/** Ages differ all the time; they are no reason to move anything. */
+/** Whether two regions are equal except for relative times and the state of the page. */
 function same(one, other) {
   return plain(one) === plain(other)
 }
@@ -72,11 +72,11 @@ function plain(region) {
   for (const row of copy.querySelectorAll('.selected')) row.classList.remove('selected')
   for (const each of copy.querySelectorAll('[class=""]')) each.removeAttribute('class')
   for (const details of copy.querySelectorAll('details')) details.removeAttribute('open')
-  for (const said of copy.querySelectorAll('.notice[role=status]')) said.remove()
+  for (const notice of copy.querySelectorAll('.notice[role=status]')) notice.remove()
   return copy.innerHTML
 }
 
-/** Nothing moves under the pointer, and nothing that was typed or picked is lost. */
+/** A region in use is not replaced: nothing moves under the pointer, and no input is lost. */
 function isInUse(region) {
   if (region.contains(document.activeElement) && document.activeElement !== body) return true
   if (matchMedia('(hover: hover)').matches && region.dataset.live === 'list' && region.matches(':hover'))
@@ -96,10 +96,10 @@ function isInUse(region) {
   return false
 }
 
-/** What is held back can be asked for. */
-function offer() {
+/** Offers a link to an update that was deferred. */
+function offerUpdate() {
   const before = document.querySelector('.changed')
-  if (!isHeldBack) return before?.remove()
+  if (!isDeferred) return before?.remove()
   if (before) return
   const link = document.createElement('a')
   link.className = 'button primary changed'
@@ -108,10 +108,10 @@ function offer() {
   body.append(link)
 }
 
-/** As soon as nobody is at it any more, it is shown after all. */
+// A deferred update is applied when the region is no longer in use.
 for (const type of ['pointerout', 'focusout']) {
   document.addEventListener(type, () => {
-    if (isHeldBack && document.querySelector('[data-live="list"]:hover') === null) schedule()
+    if (isDeferred && document.querySelector('[data-live="list"]:hover') === null) schedule()
   })
 }
 
@@ -122,7 +122,7 @@ function listen() {
   if (body.dataset.events) {
     source = new EventSource(body.dataset.events)
     source.addEventListener('changed', schedule)
-    // What happened while nobody listened.
+    // Changes may have been missed while there was no connection.
     source.addEventListener('open', schedule)
   }
   if (body.dataset.poll) poll = setInterval(schedule, Number(body.dataset.poll) * 1000)
@@ -152,7 +152,7 @@ function words(iso) {
   return ms > 0 ? `in ${length}` : seconds < 1 ? 'now' : `${length} ago`
 }
 
-// Keys.
+// Keyboard shortcuts.
 
 let selected = -1
 
@@ -160,14 +160,14 @@ function rows() {
   return [...document.querySelectorAll('.rows .row')]
 }
 
-function mark(at) {
+function select(at) {
   const all = rows()
   selected = Math.max(-1, Math.min(at, all.length - 1))
   for (const [i, row] of all.entries()) row.classList.toggle('selected', i === selected)
 }
 
 function move(by) {
-  mark(Math.max(0, selected + by))
+  select(Math.max(0, selected + by))
   rows()[selected]?.querySelector('a.row-main')?.focus()
 }
 
@@ -202,16 +202,16 @@ document.addEventListener('keydown', (event) => {
   act()
 })
 
-// How many are picked; and a form is sent once.
+// The number of selected tasks. A form is sent only once.
 
-function countPicked() {
+function countSelected() {
   const count = document.querySelectorAll('input[name=task_id]:checked').length
-  for (const place of document.querySelectorAll('[data-selected]')) {
-    place.textContent = count === 0 ? '' : `${count} selected`
+  for (const element of document.querySelectorAll('[data-selected]')) {
+    element.textContent = count === 0 ? '' : `${count} selected`
   }
 }
 
-document.addEventListener('change', countPicked)
+document.addEventListener('change', countSelected)
 document.addEventListener('submit', (event) => {
   const button = event.submitter
   if (button === null || event.target.method !== 'post') return
@@ -223,7 +223,7 @@ addEventListener('pageshow', () => {
   for (const button of document.querySelectorAll('button:disabled')) button.disabled = false
 })
 
-// What was said is not said again when the page is loaded again.
+// A notice is not shown again when the page is reloaded.
 if (location.search.includes('notice=')) history.replaceState(null, '', addressWithoutNotice())
 document.querySelector('.top [aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'center' })
 listen()

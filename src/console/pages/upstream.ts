@@ -3,32 +3,37 @@ import {
   type RuledTool,
   type RuledUpstream,
   type UpstreamToolView,
-} from '../../features/upstreams/view.ts'
+  type UpstreamView,
+} from '../../features/upstreams/upstreams.ts'
 import { visibleJson } from '../../util/untrusted-text.ts'
-import { place } from '../fields.ts'
-import { type Html, html } from '../html.ts'
+import {
+  block,
+  empty,
+  facts,
+  form,
+  heading,
+  hidden,
+  identifier,
+  jsonBlock,
+  line,
+  notice,
+  time,
+} from '../components.ts'
+import { itemPath } from '../fields.ts'
+import { type Content, type Html, html } from '../html.ts'
 import { alignLines, type LinePair } from '../line-diff.ts'
-import { notice } from '../notices.ts'
-import { empty, facts, form, heading, identifier, jsonBlock } from '../parts.ts'
-import type { Page } from '../reply.ts'
-import { block, line } from '../untrusted.ts'
-import { healthFacts, target, UPSTREAM_POLL_SECONDS, upstreamState } from './upstreams.ts'
+import type { Page, Visit } from '../visit.ts'
 
-interface UpstreamPageView {
-  readonly upstream: RuledUpstream
-  readonly query: URLSearchParams
-  readonly token: string
-  readonly now: number
-}
+/** Events announce changes of tasks, not of the health of upstreams. */
+export const UPSTREAM_POLL_SECONDS = 5
 
-export function upstreamPage({ upstream, query, token, now }: UpstreamPageView): Page {
+export function upstreamPage(upstream: RuledUpstream, { query, token, now }: Visit): Page {
   const { name, catalogue, health } = upstream
   const quarantined = catalogue.filter(({ status }) => status === 'quarantined')
   const others = catalogue.filter(({ status }) => status !== 'quarantined')
   return {
-    kind: 'page',
     title: name,
-    place: 'upstreams',
+    section: 'upstreams',
     poll: UPSTREAM_POLL_SECONDS,
     body: html`<p class="crumbs"><a href="/console/upstreams">Upstreams</a></p>
 <div data-live="health">
@@ -36,7 +41,7 @@ ${heading(line(name, 60), upstreamState(upstream))}
 <p class="soft">${target(upstream)}</p>
 ${notice(query)}
 <section class="card" aria-label="Health">
-<dl class="figures">
+<dl class="metrics">
 <div><dt>Running</dt><dd>${health.running} <span class="soft">of ${upstream.concurrency}</span></dd></div>
 <div><dt>Waiting</dt><dd>${health.waiting}</dd></div>
 <div><dt>Restarts</dt><dd>${health.restarts}</dd></div>
@@ -47,7 +52,7 @@ ${facts([
   { name: 'From', value: upstream.source === 'file' ? "the operator's file" : 'the API' },
   {
     name: 'Protocol',
-    value: health.protocol_version === null ? 'not known yet' : line(health.protocol_version),
+    value: health.protocol_version === null ? 'unknown' : line(health.protocol_version),
   },
   { name: 'Timeout', value: `${upstream.timeout_ms / 1000} s` },
   {
@@ -63,11 +68,11 @@ ${facts([
 ${
   quarantined.length > 0 &&
   html`<section aria-labelledby="h-quarantine"><h2 id="h-quarantine">Quarantined</h2>
-<p>These tools are neither listed nor called until you accept what they say of themselves. Read it: a model will.</p>
+<p>These tools are not listed and cannot be called until you accept their definitions. Read them carefully: models will.</p>
 ${quarantined.map((tool) => waiting(name, tool, token, quarantined.length <= 3))}</section>`
 }
 <section aria-labelledby="h-tools" data-live="tools"><h2 id="h-tools">Tools</h2>
-${others.length === 0 ? empty('None are offered.', quarantined.length > 0 ? 'All of them are quarantined.' : 'The list comes when the server has been reached.') : html`<ul class="tools">${others.map(offered)}</ul>`}
+${others.length === 0 ? empty('There are no tools.', quarantined.length > 0 ? 'All of them are quarantined.' : 'They are listed when the upstream is connected.') : html`<ul class="tools">${others.map(offered)}</ul>`}
 </section>`,
   }
 }
@@ -81,7 +86,7 @@ ${policy !== null && decision(policy)}</li>`
 }
 
 function decision({ rule_id, reason }: NonNullable<RuledTool['policy']>): Html {
-  const rule = rule_id !== null && html` <a href="${place('policies/rules', rule_id)}">Show the rule</a>`
+  const rule = rule_id !== null && html` <a href="${itemPath('policies/rules', rule_id)}">Show the rule</a>`
   return html`<p class="soft">${line(reason, 500)}${rule}</p>`
 }
 
@@ -89,13 +94,13 @@ function waiting(upstream: string, tool: UpstreamToolView, token: string, isOpen
   const { hash, reason, accepted } = tool
   return html`<details class="card quarantine"${(isOpen || accepted !== null) && html` open`}>
 <summary><code>${line(tool.tool, 200)}</code>${reason !== null && html` <span class="soft">${line(reason, 200)}</span>`}</summary>
-${tool.offered === null ? html`<p>Its definition is not there any more.</p>` : accepted === null ? jsonBlock(tool.offered, 'Offered definition') : sideBySide(accepted, tool.offered)}
+${tool.offered === null ? html`<p>The definition is no longer available.</p>` : accepted === null ? jsonBlock(tool.offered, 'Offered definition') : sideBySide(accepted, tool.offered)}
 ${
   hash !== null &&
   html`<p class="soft">Hash ${identifier(hash)}</p>${form(
     token,
-    `${place('upstreams', upstream)}/accept`,
-    html`<input type="hidden" name="tool" value="${tool.tool}"><input type="hidden" name="hash" value="${hash}"><button class="button primary">Accept this definition</button>`,
+    `${itemPath('upstreams', upstream)}/accept`,
+    html`${hidden({ tool: tool.tool, hash })}<button class="button primary">Accept this definition</button>`,
   )}`
 }
 </details>`
@@ -112,4 +117,30 @@ function sideBySide(before: unknown, after: unknown): Html {
     return html`<tr>${cell(pair.before, isChanged, 'gone')}${cell(pair.after, isChanged, 'new')}</tr>`
   }
   return html`<div class="scroll" tabindex="0" role="region" aria-label="Accepted and offered definition"><table class="side-by-side"><thead><tr><th scope="col">Accepted before</th><th scope="col">Offered now</th></tr></thead><tbody>${pairs.map(row)}</tbody></table></div>`
+}
+
+export function upstreamState({ health }: UpstreamView): Html {
+  return html`<span class="status upstream-${health.state}">${health.state}</span>`
+}
+
+export function target({ transport }: UpstreamView): Content {
+  return transport.type === 'http'
+    ? line(transport.url, 200)
+    : html`program <code>${line(transport.command, 200)}</code>`
+}
+
+export function healthFacts({ health }: UpstreamView, now: number): Html {
+  const { last_error } = health
+  return facts([
+    { name: 'Since', value: time(health.since, now) },
+    {
+      name: 'Breaker',
+      value: html`<span class="breaker breaker-${health.breaker}">${health.breaker.replaceAll('_', ' ')}</span>${health.breaker === 'open' && ' (calls are paused)'}`,
+    },
+    health.server !== null && { name: 'Server', value: line(health.server, 100) },
+    last_error !== null && {
+      name: 'Last error',
+      value: html`${time(last_error.at, now)} <code>${line(last_error.code, 60)}</code> ${line(last_error.message, 300)}`,
+    },
+  ])
 }

@@ -1,13 +1,12 @@
 import { checkAnswerer, checkApprover } from '../authorization.ts'
 import type { Answer, Answers } from '../command.ts'
-import { cutAtDeadline } from '../deadline.ts'
 import type { Decision, Draft } from '../draft.ts'
 import { Fault } from '../errors.ts'
 import { canonical } from '../json/json.ts'
 import type { DecidedState, Question } from '../question.ts'
 import { asQueued, type ParkedTask, type Task } from '../task.ts'
-import { isoTime } from '../time.ts'
-import { type Cause, checkTransition, isParked } from '../transitions.ts'
+import { cutAtDeadline, isoTime } from '../time.ts'
+import { isParked, transition } from '../transitions.ts'
 import { cancelBy } from './cancel.ts'
 import { expireQuestion } from './expire-question.ts'
 import { type Decided, decideQuestion, isDecided } from './question.ts'
@@ -48,25 +47,29 @@ export function answer(draft: Draft, command: Answer): Decision<Answers['answer'
   if (command.decision === 'deny') {
     const message = command.reason ?? 'The approval was denied.'
     const error = canonical({ code: 'APPROVAL_DENIED', message })
-    cancelBy(draft, parked, { by, reason: command.reason, cause: 'deny', error })
-    return draft.done(answerOf('canceled', decided))
+    const status = cancelBy(draft, parked, { by, reason: command.reason, cause: 'deny', error })
+    return draft.done(answerOf(status, decided))
   }
-  goOn(draft, parked, question, command.decision)
-  return draft.done(answerOf('queued', decided))
+  return draft.done(answerOf(resume(draft, parked, question, command.decision), decided))
 }
 
-/** Back to the queue at its old rank: ready at once, unless it was to wait longer anyway. */
-function goOn(draft: Draft, task: ParkedTask, { not_before }: Question, cause: Cause): void {
-  checkTransition(task.status, cause)
+/** Requeues a task at its previous rank: ready immediately, unless it is delayed until a later time. */
+function resume(
+  draft: Draft,
+  task: ParkedTask,
+  { not_before }: Question,
+  cause: 'approve' | 'answer',
+): 'queued' {
   const { now } = draft.world
-  draft.task(
-    asQueued(task, {
-      attempt: task.attempt,
-      expiry_count: task.expiry_count,
-      next_eligible_at: not_before !== null && not_before > now ? cutAtDeadline(task, not_before) : null,
-      updated_at: now,
-    }),
-  )
+  const queued = asQueued(task, {
+    status: transition(task.status, cause),
+    attempt: task.attempt,
+    expiry_count: task.expiry_count,
+    next_eligible_at: not_before !== null && not_before > now ? cutAtDeadline(task, not_before) : null,
+    updated_at: now,
+  })
+  draft.task(queued)
+  return queued.status
 }
 
 function checkKind(task: Task, { kind, n }: Question, { decision }: Answer): void {

@@ -2,9 +2,9 @@ import type { Answers, Ask } from '../command.ts'
 import type { Decision, Draft } from '../draft.ts'
 import { invalid } from '../errors.ts'
 import { checkLease } from '../lease.ts'
-import { MAX_QUESTIONS, PARKED_BY, type Question } from '../question.ts'
+import { MAX_QUESTIONS, type Question } from '../question.ts'
 import { asParked, type Task } from '../task.ts'
-import { checkTransition } from '../transitions.ts'
+import { transition } from '../transitions.ts'
 import { expiryOf, ask as put } from './question.ts'
 
 /** The lease ends and no attempt is spent. The task keeps its turn for when it is answered. */
@@ -16,14 +16,14 @@ export function ask(draft: Draft, command: Ask): Decision<Answers['ask']> {
 
   const task = checkLease(known, command, world.now)
   const { question } = command
-  checkTransition(task.status, question.kind === 'approval' ? 'ask_approval' : 'ask_input')
+  const status = transition(task.status, question.kind === 'approval' ? 'ask_approval' : 'ask_input')
   if (task.question_count >= MAX_QUESTIONS) {
     throw invalid('', `the task has asked ${MAX_QUESTIONS} questions, which is as many as a task may`)
   }
   const parked = asParked(task, {
     question_count: task.question_count + 1,
     updated_at: world.now,
-    status: PARKED_BY[question.kind],
+    status,
     expires_at: expiryOf(world, task, question),
   })
   draft.task(parked)

@@ -7,8 +7,8 @@ import { type CanonicalJson, canonical } from '../json/json.ts'
 import type { PrincipalKey } from '../principal.ts'
 import { isHeld, isOpen, type OpenTask } from '../task.ts'
 import { isoTime } from '../time.ts'
-import { type Cause, isParked } from '../transitions.ts'
-import { finish, NO_EVIDENCE } from './finish.ts'
+import { type Cause, isParked, type TerminalStatus } from '../transitions.ts'
+import { finish } from './finish.ts'
 import { decideOpen } from './question.ts'
 
 /** A task that has ended stays as it is, and the answer says how it ended. A question it waits for is withdrawn. */
@@ -21,8 +21,8 @@ export function cancel(draft: Draft, command: Cancel): Decision<Answers['cancel'
   const { by, reason } = command
   if (isParked(task.status)) decideOpen(draft, task, { state: 'withdrawn', by, answer: null })
   const error = canonical({ code: 'CANCELED', message: reason ?? 'The task was canceled.' })
-  cancelBy(draft, task, { by, reason, cause: 'cancel', error })
-  return draft.done({ ok: true, status: 'canceled' })
+  const status = cancelBy(draft, task, { by, reason, cause: 'cancel', error })
+  return draft.done({ ok: true, status })
 }
 
 interface Canceling {
@@ -32,9 +32,13 @@ interface Canceling {
   readonly error: CanonicalJson
 }
 
-/** Ends a task as canceled, by whomever and for whatever cause. */
-export function cancelBy(draft: Draft, task: OpenTask, { by, reason, cause, error }: Canceling): void {
-  const seq = draft.receipt({
+/** Ends a task as canceled, with its receipt. */
+export function cancelBy(
+  draft: Draft,
+  task: OpenTask,
+  { by, reason, cause, error }: Canceling,
+): TerminalStatus {
+  const receipt_seq = draft.receipt({
     type: 'task.canceled',
     from: by,
     to: task.owner,
@@ -47,14 +51,5 @@ export function cancelBy(draft: Draft, task: OpenTask, { by, reason, cause, erro
       reason: canonical(reason),
     }),
   })
-  finish(draft, task, {
-    ...NO_EVIDENCE,
-    status: 'canceled',
-    cause,
-    result: null,
-    error,
-    receipt_seq: seq,
-    obligation_open: false,
-    dead_letter: false,
-  })
+  return finish(draft, task, cause, { error, receipt_seq })
 }

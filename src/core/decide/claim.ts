@@ -1,19 +1,16 @@
 import { body } from '../bodies.ts'
 import type { Answers, Claim, Granted, Reclaim } from '../command.ts'
-import { isPastDeadline } from '../deadline.ts'
 import type { Decision, Draft } from '../draft.ts'
 import { leaseId } from '../ids.ts'
 import { type CanonicalJson, canonical } from '../json/json.ts'
 import { leaseEnd } from '../lease.ts'
 import { asHeld, type Lease, type QueuedTask } from '../task.ts'
-import { checkTransition } from '../transitions.ts'
-import { missDeadline } from './miss-deadline.ts'
+import { isPastDeadline } from '../time.ts'
+import { transition } from '../transitions.ts'
+import { missDeadline } from './finish.ts'
 
-/** Tasks that are handed out together whatever their size. */
-export const FEW = 8
-
-/** Input that is handed out together, unless it is that of one task or of few. */
-const MAX_BYTES = 8 * 1024 * 1024
+/** Characters of input that one claim hands out. A single task may have more. */
+const MAX_LENGTH = 8 * 1024 * 1024
 
 export function claim(draft: Draft, command: Claim): Decision<Answers['claim']> {
   const { world } = draft
@@ -21,15 +18,15 @@ export function claim(draft: Draft, command: Claim): Decision<Answers['claim']> 
   const granted: Granted[] = []
   if (wanted > 0) {
     const accepted = acceptance(command)
-    let bytes = 0
+    let length = 0
     for (const task of world.ready(command)) {
       // Nobody works on it any more, whether or not a sweep has run.
       if (isPastDeadline(task, world.now)) {
         missDeadline(draft, task)
         continue
       }
-      bytes += world.bytes(task) ?? 0
-      if (granted.length > 0 && bytes > MAX_BYTES) break
+      length += task.input_length
+      if (granted.length > 0 && length > MAX_LENGTH) break
       granted.push(grant(draft, task, command, accepted))
       if (granted.length === wanted) break
     }
@@ -60,7 +57,7 @@ export function grant(
   accepted: CanonicalJson,
 ): Granted {
   const { world } = draft
-  checkTransition(task.status, 'claim')
+  const status = transition(task.status, 'claim')
   const lease: Lease = {
     lease_id: leaseId(task.seq, world.draw),
     holder: command.holder,
@@ -71,7 +68,7 @@ export function grant(
     renewals: 0,
   }
   const fence = task.fence + 1
-  draft.task(asHeld(task, { fence, updated_at: world.now, status: 'leased', lease, started_at: null }))
+  draft.task(asHeld(task, { fence, updated_at: world.now, status, lease, started_at: null }))
   draft.receipt({
     type: 'task.accepted',
     from: command.holder,

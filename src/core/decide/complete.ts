@@ -6,8 +6,8 @@ import { canonical } from '../json/json.ts'
 import { checkLease, matches, staleLease } from '../lease.ts'
 import { isLocatable } from '../locatability.ts'
 import type { DoneTask, TaskCore } from '../task.ts'
-import { anomaly } from './anomaly.ts'
 import { finish } from './finish.ts'
+import { anomaly } from './record.ts'
 
 export function complete(draft: Draft, command: Complete): Decision<Answers['complete']> {
   const { world } = draft
@@ -18,9 +18,7 @@ export function complete(draft: Draft, command: Complete): Decision<Answers['com
   const locatable = isLocatable(command)
   if (!locatable && world.settings.locatability === 'strict') throw new Fault('LOCATABILITY_REQUIRED')
   const seq = completed(draft, task, command, locatable)
-  finish(draft, task, {
-    status: 'succeeded',
-    cause: 'complete',
+  finish(draft, task, 'complete', {
     result: command.result,
     error: null,
     artifacts: command.artifacts,

@@ -2,14 +2,14 @@ import { body } from '../bodies.ts'
 import type { Answers, Block, Create } from '../command.ts'
 import type { Decision, Draft } from '../draft.ts'
 import { Fault, invalid } from '../errors.ts'
-import { EVERYONE, nextRank } from '../fairness.ts'
 import { receiptId, taskId } from '../ids.ts'
 import { canonical, parseCanonical } from '../json/json.ts'
+import { EVERYONE, nextRank } from '../matching.ts'
 import { GATE } from '../principal.ts'
 import { type Asked, PARKED_BY } from '../question.ts'
 import { asParked, type ParkedTask, type QueuedTask, type TaskSpec } from '../task.ts'
 import type { World } from '../world.ts'
-import { end, NO_EVIDENCE } from './finish.ts'
+import { end } from './finish.ts'
 import { ask, expiryOf } from './question.ts'
 
 export function create(draft: Draft, command: Create): Decision<Answers['create']> {
@@ -76,15 +76,7 @@ function blocked(draft: Draft, task: QueuedTask, block: Block): Decision<Answers
     type: 'task.failed',
     body: body({ error, retry_after_seconds: null, retry_recommended: canonical(false) }),
   })
-  end(draft, task, {
-    ...NO_EVIDENCE,
-    status: 'failed',
-    result: null,
-    error,
-    receipt_seq: seq,
-    obligation_open: false,
-    dead_letter: false,
-  })
+  end(draft, task, 'failed', { error, receipt_seq: seq })
   return draft.refuse(fault)
 }
 
@@ -170,6 +162,7 @@ function newTask(draft: Draft, command: Create): QueuedTask {
     retry_backoff_seconds: command.retry_backoff_seconds,
     timeout_seconds: command.timeout_seconds,
     deadline_at: command.deadline_at,
+    input_length: command.input.length,
     fence: 0,
     progress_count: 0,
     question_count: 0,

@@ -1,16 +1,13 @@
 import { body } from '../bodies.ts'
 import type { Answers, Fail } from '../command.ts'
-import { isPastDeadline } from '../deadline.ts'
 import type { Decision, Draft } from '../draft.ts'
 import { type CanonicalJson, canonical } from '../json/json.ts'
-import { checkLease, matches } from '../lease.ts'
+import { backoffMs, checkLease, matches, mayRetry } from '../lease.ts'
 import type { PrincipalKey } from '../principal.ts'
-import { backoffMs, mayRetry } from '../retry.ts'
 import type { DoneTask, HeldTask } from '../task.ts'
-import { isoTime } from '../time.ts'
-import { escalate } from './escalate.ts'
-import { finish, NO_EVIDENCE } from './finish.ts'
-import { requeue } from './requeue.ts'
+import { isoTime, isPastDeadline } from '../time.ts'
+import { failureReceipt, finish } from './finish.ts'
+import { escalate, requeue } from './requeue.ts'
 
 export function fail(draft: Draft, command: Fail): Decision<Answers['fail']> {
   const known = draft.world.task(command.task_id)
@@ -65,29 +62,8 @@ function tryAgain(draft: Draft, task: HeldTask, failure: Failure, delay: number)
 
 function giveUp(draft: Draft, task: HeldTask, failure: Failure): Answers['fail'] {
   if (failure.retryable) escalate(draft, task, 'max_retries_exceeded')
-  const seq = draft.receipt({
-    type: 'task.failed',
-    from: failure.from,
-    to: task.owner,
-    task_id: task.task_id,
-    lease_id: task.lease.lease_id,
-    parents: [task.seq],
-    body: body({
-      error: failure.error,
-      retry_after_seconds:
-        failure.retry_after_ms === null ? null : canonical(Math.ceil(failure.retry_after_ms / 1000)),
-      retry_recommended: canonical(failure.retryable),
-    }),
-  })
-  finish(draft, task, {
-    ...NO_EVIDENCE,
-    status: 'failed',
-    cause: 'fail',
-    result: null,
-    error: failure.error,
-    receipt_seq: seq,
-    obligation_open: false,
-    dead_letter: failure.retryable,
-  })
+  const { error, retryable } = failure
+  const seq = failureReceipt(draft, task, error, failure)
+  finish(draft, task, 'fail', { error, receipt_seq: seq, dead_letter: retryable })
   return { requeued: false, next_eligible_at: null, seq }
 }

@@ -1,12 +1,11 @@
 import { sha256 } from '../../util/hash.ts'
 import { body } from '../bodies.ts'
-import { cutAtDeadline } from '../deadline.ts'
 import type { Draft } from '../draft.ts'
 import { type CanonicalJson, canonical } from '../json/json.ts'
 import type { PrincipalKey } from '../principal.ts'
 import type { Asked, DecidedState, Question, Verdict } from '../question.ts'
 import type { ParkedTask, TaskCore } from '../task.ts'
-import { isoTime } from '../time.ts'
+import { cutAtDeadline, isoTime } from '../time.ts'
 import type { World } from '../world.ts'
 
 interface Asking {

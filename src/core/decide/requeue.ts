@@ -1,8 +1,12 @@
-import { cutAtDeadline } from '../deadline.ts'
+import { body } from '../bodies.ts'
 import type { Draft } from '../draft.ts'
+import { canonical } from '../json/json.ts'
+import { GATE } from '../principal.ts'
 import { asQueued, type HeldTask, type QueuedTask } from '../task.ts'
-import { type Cause, checkTransition } from '../transitions.ts'
-import { anomaly } from './anomaly.ts'
+import { cutAtDeadline } from '../time.ts'
+import { type Cause, transition } from '../transitions.ts'
+import { failByGate } from './finish.ts'
+import { anomaly } from './record.ts'
 
 /** Back to the queue, at its old rank. The lease is gone; the fence stays where it is. */
 export function requeue(
@@ -10,10 +14,10 @@ export function requeue(
   task: HeldTask,
   cause: Extract<Cause, 'retry' | 'expire' | 'release'>,
   changes: Partial<Pick<QueuedTask, 'attempt' | 'expiry_count' | 'next_eligible_at'>>,
-): void {
-  checkTransition(task.status, cause)
+): 'queued' {
   const next_eligible_at = changes.next_eligible_at ?? null
   const queued = asQueued(task, {
+    status: transition(task.status, cause),
     attempt: changes.attempt ?? task.attempt,
     expiry_count: changes.expiry_count ?? task.expiry_count,
     next_eligible_at: next_eligible_at === null ? null : cutAtDeadline(task, next_eligible_at),
@@ -26,4 +30,47 @@ export function requeue(
       max_attempts: queued.max_attempts,
     })
   }
+  return queued.status
+}
+
+/** An expiry too many to be chance: the owner is told once. */
+const SUSPICIOUS_EXPIRIES = 4
+
+/** A lease was lost. At its limit of expiries the task has failed; otherwise its new count is the caller's to keep. */
+export function countExpiry(draft: Draft, task: HeldTask): { expiry_count: number; exhausted: boolean } {
+  const expiry_count = task.expiry_count + 1
+  if (expiry_count === SUSPICIOUS_EXPIRIES) {
+    anomaly(draft, task, 'repeated_lease_expiry', { expiry_count, worker_id: task.lease.worker_id })
+  }
+  const exhausted = expiry_count >= task.max_expiries
+  if (exhausted) {
+    const message = `The lease expired ${expiry_count} times.`
+    const error = canonical({ code: 'LEASE_EXPIRY_LIMIT', message })
+    failByGate(draft, { ...task, expiry_count }, 'fail', error, true)
+  }
+  return { expiry_count, exhausted }
+}
+
+/** Tells the operator's target, always within the task's own tenant, where escalation is switched on. */
+export function escalate(
+  draft: Draft,
+  task: HeldTask,
+  reason: 'lease_expired' | 'max_retries_exceeded',
+): void {
+  const { settings } = draft.world
+  if (!settings.escalation_enabled) return
+  const to = settings.escalation_target ?? task.owner
+  draft.receipt({
+    type: 'task.escalated',
+    from: GATE,
+    to,
+    task_id: task.task_id,
+    lease_id: task.lease.lease_id,
+    parents: [task.seq],
+    body: body({
+      escalation_class: canonical('policy'),
+      escalation_reason: canonical(reason),
+      escalation_to: canonical(to),
+    }),
+  })
 }

@@ -1,18 +1,17 @@
 import { body } from '../bodies.ts'
-import type { Answers, Wake } from '../command.ts'
-import { isPastDeadline } from '../deadline.ts'
+import type { Answers, Reclaim, Wake } from '../command.ts'
 import type { Decision, Draft } from '../draft.ts'
 import { canonical } from '../json/json.ts'
-import { timeoutAt } from '../lease.ts'
+import { backoffMs, checkLease, graceEnd, requeueAt, timeoutAt } from '../lease.ts'
 import { GATE, GATEWAY, principalKey } from '../principal.ts'
-import { backoffMs, graceEnd, requeueAt } from '../retry.ts'
-import { type HeldTask, isHeld, isOpen, wakeAt } from '../task.ts'
-import { countExpiry } from './count-expiry.ts'
-import { escalate } from './escalate.ts'
+import { asQueued, type HeldTask, isHeld, isOpen, wakeAt } from '../task.ts'
+import { isPastDeadline } from '../time.ts'
+import { type Status, transition } from '../transitions.ts'
+import { acceptance, grant } from './claim.ts'
 import { expireQuestion } from './expire-question.ts'
 import { failed } from './fail.ts'
-import { missDeadline } from './miss-deadline.ts'
-import { requeue } from './requeue.ts'
+import { missDeadline } from './finish.ts'
+import { countExpiry, escalate, requeue } from './requeue.ts'
 
 /** Idempotent: a task whose time has not come, or that others have moved on, is left alone. */
 export function wake(draft: Draft, command: Wake): Decision<Answers['wake']> {
@@ -34,7 +33,7 @@ export function wake(draft: Draft, command: Wake): Decision<Answers['wake']> {
   return draft.done({ status: endLease(draft, task) })
 }
 
-function endLease(draft: Draft, task: HeldTask): 'queued' | 'failed' {
+function endLease(draft: Draft, task: HeldTask): Status {
   const { expires_at } = task.lease
   if (isPastDeadline(task, expires_at)) return missDeadline(draft, task)
   const timeout = timeoutAt(task, task.lease)
@@ -45,7 +44,7 @@ function endLease(draft: Draft, task: HeldTask): 'queued' | 'failed' {
  * The work took longer than the task allows: a failure like one that the worker reports. A call of the gateway is not
  * repeated then, since only the gateway knows whether it was sent and may be sent twice.
  */
-function timeOut(draft: Draft, task: HeldTask) {
+function timeOut(draft: Draft, task: HeldTask): Status {
   const error = canonical({
     code: 'EXECUTION_TIMEOUT',
     message: `The work did not end within ${task.timeout_seconds} s.`,
@@ -60,7 +59,7 @@ function timeOut(draft: Draft, task: HeldTask) {
 }
 
 /** The worker went silent. That is no failure of the task, so no attempt is spent; but it has a limit of its own. */
-function expire(draft: Draft, task: HeldTask) {
+function expire(draft: Draft, task: HeldTask): Status {
   const expiry_count = task.expiry_count + 1
   const exhausted = expiry_count >= task.max_expiries
   draft.receipt({
@@ -84,6 +83,38 @@ function expire(draft: Draft, task: HeldTask) {
   if (countExpiry(draft, task).exhausted) return 'failed'
   const { now, settings, draw } = draft.world
   const next_eligible_at = requeueAt(now, task.lease.expires_at, settings, draw.unit())
-  requeue(draft, task, 'expire', { expiry_count, next_eligible_at })
-  return 'queued'
+  return requeue(draft, task, 'expire', { expiry_count, next_eligible_at })
+}
+
+/**
+ * The lease passes to another process of the same worker under a new id and a higher fence. No attempt is spent. It
+ * counts as an expiry, so that work that ends its process each time comes to an end itself.
+ */
+export function reclaim(draft: Draft, command: Reclaim): Decision<Answers['reclaim']> {
+  const { now } = draft.world
+  const task = checkLease(draft.world.task(command.task_id), command, now)
+  draft.receipt({
+    type: 'lease.released',
+    from: command.holder,
+    to: task.owner,
+    task_id: task.task_id,
+    lease_id: command.lease_id,
+    parents: [task.seq],
+    body: body({
+      attempt: canonical(task.attempt),
+      reclaimed_by_instance_id: canonical(command.instance_id),
+      worker_id: canonical(command.worker_id),
+    }),
+  })
+  const { expiry_count, exhausted } = countExpiry(draft, task)
+  if (exhausted) return draft.done({ granted: [], now })
+  const { attempt } = task
+  const queued = asQueued(task, {
+    status: transition(task.status, 'release'),
+    attempt,
+    expiry_count,
+    updated_at: now,
+    next_eligible_at: null,
+  })
+  return draft.done({ granted: [grant(draft, queued, command, acceptance(command))], now })
 }

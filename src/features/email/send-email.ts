@@ -6,8 +6,8 @@ import { principalKey } from '../../core/principal.ts'
 import { defineOperation, WRITES } from '../define-operation.ts'
 import { json, taskId, text } from '../input.ts'
 import { readableTask } from '../tasks/read-task.ts'
-import { sendingMail, storing } from './access.ts'
 import type { EmailContent } from './email.ts'
+import { sendingMail, storing } from './get-email.ts'
 import { emailStatusShape } from './shape.ts'
 
 /** A control character could end a header line and start another header. */

@@ -2,8 +2,7 @@ import { z } from 'zod'
 import { canonical, type Json, parseCanonical } from '../../core/json/json.ts'
 import { parseJson } from '../../core/json/text.ts'
 import { isoOrNull, isoTime } from '../../core/time.ts'
-import { time } from '../fields.ts'
-import { json } from '../input.ts'
+import { json, time } from '../input.ts'
 import { EMAIL_DIRECTIONS, EMAIL_STATUSES, type Email, type EmailContent } from './email.ts'
 
 export const emailStatusShape = z

@@ -3,15 +3,30 @@ import { checkRole, seesAll } from '../../core/authorization.ts'
 import { Fault } from '../../core/errors.ts'
 import { INBOX_STATES, type InboxItem, isInInbox, stateOf } from '../../core/inbox.ts'
 import { type Caller, type PrincipalKey, principalKey } from '../../core/principal.ts'
+import { boundedScan, type ScanPage, type ScanQuery, scanPage } from '../../engine/bounded-scan.ts'
 import type { Engine } from '../../engine/engine.ts'
-import { defineOperation, WRITES } from '../define-operation.ts'
-import { parse } from '../input.ts'
-import { cursor, nextCursor, pageLimit } from '../paging.ts'
-import { askedPrincipal, principalFields } from '../principal-input.ts'
+import { defineOperation, READS, WRITES } from '../define-operation.ts'
+import { askedPrincipal, cursor, nextCursor, pageLimit, parse, principalFields } from '../input.ts'
 import { getReceipt, receiptSeq } from '../receipts/get-receipt.ts'
 import { describeItems } from './describe-items.ts'
-import { findItems } from './search.ts'
 import { type InboxItemView, inboxItemShape } from './shape.ts'
+
+interface InboxQuery extends ScanQuery<InboxItem> {
+  readonly principal: PrincipalKey
+  readonly which: 'all' | 'unread'
+  readonly order: 'ascending' | 'descending'
+}
+
+export function findItems(
+  engine: Engine,
+  tenant: number,
+  { principal, which, order, ...query }: InboxQuery,
+): Promise<ScanPage<InboxItem>> {
+  const { reads } = engine.store
+  return boundedScan(query, async (position, size) =>
+    scanPage(await engine.reading(() => reads.inbox(tenant, principal, which, position, order, size)), size),
+  )
+}
 
 export const listInbox = defineOperation({
   name: 'list_inbox',
@@ -101,3 +116,72 @@ export async function getInboxItem(engine: Engine, caller: Caller, input: unknow
   if (view === undefined) throw new Fault('RECEIPT_NOT_FOUND', { receipt_id })
   return view
 }
+
+const DAY_MS = 24 * 3600 * 1000
+
+/** The newest items count first, so that the cost of a call is bounded whatever the size of the inbox. */
+const MAX_COUNTED = 50_000
+
+const count = z.int()
+
+export const inboxStats = defineOperation({
+  name: 'inbox_stats',
+  title: 'Inbox statistics',
+  description:
+    'Counts of the items that arrived within the last days, by state; how many were delivered but not read, fetched but not promoted, or delivered more than once; the average time to fetch a result and the share of promoted items. It changes nothing.',
+  input: z.strictObject({
+    ...principalFields,
+    days: z.int().min(1).max(365).default(7).describe('Count the items that arrived within the last n days'),
+  }),
+  output: z.object({
+    days: z.int().describe('The number of days that were counted'),
+    items: count.describe('Number of items'),
+    is_complete: z.boolean().describe(`False if the limit of ${MAX_COUNTED} items was reached`),
+    states: z
+      .object({
+        unread: count.describe('Not delivered yet'),
+        delivered: count.describe('Delivered, not read'),
+        read: count.describe('Marked as read, result not fetched'),
+        fetched: count.describe('Result fetched'),
+        promoted: count.describe('Result stored in a memory'),
+        archived: count.describe('Archived or acknowledged'),
+      })
+      .describe('Number of items by state'),
+    delivered_unread: count.describe('Items that were delivered but not read'),
+    fetched_not_promoted: count.describe('Items whose result was fetched but not stored in a memory'),
+    redelivered: count.describe('Items that were delivered more than once'),
+    average_seconds_to_fetch: z
+      .number()
+      .nullable()
+      .describe('Average time from the first delivery to the fetch of the result; null if none was fetched'),
+    promotion_rate: z
+      .number()
+      .nullable()
+      .describe('Share of the items whose result was stored in a memory, from 0 to 1; null without items'),
+  }),
+  actor: 'anyone',
+  access: 'receipts',
+  rest: { method: 'GET', path: '/v1/inbox/stats' },
+  effect: READS,
+  async run({ engine, fetches }, caller, { days, ...asked }) {
+    const { tenant } = await engine.tenant(caller.tenant)
+    const principal = askedPrincipal(caller, asked)
+    await fetches.settledOf(tenant, principal)
+    const now = await engine.reading(() => engine.store.now())
+    const counts = await engine.reading(() =>
+      engine.store.reads.inboxCounts(tenant, principal, now - days * DAY_MS, MAX_COUNTED),
+    )
+    const { items, unread, delivered, read, fetched, promoted, archived, average_ms_to_fetch } = counts
+    return {
+      days,
+      items,
+      is_complete: items < MAX_COUNTED,
+      states: { unread, delivered, read, fetched, promoted, archived },
+      delivered_unread: delivered,
+      fetched_not_promoted: counts.fetched_not_promoted,
+      redelivered: counts.redelivered,
+      average_seconds_to_fetch: average_ms_to_fetch === null ? null : average_ms_to_fetch / 1000,
+      promotion_rate: items === 0 ? null : promoted / items,
+    }
+  },
+})

@@ -7,8 +7,7 @@ import { type Caller, type PrincipalKey, principalKey } from '../../core/princip
 import type { Engine } from '../../engine/engine.ts'
 import type { TenantRef } from '../../store/store.ts'
 import { defineOperation, WRITES_ONCE } from '../define-operation.ts'
-import { taskId, text } from '../input.ts'
-import { askedPrincipal, principalFields } from '../principal-input.ts'
+import { askedPrincipal, principalFields, taskId, text } from '../input.ts'
 import { receiptSeq } from '../receipts/get-receipt.ts'
 import { marksShape, marksView } from './shape.ts'
 

@@ -4,7 +4,7 @@ import { INBOX_STATES, INBOX_TYPES, type InboxItem, stateOf } from '../../core/i
 import { isoOrNull, isoTime } from '../../core/time.ts'
 import { TERMINAL_STATUSES } from '../../core/transitions.ts'
 import type { TenantRef } from '../../store/store.ts'
-import { time } from '../fields.ts'
+import { time } from '../input.ts'
 
 /** An inbox item with its marks: the times at which its state changed. */
 export const marksShape = z.object({

@@ -10,8 +10,7 @@ import { MAX_WAIT_SECONDS, ONE_YEAR, seconds, text, workerId } from '../input.ts
 import { checkNoSeat } from '../sessions/tool-calls.ts'
 import type { WorkerRegistry } from '../workers/registry.ts'
 import { type LeaseDeps, leaseMs } from './lease-call.ts'
-import { offerView } from './offer.ts'
-import { drainField, offerShape } from './shape.ts'
+import { drainField, offerShape, offerView } from './shape.ts'
 
 const leasedShape = z.object({
   tasks: z.array(offerShape).readonly().describe('The leased tasks; empty if there are none'),

@@ -1,7 +1,11 @@
 import { z } from 'zod'
-import { time } from '../fields.ts'
-import { answerShape } from '../questions/shape.ts'
+import { isoTime } from '../../core/time.ts'
+import type { Handout } from '../../engine/commit-queue.ts'
+import { time } from '../input.ts'
+import { answerShape, answerView, payloadOf } from '../questions/view.ts'
 import { workShape } from '../tasks/shape.ts'
+import { storedInput } from '../tasks/task-input.ts'
+import { factsOf, workOf } from '../tasks/work.ts'
 
 export const ok = z.literal(true).describe('Always true; failures are errors')
 
@@ -41,4 +45,20 @@ export const EXAMPLE_LEASE = {
   worker_id: 'w1',
   task_id: '0197d7a4-31c0-7c4e-9f6b-0d5a3f1e2b4c',
   lease_id: '5f40b7ca-2933-4136-aa7c-b3cd5b9de299',
+}
+
+/** A leased task, as its worker receives it. */
+export function offerView({ task, lease, fence, spec, questions }: Handout, now: number): OfferView {
+  const input = storedInput(spec.input)
+  return {
+    task_id: task.task_id,
+    lease_id: lease.lease_id,
+    fence,
+    ...workOf(factsOf({ task, spec }), input, payloadOf(input, questions)),
+    payload_pointer: input.payload_pointer ?? `inline://task/${task.task_id}`,
+    attempt: task.attempt,
+    expires_at: isoTime(lease.expires_at),
+    expires_in_ms: lease.expires_at - now,
+    answers: questions.length === 0 ? undefined : questions.map(answerView),
+  }
 }

@@ -13,8 +13,7 @@ import {
   writtenPattern,
 } from '../../policy/pattern.ts'
 import { contradictionIn, type RuleDraft, ruleOf, ruleRecord, writtenRule } from '../../policy/rule.ts'
-import { time } from '../fields.ts'
-import { parse, withoutNulls } from '../input.ts'
+import { parse, time, withoutNulls } from '../input.ts'
 
 /** The receipt of a change contains the rule before and after it. */
 const MAX_RULE_BYTES = 24 * 1024

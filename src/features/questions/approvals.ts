@@ -9,15 +9,12 @@ import { storedJson, storedOrNull } from '../../engine/stored-json.ts'
 import type { QuestionLine, TaskLine, TaskRecord } from '../../store/reads.ts'
 import { nextTurn } from '../../util/turns.ts'
 import { defineOperation, READS } from '../define-operation.ts'
-import { principalShape, time } from '../fields.ts'
-import { json, taskId, text } from '../input.ts'
-import { cursor, nextCursor, pageLimit } from '../paging.ts'
+import { cursor, json, nextCursor, pageLimit, principalShape, taskId, text, time } from '../input.ts'
 import { readTask } from '../tasks/read-task.ts'
 import { statusShape, workShape } from '../tasks/shape.ts'
 import { contentHashOf, workAt } from '../tasks/work.ts'
 import { questionOf } from './decision.ts'
-import { decisionFields, questionFields } from './shape.ts'
-import { answerMembers, principalOrNull } from './view.ts'
+import { answerMembers, decisionFields, principalOrNull, questionFields } from './view.ts'
 
 const differencesShape = z.array(
   z.object({

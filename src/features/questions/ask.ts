@@ -8,14 +8,13 @@ import { isoOrNull } from '../../core/time.ts'
 import type { Engine } from '../../engine/engine.ts'
 import type { TenantRef } from '../../store/store.ts'
 import { defineOperation, WRITES_ONCE } from '../define-operation.ts'
-import { time } from '../fields.ts'
-import { json, jsonObject, leaseFields, ONE_YEAR, seconds, text } from '../input.ts'
+import { json, jsonObject, leaseFields, ONE_YEAR, seconds, text, time } from '../input.ts'
 import { leaseCall } from '../leases/lease-call.ts'
 import { mayRedact, type RedactionDeps, redactorOf } from '../policies/results.ts'
 import type { Schemas } from '../task-types/schemas.ts'
 import { statusShape } from '../tasks/shape.ts'
 import { contentHash, workAt } from '../tasks/work.ts'
-import { questionFields } from './shape.ts'
+import { questionFields } from './view.ts'
 
 const MAX_REQUEST_BYTES = 64 * 1024
 

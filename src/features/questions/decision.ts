@@ -1,18 +1,20 @@
 import { z } from 'zod'
 import type { Answer } from '../../core/command.ts'
 import { Fault } from '../../core/errors.ts'
+import { canonical, canonicalWithin, type Json, parseCanonical } from '../../core/json/json.ts'
 import { type Caller, parsePrincipalKey, principalKey } from '../../core/principal.ts'
 import { QUESTION_STATES, type Question } from '../../core/question.ts'
 import { isoTime } from '../../core/time.ts'
 import type { Engine } from '../../engine/engine.ts'
 import type { TaskRecord } from '../../store/reads.ts'
 import type { TenantRef } from '../../store/store.ts'
-import { principalShape, time } from '../fields.ts'
-import { text } from '../input.ts'
+import { defineOperation, ENDS, WRITES_ONCE } from '../define-operation.ts'
+import { json, jsonObject, principalShape, taskId, text, time } from '../input.ts'
+import type { Schemas } from '../task-types/schemas.ts'
 import { readTask } from '../tasks/read-task.ts'
 import { statusShape } from '../tasks/shape.ts'
 import { contentHashOf } from '../tasks/work.ts'
-import { questionFields } from './shape.ts'
+import { questionFields } from './view.ts'
 
 // What approve, deny and answer_question have in common.
 
@@ -109,3 +111,74 @@ export async function submitDecision(
     is_duplicate,
   }
 }
+
+const MAX_CONTENT_BYTES = 64 * 1024
+
+export const answerQuestion = defineOperation({
+  name: 'answer_question',
+  title: 'Answer a question',
+  description:
+    'Answers the open question of one of your tasks that is input_required; get_task shows it in question, with the schema that content must match. The task then continues.',
+  input: z.strictObject({
+    task_id: taskId,
+    n: questionNumber,
+    content: json.describe(
+      'The requested data, at most 64 KiB. It must match the schema of the request, if there is one',
+    ),
+  }),
+  output: decisionShape,
+  actor: 'agent',
+  access: 'answer',
+  rest: { method: 'POST', path: '/v1/tasks/{task_id}/answer' },
+  effect: WRITES_ONCE,
+  example: {
+    task_id: '0197d7a4-31c0-7c4e-9f6b-0d5a3f1e2b4c',
+    principal_id: 'planner',
+    n: 2,
+    content: { language: 'en' },
+  },
+  async run({ engine, schemas }, caller, { task_id, n, content }) {
+    const answer = canonicalWithin({ content }, 'content', MAX_CONTENT_BYTES)
+    const { tenant, question } = await findQuestion(engine, caller, task_id, n)
+    await checkContent(schemas, question, content)
+    return submitDecision(engine, caller, tenant, question, { decision: 'answer', reason: null, answer })
+  },
+})
+
+const request = z.object({ schema: jsonObject.optional() })
+
+/** Rejects content that does not match the schema of the request. The schema was validated when the worker asked. */
+async function checkContent(schemas: Schemas, question: Question, content: Json): Promise<void> {
+  if (question.kind !== 'input') return
+  const { schema } = request.parse(parseCanonical(question.request))
+  if (schema === undefined) return
+  const answer = { value: content, text: canonical(content), name: 'content' }
+  const fault = await schemas.answerFault(canonical(schema), answer)
+  if (fault !== undefined) throw fault
+}
+
+export const deny = defineOperation({
+  name: 'deny',
+  title: 'Deny a task',
+  description:
+    'For people: cancels a task that is pending_approval. Its owner receives the reason. The first decision counts.',
+  input: z.strictObject({
+    task_id: taskId,
+    n: questionNumber,
+    content_hash: seenHash,
+    reason: text(2000).describe('Why the task is denied. The owner of the task receives it'),
+  }),
+  output: decisionShape,
+  actor: 'agent',
+  access: 'approve',
+  rest: { method: 'POST', path: '/v1/approvals/{task_id}/deny' },
+  effect: ENDS,
+  needsPerson: true,
+  example: { task_id: '0197d7a4-31c0-7c4e-9f6b-0d5a3f1e2b4c', n: 1, reason: 'The report is not final.' },
+  async run({ engine }, caller, { task_id, n, content_hash, reason }) {
+    const { tenant, record, question } = await findQuestion(engine, caller, task_id, n)
+    checkSeen(record, question, content_hash)
+    const answer = canonical({ reason })
+    return submitDecision(engine, caller, tenant, question, { decision: 'deny', reason, answer })
+  },
+})

@@ -1,11 +1,67 @@
+import { z } from 'zod'
 import type { Json, JsonObject } from '../../core/json/json.ts'
 import { type PrincipalKey, parsePrincipalKey } from '../../core/principal.ts'
-import { originOf, type Question } from '../../core/question.ts'
+import {
+  originOf,
+  QUESTION_KINDS,
+  QUESTION_ORIGINS,
+  QUESTION_STATES,
+  type Question,
+} from '../../core/question.ts'
 import type { Task } from '../../core/task.ts'
 import { isoTime } from '../../core/time.ts'
 import { isParked } from '../../core/transitions.ts'
 import { storedJson, storedMembers } from '../../engine/stored-json.ts'
-import type { AnswerView, OpenQuestionView } from './shape.ts'
+import { json, principalShape, time } from '../input.ts'
+
+/** The fields that every view of a question has. */
+export const questionFields = {
+  n: z.int().describe('The number of the question within its task: 1, 2, 3, ...'),
+  kind: z
+    .enum(QUESTION_KINDS)
+    .describe('approval: a person approves or denies; input: the agent answers with data'),
+  request: json.describe('approval: title, show, reason, rule_id; input: message, schema'),
+  asked_by: principalShape.describe('The worker that asked, or the gate itself if a policy asked'),
+  origin: z
+    .enum(QUESTION_ORIGINS)
+    .describe('policy: a policy of the gate asked; worker: the worker that held the task asked'),
+}
+
+const state = z.enum(QUESTION_STATES).describe('open: not decided yet; any other state is final')
+
+/** How a question was decided; the fields are null while it is open. */
+export const decisionFields = {
+  state,
+  decided_by: principalShape.nullable().describe('Who decided; null while the question is open'),
+  decided_at: time.nullable().describe('When it was decided; null while the question is open'),
+}
+
+/** The question that a parked task waits for. */
+export const openQuestionShape = z.object({
+  ...questionFields,
+  asked_at: time.describe('When the question was asked'),
+  expires_at: time.nullable().describe('When the question expires; null if it never does'),
+})
+
+/** A question and its answer, as the worker that continues the task receives it. */
+export const answerShape = z.object({
+  n: questionFields.n,
+  kind: questionFields.kind,
+  asked_by: questionFields.asked_by,
+  origin: questionFields.origin,
+  request: questionFields.request,
+  state,
+  answer: json.describe('approval: comment, diff; input: content. Null if there is none'),
+  decided_by: decisionFields.decided_by,
+  decided_at: decisionFields.decided_at,
+  content_hash: z
+    .string()
+    .nullable()
+    .describe('As in get_approval; null for questions asked by versions without content hashes'),
+})
+
+type OpenQuestionView = z.output<typeof openQuestionShape>
+type AnswerView = z.output<typeof answerShape>
 
 /** The question that a task waits for; null if it is not parked. */
 export function openQuestionView(task: Task, questions: readonly Question[]): OpenQuestionView | null {

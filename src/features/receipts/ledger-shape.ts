@@ -1,6 +1,5 @@
 import { z } from 'zod'
-import { time } from '../fields.ts'
-import { jsonObject } from '../input.ts'
+import { jsonObject, time } from '../input.ts'
 
 /** Stands for a value that does not apply. */
 export const NA = 'NA'

@@ -8,13 +8,11 @@ import { eachRecord, PAGE_BYTES } from '../../engine/portions.ts'
 import type { TenantRef } from '../../store/store.ts'
 import { nextTurn } from '../../util/turns.ts'
 import { defineOperation, READS } from '../define-operation.ts'
-import { taskId, text } from '../input.ts'
-import { pageLimit } from '../paging.ts'
+import { pageLimit, taskId, text } from '../input.ts'
+import { sinceReceiptId, sinceSeq } from './get-receipt.ts'
 import { ledgerReceipt, ledgerStatus } from './ledger-receipt.ts'
 import { LEDGER_STATUSES, type LedgerReceipt, ledgerReceiptShape } from './ledger-shape.ts'
-import { nextReceiptCursor, receiptPath, receiptType } from './list-receipts.ts'
-import { findReceipts } from './search.ts'
-import { sinceReceiptId, sinceSeq } from './shape.ts'
+import { findReceipts, nextReceiptCursor, receiptPath, receiptType } from './list-receipts.ts'
 
 /** The receipts that record a change of an obligation: taken on, ended or escalated. */
 const LEDGER_TYPES: readonly ReceiptType[] = [

@@ -2,13 +2,104 @@ import { z } from 'zod'
 import { checkSelf, seesAll } from '../../core/authorization.ts'
 import { invalid } from '../../core/errors.ts'
 import { type Caller, PRINCIPAL_KINDS, type PrincipalKey, principalKey } from '../../core/principal.ts'
-import { NAMED_RECEIPT_TYPES } from '../../core/receipt.ts'
-import type { ReceiptPath } from '../../store/reads.ts'
+import { NAMED_RECEIPT_TYPES, type Receipt } from '../../core/receipt.ts'
+import { boundedScan, type ScanPage, type ScanQuery, scanPage } from '../../engine/bounded-scan.ts'
+import type { Engine } from '../../engine/engine.ts'
+import { readReceipts } from '../../engine/portions.ts'
+import type { ReceiptLine, ReceiptPath, TaskLine } from '../../store/reads.ts'
 import { defineOperation, READS } from '../define-operation.ts'
-import { taskId, text } from '../input.ts'
-import { pageLimit } from '../paging.ts'
-import { findReceipts } from './search.ts'
-import { receiptShape, sinceReceiptId, sinceSeq, withDeliveries } from './shape.ts'
+import { askedPrincipal, pageLimit, principalFields, taskId, text } from '../input.ts'
+import { relationshipShape, relationshipView, serverShape, serverView } from '../server/server.ts'
+import { receiptShape, sinceReceiptId, sinceSeq, withDeliveries } from './get-receipt.ts'
+
+export const listOpenObligations = defineOperation({
+  name: 'list_open_obligations',
+  title: 'List open obligations',
+  description:
+    'The receipts that record an obligation towards you which no receipt has closed yet, oldest first. Call it at the start of a session to see which of your tasks are in progress. It changes nothing.',
+  input: z.strictObject({ ...principalFields, since_receipt_id: sinceReceiptId, limit: pageLimit }),
+  output: z.strictObject({
+    server: serverShape.describe('The server that answered'),
+    relationship: relationshipShape.describe('What the server knows about the principal'),
+    open_obligations: z.array(receiptShape).readonly().describe('The receipts that are still open'),
+    cursor: z
+      .string()
+      .nullable()
+      .describe('Send it as since_receipt_id to get the next page; null on the last page'),
+  }),
+  actor: 'anyone',
+  access: 'receipts',
+  rest: { method: 'GET', path: '/v1/obligations/open' },
+  effect: READS,
+  example: { principal_id: 'planner' },
+  async run({ engine, environment }, caller, { since_receipt_id, limit, ...asked }) {
+    const tenant = await engine.tenant(caller.tenant)
+    const principal = askedPrincipal(caller, asked)
+    const after = sinceSeq(engine, tenant, since_receipt_id)
+    const { reads } = engine.store
+    const [open, relationship] = await engine.reading(() =>
+      Promise.all([
+        reads.obligationLines(tenant.tenant, principal, after, limit + 1),
+        reads.relationship(tenant.tenant, principal),
+      ]),
+    )
+    const { rows } = await readReceipts(engine, tenant.tenant, open.slice(0, limit))
+    const last = rows.at(-1)
+    return {
+      server: serverView(engine, environment),
+      relationship: relationshipView(principal, relationship),
+      open_obligations: await withDeliveries(engine, tenant, rows),
+      cursor: open.length > rows.length && last !== undefined ? engine.receiptId(tenant, last.seq) : null,
+    }
+  },
+})
+
+interface ReceiptQuery extends ScanQuery<ReceiptLine> {
+  readonly path: ReceiptPath
+  readonly order: 'ascending' | 'descending'
+}
+
+/** The first receipts that fit. The scan reads narrow rows; only the bodies of the receipts it found are loaded. */
+export async function findReceipts(
+  engine: Engine,
+  tenant: number,
+  { path, order, ...query }: ReceiptQuery,
+): Promise<ScanPage<Receipt>> {
+  const { reads } = engine.store
+  const { rows: lines, next } = await boundedScan(query, async (position, size) =>
+    scanPage(await engine.reading(() => reads.receiptLines(tenant, path, position, order, size)), size),
+  )
+  const { rows, covered } = await readReceipts(engine, tenant, lines)
+  return { rows, next: covered < lines.length ? (lines[covered - 1]?.seq ?? next) : next }
+}
+
+/** An obligation costs two reads, so fewer are scanned than elsewhere. */
+const OBLIGATION_LIMITS = { scanned: 2000, page: 200 }
+
+/**
+ * The oldest tasks that are owed to a principal. The seq of a task is that of its assignment. An open schedule is an
+ * obligation too, but the task that asked for it has ended, so only assignments count.
+ */
+export function findOwedTasks(
+  engine: Engine,
+  tenant: number,
+  principal: PrincipalKey,
+  query: ScanQuery<TaskLine>,
+): Promise<ScanPage<TaskLine>> {
+  const { reads } = engine.store
+  return boundedScan(
+    query,
+    async (position, size) => {
+      const owed = await engine.reading(() => reads.obligationLines(tenant, principal, position, size))
+      const ids = owed.flatMap(({ receipt_type, task_id }) =>
+        receipt_type === 'task.assigned' && task_id !== null ? [task_id] : [],
+      )
+      const rows = await engine.reading(() => reads.lines(tenant, ids))
+      return { ...scanPage(owed, size), rows: rows.sort((a, b) => a.seq - b.seq) }
+    },
+    OBLIGATION_LIMITS,
+  )
+}
 
 /** The next page of a list of receipts starts after a receipt. */
 export const nextReceiptCursor = z

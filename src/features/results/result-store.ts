@@ -1,4 +1,5 @@
 import type { Artifact } from '../../core/artifact.ts'
+import type { Json } from '../../core/json/json.ts'
 import type { Settings } from '../../core/settings.ts'
 
 /**
@@ -19,7 +20,7 @@ export interface ResultStore {
 }
 
 /** The facts about the task that a channel may publish. */
-export interface ResultTask {
+interface ResultTask {
   readonly task_id: string
   readonly type: string
   readonly principal_ai: string
@@ -29,7 +30,7 @@ export interface ResultTask {
 
 export type ResultContent = Uint8Array | AsyncIterable<Uint8Array>
 
-export interface PutResult {
+interface PutResult {
   readonly channel: string
   readonly media_type: string
   readonly max_bytes: number
@@ -59,4 +60,31 @@ export interface OpenContent {
 /** The largest result that the task itself stores, in bytes. */
 export function inlineLimit(settings: Settings): number {
   return Math.min(settings.result_inline_max_bytes, settings.max_payload_bytes)
+}
+
+/** The memory service of agents: another system, to which results can be promoted. */
+export interface Memory {
+  /**
+   * Resolves with the id of the stored note, if the memory returns one. Notes with the same `dedupe_key` are one note,
+   * however often they are stored. Rejects with MEMORY_REFUSED or MEMORY_UNAVAILABLE.
+   */
+  store(note: MemoryNote, signal?: AbortSignal): Promise<string | null>
+}
+
+export const MEMORY_KINDS = ['observation', 'pattern'] as const
+
+/** A result, as it is sent to the memory. */
+export interface MemoryNote {
+  readonly kind: (typeof MEMORY_KINDS)[number]
+  readonly domain: string
+  readonly dedupe_key: string
+  /** The agent whose memory it is. */
+  readonly principal_ai: string
+  readonly task_id: string
+  readonly type: string
+  readonly completed_at: string
+  readonly content: Json
+  readonly encoding: 'json' | 'text' | 'base64'
+  readonly media_type: string | null
+  readonly result_pointer: string | null
 }

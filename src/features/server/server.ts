@@ -1,8 +1,13 @@
 import { z } from 'zod'
+import type { Relationship } from '../../core/command.ts'
+import { PRINCIPAL_KINDS, type PrincipalKey, parsePrincipalKey } from '../../core/principal.ts'
+import { isoOrNull } from '../../core/time.ts'
 import type { Engine } from '../../engine/engine.ts'
+import { storedOrNull } from '../../engine/stored-json.ts'
 import type { Store } from '../../store/store.ts'
 import { VERSION } from '../../util/version.ts'
 import { defineOperation, READS } from '../define-operation.ts'
+import { json, time } from '../input.ts'
 
 const version = z.string().describe('Version of AsyncGate')
 const instanceId = z.string().describe('Name of the server instance that answered, as configured')
@@ -90,4 +95,37 @@ export async function checkHealth(store: Pick<Store, 'ping'>): Promise<HealthVie
     () => 'failing' as const,
   )
   return { status: database === 'ok' ? 'healthy' : 'unhealthy', version: VERSION, checks: { database } }
+}
+
+/** The record of the contacts between a principal and this server. */
+export const relationshipShape = z.object({
+  principal_kind: z.enum(PRINCIPAL_KINDS).describe('Kind of the principal'),
+  principal_id: z.string().describe('Id of the principal'),
+  first_seen_at: time.nullable().describe('When the principal first called bootstrap; null if it never did'),
+  last_seen_at: time.nullable().describe('When the principal last called bootstrap; null if it never did'),
+  sessions_count: z
+    .int()
+    .describe('Number of sessions: one per agent instance, and another after 30 minutes without a call'),
+  agent_instance_id: z.string().nullable().describe('The instance that called bootstrap last'),
+  agent_version: z.string().nullable().describe('The version that the principal last reported'),
+  client_capabilities: json.describe(
+    'The capabilities that the principal last reported; null if it never did',
+  ),
+})
+
+export function relationshipView(
+  key: PrincipalKey,
+  known: Relationship | undefined,
+): z.output<typeof relationshipShape> {
+  const { kind, id } = parsePrincipalKey(key)
+  return {
+    principal_kind: kind,
+    principal_id: id,
+    first_seen_at: isoOrNull(known?.first_seen_at ?? null),
+    last_seen_at: isoOrNull(known?.last_seen_at ?? null),
+    sessions_count: known?.sessions_count ?? 0,
+    agent_instance_id: known?.instance_id ?? null,
+    agent_version: known?.agent_version ?? null,
+    client_capabilities: storedOrNull(known?.client_capabilities ?? null),
+  }
 }

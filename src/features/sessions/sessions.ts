@@ -1,6 +1,66 @@
+import { z } from 'zod'
 import { Fault } from '../../core/errors.ts'
 import type { Caller, PrincipalKey } from '../../core/principal.ts'
-import type { EndedSession, SessionEnd, SessionView, SetSession } from './shape.ts'
+import { text, time } from '../input.ts'
+import { taskCountsShape } from '../tasks/shape.ts'
+
+export const SESSION_ENDS = ['run', 'cancel'] as const
+/** What happens to the calls of a session that ends: they are completed, or canceled. */
+export type SessionEnd = (typeof SESSION_ENDS)[number]
+
+export const sessionId = text(255).describe('Id of the session')
+
+export const setSessionInput = z.strictObject({
+  session_id: sessionId,
+  workers: z
+    .int()
+    .min(1)
+    .max(100)
+    .nullable()
+    .optional()
+    .describe('Maximum number of concurrent calls; null: as configured. Unchanged if absent'),
+  queue: z
+    .int()
+    .min(1)
+    .max(1_000_000)
+    .nullable()
+    .optional()
+    .describe('Maximum number of open calls; null: as configured. Unchanged if absent'),
+})
+
+export const sessionShape = z.object({
+  session_id: z.string().describe('Id of the session'),
+  principal: z.string().describe('The principal that the session belongs to, as kind:id'),
+  client: z
+    .object({
+      name: z.string().nullable().describe('Name of the program; null if it does not report one'),
+      version: z.string().nullable().describe('Version of the program; null if it does not report one'),
+    })
+    .describe('The client program'),
+  instance: z.string().describe('The server that serves the session'),
+  state: z.enum(['live', 'ending']).describe('live: accepts calls; ending: only completes its open calls'),
+  workers: z.int().describe('Maximum number of concurrent calls'),
+  queue: z.int().describe('Maximum number of open calls'),
+  running: z.int().describe('Calls in progress'),
+  waiting: z.int().describe('Calls that wait for a worker, for another attempt or for approval'),
+  calls: z.int().describe('Number of calls since the session began'),
+  began_at: time.describe('When the session began'),
+  last_call_at: time.describe('Time of the last call'),
+})
+
+export const countedSessionShape = sessionShape.extend({
+  counts: taskCountsShape.describe('Number of calls by status, including those that have ended'),
+})
+
+export const endedSessionShape = z.object({
+  session_id: z.string().describe('Id of the session'),
+  ended: z.boolean().describe('False if another server has the session and does not respond'),
+  canceled: z.int().describe('Number of calls that were canceled'),
+})
+
+export type SessionView = z.output<typeof sessionShape>
+export type EndedSession = z.output<typeof endedSessionShape>
+export type SetSession = z.output<typeof setSessionInput>
 
 /** One running instance of a client program. Together with its principal it identifies a session. */
 export interface Client {

@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import { invalid } from '../../core/errors.ts'
-import { time } from '../fields.ts'
-import { jsonObject, MAX_WAIT_SECONDS, ONE_YEAR, parse, seconds, text, withoutNulls } from '../input.ts'
+import { jsonObject, MAX_WAIT_SECONDS, ONE_YEAR, parse, seconds, text, time, withoutNulls } from '../input.ts'
 import type { Schemas } from './schemas.ts'
 
 const TOOL_NAME = /^[A-Za-z0-9_-]{1,64}$/

@@ -1,15 +1,62 @@
-import { invalid } from '../../core/errors.ts'
+import { Fault, invalid } from '../../core/errors.ts'
+import { type CanonicalJson, canonical, type Json } from '../../core/json/json.ts'
 import { isoTime } from '../../core/time.ts'
 import type { Engine } from '../../engine/engine.ts'
 import { TenantCopies } from '../../engine/tenant-cache.ts'
 import type { Entry } from '../../store/entries.ts'
-import { TaskTypeRule } from './rule.ts'
+import type { Schemas } from './schemas.ts'
 import { type TaskTypeDraft, type TaskTypeView, toolName } from './shape.ts'
+
+/** What create_task returns about the type: the usual run time, and when to check the status. */
+interface Guidance {
+  readonly estimated_runtime_seconds?: number
+  readonly poll_suggestion_seconds?: number
+}
+
+/** The payload of a task that is to be created. */
+export interface GivenPayload {
+  readonly value: Json
+  readonly text: CanonicalJson
+  /** The request that it belongs to, if that request creates many tasks. */
+  readonly request?: object | undefined
+}
+
+/** A registered type, as it applies to the creation of tasks. */
+export class TaskTypeRule {
+  readonly view: TaskTypeView
+  readonly guidance: Guidance
+  /** The source text: an entry with the same text needs no new rule. */
+  readonly text: string
+  readonly #schema: CanonicalJson | undefined
+
+  constructor(text: string, view: TaskTypeView) {
+    const { estimated_runtime_seconds, poll_suggestion_seconds, payload_schema } = view
+    this.text = text
+    this.view = view
+    this.guidance = {
+      ...(estimated_runtime_seconds !== null && { estimated_runtime_seconds }),
+      ...(poll_suggestion_seconds !== null && { poll_suggestion_seconds }),
+    }
+    this.#schema = payload_schema === null ? undefined : canonical(payload_schema)
+  }
+
+  /** Why a task with this payload is refused; undefined if it is accepted. A payload stored elsewhere is undefined. */
+  async refusal(schemas: Schemas, payload: GivenPayload | undefined): Promise<Fault | undefined> {
+    const { type, enabled, max_payload_bytes } = this.view
+    if (!enabled) return new Fault('TASK_TYPE_DISABLED', { type })
+    if (payload === undefined) return undefined
+    if (max_payload_bytes !== null && Buffer.byteLength(payload.text) > max_payload_bytes) {
+      return new Fault('PAYLOAD_TOO_LARGE', { path: 'payload', limit_bytes: max_payload_bytes })
+    }
+    if (this.#schema === undefined) return undefined
+    return schemas.payloadFault(this.#schema, { ...payload, name: 'payload' })
+  }
+}
 
 const KIND = 'task_type'
 
 /** Limit per tenant: all types of a tenant are in memory. */
-export const MAX_TASK_TYPES = 1000
+const MAX_TASK_TYPES = 1000
 const PAGE = 200
 
 /** The types of a tenant. */

@@ -5,12 +5,33 @@ import { isTerminal } from '../../core/transitions.ts'
 import type { Engine } from '../../engine/engine.ts'
 import { nextTurn } from '../../util/turns.ts'
 import { defineOperation, ENDS } from '../define-operation.ts'
-import { taskId } from '../input.ts'
+import { cursor, taskId, text } from '../input.ts'
 import { MAX_ITEMS } from '../many.ts'
-import { cursor } from '../paging.ts'
-import { reason } from './cancel-task.ts'
-import { filterFields, type TaskFilter, visibleTo } from './task-filter.ts'
-import { findTasks } from './task-search.ts'
+import { statusShape } from './shape.ts'
+import { filterFields, findTasks, type TaskFilter, visibleTo } from './task-search.ts'
+
+const reason = text(1000).optional().describe('Why the task is canceled; recorded in the receipt')
+
+export const cancelTask = defineOperation({
+  name: 'cancel_task',
+  title: 'Cancel a task',
+  description:
+    'Cancels one of your tasks. The worker that holds it is told to stop. ok is false if the task had already ended; status says how.',
+  input: z.strictObject({ task_id: taskId, reason }),
+  output: z.object({
+    ok: z.boolean().describe('Whether this call ended the task'),
+    status: statusShape,
+  }),
+  actor: 'agent',
+  access: 'cancel',
+  rest: { method: 'POST', path: '/v1/tasks/{task_id}/cancel' },
+  effect: ENDS,
+  async run({ engine }, caller, { task_id, reason = null }) {
+    const { tenant } = await engine.tenant(caller.tenant)
+    const by = principalKey(caller.principal)
+    return engine.submit({ verb: 'cancel', tenant, task_id, by, role: caller.role, reason })
+  },
+})
 
 /** Tasks that are canceled in one step. Other requests are served between two steps, and the caller may disconnect. */
 const PORTION = 500

@@ -2,16 +2,22 @@ import { z } from 'zod'
 import { checkReader, checkRole } from '../../core/authorization.ts'
 import { Fault } from '../../core/errors.ts'
 import { isUuid } from '../../core/ids.ts'
-import type { Caller } from '../../core/principal.ts'
+import { parseCanonical } from '../../core/json/json.ts'
+import { LOG_LEVELS } from '../../core/log.ts'
+import { type Caller, principalKey } from '../../core/principal.ts'
 import type { Task } from '../../core/task.ts'
+import { isoTime } from '../../core/time.ts'
 import type { Engine } from '../../engine/engine.ts'
 import { readRecords } from '../../engine/portions.ts'
+import type { LogLine } from '../../store/entries.ts'
 import type { TaskLine, TaskRecord } from '../../store/reads.ts'
 import type { TenantRef } from '../../store/store.ts'
-import { parse, taskId } from '../input.ts'
+import { defineOperation, READS } from '../define-operation.ts'
+import { cursor, jsonObject, nextCursor, pageLimit, parse, taskId, time } from '../input.ts'
+import { objectOf } from '../policies/values.ts'
 import type { Cancellations } from './cancellations.ts'
-import type { TaskView } from './shape.ts'
-import { type ViewDeps, viewOf, viewsOf } from './view.ts'
+import { type TaskView, taskShape } from './shape.ts'
+import { progressView, type ViewDeps, viewOf, viewsOf } from './view.ts'
 
 export async function readTask(engine: Engine, tenant: TenantRef, id: string): Promise<TaskRecord> {
   const record = await engine.reading(() => engine.store.reads.task(tenant.tenant, id))
@@ -69,5 +75,126 @@ function mayRead(task: Task, caller: Caller): boolean {
   } catch (error) {
     if (error instanceof Fault) return false
     throw error
+  }
+}
+
+export const getTask = defineOperation({
+  name: 'get_task',
+  title: 'Get a task',
+  description:
+    'Returns the current state of a task: status, progress and, once it has ended (succeeded, failed or canceled), its result. ' +
+    'To wait for the end use wait_for_task instead of polling.',
+  input: taskIdInput,
+  output: taskShape,
+  actor: 'anyone',
+  access: 'read',
+  rest: { method: 'GET', path: '/v1/tasks/{task_id}' },
+  effect: READS,
+  async run({ engine, cancellations, links, fetches }, caller, { task_id }) {
+    const record = await readableTask(engine, caller, task_id)
+    fetches.note(record.task, principalKey(caller.principal))
+    return viewOf({ cancellations, links }, record)
+  },
+})
+
+export const getTaskProgress = defineOperation({
+  name: 'get_task_progress',
+  title: 'List the progress reports of a task',
+  description:
+    'Returns all progress reports of a task, oldest first unless order is newest. ' +
+    'Follow next_cursor until it is null. get_task returns only the latest report.',
+  input: z.strictObject({
+    task_id: taskId,
+    limit: pageLimit,
+    cursor,
+    order: z.enum(['oldest', 'newest']).default('oldest').describe('Which reports come first'),
+  }),
+  output: z.object({
+    progress: z
+      .array(
+        jsonObject.describe(
+          'The fields of the report (percent, message, ...), with updated_at and run_id, the lease under which it was sent',
+        ),
+      )
+      .readonly()
+      .describe('The reports, in the requested order'),
+    next_cursor: nextCursor,
+  }),
+  actor: 'anyone',
+  access: 'read',
+  rest: { method: 'GET', path: '/v1/tasks/{task_id}/progress' },
+  effect: READS,
+  async run({ engine }, caller, { task_id, limit, cursor, order }) {
+    const { tenant, progress_count } = (await readableTask(engine, caller, task_id)).task
+    const scope = { tenant, query: { list: 'progress', task_id, order } }
+    const isNewest = order === 'newest'
+    const start = isNewest ? progress_count + 1 : 0
+    const from = cursor === undefined ? start : await engine.cursors.read(scope, cursor)
+    // Reports are numbered 1, 2, 3, ... so the newest are found by their numbers.
+    const after = isNewest ? Math.max(0, from - 1 - limit) : from
+    const size = isNewest ? from - 1 - after : limit
+    const found = await engine.reading(() => engine.store.reads.progress(tenant, task_id, after, size + 1))
+    const page = found.slice(0, size)
+    const hasMore = isNewest ? after > 0 : found.length > limit
+    const next = isNewest ? after + 1 : (page.at(-1)?.n ?? 0)
+    const progress = page.map((entry) => ({ ...progressView(entry), run_id: entry.lease_id }))
+    return {
+      progress: isNewest ? progress.reverse() : progress,
+      next_cursor: hasMore ? await engine.cursors.write(scope, next) : null,
+    }
+  },
+})
+
+const lineShape = z.object({
+  at: time.describe('Time at which the server stored the line'),
+  level: z.enum(LOG_LEVELS).describe('Severity of the line'),
+  text: z.string().describe('Text of the line'),
+  context: jsonObject.optional().describe('Data that the worker added to the line'),
+  truncated: z
+    .literal(true)
+    .optional()
+    .describe('Present on the last line of a full log: everything after it was dropped'),
+})
+
+export const listLogs = defineOperation({
+  name: 'list_logs',
+  title: 'List the log of a task',
+  description:
+    'Returns the lines that workers logged about a task, oldest first. A line with truncated: true means that the log is full. ' +
+    'For the progress of the work use get_task.',
+  input: z.strictObject({ task_id: taskId, limit: pageLimit, cursor }),
+  output: z.object({
+    lines: z.array(lineShape).readonly().describe('The lines, oldest first'),
+    next_cursor: nextCursor,
+  }),
+  actor: 'anyone',
+  access: 'read',
+  rest: { method: 'GET', path: '/v1/tasks/{task_id}/logs' },
+  effect: READS,
+  async run({ engine }, caller, { task_id, limit, cursor }) {
+    const { tenant } = await engine.tenant(caller.tenant)
+    const task = await engine.reading(() => engine.store.reads.state(tenant, task_id))
+    if (task === undefined) throw new Fault('TASK_NOT_FOUND', { task_id })
+    checkReader(task, caller)
+    const scope = { tenant, query: { list: 'logs', task_id } }
+    const after = cursor === undefined ? 0 : await engine.cursors.read(scope, cursor)
+    const found = await engine.reading(() => engine.store.logs.list(tenant, task_id, after, limit + 1))
+    const lines = found.slice(0, limit)
+    const last = lines.at(-1)
+    const hasMore = found.length > limit && last !== undefined
+    return {
+      lines: lines.map(lineView),
+      next_cursor: hasMore ? await engine.cursors.write(scope, last.n) : null,
+    }
+  },
+})
+
+function lineView({ at, level, text, context, is_last }: LogLine): z.output<typeof lineShape> {
+  return {
+    at: isoTime(at),
+    level,
+    text,
+    ...(context !== null && { context: objectOf(parseCanonical(context)) }),
+    ...(is_last && { truncated: true }),
   }
 }

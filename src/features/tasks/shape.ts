@@ -1,8 +1,7 @@
 import { z } from 'zod'
 import { STATUSES, type Status, TERMINAL_STATUSES } from '../../core/transitions.ts'
-import { principalShape, time } from '../fields.ts'
-import { json, jsonObject } from '../input.ts'
-import { openQuestionShape } from '../questions/shape.ts'
+import { json, jsonObject, principalShape, time } from '../input.ts'
+import { openQuestionShape } from '../questions/view.ts'
 
 export const statusShape = z.enum(STATUSES).describe('Current status of the task')
 

@@ -1,15 +1,86 @@
-import { STATUSES } from '../../core/transitions.ts'
+import { z } from 'zod'
+import { forbidden, seesAll } from '../../core/authorization.ts'
+import { invalid } from '../../core/errors.ts'
+import { parseCanonical } from '../../core/json/json.ts'
+import { type Caller, isPrincipalKind, type PrincipalKey, principalKey } from '../../core/principal.ts'
+import { STATUSES, type Status } from '../../core/transitions.ts'
 import type { Engine } from '../../engine/engine.ts'
-import type { TaskLine } from '../../store/reads.ts'
+import { readRecords } from '../../engine/portions.ts'
+import type { ScanPath, TaskLine } from '../../store/reads.ts'
 import { nextTurn } from '../../util/turns.ts'
-import type { TaskCounts } from './shape.ts'
-import { fits, scanPath, type TaskFilter } from './task-filter.ts'
+import { defineOperation, READS } from '../define-operation.ts'
+import { cursor, labels, nextCursor, pageLimit, text } from '../input.ts'
+import { type TaskCounts, taskCountsShape, taskShape } from './shape.ts'
+import { viewsOf } from './view.ts'
+
+/** The British spelling is accepted too. */
+const status = z.preprocess((value) => (value === 'cancelled' ? 'canceled' : value), z.enum(STATUSES))
+
+export const filterFields = {
+  status: status.optional().describe('Only tasks in this status'),
+  type: text(255).optional().describe('Only tasks of this type'),
+  created_by: text(300).optional().describe('Only tasks of this owner: the id of an agent, or kind:id'),
+  session_id: text(255).optional().describe('Only tasks with this session_id'),
+  labels: labels
+    .optional()
+    .describe('Only tasks with all of these labels; in a query string label.NAME=VALUE, one for each'),
+}
+
+export interface TaskFilter {
+  readonly status?: Status | undefined
+  readonly type?: string | undefined
+  readonly created_by?: string | undefined
+  readonly session_id?: string | undefined
+  readonly labels?: Readonly<Record<string, string>> | undefined
+}
+
+/** The filter, narrowed to the tasks that the caller may see: agents see their own. */
+export function visibleTo(caller: Caller, filter: TaskFilter): TaskFilter {
+  if (seesAll(caller.role)) return filter
+  const self = principalKey(caller.principal)
+  if (filter.created_by !== undefined && ownerOf(filter.created_by) !== self)
+    throw forbidden('admin', caller.role)
+  return { ...filter, created_by: self }
+}
+
+/** The index that is expected to yield the fewest rows; `fits` checks the other conditions. */
+function scanPath(filter: TaskFilter): ScanPath {
+  if (filter.session_id !== undefined) return { by: 'session', session_id: filter.session_id }
+  if (filter.created_by !== undefined) return { by: 'owner', owner: ownerOf(filter.created_by) }
+  if (filter.status !== undefined) return { by: 'status', status: filter.status }
+  return { by: 'all' }
+}
+
+function fits(filter: TaskFilter): (line: TaskLine) => boolean {
+  const owner = filter.created_by === undefined ? undefined : ownerOf(filter.created_by)
+  const labels = Object.entries(filter.labels ?? {})
+  return (line) =>
+    (filter.status === undefined || line.status === filter.status) &&
+    (filter.type === undefined || line.type === filter.type) &&
+    (filter.session_id === undefined || line.session_id === filter.session_id) &&
+    (owner === undefined || line.owner === owner) &&
+    (labels.length === 0 || hasLabels(line, labels))
+}
+
+function hasLabels(line: TaskLine, wanted: readonly (readonly [string, string])[]): boolean {
+  if (line.labels === null) return false
+  const labels = new Map(Object.entries(parseCanonical(line.labels) ?? {}))
+  return wanted.every(([key, value]) => labels.get(key) === value)
+}
+
+function ownerOf(createdBy: string): PrincipalKey {
+  const colon = createdBy.indexOf(':')
+  if (colon < 0) return `agent:${createdBy}`
+  const kind = createdBy.slice(0, colon)
+  if (!isPrincipalKind(kind)) throw invalid('created_by', 'must be the id of an agent or kind:id')
+  return `${kind}:${createdBy.slice(colon + 1)}`
+}
 
 /** Rows that one search reads before it returns what it has, so that a rare match never costs a full scan. */
 const MAX_SCANNED = 10_000
 const PAGE = 500
 
-export interface Found {
+interface Found {
   readonly lines: readonly TaskLine[]
   /** The seq at which the search continues; null at the end. A page can be short and still have a next one. */
   readonly next: number | null
@@ -108,3 +179,55 @@ async function* pagesOf(
     position = page.at(-1)?.seq ?? position
   }
 }
+
+export const listTasks = defineOperation({
+  name: 'list_tasks',
+  title: 'List tasks',
+  description:
+    'Lists tasks, newest first, filtered by status, type, session_id, created_by or labels. Agents see their own tasks, admins those of the tenant. ' +
+    'A page can hold fewer than limit tasks: follow next_cursor until it is null.',
+  input: z.strictObject({ ...filterFields, limit: pageLimit, cursor }),
+  output: z.object({
+    tasks: z.array(taskShape).readonly().describe('The tasks, newest first'),
+    next_cursor: nextCursor,
+  }),
+  actor: 'anyone',
+  access: 'list',
+  rest: { method: 'GET', path: '/v1/tasks' },
+  effect: READS,
+  example: { principal_id: 'planner', status: 'failed', labels: { team: 'search' }, limit: 20 },
+  async run({ engine, cancellations }, caller, { limit, cursor, ...asked }) {
+    const { tenant } = await engine.tenant(caller.tenant)
+    const filter = visibleTo(caller, asked)
+    const scope = { tenant, query: { list: 'tasks', ...filter } }
+    const before = cursor === undefined ? Number.MAX_SAFE_INTEGER : await engine.cursors.read(scope, cursor)
+    const found = await findTasks(engine, tenant, filter, before, limit)
+    const { rows, covered } = await readRecords(engine, tenant, found.lines)
+    const next = covered < found.lines.length ? (found.lines[covered - 1]?.seq ?? null) : found.next
+    return {
+      tasks: await viewsOf(cancellations, tenant, rows),
+      next_cursor: next === null ? null : await engine.cursors.write(scope, next),
+    }
+  },
+})
+
+const { status: _, ...countedBy } = filterFields
+
+export const countTasks = defineOperation({
+  name: 'count_tasks',
+  title: 'Count tasks by status',
+  description:
+    'Returns the number of tasks in each status, filtered by type, session_id, created_by or labels. Agents count their own tasks, admins those of the tenant. ' +
+    'If more is true, the count stopped at its limit and each number is a lower bound.',
+  input: z.strictObject(countedBy),
+  output: taskCountsShape,
+  actor: 'anyone',
+  access: 'list',
+  rest: { method: 'GET', path: '/v1/tasks/counts' },
+  effect: READS,
+  example: { principal_id: 'planner', session_id: 'report-2026-01' },
+  async run({ engine }, caller, input) {
+    const { tenant } = await engine.tenant(caller.tenant)
+    return countFitting(engine, tenant, visibleTo(caller, input))
+  },
+})

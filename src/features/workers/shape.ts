@@ -3,8 +3,7 @@ import type { JsonObject } from '../../core/json/json.ts'
 import { type PrincipalKey, parsePrincipalKey } from '../../core/principal.ts'
 import { isoOrNull, isoTime } from '../../core/time.ts'
 import type { Holder } from '../../store/reads.ts'
-import { principalShape, time } from '../fields.ts'
-import { jsonObject } from '../input.ts'
+import { jsonObject, principalShape, time } from '../input.ts'
 
 export const WORKER_STATES = ['idle', 'busy', 'offline'] as const
 export type WorkerState = (typeof WORKER_STATES)[number]

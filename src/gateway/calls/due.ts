@@ -3,17 +3,17 @@ const MAX_TIMER_MS = 2 ** 31 - 1
 
 interface Entry {
   readonly at: number
-  readonly seat: number
+  readonly lane: number
 }
 
 /** Seats at which calls become ready later, by one timer. */
 export class Due {
-  readonly #onDue: (seat: number, count: number) => void
+  readonly #onDue: (lane: number, count: number) => void
   /** The earliest first. */
   readonly #entries: Entry[] = []
   #timer: NodeJS.Timeout | undefined
 
-  constructor(onDue: (seat: number, count: number) => void) {
+  constructor(onDue: (lane: number, count: number) => void) {
     this.#onDue = onDue
   }
 
@@ -21,9 +21,9 @@ export class Due {
     return this.#entries.length
   }
 
-  add(seat: number, inMs: number): void {
+  add(lane: number, inMs: number): void {
     // The store's clock counts whole milliseconds.
-    const entry = { at: performance.now() + inMs + 1, seat }
+    const entry = { at: performance.now() + inMs + 1, lane }
     const later = this.#entries.findIndex(({ at }) => at > entry.at)
     this.#entries.splice(later < 0 ? this.#entries.length : later, 0, entry)
     this.#plan()
@@ -46,11 +46,11 @@ export class Due {
     const now = performance.now()
     const counts = new Map<number, number>()
     while (this.#entries[0] !== undefined && this.#entries[0].at <= now) {
-      const { seat } = this.#entries[0]
-      counts.set(seat, (counts.get(seat) ?? 0) + 1)
+      const { lane } = this.#entries[0]
+      counts.set(lane, (counts.get(lane) ?? 0) + 1)
       this.#entries.shift()
     }
     this.#plan()
-    for (const [seat, count] of counts) this.#onDue(seat, count)
+    for (const [lane, count] of counts) this.#onDue(lane, count)
   }
 }

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { type SessionView, sessionShape } from '../../features/sessions/shape.ts'
+import { type SessionView, sessionShape } from '../../features/sessions/sessions.ts'
 import type { Entries } from '../../store/entries.ts'
 
 const KIND = 'gateway_peer'
@@ -23,7 +23,7 @@ export interface PeerStorage {
 /** What the servers that share a database tell each other of their sessions. Alone, there is nobody to tell. */
 export class Peers {
   readonly #storage: PeerStorage
-  #seats: ReadonlySet<number> = new Set()
+  #lanes: ReadonlySet<number> = new Set()
   #sessions: readonly SessionView[] = []
   #hasTold = false
 
@@ -32,8 +32,8 @@ export class Peers {
   }
 
   /** Seats that sessions of others have. */
-  get seats(): ReadonlySet<number> {
-    return this.#seats
+  get lanes(): ReadonlySet<number> {
+    return this.#lanes
   }
 
   get sessions(): readonly SessionView[] {
@@ -43,29 +43,29 @@ export class Peers {
   async listen(): Promise<void> {
     const { entries, tenant, shared, instance } = this.#storage
     if (!shared) return
-    const seats = new Set<number>()
+    const lanes = new Set<number>()
     const sessions: SessionView[] = []
     for (const { name, value } of await entries.list(tenant, KIND, '', 1000)) {
       const read = told.safeParse(JSON.parse(value))
       if (name === instance || !read.success) continue
       // Clocks differ, but not by that much.
       if (Math.abs(Date.now() - read.data.at) > SILENT_MS) continue
-      for (const seat of read.data.seats) seats.add(seat)
+      for (const lane of read.data.seats) lanes.add(lane)
       sessions.push(...read.data.sessions)
     }
-    this.#seats = seats
+    this.#lanes = lanes
     this.#sessions = sessions
   }
 
-  async tell(seats: readonly number[], sessions: readonly SessionView[]): Promise<void> {
+  async tell(lanes: readonly number[], sessions: readonly SessionView[]): Promise<void> {
     const { entries, tenant, shared, instance } = this.#storage
-    if (!shared || (seats.length === 0 && !this.#hasTold)) return
-    if (seats.length === 0) {
+    if (!shared || (lanes.length === 0 && !this.#hasTold)) return
+    if (lanes.length === 0) {
       await entries.remove(tenant, KIND, instance)
       this.#hasTold = false
       return
     }
-    const value = JSON.stringify({ at: Date.now(), seats, sessions })
+    const value = JSON.stringify({ at: Date.now(), seats: lanes, sessions })
     this.#hasTold = true
     await entries.put({ tenant, kind: KIND, name: instance, value, due_at: null })
   }

@@ -1,6 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { z } from 'zod'
-import { SESSION_ENDS, type SessionEnd } from '../../features/sessions/shape.ts'
+import type { Caller } from '../../core/principal.ts'
+import type { Gate } from '../../features/gate.ts'
+import { SESSION_ENDS, type SessionEnd } from '../../features/sessions/sessions.ts'
+import { TOOL_CALL } from '../../features/sessions/tool-calls.ts'
 import type { Entries } from '../../store/entries.ts'
 
 const KIND = 'session_end'
@@ -95,4 +98,23 @@ export class SessionEnds {
     const { entries, tenant } = this.#parts
     await entries.put({ tenant, kind: KIND, name: sessionId, value: JSON.stringify(value), due_at: null })
   }
+}
+
+const ENDED = 'The session of the call has ended.'
+
+/**
+ * Cancels the calls of a session, queued and under way. Those that wait for a person stay: they were promised to somebody
+ * else too. Resolves with how many.
+ */
+export async function cancelCalls(gate: Gate, tenant: string, session_id: string): Promise<number> {
+  const system: Caller = { ...gate.toolCalls.caller(tenant), role: 'system' }
+  let count = 0
+  for (const status of ['queued', 'leased', 'running'] as const) {
+    for (let more = true; more; ) {
+      const canceled = await gate.cancelTasks(system, { session_id, type: TOOL_CALL, status, reason: ENDED })
+      count += canceled.count
+      more = canceled.more && canceled.count > 0
+    }
+  }
+  return count
 }

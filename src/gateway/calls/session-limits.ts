@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { TenantCopies } from '../../engine/tenant-cache.ts'
-import type { SetSession } from '../../features/sessions/shape.ts'
+import type { SetSession } from '../../features/sessions/sessions.ts'
 import type { Entries } from '../../store/entries.ts'
 import type { Limits } from './session.ts'
 

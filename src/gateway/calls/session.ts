@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto'
 import { type PrincipalKey, parsePrincipalKey } from '../../core/principal.ts'
 import { isoTime } from '../../core/time.ts'
-import type { Client } from '../../features/sessions/sessions.ts'
-import type { SessionView } from '../../features/sessions/shape.ts'
+import type { Client, SessionEnd, SessionView } from '../../features/sessions/sessions.ts'
 import type { GrantedCall } from '../../features/sessions/tool-call-queue.ts'
 import type { Slots } from './slots.ts'
 
@@ -11,12 +10,16 @@ export interface Limits {
   readonly queue: number
 }
 
-export interface SessionParts {
-  readonly principal: PrincipalKey
-  readonly client: Client
-  readonly seat: number
-  readonly slots: Slots<GrantedCall>
-  limits(): Limits
+/** The settings of an operator for calls of upstream tools. The names are those of the environment variables. */
+export interface GatewaySettings {
+  readonly gateway_session_workers: number
+  readonly gateway_session_queue: number
+  readonly gateway_sessions: number
+  readonly gateway_workers: number
+  readonly gateway_common_workers: number
+  readonly gateway_session_idle_seconds: number
+  readonly gateway_session_end: SessionEnd
+  readonly gateway_session_grace_seconds: number
 }
 
 /** The same principal with the same client is the same session, before and after a restart. */
@@ -33,7 +36,7 @@ export class Session {
   readonly id: string
   readonly principal: PrincipalKey
   readonly client: Client
-  readonly seat: number
+  readonly lane: number
   readonly slots: Slots<GrantedCall>
   /** The calls that have not ended. */
   readonly open = new Set<string>()
@@ -48,13 +51,19 @@ export class Session {
   ending: NodeJS.Timeout | undefined
   readonly #limits: () => Limits
 
-  constructor(parts: SessionParts) {
-    this.id = sessionId(parts.principal, parts.client)
-    this.principal = parts.principal
-    this.client = parts.client
-    this.seat = parts.seat
-    this.slots = parts.slots
-    this.#limits = parts.limits
+  constructor(
+    principal: PrincipalKey,
+    client: Client,
+    lane: number,
+    slots: Slots<GrantedCall>,
+    limits: () => Limits,
+  ) {
+    this.id = sessionId(principal, client)
+    this.principal = principal
+    this.client = client
+    this.lane = lane
+    this.slots = slots
+    this.#limits = limits
   }
 
   get limits(): Limits {
@@ -87,5 +96,39 @@ export class Session {
       began_at: isoTime(this.beganAt),
       last_call_at: isoTime(this.lastCallAt),
     }
+  }
+}
+
+/**
+ * The lanes of sessions, numbered from 1. Calls stay in the lane of their session when the session ends, and lanes are
+ * reused, so their number is bounded.
+ */
+export class SessionLanes {
+  readonly #count: number
+  readonly #taken = new Set<number>()
+
+  constructor(count: number) {
+    this.#count = count
+  }
+
+  get taken(): ReadonlySet<number> {
+    return this.#taken
+  }
+
+  /**
+   * The same session gets the same lane if it is free, so that it finds its earlier calls. Lanes that no other server uses
+   * come first. Undefined if all lanes are taken.
+   */
+  take(sessionId: string, isElsewhere: (lane: number) => boolean): number | undefined {
+    const first = createHash('sha256').update(sessionId).digest().readUInt32BE(0) % this.#count
+    const inTurn = Array.from({ length: this.#count }, (_, i) => ((first + i) % this.#count) + 1)
+    const free = inTurn.filter((lane) => !this.#taken.has(lane))
+    const lane = free.find((each) => !isElsewhere(each)) ?? free[0]
+    if (lane !== undefined) this.#taken.add(lane)
+    return lane
+  }
+
+  release(lane: number): void {
+    this.#taken.delete(lane)
   }
 }

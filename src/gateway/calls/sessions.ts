@@ -4,22 +4,25 @@ import { type Caller, type PrincipalKey, principalKey } from '../../core/princip
 import { isTerminal } from '../../core/transitions.ts'
 import type { TaskEvent } from '../../engine/events.ts'
 import type { Gate } from '../../features/gate.ts'
-import type { Admission, Client, Sessions } from '../../features/sessions/sessions.ts'
-import type { EndedSession, SessionEnd, SessionView, SetSession } from '../../features/sessions/shape.ts'
+import type {
+  Admission,
+  Client,
+  EndedSession,
+  SessionEnd,
+  Sessions,
+  SessionView,
+  SetSession,
+} from '../../features/sessions/sessions.ts'
 import type { GrantedCall } from '../../features/sessions/tool-call-queue.ts'
-import { TOOL_CALL } from '../../features/sessions/tool-calls.ts'
+import { COMMON_SEAT, TOOL_CALL } from '../../features/sessions/tool-calls.ts'
 import type { Entries } from '../../store/entries.ts'
-import type { GatewaySettings } from '../settings.ts'
+import { Semaphore } from '../../util/semaphore.ts'
 import type { Upstreams } from '../upstreams/upstreams.ts'
-import { cancelCalls } from './cancel-calls.ts'
 import { Due } from './due.ts'
 import { CallMaker } from './make-call.ts'
-import { OrphanedCallWorker } from './orphaned-calls.ts'
 import { Peers, TELL_EVERY_MS } from './peers.ts'
-import { Places } from './places.ts'
-import { Session, sessionId } from './session.ts'
-import { SessionEnds } from './session-ends.ts'
-import { Seats } from './session-lanes.ts'
+import { type GatewaySettings, Session, SessionLanes, sessionId } from './session.ts'
+import { cancelCalls, SessionEnds } from './session-ends.ts'
 import { SessionLimits } from './session-limits.ts'
 import { Slots } from './slots.ts'
 
@@ -51,17 +54,21 @@ export class GatewaySessions implements Sessions {
   readonly tenant: number
   readonly #options: SessionsOptions
   readonly #sessions = new Map<string, Session>()
-  readonly #bySeat = new Map<number, Session>()
+  readonly #byLane = new Map<number, Session>()
   /** Whose the open calls are. */
   readonly #calls = new Map<string, Session>()
-  readonly #seats: Seats
-  readonly #places: Places
+  readonly #lanes: SessionLanes
+  readonly #permits: Semaphore
   readonly #limits: SessionLimits
   readonly #peers: Peers
   readonly #ends: SessionEnds
   readonly #maker: CallMaker
-  readonly #caretaker: OrphanedCallWorker
-  readonly #due = new Due((seat, count) => this.#slotsAt(seat).wake(count))
+  /**
+   * Makes the calls that belong to no session of a server: calls created over REST, and calls whose session had ended when they were approved,
+   * retried or recovered after a restart.
+   */
+  readonly #orphans: Slots<GrantedCall>
+  readonly #due = new Due((lane, count) => this.#slotsOf(lane).wake(count))
   readonly #stopping = new Set<Promise<void>>()
   #unlisten = () => {}
   #timer: NodeJS.Timeout | undefined
@@ -74,8 +81,8 @@ export class GatewaySessions implements Sessions {
     const { tenant } = upstreams
     this.#options = options
     this.tenant = tenant
-    this.#seats = new Seats(settings.gateway_sessions)
-    this.#places = new Places(settings.gateway_workers)
+    this.#lanes = new SessionLanes(settings.gateway_sessions)
+    this.#permits = new Semaphore(settings.gateway_workers)
     const limits = { workers: settings.gateway_session_workers, queue: settings.gateway_session_queue }
     this.#limits = new SessionLimits({ entries, tenant, shared }, limits, report)
     this.#peers = new Peers({ entries, tenant, shared, instance: gate.settings.instance_id })
@@ -96,13 +103,21 @@ export class GatewaySessions implements Sessions {
       isLive: (id) => this.#sessions.has(id),
       report,
     })
-    this.#caretaker = new OrphanedCallWorker({
-      desk: gate.toolCalls,
-      tenant,
-      workers: settings.gateway_common_workers,
-      places: this.#places,
-      isTaken: (seat) => this.#bySeat.has(seat) || this.#peers.seats.has(seat),
-      claim: (seats) => gate.toolCalls.claim(tenant, seats, LEASE_MS),
+    this.#orphans = this.#slots(
+      () => settings.gateway_common_workers,
+      () => {
+        const isFree = (lane: number) => !this.#byLane.has(lane) && !this.#peers.lanes.has(lane)
+        return [...new Set([COMMON_SEAT, ...gate.toolCalls.seats(tenant)])].filter(isFree)
+      },
+    )
+  }
+
+  #slots(limit: () => number, lanes: () => readonly number[]): Slots<GrantedCall> {
+    const { gate, report } = this.#options
+    return new Slots({
+      limit,
+      permits: this.#permits,
+      claim: () => gate.toolCalls.claim(this.tenant, lanes, LEASE_MS),
       make: (call) => this.#maker.make(call),
       report,
     })
@@ -118,7 +133,7 @@ export class GatewaySessions implements Sessions {
     await gate.toolCalls.recover(this.tenant)
     this.#timer = setInterval(() => this.#tick(), TICK_MS).unref()
     this.#ends.start()
-    this.#caretaker.look()
+    this.#orphans.look()
   }
 
   /** Lets calls under way end for a while; the rest is given back, to be made after the next start. */
@@ -129,11 +144,11 @@ export class GatewaySessions implements Sessions {
     await this.#ticking
     await this.#ends.stop()
     // What sessions leave behind is not begun any more.
-    const caretaking = this.#caretaker.stop()
+    const orphans = this.#orphans.stop()
     const ending = [...this.#sessions.values()].filter((session) => session.ending !== undefined)
     for (const session of ending) await this.#finish(session, 'cancel').catch(report)
     for (const session of [...this.#sessions.values()]) this.#end(session)
-    const stopped = Promise.all([caretaking, ...this.#stopping])
+    const stopped = Promise.all([orphans, ...this.#stopping])
     await Promise.race([stopped, pause(this.#options.stopMs ?? STOP_MS, undefined, { ref: false })])
     this.#maker.stop()
     await stopped
@@ -147,10 +162,10 @@ export class GatewaySessions implements Sessions {
   get counts() {
     return {
       sessions: this.#sessions.size,
-      seats: this.#seats.taken.size,
+      lanes: this.#lanes.taken.size,
       calls: this.#calls.size,
       making: this.#maker.making,
-      places: this.#places.taken,
+      permits: this.#permits.held,
       due: this.#due.size,
       stopping: this.#stopping.size,
     }
@@ -172,7 +187,7 @@ export class GatewaySessions implements Sessions {
     session.lastCallAt = Date.now()
     return {
       session_id: session.id,
-      seat: session.seat,
+      seat: session.lane,
       created: (taskId) => {
         session.arriving -= 1
         session.open.add(taskId)
@@ -184,8 +199,8 @@ export class GatewaySessions implements Sessions {
     }
   }
 
-  submitted(seat: number): void {
-    this.#slotsAt(seat).wake()
+  submitted(lane: number): void {
+    this.#slotsOf(lane).wake()
   }
 
   async list(): Promise<readonly SessionView[]> {
@@ -222,7 +237,7 @@ export class GatewaySessions implements Sessions {
     const session = this.#sessions.get(sessionId)
     if (session === undefined) return 0
     const canceled = await this.#finish(session, mode)
-    await this.#peers.tell([...this.#bySeat.keys()], this.#views())
+    await this.#peers.tell([...this.#byLane.keys()], this.#views())
     return canceled
   }
 
@@ -251,32 +266,29 @@ export class GatewaySessions implements Sessions {
   }
 
   #begin(principal: PrincipalKey, client: Client): Session {
-    const { gate, report } = this.#options
     const id = sessionId(principal, client)
-    const seat = this.#takeSeat(id)
-    const slots = new Slots({
-      limit: () => this.#limits.of(id).workers,
-      places: this.#places,
-      claim: () => gate.toolCalls.claim(this.tenant, () => [seat], LEASE_MS),
-      make: (call) => this.#maker.make(call),
-      report,
-    })
-    const session = new Session({ principal, client, seat, slots, limits: () => this.#limits.of(id) })
+    const lane = this.#takeLane(id)
+    const limits = () => this.#limits.of(id)
+    const slots = this.#slots(
+      () => limits().workers,
+      () => [lane],
+    )
+    const session = new Session(principal, client, lane, slots, limits)
     this.#sessions.set(id, session)
-    this.#bySeat.set(seat, session)
-    // Those who had the seat before may have left something.
-    if (gate.toolCalls.seats(this.tenant).includes(seat)) slots.look()
+    this.#byLane.set(lane, session)
+    // An earlier session of the lane may have left calls.
+    if (this.#options.gate.toolCalls.seats(this.tenant).includes(lane)) slots.look()
     return session
   }
 
-  #takeSeat(id: string): number {
-    const isElsewhere = (seat: number) => this.#peers.seats.has(seat)
-    const seat = this.#seats.take(id, isElsewhere)
-    if (seat !== undefined) return seat
+  #takeLane(id: string): number {
+    const isElsewhere = (lane: number) => this.#peers.lanes.has(lane)
+    const lane = this.#lanes.take(id, isElsewhere)
+    if (lane !== undefined) return lane
     const idle = [...this.#sessions.values()].filter(({ open, arriving }) => open.size + arriving === 0)
     const [longest] = idle.sort((a, b) => a.lastCallAt - b.lastCallAt)
     if (longest !== undefined) this.#end(longest)
-    const freed = longest && this.#seats.take(id, isElsewhere)
+    const freed = longest && this.#lanes.take(id, isElsewhere)
     if (freed !== undefined) return freed
     const limit = this.#options.settings.gateway_sessions
     throw noRoom({ setting: 'ASYNCGATE_GATEWAY_SESSIONS', limit })
@@ -297,18 +309,17 @@ export class GatewaySessions implements Sessions {
     if (this.#sessions.get(session.id) !== session) return
     clearTimeout(session.ending)
     this.#sessions.delete(session.id)
-    this.#bySeat.delete(session.seat)
-    this.#seats.leave(session.seat)
+    this.#byLane.delete(session.lane)
+    this.#lanes.release(session.lane)
     for (const taskId of session.open) this.#calls.delete(taskId)
     this.#options.upstreams.endSession(session.id)
     const stopped = session.slots.stop().finally(() => this.#stopping.delete(stopped))
     this.#stopping.add(stopped)
-    if (session.open.size + session.arriving > 0) this.#caretaker.look()
+    if (session.open.size + session.arriving > 0) this.#orphans.look()
   }
 
   #cancelCalls(sessionId: string): Promise<number> {
-    const { gate, tenantName } = this.#options
-    return cancelCalls(gate, tenantName, sessionId)
+    return cancelCalls(this.#options.gate, this.#options.tenantName, sessionId)
   }
 
   #happened(event: TaskEvent): void {
@@ -316,7 +327,7 @@ export class GatewaySessions implements Sessions {
     if (isTerminal(event.status)) this.#ended(event.task_id)
     const ready = this.#options.gate.toolCalls.ready(event)
     if (ready === undefined) return
-    if (ready.in_ms === 0) this.#slotsAt(ready.seat).wake()
+    if (ready.in_ms === 0) this.#slotsOf(ready.seat).wake()
     else this.#due.add(ready.seat, ready.in_ms)
   }
 
@@ -325,8 +336,8 @@ export class GatewaySessions implements Sessions {
     this.#calls.delete(taskId)
   }
 
-  #slotsAt(seat: number): Slots<GrantedCall> {
-    return this.#bySeat.get(seat)?.slots ?? this.#caretaker
+  #slotsOf(lane: number): Slots<GrantedCall> {
+    return this.#byLane.get(lane)?.slots ?? this.#orphans
   }
 
   #views(): SessionView[] {
@@ -343,10 +354,10 @@ export class GatewaySessions implements Sessions {
     if (now - this.#lookedAt >= LOOK_EVERY_MS) {
       this.#lookedAt = now
       for (const { slots, open } of this.#sessions.values()) if (open.size > slots.running) slots.look()
-      if (!shared && upstreams.list().length > 0) this.#caretaker.look()
+      if (!shared && upstreams.list().length > 0) this.#orphans.look()
     }
     if (!shared) return
-    if (upstreams.list().length > 0) this.#caretaker.look()
+    if (upstreams.list().length > 0) this.#orphans.look()
     if (now - this.#toldAt < TELL_EVERY_MS) return
     this.#toldAt = now
     this.#ticking ??= this.#compare()
@@ -359,7 +370,7 @@ export class GatewaySessions implements Sessions {
   /** What is known here, and what others have done or want to know. */
   async #compare(): Promise<void> {
     await this.#peers.listen()
-    await this.#peers.tell([...this.#bySeat.keys()], this.#views())
+    await this.#peers.tell([...this.#byLane.keys()], this.#views())
     const open = [...this.#calls.keys()]
     for (const taskId of await this.#options.gate.toolCalls.ended(this.tenant, open)) this.#ended(taskId)
   }

@@ -2,10 +2,9 @@ import type { FetchLike } from '@modelcontextprotocol/client'
 import { collect, limited } from '../../egress/body.ts'
 import { type GuardedResponse, guardedFetch } from '../../egress/fetch.ts'
 import type { Method } from '../../egress/hop.ts'
-import type { EgressSettings } from '../../egress/settings.ts'
-import { type MessageId, standIn, TOO_LARGE } from '../calls/answers.ts'
-import { limitEvents } from './event-limit.ts'
-import { egressFor } from './upstream-egress.ts'
+import { allowedPrivateHosts, Policy } from '../../egress/policy.ts'
+import { DEFAULT_EGRESS, type EgressSettings } from '../../egress/settings.ts'
+import { type MessageId, standIn, TOO_LARGE } from './answers.ts'
 
 /** What a request to the upstream is made for. */
 export interface Exchange {
@@ -118,4 +117,53 @@ function methodOf(method = 'GET'): Method {
 /** Seconds; a date is as good as nothing here. */
 function retryAfter(header: string | undefined): number | undefined {
   return header !== undefined && /^\d{1,5}$/.test(header) ? Number(header) * 1000 : undefined
+}
+
+/** What a request to this URL may do: a place that the operator names may be one without a certificate. */
+export function egressFor(url: URL, egress: Partial<EgressSettings>): EgressSettings {
+  const host = url.hostname.replace(/^\[|\]$/g, '')
+  const places = allowedPrivateHosts(egress.allowed_private ?? [])
+  const allow_http = egress.allow_http || places.hasHost(host) || places.hasAddress(host)
+  return { ...DEFAULT_EGRESS, ...egress, allow_http }
+}
+
+/** Whether an upstream may be at this URL, as far as its text tells. Where its name leads is looked at with each request. */
+export function mayBeAt(url: string, egress: Partial<EgressSettings>): boolean {
+  return new Policy(egressFor(new URL(url), egress)).checkUrl(url).allowed
+}
+
+const LINE_FEED = 0x0a
+const CARRIAGE_RETURN = 0x0d
+
+/**
+ * Hands on a stream of server-sent events as long as no single event has more than `maxBytes`. One that has more is cut
+ * off there; `instead` follows as an event of its own, and the stream ends.
+ */
+export async function* limitEvents(
+  body: AsyncIterable<Uint8Array>,
+  maxBytes: number,
+  instead: string | undefined,
+): AsyncGenerator<Uint8Array> {
+  let event = 0
+  let line = 0
+  let isAfterReturn = false
+  for await (const chunk of body) {
+    for (let i = 0; i < chunk.length; i++) {
+      const byte = chunk[i]
+      const isSecondHalf = isAfterReturn && byte === LINE_FEED
+      isAfterReturn = byte === CARRIAGE_RETURN
+      event += 1
+      if (isSecondHalf) continue
+      if (byte !== LINE_FEED && byte !== CARRIAGE_RETURN) line += 1
+      // An empty line ends an event.
+      else if (line === 0) event = 0
+      else line = 0
+      if (event > maxBytes) {
+        yield chunk.subarray(0, i)
+        if (instead !== undefined) yield Buffer.from(`\n\ndata: ${instead}\n\n`)
+        return
+      }
+    }
+    yield chunk
+  }
 }

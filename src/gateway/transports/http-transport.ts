@@ -15,7 +15,7 @@ import {
   requestId,
   STREAM_ENDED,
   standIn,
-} from '../calls/answers.ts'
+} from './answers.ts'
 import { type Exchange, guardedMcpFetch } from './http-fetch.ts'
 
 export interface HttpOptions {

@@ -12,7 +12,7 @@ import {
   requestId,
   standIn,
   TOO_LARGE,
-} from '../calls/answers.ts'
+} from './answers.ts'
 import { LineReader } from './line-reader.ts'
 
 export interface StdioOptions {

@@ -4,13 +4,12 @@ import type { EgressSettings } from '../../egress/settings.ts'
 import type { UpstreamRecord } from '../../features/upstreams/shape.ts'
 import { cleanLine } from '../../util/untrusted-text.ts'
 import { VERSION } from '../../util/version.ts'
-import { type AnswerLimits, MAX_LIST_BYTES } from '../calls/answers.ts'
-import { loadSdk, type Sdk } from '../sdk.ts'
+import { type AnswerLimits, MAX_LIST_BYTES } from '../transports/answers.ts'
 import { HttpTransport } from '../transports/http-transport.ts'
 import { StdioTransport } from '../transports/stdio-transport.ts'
 import { Connection } from './connection.ts'
 import { type Environment, type Resolved, resolveAll, scrubber } from './credentials.ts'
-import { ProgramEnded, upstreamFault } from './upstream-fault.ts'
+import { loadSdk, ProgramEnded, type Sdk, upstreamFault } from './upstream-fault.ts'
 
 export interface ConnectOptions {
   readonly egress: Partial<EgressSettings>

@@ -8,11 +8,10 @@ import type { UpstreamRecord } from '../../features/upstreams/shape.ts'
 import type { Completed, Completing } from '../../features/upstreams/upstreams.ts'
 import { cleanLine } from '../../util/untrusted-text.ts'
 import { type Answer, completeAnswer, readRequest } from '../calls/read-answers.ts'
-import type { Sdk } from '../sdk.ts'
 import { Backoff } from './backoff.ts'
 import type { Definition } from './definition.ts'
 import type { RawOffers } from './offers.ts'
-import { upstreamFault } from './upstream-fault.ts'
+import { type Sdk, upstreamFault } from './upstream-fault.ts'
 
 /** The session that a call belongs to. */
 export interface CallSession {
@@ -32,13 +31,15 @@ export interface CallOptions {
   readonly session?: CallSession | undefined
 }
 
+type ListKind = 'tools' | 'prompts' | 'resources'
+
 export interface ToolList<Tool> {
   readonly tools: readonly Tool[]
   /** How long the upstream says that the list will do. */
   readonly ttlMs: number | undefined
 }
 
-export interface ConnectionParts {
+export interface ConnectionDeps {
   readonly client: Client
   readonly sdk: Sdk
   readonly record: UpstreamRecord
@@ -61,7 +62,7 @@ const listPage = z.looseObject({ nextCursor: z.string().optional(), ttlMs: z.num
 
 /** A connection to an upstream that has shaken hands, in the era that it speaks. */
 export class Connection {
-  readonly #parts: ConnectionParts
+  readonly #deps: ConnectionDeps
   readonly #closing = new AbortController()
   /** Resolves when it is of no use any more, with the reason. It never rejects. */
   readonly lost: Promise<string>
@@ -69,12 +70,12 @@ export class Connection {
   #isLost = false
 
   /** For a client that is about to connect. */
-  constructor(parts: ConnectionParts) {
-    this.#parts = parts
+  constructor(deps: ConnectionDeps) {
+    this.#deps = deps
     this.lost = new Promise((resolve) => {
       this.#resolveLost = resolve
     })
-    parts.client.onclose = () => this.#lose(parts.ending())
+    deps.client.onclose = () => this.#lose(deps.ending())
   }
 
   /** Set before the calls under way fail. */
@@ -83,22 +84,22 @@ export class Connection {
   }
 
   get protocolVersion(): string | null {
-    return this.#parts.client.getNegotiatedProtocolVersion() ?? null
+    return this.#deps.client.getNegotiatedProtocolVersion() ?? null
   }
 
   get isModern(): boolean {
-    return this.#parts.client.getProtocolEra() === 'modern'
+    return this.#deps.client.getProtocolEra() === 'modern'
   }
 
   /** What the upstream calls itself. */
   get server(): string | null {
-    const { name, version } = this.#parts.client.getServerVersion() ?? {}
+    const { name, version } = this.#deps.client.getServerVersion() ?? {}
     return name === undefined ? null : cleanLine(`${name} ${version ?? ''}`, 100)
   }
 
   /** Every page of the list, of which only what was read is kept. Rejects with a Fault. */
   async list<Tool>(read: (tool: unknown) => Tool): Promise<ToolList<Tool>> {
-    const { client, record } = this.#parts
+    const { client, record } = this.#deps
     if (client.getServerCapabilities()?.tools === undefined) return { tools: [], ttlMs: undefined }
     const { items, ttlMs } = await this.#pages('tools/list', 'tools', read, record.connect_timeout_ms)
     return { tools: items, ttlMs }
@@ -106,7 +107,7 @@ export class Connection {
 
   /** Every page of what the upstream offers besides tools. A list that it refuses is empty. Rejects with a Fault. */
   async listOffers(): Promise<RawOffers> {
-    const { client, record } = this.#parts
+    const { client, record } = this.#deps
     const { prompts, resources, completions } = client.getServerCapabilities() ?? {}
     const timeout = Math.min(record.connect_timeout_ms, MAX_OFFERS_MS)
     const list = async (has: boolean, method: string, key: string): Promise<readonly unknown[]> => {
@@ -132,7 +133,7 @@ export class Connection {
   }
 
   async #pages<Item>(method: string, key: string, read: (item: unknown) => Item, timeout: number) {
-    const { client } = this.#parts
+    const { client } = this.#deps
     const page = listPage.refine((answer) => Array.isArray(answer[key]))
     const items: Item[] = []
     let ttlMs: number | undefined
@@ -156,7 +157,7 @@ export class Connection {
 
   /** Rejects with a Fault, or at once with the reason of the signal; the upstream is then told. */
   async call(definition: Definition, args: JsonObject, { signal, onProgress }: CallOptions): Promise<Answer> {
-    const { client, record, scrub } = this.#parts
+    const { client, record, scrub } = this.#deps
     const { name, inputSchema } = definition
     const read = readOf(name)
     if (read !== undefined) return this.#read(read, args, signal)
@@ -179,55 +180,40 @@ export class Connection {
     }
   }
 
-  /** Has the upstream complete an argument. Rejects with a Fault, or at once with the reason of the signal. */
+  /** Asks the upstream to complete an argument. Rejects as `call` does. */
   async complete({ ref, argument, others }: Completing, signal: AbortSignal | undefined): Promise<Completed> {
-    const { client, record } = this.#parts
+    const { client, record } = this.#deps
     const params = { ref, argument, ...(others && { context: { arguments: others } }) }
-    try {
-      const timeout = Math.min(record.timeout_ms, MAX_OFFERS_MS)
-      const request = { method: 'completion/complete', params }
-      const { completion } = await client.request(request, completeAnswer, {
-        timeout,
-        ...(signal && { signal }),
-      })
-      return completion
-    } catch (error) {
-      signal?.throwIfAborted()
-      throw this.#fault(error)
-    }
+    const options = { timeout: Math.min(record.timeout_ms, MAX_OFFERS_MS), ...(signal && { signal }) }
+    const response = client.request({ method: 'completion/complete', params }, completeAnswer, options)
+    return (await this.#orFault(response, signal)).completion
   }
 
   async #read(read: UpstreamRead, args: JsonObject, signal: AbortSignal | undefined): Promise<Answer> {
-    const { client, record } = this.#parts
-    const { method, params, answer } = readRequest(read, args)
+    const { client, record } = this.#deps
+    const { answer, ...request } = readRequest(read, args)
+    const options = { timeout: record.timeout_ms, ...(signal && { signal }) }
+    const { _meta, ...result } = await this.#orFault(client.request(request, answer, options), signal)
+    return { ...withoutEnvelope(result), _meta: provenance(record.name, _meta) }
+  }
+
+  async #orFault<T>(response: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
     try {
-      const timeout = record.timeout_ms
-      const options = { timeout, ...(signal && { signal }) }
-      const { _meta, ...result } = await client.request({ method, params }, answer, options)
-      return { ...withoutEnvelope(result), _meta: provenance(record.name, _meta) }
+      return await response
     } catch (error) {
       signal?.throwIfAborted()
       throw this.#fault(error)
     }
   }
 
-  /** Calls back when the upstream says that its tools are others, as long as the connection lasts. */
-  onListChanged(changed: () => void): void {
-    const { client } = this.#parts
-    client.setNotificationHandler('notifications/tools/list_changed', changed)
-    const isPromised = client.getServerCapabilities()?.tools?.listChanged === true
-    if (this.isModern && isPromised) void this.#keepListening({ toolsListChanged: true }, changed)
-  }
-
-  /** The same for its prompts and resources. */
-  onOffersChanged(changed: () => void): void {
-    const { client } = this.#parts
-    client.setNotificationHandler('notifications/prompts/list_changed', changed)
-    client.setNotificationHandler('notifications/resources/list_changed', changed)
-    const { prompts, resources } = client.getServerCapabilities() ?? {}
-    const filter = {
-      ...(prompts?.listChanged === true && { promptsListChanged: true }),
-      ...(resources?.listChanged === true && { resourcesListChanged: true }),
+  /** Calls back when the upstream announces that one of the lists has changed, until the connection is closed. */
+  onListChanged(lists: readonly ListKind[], changed: () => void): void {
+    const { client } = this.#deps
+    const capabilities = client.getServerCapabilities() ?? {}
+    const filter: SubscriptionFilter = {}
+    for (const list of lists) {
+      client.setNotificationHandler(`notifications/${list}/list_changed`, changed)
+      if (capabilities[list]?.listChanged === true) filter[`${list}ListChanged`] = true
     }
     if (this.isModern && Object.keys(filter).length > 0) void this.#keepListening(filter, changed)
   }
@@ -240,12 +226,12 @@ export class Connection {
   async close(): Promise<void> {
     this.#closing.abort()
     this.#lose('it was closed')
-    await this.#parts.client.close()
+    await this.#deps.client.close()
   }
 
   /** Newer servers tell only those who listen. Whatever changed between two times is asked for. */
   async #keepListening(filter: SubscriptionFilter, changed: () => void): Promise<void> {
-    const { client, record } = this.#parts
+    const { client, record } = this.#deps
     const { signal } = this.#closing
     const backoff = new Backoff(record.restart)
     for (let isFirst = true; !signal.aborted; isFirst = false) {
@@ -268,7 +254,7 @@ export class Connection {
   }
 
   #fault(error: unknown): Fault {
-    const { sdk, record, scrub, hasSession } = this.#parts
+    const { sdk, record, scrub, hasSession } = this.#deps
     if (sdk.SdkHttpError.isInstance(error)) {
       const { status, data } = error
       const isForgotten = status === 404 || (status === 400 && /session/i.test(String(data.text)))
@@ -305,7 +291,7 @@ function provenance(upstream: string, meta: Meta = {}): Record<string, unknown> 
   ])
 }
 
-function cleanProgress({ progress, total, message }: Progress, scrub: ConnectionParts['scrub']): Progress {
+function cleanProgress({ progress, total, message }: Progress, scrub: ConnectionDeps['scrub']): Progress {
   return {
     progress,
     ...(total !== undefined && { total }),

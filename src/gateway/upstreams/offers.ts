@@ -169,7 +169,7 @@ function textsOf({ title, description }: Texts) {
 }
 
 /** The first of each name: a list that has a name twice means the first. */
-function unique<Item>(items: readonly Item[], nameOf: (item: Item) => string): Item[] {
+export function unique<Item>(items: readonly Item[], nameOf: (item: Item) => string): Item[] {
   const byName = new Map<string, Item>()
   for (const item of items) if (!byName.has(nameOf(item))) byName.set(nameOf(item), item)
   return [...byName.values()]

@@ -27,7 +27,7 @@ export interface Offered {
 }
 
 /** A pin as it is kept, with the version of its entry. */
-export interface KeptPin {
+export interface StoredPin {
   readonly pin: Pin
   readonly version: number
 }
@@ -82,7 +82,7 @@ export function pinEntry(tenant: number, pin: Pin): EntryDraft {
   return { tenant, kind: PIN_KIND, name, value: JSON.stringify(pin), due_at: null }
 }
 
-export function pinOf({ value, version }: Entry): KeptPin {
+export function pinOf({ value, version }: Entry): StoredPin {
   const pin: Pin = JSON.parse(value)
   return { pin, version }
 }

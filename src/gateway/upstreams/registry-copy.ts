@@ -1,9 +1,11 @@
 import { createHash } from 'node:crypto'
+import { Fault, invalid } from '../../core/errors.ts'
 import type { PrincipalKey } from '../../core/principal.ts'
 import { TenantCopies } from '../../engine/tenant-cache.ts'
-import { addUpstreamInput, type UpstreamDraft } from '../../features/upstreams/shape.ts'
-import type { Entries, Entry, EntryDraft } from '../../store/entries.ts'
-import { type KeptPin, PIN_KIND, type Pin, pinEntry, pinName, pinOf } from './pins.ts'
+import { addUpstreamInput, type UpstreamDraft, type UpstreamRecord } from '../../features/upstreams/shape.ts'
+import type { Entries, Entry } from '../../store/entries.ts'
+import type { ReadDefinition } from './definition.ts'
+import { acceptance, PIN_KIND, type Pin, pinEntry, pinName, pinOf, type StoredPin, sightOf } from './pins.ts'
 
 const RECORD_KIND = 'upstream'
 const PAGE = 200
@@ -17,7 +19,7 @@ export interface UpstreamStorage {
 }
 
 /** An upstream that was added by API. */
-export interface KeptRecord {
+export interface StoredRecord {
   readonly record: UpstreamDraft
   readonly updated_at: number
   readonly updated_by: PrincipalKey
@@ -27,9 +29,9 @@ export interface KeptRecord {
 export interface Registry {
   /** Of all entries together: the same as long as nothing was written. */
   readonly version: string
-  readonly records: ReadonlyMap<string, KeptRecord & { readonly version: number }>
+  readonly records: ReadonlyMap<string, StoredRecord & { readonly version: number }>
   /** By upstream, then by tool. */
-  readonly pins: ReadonlyMap<string, ReadonlyMap<string, KeptPin>>
+  readonly pins: ReadonlyMap<string, ReadonlyMap<string, StoredPin>>
 }
 
 const EMPTY: Registry = { version: '', records: new Map(), pins: new Map() }
@@ -60,12 +62,14 @@ export class RegistryCopy {
   }
 
   /** Whether it was written: not if it has another version by now. */
-  async putRecord(kept: KeptRecord, version: number): Promise<boolean> {
-    const entry = this.#entry(RECORD_KIND, kept.record.name, JSON.stringify(kept))
-    return (await this.#storage.entries.put(entry, version)) !== undefined
+  async putRecord(kept: StoredRecord, version: number): Promise<boolean> {
+    const { entries, tenant } = this.#storage
+    const { name } = kept.record
+    const entry = { tenant, kind: RECORD_KIND, name, value: JSON.stringify(kept), due_at: null }
+    return (await entries.put(entry, version)) !== undefined
   }
 
-  async putPin(pin: Pin, version: number): Promise<boolean> {
+  async #putPin(pin: Pin, version: number): Promise<boolean> {
     return (await this.#storage.entries.put(pinEntry(this.#storage.tenant, pin), version)) !== undefined
   }
 
@@ -83,12 +87,50 @@ export class RegistryCopy {
     await this.refresh()
   }
 
-  stop(): Promise<void> {
-    return this.#copies.stop()
+  /** The pins of one upstream by the name of the tool. */
+  pinsOf(upstream: string): ReadonlyMap<string, Pin> {
+    const stored = this.now.pins.get(upstream)
+    return new Map([...(stored ?? [])].map(([tool, { pin }]) => [tool, pin]))
   }
 
-  #entry(kind: string, name: string, value: string): EntryDraft {
-    return { tenant: this.#storage.tenant, kind, name, value, due_at: null }
+  /** Stores the definitions that an upstream lists. Resolves when they are durable. */
+  see({ name: upstream, pinned }: UpstreamRecord, list: readonly ReadDefinition[]): Promise<true> {
+    return swapped(async () => {
+      const stored = (await this.refresh()).pins.get(upstream)
+      const isFirstList = stored === undefined
+      let isLost = false
+      let isWritten = false
+      for (const read of list) {
+        if ('unfit' in read) continue
+        const { definition, hash } = read
+        const before = stored?.get(definition.name)
+        const after = sightOf({ upstream, definition, hash }, before?.pin, pinned, isFirstList, Date.now())
+        if (after === before?.pin) continue
+        isWritten = true
+        if (!(await this.#putPin(after, before?.version ?? 0))) isLost = true
+      }
+      if (isWritten) await this.refresh()
+      return isLost ? undefined : true
+    })
+  }
+
+  /** Accepts the offered definition, if it is the one with this hash. */
+  accept(upstream: string, tool: string, hash: string, by: PrincipalKey): Promise<true> {
+    return swapped(async () => {
+      const stored = (await this.refresh()).pins.get(upstream)?.get(tool)
+      if (stored === undefined) throw new Fault('UPSTREAM_TOOL_NOT_FOUND', { upstream, tool })
+      const after = acceptance(stored.pin, hash, by, Date.now())
+      if (after === undefined)
+        throw invalid('hash', 'is not that of the definition offered now; get_upstream shows it')
+      if (after === stored.pin) return true
+      if (!(await this.#putPin(after, stored.version))) return undefined
+      await this.refresh()
+      return true
+    })
+  }
+
+  stop(): Promise<void> {
+    return this.#copies.stop()
   }
 
   async #read(before: Registry | undefined): Promise<Registry> {
@@ -97,17 +139,17 @@ export class RegistryCopy {
     const [recordEntries, pinEntries] = [await this.#all(RECORD_KIND), await this.#all(PIN_KIND)]
     const version = versionOf([...recordEntries, ...pinEntries])
     if (version === before?.version) return before
-    const records = new Map<string, KeptRecord & { version: number }>()
+    const records = new Map<string, StoredRecord & { version: number }>()
     for (const entry of recordEntries) {
-      const { record, ...rest }: KeptRecord = JSON.parse(entry.value)
+      const { record, ...rest }: StoredRecord = JSON.parse(entry.value)
       // What an earlier version wrote gets the defaults of this one.
       const known = addUpstreamInput.safeParse(record)
       if (known.success) records.set(entry.name, { ...rest, record: known.data, version: entry.version })
     }
-    const pins = new Map<string, Map<string, KeptPin>>()
+    const pins = new Map<string, Map<string, StoredPin>>()
     for (const entry of pinEntries) {
       const kept = pinOf(entry)
-      const ofUpstream = pins.get(kept.pin.upstream) ?? new Map<string, KeptPin>()
+      const ofUpstream = pins.get(kept.pin.upstream) ?? new Map<string, StoredPin>()
       pins.set(kept.pin.upstream, ofUpstream.set(kept.pin.tool, kept))
     }
     return { version, records, pins }
@@ -128,4 +170,16 @@ function versionOf(entries: readonly Entry[]): string {
   const hash = createHash('sha256')
   for (const { kind, name, version, value } of entries) hash.update(`${kind} ${name} ${version} ${value}\n`)
   return hash.digest('hex')
+}
+
+/** The limit for compare-and-swap attempts that lose against another writer. */
+const MAX_TRIES = 20
+
+/** Repeats a compare-and-swap until it resolves with a value. */
+export async function swapped<T>(attempt: () => Promise<T | undefined>): Promise<T> {
+  for (let tries = 0; tries < MAX_TRIES; tries++) {
+    const result = await attempt()
+    if (result !== undefined) return result
+  }
+  throw new Fault('OVERLOADED')
 }

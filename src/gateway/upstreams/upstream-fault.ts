@@ -2,8 +2,7 @@ import { type ErrorCode, Fault, type FaultDetails } from '../../core/errors.ts'
 import { EgressError } from '../../egress/error.ts'
 import { messageOf } from '../../util/error-message.ts'
 import { cleanLine } from '../../util/untrusted-text.ts'
-import { STREAM_ENDED, TOO_LARGE } from '../calls/answers.ts'
-import type { Sdk } from '../sdk.ts'
+import { STREAM_ENDED, TOO_LARGE } from '../transports/answers.ts'
 import { BusyError, TooLargeError } from '../transports/http-fetch.ts'
 import { CredentialError } from './credentials.ts'
 
@@ -121,3 +120,8 @@ export function faultLine({ message, details }: Fault): string {
   const more = [problem, status === undefined ? undefined : `HTTP ${status}`, upstream_message]
   return [message, ...more.filter((part) => typeof part === 'string' && part !== '')].join(' ')
 }
+
+/** The official client. It is loaded when the first upstream is connected, and not before. */
+export const loadSdk = () => import('@modelcontextprotocol/client')
+
+export type Sdk = Awaited<ReturnType<typeof loadSdk>>

@@ -1,11 +1,11 @@
 import { isoTime } from '../../core/time.ts'
 import type { UpstreamRecord } from '../../features/upstreams/shape.ts'
-import type { UpstreamDetail, UpstreamView } from '../../features/upstreams/view.ts'
-import type { KeptRecord } from './registry-copy.ts'
+import type { UpstreamDetail, UpstreamView } from '../../features/upstreams/upstreams.ts'
+import type { StoredRecord } from './registry-copy.ts'
 import type { Upstream } from './upstream.ts'
 
 /** An upstream as admins see it. `kept` is absent for one of the operator's file. */
-export function viewOf(upstream: Upstream, kept: KeptRecord | undefined): UpstreamView {
+export function viewOf(upstream: Upstream, kept: StoredRecord | undefined): UpstreamView {
   const { record, health, catalogue, offers } = upstream
   const { transport, ...rest } = record
   const statuses = [...catalogue.values()].map(({ view }) => view.status)
@@ -26,7 +26,7 @@ export function viewOf(upstream: Upstream, kept: KeptRecord | undefined): Upstre
   }
 }
 
-export function detailOf(upstream: Upstream, kept: KeptRecord | undefined): UpstreamDetail {
+export function detailOf(upstream: Upstream, kept: StoredRecord | undefined): UpstreamDetail {
   const catalogue = [...upstream.catalogue.values()].map(({ view }) => view)
   return {
     ...viewOf(upstream, kept),

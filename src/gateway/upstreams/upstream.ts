@@ -4,20 +4,23 @@ import type { JsonObject } from '../../core/json/json.ts'
 import { isoTime } from '../../core/time.ts'
 import { readOf, type UpstreamOffers } from '../../features/upstreams/reads.ts'
 import type { UpstreamRecord } from '../../features/upstreams/shape.ts'
-import type { Completed, Completing, UpstreamTool } from '../../features/upstreams/upstreams.ts'
-import type { UpstreamHealth } from '../../features/upstreams/view.ts'
+import type {
+  Completed,
+  Completing,
+  UpstreamHealth,
+  UpstreamTool,
+} from '../../features/upstreams/upstreams.ts'
 import { aborted, deferred, orAborted } from '../../util/abort.ts'
 import { Semaphore } from '../../util/semaphore.ts'
 import type { Answer } from '../calls/read-answers.ts'
-import { mayRepeat } from '../calls/retry-mode.ts'
 import { Backoff } from './backoff.ts'
 import type { Catalogue } from './catalogue.ts'
 import { Breaker } from './circuit-breaker.ts'
 import type { CallOptions, Connection } from './connection.ts'
+import type { HoldsSecret } from './credentials.ts'
 import type { Definition } from './definition.ts'
-import { OfferWatch, type OfferWatchParts } from './offer-watch.ts'
-import type { HoldsSecret } from './secrets.ts'
-import { ToolWatch, type ToolWatchParts } from './tool-watch.ts'
+import { OfferWatch, type OfferWatchDeps, ToolWatch, type ToolWatchDeps } from './list-watch.ts'
+import { mayRepeat } from './tool-name.ts'
 import { faultLine, NOT_RUN } from './upstream-fault.ts'
 
 /** Takes what pino takes. */
@@ -26,9 +29,7 @@ export interface Logger {
   warn(fields: object, message: string): void
 }
 
-export interface UpstreamParts
-  extends Omit<ToolWatchParts, 'failed'>,
-    Pick<OfferWatchParts, 'offersChanged'> {
+export interface UpstreamDeps extends Omit<ToolWatchDeps, 'failed'>, Pick<OfferWatchDeps, 'offersChanged'> {
   readonly connect: (signal: AbortSignal) => Promise<Connection>
   /** What the connections of single sessions do, if there are such. */
   readonly sessions?: () => Pick<UpstreamHealth, 'sessions' | 'running' | 'waiting'>
@@ -44,7 +45,7 @@ const LOST = 'the process that made the call ended before its answer was recorde
 /** One upstream: kept connected as long as it is wanted, and called with care. */
 export class Upstream {
   readonly record: UpstreamRecord
-  readonly #parts: UpstreamParts
+  readonly #deps: UpstreamDeps
   readonly #tools: ToolWatch
   readonly #offers: OfferWatch
   readonly #breaker: Breaker
@@ -62,14 +63,14 @@ export class Upstream {
   #restarts = 0
   #lastError: UpstreamHealth['last_error'] = null
 
-  constructor(parts: UpstreamParts) {
-    this.#parts = parts
-    this.record = parts.record
-    this.#tools = new ToolWatch({ ...parts, failed: (error) => this.#listFailed(error) })
-    this.#offers = new OfferWatch({ ...parts, failed: (error) => this.#note(error) })
-    this.#breaker = new Breaker(parts.record.breaker)
-    this.#semaphore = new Semaphore(parts.record.concurrency)
-    this.#state = parts.record.enabled ? 'connecting' : 'disabled'
+  constructor(deps: UpstreamDeps) {
+    this.#deps = deps
+    this.record = deps.record
+    this.#tools = new ToolWatch({ ...deps, failed: (error) => this.#listFailed(error) })
+    this.#offers = new OfferWatch({ ...deps, failed: (error) => this.#note(error) })
+    this.#breaker = new Breaker(deps.record.breaker)
+    this.#semaphore = new Semaphore(deps.record.concurrency)
+    this.#state = deps.record.enabled ? 'connecting' : 'disabled'
   }
 
   /** Resolves when the first try to connect and list has ended, either way. */
@@ -87,7 +88,7 @@ export class Upstream {
 
   get health(): UpstreamHealth {
     const { listedAt } = this.#tools
-    const others = this.#parts.sessions?.() ?? { sessions: 0, running: 0, waiting: 0 }
+    const others = this.#deps.sessions?.() ?? { sessions: 0, running: 0, waiting: 0 }
     return {
       state: this.#state,
       since: isoTime(this.#since),
@@ -188,9 +189,9 @@ export class Upstream {
 
   /** The answer, unless it has a key of this machine in it. */
   #safe<T extends Answer | Completed>(tool: string, answer: T): T {
-    if (!this.#parts.holdsSecret?.(answer)) return answer
+    if (!this.#deps.holdsSecret?.(answer)) return answer
     const { name: upstream } = this.record
-    this.#parts.logger.warn({ upstream, tool }, 'an answer contained the approval key and was not handed on')
+    this.#deps.logger.warn({ upstream, tool }, 'an answer contained the approval key and was not handed on')
     throw new Fault('UPSTREAM_REFUSED', { upstream, problem: 'the answer contains a key of this server' })
   }
 
@@ -234,10 +235,7 @@ export class Upstream {
       this.#connecting.reject(this.#unavailable())
       this.#settled.resolve()
       const reason = this.#lastError?.message
-      this.#parts.logger.warn(
-        { upstream: this.record.name, pause_ms: pauseMs, reason },
-        'an upstream is down',
-      )
+      this.#deps.logger.warn({ upstream: this.record.name, pause_ms: pauseMs, reason }, 'an upstream is down')
       await pause(pauseMs, undefined, { signal, ref: false }).catch(() => {})
       this.#nextConnectAt = undefined
       if (signal.aborted) return
@@ -253,7 +251,7 @@ export class Upstream {
     let connection: Connection | undefined
     let readyAt: number | undefined
     try {
-      connection = await this.#parts.connect(signal)
+      connection = await this.#deps.connect(signal)
       const lost = this.#lossOf(connection)
       const listed = Promise.all([this.#tools.begin(connection), this.#offers.begin(connection)])
       await Promise.race([listed, lost, aborted(signal)])
@@ -286,7 +284,7 @@ export class Upstream {
     this.#connecting.resolve()
     this.#settled.resolve()
     const { protocolVersion: protocol_version, server } = connection
-    this.#parts.logger.info({ upstream: this.record.name, protocol_version, server }, 'an upstream is ready')
+    this.#deps.logger.info({ upstream: this.record.name, protocol_version, server }, 'an upstream is ready')
   }
 
   /** Rejects when the connection is lost. */
@@ -348,7 +346,7 @@ export class Upstream {
   }
 
   #note(error: unknown): void {
-    const { logger } = this.#parts
+    const { logger } = this.#deps
     const isOurs = error instanceof Fault
     if (!isOurs) logger.warn({ upstream: this.record.name, err: error }, 'an upstream could not be used')
     this.#lastError = {

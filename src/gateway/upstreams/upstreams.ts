@@ -7,22 +7,22 @@ import type { UpstreamDraft, UpstreamRecord } from '../../features/upstreams/sha
 import type {
   Completed,
   Completing,
+  UpstreamDetail,
   UpstreamRegistry,
   UpstreamTool,
+  UpstreamToolView,
+  UpstreamView,
 } from '../../features/upstreams/upstreams.ts'
-import type { UpstreamDetail, UpstreamToolView, UpstreamView } from '../../features/upstreams/view.ts'
 import type { Answer } from '../calls/read-answers.ts'
-import { mayBeAt } from '../transports/upstream-egress.ts'
+import { mayBeAt } from '../transports/http-fetch.ts'
 import { connect } from './connect.ts'
 import type { CallOptions } from './connection.ts'
-import { type Environment, mayRefer } from './credentials.ts'
+import { type Environment, type HoldsSecret, mayRefer, secretFinder } from './credentials.ts'
 import { joined } from './offers.ts'
-import { type KeptRecord, RegistryCopy, type UpstreamStorage } from './registry-copy.ts'
-import { type HoldsSecret, secretFinder } from './secrets.ts'
+import { RegistryCopy, type StoredRecord, swapped, type UpstreamStorage } from './registry-copy.ts'
 import { SessionConnections } from './session-connections.ts'
-import { StoredPins } from './stored-pins.ts'
 import { SEPARATOR } from './tool-name.ts'
-import { type Logger, Upstream, type UpstreamParts } from './upstream.ts'
+import { type Logger, Upstream, type UpstreamDeps } from './upstream.ts'
 import { detailOf, viewOf } from './upstream-view.ts'
 
 export interface UpstreamsOptions {
@@ -45,10 +45,8 @@ export interface UpstreamsOptions {
 
 /** All of them are in memory, and connected. */
 const MAX_UPSTREAMS = 100
-/** How often a write is tried that somebody else came before. */
-const TRIES = 20
 
-type ListParts = Pick<UpstreamParts, 'changed' | 'offersChanged' | 'sessions'>
+type ListDeps = Pick<UpstreamDeps, 'changed' | 'offersChanged' | 'sessions'>
 
 /** The MCP servers behind a gate, and their tools. */
 export class Upstreams implements UpstreamRegistry {
@@ -56,7 +54,6 @@ export class Upstreams implements UpstreamRegistry {
   readonly #options: UpstreamsOptions
   readonly #fixed: ReadonlyMap<string, UpstreamRecord>
   readonly #copy: RegistryCopy
-  readonly #pins: StoredPins
   readonly #running = new Map<string, Upstream>()
   /** Of those whose sessions share no connection. */
   readonly #isolated = new Map<string, SessionConnections>()
@@ -79,7 +76,6 @@ export class Upstreams implements UpstreamRegistry {
       () => this.#follow(),
       (error) => options.logger.warn({ err: error }, 'the registry of upstreams could not be read'),
     )
-    this.#pins = new StoredPins(this.#copy)
   }
 
   /** Reads the registry and begins to connect. Waits for no upstream. */
@@ -105,34 +101,28 @@ export class Upstreams implements UpstreamRegistry {
 
   list(): readonly UpstreamView[] {
     const all = [...this.#running.values()].sort((a, b) => (a.record.name < b.record.name ? -1 : 1))
-    return all.map((upstream) => viewOf(upstream, this.#keptOf(upstream.record.name)))
+    return all.map((upstream) => viewOf(upstream, this.#storedOf(upstream.record.name)))
   }
 
   get(name: string): UpstreamDetail | undefined {
     const upstream = this.#running.get(name)
-    return upstream && detailOf(upstream, this.#keptOf(name))
+    return upstream && detailOf(upstream, this.#storedOf(name))
   }
 
   async add(draft: UpstreamDraft, by: PrincipalKey): Promise<UpstreamView> {
     this.#checkNotFixed(draft.name)
-    this.#checkPlace(draft)
-    for (let tries = 0; tries < TRIES; tries++) {
+    this.#checkTransport(draft)
+    return swapped(async () => {
       const before = (await this.#copy.refresh()).records.get(draft.name)
       if (before === undefined) this.#checkRoom()
       const isSame = before !== undefined && JSON.stringify(before.record) === JSON.stringify(draft)
-      const kept = { record: draft, updated_at: Date.now(), updated_by: by }
-      if (!isSame && !(await this.#copy.putRecord(kept, before?.version ?? 0))) continue
+      const stored = { record: draft, updated_at: Date.now(), updated_by: by }
+      if (!isSame && !(await this.#copy.putRecord(stored, before?.version ?? 0))) return undefined
       if (!isSame) await this.#copy.refresh()
+      // Another server may have removed it again.
       const upstream = this.#running.get(draft.name)
-      // It may be gone again.
-      if (upstream !== undefined) return viewOf(upstream, this.#keptOf(draft.name))
-    }
-    throw new Fault('OVERLOADED')
-  }
-
-  /** `add` replaces what is there. */
-  update(draft: UpstreamDraft, by: PrincipalKey): Promise<UpstreamView> {
-    return this.add(draft, by)
+      return upstream && viewOf(upstream, this.#storedOf(draft.name))
+    })
   }
 
   async remove(name: string): Promise<boolean> {
@@ -147,7 +137,7 @@ export class Upstreams implements UpstreamRegistry {
 
   async accept(name: string, tool: string, hash: string, by: PrincipalKey): Promise<UpstreamToolView> {
     const upstream = this.#find(name)
-    await this.#pins.accept(name, tool, hash, by)
+    await this.#copy.accept(name, tool, hash, by)
     this.#options.logger.info({ upstream: name, tool, hash, by }, 'the definition of a tool was accepted')
     const entry = upstream.catalogue.get(tool)
     if (entry === undefined) throw new Fault('UPSTREAM_TOOL_NOT_FOUND', { upstream: name, tool })
@@ -219,7 +209,7 @@ export class Upstreams implements UpstreamRegistry {
   }
 
   /** Undefined for one of the operator's file. */
-  #keptOf(name: string): KeptRecord | undefined {
+  #storedOf(name: string): StoredRecord | undefined {
     return this.#fixed.has(name) ? undefined : this.#copy.now.records.get(name)
   }
 
@@ -234,7 +224,7 @@ export class Upstreams implements UpstreamRegistry {
   }
 
   /** What the operator lets admins add. */
-  #checkPlace({ transport }: UpstreamDraft): void {
+  #checkTransport({ transport }: UpstreamDraft): void {
     const { egress = {}, credentials = [] } = this.#options
     if (!mayBeAt(transport.url, egress)) {
       throw invalid(
@@ -289,7 +279,7 @@ export class Upstreams implements UpstreamRegistry {
   /** A connection to an upstream, not started. The connection of a session tells nobody what it lists. */
   #upstream(
     record: UpstreamRecord,
-    { changed = () => {}, offersChanged = () => {}, sessions }: Partial<ListParts> = {},
+    { changed = () => {}, offersChanged = () => {}, sessions }: Partial<ListDeps> = {},
   ): Upstream {
     const { egress = {}, env = process.env, logger, onStderr, secrets } = this.#options
     const heard = onStderr && ((line: string) => onStderr(record.name, line))
@@ -297,12 +287,12 @@ export class Upstreams implements UpstreamRegistry {
     return new Upstream({
       record,
       connect: async (signal) => {
-        const kept = this.#keptOf(record.name)
-        if (kept !== undefined) this.#checkPlace(kept.record)
+        const stored = this.#storedOf(record.name)
+        if (stored !== undefined) this.#checkTransport(stored.record)
         return open(record, { egress, env, onStderr: heard, secrets }, signal)
       },
-      pin: (list) => this.#pins.see(record, list),
-      pins: () => this.#pins.of(record.name),
+      pin: async (list) => void (await this.#copy.see(record, list)),
+      pins: () => this.#copy.pinsOf(record.name),
       changed,
       offersChanged,
       logger,

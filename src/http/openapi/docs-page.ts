@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { JsonSchema } from '../../features/schemas.ts'
+import type { JsonSchema } from '../../features/define-operation.ts'
 import type { OpenApi } from './openapi.ts'
 import type { PathOperation } from './path-operation.ts'
 

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { type JsonSchema, schemaOf } from '../../features/schemas.ts'
+import { type JsonSchema, schemaOf } from '../../features/define-operation.ts'
 import type { Endpoint, EndpointResponse, MediaTypes } from '../endpoint.ts'
 import { errorRef } from './errors.ts'
 import { type PathOperation, parameter } from './path-operation.ts'

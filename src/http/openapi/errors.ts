@@ -1,5 +1,5 @@
 import { ERRORS, type ErrorCode } from '../../core/errors.ts'
-import type { JsonSchema } from '../../features/schemas.ts'
+import type { JsonSchema } from '../../features/define-operation.ts'
 
 export function errorSchema(): JsonSchema {
   return {

@@ -1,7 +1,11 @@
 import { PRINCIPAL_KINDS } from '../../core/principal.ts'
 import { findOperation } from '../../features/catalogue.ts'
-import type { Operation } from '../../features/define-operation.ts'
-import { inputSchema, type JsonSchema, outputSchema } from '../../features/schemas.ts'
+import {
+  inputSchema,
+  type JsonSchema,
+  type Operation,
+  outputSchema,
+} from '../../features/define-operation.ts'
 import { VERSION } from '../../util/version.ts'
 import type { Endpoint } from '../endpoint.ts'
 import { endpointOperation } from './endpoints.ts'

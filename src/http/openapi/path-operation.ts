@@ -1,4 +1,4 @@
-import type { JsonSchema } from '../../features/schemas.ts'
+import type { JsonSchema } from '../../features/define-operation.ts'
 
 /** An operation object of an OpenAPI document. */
 export interface PathOperation {

@@ -1,6 +1,5 @@
 import type { AnyLegacyTool } from './legacy-tool.ts'
-import { notificationTools } from './notifications.ts'
-import { resultTools } from './results.ts'
+import { notificationTools, resultTools } from './results.ts'
 import { taskTools } from './tasks.ts'
 import { workerTools } from './worker.ts'
 

@@ -3,10 +3,9 @@ import { ENDS, READS, WRITES } from '../../features/define-operation.ts'
 import { json, jsonObject, taskId, text } from '../../features/input.ts'
 import { asOldPriority, newPriority, oldPriority } from '../../features/legacy-priority.ts'
 import type { TaskView } from '../../features/tasks/shape.ts'
-import { OLD_STATUSES, oldStatus, progressOf } from './descriptions.ts'
-import { type AnyLegacyTool, legacyTool } from './legacy-tool.ts'
+import { type AnyLegacyTool, LEGACY_STATUSES, legacyStatus, legacyTool, progressOf } from './legacy-tool.ts'
 
-const status = z.enum(OLD_STATUSES)
+const status = z.enum(LEGACY_STATUSES)
 const time = z.iso.datetime()
 const agent = text(255)
 
@@ -85,7 +84,7 @@ export const taskTools: readonly AnyLegacyTool[] = [
       return {
         task_id: task.task_id,
         task_type: task.type,
-        status: oldStatus(task),
+        status: legacyStatus(task),
         progress_percent: percent,
         progress_message: message,
         created_at: task.created_at,
@@ -157,7 +156,7 @@ export const taskTools: readonly AnyLegacyTool[] = [
     async run({ gate }, caller, { task_id }) {
       const { ok } = await gate.cancelTask(caller, { task_id })
       const task = await gate.peekTask(caller, { task_id })
-      return { task_id, cancelled: ok, status: oldStatus(task) }
+      return { task_id, cancelled: ok, status: legacyStatus(task) }
     },
   }),
 ]
@@ -166,7 +165,7 @@ function activeTask(task: TaskView) {
   return {
     task_id: task.task_id,
     type: task.type,
-    status: oldStatus(task),
+    status: legacyStatus(task),
     priority: asOldPriority(task.priority),
     created_at: task.created_at,
     recipient_ai: task.principal_ai,

@@ -1,13 +1,13 @@
+import type { Progress } from '@modelcontextprotocol/server'
 import { isParked } from '../../core/transitions.ts'
 import type { Gate } from '../../features/gate.ts'
 import type { WaitAnswer } from '../../features/tasks/wait-for-task.ts'
+import { isObject } from '../../util/guards.ts'
 import { cleanLine } from '../../util/untrusted-text.ts'
-import type { Call } from '../tools/tool.ts'
+import type { Call, CreatedTask, TaskTool } from '../tools/tool.ts'
 import { clientOf } from '../transport/client-instance.ts'
 import { hasLeft } from '../transport/open-call.ts'
-import { TaskProgress } from './progress.ts'
-import { withResolvedResult } from './resolved-task.ts'
-import type { CreatedTask, TaskTool } from './task-tool.ts'
+import { withResolvedResult } from './results.ts'
 import type { TaskWatch } from './watch.ts'
 
 export interface TaskHoldOptions {
@@ -72,4 +72,78 @@ function reasonOf(call: Call, said: unknown): string {
   const client = ['The MCP client', name, version].filter((part) => part !== null).join(' ')
   const why = typeof said === 'string' ? cleanLine(said, MAX_REASON) : ''
   return why === '' ? `${client} canceled the call.` : `${client} canceled the call: ${why}`
+}
+
+interface TaskProgressDeps {
+  readonly gate: Gate
+  readonly watch: TaskWatch
+  readonly onError: (error: unknown) => void
+}
+
+/** Tells of the progress of a task, whichever server makes it, until it is stopped. */
+export class TaskProgress {
+  readonly #parts: TaskProgressDeps
+  readonly #task: CreatedTask
+  readonly #tell: (progress: Progress) => void
+  /** MCP wants each report to be further than the one before. */
+  #told = Number.NEGATIVE_INFINITY
+  #reading: Promise<void> | undefined
+  #isNews = false
+  #isStopped = false
+
+  constructor(parts: TaskProgressDeps, task: CreatedTask, tell: (progress: Progress) => void) {
+    this.#parts = parts
+    this.#task = task
+    this.#tell = tell
+    const { caller, created } = task
+    void parts.watch
+      .watch(caller.tenant, created.task_id, () => this.#changed())
+      .then((unwatch) => {
+        this.#unwatch = unwatch
+        if (this.#isStopped) unwatch()
+        // It may have got on before it was watched.
+        else this.#changed()
+      }, parts.onError)
+  }
+
+  #unwatch = () => {}
+
+  stop(): void {
+    this.#isStopped = true
+    this.#unwatch()
+  }
+
+  /** One read at a time; what changes meanwhile is read once more. */
+  #changed(): void {
+    this.#isNews = true
+    this.#reading ??= this.#read()
+      .catch(this.#parts.onError)
+      .finally(() => {
+        this.#reading = undefined
+      })
+  }
+
+  async #read(): Promise<void> {
+    const { caller, created } = this.#task
+    while (this.#isNews && !this.#isStopped) {
+      this.#isNews = false
+      const { progress } = await this.#parts.gate.getTask(caller, { task_id: created.task_id })
+      const report = progressOf(progress)
+      if (report === undefined || this.#isStopped || report.progress <= this.#told) continue
+      this.#told = report.progress
+      this.#tell(report)
+    }
+  }
+}
+
+/** In the words of MCP: a report of an upstream as it was, and one of a worker by its percentage. */
+export function progressOf(report: unknown): Progress | undefined {
+  if (!isObject(report)) return undefined
+  const { progress, total, percent } = report
+  const message = report.upstream_message ?? report.message
+  const said = typeof message === 'string' ? { message } : {}
+  if (typeof progress === 'number') {
+    return { progress, ...(typeof total === 'number' && { total }), ...said }
+  }
+  return typeof percent === 'number' ? { progress: percent, total: 100, ...said } : undefined
 }

@@ -1,7 +1,6 @@
 import type { CallToolResult } from '@modelcontextprotocol/server'
 import { taskTime } from '../../core/ids.ts'
 import { isoTime } from '../../core/time.ts'
-import { isTerminal } from '../../core/transitions.ts'
 import type { Links } from '../../features/links.ts'
 import type { TaskView } from '../../features/tasks/shape.ts'
 import { isObject } from '../../util/guards.ts'
@@ -10,22 +9,22 @@ import { elicitation, questionOf } from './questions.ts'
 import { ended } from './results.ts'
 import { approvalWords, inputWords, statusMessage } from './status-messages.ts'
 
-/** The statuses of tasks in MCP, of both revisions. */
-export type McpStatus = 'working' | 'input_required' | 'completed' | 'failed' | 'cancelled'
+/** The statuses of tasks in MCP, in both revisions. */
+type McpStatus = 'working' | 'input_required' | 'completed' | 'failed' | 'cancelled'
 
-/** A task of 2026-07-28, as every message about it begins. */
+/** A task of 2026-07-28. */
 export interface TaskHandle {
   readonly taskId: string
   readonly status: McpStatus
   readonly statusMessage: string | undefined
   readonly createdAt: string
   readonly lastUpdatedAt: string
-  /** How long the task is kept: for ever. */
+  /** Tasks are stored without a limit of time. */
   readonly ttlMs: null
   readonly pollIntervalMs: number
 }
 
-/** With what its status brings along. */
+/** A task with the members that its status requires. */
 export interface DetailedTask extends TaskHandle {
   readonly inputRequests: Readonly<Record<string, object>> | undefined
   readonly result: (CallToolResult & { readonly resultType: 'complete' }) | undefined
@@ -33,23 +32,18 @@ export interface DetailedTask extends TaskHandle {
 }
 
 /** A task of 2025-11-25. */
-export interface OldTask {
-  readonly taskId: string
-  readonly status: McpStatus
-  readonly statusMessage: string | undefined
-  readonly createdAt: string
-  readonly lastUpdatedAt: string
+export interface LegacyTask extends Omit<TaskHandle, 'ttlMs' | 'pollIntervalMs'> {
   readonly ttl: null
   readonly pollInterval: number
 }
 
-export interface RpcError {
+interface RpcError {
   readonly code: number
   readonly message: string
   readonly data?: unknown
 }
 
-/** Tasks in the words of MCP. */
+/** Converts tasks to their representation in MCP. */
 export class TaskStates {
   readonly #meter = new PollMeter()
   readonly #links: Links
@@ -60,76 +54,66 @@ export class TaskStates {
     this.#now = now
   }
 
-  /** Somebody looks at a task. */
+  /** Counts a poll. */
   polled(): void {
     this.#meter.note(this.#now())
   }
 
   handle(task: TaskView): TaskHandle {
-    return {
-      taskId: task.task_id,
-      status: mcpStatus(task),
-      statusMessage: statusMessage(task, this.#links),
-      createdAt: task.created_at,
-      lastUpdatedAt: task.updated_at,
-      ttlMs: null,
-      pollIntervalMs: this.#pollInterval(task),
-    }
+    return this.#handle(task, mcpStatus(task), statusMessage(task, this.#links))
   }
 
   /**
-   * What tasks/get says. A client that cannot show forms is not asked anything: its agent reads what is wanted in the
-   * status message, and answers with a tool.
+   * The result of tasks/get. A client that cannot show forms is not asked: its agent finds the question in the status
+   * message and answers with a tool.
    */
   detailed(task: TaskView, elicits: boolean): DetailedTask {
     const status = mcpStatus(task)
     const question = status === 'input_required' && elicits ? questionOf(task) : undefined
     const isUnasked = status === 'input_required' && question === undefined
+    const message = isUnasked ? inputWords(task) : statusMessage(task, this.#links)
     return {
-      taskId: task.task_id,
-      status: isUnasked ? 'working' : status,
-      statusMessage: isUnasked ? inputWords(task) : statusMessage(task, this.#links),
-      createdAt: task.created_at,
-      lastUpdatedAt: task.updated_at,
-      ttlMs: null,
-      pollIntervalMs: this.#pollInterval(task),
+      ...this.#handle(task, isUnasked ? 'working' : status, message),
       inputRequests: question && { [question.key]: elicitation(question) },
       result: status === 'completed' ? { resultType: 'complete', ...ended(task) } : undefined,
       error: status === 'failed' ? rpcErrorOf(task) : undefined,
     }
   }
 
-  /** One that was created just now, as tasks/get would say. */
+  /** A task that was created a moment ago. */
   fresh({ task_id, status }: Pick<TaskView, 'task_id' | 'status'>): TaskHandle {
     const isPending = status === 'pending_approval'
-    const createdAt = isoTime(taskTime(task_id))
-    return {
-      taskId: task_id,
-      status: 'working',
-      statusMessage: isPending ? approvalWords({ task_id }, this.#links) : 'Waits for a worker.',
-      createdAt,
-      lastUpdatedAt: createdAt,
-      ttlMs: null,
-      pollIntervalMs: this.#pollInterval({ created_at: createdAt, status }),
-    }
+    const created_at = isoTime(taskTime(task_id))
+    const message = isPending ? approvalWords({ task_id }, this.#links) : 'Waits for a worker.'
+    return this.#handle({ task_id, status, created_at, updated_at: created_at }, 'working', message)
   }
 
-  /** Clients of 2025-11-25 can be asked nothing without a session. */
-  old(task: TaskView): OldTask {
-    return asOld(this.detailed(task, false))
+  /** Clients of 2025-11-25 cannot be asked without a session. */
+  legacy(task: TaskView): LegacyTask {
+    return asLegacy(this.detailed(task, false))
   }
 
-  #pollInterval({ created_at, status }: Pick<TaskView, 'created_at' | 'status'>): number {
+  #handle(
+    task: Pick<TaskView, 'task_id' | 'status' | 'created_at' | 'updated_at'>,
+    status: McpStatus,
+    statusMessage: string | undefined,
+  ): TaskHandle {
     const now = this.#now()
-    return pollInterval(
-      now - Date.parse(created_at),
-      status === 'pending_approval',
-      this.#meter.perSecond(now),
-    )
+    const age = now - Date.parse(task.created_at)
+    const isPending = task.status === 'pending_approval'
+    return {
+      taskId: task.task_id,
+      status,
+      statusMessage,
+      createdAt: task.created_at,
+      lastUpdatedAt: task.updated_at,
+      ttlMs: null,
+      pollIntervalMs: pollInterval(age, isPending, this.#meter.perSecond(now)),
+    }
   }
 }
 
-export function asOld(handle: TaskHandle): OldTask {
+export function asLegacy(handle: TaskHandle): LegacyTask {
   return {
     taskId: handle.taskId,
     status: handle.status,
@@ -141,7 +125,7 @@ export function asOld(handle: TaskHandle): OldTask {
   }
 }
 
-/** A failure of the work is a result with an error in it; only an error of JSON-RPC makes a task fail in MCP. */
+/** Work that failed is a completed task whose result has an error; only a JSON-RPC error makes a task fail in MCP. */
 function mcpStatus(task: TaskView): McpStatus {
   switch (task.status) {
     case 'input_required':
@@ -172,8 +156,4 @@ export function rpcErrorOf({ status, result }: TaskView): RpcError | undefined {
     message: typeof message === 'string' ? message : 'Error',
     ...(data !== undefined && { data }),
   }
-}
-
-export function isOver(task: TaskView): boolean {
-  return isTerminal(task.status)
 }

@@ -5,13 +5,19 @@ import type { Gate } from '../../features/gate.ts'
 import type { Links } from '../../features/links.ts'
 import type { CreateAnswer } from '../../features/tasks/create.ts'
 import type { WaitAnswer } from '../../features/tasks/wait-for-task.ts'
-import { META_PREFIX } from '../meta-prefix.ts'
-import { answered, asFault, type Call, refused } from '../tools/tool.ts'
+import {
+  answered,
+  asFault,
+  type Call,
+  type CreatedTask,
+  META_PREFIX,
+  refused,
+  type TaskTool,
+} from '../tools/tool.ts'
 import { TaskHold } from './hold.ts'
 import { ended } from './results.ts'
-import { asOld, type TaskHandle, type TaskStates } from './states.ts'
+import { asLegacy, type TaskHandle, type TaskStates } from './states.ts'
 import { approvalWords, inputWords } from './status-messages.ts'
-import type { CreatedTask, TaskTool } from './task-tool.ts'
 import type { TaskWatch } from './watch.ts'
 
 export interface TaskCallOptions {
@@ -52,7 +58,7 @@ export class TaskCalls {
         case 'handle':
           return await this.#answerHandle(tool, task, call)
         case 'task':
-          return { content: [], task: asOld(await this.#handle(task)) }
+          return { content: [], task: asLegacy(await this.#handle(task)) }
         default:
           return await this.#answerResult(tool, task, call)
       }

@@ -1,31 +1,22 @@
+import type { Server, ServerContext } from '@modelcontextprotocol/server'
+import { z } from 'zod'
 import type { Gate } from '../../features/gate.ts'
-import { OldTasks } from './legacy-tasks.ts'
+import type { Call, CallOf, Era } from '../tools/tool.ts'
+import { tasksRequired } from '../transport/capabilities.ts'
 import { TaskStates } from './states.ts'
 import { TaskCalls } from './task-calls.ts'
-import { Tasks } from './tasks.ts'
+import { LegacyTasks, Tasks } from './tasks.ts'
 import { TaskWatch } from './watch.ts'
 
-export interface TaskFaceOptions {
+export type TaskHandlers = ReturnType<typeof taskHandlers>
+
+/** Everything that MCP needs for tasks. `waitTool` is the tool with which a model waits for a result. */
+export function taskHandlers(deps: {
   readonly gate: Gate
-  /** The tool with which a model goes on when the result does not come in time. */
   readonly waitTool: string
   readonly onError: (error: unknown) => void
-}
-
-/** All that MCP has about tasks, over one gate. */
-export interface TaskHandlers {
-  readonly gate: Gate
-  readonly states: TaskStates
-  readonly calls: TaskCalls
-  /** Of 2026-07-28. */
-  readonly modern: Tasks
-  /** Of 2025-11-25. */
-  readonly old: OldTasks
-  readonly watch: TaskWatch
-  readonly onError: (error: unknown) => void
-}
-
-export function taskHandlers({ gate, waitTool, onError }: TaskFaceOptions): TaskHandlers {
+}) {
+  const { gate, waitTool, onError } = deps
   const states = new TaskStates(gate.links)
   const modern = new Tasks({ gate, states, onError })
   const watch = new TaskWatch(gate)
@@ -33,9 +24,39 @@ export function taskHandlers({ gate, waitTool, onError }: TaskFaceOptions): Task
     gate,
     states,
     calls: new TaskCalls({ gate, states, watch, waitTool, onError }),
+    /** The methods of 2026-07-28. */
     modern,
-    old: new OldTasks({ gate, states, tasks: modern, onError }),
+    /** The methods of 2025-11-25. */
+    legacy: new LegacyTasks(modern, { gate, states, onError }),
     watch,
     onError,
   }
+}
+
+const ONE = { params: z.looseObject({ taskId: z.string() }), result: z.looseObject({}) }
+const PAGE = { params: z.looseObject({ cursor: z.string().optional() }), result: z.looseObject({}) }
+
+/** Registers the methods about tasks with a server of the SDK. */
+export function serveTasks(server: Server, { modern, legacy }: TaskHandlers, era: Era, callOf: CallOf): void {
+  const serve = (
+    method: string,
+    run: (taskId: string, call: Call, context: ServerContext) => Promise<object | undefined>,
+  ) =>
+    server.setRequestHandler(method, ONE, async ({ taskId }, context) => {
+      const call = callOf(context)
+      if (era === 'modern' && call.tasks !== 'handle') throw tasksRequired()
+      return { ...(await run(taskId, call, context)) }
+    })
+  if (era === 'modern') {
+    serve('tasks/get', (id, call) => modern.get(id, call))
+    serve('tasks/update', (id, call, { mcpReq }) => modern.update(id, mcpReq.inputResponses ?? {}, call))
+    serve('tasks/cancel', (id, call) => modern.cancel(id, call))
+    return
+  }
+  serve('tasks/get', (id, call) => legacy.get(id, call))
+  serve('tasks/result', (id, call) => legacy.result(id, call))
+  serve('tasks/cancel', (id, call) => legacy.cancel(id, call))
+  server.setRequestHandler('tasks/list', PAGE, async ({ cursor }, context) => ({
+    ...(await legacy.list(cursor, callOf(context))),
+  }))
 }

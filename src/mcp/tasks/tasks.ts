@@ -1,62 +1,73 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import {
+  type CallToolResult,
+  ProtocolError,
+  ProtocolErrorCode,
+  RELATED_TASK_META_KEY,
+} from '@modelcontextprotocol/server'
 import type { Fields } from '../../auth/caller.ts'
 import type { Fault } from '../../core/errors.ts'
 import type { Caller } from '../../core/principal.ts'
+import { isParked, isTerminal } from '../../core/transitions.ts'
 import type { Gate } from '../../features/gate.ts'
+import { MAX_WAIT_SECONDS } from '../../features/input.ts'
 import type { TaskView } from '../../features/tasks/shape.ts'
-import { taskCaller } from '../tools/identity.ts'
-import { asFault, type Call } from '../tools/tool.ts'
+import { listCaller, taskCaller } from '../tools/identity.ts'
+import { asFault, asProtocolError, type Call, lookError } from '../tools/tool.ts'
 import { elicits } from '../transport/capabilities.ts'
-import { asProtocolError, lookError } from './errors.ts'
 import { type InputQuestion, questionOf, type Response, responseOf } from './questions.ts'
-import { withResolvedResult } from './resolved-task.ts'
-import type { DetailedTask, TaskStates } from './states.ts'
+import { ended, withResolvedResult } from './results.ts'
+import { type DetailedTask, type LegacyTask, rpcErrorOf, type TaskStates } from './states.ts'
 
-export interface TasksOptions {
+interface TasksDeps {
   readonly gate: Gate
   readonly states: TaskStates
   readonly onError: (error: unknown) => void
 }
 
+/** Another caller was faster. */
+const IGNORED: ReadonlySet<Fault['code']> = new Set(['ALREADY_DECIDED', 'QUESTION_NOT_FOUND'])
+
 /**
- * The methods of the Tasks extension of 2026-07-28. Each asks anew who calls: a task belongs to its principal, and
- * never to a connection. What they throw is an error of JSON-RPC.
+ * The methods of the Tasks extension of 2026-07-28. Each one identifies the caller again, because a task belongs to its
+ * principal and not to a connection. All of them reject with JSON-RPC errors.
  */
 export class Tasks {
-  readonly #options: TasksOptions
+  readonly #deps: TasksDeps
 
-  constructor(options: TasksOptions) {
-    this.#options = options
+  constructor(deps: TasksDeps) {
+    this.#deps = deps
   }
 
   async get(taskId: string, call: Call): Promise<DetailedTask> {
-    const { gate, states } = this.#options
+    const { gate, states } = this.#deps
     states.polled()
     const { caller, task } = await this.look(taskId, call)
     return states.detailed(await withResolvedResult(gate, caller, task), elicits(call))
   }
 
-  /** Answers what is open; keys that are not open any more, or never were, are passed over. */
-  async update(taskId: string, responses: Fields, call: Call): Promise<void> {
+  /** Answers the open question. Responses to other questions are ignored. */
+  async update(taskId: string, responses: Fields, call: Call): Promise<undefined> {
     const { caller, task } = await this.look(taskId, call)
     const question = questionOf(task)
     if (question === undefined || !Object.hasOwn(responses, question.key)) return
     const response = responseOf(responses[question.key])
     if (response === undefined) return
     await this.#answer(caller, taskId, question, response).catch((error: unknown) => {
-      const fault = asFault(error, this.#options.onError)
-      if (!PASSED_OVER.has(fault.code)) throw asProtocolError(fault, call)
+      const fault = asFault(error, this.#deps.onError)
+      if (!IGNORED.has(fault.code)) throw asProtocolError(fault, call)
     })
   }
 
-  /** A request, which a task that has ended has fulfilled already. */
-  async cancel(taskId: string, call: Call): Promise<void> {
+  /** Succeeds for a task that has ended, too. */
+  async cancel(taskId: string, call: Call): Promise<undefined> {
     const { caller } = await this.look(taskId, call)
     await this.stop(caller, taskId, call)
   }
 
-  /** The task, if it is there and the caller may see it. A result that is read is fetched. */
+  /** The task, if it exists and the caller may see it. Its result then counts as fetched. */
   async look(taskId: string, call: Call): Promise<{ caller: Caller; task: TaskView }> {
-    const { gate, onError } = this.#options
+    const { gate, onError } = this.#deps
     try {
       const caller = taskCaller(call)
       return { caller, task: await gate.getTask(caller, { task_id: taskId }) }
@@ -65,9 +76,9 @@ export class Tasks {
     }
   }
 
-  /** Resolves with whether it was open until now. */
+  /** Resolves with whether the task was open. */
   async stop(caller: Caller, taskId: string, call: Call): Promise<boolean> {
-    const { gate, onError } = this.#options
+    const { gate, onError } = this.#deps
     try {
       return (await gate.cancelTask(caller, { task_id: taskId })).ok
     } catch (error) {
@@ -75,27 +86,82 @@ export class Tasks {
     }
   }
 
+  /** A declined question cancels the task, which cannot continue without the answer; a canceled form leaves it open. */
   async #answer(
     caller: Caller,
     task_id: string,
     { n, form }: InputQuestion,
     response: Response,
   ): Promise<void> {
-    const { gate } = this.#options
-    switch (response.action) {
-      case 'accept':
-        await gate.answerQuestion(caller, { task_id, n, content: form.read(response.content) })
-        return
-      case 'decline':
-        // Without its answer the work cannot go on.
-        await gate.cancelTask(caller, { task_id, reason: 'The input that it asked for was declined.' })
-        return
-      case 'cancel':
-        // Put aside, not refused: the question stays open.
-        return
+    const { gate } = this.#deps
+    if (response.action === 'accept') {
+      await gate.answerQuestion(caller, { task_id, n, content: form.read(response.content) })
+    } else if (response.action === 'decline') {
+      await gate.cancelTask(caller, { task_id, reason: 'The input that it asked for was declined.' })
     }
   }
 }
 
-/** Somebody else came first. */
-const PASSED_OVER: ReadonlySet<Fault['code']> = new Set(['ALREADY_DECIDED', 'QUESTION_NOT_FOUND'])
+/** How often a task that waits for a person is read again. */
+const PARKED_LOOK_MS = 1_000
+
+/** The methods about tasks of 2025-11-25. */
+export class LegacyTasks {
+  readonly #tasks: Tasks
+  readonly #deps: TasksDeps
+
+  constructor(tasks: Tasks, deps: TasksDeps) {
+    this.#tasks = tasks
+    this.#deps = deps
+  }
+
+  async get(taskId: string, call: Call): Promise<LegacyTask> {
+    const { states } = this.#deps
+    states.polled()
+    return states.legacy((await this.#tasks.look(taskId, call)).task)
+  }
+
+  /** Waits for the end of the task and resolves with the result of the tool call. */
+  async result(taskId: string, call: Call): Promise<CallToolResult> {
+    const { caller } = await this.#tasks.look(taskId, call)
+    const task = await withResolvedResult(this.#deps.gate, caller, await this.#end(caller, taskId, call))
+    const error = rpcErrorOf(task)
+    if (error !== undefined) throw new ProtocolError(error.code, error.message, error.data)
+    const answer = ended(task)
+    return { ...answer, _meta: { ...answer._meta, [RELATED_TASK_META_KEY]: { taskId } } }
+  }
+
+  /** Newest first. */
+  async list(cursor: string | undefined, call: Call): Promise<{ tasks: LegacyTask[]; nextCursor?: string }> {
+    const { gate, states, onError } = this.#deps
+    try {
+      const page = await gate.listTasks(listCaller(call), cursor === undefined ? {} : { cursor })
+      const tasks = page.tasks.map((task) => states.legacy(task))
+      return page.next_cursor === null ? { tasks } : { tasks, nextCursor: page.next_cursor }
+    } catch (error) {
+      throw asProtocolError(asFault(error, onError), call)
+    }
+  }
+
+  async cancel(taskId: string, call: Call): Promise<LegacyTask> {
+    const { caller, task } = await this.#tasks.look(taskId, call)
+    const isOpen = !isTerminal(task.status) && (await this.#tasks.stop(caller, taskId, call))
+    if (!isOpen) throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'The task has ended already.')
+    return this.#deps.states.legacy((await this.#tasks.look(taskId, call)).task)
+  }
+
+  async #end(caller: Caller, task_id: string, call: Call): Promise<TaskView> {
+    const { gate, onError } = this.#deps
+    const wait = { task_id, wait_seconds: MAX_WAIT_SECONDS }
+    for (;;) {
+      const task = await gate.waitForTask(caller, wait, call.signal).catch((error: unknown) => {
+        throw lookError(error, call, onError)
+      })
+      if (isTerminal(task.status)) return task
+      // The wait for a task that waits for a person ends immediately.
+      if (isParked(task.status))
+        await sleep(PARKED_LOOK_MS, undefined, { signal: call.signal }).catch(() => {})
+      if (call.signal.aborted) throw new ProtocolError(ProtocolErrorCode.InternalError, 'Stopped; ask again.')
+    }
+  }
+}

@@ -2,9 +2,8 @@ import { hash } from 'node:crypto'
 import { CLIENT_INFO_META_KEY } from '@modelcontextprotocol/server'
 import { type Called, callerOf, type Fields } from '../../auth/caller.ts'
 import type { Caller } from '../../core/principal.ts'
-import { META_PREFIX } from '../meta-prefix.ts'
 import { clientOf, named } from '../transport/client-instance.ts'
-import type { Call } from './tool.ts'
+import { type Call, META_PREFIX } from './tool.ts'
 
 /** What a request may say of itself in `_meta`, as `io.asyncgate/agent_id`, under a shared key. */
 const NAMES = ['agent_id', 'principal_kind', 'principal_id', 'principal_instance_id', 'tenant_id'] as const

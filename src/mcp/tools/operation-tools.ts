@@ -2,13 +2,16 @@ import type { Tool } from '@modelcontextprotocol/server'
 import { z } from 'zod'
 import { callerOf, type Fields } from '../../auth/caller.ts'
 import { OPERATIONS } from '../../features/catalogue.ts'
-import type { Operation } from '../../features/define-operation.ts'
+import {
+  inputSchema,
+  type JsonSchema,
+  mayTakeTime,
+  type Operation,
+  outputSchema,
+} from '../../features/define-operation.ts'
 import type { Gate } from '../../features/gate.ts'
-import { inputSchema, type JsonSchema, outputSchema } from '../../features/schemas.ts'
-import { mayTakeTime } from '../../features/waits.ts'
 import { LEGACY_TOOLS } from '../legacy-tools/index.ts'
 import type { AnyLegacyTool, LegacyContext } from '../legacy-tools/legacy-tool.ts'
-import type { TaskTool, TaskToolSource } from '../tasks/task-tool.ts'
 import { withIdentity } from './identity.ts'
 import { TenantToolCatalog } from './tenant-tools.ts'
 import {
@@ -18,6 +21,8 @@ import {
   type FoundTool,
   type RunTool,
   refused,
+  type TaskTool,
+  type TaskToolSource,
   type ToolTable,
 } from './tool.ts'
 
@@ -68,16 +73,17 @@ export function gateTools({
   }
   const old = legacyTools ? LEGACY_TOOLS : []
   const context = { gate }
-  for (const tool of old) found.set(tool.name, (args, call) => runOldTool(context, tool, args, call, onError))
+  for (const tool of old)
+    found.set(tool.name, (args, call) => runLegacyTool(context, tool, args, call, onError))
   const own = [
     ...operations.map((operation) => definition(toolName(operation, toolNames), operation)),
     ...old.map((tool) => definition(tool.name, tool)),
   ]
   const alsoTasks = new Set([`asyncgate${SEPARATORS[toolNames]}${CREATE}`])
-  const shelves = new TenantToolCatalog({ own, alsoTasks, sources, onError })
+  const catalog = new TenantToolCatalog({ own, alsoTasks, sources, onError })
   return {
-    list: (credential, era) => shelves.list(credential, era),
-    find: (name, { tenant }) => found.get(name) ?? shelves.find(name, tenant),
+    list: (credential, era) => catalog.list(credential, era),
+    find: (name, { tenant }) => found.get(name) ?? catalog.find(name, tenant),
     mayWait: (name, args) => waiting.get(name)?.(args) ?? !found.has(name),
   }
 }
@@ -109,7 +115,7 @@ function runOperation(gate: Gate, operation: Operation, onError: (error: unknown
   }
 }
 
-async function runOldTool(
+async function runLegacyTool(
   context: LegacyContext,
   tool: AnyLegacyTool,
   args: Fields,

@@ -2,10 +2,17 @@ import type { Tool } from '@modelcontextprotocol/server'
 import type { Credential } from '../../auth/credential.ts'
 import type { Fault } from '../../core/errors.ts'
 import { principalKey } from '../../core/principal.ts'
-import type { TaskTool, TaskToolSource } from '../tasks/task-tool.ts'
-import { asFault, type Era, type FoundTool, type RunTool, refused } from './tool.ts'
+import {
+  asFault,
+  type Era,
+  type FoundTool,
+  type RunTool,
+  refused,
+  type TaskTool,
+  type TaskToolSource,
+} from './tool.ts'
 
-export interface ShelvesOptions {
+export interface TenantToolCatalogOptions {
   /** The tools of the gate itself, which everybody sees. */
   readonly own: readonly Tool[]
   /** Which of these can be called as tasks. */
@@ -28,14 +35,14 @@ interface CatalogEntry {
 
 /** The tools of each tenant: the gate's own, then those that are tasks, from wherever they come. */
 export class TenantToolCatalog {
-  readonly #options: ShelvesOptions
+  readonly #options: TenantToolCatalogOptions
   readonly #taken: ReadonlySet<string>
   readonly #own: CatalogEntry['tools']
-  readonly #shelves = new Map<string, CatalogEntry>()
+  readonly #entries = new Map<string, CatalogEntry>()
   /** Lists without some names, so that the same lists are made once. */
   readonly #without = new WeakMap<CatalogEntry['tools'], WeakMap<Names, CatalogEntry['tools']>>()
 
-  constructor(options: ShelvesOptions) {
+  constructor(options: TenantToolCatalogOptions) {
     this.#options = options
     this.#taken = new Set(options.own.map(({ name }) => name))
     this.#own = listed(options.own, options.alsoTasks)
@@ -44,9 +51,9 @@ export class TenantToolCatalog {
   /** While the database does not answer, the gate's own tools are all there is. */
   async list(credential: Credential, era: Era): Promise<readonly Tool[]> {
     try {
-      const shelf = await this.#shelf(credential.tenant)
-      let { tools } = shelf
-      for (const hidden of await this.#hidden(credential)) tools = this.#hide(shelf, tools, hidden)
+      const entry = await this.#entry(credential.tenant)
+      let { tools } = entry
+      for (const hidden of await this.#hidden(credential)) tools = this.#hide(entry, tools, hidden)
       return tools[era]
     } catch (error) {
       asFault(error, this.#options.onError)
@@ -56,7 +63,7 @@ export class TenantToolCatalog {
 
   async find(name: string, tenant: string): Promise<FoundTool | undefined> {
     try {
-      const found = (await this.#shelf(tenant)).tasks.get(name)
+      const found = (await this.#entry(tenant)).tasks.get(name)
       if (found !== undefined) return found
       const fault = await this.#absence(name, tenant)
       return fault && refusing(fault)
@@ -94,13 +101,13 @@ export class TenantToolCatalog {
     return undefined
   }
 
-  async #shelf(tenant: string): Promise<CatalogEntry> {
+  async #entry(tenant: string): Promise<CatalogEntry> {
     const parts = await Promise.all(this.#options.sources.map((source) => source.tools(tenant)))
-    const known = this.#shelves.get(tenant)
+    const known = this.#entries.get(tenant)
     if (known !== undefined && parts.every((part, index) => part === known.parts[index])) return known
-    const shelf = this.#fill(parts)
-    this.#shelves.set(tenant, shelf)
-    return shelf
+    const entry = this.#fill(parts)
+    this.#entries.set(tenant, entry)
+    return entry
   }
 
   #fill(parts: readonly Tools[]): CatalogEntry {

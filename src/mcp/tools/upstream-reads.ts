@@ -14,15 +14,11 @@ import type { Gate } from '../../features/gate.ts'
 import { createInput } from '../../features/tasks/task-input.ts'
 import { promptCall, READ_RESOURCE, splitUri, type UpstreamOffers } from '../../features/upstreams/reads.ts'
 import type { Completing } from '../../features/upstreams/upstreams.ts'
-import type { CallOf } from '../server.ts'
-import { asProtocolError } from '../tasks/errors.ts'
-import { withResolvedResult } from '../tasks/resolved-task.ts'
+import { withResolvedResult } from '../tasks/results.ts'
 import { clientOf } from '../transport/client-instance.ts'
 import { withIdentity } from './identity.ts'
-import { pageOf } from './list-pages.ts'
 import { contentsOf, failureOf, notEnded, promptOf } from './read-results.ts'
-import type { ReadSource } from './read-source.ts'
-import { asFault, type Call } from './tool.ts'
+import { asFault, asProtocolError, type Call, type CallOf, type ReadSource } from './tool.ts'
 
 export interface UpstreamReadOptions {
   readonly gate: Gate
@@ -221,4 +217,27 @@ function placeOf(
 
 function noResource(uri: string): string {
   return `Resource not found: ${uri.slice(0, 256)}. URIs here begin with the name of an upstream and a plus, as in UPSTREAM+${uri.slice(0, 64)}.`
+}
+
+const PAGE_SIZE = 500
+
+/** One page of a list that is in the order of its keys. The cursor is the last key, so a list may change in between. */
+export function pageOf<Item>(
+  items: readonly Item[],
+  keyOf: (item: Item) => string,
+  cursor: string | undefined,
+): { readonly page: readonly Item[]; readonly nextCursor?: string } {
+  const after = cursor === undefined ? undefined : keyIn(cursor)
+  const from = after === undefined ? 0 : items.findIndex((item) => keyOf(item) > after)
+  if (from < 0) return { page: [] }
+  const page = items.slice(from, from + PAGE_SIZE)
+  const last = page.at(-1)
+  if (last === undefined || from + page.length >= items.length) return { page }
+  return { page, nextCursor: Buffer.from(keyOf(last)).toString('base64url') }
+}
+
+function keyIn(cursor: string): string {
+  const key = Buffer.from(cursor, 'base64url')
+  if (key.length > 0 && key.toString('base64url') === cursor) return key.toString('utf8')
+  throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'The cursor is not one of this list.')
 }

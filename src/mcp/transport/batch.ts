@@ -8,7 +8,7 @@ import { BROKEN, type Refusal, refusal, refusalBody, requestIdOf, sendPieces } f
 /** The answer to one message as JSON; undefined if it gets none. */
 export type Answered = string | JsonPieces | undefined
 
-export interface BatchDoor {
+export interface BatchHandler {
   answer(message: unknown): Promise<Answered>
   /** Whether the message may take its time, so that the others must not wait for it. */
   waits(message: unknown): boolean
@@ -31,14 +31,14 @@ export function isBatch(body: unknown): body is readonly unknown[] {
 export async function serveBatch(
   response: ServerResponse,
   messages: readonly unknown[],
-  door: BatchDoor,
+  handler: BatchHandler,
 ): Promise<void> {
   const answers: (string | JsonPieces)[] = []
   let left = MAX_CHARACTERS
   const answer = async (message: unknown) => {
-    const answered = await door.answer(message).catch((error: unknown) => {
+    const answered = await handler.answer(message).catch((error: unknown) => {
       const isExpected = error instanceof Fault
-      if (!isExpected) door.onError?.(error)
+      if (!isExpected) handler.onError?.(error)
       return refused(message, isExpected ? refusal(error) : BROKEN)
     })
     if (answered === undefined) return
@@ -51,7 +51,7 @@ export async function serveBatch(
     if (left <= 0) {
       const unanswered = refused(message, refusal(new Fault('OVERLOADED', {}, NOT_BEGUN)))
       if (unanswered !== undefined) answers.push(unanswered)
-    } else if (door.waits(message)) {
+    } else if (handler.waits(message)) {
       waiting.push(answer(message))
     } else {
       await answer(message)

@@ -6,8 +6,7 @@ import type { Gate } from '../../features/gate.ts'
 import type { Client } from '../../features/sessions/sessions.ts'
 import { isObject } from '../../util/guards.ts'
 import { cleanLine } from '../../util/untrusted-text.ts'
-import { META_PREFIX } from '../meta-prefix.ts'
-import type { Call } from '../tools/tool.ts'
+import { type Call, META_PREFIX } from '../tools/tool.ts'
 
 /** In `_meta`: which running copy of a program calls, where a program runs more than once. */
 export const CLIENT_INSTANCE = `${META_PREFIX}client_instance`

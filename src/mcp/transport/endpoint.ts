@@ -13,10 +13,7 @@ import type { Gate } from '../../features/gate.ts'
 import { checkMediaType, readBody } from '../../http/body.ts'
 import { checkHostAndOrigin, type GuardSettings } from '../../http/guard.ts'
 import { isObject } from '../../util/guards.ts'
-import { createServer, type ServerDefinition } from '../server.ts'
-import { defineServer } from '../server-definition.ts'
-import type { TaskToolSource } from '../tasks/task-tool.ts'
-import type { ToolNames } from '../tools/operation-tools.ts'
+import { createServer, defineServer, type ServerDefinition, type ServerOptions } from '../server.ts'
 import type { Call } from '../tools/tool.ts'
 import { readMeta } from './capabilities.ts'
 import { clientOfHeader, SESSION_HEADER, type SessionHeader, sessionHeader } from './client-instance.ts'
@@ -25,7 +22,6 @@ import { type LegacyHandler, statelessHandler } from './legacy.ts'
 import { Listen } from './listen.ts'
 import { isListening, isToolCall, type Message, readMessage, tokenOf } from './message.ts'
 import { during, OpenCall, OpenRequest } from './open-call.ts'
-import { serveWeb } from './web-bridge.ts'
 import {
   acceptsEvents,
   acceptsJson,
@@ -35,6 +31,7 @@ import {
   refusal,
   requestIdOf,
   sendRefusal,
+  serveWeb,
   UNPARSABLE,
 } from './wire.ts'
 
@@ -42,52 +39,41 @@ interface HttpOptions {
   readonly authenticator: Authenticator
   readonly guard: GuardSettings
   readonly maxBodyBytes: number
-  /** Off, everything goes through the SDK; answers are the same. */
+  /** If false, the SDK serves every request; the responses are the same. */
   readonly fastPath?: boolean
-  /** Hears of errors that callers are not told. */
+  /** Receives the errors that callers only see as INTERNAL_ERROR. */
   readonly onError?: (error: unknown) => void
 }
 
-export interface McpEndpointOptions extends HttpOptions {
+export interface McpEndpointOptions extends HttpOptions, Omit<ServerOptions, 'onError'> {
   readonly gate: Gate
-  readonly toolNames?: ToolNames
-  readonly legacyTools?: boolean
-  /** Tools that are tasks, besides the types of tasks that are tools of their own. */
-  readonly sources?: readonly TaskToolSource[]
 }
 
-export interface EndpointOptions extends HttpOptions {
-  readonly face: ServerDefinition
-  /** Who serves the older revisions; without sessions unless said otherwise. */
+interface EndpointOptions extends HttpOptions {
+  readonly definition: ServerDefinition
+  /** Serves the revisions before 2026-07-28; by default without sessions. */
   readonly legacy?: LegacyHandler
-  /** Who knows clients of the older revisions again. */
-  readonly clients?: SessionHeader
-  /** Changes that subscribers hear of. */
-  readonly bus?: ServerEventBus
+  /** The session header of clients of these revisions. */
+  readonly clients: SessionHeader
+  /** The changes of lists, for subscribers. */
+  readonly bus: ServerEventBus
 }
 
 export type McpEndpoint = Pick<Endpoint, 'handle' | 'close'>
 
 /** The MCP endpoint of a gate, for every revision of the protocol. */
-export function createMcpEndpoint({
-  gate,
-  toolNames,
-  legacyTools,
-  sources,
-  ...options
-}: McpEndpointOptions): McpEndpoint {
-  const onError = options.onError ?? (() => {})
-  const { face, onLists } = defineServer({ gate, toolNames, legacyTools, sources, onError })
-  // Who listens hears that some list has changed, and not whose.
+export function createMcpEndpoint({ gate, ...options }: McpEndpointOptions): McpEndpoint {
+  const { definition, onLists } = defineServer(gate, options)
+  // A subscriber learns that some list has changed, but not for which caller.
   const bus = new InMemoryServerEventBus()
-  const stopListening = onLists((kind) => bus.publish({ kind: `${kind}_list_changed` }))
-  const endpoint = new Endpoint({ ...options, bus, face, clients: sessionHeader(gate) })
+  const unsubscribe = onLists((kind) => bus.publish({ kind: `${kind}_list_changed` }))
+  const endpoint = new Endpoint({ ...options, bus, definition, clients: sessionHeader(gate) })
   return {
     handle: (request, response) => endpoint.handle(request, response),
     async close() {
-      stopListening()
+      unsubscribe()
       await endpoint.close()
-      await face.tasks?.calls.settled()
+      await definition.tasks.calls.settled()
     },
   }
 }
@@ -109,16 +95,16 @@ export class Endpoint {
 
   constructor(options: EndpointOptions) {
     this.#options = options
-    this.#fastPath = (options.fastPath ?? true) ? new FastPath(options.face) : undefined
-    this.#listen = new Listen(options.face, options.bus)
-    this.#legacy = options.legacy ?? statelessHandler(options.face, options)
+    this.#fastPath = (options.fastPath ?? true) ? new FastPath(options.definition) : undefined
+    this.#listen = new Listen(options.definition, options.bus)
+    this.#legacy = options.legacy ?? statelessHandler(options.definition, options)
     this.#modern = createMcpHandler(
       ({ requestInfo }) => {
         const call = requestInfo && this.#calls.get(requestInfo)
         if (call === undefined) throw new Error('A request without its call')
-        return createServer(options.face, 'modern', ({ mcpReq }) => during(call, mcpReq.signal))
+        return createServer(options.definition, 'modern', ({ mcpReq }) => during(call, mcpReq.signal))
       },
-      { legacy: 'reject', ...(options.bus && { bus: options.bus }) },
+      { legacy: 'reject', bus: options.bus },
     )
   }
 

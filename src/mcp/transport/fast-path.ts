@@ -4,8 +4,7 @@ import type { Fields } from '../../auth/caller.ts'
 import { type JsonPieces, writeJson } from '../../engine/stored-json.ts'
 import { isObject } from '../../util/guards.ts'
 import { callTool, LIST_HINT, type ServerDefinition } from '../server.ts'
-import { isTaskTool } from '../tasks/task-tool.ts'
-import { type Call, wantsProgress } from '../tools/tool.ts'
+import { type Call, isTaskTool, wantsProgress } from '../tools/tool.ts'
 import { type PlainRequest, readPlainRequest } from './envelope.ts'
 import { sendResult } from './wire.ts'
 
@@ -14,14 +13,14 @@ import { sendResult } from './wire.ts'
  * to it. Answers are the same either way.
  */
 export class FastPath {
-  readonly #face: ServerDefinition
+  readonly #definition: ServerDefinition
   /** How a result ends: what it is, if it does not say so itself, and who gives it. */
   readonly #seal: { readonly complete: string; readonly other: string }
   readonly #lists = new WeakMap<readonly Tool[], string>()
 
-  constructor(face: ServerDefinition) {
-    this.#face = face
-    const other = `"_meta":${JSON.stringify({ [SERVER_INFO_META_KEY]: face.info })}}`
+  constructor(definition: ServerDefinition) {
+    this.#definition = definition
+    const other = `"_meta":${JSON.stringify({ [SERVER_INFO_META_KEY]: definition.info })}}`
     this.#seal = { complete: `"resultType":"complete",${other}`, other }
   }
 
@@ -45,15 +44,15 @@ export class FastPath {
   }
 
   async #result(request: PlainRequest, call: Call): Promise<string | JsonPieces | undefined> {
-    const { tools, tasks } = this.#face
+    const { tools, tasks } = this.#definition
     if (request.method === 'tools/list') return this.#listed(await tools.list(call.credential, 'modern'))
     if (request.method === 'tools/call') {
       const found = await tools.find(request.name, call.credential)
       // Whoever is told of progress gets a stream, which the SDK writes.
       if (found !== undefined && isTaskTool(found) && wantsProgress(call)) return undefined
-      return found && this.#sealed(await callTool(this.#face, found, request.args, call))
+      return found && this.#sealed(await callTool(this.#definition, found, request.args, call))
     }
-    if (tasks === undefined || call.tasks !== 'handle') return undefined
+    if (call.tasks !== 'handle') return undefined
     switch (request.method) {
       case 'tasks/get':
         return this.#sealed(await tasks.modern.get(request.taskId, call))
@@ -76,7 +75,7 @@ export class FastPath {
 
   #signed({ _meta, ...result }: Fields): object {
     const others = isObject(_meta) ? _meta : {}
-    const signed = { ...others, [SERVER_INFO_META_KEY]: this.#face.info }
+    const signed = { ...others, [SERVER_INFO_META_KEY]: this.#definition.info }
     return { ...('resultType' in result ? {} : { resultType: 'complete' }), ...result, _meta: signed }
   }
 

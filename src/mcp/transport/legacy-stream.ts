@@ -2,8 +2,7 @@ import type { ServerResponse } from 'node:http'
 import type { ServerEventBus, Tool } from '@modelcontextprotocol/server'
 import { Fault } from '../../core/errors.ts'
 import type { ServerDefinition } from '../server.ts'
-import type { ListKind } from '../tools/read-source.ts'
-import type { Call } from '../tools/tool.ts'
+import type { Call, ListKind } from '../tools/tool.ts'
 
 /** Streams that are open at once in a process, and of one caller. */
 const MAX_STREAMS = 1_024
@@ -19,13 +18,13 @@ const changed = (kind: ListKind) =>
 
 /** The streams over which clients of the revisions before 2026-07-28 hear that their tools are others. */
 export class LegacyStreams {
-  readonly #face: ServerDefinition
+  readonly #definition: ServerDefinition
   readonly #bus: ServerEventBus
   readonly #open = new Map<string, number>()
   #count = 0
 
-  constructor(face: ServerDefinition, bus: ServerEventBus) {
-    this.#face = face
+  constructor(definition: ServerDefinition, bus: ServerEventBus) {
+    this.#definition = definition
     this.#bus = bus
   }
 
@@ -97,7 +96,7 @@ export class LegacyStreams {
   }
 
   #tools({ credential }: Call): Promise<readonly Tool[]> {
-    return this.#face.tools.list(credential, 'legacy')
+    return this.#definition.tools.list(credential, 'legacy')
   }
 }
 

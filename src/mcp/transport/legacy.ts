@@ -5,16 +5,14 @@ import { Fault } from '../../core/errors.ts'
 import { type JsonPieces, writeJson } from '../../engine/stored-json.ts'
 import { isObject } from '../../util/guards.ts'
 import { createServer, type ServerDefinition } from '../server.ts'
-import { isTaskTool } from '../tasks/task-tool.ts'
-import { type Call, wantsProgress } from '../tools/tool.ts'
+import { type Call, isTaskTool, wantsProgress } from '../tools/tool.ts'
 import { type Answered, isBatch, serveBatch } from './batch.ts'
 import { SESSION_HEADER, type SessionHeader } from './client-instance.ts'
 import { readPlainCall } from './envelope.ts'
 import { LegacyStreams } from './legacy-stream.ts'
 import { isToolCall } from './message.ts'
-import { OpenCalls } from './open-calls.ts'
-import { serveWeb } from './web-bridge.ts'
-import { acceptsEvents, answerOf, type RequestId, sendResult } from './wire.ts'
+import { OpenCalls } from './open-call.ts'
+import { acceptsEvents, answerOf, type RequestId, sendResult, serveWeb } from './wire.ts'
 
 /** Serves what belongs to the revisions before 2026-07-28. `body` is undefined unless it is a POST. */
 export type LegacyHandler = (
@@ -25,9 +23,9 @@ export type LegacyHandler = (
 ) => Promise<void>
 
 interface LegacyOptions {
-  readonly clients?: SessionHeader | undefined
-  /** Tells of changed tools; without it nobody can be told. */
-  readonly bus?: ServerEventBus | undefined
+  readonly clients: SessionHeader
+  /** The changes of lists, for subscribers. */
+  readonly bus: ServerEventBus
   /** Whether plain calls are served without the SDK. */
   readonly fastPath?: boolean | undefined
   /** Hears of errors that callers are not told. */
@@ -39,18 +37,17 @@ interface LegacyOptions {
  * which every client of those revisions must take, and which callers that only know JSON-RPC need.
  */
 export function statelessHandler(
-  open: ServerDefinition,
-  { clients, bus, fastPath = true, onError }: LegacyOptions = {},
+  definition: ServerDefinition,
+  { clients, bus, fastPath = true, onError }: LegacyOptions,
 ): LegacyHandler {
-  const face = bus === undefined ? unreachable(open) : open
-  const streams = bus && new LegacyStreams(face, bus)
+  const streams = new LegacyStreams(definition, bus)
   const held = new OpenCalls()
   return async (request, response, body, callOf) => {
-    if (request.method === 'GET' && streams !== undefined && acceptsEvents(request.headers)) {
+    if (request.method === 'GET' && acceptsEvents(request.headers)) {
       await streams.serve(response, callOf(new AbortController().signal))
       return
     }
-    if (request.method === 'DELETE' && clients !== undefined) {
+    if (request.method === 'DELETE') {
       const { credential, client } = callOf(new AbortController().signal)
       if (client === undefined) throw new Fault('METHOD_NOT_ALLOWED')
       await clients.left(credential, client)
@@ -58,33 +55,34 @@ export function statelessHandler(
       return
     }
     if (request.method !== 'POST') throw new Fault('METHOD_NOT_ALLOWED')
-    const plain = fastPath ? await callPlainly(face, request, body, callOf) : undefined
+    const plain = fastPath ? await callPlainly(definition, request, body, callOf) : undefined
     if (plain !== undefined) return sendResult(response, plain.id, plain.result)
     // One promise for all messages of a batch: each would add a listener of its own.
     const gone = once(response, 'close')
     gone.catch(() => {})
     if (isBatch(body)) {
-      const answer = (message: unknown) => answerOne({ face, held, gone }, request, message, callOf, fastPath)
-      return serveBatch(response, body, { answer, waits: (message) => mayWait(face, message), onError })
+      const answer = (message: unknown) =>
+        answerOne({ definition, held, gone }, request, message, callOf, fastPath)
+      return serveBatch(response, body, { answer, waits: (message) => mayWait(definition, message), onError })
     }
-    const greeting = clients && greetingOf(body, clients)
+    const greeting = greetingOf(body, clients)
     if (greeting !== undefined) response.setHeader(SESSION_HEADER, greeting)
-    const streamed = await tellsProgress(face, body, callOf)
+    const streamed = await tellsProgress(definition, body, callOf)
     await serveWeb(request, response, body, (web) =>
-      serveBySdk({ face, held, gone }, web, body, callOf, streamed),
+      serveBySdk({ definition, held, gone }, web, body, callOf, streamed),
     )
   }
 }
 
-interface LegParts {
-  readonly face: ServerDefinition
+interface LegacyDeps {
+  readonly definition: ServerDefinition
   readonly held: OpenCalls
   /** Resolves when the response is over, or its client has gone. */
   readonly gone: Promise<unknown>
 }
 
 async function serveBySdk(
-  { face, held, gone }: LegParts,
+  { definition, held, gone }: LegacyDeps,
   web: Request,
   body: unknown,
   callOf: (signal: AbortSignal) => Call,
@@ -93,7 +91,7 @@ async function serveBySdk(
   const unheld = callOf(new AbortController().signal)
   held.heard(body, unheld)
   const cancelable = held.begin(body, unheld)
-  const server = createServer(face, 'legacy', ({ mcpReq }) =>
+  const server = createServer(definition, 'legacy', ({ mcpReq }) =>
     callOf(cancelable === undefined ? mcpReq.signal : AbortSignal.any([mcpReq.signal, cancelable.signal])),
   )
   const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: !streamed })
@@ -133,7 +131,7 @@ async function tellsProgress(
  * Resolves with undefined, and has done nothing, if the request is anything else.
  */
 async function callPlainly(
-  face: ServerDefinition,
+  definition: ServerDefinition,
   { headers }: IncomingMessage,
   body: unknown,
   callOf: (signal: AbortSignal) => Call,
@@ -141,20 +139,20 @@ async function callPlainly(
   const request = readPlainCall(headers, body)
   if (request === undefined) return undefined
   const call = callOf(new AbortController().signal)
-  const found = await face.tools.find(request.name, call.credential)
+  const found = await definition.tools.find(request.name, call.credential)
   if (found === undefined || isTaskTool(found)) return undefined
   return { id: request.id, result: writeJson(await found(request.args, call)) }
 }
 
 /** The answer to one message of a batch. */
 async function answerOne(
-  parts: LegParts,
+  parts: LegacyDeps,
   request: IncomingMessage,
   message: unknown,
   callOf: (signal: AbortSignal) => Call,
   fastPath: boolean,
 ): Promise<Answered> {
-  const plain = fastPath ? await callPlainly(parts.face, request, message, callOf) : undefined
+  const plain = fastPath ? await callPlainly(parts.definition, request, message, callOf) : undefined
   if (plain !== undefined) return answerOf(plain.id, plain.result)
   const { 'mcp-protocol-version': version } = request.headers
   const headers = {
@@ -175,18 +173,6 @@ function mayWait({ tools }: ServerDefinition, message: unknown): boolean {
   if (!isToolCall(message) || !isObject(message) || !isObject(message.params)) return false
   const { name, arguments: args = {} } = message.params
   return typeof name === 'string' && isObject(args) && tools.mayWait(name, args)
-}
-
-/** Without a stream nobody can be told of a change. */
-function unreachable(face: ServerDefinition): ServerDefinition {
-  return {
-    ...face,
-    capabilities() {
-      const { prompts, resources, ...others } = face.capabilities()
-      const { listChanged: _, ...rest } = resources ?? {}
-      return { ...others, tools: {}, ...(prompts && { prompts: {} }), ...(resources && { resources: rest }) }
-    },
-  }
 }
 
 /** The name under which a client that shakes hands goes from now on. */

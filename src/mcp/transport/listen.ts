@@ -9,9 +9,7 @@ import {
 import type { Fields } from '../../auth/caller.ts'
 import { isObject } from '../../util/guards.ts'
 import type { ServerDefinition } from '../server.ts'
-import { lookError } from '../tasks/errors.ts'
-import type { TaskHandlers } from '../tasks/task-handlers.ts'
-import type { Call } from '../tools/tool.ts'
+import { type Call, lookError } from '../tools/tool.ts'
 import { tasksRequired } from './capabilities.ts'
 import { hasHeaders, readEnvelope } from './envelope.ts'
 import { type Listening, type Sink, Subscription } from './subscription.ts'
@@ -24,12 +22,12 @@ const KEEP_ALIVE_MS = 15_000
 
 /** Subscriptions to tasks, which the SDK does not know, over HTTP. Those without tasks are left to it. */
 export class Listen {
-  readonly #face: ServerDefinition
-  readonly #bus: ServerEventBus | undefined
+  readonly #definition: ServerDefinition
+  readonly #bus: ServerEventBus
   #open = 0
 
-  constructor(face: ServerDefinition, bus: ServerEventBus | undefined) {
-    this.#face = face
+  constructor(definition: ServerDefinition, bus: ServerEventBus) {
+    this.#definition = definition
     this.#bus = bus
   }
 
@@ -40,26 +38,26 @@ export class Listen {
     call: Call,
     response: ServerResponse,
   ): Promise<boolean> {
-    const { tasks } = this.#face
-    const message = tasks && readEnvelope(body)
-    if (tasks === undefined || message === undefined || !hasHeaders(headers, message)) return false
+    const { tasks } = this.#definition
+    const message = readEnvelope(body)
+    if (message === undefined || !hasHeaders(headers, message)) return false
     const asked = listeningIn(message)
     if (asked === undefined) return false
     try {
-      await this.#stream(checkListening(asked, call), tasks, call, response)
+      await this.#stream(checkListening(asked, call), call, response)
     } catch (error) {
       sendRefusal(response, refusalOf(lookError(error, call, tasks.onError)), message.id)
     }
     return true
   }
 
-  async #stream(asked: Listening, tasks: TaskHandlers, call: Call, response: ServerResponse): Promise<void> {
+  async #stream(asked: Listening, call: Call, response: ServerResponse): Promise<void> {
     if (this.#open >= MAX_STREAMS) {
       throw new ProtocolError(ProtocolErrorCode.InternalError, 'Subscription limit reached')
     }
     this.#open++
     const sink = new EventSink(response, call.signal)
-    const subscription = new Subscription(asked, { face: this.#face, tasks, bus: this.#bus, sink, call })
+    const subscription = new Subscription(asked, { definition: this.#definition, bus: this.#bus, sink, call })
     try {
       await subscription.run()
     } finally {

@@ -2,7 +2,7 @@ import { Fault, invalid } from '../../core/errors.ts'
 import { inOneGo, isNotJson, type Reading, readEnveloped } from '../../core/json/text.ts'
 import { inSteps } from '../../http/steps.ts'
 import { isObject } from '../../util/guards.ts'
-import { META_PREFIX } from '../meta-prefix.ts'
+import { META_PREFIX } from '../tools/tool.ts'
 
 export interface Message {
   readonly body: unknown
@@ -21,19 +21,21 @@ export async function readMessage(text: string): Promise<Message | undefined> {
   try {
     return messageOf(await inSteps(readEnveloped(text, ARGUMENTS_LEVEL)))
   } catch (error) {
-    if (error instanceof Fault && isNotJson(error)) return undefined
-    throw error
+    return unlessJson(error)
   }
 }
 
-/** The message in a line of a client that is alone with the server, so that nobody else waits meanwhile. */
+/** The message in a line of stdin. The process serves one client, so parsing may block the event loop. */
 export function readLine(text: string): Message | undefined {
   try {
     return messageOf(inOneGo(readEnveloped(text, ARGUMENTS_LEVEL)))
   } catch (error) {
-    if (error instanceof Fault && isNotJson(error)) return undefined
-    throw error
+    return unlessJson(error)
   }
+}
+
+function unlessJson(error: unknown): undefined {
+  if (!(error instanceof Fault && isNotJson(error))) throw error
 }
 
 function messageOf({ value, flaw }: Reading): Message {

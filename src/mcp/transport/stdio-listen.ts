@@ -10,9 +10,7 @@ import {
 } from '@modelcontextprotocol/server'
 import { isObject } from '../../util/guards.ts'
 import type { ServerDefinition } from '../server.ts'
-import { lookError } from '../tasks/errors.ts'
-import type { TaskHandlers } from '../tasks/task-handlers.ts'
-import type { Call } from '../tools/tool.ts'
+import { type Call, lookError } from '../tools/tool.ts'
 import { readMeta } from './capabilities.ts'
 import { type Enveloped, readEnvelope } from './envelope.ts'
 import { checkListening, listeningIn, MAX_STREAMS } from './listen.ts'
@@ -20,8 +18,7 @@ import { Subscription } from './subscription.ts'
 import type { RequestId } from './wire.ts'
 
 export interface StdioListenOptions {
-  readonly face: ServerDefinition
-  readonly tasks: TaskHandlers
+  readonly definition: ServerDefinition
   readonly bus: ServerEventBus
   /** Who the client at the other end is. */
   readonly credential: Call['credential']
@@ -104,7 +101,7 @@ export class ListeningTransport implements Transport {
   }
 
   async #serve(message: Enveloped, signal: AbortSignal): Promise<void> {
-    const { credential, face, tasks, bus } = this.#options
+    const { credential, definition, bus } = this.#options
     const { id } = message
     const call: Call = { credential, signal, ...readMeta(message.params) }
     const sink = {
@@ -117,9 +114,9 @@ export class ListeningTransport implements Transport {
       this.#checkRoom(id)
       const asked = listeningIn(message)
       if (asked === undefined) return
-      await new Subscription(checkListening(asked, call), { face, tasks, bus, sink, call }).run()
+      await new Subscription(checkListening(asked, call), { definition, bus, sink, call }).run()
     } catch (error) {
-      const { code, message: words, data } = lookError(error, call, tasks.onError)
+      const { code, message: words, data } = lookError(error, call, definition.tasks.onError)
       await this.#say({
         jsonrpc: '2.0',
         id,
@@ -139,6 +136,6 @@ export class ListeningTransport implements Transport {
   async #say(message: object): Promise<void> {
     await this.#wire
       .send(parseJSONRPCMessage(message))
-      .catch((error: unknown) => this.#options.tasks.onError(error))
+      .catch((error: unknown) => this.#options.definition.tasks.onError(error))
   }
 }

@@ -13,27 +13,18 @@ import { MAX_DEPTH } from '../../core/json/json.ts'
 import { parseJson } from '../../core/json/text.ts'
 import type { Gate } from '../../features/gate.ts'
 import type { Client } from '../../features/sessions/sessions.ts'
-import { createServer } from '../server.ts'
-import { defineServer } from '../server-definition.ts'
-import { isTaskTool, type TaskToolSource } from '../tasks/task-tool.ts'
-import type { ToolNames } from '../tools/operation-tools.ts'
-import type { ListKind } from '../tools/read-source.ts'
-import type { FoundTool, RunTool, ToolTable } from '../tools/tool.ts'
+import { createServer, defineServer, type ServerOptions } from '../server.ts'
+import { type FoundTool, isTaskTool, type ListKind, type RunTool, type ToolTable } from '../tools/tool.ts'
 import { metaFromSdk } from './capabilities.ts'
 import { named, newClient } from './client-instance.ts'
 import { SERVER_STOPS } from './open-call.ts'
 import { CheckedLines } from './stdio-lines.ts'
 import { ListeningTransport } from './stdio-listen.ts'
 
-export interface StdioOptions {
+/** `onError` must not write to stdout, which carries the protocol. */
+export interface StdioOptions extends ServerOptions {
   /** Who the client at the other end is. Whoever starts the process also holds the database. */
   readonly credential?: Credential
-  readonly toolNames?: ToolNames
-  readonly legacyTools?: boolean
-  /** Tools that are tasks, besides the types of tasks that are tools of their own. */
-  readonly sources?: readonly TaskToolSource[]
-  /** Hears of errors that the client is not told. It must not write to stdout, which carries the protocol. */
-  readonly onError?: (error: unknown) => void
   /** Instead of stdin and stdout. */
   readonly transport?: ServeStdioOptions['transport']
   /** The client is at the other end of a relay, whose lines these are. */
@@ -52,24 +43,16 @@ const LOCAL: Credential = { kind: 'shared', tenant: 'default' }
 
 /** Serves MCP on stdin and stdout, every revision, until the client closes its end. */
 export function serveStdioMcp(gate: Gate, options: StdioOptions = {}): StdioServerHandle {
-  const {
-    credential = LOCAL,
-    toolNames,
-    legacyTools,
-    sources,
-    onError = () => {},
-    transport,
-    relayed,
-  } = options
-  const { face: open, onLists } = defineServer({ gate, toolNames, legacyTools, sources, onError })
-  const face = { ...open, tools: checked(open.tools) }
+  const { credential = LOCAL, onError = () => {}, transport, relayed } = options
+  const { definition: open, onLists } = defineServer(gate, options)
+  const definition = { ...open, tools: checked(open.tools) }
   // The process at the other end is one client, whatever it calls itself.
   const client = relayed ? { ...newClient(undefined), instance: relayed.instance } : newClient(undefined)
   let stopListening = () => {}
   const stopping = new AbortController()
   const bus = new InMemoryServerEventBus()
   const connect = ({ era }: McpRequestContext) => {
-    const server = createServer(face, era, (context, task) => ({
+    const server = createServer(definition, era, (context, task) => ({
       credential,
       signal: AbortSignal.any([context.mcpReq.signal, stopping.signal]),
       streams: true,
@@ -90,8 +73,7 @@ export function serveStdioMcp(gate: Gate, options: StdioOptions = {}): StdioServ
   const writeLine = (message: object) => output.write(`${JSON.stringify(message)}\n`)
   const lines = transport === undefined ? new CheckedLines(writeLine, relayed !== undefined) : undefined
   const wire = transport ?? new StdioServerTransport(lines && input.pipe(lines), output)
-  const { tasks } = face
-  const listening = tasks ? new ListeningTransport(wire, { face, tasks, bus, credential }) : wire
+  const listening = new ListeningTransport(wire, { definition, bus, credential })
   const served = serveStdio(connect, { onerror: onError, transport: listening })
   return {
     async close() {
@@ -99,7 +81,7 @@ export function serveStdioMcp(gate: Gate, options: StdioOptions = {}): StdioServ
       // A client that has closed its end has left; any other did not ask for an end of its calls.
       if (transport !== undefined || !input.readableEnded) stopping.abort(SERVER_STOPS)
       await served.close()
-      await tasks?.calls.settled()
+      await definition.tasks.calls.settled()
       await gate.clientLeft(credential.tenant, client.instance)
     },
   }

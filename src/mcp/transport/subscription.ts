@@ -1,17 +1,17 @@
 import {
   SERVER_INFO_META_KEY,
+  type ServerCapabilities,
+  type ServerEvent,
   type ServerEventBus,
   SUBSCRIPTION_ID_META_KEY,
 } from '@modelcontextprotocol/server'
 import type { Fields } from '../../auth/caller.ts'
 import type { Caller } from '../../core/principal.ts'
+import { isTerminal } from '../../core/transitions.ts'
 import type { TaskView } from '../../features/tasks/shape.ts'
 import type { ServerDefinition } from '../server.ts'
-import { withResolvedResult } from '../tasks/resolved-task.ts'
-import { isOver } from '../tasks/states.ts'
-import type { TaskHandlers } from '../tasks/task-handlers.ts'
+import { withResolvedResult } from '../tasks/results.ts'
 import { taskCaller } from '../tools/identity.ts'
-import { honouredLists, type ListFilter, listNotification } from '../tools/list-changes.ts'
 import { asFault, type Call } from '../tools/tool.ts'
 import { elicits } from './capabilities.ts'
 import type { RequestId } from './wire.ts'
@@ -36,9 +36,8 @@ export interface Listening {
 }
 
 export interface SubscriptionOptions {
-  readonly face: ServerDefinition
-  readonly tasks: TaskHandlers
-  readonly bus?: ServerEventBus | undefined
+  readonly definition: ServerDefinition
+  readonly bus: ServerEventBus
   readonly sink: Sink
   readonly call: Call
 }
@@ -85,22 +84,21 @@ export class Subscription {
 
   /** Says what it is for. Tasks are watched before they are read, so that no change falls in between. */
   async #open(): Promise<ListFilter> {
-    const { face, bus, tasks } = this.#options
+    const { definition, bus } = this.#options
+    const { tasks } = definition
     const asked = [...new Set(this.#asked.taskIds)].slice(0, MAX_TASK_IDS)
     const { tenant } = this.#caller
     for (const id of asked) this.#stops.push(await tasks.watch.watch(tenant, id, () => this.#changed(id)))
     const views = await tasks.gate.peekTasks(this.#caller, { task_ids: asked })
     const taskIds = asked.filter((id) => views.some(({ task_id }) => task_id === id))
-    const lists = honouredLists(this.#asked.notifications, face.capabilities())
-    if (bus !== undefined) {
-      const stop = bus.subscribe((event) => {
-        const notification = listNotification(event, lists)
-        if (notification === undefined) return
-        this.#lists.set(JSON.stringify(notification), notification)
-        this.#wake()
-      })
-      this.#stops.push(stop)
-    }
+    const lists = honouredLists(this.#asked.notifications, definition.capabilities())
+    const stop = bus.subscribe((event) => {
+      const notification = listNotification(event, lists)
+      if (notification === undefined) return
+      this.#lists.set(JSON.stringify(notification), notification)
+      this.#wake()
+    })
+    this.#stops.push(stop)
     await this.#notify('notifications/subscriptions/acknowledged', { notifications: { ...lists, taskIds } })
     for (const id of taskIds) {
       this.#told.set(id, '')
@@ -110,7 +108,7 @@ export class Subscription {
   }
 
   async #pump(hasLists: boolean): Promise<void> {
-    const { gate } = this.#options.tasks
+    const { gate } = this.#options.definition.tasks
     if (gate.isShared) {
       const look = setInterval(() => this.#changed(...this.#told.keys()), LOOK_EVERY_MS).unref()
       this.#stops.push(() => clearInterval(look))
@@ -147,7 +145,7 @@ export class Subscription {
   }
 
   async #look(ids: readonly string[]): Promise<readonly TaskView[]> {
-    const { tasks } = this.#options
+    const { tasks } = this.#options.definition
     try {
       return await tasks.gate.peekTasks(this.#caller, { task_ids: ids })
     } catch (error) {
@@ -161,13 +159,14 @@ export class Subscription {
 
   /** Whether the reader can take more at once. */
   async #tell(view: TaskView): Promise<boolean> {
-    const { tasks, call } = this.#options
+    const { call, definition } = this.#options
+    const { tasks } = definition
     const whole = await withResolvedResult(tasks.gate, this.#caller, view)
     const task = tasks.states.detailed(whole, elicits(call))
     // When to look again is no news to who is told, nor is a sign of life of the worker.
     const news = JSON.stringify({ ...task, pollIntervalMs: 0, lastUpdatedAt: '' })
     const isNews = this.#told.get(view.task_id) !== news
-    if (isOver(view)) this.#told.delete(view.task_id)
+    if (isTerminal(view.status)) this.#told.delete(view.task_id)
     else this.#told.set(view.task_id, news)
     return isNews ? this.#notify('notifications/tasks', task) : true
   }
@@ -191,7 +190,7 @@ export class Subscription {
   }
 
   #result(): object {
-    const { info } = this.#options.face
+    const { info } = this.#options.definition
     const _meta = { [SUBSCRIPTION_ID_META_KEY]: this.#asked.id, [SERVER_INFO_META_KEY]: info }
     return { resultType: 'complete', _meta }
   }
@@ -203,4 +202,46 @@ function stamped(
 ): object {
   const { method, params } = notification
   return { method, params: { ...params, _meta: { [SUBSCRIPTION_ID_META_KEY]: id } } }
+}
+
+/** Changes besides those of tasks that a subscription can be for. */
+export interface ListFilter {
+  readonly toolsListChanged?: true
+  readonly promptsListChanged?: true
+  readonly resourcesListChanged?: true
+  readonly resourceSubscriptions?: readonly string[]
+}
+
+/** What of a filter a server with these capabilities can serve. */
+export function honouredLists(asked: Fields, { tools, prompts, resources }: ServerCapabilities): ListFilter {
+  const uris = Array.isArray(asked.resourceSubscriptions) ? asked.resourceSubscriptions : []
+  return {
+    ...(asked.toolsListChanged === true && tools?.listChanged && { toolsListChanged: true }),
+    ...(asked.promptsListChanged === true && prompts?.listChanged && { promptsListChanged: true }),
+    ...(asked.resourcesListChanged === true && resources?.listChanged && { resourcesListChanged: true }),
+    ...(uris.length > 0 && resources?.subscribe && { resourceSubscriptions: uris }),
+  }
+}
+
+interface Notification {
+  readonly method: string
+  readonly params: Fields
+}
+
+/** How subscribers hear of a change; undefined if the filter does not want it. */
+export function listNotification(event: ServerEvent, wanted: ListFilter): Notification | undefined {
+  const changed = (what: string, isWanted: true | undefined) =>
+    isWanted && { method: `notifications/${what}/list_changed`, params: {} }
+  switch (event.kind) {
+    case 'tools_list_changed':
+      return changed('tools', wanted.toolsListChanged)
+    case 'prompts_list_changed':
+      return changed('prompts', wanted.promptsListChanged)
+    case 'resources_list_changed':
+      return changed('resources', wanted.resourcesListChanged)
+    case 'resource_updated': {
+      const isWanted = wanted.resourceSubscriptions?.includes(event.uri) ?? false
+      return isWanted ? { method: 'notifications/resources/updated', params: { uri: event.uri } } : undefined
+    }
+  }
 }

@@ -1,4 +1,5 @@
-import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
+import { toNodeHandler } from '@modelcontextprotocol/node'
 import { INTERNAL_ERROR, INVALID_REQUEST, PARSE_ERROR } from '@modelcontextprotocol/server'
 import { ERRORS, type Fault } from '../../core/errors.ts'
 import { inTurns, type JsonPieces } from '../../engine/stored-json.ts'
@@ -104,3 +105,15 @@ export function acceptsEvents({ accept }: IncomingHttpHeaders): boolean {
 export function acceptsJson({ accept }: IncomingHttpHeaders): boolean {
   return accept === undefined || /(application|\*)\/(json|\*)/i.test(accept)
 }
+
+/** Answers a request, whose body has been read, with what a handler of web requests says. */
+export function serveWeb(
+  { method = 'GET', url = '/', headers }: IncomingMessage,
+  response: ServerResponse,
+  body: unknown,
+  fetch: (request: Request) => Promise<Response>,
+): Promise<void> {
+  return toNodeHandler({ fetch })({ method, url, headers, [Symbol.asyncIterator]: noMore }, response, body)
+}
+
+async function* noMore() {}

@@ -1,9 +1,8 @@
 import type pg from 'pg'
 import type { Relationship } from '../../core/command.ts'
-import type { Owner } from '../../core/fairness.ts'
 import { isUuid } from '../../core/ids.ts'
 import type { InboxItem } from '../../core/inbox.ts'
-import type { LaneRow } from '../../core/matching.ts'
+import type { LaneRow, Owner } from '../../core/matching.ts'
 import type { Question } from '../../core/question.ts'
 import type { Receipt } from '../../core/receipt.ts'
 import type { QueuedTask, TaskSpec } from '../../core/task.ts'
@@ -102,10 +101,6 @@ export const loads = {
   items: `
     SELECT ${list(ITEM, 'i.')} FROM ${rowsOf(ITEM_KEY)} JOIN inbox i USING (tenant, principal, seq)`,
 
-  sizes: `
-    SELECT s.tenant, s.seq, octet_length(s.input) AS bytes
-    FROM ${rowsOf(SEQ_KEY)} JOIN task_specs s USING (tenant, seq)`,
-
   relationships: `
     SELECT ${list(RELATIONSHIP, 'r.')} FROM ${rowsOf(RELATIONSHIP_KEY)}
     JOIN relationships r USING (tenant, principal)`,
@@ -176,7 +171,6 @@ export function loadsOf(need: Need, loaded: Loaded, now: number | null): Load[] 
     loaded.acknowledgements.push(row),
   )
   add('items', ITEM_KEY, need.items, (row: InboxItem) => loaded.items.push(row))
-  add('sizes', SEQ_KEY, need.sizes, (row: Loaded['sizes'][number]) => loaded.sizes.push(row))
   add('relationships', RELATIONSHIP_KEY, need.relationships, (row: Relationship) =>
     loaded.relationships.push(row),
   )

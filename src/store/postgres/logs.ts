@@ -1,6 +1,6 @@
 import pg from 'pg'
 import { isUuid } from '../../core/ids.ts'
-import type { LogLine, Logs } from '../logs.ts'
+import type { LogLine, Logs } from '../entries.ts'
 import { readTenant, writeTenant } from './borrow.ts'
 import { list, parameters, rowsOf } from './columns.ts'
 import { type Pooled, run } from './database.ts'

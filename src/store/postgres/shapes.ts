@@ -22,6 +22,7 @@ const CORE = {
   retry_backoff_seconds: 'int',
   timeout_seconds: 'int',
   deadline_at: 'bigint',
+  input_length: 'int',
   fence: 'int',
   progress_count: 'int',
   question_count: 'int',

@@ -1,9 +1,7 @@
 import { tenantSalt } from '../../core/ids.ts'
 import { messageOf } from '../../util/error-message.ts'
-import type { Random } from '../../util/random.ts'
-import { cryptoRandom } from '../../util/random.ts'
-import type { Entries } from '../entries.ts'
-import type { Logs } from '../logs.ts'
+import { cryptoRandom, type Random } from '../../util/random.ts'
+import type { Entries, Logs } from '../entries.ts'
 import type { Reads } from '../reads.ts'
 import {
   type Changes,

@@ -1,5 +1,5 @@
 import type { Relationship } from '../../core/command.ts'
-import type { Owner } from '../../core/fairness.ts'
+import type { Owner } from '../../core/matching.ts'
 import type { OpenTask, TaskSpec } from '../../core/task.ts'
 import type { Tenant } from '../../core/world.ts'
 import { OPEN_COLUMNS, openTask, queuedTask } from '../rows.ts'
@@ -43,9 +43,6 @@ export const CHILD = `SELECT p.child FROM receipt_parents p
   WHERE p.tenant = ? AND p.parent = ? AND r.receipt_type = ?
   ORDER BY p.child DESC LIMIT 1`
 
-// The length of a column is known without reading its value.
-export const SIZE = `SELECT tenant, seq, octet_length(input) AS bytes FROM task_specs WHERE tenant = ? AND seq = ?`
-
 /** Adds what is needed to what is loaded, at the time that `loaded` gives. */
 export function prepareLoad(database: Database): (need: Need, loaded: Loaded) => void {
   const tenant = database.prepare(`SELECT ${TENANT_COLUMNS} FROM tenants WHERE tenant = ?`)
@@ -63,8 +60,6 @@ export function prepareLoad(database: Database): (need: Need, loaded: Loaded) =>
   const acknowledgement = database.prepare(ACKNOWLEDGEMENT)
   const findItem = prepareItemLookup(database)
   const relationship = database.prepare('SELECT * FROM relationships WHERE tenant = ? AND principal = ?')
-
-  const size = database.prepare(SIZE)
 
   return (need, loaded) => {
     for (const id of need.tenants) {
@@ -90,9 +85,6 @@ export function prepareLoad(database: Database): (need: Need, loaded: Loaded) =>
       if (row !== undefined) loaded.acknowledgements.push(acknowledged(ref, row.seq))
     }
     for (const ref of need.items) add(loaded.items, findItem(ref.tenant, ref.principal, ref.seq))
-    for (const { tenant, seq } of need.sizes) {
-      add(loaded.sizes, size.get(tenant, seq) as Loaded['sizes'][number] | undefined)
-    }
     for (const ref of need.relationships) {
       add(loaded.relationships, relationship.get(ref.tenant, ref.principal) as Relationship | undefined)
     }

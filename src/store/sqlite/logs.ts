@@ -1,4 +1,4 @@
-import type { LogLine, Logs } from '../logs.ts'
+import type { LogLine, Logs } from '../entries.ts'
 import type { Change, Database } from './database.ts'
 import { attemptAvailable, isTaken } from './failure.ts'
 

@@ -1,7 +1,6 @@
 import type { Question } from '../../core/question.ts'
 import type { TaskSpec } from '../../core/task.ts'
-import type { Entries } from '../entries.ts'
-import type { Logs } from '../logs.ts'
+import type { Entries, Logs } from '../entries.ts'
 import type { Reads } from '../reads.ts'
 import type { Changes, Loaded, Need } from '../store.ts'
 import {

@@ -1,9 +1,7 @@
 import { tenantSalt } from '../../core/ids.ts'
 import { messageOf } from '../../util/error-message.ts'
-import type { Random } from '../../util/random.ts'
-import { cryptoRandom } from '../../util/random.ts'
-import type { Entries } from '../entries.ts'
-import type { Logs } from '../logs.ts'
+import { cryptoRandom, type Random } from '../../util/random.ts'
+import type { Entries, Logs } from '../entries.ts'
 import type { Reads } from '../reads.ts'
 import {
   type Changes,
@@ -18,8 +16,7 @@ import {
   type TenantRef,
 } from '../store.ts'
 import { type Clock, startClock } from './clock.ts'
-import type { Change } from './database.ts'
-import { type Database, type Driver, rollBack, sqliteDriver } from './database.ts'
+import { type Change, type Database, type Driver, rollBack, sqliteDriver } from './database.ts'
 import { attempt, attemptAvailable, attemptChange, attemptCommit } from './failure.ts'
 import { type Lock, lockFile } from './lock.ts'
 import { makeFolder } from './private-file.ts'

@@ -48,6 +48,13 @@ describeGates('claim order', (open) => {
     expect(first.map((task) => task.task_id)).toContain(bobs.task_id)
   })
 
+  it('a claim hands out at most 8 MiB of input, unless one task has more', async () => {
+    const { gate } = await open()
+    for (let n = 0; n < 10; n++) await ask(gate, { payload: 'x'.repeat(1_000_000) })
+    expect(await claim(gate, { max_tasks: 10 })).toHaveLength(8)
+    expect(await claim(gate, { max_tasks: 10 })).toHaveLength(2)
+  })
+
   it('owners take turns while both have tasks', async () => {
     const { gate } = await open()
     await askMany(gate, 10, {}, agent('alice'))

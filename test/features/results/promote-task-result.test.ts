@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import type { Memory, MemoryNote } from '../../../src/features/results/memory.ts'
+import type { Memory, MemoryNote } from '../../../src/features/results/result-store.ts'
 import { resultsOnDisk } from '../../channels/store-on-disk.ts'
 import { admin, agent, describeGates, worker } from '../../support/gates.ts'
 import { ask, finish, hold, look, only, refusal } from '../../support/steps.ts'

@@ -2,65 +2,67 @@ import { describe, expect, it } from 'vitest'
 import { upstreamName } from '../../../src/cli/commands/gateway/name.ts'
 import { reportConfig } from '../../../src/config/index.ts'
 import { Due } from '../../../src/gateway/calls/due.ts'
-import { Places } from '../../../src/gateway/calls/places.ts'
-import { Seats } from '../../../src/gateway/calls/session-lanes.ts'
+import { SessionLanes } from '../../../src/gateway/calls/session.ts'
 import { Slots } from '../../../src/gateway/calls/slots.ts'
-import { GATEWAY_DEFAULTS } from '../../../src/gateway/settings.ts'
 import { deferred } from '../../../src/util/abort.ts'
-import { until } from './support.ts'
+import { Semaphore } from '../../../src/util/semaphore.ts'
+import { GATEWAY_DEFAULTS, until } from './support.ts'
 
 describe('the settings of the gateway', () => {
-  it('have the defaults that the table of settings says', () => {
+  it('have the documented defaults', () => {
     const { config } = reportConfig({ env: {}, file: '/dev/null' })
     expect(config?.server).toMatchObject(GATEWAY_DEFAULTS)
   })
 })
 
-describe('seats', () => {
-  it('are the same for the same session where that is possible, and never two sessions’', () => {
-    const seats = new Seats(3)
-    const nobody = () => false
-    const first = seats.take('a', nobody)
-    seats.leave(first ?? 0)
-    expect(seats.take('a', nobody)).toBe(first)
-    const others = ['b', 'c'].map((id) => seats.take(id, nobody))
+describe('session lanes', () => {
+  const nowhere = () => false
+
+  it('a session gets the same lane again, and no two sessions share one', () => {
+    const lanes = new SessionLanes(3)
+    const first = lanes.take('a', nowhere)
+    lanes.release(first ?? 0)
+    expect(lanes.take('a', nowhere)).toBe(first)
+    const others = ['b', 'c'].map((id) => lanes.take(id, nowhere))
     expect(new Set([first, ...others])).toEqual(new Set([1, 2, 3]))
-    expect(seats.take('d', nobody)).toBeUndefined()
+    expect(lanes.take('d', nowhere)).toBeUndefined()
   })
 
-  it('that a session of another server has are taken last', () => {
-    const seats = new Seats(3)
-    expect(seats.take('a', (seat) => seat !== 2)).toBe(2)
-    expect([1, 3]).toContain(seats.take('a', () => true))
+  it('lanes that a session of another server uses are taken last', () => {
+    const lanes = new SessionLanes(3)
+    expect(lanes.take('a', (lane) => lane !== 2)).toBe(2)
+    expect([1, 3]).toContain(lanes.take('a', () => true))
   })
 })
 
 describe('calls that become ready later', () => {
-  it('are told of in time, by seat', async () => {
-    const told: [number, number][] = []
-    const due = new Due((seat, count) => told.push([seat, count]))
+  it('the callback gets the lane and the number of calls that are due', async () => {
+    const reported: [number, number][] = []
+    const due = new Due((lane, count) => reported.push([lane, count]))
     due.add(1, 60)
     due.add(2, 5)
     due.add(1, 60)
     due.add(3, 3_600_000_000)
-    const total = () => told.reduce((sum, [, count]) => sum + count, 0)
+    const total = () => reported.reduce((sum, [, count]) => sum + count, 0)
     await until(() => total() === 3)
-    expect(told[0]).toEqual([2, 1])
-    // Together or one by one, as the clock will have it.
-    expect(told.slice(1).every(([seat]) => seat === 1)).toBe(true)
+    expect(reported[0]).toEqual([2, 1])
+    // In one callback or in two, depending on the clock.
+    expect(reported.slice(1).every(([lane]) => lane === 1)).toBe(true)
     expect(due.size).toBe(1)
     due.stop()
     expect(due.size).toBe(0)
   })
 })
 
+const turn = () => new Promise((resolve) => setImmediate(resolve))
+
 /** Slots over a queue of the test. Each claim waits until it is answered. */
-function slotsOver(places: Places, limit = 3) {
+function slotsOver(permits: Semaphore, limit = 3) {
   const claims: ReturnType<typeof deferred<string | undefined>>[] = []
   const making: ReturnType<typeof deferred<void>>[] = []
   const slots = new Slots({
     limit: () => limit,
-    places,
+    permits,
     claim() {
       const claim = deferred<string | undefined>()
       claims.push(claim)
@@ -73,11 +75,14 @@ function slotsOver(places: Places, limit = 3) {
     },
     report() {},
   })
-  const turn = () => new Promise((resolve) => setImmediate(resolve))
   return {
     slots,
     claims,
     making,
+    async wake(count?: number) {
+      slots.wake(count)
+      await turn()
+    },
     async answer(call: string | undefined) {
       claims.shift()?.resolve(call)
       await turn()
@@ -93,9 +98,9 @@ function slotsOver(places: Places, limit = 3) {
 const CALL = 'a call'
 
 describe('slots', () => {
-  it('claim for each call that comes, and not after the last', async () => {
-    const { slots, claims, answer, finish } = slotsOver(new Places(10))
-    slots.wake()
+  it('claim once for each announced call', async () => {
+    const { slots, claims, wake, answer, finish } = slotsOver(new Semaphore(10))
+    await wake()
     expect(claims).toHaveLength(1)
     await answer(CALL)
     await finish()
@@ -103,10 +108,10 @@ describe('slots', () => {
     expect(slots.isIdle).toBe(true)
   })
 
-  it('look again if a call came while a claim was under way that found nothing', async () => {
-    const { slots, claims, answer } = slotsOver(new Places(10), 1)
-    slots.wake()
-    slots.wake()
+  it('claim again if a call was announced during a claim that found nothing', async () => {
+    const { slots, claims, wake, answer } = slotsOver(new Semaphore(10), 1)
+    await wake()
+    await wake()
     expect(claims).toHaveLength(1)
     await answer(undefined)
     expect(claims).toHaveLength(1)
@@ -115,9 +120,10 @@ describe('slots', () => {
     expect(slots.isIdle).toBe(true)
   })
 
-  it('that find one call of unknown many look for the next', async () => {
-    const { slots, claims, making, answer } = slotsOver(new Places(10))
+  it('claim the next call after a look has found one', async () => {
+    const { slots, claims, making, answer } = slotsOver(new Semaphore(10))
     slots.look()
+    await turn()
     expect(claims).toHaveLength(1)
     await answer(CALL)
     await answer(CALL)
@@ -127,13 +133,13 @@ describe('slots', () => {
     expect(claims).toHaveLength(0)
   })
 
-  it('of two sessions take turns at the last place', async () => {
-    const places = new Places(1)
-    const one = slotsOver(places)
-    const two = slotsOver(places)
-    one.slots.wake(9)
-    two.slots.wake()
-    // Its second call had asked before the other session came; its third has to wait.
+  it('two sessions take turns at the last permit', async () => {
+    const permits = new Semaphore(1)
+    const one = slotsOver(permits)
+    const two = slotsOver(permits)
+    await one.wake(9)
+    await two.wake()
+    // The second call of the first session was waiting before the other session; its third has to wait.
     for (const _ of [1, 2]) {
       await one.answer(CALL)
       expect(two.claims).toHaveLength(0)
@@ -144,12 +150,12 @@ describe('slots', () => {
     await two.finish()
     expect(one.claims).toHaveLength(1)
     await one.answer(undefined)
-    expect(places.taken).toBe(0)
+    expect(permits.held).toBe(0)
   })
 
-  it('that stop take no more, and have stopped when the last call is over', async () => {
-    const { slots, claims, answer, finish } = slotsOver(new Places(10))
-    slots.wake(5)
+  it('claim no more after a stop, which resolves when the last call has ended', async () => {
+    const { slots, claims, wake, answer, finish } = slotsOver(new Semaphore(10))
+    await wake(5)
     await answer(CALL)
     let isOver = false
     const stopped = slots.stop().then(() => {
@@ -159,8 +165,19 @@ describe('slots', () => {
     expect(isOver).toBe(false)
     await finish()
     await stopped
-    slots.wake()
+    await wake()
     expect(claims).toHaveLength(0)
+  })
+
+  it('a stop gives up the wait for a permit', async () => {
+    const permits = new Semaphore(1)
+    const release = await permits.acquire()
+    const { slots, wake } = slotsOver(permits)
+    await wake()
+    expect(permits.waiting).toBe(1)
+    await slots.stop()
+    expect(permits.waiting).toBe(0)
+    release()
   })
 })
 

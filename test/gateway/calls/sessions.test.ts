@@ -7,7 +7,7 @@ import { describeGates } from '../../support/gates.ts'
 import { echo, held, type Run, says } from './stub.ts'
 import { ADA, anotherGateway, BOB, client, type Gateway, openGateway, ROOT, until } from './support.ts'
 
-const NOTHING = { sessions: 0, seats: 0, calls: 0, making: 0, places: 0, due: 0, stopping: 0 }
+const NOTHING = { sessions: 0, lanes: 0, calls: 0, making: 0, permits: 0, due: 0, stopping: 0 }
 const calls = (gateway: Gateway, count: number, tool = 'hold', from = 'one', by = ADA) =>
   Promise.all(Array.from({ length: count }, () => gateway.call(tool, {}, { from, by })))
 const statusOf = async ({ gate }: Gateway, task_id: string) => (await gate.getTask(ROOT, { task_id })).status
@@ -78,7 +78,7 @@ describeGates('sessions', (open, storeName) => {
     await gateway.gate.endSession(ADA, { session_id: (await sessionOf(gateway, ADA)) ?? '', mode: 'cancel' })
   }, 60_000)
 
-  it('share through the common seat as well: owners take turns', async () => {
+  it('owners of calls without a session take turns', async () => {
     const hold = held()
     const order: string[] = []
     const gateway = await openGateway(open, {
@@ -144,7 +144,7 @@ describeGates('sessions', (open, storeName) => {
     })
   })
 
-  it('are no more than there are seats; one that has nothing to do gives way', async () => {
+  it('the number of sessions is limited, and an idle session makes room for a new one', async () => {
     const hold = held()
     const gateway = await openGateway(open, {
       tools: { hold: hold.tool, echo },
@@ -160,13 +160,13 @@ describeGates('sessions', (open, storeName) => {
     })
   })
 
-  it('share the places that there are in all, and take turns at them', async () => {
+  it('sessions take turns at the permits for all calls', async () => {
     const hold = held()
     const gateway = await openGateway(open, { tools: { hold: hold.tool }, limits: { gateway_workers: 2 } })
     await calls(gateway, 4, 'hold', 'one')
     const last = await gateway.call('hold', {}, { from: 'two' })
     await until(() => gateway.stub.running === 2)
-    expect(gateway.sessions.counts.places).toBe(2)
+    expect(gateway.sessions.counts.permits).toBe(2)
     hold.let(2)
     await until(async () => (await statusOf(gateway, last)) !== 'queued')
     await until(() => hold.waiting.length === 2)
@@ -396,7 +396,7 @@ describeGates('sessions', (open, storeName) => {
       const made = await Promise.all(from.map((instance) => gateway.call('echo', {}, { from: instance })))
       for (const task of made) await gateway.ended(task)
       await until(() => gateway.sessions.counts.calls === 0)
-      expect(gateway.sessions.counts).toMatchObject({ sessions: 100, seats: 100, making: 0, places: 0 })
+      expect(gateway.sessions.counts).toMatchObject({ sessions: 100, lanes: 100, making: 0, permits: 0 })
       for (const instance of from) await gateway.gate.clientLeft('default', instance)
       await until(() => gateway.sessions.counts.stopping === 0)
       expect(gateway.sessions.counts).toEqual(NOTHING)
@@ -416,34 +416,40 @@ describeGates('sessions', (open, storeName) => {
     expect(gateway.sessions.counts).toEqual(NOTHING)
   }, 20_000)
 
-  it.skipIf(storeName === 'sqlite')('of other servers are seen, and their seats left alone', async () => {
-    const hold = held()
-    const gateway = await openGateway(open, {
-      tools: { hold: hold.tool },
-      settings: { instance_id: 'here' },
-      limits: { gateway_session_workers: 1 },
-    })
-    await calls(gateway, 3)
-    await until(() => gateway.stub.running === 1)
-    await gateway.sessions.tellNow()
-    const other = await anotherGateway(gateway, { tools: { hold: echo }, settings: { instance_id: 'there' } })
-    const { sessions } = await other.gate.listSessions(ADA, {})
-    expect(sessions).toMatchObject([{ instance: 'here', running: 1, waiting: 2 }])
-    const common = await other.gate.createTask(BOB, {
-      type: 'mcp.tool_call',
-      payload: { upstream: 'stub', tool: 'hold' },
-    })
-    await other.ended(common.task_id)
-    expect(other.stub.calls).toBe(1)
-    expect(gateway.stub.calls).toBe(1)
-    const [session] = sessions
-    const ended = { session_id: session?.session_id, mode: 'cancel' }
-    expect(await other.gate.endSession(ADA, ended)).toMatchObject({ ended: true, canceled: 3 })
-    expect(gateway.sessions.counts).toMatchObject({ sessions: 0, seats: 0, calls: 0 })
-    expect((await other.gate.listSessions(ADA, {})).sessions).toEqual([])
-    await until(() => hold.aborted.length === 1)
-    await expect(other.gate.endSession(ADA, ended)).rejects.toMatchObject({ code: 'SESSION_NOT_FOUND' })
-  })
+  it.skipIf(storeName === 'sqlite')(
+    'lists the sessions of other servers and leaves their lanes alone',
+    async () => {
+      const hold = held()
+      const gateway = await openGateway(open, {
+        tools: { hold: hold.tool },
+        settings: { instance_id: 'here' },
+        limits: { gateway_session_workers: 1 },
+      })
+      await calls(gateway, 3)
+      await until(() => gateway.stub.running === 1)
+      await gateway.sessions.tellNow()
+      const other = await anotherGateway(gateway, {
+        tools: { hold: echo },
+        settings: { instance_id: 'there' },
+      })
+      const { sessions } = await other.gate.listSessions(ADA, {})
+      expect(sessions).toMatchObject([{ instance: 'here', running: 1, waiting: 2 }])
+      const common = await other.gate.createTask(BOB, {
+        type: 'mcp.tool_call',
+        payload: { upstream: 'stub', tool: 'hold' },
+      })
+      await other.ended(common.task_id)
+      expect(other.stub.calls).toBe(1)
+      expect(gateway.stub.calls).toBe(1)
+      const [session] = sessions
+      const ended = { session_id: session?.session_id, mode: 'cancel' }
+      expect(await other.gate.endSession(ADA, ended)).toMatchObject({ ended: true, canceled: 3 })
+      expect(gateway.sessions.counts).toMatchObject({ sessions: 0, lanes: 0, calls: 0 })
+      expect((await other.gate.listSessions(ADA, {})).sessions).toEqual([])
+      await until(() => hold.aborted.length === 1)
+      await expect(other.gate.endSession(ADA, ended)).rejects.toMatchObject({ code: 'SESSION_NOT_FOUND' })
+    },
+  )
 
   it.skipIf(storeName === 'sqlite')('of another server end there, and what they left is done', async () => {
     const hold = held()

@@ -4,8 +4,8 @@ import type { JsonObject } from '../../../src/core/json/json.ts'
 import { NO_OFFERS } from '../../../src/features/upstreams/reads.ts'
 import type { RetryMode } from '../../../src/features/upstreams/shape.ts'
 import type { UpstreamRegistry, UpstreamTool } from '../../../src/features/upstreams/upstreams.ts'
-import { mayRepeat } from '../../../src/gateway/calls/retry-mode.ts'
 import type { CallOptions } from '../../../src/gateway/upstreams/connection.ts'
+import { mayRepeat } from '../../../src/gateway/upstreams/tool-name.ts'
 import type { Store } from '../../../src/store/store.ts'
 
 export type Run = (args: JsonObject, options: CallOptions) => Promise<CallToolResult>

@@ -2,8 +2,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Caller } from '../../../src/core/principal.ts'
 import type { Client } from '../../../src/features/sessions/sessions.ts'
 import type { TaskView } from '../../../src/features/tasks/shape.ts'
+import type { GatewaySettings } from '../../../src/gateway/calls/session.ts'
 import { GatewaySessions } from '../../../src/gateway/calls/sessions.ts'
-import { GATEWAY_DEFAULTS, type GatewaySettings } from '../../../src/gateway/settings.ts'
 import type { Bench, Open, OpenOptions } from '../../support/gates.ts'
 import { admin, agent } from '../../support/gates.ts'
 import { type StubTool, StubUpstreams } from './stub.ts'
@@ -25,6 +25,18 @@ export interface GatewayOptions extends OpenOptions {
   readonly tools?: Readonly<Record<string, StubTool>>
   readonly limits?: Partial<GatewaySettings>
   readonly start?: boolean
+}
+
+/** The defaults of the settings. */
+export const GATEWAY_DEFAULTS: GatewaySettings = {
+  gateway_session_workers: 3,
+  gateway_session_queue: 10_000,
+  gateway_sessions: 256,
+  gateway_workers: 128,
+  gateway_common_workers: 8,
+  gateway_session_idle_seconds: 900,
+  gateway_session_end: 'run',
+  gateway_session_grace_seconds: 30,
 }
 
 /** Policy is tested elsewhere. */

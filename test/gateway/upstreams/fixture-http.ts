@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { NodeStreamableHTTPServerTransport } from '@modelcontextprotocol/node'
 import { createMcpHandler } from '@modelcontextprotocol/server'
 import { onTestFinished } from 'vitest'
-import { serveWeb } from '../../../src/mcp/transport/web-bridge.ts'
+import { serveWeb } from '../../../src/mcp/transport/wire.ts'
 import type { FixtureReads } from './fixture-reads.ts'
 import { Fixture, type FixtureOptions } from './fixture-tools.ts'
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { idInEnds } from '../../../src/gateway/calls/answers.ts'
-import { limitEvents } from '../../../src/gateway/transports/event-limit.ts'
+import { idInEnds } from '../../../src/gateway/transports/answers.ts'
+import { limitEvents } from '../../../src/gateway/transports/http-fetch.ts'
 import { LineReader } from '../../../src/gateway/transports/line-reader.ts'
 import { Backoff } from '../../../src/gateway/upstreams/backoff.ts'
 import { Breaker } from '../../../src/gateway/upstreams/circuit-breaker.ts'

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { addUpstreamInput } from '../../../src/features/upstreams/shape.ts'
-import { Patience } from '../../../src/gateway/calls/patience.ts'
-import { mayRepeat, retryMode } from '../../../src/gateway/calls/retry-mode.ts'
+import { Patience } from '../../../src/gateway/calls/call-failure.ts'
+import { mayRepeat, retryMode } from '../../../src/gateway/upstreams/tool-name.ts'
 import { httpFixture } from './fixture-http.ts'
 import { fault, open, program, record, until, web } from './support.ts'
 

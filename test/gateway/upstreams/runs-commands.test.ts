@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { runsCommands } from '../../../src/gateway/upstreams/runs-commands.ts'
+import { runsCommands } from '../../../src/gateway/upstreams/catalogue.ts'
 
 const plain = { type: 'object', properties: { path: { type: 'string' } } } as const
 const command = { type: 'object', properties: { command: { type: 'string' } } } as const

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { secretFinder } from '../../../src/gateway/upstreams/secrets.ts'
+import { secretFinder } from '../../../src/gateway/upstreams/credentials.ts'
 import { folder, installed, open, record } from './support.ts'
 
 const KEY = 'q5Vd0nX_2mT-7kLwRz9sYbEa'

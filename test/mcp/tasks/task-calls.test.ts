@@ -5,8 +5,7 @@ import { z } from 'zod'
 import type { Credential } from '../../../src/auth/credential.ts'
 import type { Gate } from '../../../src/features/gate.ts'
 import { type TaskHandlers, taskHandlers } from '../../../src/mcp/tasks/task-handlers.ts'
-import type { TaskTool } from '../../../src/mcp/tasks/task-tool.ts'
-import type { Call } from '../../../src/mcp/tools/tool.ts'
+import type { Call, TaskTool } from '../../../src/mcp/tools/tool.ts'
 import { serveStdioMcp } from '../../../src/mcp/transport/stdio.ts'
 import { agent } from '../../support/gates.ts'
 import { modernPost, openMcp, startMcp } from '../endpoint.ts'
@@ -24,11 +23,11 @@ const toolOver = (gate: Gate, more: Partial<TaskTool>): TaskTool => ({
 })
 
 describe('a tool that is a task', () => {
-  async function open(): Promise<{ gate: Gate; face: TaskHandlers }> {
+  async function open(): Promise<{ gate: Gate; definition: TaskHandlers }> {
     const { gate, close } = await openMcp()
     onTestFinished(close)
     const onError = (error: unknown) => expect.unreachable(String(error))
-    return { gate, face: taskHandlers({ gate, waitTool: 'wait', onError }) }
+    return { gate, definition: taskHandlers({ gate, waitTool: 'wait', onError }) }
   }
 
   const call = (tasks?: Call['tasks']): Call => ({
@@ -38,31 +37,31 @@ describe('a tool that is a task', () => {
   })
 
   it('gives a quick result instead of a handle where it may wait a little', async () => {
-    const { gate, face } = await open()
+    const { gate, definition } = await open()
     const working = take(gate).then((held) => complete(gate, held, { sum: 3 }))
-    const quick = await face.calls.call(toolOver(gate, { quickSeconds: 20 }), {}, call('handle'))
+    const quick = await definition.calls.call(toolOver(gate, { quickSeconds: 20 }), {}, call('handle'))
     await working
     expect(quick).toMatchObject({ structuredContent: { sum: 3 } })
     expect(quick).not.toHaveProperty('taskId')
-    const slow = await face.calls.call(toolOver(gate, { quickSeconds: 0.01 }), {}, call('handle'))
+    const slow = await definition.calls.call(toolOver(gate, { quickSeconds: 0.01 }), {}, call('handle'))
     expect(slow).toMatchObject({ resultType: 'task', status: 'working' })
   })
 
   it('is canceled at the end of the wait only if it says so', async () => {
-    const { gate, face } = await open()
-    const keeps = await face.calls.call(toolOver(gate, { waitSeconds: 0 }), {}, call())
+    const { gate, definition } = await open()
+    const keeps = await definition.calls.call(toolOver(gate, { waitSeconds: 0 }), {}, call())
     expect(keeps).toMatchObject({ structuredContent: { status: 'queued', done: false } })
     const cancels = toolOver(gate, { waitSeconds: 0, cancelsAtTimeout: true })
-    const canceled = await face.calls.call(cancels, {}, call())
+    const canceled = await definition.calls.call(cancels, {}, call())
     expect(canceled).toMatchObject({ isError: true, structuredContent: { status: 'canceled' } })
     const { tasks } = await gate.listTasks(agent())
     expect(tasks.map(({ status }) => status)).toEqual(['canceled', 'queued'])
   })
 
   it('is never canceled while it waits for a person', async () => {
-    const { gate, face } = await open()
+    const { gate, definition } = await open()
     const tool = toolOver(gate, { cancelsAtTimeout: true })
-    const answering = face.calls.call(tool, {}, call())
+    const answering = definition.calls.call(tool, {}, call())
     const held = await take(gate)
     const worker = { tenant: 'default', principal: { kind: 'worker', id: 'w1' }, role: 'worker' } as const
     await gate.ask(worker, { ...held, kind: 'approval', request: { title: 'Sure?' } })

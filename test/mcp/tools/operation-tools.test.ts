@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { OPERATIONS } from '../../../src/features/catalogue.ts'
-import { INSTRUCTIONS } from '../../../src/mcp/instructions.ts'
+import { INSTRUCTIONS } from '../../../src/mcp/server.ts'
 import { contentOf, startMcp } from '../endpoint.ts'
 
 const Leases = z.array(z.object({ task_id: z.string(), lease_id: z.string() }))

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { toolArguments } from '../../../src/mcp/tools/tool-arguments.ts'
+import { toolArguments } from '../../../src/mcp/tools/task-tools.ts'
 
 describe('the arguments of a tool that is a task', () => {
   it('are listed as they are, with agent_id beside them', () => {

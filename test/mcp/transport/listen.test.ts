@@ -1,11 +1,12 @@
 import { connect } from 'node:net'
 import { PassThrough } from 'node:stream'
 import { TaskStatusNotificationV2Schema } from '@modelcontextprotocol/ext-tasks/core/v2'
+import { InMemoryServerEventBus } from '@modelcontextprotocol/server'
 import { StdioServerTransport } from '@modelcontextprotocol/server/stdio'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { z } from 'zod'
 import type { Credential } from '../../../src/auth/credential.ts'
-import { defineServer } from '../../../src/mcp/server-definition.ts'
+import { defineServer } from '../../../src/mcp/server.ts'
 import type { Call } from '../../../src/mcp/tools/tool.ts'
 import { readMeta } from '../../../src/mcp/transport/capabilities.ts'
 import { serveStdioMcp } from '../../../src/mcp/transport/stdio.ts'
@@ -135,15 +136,14 @@ it('a reader that is slow gets the latest state, not all of them', async () => {
       return false
     },
   }
-  const { face } = defineServer({ gate, onError: (error) => expect.unreachable(String(error)) })
+  const { definition } = defineServer(gate, { onError: (error) => expect.unreachable(String(error)) })
   const call: Call = {
     credential: SHARED,
     signal: new AbortController().signal,
     ...readMeta({ _meta: TASKS_META }),
   }
-  const tasks = face.tasks ?? expect.unreachable()
   const asked = { id: 'ears', notifications: {}, taskIds: [taskId] }
-  const over = new Subscription(asked, { face, tasks, sink, call }).run()
+  const over = new Subscription(asked, { definition, bus: new InMemoryServerEventBus(), sink, call }).run()
   await vi.waitFor(() => expect(sent).toHaveLength(2))
   const held = await take(gate)
   await vi.waitFor(() => expect(sent).toHaveLength(3))

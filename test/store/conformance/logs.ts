@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { canonical } from '../../../src/core/json/json.ts'
-import type { LogLine } from '../../../src/store/logs.ts'
+import type { LogLine } from '../../../src/store/entries.ts'
 import { done, NOW, put, queued, uuid, WEIRD_TEXTS } from '../../support/fixtures.ts'
 import type { Subject } from '../conformance.ts'
 

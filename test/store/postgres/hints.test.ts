@@ -1,6 +1,6 @@
 import pg from 'pg'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { decodeHints, encodeHints } from '../../../src/store/postgres/hints.ts'
+import { decodeHints, encodeHints } from '../../../src/store/postgres/listen.ts'
 import { openPostgresStore } from '../../../src/store/postgres/store.ts'
 import { type Hint, NO_NEED, type Store } from '../../../src/store/store.ts'
 import { NO_CHANGES, uuid } from '../../support/fixtures.ts'

@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import { afterEach, describe, expect, it } from 'vitest'
-import type { Logs } from '../../../src/store/logs.ts'
+import type { Logs } from '../../../src/store/entries.ts'
 import { commit } from '../../../src/store/postgres/commit.ts'
 import { connectTo, end } from '../../../src/store/postgres/database.ts'
 import { inboxQueries, inboxReadsOn } from '../../../src/store/postgres/inbox.ts'
@@ -172,7 +172,6 @@ async function live({ ref, writer }: Connections, seqs: readonly number[]): Prom
       acknowledgements: seqs.map((seq) => ({ tenant, seq, by: WORKER })),
       relationships: [{ tenant, principal: ALICE }],
       items: seqs.map((seq) => ({ tenant, principal: ALICE, seq: 3_000_000 + seq })),
-      sizes: seqs.map((seq) => ({ tenant, seq })),
     },
     {
       relationships: [

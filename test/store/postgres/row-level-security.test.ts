@@ -1,6 +1,6 @@
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { LogLine } from '../../../src/store/logs.ts'
+import type { LogLine } from '../../../src/store/entries.ts'
 import { openPostgresStore } from '../../../src/store/postgres/store.ts'
 import type { Store } from '../../../src/store/store.ts'
 import {

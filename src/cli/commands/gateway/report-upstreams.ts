@@ -1,7 +1,7 @@
 import { DEFAULT_TENANT } from '../../../auth/credential.ts'
 import { type Caller, OPERATOR } from '../../../core/principal.ts'
 import type { Gate } from '../../../features/gate.ts'
-import type { RuledUpstream } from '../../../features/upstreams/view.ts'
+import type { RuledUpstream } from '../../../features/upstreams/upstreams.ts'
 import type { OpenServer } from '../../../server/open-server.ts'
 import { type Output, warn } from '../../output.ts'
 import type { Companion } from '../../server-process.ts'

@@ -1,4 +1,4 @@
-import { outcomeWords } from '../../../features/upstreams/view.ts'
+import { outcomeWords } from '../../../features/upstreams/upstreams.ts'
 import { commandWarning } from '../../../server/key-exposure.ts'
 import { CLIENT_OPTIONS, clientOf } from '../../client.ts'
 import { command } from '../../command.ts'

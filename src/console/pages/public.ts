@@ -1,0 +1,77 @@
+import { ERRORS, type Fault } from '../../core/errors.ts'
+import { errorBox, line, notice, statusOf } from '../components.ts'
+import { type Html, html } from '../html.ts'
+import type { Page } from '../visit.ts'
+
+interface LoginView {
+  /** `next` is the path after signing in. */
+  readonly query: URLSearchParams
+  /** Whether a person may sign in with a name instead of a key. */
+  readonly acceptsNames: boolean
+  readonly name?: string
+  readonly fault?: Fault
+}
+
+export function loginPage({ query, acceptsNames, name = '', fault }: LoginView): Page {
+  return {
+    title: 'Sign in',
+    status: statusOf(fault),
+    body: html`<div class="card login">
+<h1>Sign in</h1>
+${notice(query)}
+${fault && errorBox(fault.code === 'UNAUTHENTICATED' ? 'Unknown key.' : line(fault.message))}
+<form method="post" action="/console/login">
+<input type="hidden" name="next" value="${query.get('next') ?? ''}">
+${acceptsNames ? byName(name) : byKey()}
+<button class="button primary">Sign in</button>
+</form>
+</div>`,
+  }
+}
+
+function byName(name: string): Html {
+  return html`<label for="name">Your name</label>
+<input id="name" name="name" autocomplete="username" maxlength="64" value="${name}" aria-describedby="name-hint">
+<p class="hint" id="name-hint">It is recorded with your decisions. Not needed with your own key.</p>
+<label for="key">Key (optional)</label>
+<input id="key" name="key" type="password" autocomplete="current-password">`
+}
+
+function byKey(): Html {
+  return html`<label for="key">Your key</label>
+<input id="key" name="key" type="password" autocomplete="current-password" required aria-describedby="key-hint">
+<p class="hint" id="key-hint">Your own key, not the shared key of agents and workers.</p>`
+}
+
+/** Browsers withhold the cookie when a link on another site is followed. They send it with the request of this page. */
+export function followLinkPage(path: string): Page {
+  return {
+    title: 'One moment',
+    next: path,
+    body: html`<div class="problem"><h1>One moment</h1><p><a href="${path}">Continue</a></p></div>`,
+  }
+}
+
+/** Hints for people. Those of the error table are for callers of the API. */
+const HINTS: Readonly<Record<string, string>> = {
+  NOT_FOUND: 'Use the navigation to continue.',
+  METHOD_NOT_ALLOWED: 'Use the navigation to continue.',
+  FORBIDDEN: 'A person with the required role has to do this.',
+  TASK_NOT_FOUND: 'The address may be wrong, or the task has been deleted.',
+}
+
+export function errorPage(fault: Fault): Page {
+  const { http, hint } = ERRORS[fault.code]
+  const { settings } = fault.details
+  return {
+    title: String(http),
+    status: http,
+    body: html`<div class="problem">
+<h1>${line(fault.message, 300)}</h1>
+<p>${HINTS[fault.code] ?? hint}</p>
+${Array.isArray(settings) && html`<p>Settings: ${settings.map((name) => html`<code>${line(String(name))}</code> `)}</p>`}
+<p class="soft"><code>${fault.code}</code></p>
+<p><a class="button" href="/console">Show approvals</a></p>
+</div>`,
+  }
+}
