@@ -22,7 +22,7 @@ describeChannel('email', async () => {
   return { channel: toKee(channel), close: () => store.close() }
 })
 
-/** Whom to write to is what this channel must be told, besides what every channel is. */
+/** This channel also needs the recipient. */
 function toKee(channel: Channel): Channel {
   return {
     ...channel,
@@ -63,7 +63,7 @@ describeGates('a result that goes out by mail', (open) => {
     })
     const sent: string[] = []
     const sender = senderOn({ send: async (_, { text }) => void sent.push(text), close() {} })
-    // It can still be taken back.
+    // It can still be withdrawn.
     expect(await sender.sendDue(tenant.tenant)).toBe(0)
     clock.advance(3)
     expect(await sender.sendDue(tenant.tenant)).toBe(1)
@@ -98,7 +98,7 @@ describeGates('a result that goes out by mail', (open) => {
     expect(email.archived_at).not.toBeNull()
   })
 
-  it('can be taken back while nobody has begun to send it, and not after', async () => {
+  it('can be withdrawn before sending has started, and not afterwards', async () => {
     const { gate, clock, channel, task_id, content, senderOn, tenant } = await channelBench(open)
     const first = await channel.put(task_id, 'first', { about: ABOUT, reference: 'r1' })
     await channel.ack(first.pointer, { taskId: task_id, reference: 'r1' })
@@ -170,7 +170,7 @@ describeGates(
       const { gate, channel, task_id, queue, tenant } = await channelBench(open)
       await channel.put(task_id, 1, { about: { ...ABOUT, principal_ai } })
       expect(await gate.fetchTaskEmail(KEE, { task_id })).toMatchObject({ to: [address] })
-      // The address belongs to the first who used it: nobody gets the mail of another.
+      // The address belongs to the first agent that used it, so that no agent gets the emails of another.
       const other = channel.put(task_id, 1, { about: { ...ABOUT, principal_ai: principal_ai.toLowerCase() } })
       await expect(other).rejects.toMatchObject(fault('CHANNEL_NOT_CONFIGURED'))
       expect(await queue.agentOf(tenant.tenant, address.toUpperCase())).toBe(principal_ai)
@@ -225,7 +225,7 @@ describeGates(
       }
     })
 
-    it('writes to nobody who has no address, and not without a server', async () => {
+    it('needs a recipient with an address and an SMTP server', async () => {
       const { channel, task_id } = await channelBench(open)
       await expect(channel.put(task_id, 1)).rejects.toMatchObject(fault('VALIDATION_ERROR'))
       await expect(

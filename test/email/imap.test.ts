@@ -22,11 +22,11 @@ describe.skipIf(program === undefined)('with a real IMAP server', () => {
   })
   afterAll(() => dovecot.stop())
 
-  /** A mailbox of its own for each test. */
+  /** A separate mailbox for each test. */
   const newUser = () => `user${++users}`
 
   describe('a mailbox', () => {
-    it('shows each mail of the inbox and moves it where it is told', async () => {
+    it('passes on each email of the inbox and moves it according to the verdict', async () => {
       const user = newUser()
       const mailbox = new Mailbox(dovecot.settings(user), 10_000)
       for (const subject of ['keep', 'reject', 'leave'])
@@ -48,7 +48,7 @@ describe.skipIf(program === undefined)('with a real IMAP server', () => {
       expect(await subjects('INBOX')).toEqual([])
     })
 
-    it('never fetches a mail that is too large', async () => {
+    it('never fetches an email that is too large', async () => {
       const user = newUser()
       const mailbox = new Mailbox(dovecot.settings(user), 1024)
       await dovecot.append(user, 'INBOX', mime({}, 'x\r\n'.repeat(40_000)))
@@ -89,7 +89,7 @@ describe.skipIf(program === undefined)('with a real IMAP server', () => {
   })
 
   describeGates(
-    'a gate that fetches its mail',
+    'a server that fetches emails',
     (open) => {
       const openFetching = async (user: string, more: Partial<EmailSettings> = {}) => {
         const settings: EmailSettings = { ...MAIL, ...more, smtp: null, imap: dovecot.settings(user) }
@@ -111,7 +111,7 @@ describe.skipIf(program === undefined)('with a real IMAP server', () => {
         return { ...bench, fetch }
       }
 
-      it('takes a mail in once, whether it was fetched or brought first', async () => {
+      it('receives an email once, whether it was fetched or delivered first', async () => {
         const user = newUser()
         const bench = await openFetching(user)
         await dovecot.append(user, 'INBOX', mime())

@@ -55,7 +55,7 @@ describe('what is kept of a mail', () => {
     expect(textOfHtml(html)).toBe(text)
   })
 
-  it('a long run of open tags is dealt with at once', () => {
+  it('a long run of open tags is handled quickly', () => {
     for (const piece of [
       '<',
       '<a ',
@@ -133,7 +133,7 @@ describe('the proof of a sender', () => {
     expect(proofOf(FROM, found)).toBe(proof)
   })
 
-  it('cannot be of nobody', () => {
+  it('needs a From address', () => {
     expect(proofOf(undefined, findings(['example.com']))).toBe('fail')
   })
 

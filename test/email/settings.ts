@@ -1,6 +1,6 @@
 import type { EmailSettings, SmtpSettings } from '../../src/email/settings.ts'
 
-/** Where nobody listens. */
+/** A port without a listener. */
 export const NOWHERE: SmtpSettings = { host: '127.0.0.1', port: 1, user: null, password: null, tls: 'none' }
 
 export const MAIL: EmailSettings = {

@@ -117,7 +117,7 @@ describe('http_get', () => {
     expect(JSON.stringify(lines)).toContain('169.254.169.254 is at 169.254.169.254, which is reserved')
   })
 
-  it('is tried again when nobody answers in time', async () => {
+  it('is retried after a timeout', async () => {
     const { url, requests } = await site((_, response) => {
       if (requests.length > 1) response.end('late')
     })
@@ -156,7 +156,7 @@ describe('the text of a body', () => {
 
   it.each([
     ['not valid', Buffer.from([0xe4]), 'text/plain'],
-    ['in a charset that nobody knows', Buffer.from('a'), 'text/plain; charset=klingon'],
+    ['in an unknown charset', Buffer.from('a'), 'text/plain; charset=klingon'],
     ['with NUL in it', Buffer.from('a\0b'), 'text/plain'],
   ])('is base64 if it is %s', (_, bytes, type) => {
     expect(bodyText(bytes, type, false)).toEqual({ body: bytes.toString('base64'), encoding: 'base64' })

@@ -54,7 +54,7 @@ describe('sleep_then_return', () => {
     expect(await outcomeOf(gate, 'sleep_then_return', { seconds: 0 })).toMatchObject({ status: 'succeeded' })
   })
 
-  it('is given back when the worker stops', async () => {
+  it('is released when the worker stops', async () => {
     const working = work(gate, [sleepThenReturn], { stopSeconds: 0 })
     const { id } = await gate.agent.submit('sleep_then_return', { seconds: 3600 })
     await reaches(gate, id, 'leased')
