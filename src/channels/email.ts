@@ -7,7 +7,7 @@ import { type Channel, capable, type TaskAbout } from './channel.ts'
 import { collect, JSON_TYPE, Meter, once, slice, sourceOf } from './payload.ts'
 import { checkTaskId, dataOf, notFound, orUnavailable } from './pointer.ts'
 
-export interface EmailOptions {
+interface EmailOptions {
   readonly mail: Mail
   /** The tenant whose results are sent by email. */
   readonly tenant: number

@@ -1,13 +1,12 @@
 import { BlockList, isIP } from 'node:net'
 
 /**
- * What an address belongs to. `private` can be somebody's network: loopback, the private and the shared ranges.
- * `reserved` is nobody's to fetch from: link-local and the metadata services of clouds, multicast, unspecified,
- * documentation, and every form of IPv6 that has an IPv4 address inside.
+ * `private`: loopback, the private and the shared ranges. `reserved`: link-local, cloud metadata services, multicast,
+ * unspecified, documentation, and every IPv6 form that contains an IPv4 address.
  */
 type AddressKind = 'public' | 'private' | 'reserved'
 
-/** Metadata services of clouds that live in ranges which are otherwise public or private. */
+/** Cloud metadata services in ranges that are otherwise public or private. */
 const METADATA = ['100.100.100.200', '168.63.129.16', 'fd00:ec2::254']
 
 const PRIVATE = [
@@ -34,15 +33,15 @@ const RESERVED_V4 = [
 ]
 
 /**
- * Of IPv6 only 2000::/3 is given out as public. What lies outside is therefore reserved without being named: `::`,
+ * Only 2000::/3 of IPv6 is public. Everything else is reserved: `::`,
  * IPv4-mapped (::ffff:0:0/96), NAT64 (64:ff9b::/96), link-local (fe80::/10), multicast (ff00::/8).
  */
 const PUBLIC_V6 = ['2000::/3']
 const RESERVED_V6 = ['2001::/23', '2001:db8::/32', '2002::/16', '3fff::/20']
 
 /**
- * A set of networks. IPv4 and IPv6 are kept apart, since a BlockList takes an IPv4 address and its IPv4-mapped form
- * for the same, and leave must be given for each form by itself.
+ * A set of networks. It keeps IPv4 and IPv6 apart, because a BlockList treats an IPv4 address and its IPv4-mapped form as
+ * equal, and each form must be allowed separately.
  */
 export class Networks {
   readonly #v4 = new BlockList()
@@ -63,14 +62,8 @@ export class Networks {
   }
 }
 
-interface Network {
-  readonly address: string
-  readonly prefix: number
-  readonly family: 4 | 6
-}
-
-/** Reads `10.0.0.0/8` or a single address. */
-function parseNetwork(text: string): Network {
+/** Parses `10.0.0.0/8` or a single address. */
+function parseNetwork(text: string): { address: string; prefix: number; family: 4 | 6 } {
   const [address = '', prefix, ...rest] = text.split('/')
   const family = isIP(address)
   const longest = family === 4 ? 32 : 128
@@ -88,7 +81,7 @@ const publicV6 = new Networks(PUBLIC_V6)
 
 export function kindOf(address: string): AddressKind {
   const family = isIP(address)
-  // An address with a zone means an interface of this machine.
+  // An address with a zone refers to a local interface.
   if (family === 0 || address.includes('%')) return 'reserved'
   if (metadata.has(address) || reserved.has(address)) return 'reserved'
   if (privateRanges.has(address)) return 'private'

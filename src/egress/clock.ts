@@ -3,7 +3,7 @@ import { EgressError } from './error.ts'
 /** One signal for the time limit of a request and for the abort signal of its caller. */
 export interface Clock {
   readonly signal: AbortSignal
-  /** Must be called when the request is over. */
+  /** Must be called when the request has ended. */
   end(): void
 }
 

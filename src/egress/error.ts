@@ -1,27 +1,27 @@
-/** Everything that can become of a request instead of an answer. The messages give nothing of the network away. */
+/** The failures of a request. The messages reveal nothing about the network. */
 const OUTCOMES = {
-  INVALID_REQUEST: { retryable: false, message: 'The request cannot be sent as it is.' },
+  INVALID_REQUEST: { retryable: false, message: 'The request is not valid.' },
   REFUSED: {
     retryable: false,
-    message: 'This address is not fetched: it is not allowed, or there is no such host.',
+    message: 'This URL is not allowed, or the host does not exist.',
   },
   UNREACHABLE: { retryable: true, message: 'The server could not be reached.' },
-  TIMED_OUT: { retryable: true, message: 'The server did not answer in time.' },
-  BAD_RESPONSE: { retryable: true, message: 'The server sent an answer that cannot be read.' },
-  TOO_LARGE: { retryable: false, message: 'The answer is larger than is allowed.' },
-  TOO_MANY_REDIRECTS: { retryable: false, message: 'The address leads on to others too often.' },
+  TIMED_OUT: { retryable: true, message: 'The server did not respond in time.' },
+  BAD_RESPONSE: { retryable: true, message: 'The response of the server is not valid.' },
+  TOO_LARGE: { retryable: false, message: 'The response is too large.' },
+  TOO_MANY_REDIRECTS: { retryable: false, message: 'There are too many redirects.' },
 } as const
 
 type EgressCode = keyof typeof OUTCOMES
 
 /**
- * A request that brought no answer. `message` is for whoever named the URL, and the same for a private address as for
- * a host that does not exist; `reason` says what happened, and is for the operator alone.
+ * A request without a usable response. `message` is for the caller and is the same for a private address and a host that does
+ * not exist; `reason` has the details and is only for the operator.
  */
 export class EgressError extends Error {
   readonly code: EgressCode
   readonly reason: string
-  /** Set if there was no connection yet, so that the server has got nothing of the request. */
+  /** Whether the request failed before a connection existed, so that the server has received nothing. */
   isUnsent = false
 
   constructor(code: EgressCode, reason: string, message: string = OUTCOMES[code].message) {

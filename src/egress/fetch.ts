@@ -1,3 +1,4 @@
+import { lookup } from 'node:dns/promises'
 import type { Readable } from 'node:stream'
 import { orAborted } from '../util/abort.ts'
 import { type Collected, collect, decoded, drain, encodingOf, limited } from './body.ts'
@@ -7,7 +8,6 @@ import { EgressError } from './error.ts'
 import { exchange, type Received } from './exchange.ts'
 import { firstHop, type Headers, type Hop, type Method, nextHop, type RequestBody } from './hop.ts'
 import { Policy, type Target } from './policy.ts'
-import { type Resolve, systemResolve } from './resolve.ts'
 import { DEFAULT_EGRESS, type EgressSettings } from './settings.ts'
 
 export interface GuardedRequest {
@@ -166,4 +166,20 @@ function translated(error: unknown, signal: AbortSignal): unknown {
   const code = error instanceof Error && 'code' in error ? String(error.code) : ''
   const isUnreadable = name === 'HTTPParserError' || UNREADABLE.test(code) || NOT_HTTP.has(message)
   return new EgressError(isUnreadable ? 'BAD_RESPONSE' : 'UNREACHABLE', `${message} (${code})`)
+}
+
+/** Resolves a host name to all its addresses. */
+export type Resolve = (host: string) => Promise<readonly string[]>
+
+/** The resolver of the operating system, including /etc/hosts. */
+const systemResolve: Resolve = async (host) => {
+  try {
+    const found = await lookup(host, { all: true, order: 'verbatim' })
+    return found.map(({ address }) => address)
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? error.code : undefined
+    // The same error as for a host that is not allowed, or callers could enumerate internal names.
+    const outcome = code === 'ENOTFOUND' ? 'REFUSED' : 'UNREACHABLE'
+    throw new EgressError(outcome, `${host} cannot be resolved (${code})`)
+  }
 }

@@ -1,14 +1,16 @@
 import { foldAddress, nameInAddress } from '../core/address.ts'
-import type { MailSettings } from './settings.ts'
+import type { Entries } from '../store/entries.ts'
+import { KIND } from './records.ts'
+import type { EmailSettings } from './settings.ts'
 
-type AddressSettings = Pick<MailSettings, 'mail_from' | 'mail_domain' | 'mail_addressing' | 'mail_agents'>
+type AddressSettings = Pick<EmailSettings, 'mail_from' | 'mail_domain' | 'mail_addressing' | 'mail_agents'>
 
-/** A name that can stand in an address as it is. */
+/** A name that needs no encoding in an address. */
 const PLAIN_NAME = /^[a-z0-9](?:[a-z0-9_-]|\.(?=[a-z0-9])){0,47}$/
 
 /**
- * Which agent has which address. Where no agents are listed, every agent whose name in lower case can stand in an address has
- * one. Addresses do not tell cases apart, so `Kee` and `kee` would have the same: `nameOf` is what they compete for.
+ * The addresses of agents. If the settings list no agents, every agent whose lower-case name is valid in an address has one.
+ * Addresses are case-insensitive, so that `Kee` and `kee` share the name that `nameOf` returns.
  */
 export class Addresses {
   readonly #base: string
@@ -23,7 +25,7 @@ export class Addresses {
     this.#listed = new Map(mail_agents.map((agent) => [nameInAddress(agent), agent]))
   }
 
-  /** Whether a name belongs to the first agent that uses it, because no agents are listed. */
+  /** Whether no agents are listed, so that a name belongs to the first agent that uses it. */
   get isOpen(): boolean {
     return this.#listed.size === 0
   }
@@ -34,7 +36,7 @@ export class Addresses {
     return `${this.#plus ? `${this.#base}+${name}` : name}@${this.#domain}`
   }
 
-  /** Where no agents are listed, the name in lower case stands for the agent that uses it. */
+  /** The agent of an address; its lower-case name if no agents are listed. */
   agent(address: string): string | undefined {
     const folded = foldAddress(address)
     const suffix = `@${this.#domain}`
@@ -45,13 +47,12 @@ export class Addresses {
     return PLAIN_NAME.test(name) ? name : undefined
   }
 
-  /** In an address of its own the gate is nobody's inbox. */
+  /** The address of the server itself belongs to no agent. */
   #nameIn(local: string): string | undefined {
     if (!this.#plus) return local === this.#base ? undefined : local
     return local.startsWith(`${this.#base}+`) ? local.slice(this.#base.length + 1) : undefined
   }
 
-  /** The name of an agent in its address. */
   nameOf(agent: string): string | undefined {
     if (this.isOpen) {
       const name = agent.toLowerCase()
@@ -59,5 +60,43 @@ export class Addresses {
     }
     const name = nameInAddress(agent)
     return this.#listed.get(name) === agent ? name : undefined
+  }
+}
+
+/**
+ * Assigns addresses to agents. Names that differ only in case have the same address, which belongs permanently to the agent
+ * that used it first, so that no agent gets the emails of another.
+ */
+export class AgentNames {
+  readonly #entries: Entries
+  readonly #addresses: Addresses
+
+  constructor(entries: Entries, addresses: Addresses) {
+    this.#entries = entries
+    this.#addresses = addresses
+  }
+
+  /** Undefined if the agent has no address. */
+  async addressOf(tenant: number, agent: string): Promise<string | undefined> {
+    const address = this.#addresses.of(agent)
+    const name = this.#addresses.nameOf(agent)
+    if (name === undefined || !this.#addresses.isOpen) return address
+    const entry = { tenant, kind: KIND.agentName, name, value: JSON.stringify({ agent }), due_at: null }
+    const holder = await this.#holder(tenant, name)
+    if (holder !== undefined) return holder === agent ? address : undefined
+    const isNew = (await this.#entries.put(entry, 0)) !== undefined
+    return isNew || (await this.#holder(tenant, name)) === agent ? address : undefined
+  }
+
+  /** The agent of an address; undefined if no agent of this server has it. */
+  async agentOf(tenant: number, address: string): Promise<string | undefined> {
+    const agent = this.#addresses.agent(address)
+    if (agent === undefined || !this.#addresses.isOpen) return agent
+    return (await this.#holder(tenant, agent)) ?? agent
+  }
+
+  async #holder(tenant: number, name: string): Promise<string | undefined> {
+    const entry = await this.#entries.get(tenant, KIND.agentName, name)
+    return entry && JSON.parse(entry.value).agent
   }
 }

@@ -2,16 +2,16 @@ import type { FetchMessageObject, ImapFlow, ImapFlowOptions } from 'imapflow'
 import { loadOptional } from '../util/load-optional.ts'
 import type { ImapSettings } from './settings.ts'
 
-/** What becomes of a mail that was looked at. */
+/** What to do with an email. */
 export type Verdict = 'archive' | 'failed' | 'leave'
 
 const CONNECT_MS = 15_000
-const SILENCE_MS = 60_000
+const IDLE_MS = 60_000
 
-/** Mails that one look at the inbox takes on. */
+/** The maximum number of emails per visit. */
 const PER_VISIT = 100
 
-/** A mailbox. Each use is a connection of its own: nothing of it is remembered here. */
+/** An IMAP mailbox. Each use opens a new connection. */
 export class Mailbox {
   readonly #settings: ImapSettings
   readonly #maxBytes: number
@@ -22,8 +22,8 @@ export class Mailbox {
   }
 
   /**
-   * Shows the mails of the inbox one by one and moves each where the verdict says. One that is too large is not even
-   * fetched. Resolves with how many were moved.
+   * Passes each email of the inbox to `judge` and moves it as the verdict says. Emails that are too large are not fetched.
+   * Resolves with the number of moved emails.
    */
   visit(judge: (bytes: Buffer) => Promise<Verdict>, signal: AbortSignal): Promise<number> {
     const { inbox, archive, failed } = this.#settings
@@ -49,7 +49,7 @@ export class Mailbox {
     })
   }
 
-  /** The mail of a Message-ID, in the archive or the inbox. */
+  /** Finds an email in the archive or the inbox by its Message-ID. */
   find(messageId: string): Promise<Buffer | undefined> {
     return this.#connected(async (client) => {
       for (const folder of [this.#settings.archive, this.#settings.inbox]) {
@@ -60,7 +60,7 @@ export class Mailbox {
     })
   }
 
-  /** Moves a mail out of the inbox, if it is there. */
+  /** Moves an email from the inbox to the archive, if it is there. */
   archive(messageId: string): Promise<boolean> {
     const { inbox, archive } = this.#settings
     return this.#connected(async (client) => {
@@ -75,7 +75,7 @@ export class Mailbox {
   async #judge(client: ImapFlow, uid: number, judge: (bytes: Buffer) => Promise<Verdict>): Promise<Verdict> {
     const sized = await client.fetchOne(String(uid), { size: true }, { uid: true })
     if (!sized) return 'leave'
-    // Room for the base64 of what may be in it.
+    // Allows for base64 encoding.
     if ((sized.size ?? 0) > this.#maxBytes * 1.5 + 64 * 1024) return 'failed'
     const bytes = await this.#fetch(client, uid)
     return bytes === undefined ? 'leave' : judge(bytes)
@@ -93,7 +93,7 @@ export class Mailbox {
   async #connected<T>(use: (client: ImapFlow) => Promise<T>): Promise<T> {
     const { ImapFlow } = await loadOptional('imapflow', 'Fetching email over IMAP', () => import('imapflow'))
     const client = new ImapFlow(optionsOf(this.#settings))
-    // Whatever goes wrong ends the call that is under way; without a listener it would end the process too.
+    // An error rejects the pending call. Without a listener it would also end the process.
     client.on('error', () => {})
     await client.connect()
     try {
@@ -132,7 +132,7 @@ async function hasFolder(client: ImapFlow, folder: string): Promise<boolean> {
   return status !== false
 }
 
-/** `Archive/Tasks` is a folder in a folder, whatever the server writes between them. */
+/** `Archive/Tasks` is a nested folder, regardless of the delimiter of the server. */
 function pathOf(folder: string): string[] {
   return folder.split('/')
 }
@@ -148,6 +148,6 @@ function optionsOf({ host, port, user, password, tls }: ImapSettings): ImapFlowO
     disableAutoIdle: true,
     connectionTimeout: CONNECT_MS,
     greetingTimeout: CONNECT_MS,
-    socketTimeout: SILENCE_MS,
+    socketTimeout: IDLE_MS,
   }
 }

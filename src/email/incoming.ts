@@ -1,14 +1,14 @@
 import { isAddress } from '../core/address.ts'
 import type { Attachment } from '../features/email/email.ts'
 
-/** Whether the sender of a mail is who it says: what the server that took the mail from the internet found out. */
+/** Whether the receiving email server has verified the sender. */
 export type SenderProof = 'pass' | 'fail' | 'unknown'
 
-/** A mail on its way in, whoever brings it. */
-export interface IncomingMail {
+/** An inbound email from any source, sanitized. */
+export interface IncomingEmail {
   /** Without angle brackets. */
   readonly message_id: string | undefined
-  /** What it answers, the nearest first. */
+  /** The Message-IDs of the emails that it answers, the nearest first. */
   readonly answers: readonly string[]
   readonly from: string | undefined
   readonly recipients: readonly string[]
@@ -18,23 +18,19 @@ export interface IncomingMail {
   readonly proof: SenderProof
 }
 
-/** What a mail says, before it is made safe to keep. */
-export interface RawMail {
-  readonly message_id: string | undefined
-  readonly answers: readonly string[]
-  readonly from: string | undefined
+/** An inbound email before it is sanitized. */
+export interface RawEmail extends Pick<IncomingEmail, 'message_id' | 'answers' | 'from' | 'proof'> {
   readonly recipients: readonly (string | undefined)[]
   readonly subject: string | undefined
   readonly text: string | undefined
   readonly html: string | undefined
   readonly attachments: readonly { filename: string; media_type: string; content: Buffer }[]
-  readonly proof: SenderProof
 }
 
 const MAX_SUBJECT = 500
 
-/** The mail as it is kept: text only, in a form that every reader and both databases take. */
-export function safeMail(raw: RawMail): IncomingMail {
+/** Sanitizes an email: plain text without control characters, which both databases can store. */
+export function safeEmail(raw: RawEmail): IncomingEmail {
   const { message_id, answers, from, proof } = raw
   return {
     message_id,
@@ -54,7 +50,7 @@ export function safeMail(raw: RawMail): IncomingMail {
   }
 }
 
-/** Line breaks as one kind; no other control characters, no halves of characters. */
+/** Normalizes line breaks and removes other control characters and lone surrogates. */
 export function plainText(text: string): string {
   return text
     .replace(/\r\n?/g, '\n')
@@ -67,7 +63,7 @@ function oneLine(text: string): string {
   return plainText(text).replace(/\s+/g, ' ').trim()
 }
 
-/** A name that leads nowhere: no folders, nothing hidden. */
+/** A file name without folders and leading dots. */
 function safeName(name: string): string {
   const base = oneLine(name)
     .replace(/^.*[/\\]/, '')
@@ -85,7 +81,7 @@ const ENTITIES: Readonly<Record<string, string>> = {
   nbsp: ' ',
 }
 
-/** What a person would read. The markup goes, and with it whatever it could do. */
+/** The text of an HTML document, without any markup. */
 export function textOfHtml(html: string): string {
   return html
     .replace(/<!--[\s\S]*?(?:-->|$)/g, '')

@@ -1,15 +1,14 @@
-import type { Address, Email as ParsedMail } from 'postal-mime'
+import type { Address, Email as ParsedEmail } from 'postal-mime'
 import { invalid } from '../core/errors.ts'
 import { messageOf } from '../util/error-message.ts'
 import { loadOptional } from '../util/load-optional.ts'
-import { type IncomingMail, type RawMail, type SenderProof, safeMail } from './incoming.ts'
-import { messageIdsIn } from './message-id.ts'
-import { authenticationResults, proofOf } from './proof.ts'
+import { authenticationResults, messageIdsIn, proofOf } from './headers.ts'
+import { type IncomingEmail, type RawEmail, type SenderProof, safeEmail } from './incoming.ts'
 
-/** What the bringer of a mail knows besides the mail. */
+/** Information of the provider in addition to the email. */
 interface Envelope {
   readonly recipients: readonly string[]
-  /** Undefined: what the mail's own headers prove is all there is. */
+  /** By default the result in the headers of the email. */
   readonly proof?: SenderProof
 }
 
@@ -17,20 +16,20 @@ const loadPostalMime = () => loadOptional('postal-mime', 'Receiving email', () =
 
 const LIMITS = { maxNestingDepth: 32, maxHeadersSize: 256 * 1024, forceRfc822Attachments: true } as const
 
-/** A mail as it travels (RFC 5322). */
+/** Parses an email in MIME format (RFC 5322). */
 export async function parseMime(
   bytes: Uint8Array,
   authserv: string | null,
   envelope: Envelope = { recipients: [] },
-): Promise<IncomingMail> {
+): Promise<IncomingEmail> {
   const { default: PostalMime } = await loadPostalMime()
-  let mail: ParsedMail
+  let parsed: ParsedEmail
   try {
-    mail = await PostalMime.parse(bytes, { ...LIMITS, attachmentEncoding: 'arraybuffer' })
+    parsed = await PostalMime.parse(bytes, { ...LIMITS, attachmentEncoding: 'arraybuffer' })
   } catch (error) {
-    throw invalid('', `is not a mail that can be read: ${messageOf(error)}`)
+    throw invalid('', `is not a valid email: ${messageOf(error)}`)
   }
-  return safeMail(rawOf(mail, authserv, envelope))
+  return safeEmail(rawOf(parsed, authserv, envelope))
 }
 
 /** The addresses in a header such as To. */
@@ -39,33 +38,33 @@ export async function addressesIn(header: string): Promise<string[]> {
   return addressParser(header, { flatten: true }).flatMap(mailboxes)
 }
 
-function rawOf(mail: ParsedMail, authserv: string | null, envelope: Envelope): RawMail {
-  const [from] = mail.from === undefined ? [] : mailboxes(mail.from)
-  const headers = [...(mail.to ?? []), ...(mail.cc ?? []), ...(mail.bcc ?? [])].flatMap(mailboxes)
-  const delivered = mail.headers
+function rawOf(parsed: ParsedEmail, authserv: string | null, envelope: Envelope): RawEmail {
+  const [from] = parsed.from === undefined ? [] : mailboxes(parsed.from)
+  const headers = [...(parsed.to ?? []), ...(parsed.cc ?? []), ...(parsed.bcc ?? [])].flatMap(mailboxes)
+  const delivered = parsed.headers
     .filter(({ key }) => key === 'delivered-to' || key === 'x-original-to')
     .map(({ value }) => value.trim().replace(/^<|>$/g, ''))
   return {
-    message_id: messageIdsIn(mail.messageId)[0],
-    answers: [...messageIdsIn(mail.inReplyTo), ...messageIdsIn(mail.references).toReversed()],
+    message_id: messageIdsIn(parsed.messageId)[0],
+    answers: [...messageIdsIn(parsed.inReplyTo), ...messageIdsIn(parsed.references).toReversed()],
     from,
     recipients: [...envelope.recipients, ...headers, ...delivered],
-    subject: mail.subject,
-    text: mail.text,
-    html: mail.html,
-    attachments: mail.attachments.map(({ filename, mimeType, content }) => ({
+    subject: parsed.subject,
+    text: parsed.text,
+    html: parsed.html,
+    attachments: parsed.attachments.map(({ filename, mimeType, content }) => ({
       filename: filename ?? '',
       media_type: mimeType,
       content: typeof content === 'string' ? Buffer.from(content) : Buffer.from(new Uint8Array(content)),
     })),
-    proof: envelope.proof ?? ownProof(mail, from, authserv),
+    proof: envelope.proof ?? ownProof(parsed, from, authserv),
   }
 }
 
-/** The topmost header of the trusted server: whatever stands below it may have come with the mail. */
-function ownProof(mail: ParsedMail, from: string | undefined, authserv: string | null): SenderProof {
+/** Only the first header of the trusted server counts, because the sender can forge the ones below it. */
+function ownProof(parsed: ParsedEmail, from: string | undefined, authserv: string | null): SenderProof {
   if (authserv === null) return 'unknown'
-  const found = mail.headers
+  const found = parsed.headers
     .filter(({ key }) => key === 'authentication-results')
     .map(({ value }) => authenticationResults(value, authserv))
     .find((findings) => findings !== undefined)

@@ -4,7 +4,7 @@ import { type Caller, MAIL_NOTICES } from '../core/principal.ts'
 import type { Email, EmailContent } from '../features/email/email.ts'
 import type { Gate } from '../features/gate.ts'
 import type { TenantRef } from '../store/store.ts'
-import type { MailQueue } from './queue.ts'
+import type { EmailQueue } from './queue.ts'
 
 export type NoticeGate = Pick<
   Gate,
@@ -13,29 +13,29 @@ export type NoticeGate = Pick<
 
 const NOTICE_TYPE = 'email.received'
 
-/** Only this service offers it, so that no worker takes a notice for work. */
+/** Only this service has it, so that no worker claims a notice. */
 const CAPABILITY = 'asyncgate.mail'
 const WORKER = { worker_id: MAIL_NOTICES.id }
 
-/** As much of the text as an inbox needs; get_email has the rest. */
+/** The maximum length of the text in a notice; get_email returns all of it. */
 const MAX_EXCERPT = 16 * 1024
 
 /**
- * Tells agents of mail: each mail is a task of the agent that ends at once with the mail as its result, so that it is
- * in the agent's inbox as any other result is, until the agent acknowledges it.
+ * Announces emails to agents. Each announcement is a task of the agent that completes immediately with the email as its
+ * result, so that the agent finds it in its inbox like any other result until it acknowledges it.
  */
 export class Notices {
   readonly #gate: NoticeGate
-  readonly #queue: MailQueue
+  readonly #queue: EmailQueue
   readonly #tenant: TenantRef
 
-  constructor(gate: NoticeGate, queue: MailQueue, tenant: TenantRef) {
+  constructor(gate: NoticeGate, queue: EmailQueue, tenant: TenantRef) {
     this.#gate = gate
     this.#queue = queue
     this.#tenant = tenant
   }
 
-  /** However often it is called, an agent is told of a mail once. */
+  /** Announces an email to agents. Each agent gets one notice, even if this is repeated. */
   async announce(email: Email, agents: readonly string[]): Promise<void> {
     for (const agent of agents) {
       const { email_id } = email
@@ -51,13 +51,9 @@ export class Notices {
     await this.finish()
   }
 
-  /** Ends the notices that are still open; those of a process that died too. */
+  /** Completes open notices, including those of a process that died. */
   async finish(): Promise<void> {
-    const caller: Caller = {
-      tenant: this.#tenant.name,
-      principal: MAIL_NOTICES,
-      role: 'worker',
-    }
+    const caller: Caller = { tenant: this.#tenant.name, principal: MAIL_NOTICES, role: 'worker' }
     const claim = {
       ...WORKER,
       capabilities: [CAPABILITY],
@@ -72,7 +68,7 @@ export class Notices {
         try {
           await this.#gate.complete(caller, { ...lease, ...(await this.#completion(emailIdOf(payload))) })
         } catch (error) {
-          // One that cannot be told must not keep the others from being told.
+          // A notice that fails must not block the others.
           if (!(error instanceof Fault) || error.retryable) throw error
           await this.#gate.fail(caller, { ...lease, error: { message: error.message } })
         }
@@ -92,7 +88,7 @@ export class Notices {
     }
   }
 
-  /** The task that a mail is about, if one of its recipients may see it. */
+  /** The task id, if one of the agents may read the task. */
   async taskOf(agents: readonly string[], taskId: string): Promise<string | null> {
     for (const agent of agents) {
       const found = await this.#gate.getTask(this.#agent(agent), { task_id: taskId }).catch(absent)
@@ -105,17 +101,17 @@ export class Notices {
     return { tenant: this.#tenant.name, principal: { kind: 'agent', id }, role: 'agent' }
   }
 
-  /** Where only registered types are taken, this one registers itself. */
+  /** Registers the type of notices where only registered types are accepted. */
   async #create(caller: Caller, input: object): Promise<void> {
     try {
       await this.#gate.createTask(caller, input)
     } catch (error) {
-      // Whoever disabled it wants to hear nothing of mail.
+      // A disabled type turns notices off.
       if (error instanceof Fault && error.code === 'TASK_TYPE_DISABLED') return
       if (!(error instanceof Fault) || error.code !== 'TASK_TYPE_UNKNOWN') throw error
       await this.#gate.registerTaskType(
         { tenant: this.#tenant.name, principal: MAIL_NOTICES, role: 'system' },
-        { type: NOTICE_TYPE, description: 'A mail came in; the result is the mail.' },
+        { type: NOTICE_TYPE, description: 'An inbound email, which is the result.' },
       )
       await this.#gate.createTask(caller, input)
     }
@@ -124,8 +120,8 @@ export class Notices {
   #result(email: Email, content: EmailContent | undefined): JsonObject {
     const { email_id, message_id, from, subject, in_reply_to, task_id, attachments } = email
     const text = content?.text ?? ''
-    const room = Math.min(MAX_EXCERPT, Math.floor(this.#gate.settings.max_payload_bytes / 8))
-    const shown = text.slice(0, room).toWellFormed()
+    const limit = Math.min(MAX_EXCERPT, Math.floor(this.#gate.settings.max_payload_bytes / 8))
+    const shown = text.slice(0, limit).toWellFormed()
     return {
       email_id,
       message_id,
@@ -145,7 +141,7 @@ export class Notices {
 }
 
 function summaryOf({ from, subject }: Email): string {
-  return `Mail from ${from}: ${subject}`.slice(0, 500).toWellFormed()
+  return `Email from ${from}: ${subject}`.slice(0, 500).toWellFormed()
 }
 
 function emailIdOf(payload: unknown): string {

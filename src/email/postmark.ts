@@ -1,13 +1,12 @@
 import { z } from 'zod'
 import { invalid } from '../core/errors.ts'
-import { type IncomingMail, safeMail } from './incoming.ts'
-import { messageIdsIn } from './message-id.ts'
-import { proofOf, receivedSpf } from './proof.ts'
+import { messageIdsIn, proofOf, receivedSpf } from './headers.ts'
+import { type IncomingEmail, safeEmail } from './incoming.ts'
 
 const address = z.looseObject({ Email: z.string() })
 const addresses = z.array(address).optional()
 
-/** What Postmark posts, as far as it is used here. */
+/** The used fields of Postmark's inbound webhook. */
 const postmarkShape = z.looseObject({
   From: z.string().optional(),
   FromFull: address.optional(),
@@ -16,7 +15,7 @@ const postmarkShape = z.looseObject({
   BccFull: addresses,
   OriginalRecipient: z.string().optional(),
   Subject: z.string().optional(),
-  /** Postmark's own; that of the mail is among the headers. */
+  /** Assigned by Postmark; the Message-ID of the email is in its headers. */
   MessageID: z.string().optional(),
   TextBody: z.string().optional(),
   HtmlBody: z.string().optional(),
@@ -26,26 +25,26 @@ const postmarkShape = z.looseObject({
     .optional(),
 })
 
-export function parsePostmark(body: unknown): IncomingMail {
+export function parsePostmark(body: unknown): IncomingEmail {
   const parsed = postmarkShape.safeParse(body)
   if (!parsed.success) {
     const [issue] = parsed.error.issues
-    throw invalid(issue?.path.join('.') ?? '', issue?.message ?? 'does not fit')
+    throw invalid(issue?.path.join('.') ?? '', issue?.message ?? 'is not valid')
   }
-  const mail = parsed.data
-  const header = (name: string) => mail.Headers?.find(({ Name }) => Name.toLowerCase() === name)?.Value
-  const from = mail.FromFull?.Email ?? mail.From
+  const posted = parsed.data
+  const header = (name: string) => posted.Headers?.find(({ Name }) => Name.toLowerCase() === name)?.Value
+  const from = posted.FromFull?.Email ?? posted.From
   const spf = header('received-spf')
-  const all = [...(mail.ToFull ?? []), ...(mail.CcFull ?? []), ...(mail.BccFull ?? [])]
-  return safeMail({
-    message_id: messageIdsIn(header('message-id'))[0] ?? mail.MessageID,
+  const all = [...(posted.ToFull ?? []), ...(posted.CcFull ?? []), ...(posted.BccFull ?? [])]
+  return safeEmail({
+    message_id: messageIdsIn(header('message-id'))[0] ?? posted.MessageID,
     answers: [...messageIdsIn(header('in-reply-to')), ...messageIdsIn(header('references')).toReversed()],
     from,
-    recipients: [mail.OriginalRecipient, ...all.map(({ Email }) => Email)],
-    subject: mail.Subject,
-    text: mail.TextBody,
-    html: mail.HtmlBody,
-    attachments: (mail.Attachments ?? []).map(({ Name, Content, ContentType }) => ({
+    recipients: [posted.OriginalRecipient, ...all.map(({ Email }) => Email)],
+    subject: posted.Subject,
+    text: posted.TextBody,
+    html: posted.HtmlBody,
+    attachments: (posted.Attachments ?? []).map(({ Name, Content, ContentType }) => ({
       filename: Name,
       media_type: mediaType(ContentType),
       content: Buffer.from(Content, 'base64'),

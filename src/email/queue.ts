@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import { isListed } from '../core/address.ts'
 import { Fault } from '../core/errors.ts'
 import { isUuid, taskId } from '../core/ids.ts'
@@ -10,56 +11,50 @@ import type {
   Mail,
 } from '../features/email/email.ts'
 import type { Entries } from '../store/entries.ts'
-import type { Random } from '../util/random.ts'
-import { cryptoRandom } from '../util/random.ts'
-import { Addresses } from './addresses.ts'
-import { AgentNames } from './agent-names.ts'
+import { cryptoRandom, type Random } from '../util/random.ts'
+import { Addresses, AgentNames } from './addresses.ts'
 import type { Mailbox } from './imap.ts'
-import { countMail, digestOf, reserve } from './keys.ts'
-import { hashOf } from './message-id.ts'
 import { parseMime } from './mime.ts'
-import { KIND, Records, Retention } from './records.ts'
-import type { MailSettings } from './settings.ts'
+import { hashOf, KIND, NEW_EMAIL, Records } from './records.ts'
+import type { EmailSettings } from './settings.ts'
 
 interface QueueOptions {
   readonly entries: Entries
-  readonly settings: MailSettings
+  readonly settings: EmailSettings
   readonly now?: () => number
-  readonly draw?: Random
-  /** Where mails also are. */
+  readonly random?: Random
+  /** The IMAP mailbox, if one is configured. */
   readonly mailbox?: Pick<Mailbox, 'find' | 'archive'> | undefined
 }
 
-/** `holdMs`: when it is due. */
+/** `holdMs` is the delay before the email is due. */
 type QueuedListener = (tenant: number, holdMs: number) => void
 
-/** More mails of one task are not looked at. */
+/** The maximum number of emails of one task. */
 const MAX_OF_TASK = 1000
 
 /**
- * The mails of a gate, going out and coming in, in entries of its store. Whatever is written here in several steps
- * is written so that a crash between them leaves a mail that is either whole or not there.
+ * The outbound and inbound emails of a server, in entries of its store. Writes in several steps are ordered so that a crash
+ * leaves an email either complete or absent.
  */
-export class MailQueue implements Mail {
+export class EmailQueue implements Mail {
   readonly records: Records
   readonly addresses: Addresses
-  readonly settings: MailSettings
+  readonly settings: EmailSettings
   readonly now: () => number
   readonly #names: AgentNames
-  readonly #draw: Random
-  readonly #entries: Entries
+  readonly #random: Random
   readonly #mailbox: QueueOptions['mailbox']
   #onQueued: QueuedListener = () => {}
 
-  constructor({ entries, settings, mailbox, now = Date.now, draw = cryptoRandom() }: QueueOptions) {
+  constructor({ entries, settings, mailbox, now = Date.now, random = cryptoRandom() }: QueueOptions) {
     this.#mailbox = mailbox
-    this.#entries = entries
     this.settings = settings
-    this.records = new Records(entries, new Retention(settings.mail_retention_days))
+    this.records = new Records(entries, settings.mail_retention_days)
     this.addresses = new Addresses(settings)
     this.#names = new AgentNames(entries, this.addresses)
     this.now = now
-    this.#draw = draw
+    this.#random = random
   }
 
   get missing(): readonly string[] {
@@ -71,7 +66,7 @@ export class MailQueue implements Mail {
   }
 
   get retentionDays(): number | null {
-    return this.settings.mail_retention_days === 0 ? null : this.settings.mail_retention_days
+    return this.settings.mail_retention_days || null
   }
 
   get from(): string {
@@ -90,18 +85,18 @@ export class MailQueue implements Mail {
     return this.addresses.agent(address) !== undefined || isListed(this.settings.mail_recipients, address)
   }
 
-  /** Told of every mail that this process queues. */
+  /** Sets the listener for emails that this process queues. */
   onQueued(listener: QueuedListener): void {
     this.#onQueued = listener
   }
 
   newId(): string {
-    return taskId(this.now(), this.#draw)
+    return taskId(this.now(), this.#random)
   }
 
   /** A number in [0, 1). */
   unit(): number {
-    return this.#draw.unit()
+    return this.#random.unit()
   }
 
   async queue(tenant: number, draft: EmailDraft): Promise<Email> {
@@ -109,10 +104,10 @@ export class MailQueue implements Mail {
     const known = await this.get(tenant, email_id)
     if (known !== undefined) return known
     if (draft.limited_by !== null && this.settings.mail_max_per_hour > 0) {
-      await countMail(this.#entries, tenant, draft.limited_by, this.settings.mail_max_per_hour, this.now())
+      await this.records.count(tenant, draft.limited_by, this.settings.mail_max_per_hour, this.now())
     }
     const email = this.#pending(email_id, draft, await this.agentOf(tenant, draft.to))
-    // The mail itself comes last: from then on it is sent, and all of it must be there.
+    // The email comes last, because it can be sent as soon as it is stored.
     await this.records.writeContent(tenant, email, draft.content)
     await this.records.attachToTask(tenant, email)
     const written = await this.records.write(tenant, email, 0)
@@ -139,7 +134,7 @@ export class MailQueue implements Mail {
     const own = this.#ownId(messageId)
     const id = own ?? (await this.#foreignId(tenant, messageId))
     const email = id === undefined ? undefined : await this.get(tenant, id)
-    // The id of a mail that came in is not its Message-ID.
+    // The Message-ID of an inbound email may only resemble one of this server.
     return email?.message_id.toLowerCase() === messageId.toLowerCase() ? email : undefined
   }
 
@@ -157,8 +152,8 @@ export class MailQueue implements Mail {
   async takeBack(tenant: number, email: Email): Promise<void> {
     const found = await this.records.find(tenant, email.email_id)
     if (found === undefined || found.email.status !== 'pending' || found.email.attempts > 0) return
-    // A sender that comes now finds it failed, and one that came before has changed it.
-    const canceled: Email = { ...found.email, status: 'failed', next_try_at: null, error: 'taken back' }
+    // A sender that reads it from now on finds it failed; one that read it before has changed its version.
+    const canceled: Email = { ...found.email, status: 'failed', next_try_at: null, error: 'withdrawn' }
     if ((await this.records.write(tenant, canceled, found.version)) === undefined) return
     await this.records.remove(tenant, canceled)
   }
@@ -177,28 +172,30 @@ export class MailQueue implements Mail {
   }
 
   async fetched(tenant: number, email: Email): Promise<Email> {
-    const mark = (found: Email) =>
-      found.fetched_at === null ? { ...found, fetched_at: this.now() } : undefined
-    return (await this.records.change(tenant, email.email_id, mark)) ?? email
+    return this.#stamp(tenant, email, 'fetched_at')
   }
 
   async archive(tenant: number, email: Email): Promise<Email> {
     await this.#mailbox?.archive(email.message_id)
-    const mark = (found: Email) =>
-      found.archived_at === null ? { ...found, archived_at: this.now() } : undefined
-    return (await this.records.change(tenant, email.email_id, mark)) ?? email
+    return this.#stamp(tenant, email, 'archived_at')
   }
 
-  /** The id of a mail of ours, from its Message-ID. */
+  /** Sets a time, unless it is set. */
+  async #stamp(tenant: number, email: Email, field: 'fetched_at' | 'archived_at'): Promise<Email> {
+    const stamp = (found: Email) => (found[field] === null ? { ...found, [field]: this.now() } : undefined)
+    return (await this.records.change(tenant, email.email_id, stamp)) ?? email
+  }
+
+  /** The id of an outbound email, from its Message-ID. */
   #ownId(messageId: string): string | undefined {
     const at = messageId.lastIndexOf('@')
     const id = messageId.slice(0, at)
-    const ours = messageId.slice(at + 1).toLowerCase() === this.settings.mail_domain.toLowerCase()
-    return ours && isUuid(id) ? id : undefined
+    const isOwn = messageId.slice(at + 1).toLowerCase() === this.settings.mail_domain.toLowerCase()
+    return isOwn && isUuid(id) ? id : undefined
   }
 
   async #foreignId(tenant: number, messageId: string): Promise<string | undefined> {
-    const entry = await this.#entries.get(tenant, KIND.messageId, hashOf(messageId))
+    const entry = await this.records.entries.get(tenant, KIND.messageId, hashOf(messageId))
     return entry && JSON.parse(entry.value).email_id
   }
 
@@ -206,10 +203,9 @@ export class MailQueue implements Mail {
     const email_id = this.newId()
     const { idempotency_key, by, to, subject, content, task_id } = draft
     if (idempotency_key === null) return email_id
-    const digest = digestOf({ to, subject, content, task_id })
-    const due_at = this.records.retention.endOfKey(this.now())
-    const slot = { tenant, kind: KIND.key, name: `${by} ${idempotency_key}`, due_at }
-    const holder = await reserve(this.#entries, slot, { email_id, digest })
+    const digest = hash('sha256', JSON.stringify({ to, subject, content, task_id }), 'base64url')
+    const name = `${by} ${idempotency_key}`
+    const holder = await this.records.reserve(tenant, KIND.key, name, { email_id, digest }, this.now())
     if (holder.digest !== digest) throw new Fault('IDEMPOTENCY_CONFLICT', { idempotency_key })
     return holder.email_id
   }
@@ -218,10 +214,10 @@ export class MailQueue implements Mail {
     const { from, to, subject, task_id, by, archive_copy, content } = draft
     const now = this.now()
     return {
+      ...NEW_EMAIL,
       email_id,
       direction: 'outbound',
       message_id: `${email_id}@${this.settings.mail_domain}`,
-      in_reply_to: null,
       from,
       to: [to],
       subject,
@@ -229,16 +225,10 @@ export class MailQueue implements Mail {
       by,
       agents: agent === undefined ? [] : [agent],
       status: 'pending',
-      attempts: 0,
-      error: null,
       attachments: content.attachments.map(infoOf),
       archive_copy,
       created_at: now,
       next_try_at: now + (draft.hold_ms ?? 0),
-      sent_at: null,
-      delivered_at: null,
-      fetched_at: null,
-      archived_at: null,
     }
   }
 }

@@ -2,48 +2,47 @@ import { connect, type Socket } from 'node:net'
 import { Fault } from '../core/errors.ts'
 import { messageOf } from '../util/error-message.ts'
 
-/** Looks for viruses. */
 export interface Scanner {
-  /** Rejects if it cannot tell. */
+  /** Whether the content is infected; rejects if the scan fails. */
   finds(bytes: Buffer): Promise<boolean>
 }
 
-const PATIENCE_MS = 60_000
+const TIMEOUT_MS = 60_000
 const CHUNK_BYTES = 64 * 1024
 
-/** ClamAV's daemon, at `tcp://host:port` or `unix:/path`, asked over its INSTREAM command. */
+/** A client of the ClamAV daemon at `tcp://host:port` or `unix:/path`. It uses the INSTREAM command. */
 export function clamd(url: string): Scanner {
   return {
     async finds(bytes) {
-      const answer = await ask(url, bytes).catch((error: unknown) => {
+      const response = await scan(url, bytes).catch((error: unknown) => {
         throw new Fault(
           'OVERLOADED',
           { scanner: messageOf(error) },
-          'The virus scanner does not answer, and no mail is taken in unscanned.',
+          'The virus scanner does not respond, and emails are not accepted without a scan.',
         )
       })
-      if (/\bFOUND$/.test(answer)) return true
-      if (/^stream: OK$/.test(answer)) return false
+      if (/\bFOUND$/.test(response)) return true
+      if (/^stream: OK$/.test(response)) return false
       throw new Fault(
         'OVERLOADED',
-        { scanner: answer.slice(0, 200) },
-        'The virus scanner cannot scan the mail.',
+        { scanner: response.slice(0, 200) },
+        'The virus scanner cannot scan the email.',
       )
     },
   }
 }
 
-function ask(url: string, bytes: Buffer): Promise<string> {
+function scan(url: string, bytes: Buffer): Promise<string> {
   return new Promise((resolve, reject) => {
     const socket = open(url)
-    let answer = ''
-    socket.setTimeout(PATIENCE_MS, () => socket.destroy(new Error('timeout')))
+    let response = ''
+    socket.setTimeout(TIMEOUT_MS, () => socket.destroy(new Error('timeout')))
     socket.on('error', reject)
     socket.on('data', (data) => {
-      answer += data.toString('latin1')
+      response += data.toString('latin1')
     })
     socket.on('close', () =>
-      answer === '' ? reject(new Error('no answer')) : resolve(answer.replace(/\0.*$/s, '').trim()),
+      response === '' ? reject(new Error('no response')) : resolve(response.replace(/\0.*$/s, '').trim()),
     )
     socket.write('zINSTREAM\0')
     for (let at = 0; at < bytes.length; at += CHUNK_BYTES) {

@@ -1,73 +1,68 @@
 import type { Email } from '../features/email/email.ts'
 import { backoff } from '../util/backoff.ts'
 import { messageOf } from '../util/error-message.ts'
-import type { MailQueue } from './queue.ts'
+import type { EmailQueue } from './queue.ts'
 import type { Versioned } from './records.ts'
 import { SendError, type Transport } from './smtp.ts'
 
 interface SenderOptions {
-  readonly queue: MailQueue
+  readonly queue: EmailQueue
   readonly transport: Transport
   readonly report: (error: unknown) => void
 }
 
-/** At most so many mails are under way at once. */
-const AT_ONCE = 4
+/** The maximum number of emails that are sent concurrently. */
+const CONCURRENCY = 4
 
 /**
- * A process that sends a mail has it for this long; nobody else tries it meanwhile. Longer than any try can take.
- *
- * A process that dies after the server took the mail and before that was written down leaves a mail that is sent once
- * more when this time is over. It has the same Message-ID then, by which a recipient knows it for the same mail.
+ * How long a process has an email exclusively while it sends it; longer than any attempt. If the process dies after the SMTP
+ * server has accepted the email and before that is stored, the email is sent again afterwards, with the same Message-ID, by
+ * which the recipient can detect the duplicate.
  */
 export const SENDING_MS = 5 * 60_000
 
-const TRY_MS = 4 * 60_000
+const ATTEMPT_MS = 4 * 60_000
 
 const MAX_BACKOFF_MS = 3600_000
 
-/** Sends what is due. Any number of processes may do so at once. */
+/** Sends due emails. Several processes can do so concurrently. */
 export class Sender {
-  readonly #queue: MailQueue
-  readonly #transport: Transport
-  readonly #report: (error: unknown) => void
+  readonly #options: SenderOptions
   #stopped = false
 
-  constructor({ queue, transport, report }: SenderOptions) {
-    this.#queue = queue
-    this.#transport = transport
-    this.#report = report
+  constructor(options: SenderOptions) {
+    this.#options = options
   }
 
-  /** From now on no mail is begun. */
+  /** Starts no further sends. */
   stop(): void {
     this.#stopped = true
   }
 
   close(): void {
-    this.#transport.close()
+    this.#options.transport.close()
   }
 
-  /** Sends what is due in the tenant now; resolves with how many mails it took on. */
+  /** Sends the due emails of the tenant; resolves with the number of attempts. */
   async sendDue(tenant: number): Promise<number> {
     let count = 0
     while (!this.#stopped) {
-      const due = await this.#queue.records.due(tenant, this.#queue.now(), AT_ONCE)
+      const due = await this.#options.queue.records.due(tenant, this.#options.queue.now(), CONCURRENCY)
       const taken = await Promise.all(due.map((found) => this.#take(tenant, found)))
       count += taken.filter(Boolean).length
-      if (due.length < AT_ONCE) break
+      if (due.length < CONCURRENCY) break
     }
     return count
   }
 
   async #take(tenant: number, found: Versioned): Promise<boolean> {
-    const { records } = this.#queue
+    const { records } = this.#options.queue
     if (found.email.status !== 'pending') {
-      // Its time is over.
+      // Its retention has ended.
       await records.remove(tenant, found.email)
       return false
     }
-    const now = this.#queue.now()
+    const now = this.#options.queue.now()
     const trying: Email = {
       ...found.email,
       attempts: found.email.attempts + 1,
@@ -83,47 +78,47 @@ export class Sender {
     return true
   }
 
-  /** Somebody may have looked at it meanwhile. If it is no longer pending, its recipient was quicker: it has arrived. */
+  /** The email may have changed meanwhile. If it is no longer pending, its delivery was already confirmed. */
   async #record(tenant: number, { email_id, status, sent_at, next_try_at, error }: Email): Promise<void> {
-    await this.#queue.records.change(tenant, email_id, (found) =>
+    await this.#options.queue.records.change(tenant, email_id, (found) =>
       found.status === 'pending' ? { ...found, status, sent_at, next_try_at, error } : undefined,
     )
   }
 
   async #try(tenant: number, email: Email): Promise<Email> {
-    const content = await this.#queue.content(tenant, email)
+    const content = await this.#options.queue.content(tenant, email)
     try {
-      if (content === undefined) throw new SendError('its content is no longer kept', true, undefined)
-      await within(TRY_MS, this.#transport.send(email, content))
+      if (content === undefined) throw new SendError('its content is no longer stored', true, undefined)
+      await within(ATTEMPT_MS, this.#options.transport.send(email, content))
     } catch (error) {
-      this.#report(error)
+      this.#options.report(error)
       return this.#failed(email, error)
     }
-    return { ...email, status: 'sent', sent_at: this.#queue.now(), next_try_at: null, error: null }
+    return { ...email, status: 'sent', sent_at: this.#options.queue.now(), next_try_at: null, error: null }
   }
 
   #failed(email: Email, error: unknown): Email {
     const reason = messageOf(error)
     const permanent = error instanceof SendError && error.permanent
-    if (permanent || email.attempts >= this.#queue.settings.mail_max_attempts) {
+    if (permanent || email.attempts >= this.#options.queue.settings.mail_max_attempts) {
       return { ...email, status: 'failed', next_try_at: null, error: reason }
     }
-    return { ...email, next_try_at: this.#queue.now() + this.#pause(email.attempts), error: reason }
+    return { ...email, next_try_at: this.#options.queue.now() + this.#pause(email.attempts), error: reason }
   }
 
-  /** Doubles with each try, and never is the same for all mails that failed together. */
+  /** Exponential backoff with jitter. */
   #pause(attempts: number): number {
-    const base = this.#queue.settings.mail_retry_backoff_seconds * 1000
+    const base = this.#options.queue.settings.mail_retry_backoff_seconds * 1000
     const pause = backoff(attempts, base, MAX_BACKOFF_MS)
-    return Math.round(pause * (0.8 + 0.4 * this.#queue.unit()))
+    return Math.round(pause * (0.8 + 0.4 * this.#options.queue.unit()))
   }
 }
 
-/** Gives up waiting, so that a server that never ends its answer holds nothing up. */
+/** Rejects after a time limit, so that a server that never responds does not block the queue. */
 async function within<T>(ms: number, promise: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new SendError(`no answer within ${ms / 1000} s`, false, undefined)), ms)
+    timer = setTimeout(() => reject(new SendError(`no response within ${ms / 1000} s`, false, undefined)), ms)
   })
   try {
     return await Promise.race([promise, late])

@@ -3,20 +3,19 @@ import { z } from 'zod'
 import { invalid } from '../core/errors.ts'
 import { orAborted } from '../util/abort.ts'
 import { messageOf } from '../util/error-message.ts'
-import { type IncomingMail, safeMail } from './incoming.ts'
-import { messageIdsIn } from './message-id.ts'
+import { field, messageIdsIn, proofOf, unfold } from './headers.ts'
+import { type IncomingEmail, safeEmail } from './incoming.ts'
 import { addressesIn, parseMime } from './mime.ts'
-import { proofOf } from './proof.ts'
 
 const envelopeShape = z.looseObject({ to: z.array(z.string()).catch([]), from: z.string().optional() })
 const charsetsShape = z.record(z.string(), z.string())
 
-/** What SendGrid's Inbound Parse posts: the mail in fields, or, if it is set to do so, as it travelled. */
+/** Reads a request of SendGrid's Inbound Parse, which has the email in fields or, if configured, as raw MIME. */
 export async function parseSendGrid(
   contentType: string,
   body: Buffer,
   authserv: string | null,
-): Promise<IncomingMail> {
+): Promise<IncomingEmail> {
   const form = new Form(await partsOf(contentType, body))
   const envelope = envelopeShape.safeParse(form.json('envelope')).data ?? { to: [] }
   const [from] = await addressesIn(form.text('from') ?? '')
@@ -26,11 +25,13 @@ export async function parseSendGrid(
     const known = proof === 'unknown' ? {} : { proof }
     return parseMime(raw.content, authserv, { recipients: envelope.to, ...known })
   }
-  const headers = (form.text('headers') ?? '').replace(/\r?\n[ \t]+/g, ' ')
-  const header = (name: string) => new RegExp(`^${name}:[ \\t]*(.*)$`, 'im').exec(headers)?.[1]?.trim()
-  return safeMail({
-    message_id: messageIdsIn(header('Message-ID'))[0],
-    answers: [...messageIdsIn(header('In-Reply-To')), ...messageIdsIn(header('References')).toReversed()],
+  const headers = unfold(form.text('headers') ?? '')
+  return safeEmail({
+    message_id: messageIdsIn(field(headers, 'Message-ID'))[0],
+    answers: [
+      ...messageIdsIn(field(headers, 'In-Reply-To')),
+      ...messageIdsIn(field(headers, 'References')).toReversed(),
+    ],
     from,
     recipients: [
       ...envelope.to,
@@ -45,7 +46,7 @@ export async function parseSendGrid(
   })
 }
 
-/** DKIM as in `{@example.com : pass}`, SPF as in `pass`. */
+/** DKIM has the form `{@example.com : pass}`, SPF the form `pass`. */
 function findings(form: Form, sender: string | undefined) {
   const dkim = form.text('dkim')
   const spf = form.text('SPF')
@@ -64,10 +65,10 @@ interface Part {
 
 const MAX_PARTS = 200
 
-/** The parser neither finishes nor fails for some malformed bodies. A body is in memory, so that parsing it takes no longer. */
+/** For some malformed bodies the parser neither finishes nor fails. Parsing a body in memory takes less time. */
 const MAX_PARSE_MS = 2_000
 
-/** The parts of a multipart/form-data body. Each is read as bytes, because a field of the form names the charsets. */
+/** The parts of a multipart/form-data body, as bytes: a field of the form contains the charsets of the others. */
 async function partsOf(contentType: string, body: Buffer): Promise<Part[]> {
   const parts: Part[] = []
   try {
@@ -96,7 +97,7 @@ async function partsOf(contentType: string, body: Buffer): Promise<Part[]> {
   return parts
 }
 
-/** The fields of a form, each in the charset that the form itself names for it. */
+/** The fields of a form, decoded with the charsets that the form specifies. */
 class Form {
   readonly #parts: readonly Part[]
   readonly #charsets: Readonly<Record<string, string>>

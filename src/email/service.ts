@@ -1,64 +1,64 @@
+import { Fault } from '../core/errors.ts'
 import type { InboundMail } from '../features/email/email.ts'
 import type { Store, TenantRef } from '../store/store.ts'
 import type { Random } from '../util/random.ts'
 import { Repeater } from '../util/repeater.ts'
-import { openDkim } from './dkim.ts'
-import { Fetcher } from './fetcher.ts'
-import { Mailbox } from './imap.ts'
+import { Mailbox, type Verdict } from './imap.ts'
 import { Inbox } from './inbox.ts'
-import type { IncomingMail } from './incoming.ts'
+import type { IncomingEmail } from './incoming.ts'
+import { parseMime } from './mime.ts'
 import { type NoticeGate, Notices } from './notices.ts'
-import { MailQueue } from './queue.ts'
+import { EmailQueue } from './queue.ts'
 import { clamd } from './scanner.ts'
 import { Sender } from './sender.ts'
-import type { MailSettings } from './settings.ts'
-import { openSmtp } from './smtp.ts'
+import type { EmailSettings } from './settings.ts'
+import { openDkim, openSmtp } from './smtp.ts'
 import { Webhook } from './webhook.ts'
 
-interface MailServiceOptions {
+interface EmailServiceOptions {
   readonly store: Store
-  readonly settings: MailSettings
-  /** The tenant whose agents get mail. */
+  readonly settings: EmailSettings
+  /** The tenant whose agents receive emails. */
   readonly tenant: TenantRef
   readonly report: (error: unknown) => void
-  /** Told of mail that was turned away. */
-  readonly onRefused?: (reason: string, mail: IncomingMail) => void
+  /** Called for each refused email. */
+  readonly onRefused?: (reason: string, email: IncomingEmail) => void
   readonly now?: () => number
-  readonly draw?: Random
+  readonly random?: Random
 }
 
 const SEND_EVERY_MS = 2_000
-const TIDY_EVERY_MS = 60_000
-const TIDIED_AT_ONCE = 200
+const CLEAN_EVERY_MS = 60_000
+const CLEAN_BATCH = 200
 
-/** What has not ended by then is left to the next process. */
-const STOP_WITHIN_MS = 3_000
-const CUT_OFF_WITHIN_MS = 1_000
+/** The time limits of a shutdown. Work that has not ended by then is left to the next process. */
+const STOP_MS = 3_000
+const ABORT_MS = 1_000
 
-/** The mail of a server: the queue that its gate writes to, and what brings mail out and in. */
-export class MailService {
-  readonly queue: MailQueue
-  readonly #options: MailServiceOptions
+/** The email of a server: its queue, and the processes that send and receive. */
+export class EmailService {
+  readonly queue: EmailQueue
+  readonly #options: EmailServiceOptions
   readonly #mailbox: Mailbox | undefined
   readonly #repeaters: Repeater[] = []
   readonly #tenants: Set<number>
   #sender: Sender | undefined
 
-  constructor(options: MailServiceOptions) {
-    const { store, settings, tenant, now, draw } = options
+  constructor(options: EmailServiceOptions) {
+    const { store, settings, tenant, now, random } = options
     this.#options = options
     this.#tenants = new Set([tenant.tenant])
     this.#mailbox = settings.imap === null ? undefined : new Mailbox(settings.imap, settings.mail_max_bytes)
-    this.queue = new MailQueue({
+    this.queue = new EmailQueue({
       entries: store.entries,
       settings,
       mailbox: this.#mailbox,
       ...(now && { now }),
-      ...(draw && { draw }),
+      ...(random && { random }),
     })
   }
 
-  /** Begins to send and to fetch. Resolves with what takes mail that is brought; undefined if nobody may bring any. */
+  /** Starts to send and to fetch emails. Resolves with the port for providers; undefined if none is configured. */
   async start(gate: NoticeGate): Promise<InboundMail | undefined> {
     const { settings, tenant, report, onRefused = () => {} } = this.#options
     const notices = new Notices(gate, this.queue, tenant)
@@ -66,18 +66,18 @@ export class MailService {
     const inbox = new Inbox({ queue: this.queue, notices, tenant: tenant.tenant, scanner })
     if (settings.smtp !== null) await this.#startSending(settings.smtp)
     if (this.#mailbox !== undefined && settings.imap !== null) {
-      const fetcher = new Fetcher({
+      const options = {
         mailbox: this.#mailbox,
         inbox,
         authserv: settings.mail_authserv_id,
         report,
         onRefused,
-      })
-      this.#repeat(settings.imap.poll_seconds * 1000, (signal) => fetcher.fetch(signal))
+      }
+      this.#repeat(settings.imap.poll_seconds * 1000, (signal) => fetchEmails(options, signal))
     }
-    this.#repeat(TIDY_EVERY_MS, async () => {
+    this.#repeat(CLEAN_EVERY_MS, async () => {
       await notices.finish()
-      for (const id of this.#tenants) await this.queue.records.forget(id, this.queue.now(), TIDIED_AT_ONCE)
+      for (const id of this.#tenants) await this.queue.records.forget(id, this.queue.now(), CLEAN_BATCH)
     })
     const { mail_webhook_secret, mail_sendgrid_public_key } = settings
     if (mail_webhook_secret === null && mail_sendgrid_public_key === null) return undefined
@@ -86,13 +86,13 @@ export class MailService {
 
   async stop(): Promise<void> {
     this.#sender?.stop()
-    await Promise.all(this.#repeaters.map((repeater) => repeater.stop(STOP_WITHIN_MS)))
+    await Promise.all(this.#repeaters.map((repeater) => repeater.stop(STOP_MS)))
     this.#sender?.close()
-    // A mail that was cut off is still to be put back.
-    await Promise.all(this.#repeaters.map((repeater) => repeater.stop(CUT_OFF_WITHIN_MS)))
+    // Aborted sends still have to requeue their emails.
+    await Promise.all(this.#repeaters.map((repeater) => repeater.stop(ABORT_MS)))
   }
 
-  async #startSending(smtp: NonNullable<MailSettings['smtp']>): Promise<void> {
+  async #startSending(smtp: NonNullable<EmailSettings['smtp']>): Promise<void> {
     const { settings, report } = this.#options
     const dkim = settings.dkim ? await openDkim(settings.dkim) : undefined
     const transport = await openSmtp(smtp, settings.mail_from, dkim)
@@ -113,4 +113,32 @@ export class MailService {
     repeater.wake()
     return repeater
   }
+}
+
+interface FetchOptions {
+  readonly mailbox: Mailbox
+  readonly inbox: Inbox
+  /** The email server whose Authentication-Results are trusted. */
+  readonly authserv: string | null
+  readonly report: (error: unknown) => void
+  readonly onRefused: (reason: string, email: IncomingEmail) => void
+}
+
+/** Receives the emails in an IMAP mailbox; resolves with the number of emails that were moved. */
+export function fetchEmails(options: FetchOptions, signal: AbortSignal): Promise<number> {
+  const { mailbox, inbox, authserv, report, onRefused } = options
+  const receive = async (bytes: Buffer): Promise<Verdict> => {
+    try {
+      const email = await parseMime(bytes, authserv)
+      const { status, reason = '' } = await inbox.receive(email)
+      if (status !== 'refused') return 'archive'
+      onRefused(reason, email)
+      return 'failed'
+    } catch (error) {
+      report(error)
+      // An email that can never be received must not block the others.
+      return error instanceof Fault && !error.retryable ? 'failed' : 'leave'
+    }
+  }
+  return mailbox.visit(receive, signal)
 }

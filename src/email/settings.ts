@@ -1,5 +1,5 @@
-/** What the parts of the mail need to know. `config/email.ts` makes it from the settings of the same names. */
-export interface MailSettings {
+/** The email settings of the configuration. */
+export interface EmailSettings {
   readonly mail_from: string
   readonly mail_domain: string
   readonly mail_addressing: 'plus' | 'name'
@@ -18,7 +18,7 @@ export interface MailSettings {
   readonly mail_clamd: string | null
   readonly smtp: SmtpSettings | null
   readonly imap: ImapSettings | null
-  /** How mail that goes out is signed; without it, it is not. */
+  /** The DKIM signature of outbound emails; they are not signed without it. */
   readonly dkim?: DkimSettings | null
 }
 
@@ -28,21 +28,20 @@ export interface DkimSettings {
   readonly key_file: string
 }
 
-export interface SmtpSettings {
+interface ServerSettings {
   readonly host: string
   readonly port: number
-  readonly user: string | null
-  readonly password: string | null
-  /** TLS from the first byte, after STARTTLS, or not at all. */
   readonly tls: 'implicit' | 'starttls' | 'none'
 }
 
-export interface ImapSettings {
-  readonly host: string
-  readonly port: number
+export interface SmtpSettings extends ServerSettings {
+  readonly user: string | null
+  readonly password: string | null
+}
+
+export interface ImapSettings extends ServerSettings {
   readonly user: string
   readonly password: string
-  readonly tls: 'implicit' | 'starttls' | 'none'
   readonly poll_seconds: number
   readonly inbox: string
   readonly archive: string

@@ -1,4 +1,4 @@
-import type { KeyObject } from 'node:crypto'
+import { createPublicKey, hash, type KeyObject, timingSafeEqual, verify } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import { Fault } from '../core/errors.ts'
 import { parseJson } from '../core/json/text.ts'
@@ -6,12 +6,11 @@ import type { Delivery, DeliveryAnswer, InboundMail } from '../features/email/em
 import { StoreError } from '../store/store.ts'
 import { isRecent, isSigned, mayBeSigned, secretKey } from '../util/webhook-signature.ts'
 import type { Inbox } from './inbox.ts'
-import type { IncomingMail } from './incoming.ts'
+import type { IncomingEmail } from './incoming.ts'
 import { parseMime } from './mime.ts'
 import { parsePostmark } from './postmark.ts'
 import { parseSendGrid } from './sendgrid.ts'
-import type { MailSettings } from './settings.ts'
-import { isSecret, isSignedBySendGrid, sendGridKey } from './signature.ts'
+import type { EmailSettings } from './settings.ts'
 
 const SIGNATURE = 'webhook-signature'
 const SENDGRID = 'x-twilio-email-event-webhook-signature'
@@ -19,91 +18,78 @@ const SENDGRID_TIME = 'x-twilio-email-event-webhook-timestamp'
 
 interface WebhookOptions {
   readonly inbox: Inbox
-  readonly settings: MailSettings
+  readonly settings: EmailSettings
   readonly now: () => number
-  /** Told of mail that was turned away. */
-  readonly onRefused: (reason: string, mail: IncomingMail) => void
-  /** Told of every failure that callers only see as a code. */
+  /** Called for each refused email. */
+  readonly onRefused: (reason: string, email: IncomingEmail) => void
+  /** Called for failures of which callers see only the code. */
   readonly report: (error: unknown) => void
 }
 
-/** Takes mail from providers that bring it by HTTP, if they prove who they are. */
+/** Receives emails from providers over HTTP, if they are authenticated. */
 export class Webhook implements InboundMail {
-  readonly #inbox: Inbox
-  readonly #settings: MailSettings
-  readonly #now: () => number
-  readonly #onRefused: WebhookOptions['onRefused']
-  readonly #report: WebhookOptions['report']
+  readonly #options: WebhookOptions
   readonly #sendGridKey: KeyObject | undefined
 
-  constructor({ inbox, settings, now, onRefused, report }: WebhookOptions) {
-    this.#report = report
-    this.#inbox = inbox
-    this.#settings = settings
-    this.#now = now
-    this.#onRefused = onRefused
-    const { mail_sendgrid_public_key: key } = settings
-    this.#sendGridKey = key === null ? undefined : sendGridKey(key)
+  constructor(options: WebhookOptions) {
+    this.#options = options
+    const { mail_sendgrid_public_key: key } = options.settings
+    // SendGrid shows the key as base64 of its SPKI form.
+    this.#sendGridKey =
+      key === null
+        ? undefined
+        : createPublicKey({ key: Buffer.from(key, 'base64'), format: 'der', type: 'spki' })
   }
 
-  /** A mail in base64, with room for its headers and for the text in two forms. */
+  /** An email in base64, plus its headers and a second form of its text. */
   get maxBodyBytes(): number {
-    return this.#settings.mail_max_bytes * 2 + 1024 * 1024
+    return this.#options.settings.mail_max_bytes * 2 + 1024 * 1024
   }
 
   admit({ headers, query }: Omit<Delivery, 'body'>): void {
-    if (!this.#mayBeProven(headers, query)) throw new Fault('UNAUTHENTICATED')
+    if (!this.#isAuthentic(headers, query, undefined)) throw new Fault('UNAUTHENTICATED')
   }
 
   async deliver(delivery: Delivery): Promise<DeliveryAnswer> {
-    if (!this.#isProven(delivery)) {
+    const { headers, query, body } = delivery
+    if (!this.#isAuthentic(headers, query, body)) {
       throw new Fault('UNAUTHENTICATED', {}, 'The signature is not valid, or older than five minutes.')
     }
-    const mail = await this.#parse(delivery)
-    const answer = await this.#inbox.receive(mail).catch((error: unknown) => {
+    const email = await this.#parse(delivery)
+    const answer = await this.#options.inbox.receive(email).catch((error: unknown) => {
       if (!(error instanceof StoreError)) throw error
-      this.#report(error)
+      this.#options.report(error)
       throw new Fault('DATABASE_UNAVAILABLE')
     })
-    if (answer.status === 'refused') this.#onRefused(answer.reason ?? '', mail)
+    if (answer.status === 'refused') this.#options.onRefused(answer.reason ?? '', email)
     return answer
   }
 
-  /** What can be told without the body: a signature has its form, is recent, and somebody knows how to check it. */
-  #mayBeProven(headers: IncomingHttpHeaders, query: URLSearchParams): boolean {
+  /** Without the body, this checks only the form and age of a signature. A signature must be valid if there is one. */
+  #isAuthentic(headers: IncomingHttpHeaders, query: URLSearchParams, body: Buffer | undefined): boolean {
+    const { mail_webhook_secret: secret } = this.#options.settings
+    const now = this.#options.now()
     if (textOf(headers, SIGNATURE) !== undefined) {
-      return this.#settings.mail_webhook_secret !== null && mayBeSigned(headers, this.#now())
-    }
-    const signature = textOf(headers, SENDGRID)
-    if (signature === undefined) return this.#knowsSecret(headers, query)
-    return this.#sendGridKey !== undefined && isRecent(textOf(headers, SENDGRID_TIME) ?? '', this.#now())
-  }
-
-  /** A signature that is given must be good, whatever else is. */
-  #isProven({ headers, query, body }: Delivery): boolean {
-    const { mail_webhook_secret: secret } = this.#settings
-    if (textOf(headers, SIGNATURE) !== undefined) {
-      return secret !== null && isSigned(headers, body, secretKey(secret), this.#now())
+      if (secret === null) return false
+      return body === undefined ? mayBeSigned(headers, now) : isSigned(headers, body, secretKey(secret), now)
     }
     const signature = textOf(headers, SENDGRID)
     if (signature !== undefined) {
+      // SendGrid signs its timestamp and the body with ECDSA and SHA-256.
       const time = textOf(headers, SENDGRID_TIME) ?? ''
       const key = this.#sendGridKey
-      return key !== undefined && isSignedBySendGrid(signature, time, body, key, this.#now())
+      if (key === undefined || !isRecent(time, now)) return false
+      const signed = body && Buffer.concat([Buffer.from(time), body])
+      return signed === undefined || verify('sha256', signed, key, Buffer.from(signature, 'base64'))
     }
-    return this.#knowsSecret(headers, query)
-  }
-
-  /** Postmark signs nothing: the secret is the password, or the token, in the URL that it is given. */
-  #knowsSecret(headers: IncomingHttpHeaders, query: URLSearchParams): boolean {
-    const { mail_webhook_secret: secret } = this.#settings
+    // Postmark does not sign: its webhook URL contains the secret as password or token.
     const given = passwordOf(headers.authorization) ?? query.get('token') ?? undefined
     return secret !== null && given !== undefined && isSecret(given, secret)
   }
 
-  #parse({ headers, body }: Delivery): Promise<IncomingMail> | IncomingMail {
+  #parse({ headers, body }: Delivery): Promise<IncomingEmail> | IncomingEmail {
     const type = headers['content-type'] ?? ''
-    const { mail_authserv_id } = this.#settings
+    const { mail_authserv_id } = this.#options.settings
     switch (type.split(';')[0]?.trim().toLowerCase()) {
       case 'application/json':
         return parsePostmark(parseJson(body.toString('utf8')))
@@ -115,7 +101,7 @@ export class Webhook implements InboundMail {
         throw new Fault(
           'UNSUPPORTED_MEDIA_TYPE',
           { content_type: type.slice(0, 128) },
-          'A mail comes as application/json, multipart/form-data or message/rfc822.',
+          'Send an email as application/json, multipart/form-data or message/rfc822.',
         )
     }
   }
@@ -132,4 +118,9 @@ function passwordOf(authorization: string | undefined): string | undefined {
   const pair = Buffer.from(encoded, 'base64').toString('utf8')
   const colon = pair.indexOf(':')
   return colon < 0 ? undefined : pair.slice(colon + 1)
+}
+
+/** Compares in constant time. */
+function isSecret(given: string, secret: string): boolean {
+  return timingSafeEqual(hash('sha256', given, 'buffer'), hash('sha256', secret, 'buffer'))
 }

@@ -1,16 +1,14 @@
 import { z } from 'zod'
 import { EgressError } from '../egress/error.ts'
-import { type GuardedResponse, guardedFetch } from '../egress/fetch.ts'
-import type { Resolve } from '../egress/resolve.ts'
+import { type GuardedResponse, guardedFetch, type Resolve } from '../egress/fetch.ts'
 import { retryAfterSeconds } from '../egress/retry-after.ts'
 import { DEFAULT_EGRESS, type EgressSettings } from '../egress/settings.ts'
 import { Permanent, RetryAfter, RetryableError, task } from '../worker/index.ts'
-import { bodyText } from './body-text.ts'
 
-/** With this the result fits into a task, whatever the body is made of. */
+/** With this limit every result fits into a task. */
 const DEFAULT_MAX_BYTES = 128 * 1024
 
-/** Answers that another try may change. */
+/** Statuses below 500 that may change with a retry. */
 const RETRYABLE = new Set([408, 425, 429])
 
 const input = z.strictObject({
@@ -22,7 +20,7 @@ const input = z.strictObject({
   max_bytes: z.int().min(1).default(DEFAULT_MAX_BYTES),
 })
 
-/** Fetches a URL that an agent names, behind the egress guard. */
+/** Fetches the URL in the payload through the egress guard. */
 export function httpGet(settings: Partial<EgressSettings> = {}, resolve?: Resolve) {
   const limit = settings.max_bytes ?? DEFAULT_EGRESS.max_bytes
   return task('http_get', {
@@ -53,11 +51,11 @@ async function result(response: GuardedResponse) {
   return { url, status, headers, body, encoding, bytes: bytes.length, truncated }
 }
 
-/** An answer that says no: try again where it may help, when the server asks for it. */
+/** The error for a response with status 400 or above. */
 function refusal(response: GuardedResponse): Error {
   const { status, headers, url } = response
   response.discard()
-  const message = `The server answered with HTTP ${status}.`
+  const message = `The server responded with HTTP ${status}.`
   const options = { code: `HTTP_${status}`, details: { status, url } }
   if (status < 500 && !RETRYABLE.has(status)) return new Permanent(message, options)
   const seconds = retryAfterSeconds(headers['retry-after'], headers.date)
@@ -68,4 +66,32 @@ function refusal(response: GuardedResponse): Error {
 
 function failure({ code, message, retryable }: EgressError): Error {
   return retryable ? new RetryableError(message, { code }) : new Permanent(message, { code })
+}
+
+/**
+ * Decodes a body with the charset of its content type, UTF-8 by default. The body becomes base64 if it is not text or contains
+ * NUL, which the server does not accept.
+ */
+export function bodyText(
+  bytes: Buffer,
+  contentType: string | undefined,
+  truncated: boolean,
+): { readonly body: string; readonly encoding: 'text' | 'base64' } {
+  const text = decode(bytes, charsetOf(contentType), truncated)
+  if (text === undefined || text.includes('\0')) return { body: bytes.toString('base64'), encoding: 'base64' }
+  return { body: text, encoding: 'text' }
+}
+
+function charsetOf(contentType = ''): string {
+  const [, charset = 'utf-8'] = /;\s*charset\s*=\s*"?([^\s;"]+)/i.exec(contentType) ?? []
+  return charset
+}
+
+function decode(bytes: Buffer, charset: string, truncated: boolean): string | undefined {
+  try {
+    // Omits a character that was cut off at the end.
+    return new TextDecoder(charset, { fatal: true }).decode(bytes, { stream: truncated })
+  } catch {
+    return undefined
+  }
 }

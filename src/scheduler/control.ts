@@ -30,7 +30,7 @@ export const listPayload = z.strictObject({
   cursor: text(64).optional(),
 })
 
-export interface ControlOptions {
+interface ControlOptions {
   readonly store: ScheduleStore
   readonly gate: ScheduleGate
   readonly now?: (() => number) | undefined

@@ -18,35 +18,23 @@ export interface Lease {
   readonly lease_id: string
 }
 
-/** The requests of a scheduler to the server. */
-export interface ScheduleGate {
-  /** Creates the task of a run; `duplicate` if it exists, no matter which scheduler created it. */
-  fire(schedule: Schedule, runAt: number): Promise<'created' | 'duplicate'>
-  reportStale(schedule: Schedule, runAt: number): Promise<void>
-  /** Reads who created a control task. */
-  requestOf(taskId: string): Promise<Request>
-  /** Resolves with the id of the receipt. */
-  record(
-    lease: Lease,
-    event: 'created' | 'deleted' | 'paused' | 'resumed',
-    scheduleId: string,
-    schedule: JsonObject,
-  ): Promise<string>
-}
+export type ScheduleGate = ReturnType<typeof scheduleGate>
 
 const TIMEOUT_MS = 15_000
 
 /** The ticker retries. */
 const ONCE = { timeoutMs: TIMEOUT_MS, retry: false } as const
 
-export function scheduleGate(client: Client, workerId: string): ScheduleGate {
+/** The requests of a scheduler to the server. */
+export function scheduleGate(client: Client, workerId: string) {
   return {
-    async fire({ schedule_id }, runAt) {
+    /** Creates the task of a run; `duplicate` if it exists, no matter which scheduler created it. */
+    async fire({ schedule_id }: Schedule, runAt: number): Promise<'created' | 'duplicate'> {
       const input = { worker_id: workerId, schedule_id, run_at: isoTime(runAt) }
       const { is_duplicate } = await client.runSchedule(input, ONCE)
       return is_duplicate ? 'duplicate' : 'created'
     },
-    async reportStale({ schedule_id, last_status }, runAt) {
+    async reportStale({ schedule_id, last_status }: Schedule, runAt: number): Promise<void> {
       const input = {
         worker_id: workerId,
         schedule_id,
@@ -55,7 +43,8 @@ export function scheduleGate(client: Client, workerId: string): ScheduleGate {
       }
       await client.reportStaleSchedule(input, ONCE)
     },
-    async requestOf(taskId) {
+    /** Reads who created a control task. */
+    async requestOf(taskId: string): Promise<Request> {
       const { created_by, principal_ai, created_at } = await readHeld(client, workerId, taskId)
       if (!isPrincipalKind(created_by.kind)) throw new Error(`${created_by.kind} is not a kind of principal`)
       return {
@@ -64,7 +53,13 @@ export function scheduleGate(client: Client, workerId: string): ScheduleGate {
         created_at: Date.parse(created_at),
       }
     },
-    async record(lease, event, schedule_id, schedule) {
+    /** Resolves with the id of the receipt. */
+    async record(
+      lease: Lease,
+      event: 'created' | 'deleted' | 'paused' | 'resumed',
+      schedule_id: string,
+      schedule: JsonObject,
+    ): Promise<string> {
       const input = { worker_id: workerId, ...lease, event, schedule_id, schedule }
       return (await client.recordSchedule(input)).receipt_id
     },

@@ -15,12 +15,12 @@ const CHECK_MS = 1000
 /** How many schedules fire concurrently. The runs of one schedule fire in sequence. */
 const MAX_CONCURRENT = 16
 
-export interface SchedulerLog {
+interface SchedulerLog {
   info(fields: object, message: string): void
   warn(fields: object, message: string): void
 }
 
-export interface TickerOptions {
+interface TickerOptions {
   readonly store: ScheduleStore
   readonly gate: ScheduleGate
   readonly log: SchedulerLog

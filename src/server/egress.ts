@@ -1,6 +1,6 @@
 import { ConfigError } from '../config/index.ts'
 import type { ServerValues } from '../config/server.ts'
-import { allowedPrivateHosts } from '../egress/private-places.ts'
+import { allowedPrivateHosts } from '../egress/policy.ts'
 import type { EgressSettings } from '../egress/settings.ts'
 
 type EgressValues = Pick<ServerValues, 'egress_allow_http' | 'egress_ports' | 'egress_private'>

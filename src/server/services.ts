@@ -6,7 +6,7 @@ import type { EmailConfig } from '../config/email.ts'
 import { type Config, ConfigError } from '../config/index.ts'
 import type { ServerValues } from '../config/server.ts'
 import type { Console, ConsoleOptions } from '../console/console.ts'
-import type { MailService } from '../email/service.ts'
+import type { EmailService } from '../email/service.ts'
 import type { Mail } from '../features/email/email.ts'
 import type { Gate } from '../features/gate.ts'
 import type { Memory, ResultStore } from '../features/results/result-store.ts'
@@ -44,9 +44,9 @@ export function checkPackages({ results, email }: Config): void {
 }
 
 /** Email of a server. It sends and fetches nothing before it is started. */
-export async function openEmail(settings: EmailConfig, store: Store, logger: Logger): Promise<MailService> {
-  const [{ openDkim }, { MailService }] = await Promise.all([
-    import('../email/dkim.ts'),
+export async function openEmail(settings: EmailConfig, store: Store, logger: Logger): Promise<EmailService> {
+  const [{ openDkim }, { EmailService }] = await Promise.all([
+    import('../email/smtp.ts'),
     import('../email/service.ts'),
   ])
   try {
@@ -56,7 +56,7 @@ export async function openEmail(settings: EmailConfig, store: Store, logger: Log
       'Set ASYNCGATE_MAIL_DKIM_KEY_FILE to an RSA private key, such as one made with: openssl genrsa -out dkim.pem 2048'
     throw new OperatorError('invalid', error instanceof Error ? error.message : String(error), hint)
   }
-  return new MailService({
+  return new EmailService({
     store,
     settings,
     tenant: await store.tenant(DEFAULT_TENANT),

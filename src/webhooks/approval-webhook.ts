@@ -4,11 +4,11 @@ import { isoTime } from '../core/time.ts'
 import type { Gate } from '../features/gate.ts'
 import type { ApprovalView } from '../features/questions/approvals.ts'
 import type { Store, TenantRef } from '../store/store.ts'
+import { backoff } from '../util/backoff.ts'
 import { messageOf } from '../util/error-message.ts'
 import { Repeater } from '../util/repeater.ts'
 import { visibleJson } from '../util/untrusted-text.ts'
-import { Deliveries, type Kept } from './deliveries.ts'
-import { type Delivery, following, MAX_ATTEMPTS, pauseAfter } from './delivery.ts'
+import { Deliveries, type Delivery, type StoredDelivery } from './deliveries.ts'
 import type { Message, Post } from './post.ts'
 
 export interface WebhookOptions {
@@ -17,47 +17,52 @@ export interface WebhookOptions {
   readonly gate: Gate
   readonly post: Post
   readonly log: WebhookLog
-  /** How often to look for what other processes have done, and what is to be tried again. */
+  /** How often to check for changes by other processes and for retries. */
   readonly intervalMs?: number
   readonly now?: () => number
 }
 
-export interface WebhookLog {
+interface WebhookLog {
   warn(fields: object, message: string): void
   error(fields: object, message: string): void
 }
 
 const INTERVAL_MS = 5_000
 
-/** Longer than one try can take: another process takes over when this one has died in the middle. */
+/** Longer than any attempt. Afterwards another process takes over, because this one must have died. */
 const HOLD_MS = 60_000
 
-/** A try that is under way when the process stops may end for so long. */
-const PATIENCE_MS = 2_000
+/** How long a pending attempt may take when the process stops. */
+const STOP_MS = 2_000
+
+/** With the pauses between them, this is about 20 hours. */
+export const MAX_ATTEMPTS = 30
+const FIRST_PAUSE_MS = 5_000
+const MAX_PAUSE_MS = 3_600_000
 
 /**
- * Tells a receiver of every approval that is asked for, and of what was decided. Each word is sent until it is taken, over
- * restarts too, and so may come twice; its id says which it is. After MAX_ATTEMPTS it is given up, with a line in the log.
+ * Sends an event for every requested approval and for every decision. Each event is sent until the receiver accepts it, also
+ * after a restart, and may therefore arrive twice with the same id. After MAX_ATTEMPTS it is dropped and logged.
  */
 export class ApprovalWebhook {
   readonly #options: WebhookOptions
   readonly #deliveries: Deliveries
   readonly #now: () => number
   readonly #sweeps: Repeater
-  /** Tasks that wait for a decision as far as this process knows. */
+  /** Tasks that wait for a decision, as far as this process knows. */
   readonly #waiting = new Set<string>()
-  #unlisten = () => {}
+  #unsubscribe = () => {}
 
   constructor(options: WebhookOptions) {
     this.#options = options
     this.#deliveries = new Deliveries(options.store, options.tenant.tenant)
     this.#now = options.now ?? Date.now
-    const report = (error: unknown) => options.log.error({ error }, 'the approval webhook could not look')
+    const report = (error: unknown) => options.log.error({ error }, 'the check for approval webhooks failed')
     this.#sweeps = new Repeater(options.intervalMs ?? INTERVAL_MS, (signal) => this.sweep(signal), report)
   }
 
   start(): void {
-    this.#unlisten = this.#options.gate.onTask(({ task_id, status }) => {
+    this.#unsubscribe = this.#options.gate.onTask(({ task_id, status }) => {
       const isWaiting = status === 'pending_approval'
       if (isWaiting) this.#waiting.add(task_id)
       if (isWaiting || this.#waiting.delete(task_id)) this.#sweeps.wake()
@@ -65,45 +70,48 @@ export class ApprovalWebhook {
     this.#sweeps.wake()
   }
 
-  /** How many tasks this process watches for a decision. */
+  /** The number of tasks that wait for a decision, as far as this process knows. */
   get watched(): number {
     return this.#waiting.size
   }
 
   async stop(): Promise<void> {
-    this.#unlisten()
-    await this.#sweeps.stop(PATIENCE_MS)
+    this.#unsubscribe()
+    await this.#sweeps.stop(STOP_MS)
   }
 
-  /** Tells what there is to tell now, until the receiver does not take something: all of it goes to the same place. */
+  /** Sends all due events. It stops at the first failure, because all events have the same receiver. */
   async sweep(signal: AbortSignal): Promise<void> {
     await this.#deliveries.enter()
     const known = [...this.#waiting]
     const open = await this.#deliveries.open()
-    // Other processes decide, too, and nobody tells this one.
+    // Decisions through other processes are not announced to this one.
     const waiting = new Set(open.values())
     for (const taskId of known) if (!waiting.has(taskId)) this.#waiting.delete(taskId)
-    for await (const kept of this.#deliveries.all()) {
-      for (let next: Kept | undefined = kept; next !== undefined; ) {
+    for await (const stored of this.#deliveries.all()) {
+      for (let next: StoredDelivery | undefined = stored; next !== undefined; ) {
         if (signal.aborted) return
         const { delivery } = next
         const isTooEarly = delivery.event === 'decided' && open.has(delivery.seq)
         if (isTooEarly || delivery.next_try_at > this.#now()) break
-        const outcome = await this.#tell(next, signal)
-        if (outcome === 'not taken') return
+        const outcome = await this.#send(next, signal)
+        if (outcome === 'failed') return
         next = outcome
       }
     }
   }
 
-  /** What is left to tell afterwards, if this process is the one to tell it. */
-  async #tell({ delivery, version }: Kept, signal: AbortSignal): Promise<Kept | 'not taken' | undefined> {
+  /** Resolves with the next event of the approval, if this process may send it. */
+  async #send(
+    { delivery, version }: StoredDelivery,
+    signal: AbortSignal,
+  ): Promise<StoredDelivery | 'failed' | undefined> {
     const approval = await this.#approvalOf(delivery)
     if (approval === undefined) {
       await this.#deliveries.remove(delivery)
       return undefined
     }
-    // It was asked for after we looked which are open.
+    // It was requested after the open approvals were read.
     if (delivery.event === 'decided' && approval.state === 'open') return undefined
     const attempts = delivery.attempts + 1
     const held = await this.#deliveries.change(
@@ -116,26 +124,28 @@ export class ApprovalWebhook {
     } catch (error) {
       if (signal.aborted) await this.#deliveries.change(delivery, held.version)
       else if (attempts < MAX_ATTEMPTS) {
-        this.#log('warn', held.delivery, error, 'an approval webhook was not taken; trying again')
-        const next_try_at = this.#now() + pauseAfter(attempts)
+        this.#log('warn', held.delivery, error, 'an approval webhook was not accepted; trying again')
+        const next_try_at = this.#now() + backoff(attempts, FIRST_PAUSE_MS, MAX_PAUSE_MS)
         await this.#deliveries.change({ ...held.delivery, next_try_at }, held.version)
       } else {
-        this.#log('error', held.delivery, error, 'an approval webhook is given up')
-        await this.#goOn(held)
+        this.#log('error', held.delivery, error, 'an approval webhook is dropped')
+        await this.#advance(held)
       }
-      return 'not taken'
+      return 'failed'
     }
-    return this.#goOn(held)
+    return this.#advance(held)
   }
 
-  async #goOn({ delivery, version }: Kept): Promise<Kept | undefined> {
-    const next = following(delivery)
-    if (next !== undefined) return this.#deliveries.change(next, version)
+  /** Moves on to the next event of the approval. */
+  async #advance({ delivery, version }: StoredDelivery): Promise<StoredDelivery | undefined> {
+    if (delivery.event === 'asked') {
+      return this.#deliveries.change({ ...delivery, event: 'decided', attempts: 0, next_try_at: 0 }, version)
+    }
     await this.#deliveries.remove(delivery)
     return undefined
   }
 
-  /** Undefined if there is no such approval any more, as in a database that was restored to an earlier time. */
+  /** Undefined if the approval no longer exists, as after the restore of a backup. */
   async #approvalOf({ task_id, n }: Delivery): Promise<ApprovalView | undefined> {
     try {
       return await this.#options.gate.getApproval(this.#observer, { task_id, n })
@@ -157,11 +167,7 @@ export class ApprovalWebhook {
   }
 
   get #observer(): Caller {
-    return {
-      tenant: this.#options.tenant.name,
-      principal: APPROVAL_WEBHOOK,
-      role: 'admin',
-    }
+    return { tenant: this.#options.tenant.name, principal: APPROVAL_WEBHOOK, role: 'admin' }
   }
 
   #log(level: keyof WebhookLog, delivery: Delivery, error: unknown, text: string): void {

@@ -1,20 +1,35 @@
+import { z } from 'zod'
 import type { Question } from '../core/question.ts'
 import type { Entry } from '../store/entries.ts'
 import type { Store } from '../store/store.ts'
-import { type Delivery, nameOf, newDelivery, readDelivery } from './delivery.ts'
 
 const KIND = 'approval_webhook'
-const POSITION = { kind: 'approval_webhook_position', name: 'asked' } as const
+const POSITION = { kind: 'approval_webhook_position', name: 'asked', due_at: null } as const
 const PAGE = 200
 
-export interface Kept {
+const deliveryShape = z.object({
+  /** The seq of the question. */
+  seq: z.int(),
+  task_id: z.string(),
+  n: z.int(),
+  /** The next event to send: an approval is requested, and later it is decided. */
+  event: z.enum(['asked', 'decided']),
+  attempts: z.int(),
+  /** The earliest time of the next attempt. A sender sets it before it sends, so that no other process does meanwhile. */
+  next_try_at: z.number(),
+})
+
+/** The state of the events of one approval. It exists while there are events left to send. */
+export type Delivery = z.output<typeof deliveryShape>
+
+export interface StoredDelivery {
   readonly delivery: Delivery
   readonly version: number
 }
 
 /**
- * What is left to be told, in entries of the store. Each approval is entered once, whichever process was there when it was
- * asked for: seqs are given out in the order of commits, so that everything up to the position is known.
+ * The events to send, in entries of the store. Each approval is entered once by any process: seqs follow the order of commits,
+ * so that everything up to the stored position is known.
  */
 export class Deliveries {
   readonly #store: Store
@@ -25,12 +40,12 @@ export class Deliveries {
     this.#tenant = tenant
   }
 
-  /** Enters the approvals that were asked for since the last time. Those of before the first time only if they are open. */
+  /** Enters the approvals since the last call. At the first call, it enters only open ones. */
   async enter(): Promise<void> {
     const { entries, reads } = this.#store
     const entry = await entries.get(this.#tenant, POSITION.kind, POSITION.name)
     if (entry === undefined) {
-      // Read first: what is asked for from now on is above it.
+      // Read first: approvals that are requested from now on have a higher seq.
       const { seq } = await reads.counters(this.#tenant)
       for await (const question of this.#questions('open', 0)) await this.#add(question)
       await this.#moveTo(seq, 0)
@@ -45,24 +60,26 @@ export class Deliveries {
     if (last !== position) await this.#moveTo(last, entry.version)
   }
 
-  /** The approvals that nobody has decided on yet: their tasks, by seq. */
+  /** The tasks of open approvals, by seq. */
   async open(): Promise<ReadonlyMap<number, string>> {
     const open = new Map<number, string>()
     for await (const { seq, task_id } of this.#questions('open', 0)) open.set(seq, task_id)
     return open
   }
 
-  async *all(): AsyncGenerator<Kept> {
+  async *all(): AsyncGenerator<StoredDelivery> {
     for (let after = ''; ; ) {
       const page: Entry[] = await this.#store.entries.list(this.#tenant, KIND, after, PAGE)
-      for (const { value, version } of page) yield { delivery: readDelivery(value), version }
+      for (const { value, version } of page) {
+        yield { delivery: deliveryShape.parse(JSON.parse(value)), version }
+      }
       if (page.length < PAGE) return
       after = page.at(-1)?.name ?? after
     }
   }
 
-  /** Writes it down, if nobody else has meanwhile; resolves with it as it is kept then. */
-  async change(delivery: Delivery, version: number): Promise<Kept | undefined> {
+  /** Updates a delivery; undefined if another process has changed it meanwhile. */
+  async change(delivery: Delivery, version: number): Promise<StoredDelivery | undefined> {
     const written = await this.#put(delivery, version)
     return written === undefined ? undefined : { delivery, version: written }
   }
@@ -71,8 +88,8 @@ export class Deliveries {
     await this.#store.entries.remove(this.#tenant, KIND, nameOf(delivery))
   }
 
-  async #add(question: Question): Promise<void> {
-    await this.#put(newDelivery(question), 0)
+  async #add({ seq, task_id, n }: Question): Promise<void> {
+    await this.#put({ seq, task_id, n, event: 'asked', attempts: 0, next_try_at: 0 }, 0)
   }
 
   #put(delivery: Delivery, expected: number): Promise<number | undefined> {
@@ -80,12 +97,9 @@ export class Deliveries {
     return this.#store.entries.put({ ...draft, value: JSON.stringify(delivery) }, expected)
   }
 
-  /** Another process may have been here at the same time, with the same approvals. */
+  /** Does nothing if another process has entered the same approvals meanwhile. */
   async #moveTo(seq: number, expected: number): Promise<void> {
-    await this.#store.entries.put(
-      { tenant: this.#tenant, ...POSITION, value: String(seq), due_at: null },
-      expected,
-    )
+    await this.#store.entries.put({ tenant: this.#tenant, ...POSITION, value: String(seq) }, expected)
   }
 
   async *#questions(which: 'all' | 'open', above: number): AsyncGenerator<Question> {
@@ -96,4 +110,9 @@ export class Deliveries {
       from = page.at(-1)?.seq ?? from
     }
   }
+}
+
+/** Names sort in the order of the approvals. */
+function nameOf({ seq }: Delivery): string {
+  return String(seq).padStart(16, '0')
 }

@@ -2,32 +2,32 @@ import { guardedFetch } from '../egress/fetch.ts'
 import { allowOnlyOrigin, type EgressSettings } from '../egress/settings.ts'
 import { secretKey, signedHeaders } from '../util/webhook-signature.ts'
 
-export interface Receiver {
-  /** The operator named it, so it may be private. */
+interface Receiver {
+  /** The operator configured it, so it may be a private address. */
   readonly url: string
   readonly secret: string
-  /** What differs from the usual limits on requests to the outside. */
+  /** Changes to the default egress limits. */
   readonly egress?: Partial<EgressSettings> | undefined
 }
 
 export interface Message {
-  /** The same however often it is sent. */
+  /** The same for every attempt. */
   readonly id: string
   readonly body: string
 }
 
-/** Sends a message. Resolves when the receiver has taken it, and rejects with the reason if it has not. */
+/** Sends a message. Resolves when the receiver has accepted it. */
 export type Post = (message: Message, signal: AbortSignal) => Promise<void>
 
 const TIMEOUT_MS = 15_000
-const MAX_ANSWER_BYTES = 16 * 1024
+const MAX_RESPONSE_BYTES = 16 * 1024
 
 export function postTo({ url, secret, egress = {} }: Receiver): Post {
   const key = secretKey(secret)
   const settings = {
     ...egress,
     ...allowOnlyOrigin(url, egress),
-    max_bytes: MAX_ANSWER_BYTES,
+    max_bytes: MAX_RESPONSE_BYTES,
     total_timeout_ms: TIMEOUT_MS,
   }
   return async ({ id, body }, signal) => {
@@ -40,6 +40,7 @@ export function postTo({ url, secret, egress = {} }: Receiver): Post {
       signal,
     })
     response.discard()
-    if (response.status < 200 || response.status > 299) throw new Error(`it answered with ${response.status}`)
+    if (response.status < 200 || response.status > 299)
+      throw new Error(`it responded with ${response.status}`)
   }
 }

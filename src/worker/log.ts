@@ -89,29 +89,7 @@ export class WorkerLog {
 }
 
 /** `ctx.log`: lines that carry the ids of the task. All except debug lines are also sent to the server. */
-export class TaskLog {
-  readonly #write: (level: LogLevel, message: string, fields: Fields) => void
-
-  constructor(write: (level: LogLevel, message: string, fields: Fields) => void) {
-    this.#write = write
-  }
-
-  debug(message: string, fields: object = {}): void {
-    this.#write('debug', message, { ...fields })
-  }
-
-  info(message: string, fields: object = {}): void {
-    this.#write('info', message, { ...fields })
-  }
-
-  warn(message: string, fields: object = {}): void {
-    this.#write('warn', message, { ...fields })
-  }
-
-  error(message: string, fields: object = {}): void {
-    this.#write('error', message, { ...fields })
-  }
-}
+export type TaskLog = Readonly<Record<LogLevel, (message: string, fields?: object) => void>>
 
 /** An Error as JSON, because JSON.stringify turns it into an empty object. */
 function describe(error: Error): Fields {

@@ -21,7 +21,7 @@ export interface WorkerOptions extends GateAddress {
   readonly leaseSeconds?: number
   /** How long one claim waits for tasks, 1 to 50. */
   readonly pollSeconds?: number
-  /** How long handlers may run after the worker was told to stop. Then their signals are aborted. */
+  /** How long handlers may run after the worker starts to stop. Then their signals are aborted. */
   readonly stopSeconds?: number
   /** How long handlers and the last reports may take after that. Then the worker ends, even if handlers still run. */
   readonly killSeconds?: number
@@ -36,31 +36,11 @@ export interface WorkerOptions extends GateAddress {
 }
 
 /** The validated options with their defaults. */
-export interface Settings {
-  readonly definitions: ReadonlyMap<string, TaskDefinition>
-  readonly types: readonly string[]
-  readonly concurrency: number
-  readonly workerId: string
-  /** Whether the name was given and may be used by later processes. */
-  readonly isNamed: boolean
-  /** Distinguishes this process from others with its name; undefined for a random name. */
-  readonly instanceId: string | undefined
-  readonly reclaim: boolean
-  readonly capabilities: readonly string[] | undefined
-  /** The lease length of claims: the shortest of all tasks. */
-  readonly leaseSeconds: number | undefined
-  readonly pollSeconds: number
-  readonly stopMs: number
-  readonly killMs: number
-  readonly signals: boolean
-  readonly logger: Logger
-  readonly sendsLogs: boolean
-  readonly results: ResultStore | undefined
-}
+export type Settings = ReturnType<typeof settingsOf>
 
 const MAX_TYPES = 200
 
-export function settingsOf(options: WorkerOptions): Settings {
+export function settingsOf(options: WorkerOptions) {
   const { tasks, concurrency = 1, pollSeconds = 50, stopSeconds = 20, killSeconds = 10 } = options
   const { leaseSeconds, results, logger = jsonLogger() } = options
   const definitions = new Map(tasks.map((task) => [task.name, task]))
@@ -85,10 +65,13 @@ export function settingsOf(options: WorkerOptions): Settings {
     types: [...definitions.keys()],
     concurrency,
     workerId,
+    /** Whether the name was given and may be used by later processes. */
     isNamed: options.workerId !== undefined,
+    /** Distinguishes this process from others with its name; undefined for a random name. */
     instanceId: options.workerId === undefined ? undefined : crypto.randomUUID(),
     reclaim: options.reclaim ?? false,
     capabilities: options.capabilities,
+    /** The lease length of claims. */
     leaseSeconds: shortest(tasks, leaseSeconds),
     pollSeconds,
     stopMs: stopSeconds * 1000,

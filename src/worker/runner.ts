@@ -2,7 +2,7 @@ import type { Calls } from './calls.ts'
 import { type Failure, failureOf, Parked, Permanent, schemaFailure } from './errors.ts'
 import type { HeldLease } from './lease.ts'
 import type { Leases } from './leases.ts'
-import { TaskLog, type WorkerLog } from './log.ts'
+import type { LogLevel, TaskLog, WorkerLog } from './log.ts'
 import { LogLines } from './log-lines.ts'
 import type { Metrics } from './metrics.ts'
 import { ProgressReports } from './progress.ts'
@@ -112,14 +112,17 @@ function openContext(lease: HeldLease, deps: Deps) {
     questions ??= new Questions(offer)
     return questions
   }
-  const openLog = () => {
+  const openLog = (): TaskLog => {
     const local = log.of(lease)
-    return new TaskLog((level, message, fields) => {
-      local.write(level, fields, message)
-      if (!deps.sendsLogs || level === 'debug') return
-      lines ??= new LogLines(lease, calls, log)
-      lines.add(level, message, fields)
-    })
+    const at =
+      (level: LogLevel) =>
+      (message: string, fields: object = {}) => {
+        local.write(level, { ...fields }, message)
+        if (!deps.sendsLogs || level === 'debug') return
+        lines ??= new LogLines(lease, calls, log)
+        lines.add(level, message, { ...fields })
+      }
+    return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
   }
   const ctx: TaskContext = {
     task: offer,

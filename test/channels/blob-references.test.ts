@@ -31,7 +31,7 @@ beforeEach(() => {
 })
 afterEach(() => rmSync(folder, { recursive: true, force: true }))
 
-it('a blob that nobody uses is removed', async () => {
+it('a blob without references is removed', async () => {
   await references.add('a', '1')
   await references.collect()
   expect(existsSync(blob)).toBe(true)

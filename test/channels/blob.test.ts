@@ -88,7 +88,7 @@ describe('a blob', () => {
 })
 
 describe('the id of a store', () => {
-  it('is the same for all who open the folder, at once or later', async () => {
+  it('is the same for all processes that open the folder, concurrently or later', async () => {
     const channels = Array.from({ length: 8 }, () => blobChannel({ folder: folder.path }))
     const stored = await Promise.all(channels.map((each) => each.put(TASK, { a: 1 })))
     expect(new Set(stored.map(({ pointer }) => pointer)).size).toBe(1)

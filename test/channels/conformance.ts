@@ -16,7 +16,7 @@ export interface OpenChannel {
 }
 
 export interface Traits {
-  /** It does not keep anything: whoever has the pointer has the payload. */
+  /** It stores nothing: the pointer contains the payload. */
   readonly keepsNothing?: boolean
   /** The size is known only when all is read. */
   readonly unknownSize?: boolean
@@ -46,7 +46,7 @@ export function describeChannel(name: string, open: () => Promise<OpenChannel>, 
     const content = async (pointer: string, part?: { offset: number; length: number }) =>
       collect((await channel.get(pointer, { taskId: TASK })).read(part))
 
-    it('gives back the bytes that it was given, however often', async () => {
+    it('returns the stored bytes, repeatedly', async () => {
       const bytes = Buffer.from([0, 255, 1, 254, 10, 13, 0])
       const stored = await put(TASK, bytes)
       expect(stored).toEqual({
@@ -70,7 +70,7 @@ export function describeChannel(name: string, open: () => Promise<OpenChannel>, 
       expect((await content((await put(TASK, 'only text')).pointer)).toString()).toBe('"only text"')
     })
 
-    it('takes a stream whose length nobody knows', async () => {
+    it('accepts a stream of unknown length', async () => {
       const { pointer, size, media_type } = await put(TASK, pieces('ab', '', 'cde'), {
         media_type: 'text/plain',
       })
@@ -110,7 +110,7 @@ export function describeChannel(name: string, open: () => Promise<OpenChannel>, 
       expect(await refusal(put(TASK, untyped))).toMatchObject({ code: 'VALIDATION_ERROR' })
     })
 
-    it('does not find what is no pointer of its own', async () => {
+    it('does not find pointers of other channels', async () => {
       for (const pointer of [`${name}:§`, 'other:x', name, '']) {
         expect(
           await refusal(channel.get(pointer).then(({ read }) => collect(read()))),

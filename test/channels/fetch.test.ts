@@ -92,7 +92,7 @@ describeGates('fetch_task_result', (open) => {
       const pages = await pagesOf(gate, offer, length)
       expect(pages).toMatchObject({ bytes: Buffer.from(text), encodings: ['text'] })
     }
-    // An offset in the middle of a character is nobody's but the caller's.
+    // The caller may choose an offset in the middle of a character.
     expect(
       await gate.fetchTaskResult(agent(), { task_id: offer.task_id, offset: 2, length: 4 }),
     ).toMatchObject({
@@ -260,7 +260,7 @@ describeGates('fetch_task_result', (open) => {
 })
 
 describeGates('archive_task_result', (open) => {
-  it('lets go of what is stored, once and for all, and says so to whoever asks', async () => {
+  it('deletes the stored result, and later reads report that it is archived', async () => {
     const { gate, offer } = await uploaded(open, Buffer.from('payload'), 'text/plain')
     const { task_id } = offer
     const first = await gate.archiveTaskResult(agent(), { task_id })
@@ -349,7 +349,7 @@ describeGates('an upload', (open) => {
     expect(await put({ channel: 'blob' })).toMatchObject({ channel: 'blob' })
   })
 
-  it('over the size that the operator allows is refused as soon as it is', async () => {
+  it('over the allowed size is refused as soon as the limit is reached', async () => {
     const { gate } = await open({ results, settings: { result_max_bytes: 10 } })
     const offer = await hold(gate)
     let sent = 0

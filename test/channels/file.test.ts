@@ -141,7 +141,7 @@ describe('no pointer leads out of the folder', () => {
     expect(await refusal(collect(readNow()))).toMatchObject(NOT_FOUND)
   })
 
-  it('and a pipe in the place of the file holds nobody up', async () => {
+  it('and a pipe in place of the file does not block', async () => {
     const { pointer } = await channel.put(TASK, { a: 1 })
     rmSync(pathOf(pointer))
     execFileSync('mkfifo', [pathOf(pointer)])
@@ -150,7 +150,7 @@ describe('no pointer leads out of the folder', () => {
 })
 
 describe('a disk that fails', () => {
-  it('is told as an outage, with the reason for the operator alone', async () => {
+  it('is reported as an outage, with the reason only for the operator', async () => {
     writeFileSync(join(folder.path, 'file'), '')
     const failing = fileChannel({ folder: join(folder.path, 'file') })
     const fault = await failing.put(TASK, { a: 1 }).catch((error) => error)
@@ -159,7 +159,7 @@ describe('a disk that fails', () => {
     expect(fault.cause).toMatchObject({ code: 'ENOTDIR' })
   })
 
-  it('is used again as soon as it is there', async () => {
+  it('is used again as soon as it exists', async () => {
     const path = join(folder.path, 'mount')
     writeFileSync(path, '')
     const failing = fileChannel({ folder: path })

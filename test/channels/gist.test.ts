@@ -139,8 +139,8 @@ describe('a gist API', () => {
   it.each([
     ['a wrong token', { token: 'ghp_wrong' }, 'the token is not valid'],
     ['a token without the right', { token: READING_TOKEN }, 'the token lacks permission to write gists'],
-    ['an address where nobody listens', { apiUrl: 'http://127.0.0.1:1' }, ''],
-  ])('that does not want us because of %s says why to the operator only', async (_, options, why) => {
+    ['an address without a listener', { apiUrl: 'http://127.0.0.1:1' }, ''],
+  ])('that refuses because of %s gives the reason to the operator only', async (_, options, why) => {
     const fault = await open(options)
       .put(TASK, 'x')
       .catch((error) => error)

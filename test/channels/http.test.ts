@@ -90,7 +90,7 @@ describe('a result that has a URL', () => {
     expect(asked).toEqual(['GET /away -'])
   })
 
-  it('that is gone, broken, cut off or too large is told for what it is', async () => {
+  it('that is gone, broken, truncated or too large has its own error code', async () => {
     const told = async (path: string, options: HttpOptions = {}) =>
       (await refusal(read(open(options), base + path))).code
     expect(await told('/gone')).toBe('RESULT_NOT_FOUND')

@@ -46,7 +46,7 @@ const ARTIFACT = {
   size: Buffer.byteLength(canonical(LARGE)),
 }
 
-/** What the owner is told about results that are not where they should be. */
+/** The anomalies that the owner gets about missing results. */
 async function displacements(gate: Gate, offer: { readonly task_id: string }) {
   const receipts = await receiptsOf(gate, offer)
   return receipts.flatMap(({ body }) => {
@@ -123,7 +123,7 @@ describeGates('a result that is too large for its task', (open) => {
     expect(blobs()).toHaveLength(1)
   })
 
-  it('sent many times at once is one completion, whatever its pointers are called', async () => {
+  it('sent several times concurrently is one completion, whatever its pointers are', async () => {
     const { gate, errors } = await open({ results: numbered(results), settings: SETTINGS })
     const offer = await hold(gate)
     const answers = await Promise.all(Array.from({ length: 5 }, () => finish(gate, offer, { result: LARGE })))
@@ -147,7 +147,7 @@ describeGates('a result that is too large for its task', (open) => {
     ])
   })
 
-  it('under a lease that is over is refused, and nothing of it stays', async () => {
+  it('under an expired lease is refused, and nothing of it stays stored', async () => {
     const { gate, clock } = await open({ results, settings: SETTINGS })
     const offer = await hold(gate)
     clock.advance(120)
@@ -264,7 +264,7 @@ describeGates('a result that is too large for its task', (open) => {
     expect((await look(gate, evident)).result?.artifacts).toEqual(ARTIFACTS)
   })
 
-  it('is kept when nobody knows whether the commit happened', async () => {
+  it('is kept when the outcome of the commit is unknown', async () => {
     const { gate } = await open({
       results,
       settings: SETTINGS,
@@ -332,7 +332,7 @@ describeGates(
   ['postgres'],
 )
 
-describeGates('a type with a channel of its own', (open) => {
+describeGates('a type with its own channel', (open) => {
   it('has every result there, however small, and other types do not', async () => {
     const { gate } = await open({ results, settings: SETTINGS })
     await gate.registerTaskType(admin(), { type: 'report', result_channel: 'file' })

@@ -196,7 +196,7 @@ describeGates(
       })
       sent.on('error', () => {})
       const answered = once(sent, 'response')
-      // More than the network holds by itself, so that it has to be read by somebody.
+      // More than the socket buffers hold, so that the client has to read it.
       for (let i = 0; i < 30; i++) sent.write(Buffer.alloc(MIB))
       const answer = await readAnswer((await soon(answered))[0])
       expect(answer).toMatchObject({ status: 413, body: { code: 'PAYLOAD_TOO_LARGE' } })

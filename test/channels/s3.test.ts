@@ -108,8 +108,8 @@ describe('a server that does not want us', () => {
     ['an unknown key', { credentials: { ...S3_KEYS, accessKeyId: 'nobody' } }],
     ['another region', { region: 'us-east-1' }],
     ['a bucket that is not there', { bucket: 'absent' }],
-    ['an address where nobody listens', { endpoint: 'http://127.0.0.1:1' }],
-  ])('because of %s is told as an outage, with the reason for the operator', async (_, options) => {
+    ['an address without a listener', { endpoint: 'http://127.0.0.1:1' }],
+  ])('because of %s is reported as an outage, with the reason for the operator', async (_, options) => {
     const channel = open(options)
     const fault = await channel.put(TASK, { a: 1 }).catch((error) => error)
     expect(fault).toMatchObject({ code: 'CHANNEL_UNAVAILABLE', cause: expect.any(Error) })

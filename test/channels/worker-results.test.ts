@@ -97,7 +97,7 @@ describeGates(
       expect(fetched).toMatchObject({ channel: 'file', content: { a: 1 }, checksum_valid: true })
     })
 
-    it('is told why its result is not taken', async () => {
+    it('gets the reason why its result is refused', async () => {
       const served = await start()
       const { task_id } = await ask(served.gate)
       const put = gateResults({ url: served.url, workerId: 'w1' }).put(task_id, 1)

@@ -163,7 +163,7 @@ describe('an answer that is lost', () => {
     expect((await allTasks()).map((task) => task.task_id).sort()).toEqual([id, task_id].sort())
   })
 
-  it('is told for a call that would do its work again', async () => {
+  it('is thrown for a call that must not be repeated', async () => {
     await alice.submit('job')
     const { fetch, sent } = watched(loseAnswer)
     const claiming = connect({ agent: 'alice', fetch }).leaseNext({ worker_id: 'w1' })
@@ -193,7 +193,7 @@ describe('wait', () => {
     await expect(alice.wait(id, { signal: AbortSignal.abort(why) })).rejects.toBe(why)
   })
 
-  it('ends when its time is over, and the task goes on', async () => {
+  it('times out while the task continues', async () => {
     const { id } = await alice.submit('job')
     const error: unknown = await alice.wait(id, { timeoutMs: 30 }).catch((reason: unknown) => reason)
     expect(error).toBeInstanceOf(WaitTimeout)
@@ -268,7 +268,7 @@ describe('wait', () => {
     expect(asked).toBe(3)
   })
 
-  it('gives up at once where no server has ever answered', async () => {
+  it('fails immediately where no server has ever responded', async () => {
     const nowhere = connect({ fetch: async () => loseAnswer(), retry: false })
     await expect(nowhere.wait('0197d7a4-31c0-7c4e-9f6b-0d5a3f1e2b4c')).rejects.toMatchObject({
       code: 'UNREACHABLE',

@@ -16,7 +16,7 @@ export function scripted(...replies: Reply[]) {
     const call = sentOf(input, init)
     sent.push(call)
     const reply = replies[sent.length - 1]
-    if (reply === undefined) throw new Error(`nobody expected call ${sent.length}: ${call.url}`)
+    if (reply === undefined) throw new Error(`unexpected call ${sent.length}: ${call.url}`)
     call.signal.throwIfAborted()
     return reply(call)
   }
@@ -56,7 +56,7 @@ export const broken =
     throw new TypeError('fetch failed', { cause: Object.assign(new Error(code), { code }) })
   }
 
-/** Never answers, but stops when it is told to. */
+/** Never responds, but rejects when its signal is aborted. */
 export const silent: Reply = ({ signal }) =>
   new Promise((_, reject) => {
     signal.addEventListener('abort', () => reject(signal.reason))

@@ -49,11 +49,11 @@ describe('a request', () => {
     ['nowhere', /is not the URL of a server/],
     ['ftp://example.com', /is not the URL of a server/],
     ['http://user:password@example.com', /Pass the key as "key"/],
-  ])('is not even tried with the url %s', (wrong, message) => {
+  ])('is refused with the url %s', (wrong, message) => {
     expect(() => new Transport({ url: wrong })).toThrow(message)
   })
 
-  it('is not even tried with a key that no header can carry', () => {
+  it('is refused with a key that is not a valid header', () => {
     expect(() => new Transport({ url, key: 'a\nb' })).toThrow(TypeError)
   })
 })
@@ -82,7 +82,7 @@ describe('a refusal', () => {
     expect(sent).toHaveLength(1)
   })
 
-  it('of something that is no gate is told apart', async () => {
+  it('of another server has its own error', async () => {
     const { transport: gate } = transport(text('<h1>Not here</h1>', 404), text('<h1>Hello</h1>', 200))
     expect(await failure(gate.request('GET', '/'))).toMatchObject({ code: 'HTTP_404', retryable: false })
     expect(await failure(gate.request('GET', '/'))).toMatchObject({ code: 'STRANGE_ANSWER' })
@@ -103,7 +103,7 @@ describe('what may pass', () => {
     expect(sent.map(({ body }) => body)).toEqual([{ type: 'a' }, { type: 'a' }, { type: 'a' }])
   })
 
-  it('is told when it does not pass', async () => {
+  it('is thrown when it persists', async () => {
     const { transport: gate, sent } = transport(...Array.from({ length: 4 }, () => json(OVERLOADED, 503)))
     const error = await failure(gate.request('GET', '/', {}, { retry: FAST }))
     expect(error).toMatchObject({ code: 'OVERLOADED', requestId: 'r-1' })
@@ -212,7 +212,7 @@ describe('a signal', () => {
     expect(sent).toHaveLength(1)
   })
 
-  it('has no listeners left when the call is over, however it ended', async () => {
+  it('has no listeners left when the call has ended', async () => {
     const { signal } = new AbortController()
     const { transport: gate } = transport(json({}), json({}, 404), json(OVERLOADED, 503), json({}))
     await gate.request('GET', '/', {}, { signal })

@@ -50,7 +50,7 @@ describe('a request', () => {
     for (const host of ['127.0.0.1', '127.1', '2130706433', 'localhost', 'localhost.', '[::ffff:7f00:1]']) {
       const error = await errorOf(guardedFetch(`http://${host}:${port}/`, { settings }))
       expect(error).toMatchObject({ code: 'REFUSED', retryable: false })
-      expect(error.message).toBe('This address is not fetched: it is not allowed, or there is no such host.')
+      expect(error.message).toBe('This URL is not allowed, or the host does not exist.')
     }
     expect(requests).toEqual([])
   })
@@ -126,7 +126,7 @@ describe('a request', () => {
     expect(proxy.requests).toEqual([])
   })
 
-  it('says that nobody listens', async () => {
+  it('reports a refused connection', async () => {
     const { port } = await site((_, response) => response.end())
     const closed = net.createServer()
     await new Promise<void>((resolve) => closed.listen(0, '127.0.0.1', resolve))
@@ -186,7 +186,7 @@ describe('https', () => {
     expect(requests).toHaveLength(3)
   })
 
-  it('needs a certificate for that name, signed by somebody who is trusted', async () => {
+  it('needs a certificate for that name from a trusted authority', async () => {
     const { port, requests } = await site((_, response) => response.end(), '127.0.0.1', true)
     vi.stubEnv('NODE_TLS_REJECT_UNAUTHORIZED', '0')
     onTestFinished(() => void vi.unstubAllEnvs())
@@ -225,7 +225,7 @@ describe('redirects', () => {
     expect(requests).toHaveLength(1)
   })
 
-  it('are resolved and checked anew, even to the same host', async () => {
+  it('are resolved and checked again, even to the same host', async () => {
     const { port } = await site((_, response) => response.writeHead(302, { location: '/again' }).end())
     const resolve = vi.fn(async () => ['10.0.0.1']).mockResolvedValueOnce(['127.0.0.1'])
     const error = await errorOf(fetchLocal(`http://site.test:${port}/`, {}, { resolve }))

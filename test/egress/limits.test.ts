@@ -159,7 +159,7 @@ describe('the time of a request', () => {
     expect(await errorOf(fetchLocal(url, { total_timeout_ms: 100 }))).toMatchObject({ code: 'TIMED_OUT' })
   })
 
-  it('ends for an answer that nobody reads', async () => {
+  it('applies to a response that is not read', async () => {
     const { url, requests } = await site((_, response) => void response.write('begun'))
     await fetchLocal(url, { total_timeout_ms: 1_000 })
     await allClosed(requests)

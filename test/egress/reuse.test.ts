@@ -47,7 +47,7 @@ describe('connection reuse', () => {
     await idle()
     await (await fetchLocal(url)).bytes()
     expect(requests).toHaveLength(4)
-    // The second hop follows at once, when the connection of the first is not idle yet.
+    // The second hop follows before the connection of the first is idle.
     expect(connections(requests)).toBeLessThanOrEqual(2)
   })
 

@@ -58,7 +58,7 @@ describe('an address', () => {
 })
 
 describe('an agent', () => {
-  it('has a tag behind the plus, or a name of its own', () => {
+  it('has a tag after the plus, or a separate name', () => {
     expect(new Addresses(PLUS).of('kee')).toBe('gate+kee@agents.example')
     expect(new Addresses(NAME).of('kee')).toBe('kee@agents.example')
   })

@@ -4,7 +4,7 @@ import { emailChannel } from '../../src/channels/email.ts'
 import { inlineChannel } from '../../src/channels/inline.ts'
 import { collect } from '../../src/channels/payload.ts'
 import { openChannels, resultStore } from '../../src/channels/registry.ts'
-import { MailQueue } from '../../src/email/queue.ts'
+import { EmailQueue } from '../../src/email/queue.ts'
 import { openSqliteStore } from '../../src/store/sqlite/store.ts'
 import { describeChannel } from '../channels/conformance.ts'
 import { admin, agent, describeGates, type Open } from '../support/gates.ts'
@@ -18,11 +18,11 @@ const KEE = agent('kee')
 describeChannel('email', async () => {
   const store = await openSqliteStore({ path: ':memory:' })
   const { tenant } = await store.tenant('default')
-  const channel = emailChannel({ mail: new MailQueue({ entries: store.entries, settings: MAIL }), tenant })
+  const channel = emailChannel({ mail: new EmailQueue({ entries: store.entries, settings: MAIL }), tenant })
   return { channel: toKee(channel), close: () => store.close() }
 })
 
-/** Whom to write to is what this channel must be told, besides what every channel is. */
+/** This channel also needs the recipient. */
 function toKee(channel: Channel): Channel {
   return {
     ...channel,
@@ -63,7 +63,7 @@ describeGates('a result that goes out by mail', (open) => {
     })
     const sent: string[] = []
     const sender = senderOn({ send: async (_, { text }) => void sent.push(text), close() {} })
-    // It can still be taken back.
+    // It can still be withdrawn.
     expect(await sender.sendDue(tenant.tenant)).toBe(0)
     clock.advance(3)
     expect(await sender.sendDue(tenant.tenant)).toBe(1)
@@ -98,7 +98,7 @@ describeGates('a result that goes out by mail', (open) => {
     expect(email.archived_at).not.toBeNull()
   })
 
-  it('can be taken back while nobody has begun to send it, and not after', async () => {
+  it('can be withdrawn before sending has started, and not afterwards', async () => {
     const { gate, clock, channel, task_id, content, senderOn, tenant } = await channelBench(open)
     const first = await channel.put(task_id, 'first', { about: ABOUT, reference: 'r1' })
     await channel.ack(first.pointer, { taskId: task_id, reference: 'r1' })
@@ -170,7 +170,7 @@ describeGates(
       const { gate, channel, task_id, queue, tenant } = await channelBench(open)
       await channel.put(task_id, 1, { about: { ...ABOUT, principal_ai } })
       expect(await gate.fetchTaskEmail(KEE, { task_id })).toMatchObject({ to: [address] })
-      // The address belongs to the first who used it: nobody gets the mail of another.
+      // The address belongs to the first agent that used it, so that no agent gets the emails of another.
       const other = channel.put(task_id, 1, { about: { ...ABOUT, principal_ai: principal_ai.toLowerCase() } })
       await expect(other).rejects.toMatchObject(fault('CHANNEL_NOT_CONFIGURED'))
       expect(await queue.agentOf(tenant.tenant, address.toUpperCase())).toBe(principal_ai)
@@ -225,7 +225,7 @@ describeGates(
       }
     })
 
-    it('writes to nobody who has no address, and not without a server', async () => {
+    it('needs a recipient with an address and an SMTP server', async () => {
       const { channel, task_id } = await channelBench(open)
       await expect(channel.put(task_id, 1)).rejects.toMatchObject(fault('VALIDATION_ERROR'))
       await expect(
@@ -267,7 +267,7 @@ describe('a result that is only in the mailbox', () => {
       find: async (id: string) => (id === 'gone@agents.example' ? Buffer.from(attached) : undefined),
       archive: async (id: string) => archived.push(id) > 0,
     }
-    const mail = new MailQueue({ entries: store.entries, settings: MAIL, mailbox })
+    const mail = new EmailQueue({ entries: store.entries, settings: MAIL, mailbox })
     const channel = emailChannel({ mail, tenant })
     const read = async (pointer: string, taskId?: string) =>
       (await collect((await channel.get(pointer, { taskId })).read())).toString()
@@ -279,7 +279,7 @@ describe('a result that is only in the mailbox', () => {
     await channel.ack(pointer, { taskId: task })
     expect(archived).toEqual([pointer.slice('email:'.length)])
     const broken = emailChannel({
-      mail: new MailQueue({
+      mail: new EmailQueue({
         entries: store.entries,
         settings: MAIL,
         mailbox: { ...mailbox, find: () => Promise.reject(new Error('away')) },

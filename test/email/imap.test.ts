@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { Fetcher } from '../../src/email/fetcher.ts'
 import { Mailbox } from '../../src/email/imap.ts'
 import { clamd } from '../../src/email/scanner.ts'
-import type { MailSettings } from '../../src/email/settings.ts'
+import { fetchEmails } from '../../src/email/service.ts'
+import type { EmailSettings } from '../../src/email/settings.ts'
 import { type Dovecot, dovecotProgram, startDovecot } from '../support/dovecot.ts'
 import { agent, describeGates } from '../support/gates.ts'
 import { openInboundBench } from './inbound.ts'
@@ -22,11 +22,11 @@ describe.skipIf(program === undefined)('with a real IMAP server', () => {
   })
   afterAll(() => dovecot.stop())
 
-  /** A mailbox of its own for each test. */
+  /** A separate mailbox for each test. */
   const newUser = () => `user${++users}`
 
   describe('a mailbox', () => {
-    it('shows each mail of the inbox and moves it where it is told', async () => {
+    it('passes on each email of the inbox and moves it according to the verdict', async () => {
       const user = newUser()
       const mailbox = new Mailbox(dovecot.settings(user), 10_000)
       for (const subject of ['keep', 'reject', 'leave'])
@@ -48,7 +48,7 @@ describe.skipIf(program === undefined)('with a real IMAP server', () => {
       expect(await subjects('INBOX')).toEqual([])
     })
 
-    it('never fetches a mail that is too large', async () => {
+    it('never fetches an email that is too large', async () => {
       const user = newUser()
       const mailbox = new Mailbox(dovecot.settings(user), 1024)
       await dovecot.append(user, 'INBOX', mime({}, 'x\r\n'.repeat(40_000)))
@@ -89,29 +89,29 @@ describe.skipIf(program === undefined)('with a real IMAP server', () => {
   })
 
   describeGates(
-    'a gate that fetches its mail',
+    'a server that fetches emails',
     (open) => {
-      const openFetching = async (user: string, more: Partial<MailSettings> = {}) => {
-        const settings: MailSettings = { ...MAIL, ...more, smtp: null, imap: dovecot.settings(user) }
+      const openFetching = async (user: string, more: Partial<EmailSettings> = {}) => {
+        const settings: EmailSettings = { ...MAIL, ...more, smtp: null, imap: dovecot.settings(user) }
         const scanner = settings.mail_clamd === null ? {} : { scanner: clamd(settings.mail_clamd) }
         const bench = await openInboundBench(open, { mailSettings: settings, ...scanner })
         const fetch = async () => {
           const errors: unknown[] = []
           const refused: string[] = []
-          const fetcher = new Fetcher({
+          const options = {
             mailbox: new Mailbox(dovecot.settings(user), settings.mail_max_bytes),
             inbox: bench.inbox,
             authserv: settings.mail_authserv_id,
-            report: (error) => errors.push(error),
-            onRefused: (reason) => refused.push(reason),
-          })
-          await fetcher.fetch(RUNNING)
+            report: (error: unknown) => errors.push(error),
+            onRefused: (reason: string) => refused.push(reason),
+          }
+          await fetchEmails(options, RUNNING)
           return { errors, refused }
         }
         return { ...bench, fetch }
       }
 
-      it('takes a mail in once, whether it was fetched or brought first', async () => {
+      it('receives an email once, whether it was fetched or delivered first', async () => {
         const user = newUser()
         const bench = await openFetching(user)
         await dovecot.append(user, 'INBOX', mime())
@@ -137,7 +137,7 @@ describe.skipIf(program === undefined)('with a real IMAP server', () => {
         await dovecot.append(user, 'INBOX', mime({ To: 'nobody@agents.example' }))
         await dovecot.append(user, 'INBOX', mime({ 'Message-ID': '<ok@x>' }))
         const { refused } = await bench.fetch()
-        expect(refused).toEqual(['the sender is not allowed', 'no recipient is an agent of this gate'])
+        expect(refused).toEqual(['the sender is not allowed', 'no recipient is an agent of this server'])
         expect(await dovecot.messages(user, 'Failed')).toHaveLength(2)
         expect(await bench.inboxOf('kee')).toHaveLength(1)
       })
@@ -154,7 +154,7 @@ describe.skipIf(program === undefined)('with a real IMAP server', () => {
         await dovecot.append(user, 'INBOX', mime())
         await dovecot.append(user, 'INBOX', real('dkim=none', forged))
         await dovecot.append(user, 'INBOX', real('dkim=pass header.d=evil.example', forged))
-        expect((await bench.fetch()).refused).toEqual(Array(3).fill('the sender is not proven'))
+        expect((await bench.fetch()).refused).toEqual(Array(3).fill('the sender is not verified'))
         await dovecot.append(user, 'INBOX', real('dkim=pass header.d=elsewhere.example', mime()))
         expect((await bench.fetch()).refused).toEqual([])
         expect(await bench.inboxOf('kee')).toHaveLength(1)

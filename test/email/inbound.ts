@@ -1,6 +1,6 @@
 import { Authenticator } from '../../src/auth/credential.ts'
 import { Inbox } from '../../src/email/inbox.ts'
-import type { IncomingMail } from '../../src/email/incoming.ts'
+import type { IncomingEmail } from '../../src/email/incoming.ts'
 import { Notices } from '../../src/email/notices.ts'
 import type { Scanner } from '../../src/email/scanner.ts'
 import { Webhook } from '../../src/email/webhook.ts'
@@ -21,7 +21,7 @@ export interface Answer {
 export interface InboundBench extends MailBench {
   readonly inbox: Inbox
   readonly notices: Notices
-  readonly refused: [string, IncomingMail][]
+  readonly refused: [string, IncomingEmail][]
   /** Brings a mail, signed unless headers are given. */
   bring(
     type: string,
@@ -46,7 +46,7 @@ export async function openInboundBench(open: Open, options: InboundBenchOptions 
   const { gate, queue, tenant, clock } = bench
   const notices = new Notices(gate, queue, tenant)
   const inbox = new Inbox({ queue, notices, tenant: tenant.tenant, scanner: options.scanner })
-  const refused: [string, IncomingMail][] = []
+  const refused: [string, IncomingEmail][] = []
   const inboundMail = new Webhook({
     inbox,
     settings: queue.settings,

@@ -1,10 +1,14 @@
 import { describe, expect, it } from 'vitest'
-import { deliveryReport } from '../../src/email/delivery-report.ts'
-import { plainText, safeMail, textOfHtml } from '../../src/email/incoming.ts'
-import { messageIdsIn } from '../../src/email/message-id.ts'
+import {
+  authenticationResults,
+  deliveryReport,
+  messageIdsIn,
+  proofOf,
+  receivedSpf,
+} from '../../src/email/headers.ts'
+import { plainText, safeEmail, textOfHtml } from '../../src/email/incoming.ts'
 import { parseMime } from '../../src/email/mime.ts'
 import { parsePostmark } from '../../src/email/postmark.ts'
-import { authenticationResults, proofOf, receivedSpf } from '../../src/email/proof.ts'
 import { bounce, postmark } from './mails.ts'
 
 const RAW = {
@@ -25,8 +29,8 @@ describe('what is kept of a mail', () => {
   })
 
   it('is a subject of one line', () => {
-    expect(safeMail({ ...RAW, subject: ' a\r\n b\u0000c ' }).subject).toBe('a bc')
-    expect(safeMail({ ...RAW, subject: 'x'.repeat(600) }).subject).toHaveLength(500)
+    expect(safeEmail({ ...RAW, subject: ' a\r\n b\u0000c ' }).subject).toBe('a bc')
+    expect(safeEmail({ ...RAW, subject: 'x'.repeat(600) }).subject).toHaveLength(500)
   })
 
   it('is never markup: HTML becomes the text that a person would read', () => {
@@ -36,8 +40,8 @@ describe('what is kept of a mail', () => {
       <svg><text>no</text></svg><p>end`
     const text = textOfHtml(html)
     expect(text).toBe('Dear Kee & <all>,\n\none\ntwo \u{1f600} A\nlink\nend')
-    expect(safeMail({ ...RAW, text: ' ', html }).text).toBe(text)
-    expect(safeMail({ ...RAW, text: 'Text', html }).text).toBe('Text')
+    expect(safeEmail({ ...RAW, text: ' ', html }).text).toBe(text)
+    expect(safeEmail({ ...RAW, text: 'Text', html }).text).toBe('Text')
   })
 
   it.each([
@@ -51,7 +55,7 @@ describe('what is kept of a mail', () => {
     expect(textOfHtml(html)).toBe(text)
   })
 
-  it('a long run of open tags is dealt with at once', () => {
+  it('a long run of open tags is handled quickly', () => {
     for (const piece of [
       '<',
       '<a ',
@@ -72,7 +76,7 @@ describe('what is kept of a mail', () => {
   it('are attachments whose names lead nowhere', () => {
     const names = ['../../etc/passwd', 'C:\\x\\y.exe', '.hidden', '', 'a\r\nb', '...', 'ok.txt']
     const attachments = names.map((filename) => ({ filename, media_type: 'x', content: Buffer.from('1') }))
-    const kept = safeMail({ ...RAW, attachments }).attachments
+    const kept = safeEmail({ ...RAW, attachments }).attachments
     expect(kept.map(({ filename }) => filename)).toEqual([
       'passwd',
       'y.exe',
@@ -86,7 +90,7 @@ describe('what is kept of a mail', () => {
   })
 
   it('are addresses only that are addresses', () => {
-    const mail = safeMail({
+    const mail = safeEmail({
       ...RAW,
       from: 'a@b\r\nX: y',
       recipients: ['x', undefined, 'ok@x.example', 'a b@c'],
@@ -129,7 +133,7 @@ describe('the proof of a sender', () => {
     expect(proofOf(FROM, found)).toBe(proof)
   })
 
-  it('cannot be of nobody', () => {
+  it('needs a From address', () => {
     expect(proofOf(undefined, findings(['example.com']))).toBe('fail')
   })
 
@@ -285,6 +289,6 @@ describe('a report of a mail server', () => {
   it('is none while the mail is only late, and a mail is none', async () => {
     const delayed = await parseMime(Buffer.from(bounce('m1@agents.example', 'delayed')), null)
     expect(deliveryReport(delayed)).toBeUndefined()
-    expect(deliveryReport(safeMail(RAW))).toBeUndefined()
+    expect(deliveryReport(safeEmail(RAW))).toBeUndefined()
   })
 })

@@ -1,5 +1,5 @@
 import { expect, it, onTestFinished } from 'vitest'
-import { MailQueue } from '../../src/email/queue.ts'
+import { EmailQueue } from '../../src/email/queue.ts'
 import { SENDING_MS, Sender } from '../../src/email/sender.ts'
 import { openSmtp, type Transport } from '../../src/email/smtp.ts'
 import type { Entries } from '../../src/store/entries.ts'
@@ -50,14 +50,14 @@ describeGates('sending mail', (open) => {
     expect(await send()).toBe(0)
   })
 
-  it.each(['sent', 'failed'] as const)('is %s although somebody looks at it meanwhile', async (status) => {
+  it.each(['sent', 'failed'] as const)('is %s although it is fetched meanwhile', async (status) => {
     const bench = await openMailBench(open, { mailSettings: { mail_max_attempts: 1 } })
     const { gate, tenant } = bench
     const { email_id } = await gate.sendEmail(KEE, NOTE)
     const sender = bench.senderOn({
       async send() {
         for (const caller of [KEE, HEXY]) await gate.getEmail(caller, { email_id })
-        if (status === 'failed') throw new Error('nobody is there')
+        if (status === 'failed') throw new Error('connection refused')
       },
       close() {},
     })
@@ -194,7 +194,7 @@ describeGates('sending mail', (open) => {
     expect(await gate.getEmail(KEE, { email_id })).toMatchObject({ status: 'failed', attempts: 1 })
   })
 
-  it('two processes never send the same mail at once', async () => {
+  it('two processes never send the same email concurrently', async () => {
     const bench = await openMailBench(open)
     const { gate, tenant } = bench
     const sent: string[] = []
@@ -226,11 +226,11 @@ describeGates('sending mail', (open) => {
       put: (draft, expected) =>
         draft.kind === 'email' && ++writes > 1 ? new Promise(() => {}) : store.entries.put(draft, expected),
     }
-    const doomed = new MailQueue({ entries, settings: queue.settings, now: () => clock.now })
+    const doomed = new EmailQueue({ entries, settings: queue.settings, now: () => clock.now })
     const transport = await openSmtp(mailServer.settings, 'gate@agents.example')
     void new Sender({ queue: doomed, transport, report() {} }).sendDue(tenant.tenant)
     await mailServer.count(1)
-    // Nobody else tries it while the first one may still be at it.
+    // No other process tries it while the first one may still be sending.
     expect(await bench.send()).toBe(0)
     expect(await emailOf(bench, email_id)).toMatchObject({ status: 'pending', attempts: 1 })
     clock.now += SENDING_MS
@@ -240,7 +240,7 @@ describeGates('sending mail', (open) => {
     expect(ids).toEqual([`<${message_id}>`, `<${message_id}>`])
   })
 
-  it('a sender that is told to stop begins no mail', async () => {
+  it('a stopped sender starts no email', async () => {
     const { gate, sender, send, mailServer } = await sendingBench(open)
     await gate.sendEmail(KEE, NOTE)
     sender.stop()
@@ -277,13 +277,13 @@ describeGates('sending mail', (open) => {
     await gate.sendEmail(KEE, NOTE)
   })
 
-  it('of many at once no more get through than the hour allows', async () => {
+  it('concurrent emails do not exceed the hourly limit', async () => {
     const { gate } = await openMailBench(open, { mailSettings: { mail_max_per_hour: 5 } })
     const outcomes = await Promise.allSettled(Array.from({ length: 12 }, () => gate.sendEmail(KEE, NOTE)))
     expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(5)
   })
 
-  it('forgets a mail when its time is over, but not before it is sent', async () => {
+  it('removes an email when its retention ends, but not before it is sent', async () => {
     const { gate, clock, send, queue, store, tenant } = await sendingBench(open)
     const { task_id } = await gate.createTask(KEE, { type: 'job' })
     const { email_id } = await gate.sendEmail(KEE, { ...NOTE, task_id, idempotency_key: 'k' })
@@ -414,7 +414,7 @@ describeGates(
       expect((await gate.listEmails(KEE, { direction: 'inbound' })).emails).toEqual([])
     })
 
-    it('belongs to a task only of whoever may see that task', async () => {
+    it('refers to a task only if the sender may read that task', async () => {
       const { gate, clock } = await openMailBench(open)
       const { task_id } = await gate.createTask(KEE, { type: 'job' })
       await expect(gate.sendEmail(HEXY, { ...NOTE, task_id })).rejects.toMatchObject(fault('FORBIDDEN'))

@@ -72,7 +72,7 @@ function ended({ gate }: OpenServer, type: string): Promise<void> {
   })
 }
 
-describe('a server with mail', () => {
+describe('a server with email', () => {
   it('carries a mail from one agent to another, out by SMTP and back by the webhook', async () => {
     const mailServer = await smtp()
     const server = await serve({ ...smtpEnv(mailServer.port), ASYNCGATE_MAIL_WEBHOOK_SECRET: SECRET })
@@ -137,7 +137,7 @@ describe('a server with mail', () => {
     expect((await gate.fetchTaskEmail(KEE, { task_id })).archived_at).not.toBeNull()
   })
 
-  it('stops while a mail is under way, and the next server sends it', async () => {
+  it('stops while an email is being sent, and the next server sends it', async () => {
     let hasArrived = () => {}
     const arrived = new Promise<void>((resolve) => {
       hasArrived = resolve
@@ -167,7 +167,7 @@ describe('a server with mail', () => {
     expect((await working.count(1)).map(({ mail }) => mail.subject)).toEqual(['other'])
   }, 20_000)
 
-  it('says what to set where nobody may bring mail', async () => {
+  it('names the missing settings where inbound email is not configured', async () => {
     const server = await serve({})
     const response = await fetch(`${server.url}/webhooks/inbound_email`, { method: 'POST', body: '{}' })
     expect(response.status).toBe(501)
@@ -209,7 +209,7 @@ describe('a server with mail', () => {
   }, 120_000)
 })
 
-describe('the way to the mail server', () => {
+describe('the connection to the SMTP server', () => {
   const email = {
     message_id: 'm@agents.example',
     from: 'gate@agents.example',
@@ -251,7 +251,7 @@ describe('the way to the mail server', () => {
     expect(await send(plain.settings)).toBeUndefined()
   })
 
-  it('is not used if nobody vouches for the server', async () => {
+  it('is not used if the certificate of the server is not trusted', async () => {
     const secure = await smtp({ options: { secure: true, ...TLS } })
     const upgraded = await smtp({ options: { disabledCommands: ['AUTH'], ...TLS } })
     for (const [server, tls] of [
@@ -263,7 +263,7 @@ describe('the way to the mail server', () => {
     }
   })
 
-  it.each(['smtps', 'smtp'] as const)('is encrypted with %s, in a process of its own', async (scheme) => {
+  it.each(['smtps', 'smtp'] as const)('is encrypted with %s, in a separate process', async (scheme) => {
     const credentials = { user: 'gate@agents.example', password: 'p@ss/word' }
     const options =
       scheme === 'smtps'
@@ -293,7 +293,7 @@ describe('the way to the mail server', () => {
   })
 })
 
-it('a process that is told to stop does not wait for a mail server that never answers', async () => {
+it('a stopping process does not wait for an SMTP server that never responds', async () => {
   let hasArrived = () => {}
   const arrived = new Promise<void>((resolve) => {
     hasArrived = resolve

@@ -1,9 +1,9 @@
-import type { MailSettings, SmtpSettings } from '../../src/email/settings.ts'
+import type { EmailSettings, SmtpSettings } from '../../src/email/settings.ts'
 
-/** Where nobody listens. */
+/** A port without a listener. */
 export const NOWHERE: SmtpSettings = { host: '127.0.0.1', port: 1, user: null, password: null, tls: 'none' }
 
-export const MAIL: MailSettings = {
+export const MAIL: EmailSettings = {
   mail_from: 'gate@agents.example',
   mail_domain: 'agents.example',
   mail_addressing: 'plus',

@@ -1,7 +1,7 @@
 import type { ErrorCode } from '../../src/core/errors.ts'
-import { MailQueue } from '../../src/email/queue.ts'
+import { EmailQueue } from '../../src/email/queue.ts'
 import { Sender } from '../../src/email/sender.ts'
-import type { MailSettings, SmtpSettings } from '../../src/email/settings.ts'
+import type { EmailSettings, SmtpSettings } from '../../src/email/settings.ts'
 import { openSmtp, type Transport } from '../../src/email/smtp.ts'
 import type { Store, TenantRef } from '../../src/store/store.ts'
 import type { Bench, ManualClock, Open, OpenOptions } from '../support/gates.ts'
@@ -10,7 +10,7 @@ import { MAIL } from './settings.ts'
 export { MAIL, NOWHERE } from './settings.ts'
 
 export interface MailBench extends Bench {
-  readonly queue: MailQueue
+  readonly queue: EmailQueue
   readonly tenant: TenantRef
   /** Everything that a sender of this gate reports. */
   readonly reports: unknown[]
@@ -19,15 +19,15 @@ export interface MailBench extends Bench {
 }
 
 export interface MailBenchOptions extends OpenOptions {
-  readonly mailSettings?: Partial<MailSettings>
+  readonly mailSettings?: Partial<EmailSettings>
 }
 
 /** A gate with mail, whose clock stands still. Nothing is sent unless a test has it sent. */
 export async function openMailBench(open: Open, options: MailBenchOptions = {}): Promise<MailBench> {
   const settings = { ...MAIL, ...options.mailSettings }
-  const queues: MailQueue[] = []
+  const queues: EmailQueue[] = []
   const mail = (store: Store, clock: ManualClock) => {
-    const queue = new MailQueue({ entries: store.entries, settings, now: () => clock.now })
+    const queue = new EmailQueue({ entries: store.entries, settings, now: () => clock.now })
     queues.push(queue)
     return queue
   }

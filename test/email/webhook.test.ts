@@ -33,7 +33,7 @@ describeGates('mail that is brought', (open) => {
     expect(await inboxOf('kee')).toEqual([
       {
         type: 'email.received',
-        summary: 'Mail from friend@elsewhere.example: Hello',
+        summary: 'Email from friend@elsewhere.example: Hello',
         result: {
           email_id,
           message_id: 'm1@elsewhere.example',
@@ -66,7 +66,7 @@ describeGates('mail that is brought', (open) => {
     expect(await store.entries.list(tenant.tenant, 'inbound_email', '', 10)).toHaveLength(1)
   })
 
-  it('of many bringers at once one is the first', async () => {
+  it('is stored once when it is delivered several times concurrently', async () => {
     const { bringJson, inboxOf, store, tenant } = await openInboundBench(open)
     const answers = await Promise.all(Array.from({ length: 6 }, () => bringJson(postmark())))
     expect(answers.filter(({ body }) => body.status === 'received')).toHaveLength(1)
@@ -88,7 +88,7 @@ describeGates('mail that is brought', (open) => {
     expect(await inboxOf('hexy')).toHaveLength(1)
   })
 
-  it('is announced even if whoever took it in died before', async () => {
+  it('is announced even if the receiving process died before', async () => {
     const bench = await openInboundBench(open)
     const { bringJson, inboxOf, gate, notices } = bench
     const announce = notices.announce.bind(notices)
@@ -148,7 +148,7 @@ describeGates('mail that is brought', (open) => {
     expect((await bringMime(mime(stranger))).body).toMatchObject({ reason: 'the sender is not allowed' })
     const elsewhere = { ...answer, To: 'x@agents.example', 'Message-ID': '<m3@x>' }
     expect((await bringMime(mime(elsewhere))).body).toMatchObject({
-      reason: 'no recipient is an agent of this gate',
+      reason: 'no recipient is an agent of this server',
     })
   })
 
@@ -175,7 +175,7 @@ describeGates('mail that is brought', (open) => {
     expect(await subject('Re: 00000000-0000-7000-8000-000000000000', 'c')).toBeNull()
   })
 
-  it('from one agent to another comes back as what was sent, whoever might have changed it', async () => {
+  it('from one agent to another is received as it was sent, even if it was altered on the way', async () => {
     const bench = await openInboundBench(open, { mailSettings: { mail_senders: [] } })
     const { gate, bringMime, inboxOf } = bench
     const sent = await gate.sendEmail(KEE, {
@@ -196,8 +196,8 @@ describeGates('mail that is brought', (open) => {
       body: { verdict: 'fine' },
     })
     expect(await emailOf(bench, sent.email_id)).toMatchObject({ status: 'delivered', next_try_at: null })
-    expect(await inboxOf('hexy')).toMatchObject([{ summary: 'Mail from gate+kee@agents.example: Review' }])
-    // It is delivered, so nobody sends it any more.
+    expect(await inboxOf('hexy')).toMatchObject([{ summary: 'Email from gate+kee@agents.example: Review' }])
+    // It is delivered, so it is not sent again.
     expect(
       await bench
         .senderOn({ send: () => Promise.reject(new Error('no')), close() {} })
@@ -236,7 +236,7 @@ describeGates('mail that is brought', (open) => {
     expect(await inboxOf('kee')).toEqual([])
   })
 
-  it('is told to nobody where the operator has disabled that, and kept all the same', async () => {
+  it('is stored but not announced where the operator has disabled the type of notices', async () => {
     const { gate, bringJson, inboxOf } = await openInboundBench(open)
     await gate.registerTaskType(admin(), { type: 'email.received', enabled: false })
     expect((await bringJson(postmark())).body.status).toBe('received')
@@ -244,7 +244,7 @@ describeGates('mail that is brought', (open) => {
     expect((await gate.listEmails(KEE, { direction: 'inbound' })).emails).toHaveLength(1)
   })
 
-  it('that cannot be told keeps no other from being told', async () => {
+  it('whose notice fails does not block other notices', async () => {
     const bench = await openInboundBench(open)
     const { gate, bringJson, inboxOf } = bench
     // A notice of a mail that is gone.
@@ -267,7 +267,7 @@ describeGates('mail that is brought', (open) => {
 })
 
 describeGates(
-  'whoever brings mail',
+  'a provider that delivers emails',
   (open) => {
     it('must sign it, or know the secret', async () => {
       const { bring, clock } = await openInboundBench(open)
@@ -326,7 +326,7 @@ describeGates(
 
     it('is refused before the mail is read if the signature has no form, is old, or cannot be checked', async () => {
       const { bring, clock } = await openInboundBench(open)
-      // More than is ever read: whoever is let in hears of the size instead.
+      // More than is ever read: an authenticated provider gets an error about the size instead.
       const body = 'x'.repeat(3 * 1024 * 1024)
       const hopeless = [
         { 'webhook-signature': 'anything' },
@@ -429,7 +429,7 @@ describeGates(
       ['multipart/form-data; boundary=b', '--b\r\nno headers\r\n--b--'],
       ['multipart/form-data; boundary=b', '--b\r\nContent-Disposition: form-data\r\n\r\n1\r\n--b--'],
       ['multipart/form-data; boundary=b', '--b\r\nContent-Type: text/plain\r\n\r\n--b--\r\n'],
-    ])('is told what is wrong with %s %s', async (type, body) => {
+    ])('gets the reason why %s %s is refused', async (type, body) => {
       const { bring } = await openInboundBench(open)
       expect(await bring(type, body)).toMatchObject({ status: 400, body: { code: 'VALIDATION_ERROR' } })
     })
@@ -443,7 +443,7 @@ describeGates(
       })
     })
 
-    it('is told which forms there are', async () => {
+    it('gets the supported content types', async () => {
       const { bring } = await openInboundBench(open)
       expect(await bring('text/plain', 'x')).toMatchObject({ status: 415 })
     })
@@ -452,23 +452,23 @@ describeGates(
       ['the sender is not allowed', { FromFull: { Email: 'stranger@elsewhere.example' } }],
       ['the sender is not allowed', { FromFull: { Email: 'friend@sub.open.example' } }],
       ['the sender is not allowed', { FromFull: { Email: 'not an address' } }],
-      ['no recipient is an agent of this gate', { OriginalRecipient: 'gate@agents.example', ToFull: [] }],
-      ['no recipient is an agent of this gate', { OriginalRecipient: 'x@evil.example', ToFull: [] }],
-      ['the mail is too large', { TextBody: 'x'.repeat(70_000) }],
+      ['no recipient is an agent of this server', { OriginalRecipient: 'gate@agents.example', ToFull: [] }],
+      ['no recipient is an agent of this server', { OriginalRecipient: 'x@evil.example', ToFull: [] }],
+      ['the email is too large', { TextBody: 'x'.repeat(70_000) }],
       [
-        'the mail has too many recipients',
+        'the email has too many recipients',
         { ToFull: Array.from({ length: 51 }, (_, n) => ({ Email: `gate+a${n}@agents.example` })) },
       ],
       [
-        'the mail has too many attachments',
+        'the email has too many attachments',
         { Attachments: Array.from({ length: 51 }, () => ({ Name: 'a', Content: '' })) },
       ],
       [
-        'the sender is not proven',
+        'the sender is not verified',
         { Headers: [{ Name: 'Received-SPF', Value: 'Fail envelope-from=friend@elsewhere.example' }] },
       ],
       [
-        'the sender is not proven',
+        'the sender is not verified',
         { Headers: [{ Name: 'Received-SPF', Value: 'Pass envelope-from=x@evil.example' }] },
       ],
     ])('hears, for good, that %s', async (reason, more) => {
@@ -480,7 +480,7 @@ describeGates(
       expect(await inboxOf('kee')).toEqual([])
     })
 
-    it('nobody is allowed unless the operator says so', async () => {
+    it('no sender is allowed by default', async () => {
       const { bringJson } = await openInboundBench(open, { mailSettings: { mail_senders: [] } })
       expect((await bringJson(postmark())).body).toMatchObject({ status: 'refused' })
     })
@@ -531,7 +531,7 @@ describeGates(
       expect(await gate.getEmail(KEE, { email_id: String(body.email_id) })).toMatchObject({ body: TextBody })
     })
 
-    it('is told to come again while the database is away', async () => {
+    it('is asked to retry while the database is unavailable', async () => {
       const { bringJson, store, reports } = await openInboundBench(open)
       const { put } = store.entries
       store.entries.put = () => Promise.reject(new StoreError('unavailable', new Error('away')))

@@ -1,5 +1,5 @@
 import type { Settings } from '../../src/core/settings.ts'
-import { MailQueue } from '../../src/email/queue.ts'
+import { EmailQueue } from '../../src/email/queue.ts'
 import { type Gate, openGate } from '../../src/features/gate.ts'
 import { pinEntry } from '../../src/gateway/upstreams/pins.ts'
 import { Upstreams } from '../../src/gateway/upstreams/upstreams.ts'
@@ -51,11 +51,11 @@ export async function openWorld(
   const opened: { readonly gate: Gate; readonly store: Store; readonly upstreams: Upstreams }[] = []
   for (let n = 0; n < servers; n++) {
     const store = wakingInOrder(await database.open({ now: () => clock.now, draw }))
-    const mail = new MailQueue({
+    const mail = new EmailQueue({
       entries: store.entries,
       settings: { ...MAIL, mail_max_bytes: settings.max_payload_bytes ?? MAIL.mail_max_bytes },
       now: () => clock.now,
-      draw,
+      random: draw,
     })
     const upstreams = await openUpstreams(store, onError)
     const memory = { store: async () => 'm1' }

@@ -1,5 +1,5 @@
 import { expect } from 'vitest'
-import { MailQueue } from '../../src/email/queue.ts'
+import { EmailQueue } from '../../src/email/queue.ts'
 import { MAIL } from '../email/settings.ts'
 import { createTask, listOf, type Served, type ServeOptions, textOf } from './support.ts'
 
@@ -8,7 +8,7 @@ const NOTE = { ...ALICE, to: 'gate+bob@agents.example', subject: 'A note', body:
 
 /** Mail is taken, and nobody sends it. */
 export const MAILING: ServeOptions = {
-  mail: (store) => new MailQueue({ entries: store.entries, settings: MAIL }),
+  mail: (store) => new EmailQueue({ entries: store.entries, settings: MAIL }),
 }
 
 async function written(served: Served, more: object = {}): Promise<string> {

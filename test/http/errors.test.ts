@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { ERRORS, type ErrorCode, Fault } from '../../src/core/errors.ts'
 import type { Settings } from '../../src/core/settings.ts'
-import { MailQueue } from '../../src/email/queue.ts'
+import { EmailQueue } from '../../src/email/queue.ts'
 import { type Store, StoreError } from '../../src/store/store.ts'
 import { MAIL } from '../email/settings.ts'
 import { FakeSessions } from '../support/fake-sessions.ts'
@@ -73,7 +73,7 @@ function stored(code: ErrorCode): Case {
 
 const NOTE = { ...ALICE, to: 'gate+bob@agents.example', subject: 'A note', body: 'Hello' }
 const MAILING: ServeOptions = {
-  mail: (store) => new MailQueue({ entries: store.entries, settings: { ...MAIL, mail_max_per_hour: 1 } }),
+  mail: (store) => new EmailQueue({ entries: store.entries, settings: { ...MAIL, mail_max_per_hour: 1 } }),
 }
 
 const CASES: readonly Case[] = [

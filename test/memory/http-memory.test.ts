@@ -26,7 +26,7 @@ interface Got {
   readonly body: unknown
 }
 
-/** A memory on this machine that answers as it is told. */
+/** A local memory service with configurable responses. */
 async function serve(status: number, answer: string, headers: Record<string, string> = {}) {
   const got: Got[] = []
   const server = createServer(async (request, response) => {

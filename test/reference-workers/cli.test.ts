@@ -14,7 +14,7 @@ beforeAll(async () => {
 })
 afterAll(() => gate.close())
 
-/** `asyncgate worker` as a process of its own, once it works. */
+/** Starts `asyncgate worker` as a process and waits until it works. */
 async function startWorker(
   args: readonly string[] = [],
   folder = testFolder(),
@@ -34,13 +34,13 @@ async function startWorker(
   return { ...child, said }
 }
 
-async function told(stream: Readable | null, text: string): Promise<void> {
+async function printed(stream: Readable | null, text: string): Promise<void> {
   for (let said = ''; !said.includes(text); )
     said += await new Promise<string>((resolve) => stream?.once('data', resolve))
 }
 
 describe('asyncgate worker', () => {
-  it('does the reference tasks, and only finishes what it has when it is told to stop', async () => {
+  it('runs the reference tasks, and finishes running ones when it is stopped', async () => {
     const { said, process: child, ended } = await startWorker(['--worker-id', 'w1'])
     expect(said).toBe(`Worker w1 does echo, sleep_then_return, http_get for ${gate.url}`)
     expect(await outcomeOf(gate, 'echo', { hello: 'world' })).toMatchObject({
@@ -60,11 +60,11 @@ describe('asyncgate worker', () => {
     })
   })
 
-  it('gives back what it has when it is told twice', async () => {
+  it('releases its tasks on a second signal', async () => {
     const { process: child, ended } = await startWorker()
     const { id } = await gate.agent.submit('sleep_then_return', { seconds: 600 })
     await reaches(gate, id, 'leased')
-    const stopping = told(child.stderr, 'the worker is stopping')
+    const stopping = printed(child.stderr, 'the worker is stopping')
     child.kill('SIGTERM')
     await stopping
     child.kill('SIGTERM')
@@ -119,7 +119,7 @@ describe('asyncgate worker', () => {
       join(folder, 'asyncgate.config.yaml'),
       `egress_allow_http: true\negress_private: [127.0.0.0/8]\negress_ports: [80, ${port}]\n`,
     )
-    // Another worker, which may; the first one refuses for good, so it has to be told apart.
+    // Another worker, which may; the first one refuses permanently, so it must be distinguished.
     await startWorker(['--capabilities', 'intranet'], folder)
     const requirements = { capabilities: ['intranet'] }
     expect(await outcomeOf(gate, 'http_get', { url }, { requirements })).toMatchObject({
@@ -133,7 +133,7 @@ describe('asyncgate worker', () => {
     [['--tasks', ','], '--tasks is empty.'],
     [['--tasks', 'command.execute'], 'command.execute needs commands that are allowed.'],
     [['--allow', 'count'], '--allow takes KEY=VALUE'],
-    [['--allow', 'count=wc'], 'needs the whole path of a program, not "wc"'],
+    [['--allow', 'count=wc'], 'needs the absolute path of a program, not "wc"'],
     [['--allow', 'count=/no/such/program'], 'The command count cannot be run'],
     [['--concurrency', '0'], 'concurrency'],
     [['--concurrency', 'many'], '--concurrency takes a whole number'],

@@ -72,7 +72,7 @@ async function execute(
 const isAlive = (pid: number) => {
   try {
     process.kill(pid, 0)
-    // A zombie is dead, though nobody has looked.
+    // A zombie is dead, although it was not reaped.
     return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'))
   } catch {
     return false
@@ -174,7 +174,7 @@ describe('command.execute', () => {
     expect(await execute(program(''), { stdin: much })).toMatchObject({ result: { exit_code: 0 } })
   })
 
-  it('gives the command nothing of its own environment', async () => {
+  it('does not pass its environment to the command', async () => {
     vi.stubEnv('ASYNCGATE_API_KEY', 'secret')
     vi.stubEnv('NODE_OPTIONS', '--no-warnings')
     onTestFinished(() => void vi.unstubAllEnvs())
@@ -268,7 +268,7 @@ describe('command.execute', () => {
     await vi.waitFor(() => expect(isAlive(pid)).toBe(false), 10_000)
   })
 
-  it('ends the command and gives the task back when the worker stops', async () => {
+  it('stops the command and releases the task when the worker stops', async () => {
     const code = `require('fs').writeFileSync('pid', String(process.pid)); setInterval(() => {}, 1000)`
     const task = await commandExecute({ allowed: new Map([['it', program(code)]]), folder })
     const working = work(gate, [task], { stopSeconds: 0 })
@@ -420,7 +420,7 @@ describe('the folder of commands', () => {
       fs.renameSync('out', 'moved')
       fs.symlinkSync(${JSON.stringify(join(root, 'outside'))}, 'out')
       console.log('escaped')`
-    // At once, and not only because the next try finds the link.
+    // Immediately, and not only because the next attempt finds the link.
     const outcome = await execute(program(swap), { output_path: 'out/file' }, {}, { max_attempts: 1 })
     expect(outcome).toMatchObject({ status: 'failed', error: { code: 'PATH_NOT_ALLOWED' } })
     expect(readdirSync(join(root, 'outside'))).toEqual([])
@@ -428,7 +428,7 @@ describe('the folder of commands', () => {
 })
 
 describe('the list of commands', () => {
-  it('is of whole paths, with arguments that come first', () => {
+  it('has absolute paths and leading arguments', () => {
     expect(allowedCommand('count', '/usr/bin/wc  -w ')).toEqual({
       path: '/usr/bin/wc',
       args: ['-w'],
@@ -446,9 +446,9 @@ describe('the list of commands', () => {
   })
 
   it.each([
-    ['count', 'wc -w', 'needs the whole path'],
-    ['count', './wc', 'needs the whole path'],
-    ['count', '', 'needs the whole path'],
+    ['count', 'wc -w', 'needs the absolute path'],
+    ['count', './wc', 'needs the absolute path'],
+    ['count', '', 'needs the absolute path'],
     ['two words', '/bin/echo', 'cannot be the name'],
     ['', '/bin/echo', 'cannot be the name'],
     ['a', '/bin/echo \0', 'has NUL in it'],

@@ -2,8 +2,7 @@ import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { SubmitOptions } from '../../src/client/index.ts'
 import { retryAfterSeconds } from '../../src/egress/retry-after.ts'
-import { bodyText } from '../../src/reference-workers/body-text.ts'
-import { httpGet } from '../../src/reference-workers/http-get.ts'
+import { bodyText, httpGet } from '../../src/reference-workers/http-get.ts'
 import { LOCAL, site } from '../egress/site.ts'
 import { openTestGate, outcomeOf, type TestGate, work } from './support.ts'
 
@@ -67,7 +66,7 @@ describe('http_get', () => {
     const { url, requests } = await site((_, response) => response.writeHead(status).end('no'))
     expect(await get({ url })).toMatchObject({
       status: 'failed',
-      error: { code: `HTTP_${status}`, message: `The server answered with HTTP ${status}.` },
+      error: { code: `HTTP_${status}`, message: `The server responded with HTTP ${status}.` },
     })
     expect(requests).toHaveLength(1)
   })
@@ -111,14 +110,14 @@ describe('http_get', () => {
         status: 'failed',
         error: {
           code: 'REFUSED',
-          message: 'This address is not fetched: it is not allowed, or there is no such host.',
+          message: 'This URL is not allowed, or the host does not exist.',
         },
       })
     }
     expect(JSON.stringify(lines)).toContain('169.254.169.254 is at 169.254.169.254, which is reserved')
   })
 
-  it('is tried again when nobody answers in time', async () => {
+  it('is retried after a timeout', async () => {
     const { url, requests } = await site((_, response) => {
       if (requests.length > 1) response.end('late')
     })
@@ -157,7 +156,7 @@ describe('the text of a body', () => {
 
   it.each([
     ['not valid', Buffer.from([0xe4]), 'text/plain'],
-    ['in a charset that nobody knows', Buffer.from('a'), 'text/plain; charset=klingon'],
+    ['in an unknown charset', Buffer.from('a'), 'text/plain; charset=klingon'],
     ['with NUL in it', Buffer.from('a\0b'), 'text/plain'],
   ])('is base64 if it is %s', (_, bytes, type) => {
     expect(bodyText(bytes, type, false)).toEqual({ body: bytes.toString('base64'), encoding: 'base64' })

@@ -90,7 +90,7 @@ describe.skipIf(!hasPython)('the Python worker', () => {
     expect(await gate.agent.wait(id)).toMatchObject({ status: 'succeeded', expiry_count: 0 })
   })
 
-  it('gives its task back on SIGTERM, and no attempt is spent', async () => {
+  it('releases its task on SIGTERM without using up an attempt', async () => {
     const python = startPython(gate.url, { GRACE_SECONDS: '0.1' })
     const id = await task('count_down', { seconds: 600 })
     await reaches(gate, id, 'leased')

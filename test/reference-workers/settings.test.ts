@@ -15,7 +15,7 @@ describe('the settings of requests to the outside', () => {
     expect(egressOf(values({}))).toEqual({ allow_http: false, allowed_ports: 'default', allowed_private: [] })
   })
 
-  it('allow more if they are told to', () => {
+  it('can be raised', () => {
     const env = {
       ASYNCGATE_EGRESS_ALLOW_HTTP: 'true',
       ASYNCGATE_EGRESS_PORTS: '443, 8443',

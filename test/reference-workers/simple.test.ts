@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { echo } from '../../src/reference-workers/echo.ts'
-import { sleepThenReturn } from '../../src/reference-workers/sleep-then-return.ts'
+import { echo, sleepThenReturn } from '../../src/reference-workers/simple.ts'
 import { openTestGate, outcomeOf, reaches, type TestGate, work } from './support.ts'
 
 let gate: TestGate
@@ -55,7 +54,7 @@ describe('sleep_then_return', () => {
     expect(await outcomeOf(gate, 'sleep_then_return', { seconds: 0 })).toMatchObject({ status: 'succeeded' })
   })
 
-  it('is given back when the worker stops', async () => {
+  it('is released when the worker stops', async () => {
     const working = work(gate, [sleepThenReturn], { stopSeconds: 0 })
     const { id } = await gate.agent.submit('sleep_then_return', { seconds: 3600 })
     await reaches(gate, id, 'leased')

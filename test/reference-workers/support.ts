@@ -18,7 +18,7 @@ export interface TestGate {
   close(): Promise<void>
 }
 
-/** A real server on a free port, with a database of its own. */
+/** A real server on a free port, with its own database. */
 export async function openTestGate(): Promise<TestGate> {
   const folder = mkdtempSync(join(tmpdir(), 'asyncgate-workers-'))
   const config = loadConfig({

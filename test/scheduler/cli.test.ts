@@ -131,7 +131,7 @@ describe('asyncgate scheduler', () => {
     return server.url
   }
 
-  it('with a wrong key ends at once and says so', async () => {
+  it('with a wrong key exits immediately with an error', async () => {
     const path = testFolder()
     const url = await served()
     const ended = await startCli(['scheduler', '--url', url, '--key', 'wrong', '--log-level', 'error'], path)
@@ -150,7 +150,7 @@ describe('asyncgate scheduler', () => {
     expect(ended.stderr).toMatch(/cannot be opened/)
   })
 
-  it('told to stop exits with 0', async () => {
+  it('exits with 0 on SIGTERM', async () => {
     const path = testFolder()
     const url = await served()
     const { process: child, ended } = startCli(['scheduler', '--url', url, '--key', KEY, '--json'], path)

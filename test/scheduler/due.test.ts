@@ -85,7 +85,7 @@ describe('what is due', () => {
 describe('jitter', () => {
   const jittered = (schedule_id: string, jitter_seconds: number) => ({ schedule_id, jitter_seconds })
 
-  it('is the same whoever draws it, and another for each run and schedule', () => {
+  it('is deterministic, and differs for each run and schedule', () => {
     const draws = (id: string) =>
       Array.from({ length: 50 }, (_, n) => {
         const run = CREATED + (n + 1) * MINUTE

@@ -112,7 +112,7 @@ async function play(asked: Schedule, steps: readonly Step[], files: 1 | 2) {
         await tick(processes[step.who])
         break
       case 'kill':
-        // Everything it writes from now on is lost, as if it died before; then it starts anew.
+        // Everything it writes from now on is lost, as if it had died before; then it is restarted.
         processes[step.who].writes = 1
         await tick(processes[step.who])
         processes[step.who].restart()

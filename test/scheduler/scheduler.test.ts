@@ -187,7 +187,7 @@ describe('a scheduler', () => {
     expect(await checkInvariants(store, await store.tenant('default'))).toEqual([])
   })
 
-  it('lists the schedules of who asks, and lets nobody else near them', async () => {
+  it('lists only the schedules of the caller, and hides them from others', async () => {
     const { clock, schedule, as, alice } = await start({ mode })
     await schedule()
     const bob = as('bob')
@@ -390,7 +390,7 @@ describe('a scheduler where people have keys of their own', () => {
     await ann.run('schedule.delete', { schedule_id: hers.schedule_id })
   })
 
-  it('gives nobody else a task in the name of a person', async () => {
+  it('does not create tasks in the name of a person for others', async () => {
     const { clock, schedule, served, alice, ann } = await start({ mode })
     await schedule()
     const { schedule_id, next_run_at } = await plan(ann)

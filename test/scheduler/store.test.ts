@@ -29,7 +29,7 @@ const settled = (minutes: number) => ({
 })
 
 describe('the file of a scheduler', () => {
-  it('gives back what was put in, also after it was closed', async () => {
+  it('returns stored schedules, also after it was reopened', async () => {
     const interval = schedule()
     const cron = schedule({
       schedule_id: 's2',

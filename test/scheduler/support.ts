@@ -11,7 +11,7 @@ export const MINUTE = 60_000
 
 export const silent = { debug() {}, info() {}, warn() {}, error() {} }
 
-/** A schedule as it is right after its creation at START. */
+/** A schedule right after its creation at START. */
 export function schedule(changes: Partial<Schedule> = {}): Schedule {
   const base = {
     schedule_id: 's1',
@@ -52,7 +52,7 @@ export class FakeGate implements ScheduleGate {
   refusing: GateError | undefined
   /** The time of the clock that the tests turn. */
   now: () => number = () => START
-  /** Fires, and reports that nobody answered. */
+  /** Fires, and reports that there was no response. */
   calls = 0
   /** Passed by every fire, so that a test can look at what is under way. */
   passing: () => Promise<void> = async () => {}

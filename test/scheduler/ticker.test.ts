@@ -298,7 +298,7 @@ describe('by itself', () => {
     await ticker.stop()
   })
 
-  it('looks at once when something was added', async () => {
+  it('checks immediately when a schedule was added', async () => {
     ticker.start()
     await pass(200)
     vi.setSystemTime(START + MINUTE)

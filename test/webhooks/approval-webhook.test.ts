@@ -1,7 +1,6 @@
 import { expect, it } from 'vitest'
 import { openGate } from '../../src/features/gate.ts'
-import { ApprovalWebhook } from '../../src/webhooks/approval-webhook.ts'
-import { MAX_ATTEMPTS } from '../../src/webhooks/delivery.ts'
+import { ApprovalWebhook, MAX_ATTEMPTS } from '../../src/webhooks/approval-webhook.ts'
 import { postTo } from '../../src/webhooks/post.ts'
 import { admin, agent, type Bench, describeGates, worker } from '../support/gates.ts'
 import { held, hold, soon } from '../support/steps.ts'
@@ -11,7 +10,7 @@ let types = 0
 
 /** A task that a worker has parked until a person approves. */
 async function askApproval({ gate }: Bench, title = 'Send it?') {
-  // Of a type of its own: tasks that were approved go back to the queue.
+  // A separate type, because approved tasks are queued.
   types += 1
   const type = `job-${types}`
   const offer = await hold(gate, { type, payload: { to: 'ann' } }, { accept_types: [type] })
@@ -38,7 +37,7 @@ async function webhookOn({ gate, store }: Bench, url: string, now?: () => number
 }
 
 describeGates('the approval webhook', (open) => {
-  it('tells of an approval as it is asked for, and of the decision, signed', async () => {
+  it('sends a signed event for the request and for the decision', async () => {
     const bench = await open()
     const receiver = await startReceiver()
     const { webhook, lines } = await webhookOn(bench, receiver.url)
@@ -136,7 +135,7 @@ describeGates('the approval webhook', (open) => {
   it('tells of what was asked, and decided, while no process was there', async () => {
     const bench = await open()
     const receiver = await startReceiver()
-    // Before there was a webhook at all: what is still open counts, what is over does not.
+    // Before there was a webhook at all: open approvals count, decided ones do not.
     const old = await askApproval(bench)
     await bench.gate.approve(admin(), { task_id: old })
     const waiting = await askApproval(bench, 'Still?')
@@ -177,7 +176,7 @@ describeGates('the approval webhook', (open) => {
       expect([seconds, receiver.refused.length]).toEqual([seconds, tries])
     }
     expect(lines.map(([message, { reason }]) => [message, reason])).toEqual(
-      Array(3).fill(['an approval webhook was not taken; trying again', 'it answered with 500']),
+      Array(3).fill(['an approval webhook was not accepted; trying again', 'it responded with 500']),
     )
     receiver.status = 200
     now += 20_000
@@ -198,8 +197,8 @@ describeGates('the approval webhook', (open) => {
     }
     expect(receiver.refused).toHaveLength(MAX_ATTEMPTS)
     expect(lines.at(-1)).toEqual([
-      'an approval webhook is given up',
-      { task_id, n: 1, event: 'asked', attempts: MAX_ATTEMPTS, reason: 'it answered with 410' },
+      'an approval webhook is dropped',
+      { task_id, n: 1, event: 'asked', attempts: MAX_ATTEMPTS, reason: 'it responded with 410' },
     ])
     receiver.status = 200
     await bench.gate.approve(admin(), { task_id })
@@ -207,7 +206,7 @@ describeGates('the approval webhook', (open) => {
     expect(receiver.taken.map(({ id }) => id)).toEqual([`${task_id}.1.decided`])
   })
 
-  it('is told by one of several processes', async () => {
+  it('is sent by one of several processes', async () => {
     const bench = await open()
     const receiver = await startReceiver()
     const webhooks = await Promise.all([1, 2, 3].map(() => webhookOn(bench, receiver.url)))

@@ -16,7 +16,7 @@ import {
 
 const ALICE = { principal_id: 'alice' }
 
-/** A task that only ends when it is told to. */
+/** A task that ends only when its signal is aborted. */
 function endless() {
   const begun = new Turn<TaskContext>()
   const stopped = new Turn<TaskAborted>()
@@ -35,7 +35,7 @@ function endless() {
 describe('a task that is canceled', () => {
   const start = workerBench()
 
-  it('reaches its handler at once, though no renewal is due for long', async () => {
+  it('aborts the handler immediately, long before the next renewal', async () => {
     const gate = await start()
     const { definition, begun, stopped } = endless()
     const started = gate.start([definition], { leaseSeconds: 600 })
@@ -80,7 +80,7 @@ describe('a task that is canceled', () => {
     expect(gate.network.to(RENEW)).toHaveLength(1)
   })
 
-  it('asks for nothing but cancels, so that a busy worker is not told of its own work', async () => {
+  it('subscribes only to canceled tasks', async () => {
     const gate = await start()
     gate.start([endless().definition], { workerId: 'a worker & more' })
     const { query } = only(await gate.network.until(EVENTS, 1))
@@ -108,7 +108,7 @@ describe('a task that is canceled', () => {
     expect(started.metrics().running).toBe(0)
   })
 
-  it('is acknowledged at once, and reported as stopped when the handler has ended', async () => {
+  it('is acknowledged immediately, and reported as stopped when the handler has ended', async () => {
     const gate = await start()
     const mayEnd = new Turn()
     const begun = new Turn()

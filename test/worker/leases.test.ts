@@ -190,7 +190,7 @@ describe('a lease of a worker', () => {
     expect(await gate.end(task_id)).toMatchObject({ status: 'succeeded', expiry_count: 0 })
   })
 
-  it('is over on its own clock when no renewal gets through, and the handler is told', async () => {
+  it('expires by the local clock when renewals fail, and the signal of the handler is aborted', async () => {
     const gate = await start()
     const { definition, begun } = held()
     const restore = gate.network.cut(RENEW)
@@ -207,7 +207,7 @@ describe('a lease of a worker', () => {
     expect(await look(gate.gate, { task_id })).toMatchObject({ attempt: 0 })
   })
 
-  it('that the server has given to another ends the work, and its result is not told', async () => {
+  it('that another worker holds aborts the handler, and its result is not reported', async () => {
     const gate = await start()
     const begun = new Turn<TaskContext>()
     let reason: TaskAborted | undefined
@@ -230,7 +230,7 @@ describe('a lease of a worker', () => {
     expect(gate.network.to(COMPLETE)).toEqual([])
   })
 
-  it('that is over while the event loop was busy is not reported on', async () => {
+  it('that expires while the event loop is blocked is not reported', async () => {
     const gate = await start()
     const run = async () => {
       const end = performance.now() + 1500
@@ -243,7 +243,7 @@ describe('a lease of a worker', () => {
     expect(gate.network.to(COMPLETE)).toEqual([])
   })
 
-  it('is made longer by the handler, at once and for good', async () => {
+  it('is extended by the handler immediately and for all later renewals', async () => {
     const gate = await start()
     const { definition, end, begun } = held()
     gate.start([definition], { leaseSeconds: 2 })

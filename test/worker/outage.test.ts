@@ -91,7 +91,7 @@ describe('a worker that loses the server', () => {
     ])
   })
 
-  it('asks for the answer to its report, though a renewal says meanwhile that the lease is over', async () => {
+  it('waits for the response to its report although a renewal says that the lease has ended', async () => {
     const gate = await start()
     const { definition, begun, end } = gated()
     const started = gate.start([definition], { leaseSeconds: 3 })
@@ -224,7 +224,7 @@ describe('a worker that loses the server', () => {
     expect((await gate.end(await gate.ask('job'))).status).toBe('succeeded')
   })
 
-  it('does not ask in a loop when it is answered empty at once', async () => {
+  it('does not claim in a tight loop when responses are empty and early', async () => {
     const gate = await start()
     gate.network.next(CLAIM, async () => Response.json({ tasks: [] }), Number.POSITIVE_INFINITY)
     gate.start([task('job', { run() {} })])
@@ -243,7 +243,7 @@ describe('a worker that loses the server', () => {
     expect(started.metrics().event_stream).toBe(false)
   })
 
-  it('gives back a task that it has no handler for', async () => {
+  it('releases a task that it has no handler for', async () => {
     const gate = await start()
     const task_id = await gate.ask('other')
     gate.network.next(CLAIM, async (_, { body }) => {

@@ -116,7 +116,7 @@ describe('progress', () => {
     expect((await gate.end(task_id)).status).toBe('succeeded')
   })
 
-  it('is told again when the server was away', async () => {
+  it('is reported again after an outage of the server', async () => {
     const { gate, task_id, ctx } = await running()
     const restore = gate.network.cut(PROGRESS)
     ctx.progress({ percent: 50 })

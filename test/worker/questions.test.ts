@@ -27,7 +27,7 @@ async function begin(t: TestGate, payload: unknown = {}): Promise<string> {
 }
 
 describe('a handler that asks the agent', () => {
-  it('ends, waits without a lease, and is run anew with the answer', async () => {
+  it('ends the run, waits without a lease, and runs again with the answer', async () => {
     const runs: string[] = []
     const t = await open(async (_, ctx) => {
       runs.push('begun')
@@ -120,7 +120,7 @@ describe('a handler that asks the agent', () => {
     expect((await t.waitFor(id, 'succeeded')).result?.result).toBe('ADA')
   })
 
-  it('fails when nobody answers in time', async () => {
+  it('fails when there is no answer in time', async () => {
     const t = await open((_, ctx) => ctx.ask({ message: 'Well?', expiresIn: '10m' }))
     const id = await begin(t)
     expect((await t.waitFor(id, 'input_required')).question?.expires_at).toBe(
@@ -228,7 +228,7 @@ describe('a question', () => {
     }
   })
 
-  it('ends the run with Parked, which can be told from other errors', async () => {
+  it('ends the run with Parked, which can be distinguished from other errors', async () => {
     const seen: unknown[] = []
     const t = await open(async (_, ctx) => {
       try {
@@ -242,7 +242,7 @@ describe('a question', () => {
     expect(seen).toEqual([expect.any(Parked)])
   })
 
-  it('of several at once is the first; the others follow', async () => {
+  it('of several concurrent ones is the first; the others follow', async () => {
     const t = await open((_, ctx) => Promise.all([ctx.ask({ message: 'a?' }), ctx.ask({ message: 'b?' })]))
     const id = await begin(t)
     for (const [message, answer] of [
@@ -392,7 +392,7 @@ describe('a question', () => {
 describe('a worker whose task asks', () => {
   const start = workerBench()
 
-  it('is free for other work at once, warns of a handler that went on, and counts the task as parked', async () => {
+  it('is free for other tasks immediately, warns about a handler that continued, and counts the task as parked', async () => {
     const bench = await start()
     const warnings: string[] = []
     const warn = (_: object, message: string) => warnings.push(message)

@@ -57,7 +57,7 @@ describe('a result', () => {
     expect(puts).toEqual([{ taskId: task_id, value: 1, channel: 'file' }])
   })
 
-  it('of bytes, or a stream of them, goes there as it is', async () => {
+  it('of bytes or a stream of bytes is stored unchanged', async () => {
     const gate = await start()
     const chunks: unknown[] = []
     const results: ResultStore = {

@@ -17,7 +17,7 @@ import {
 
 const GIVEN_BACK = ['task.assigned', 'task.accepted', 'lease.released']
 
-/** Handlers that end when the test says so, or when they are told to. */
+/** Handlers that end when the test says so, or when their signal is aborted. */
 function gated() {
   const begun = new Turn<TaskContext>()
   const mayEnd = new Turn()
@@ -79,7 +79,7 @@ describe('a worker that is stopped', () => {
     expect(never.metrics().claims).toBe(0)
   })
 
-  it('tells handlers that go on for too long, and gives their tasks back without spending an attempt', async () => {
+  it('aborts handlers that run too long and releases their tasks without using up an attempt', async () => {
     const gate = await start()
     const { definition, begun } = gated()
     const started = gate.start([definition], { stopSeconds: 0.1 })
@@ -96,7 +96,7 @@ describe('a worker that is stopped', () => {
     expect(started.metrics().types.job).toMatchObject({ released: 1, lost: 0 })
   })
 
-  it('still takes the result of a handler that was told, and ends in good time', async () => {
+  it('completes a task whose handler returns after its signal was aborted', async () => {
     const gate = await start()
     const run = async (_: unknown, { signal }: TaskContext) => {
       await aborted(signal).catch(() => {})
@@ -125,7 +125,7 @@ describe('a worker that is stopped', () => {
     expect(await gate.status(task_id)).toBe('failed')
   })
 
-  it('gives back what handlers that pay no heed have in hand, and ends', async () => {
+  it('releases the tasks of handlers that ignore their signal, and stops', async () => {
     const gate = await start()
     const mayEnd = new Turn()
     const ended = new Turn()
@@ -171,12 +171,12 @@ describe('a worker that is stopped', () => {
     await begun
     gate.network.cut()
     await started.stop()
-    // It could not be given back, so it comes back by itself.
+    // It could not be released, so it is requeued when its lease expires.
     await becomes(async () => (await look(gate.gate, { task_id })).expiry_count === 1)
     expect(await look(gate.gate, { task_id })).toMatchObject({ attempt: 0 })
   })
 
-  it('gives back what a claim brings that was under way', async () => {
+  it('releases the tasks of a claim that was pending', async () => {
     const gate = await start()
     const asking = new Turn()
     const mayGo = new Turn()
@@ -200,7 +200,7 @@ describe('a worker that is stopped', () => {
     expect(await receiptTypes(gate.gate, { task_id })).toEqual(GIVEN_BACK)
   })
 
-  it('that is killed waits for nobody, and gives everything back', async () => {
+  it('that is killed releases all tasks without waiting for handlers', async () => {
     const gate = await start()
     const never = new Turn()
     const seen = new Turn<TaskContext>()
@@ -223,7 +223,7 @@ describe('a worker that is stopped', () => {
     })
   })
 
-  it('by the operator, in the answer to a claim, whose tasks it gives back', async () => {
+  it('by the operator, in the response to a claim, whose tasks it releases', async () => {
     const gate = await start()
     gate.network.add(CLAIM, { drain: true })
     const task_id = await gate.ask('job')

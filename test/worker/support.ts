@@ -55,7 +55,7 @@ export class Network {
     return () => this.#rules.delete(rule)
   }
 
-  /** The server does as it is told, and its answer is lost. */
+  /** The server processes the request, and its response is lost. */
   loseAnswers(path: RegExp, count = 1) {
     return this.next(path, (go) => go().then(() => unreachable()), count)
   }
@@ -212,7 +212,7 @@ export async function becomes(isSo: () => boolean | Promise<boolean>, seconds = 
   }
 }
 
-/** Resolves when the signal aborts, as handlers that stop when they are told. */
+/** Resolves when the signal is aborted. */
 export function aborted(signal: AbortSignal): Promise<never> {
   return new Promise((_, reject) => {
     if (signal.aborted) reject(signal.reason)

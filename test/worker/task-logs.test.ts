@@ -95,7 +95,7 @@ describe('ctx.log', () => {
     stop()
   })
 
-  it('sends nothing if it is told so', async () => {
+  it('sends nothing with sendLogs false', async () => {
     const bench = await start()
     const run = (_: unknown, { log }: TaskContext) => log.info('only here')
     bench.start([task('job', { run })], { sendLogs: false })

@@ -83,7 +83,7 @@ describe('a worker', () => {
     })
   })
 
-  it('fails a payload for good that does not fit its schema, and says where', async () => {
+  it('fails a task permanently whose payload does not match its schema, with the path', async () => {
     const gate = await start()
     const run = () => ({ ok: true })
     const input = z.object({ user: z.object({ emails: z.array(z.email()) }) })
@@ -102,7 +102,7 @@ describe('a worker', () => {
     })
   })
 
-  it('fails a result for good that does not fit its schema', async () => {
+  it('fails a task permanently whose result does not match its schema', async () => {
     const gate = await start()
     const output = z.object({ text: z.string() })
     const wrong: { text: string } = JSON.parse('{"text":1}')
@@ -232,7 +232,7 @@ describe('a worker', () => {
     expect((await gate.end(await gate.ask('job', {}, { max_attempts: 1 }))).status).toBe('failed')
   })
 
-  it('runs as many handlers at once as it may, and no more', async () => {
+  it('runs no more concurrent handlers than its concurrency allows', async () => {
     const gate = await start()
     const all = new Turn()
     let running = 0
@@ -292,7 +292,7 @@ describe('a worker', () => {
     expect((await gate.end(task_id)).status).toBe('succeeded')
   })
 
-  it('begins with what an earlier process of its name held, if it is told to', async () => {
+  it('takes over the leases of an earlier process with reclaim', async () => {
     const gate = await start()
     const ids = await askMany(gate.gate, 3, { type: 'double', payload: { n: 2 } })
     const before = workerCaller('w7')
@@ -308,7 +308,7 @@ describe('a worker', () => {
     expect(() => worker({ url: 'http://localhost', tasks: [double], reclaim: true })).toThrow(/workerId/)
   })
 
-  it('ends at once when the server refuses it from the start', async () => {
+  it('rejects immediately when the server refuses the first claim', async () => {
     const { url } = await start({ auth: { api_key: 'the-right-key', allow_insecure_dev: false } })
     const refused = worker({ url, key: 'a-wrong-key', tasks: [double], logger: false, signals: false })
     await expect(refused.run()).rejects.toMatchObject({ code: 'UNAUTHENTICATED', status: 401 })
@@ -353,7 +353,7 @@ describe('the options of a worker', () => {
     expect(() => worker({ url: 'nonsense', tasks })).toThrow(/"nonsense" is not the URL/)
   })
 
-  it('leave it a name of its own', () => {
+  it('generate a random worker id by default', () => {
     expect(worker({ url, tasks }).id).toMatch(/^worker\.[0-9a-f]{12}$/)
     expect(worker({ url, tasks }).id).not.toBe(worker({ url, tasks }).id)
   })

@@ -2,10 +2,10 @@ import { constants } from 'node:fs'
 import { access, stat } from 'node:fs/promises'
 import { isAbsolute } from 'node:path'
 
-/** A program that the operator lets tasks run. */
+/** A program that tasks may run. */
 export interface AllowedCommand {
   readonly path: string
-  /** Come before whatever a task adds. */
+  /** Fixed arguments, before those of the task. */
   readonly args: readonly string[]
   /** Whether a task may add arguments. */
   readonly takesMore: boolean
@@ -13,16 +13,13 @@ export interface AllowedCommand {
 
 export type AllowList = ReadonlyMap<string, AllowedCommand>
 
-/** At the end of a command: a task may add arguments. */
+/** The last word of a command to which tasks may add arguments. */
 const MORE = '...'
 
-/** Thrown for a line of the allow-list that cannot be used; the message says why. */
+/** An invalid entry of the allow list. */
 export class AllowListError extends Error {}
 
-/**
- * Reads a command, as words or as a text that is split at spaces: `/usr/bin/grep -c -- ...`. There is no shell in
- * between, so quotes mean nothing.
- */
+/** Parses a command: words, or a text that is split at spaces, as in `/usr/bin/grep -c -- ...`. Quotes have no meaning. */
 export function allowedCommand(name: string, command: string | readonly string[]): AllowedCommand {
   if (!/^[\w.:-]{1,64}$/.test(name)) {
     throw new AllowListError(`"${name}" cannot be the name of a command: use letters, digits and .:_-`)
@@ -30,7 +27,7 @@ export function allowedCommand(name: string, command: string | readonly string[]
   const words = typeof command === 'string' ? command.trim().split(/\s+/) : command
   const [path = '', ...rest] = words
   if (!isAbsolute(path)) {
-    throw new AllowListError(`The command ${name} needs the whole path of a program, not "${path}".`)
+    throw new AllowListError(`The command ${name} needs the absolute path of a program, not "${path}".`)
   }
   if (words.some((word) => word.includes('\0')))
     throw new AllowListError(`The command ${name} has NUL in it.`)
@@ -38,10 +35,10 @@ export function allowedCommand(name: string, command: string | readonly string[]
   return { path, args: takesMore ? rest.slice(0, -1) : rest, takesMore }
 }
 
-/** Refuses programs that cannot be run, when the worker starts and not when the first task comes. */
+/** Refuses programs that cannot be run, when the worker starts. */
 export async function checkPrograms(allowed: AllowList): Promise<void> {
   if (allowed.size > 0 && process.platform === 'win32') {
-    throw new AllowListError('Commands cannot be run on Windows: it has no process groups to end them by.')
+    throw new AllowListError('Commands cannot be run on Windows: it has no process groups.')
   }
   for (const [name, { path }] of allowed) {
     const isFile = await stat(path).then(
@@ -53,6 +50,6 @@ export async function checkPrograms(allowed: AllowList): Promise<void> {
       () => false,
     )
     if (!isFile || !isExecutable)
-      throw new AllowListError(`The command ${name} cannot be run: ${path} is no program.`)
+      throw new AllowListError(`The command ${name} cannot be run: ${path} is not a program.`)
   }
 }

@@ -11,14 +11,14 @@ import { FileTooLarge, firstBytes, writeFile } from './output.ts'
 
 export interface ExecuteOptions {
   readonly allowed: AllowList
-  /** Where commands run and where their output files go. */
+  /** The working directory of commands, which also contains their output files. */
   readonly folder: string
-  /** The longest that a command may run. */
+  /** The maximum run time of a command. */
   readonly maxSeconds?: number
-  /** The most of stdout, and of stderr, that goes into the result; with the default it always fits into a task. */
+  /** The maximum of stdout and of stderr in the result; with the default it always fits into a task. */
   readonly maxOutputBytes?: number
   readonly maxFileBytes?: number
-  /** What a command may use of the machine. */
+  /** The resource limits of a command. */
   readonly limits?: Partial<ResourceLimits>
 }
 
@@ -36,7 +36,7 @@ const input = z.strictObject({
 
 type Execute = z.output<typeof input>
 
-/** Runs one of the commands that the operator allows. Whatever it exits with is a result. */
+/** Runs one of the allowed commands. Any exit code is a result. */
 export async function commandExecute(given: ExecuteOptions) {
   const options = { ...DEFAULTS, ...given }
   const limits = { ...DEFAULT_LIMITS, ...given.limits }
@@ -98,7 +98,7 @@ async function start(
   home: string,
   { task: { task_id }, fence, idempotencyKey }: TaskContext,
 ): Promise<ProcessGroup> {
-  // Nothing of the worker's own environment, which has its key.
+  // Not the environment of the worker, which contains its key.
   const env = {
     PATH: '/usr/local/bin:/usr/bin:/bin',
     LANG: 'C.UTF-8',
@@ -108,11 +108,11 @@ async function start(
     ASYNCGATE_IDEMPOTENCY_KEY: idempotencyKey,
   }
   try {
-    // The shell in between would only say so in its output.
+    // The shell that sets the limits would report a missing program only in its output.
     await access(command.path, constants.X_OK)
     const program = underLimits(command.path, [...command.args, ...args], limits)
     const run = await ProcessGroup.start({ ...program, cwd, env })
-    // A program may end without reading its input.
+    // A program may exit without reading its input.
     run.stdin.on('error', () => {}).end(stdin)
     return run
   } catch (error) {
@@ -128,7 +128,7 @@ interface Limits {
   readonly maxFileBytes: number
 }
 
-/** Waits for the end of a command, or ends it when its time is up, it writes too much, or nobody wants it any more. */
+/** Waits for a command, and stops it when it runs too long, writes too much or the task is aborted. */
 async function follow(
   run: ProcessGroup,
   { seconds, maxOutputBytes, maxFileBytes, limits }: Limits,
@@ -149,7 +149,7 @@ async function follow(
   const stdoutBytes = untilClosed(run.stdout)
   try {
     const toFile = file && writeFile(stdoutBytes, file.handle, maxFileBytes)
-    // The process is waited for in any case, and ended if its output has nowhere to go.
+    // A command whose output cannot be written is stopped; its exit is awaited in any case.
     toFile?.catch(stop)
     const [exit, stdout, stderr, written] = await Promise.all([
       exited,
@@ -159,9 +159,19 @@ async function follow(
     ])
     signal.throwIfAborted()
     const shown = { stdout: stdout.text, stderr: stderr.text }
-    if (isLate) throw timedOut(seconds, shown)
+    if (isLate) {
+      throw new Permanent(`The command ran for more than ${seconds} s and was stopped.`, {
+        code: 'COMMAND_TIMED_OUT',
+        details: tailOf(stdout.text, stderr.text),
+      })
+    }
     const limit = exceeded({ ...exit, ...shown }, limits)
-    if (limit !== undefined) throw overLimit(limit, exit, shown)
+    if (limit !== undefined) {
+      throw new Permanent(`The command exceeded its limit: ${limit}.`, {
+        code: 'COMMAND_LIMIT_EXCEEDED',
+        details: { limit, ...exit, ...tailOf(stdout.text, stderr.text) },
+      })
+    }
     if (file !== undefined) await inFolder('output_path', () => file.keep())
     return {
       command,
@@ -187,7 +197,7 @@ interface Exit {
   readonly signal: NodeJS.Signals | null
 }
 
-/** Time for the output that is still in the pipes when a process has ended; another process may hold them open. */
+/** How long to read the pipes after the process has exited; another process may hold them open. */
 const REST_MS = 1_000
 
 async function exitOf({ exited, stdout, stderr }: ProcessGroup): Promise<Exit> {
@@ -200,7 +210,7 @@ async function exitOf({ exited, stdout, stderr }: ProcessGroup): Promise<Exit> {
   return { exit_code: code, signal }
 }
 
-/** The output until the stream ends or is closed. */
+/** Reads the stream until it ends or is closed. */
 async function* untilClosed(stream: Readable): AsyncGenerator<Buffer> {
   try {
     for await (const chunk of stream) yield chunk
@@ -210,23 +220,10 @@ async function* untilClosed(stream: Readable): AsyncGenerator<Buffer> {
   }
 }
 
-/** An error has at most 16 KiB. */
+/** An error is limited to 16 KiB. */
 const SHOWN = 1_000
 
-function timedOut(seconds: number, { stdout, stderr }: { stdout: string; stderr: string }): Permanent {
-  return new Permanent(`The command ran for more than ${seconds} s and was stopped.`, {
-    code: 'COMMAND_TIMED_OUT',
-    details: { stdout: stdout.slice(-SHOWN), stderr: stderr.slice(-SHOWN) },
-  })
-}
-
-function overLimit(
-  limit: string,
-  exit: Exit,
-  { stdout, stderr }: { stdout: string; stderr: string },
-): Permanent {
-  return new Permanent(`The command needed more than its limit allows: ${limit}.`, {
-    code: 'COMMAND_LIMIT_EXCEEDED',
-    details: { limit, ...exit, stdout: stdout.slice(-SHOWN), stderr: stderr.slice(-SHOWN) },
-  })
+/** The end of the output of a failed command. */
+function tailOf(stdout: string, stderr: string) {
+  return { stdout: stdout.slice(-SHOWN), stderr: stderr.slice(-SHOWN) }
 }

@@ -3,18 +3,18 @@ import { constants, type Stats } from 'node:fs'
 import { type FileHandle, lstat, mkdir, open, realpath, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 
-/** A path of a task that is not one inside the folder. */
+/** A path that is not inside the folder. */
 export class PathRefused extends Error {}
 
-/** A file that appears under its name only when it is complete. */
+/** A file that gets its name only when it is complete. */
 export interface NewFile {
   readonly handle: FileHandle
-  /** Gives it its name, in place of a file that had it before. */
+  /** Renames the file to its name and replaces an existing file. */
   keep(): Promise<void>
   drop(): Promise<void>
 }
 
-/** A folder that the paths of tasks cannot leave: they are relative, go only down, and through no symbolic link. */
+/** A folder that paths of tasks cannot leave: they are relative, without `..`, and follow no symbolic link. */
 export class Folder {
   readonly path: string
 
@@ -27,7 +27,7 @@ export class Folder {
     return new Folder(await realpath(path))
   }
 
-  /** A folder inside, which is made if it is not there. */
+  /** A subfolder, which is created if it does not exist. */
   async directory(relative: string): Promise<string> {
     return relative === '' ? this.path : this.#descend(parts(relative))
   }
@@ -46,7 +46,7 @@ export class Folder {
       handle,
       keep: async () => {
         await handle.close()
-        // The command had time to put a link in the way.
+        // The command may have created a link meanwhile.
         await this.#descend(inside)
         await refuseUnless(target, (stats) => stats === undefined || stats.isFile())
         await rename(unfinished, target)
@@ -77,16 +77,16 @@ function parts(relative: string): string[] {
   const names = relative.split('/')
   const isBad = (name: string) => name === '' || name === '.' || name === '..' || /[\\\0]/.test(name)
   if (relative.length > MAX_LENGTH || names.some(isBad)) {
-    throw new PathRefused('it is not a relative path that only goes down')
+    throw new PathRefused('it is not a relative path without ..')
   }
   return names
 }
 
-/** Asks about what is at the path itself, not about what a link there leads to. */
+/** Checks the path itself and does not follow a link. */
 async function refuseUnless(path: string, isFine: (stats: Stats | undefined) => boolean): Promise<void> {
   const stats = await lstat(path).catch((error: unknown) => {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined
     throw error
   })
-  if (!isFine(stats)) throw new PathRefused('there is something else at that path')
+  if (!isFine(stats)) throw new PathRefused('the path exists and has another type')
 }

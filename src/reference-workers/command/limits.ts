@@ -1,12 +1,12 @@
-/** What a program may use, as far as the kernel enforces it for a process. Zero: no limit. */
+/** The resource limits of a program, as the kernel enforces them per process. Zero means no limit. */
 export interface ResourceLimits {
-  /** Address space of each process. */
+  /** Address space per process. */
   readonly memoryMib: number
-  /** Processor time of each process. */
+  /** CPU time per process. */
   readonly cpuSeconds: number
-  /** Processes and threads of the user that the worker runs as. The kernel does not apply it to root. */
+  /** Processes and threads of the user of the worker. The kernel does not apply it to root. */
   readonly processes: number
-  /** Largest file that it can write. */
+  /** Maximum size of a file. */
   readonly fileMib: number
   readonly openFiles: number
 }
@@ -19,12 +19,12 @@ export const DEFAULT_LIMITS: ResourceLimits = {
   openFiles: 1024,
 }
 
-/** Time to end between the signal SIGXCPU and SIGKILL. */
+/** The time between SIGXCPU and SIGKILL. */
 const CPU_GRACE_SECONDS = 2
 
 /**
- * Sets the limits and then becomes the program. Everything that varies is an argument, so nothing of it is read as shell. A limit
- * that cannot be set is one that is lower already. Shells call the limit of processes -u or -p.
+ * Sets the limits and then executes the program. All variable parts are arguments, so that none is interpreted by the shell. A
+ * limit that cannot be set is already lower. Shells call the limit of processes -u or -p.
  */
 const SCRIPT = `
 ulimit -c 0
@@ -38,7 +38,7 @@ unset PWD OLDPWD SHLVL _
 exec "$@" 2>&3 3>&-
 `
 
-/** The command line that runs a program under limits. Only on Linux are they all known to work. */
+/** The command line that runs a program with limits. They are applied only on Linux. */
 export function underLimits(
   path: string,
   args: readonly string[],
@@ -55,14 +55,14 @@ export function underLimits(
     fileMib * 2048,
     openFiles,
   ]
-  // What the shell itself has to say about limits is not the program's.
+  // Messages of the shell about limits must not be part of the output.
   return {
     command: '/bin/sh',
     args: ['-c', `exec 3>&2 2>/dev/null${SCRIPT}`, 'sh', ...values.map(String), path, ...args],
   }
 }
 
-/** What programs say when they get no more memory: the kernel only refuses it to them. */
+/** Messages of programs whose allocations fail. */
 const NO_MEMORY =
   /cannot allocate memory|out of memory|memoryerror|bad_alloc|memory exhausted|allocation failed|not enough memory/i
 
@@ -72,7 +72,7 @@ interface Ended {
   readonly stderr: string
 }
 
-/** The limit that a program ran into; undefined if it ended for another reason. */
+/** The limit that a program exceeded; undefined if it ended for another reason. */
 export function exceeded({ exit_code, signal, stderr }: Ended, limits: ResourceLimits): string | undefined {
   if (signal === 'SIGXCPU') return 'cpu'
   if (signal === 'SIGXFSZ') return 'file_size'

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { Fault } from '../../../src/core/errors.ts'
-import { MailQueue } from '../../../src/email/queue.ts'
+import { EmailQueue } from '../../../src/email/queue.ts'
 import type { Memory, MemoryNote } from '../../../src/features/results/result-store.ts'
 import { LEGACY_TOOLS } from '../../../src/mcp/legacy-tools/index.ts'
 import type { Store } from '../../../src/store/store.ts'
@@ -27,7 +27,7 @@ class Notes implements Memory {
   }
 }
 
-const mail = (store: Store) => ({ mail: new MailQueue({ entries: store.entries, settings: MAIL }) })
+const mail = (store: Store) => ({ mail: new EmailQueue({ entries: store.entries, settings: MAIL }) })
 
 async function queue({ call }: Way, args: object = {}) {
   const { task_id } = await call('queue_task', { ...KEE, task_type: 'consult', params: { n: 1 }, ...args })

@@ -1,6 +1,6 @@
 import { withoutPassword } from '../../../config/database.ts'
 import { type Config, loadConfig } from '../../../config/index.ts'
-import { echo } from '../../../reference-workers/echo.ts'
+import { echo } from '../../../reference-workers/simple.ts'
 import { worker } from '../../../worker/index.ts'
 import { command } from '../../command.ts'
 import { CliError, EXIT } from '../../exit.ts'

@@ -2,9 +2,14 @@ import { setTimeout } from 'node:timers/promises'
 import { z } from 'zod'
 import { task } from '../worker/index.ts'
 
+/** Returns its payload. */
+export const echo = task('echo', {
+  run: (payload) => ({ echo: payload }),
+})
+
 const MAX_SECONDS = 3_600
 
-/** Waits, then answers with a value: for trying out leases, progress and cancellation. */
+/** Waits, then returns a value: for experiments with leases, progress and cancellation. */
 export const sleepThenReturn = task('sleep_then_return', {
   input: z.strictObject({
     seconds: z.number().min(0).max(MAX_SECONDS),

@@ -1,6 +1,0 @@
-import { task } from '../worker/index.ts'
-
-/** Answers with what it is sent. */
-export const echo = task('echo', {
-  run: (payload) => ({ echo: payload }),
-})
