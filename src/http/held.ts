@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 
-/** The requests that wait for something to happen. They end when their client leaves or the server stops. */
+/** Requests that wait for an event. They end when their client disconnects or the server stops. */
 export class Held {
   readonly #waiting = new Set<AbortController>()
   #stopped = false
@@ -9,7 +9,7 @@ export class Held {
     return this.#waiting.size
   }
 
-  /** Aborted when there is nobody left to answer, or no time. */
+  /** Aborted when the client disconnects or the server stops. */
   signal(response: ServerResponse): AbortSignal {
     if (this.#stopped || response.destroyed) return AbortSignal.abort()
     const controller = new AbortController()

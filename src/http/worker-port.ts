@@ -159,7 +159,7 @@ async function lease(context: EndpointContext, exchange: Exchange, respondNone: 
   const [offer] = tasks
   if (offer === undefined) return respondNone()
   note(exchange, { task_id: offer.task_id, lease_id: offer.lease_id })
-  await exchange.answer(runView(offer))
+  await exchange.result(runView(offer))
 }
 
 async function heartbeat(context: EndpointContext, exchange: Exchange): Promise<void> {
