@@ -1,4 +1,4 @@
-import type { Server } from 'node:http'
+import type { Server, ServerResponse } from 'node:http'
 import { Server as NetServer } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { setTimeout as delay, setImmediate as immediate } from 'node:timers/promises'
@@ -58,4 +58,31 @@ export function respondClientError(error: NodeJS.ErrnoException, socket: Duplex)
     `HTTP/1.1 ${STATUS[error.code ?? ''] ?? '400 Bad Request'}\r\nConnection: close\r\n` +
       `Content-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
   )
+}
+
+/** Requests that wait for an event. They end when their client disconnects or the server stops. */
+export class Held {
+  readonly #waiting = new Set<AbortController>()
+  #stopped = false
+
+  get count(): number {
+    return this.#waiting.size
+  }
+
+  /** Aborted when the client disconnects or the server stops. */
+  signal(response: ServerResponse): AbortSignal {
+    if (this.#stopped || response.destroyed) return AbortSignal.abort()
+    const controller = new AbortController()
+    this.#waiting.add(controller)
+    response.once('close', () => {
+      this.#waiting.delete(controller)
+      if (!response.writableFinished) controller.abort()
+    })
+    return controller.signal
+  }
+
+  stop(): void {
+    this.#stopped = true
+    for (const controller of this.#waiting) controller.abort()
+  }
 }

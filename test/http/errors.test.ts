@@ -126,7 +126,7 @@ const CASES: readonly Case[] = [
       return post('/v1/tasks', { ...ALICE, type: 'job' })
     },
   },
-  { code: 'WORKER_NOT_FOUND', provoke: ({ post }) => post('/v1/workers/nobody/drain', ROOT) },
+  { code: 'WORKER_NOT_FOUND', provoke: ({ post }) => post('/v1/workers/unknown/drain', ROOT) },
   {
     code: 'NOT_CONFIGURED',
     provoke: ({ post }) => post('/v1/emails', NOTE),
@@ -136,7 +136,7 @@ const CASES: readonly Case[] = [
   {
     code: 'RECIPIENT_NOT_ALLOWED',
     serve: MAILING,
-    provoke: ({ post }) => post('/v1/emails', { ...NOTE, to: 'somebody@example.com' }),
+    provoke: ({ post }) => post('/v1/emails', { ...NOTE, to: 'other@example.com' }),
   },
   {
     code: 'RATE_LIMIT_EXCEEDED',

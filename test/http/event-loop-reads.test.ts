@@ -114,9 +114,9 @@ for (const { name, isThere, open } of STORES) {
     })
 
     const READS: Readonly<Record<string, () => Promise<Received[]>>> = {
-      'eight lists of tasks at once': () => times(8, () => rest()),
-      'eight lists of tasks at once over MCP': () => times(8, () => modern()),
-      'eight lists of tasks at once over MCP of 2025': () => times(8, () => legacy()),
+      'eight concurrent task lists': () => times(8, () => rest()),
+      'eight concurrent task lists over MCP': () => times(8, () => modern()),
+      'eight concurrent task lists over MCP of 2025': () => times(8, () => legacy()),
       'a JSON-RPC batch of lists': () =>
         times(1, () =>
           send(server, '/mcp', {

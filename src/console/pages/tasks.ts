@@ -9,6 +9,7 @@ import { getTaskProgress } from '../../features/tasks/get-task-progress.ts'
 import { listTasks } from '../../features/tasks/list-tasks.ts'
 import { retryTask } from '../../features/tasks/retry-task.ts'
 import type { TaskCounts, TaskView } from '../../features/tasks/shape.ts'
+import { type Html, html } from '../../util/html.ts'
 import {
   count,
   empty,
@@ -24,7 +25,6 @@ import {
   time,
 } from '../components.ts'
 import { type Fields, itemPath, jsonIn, jsonOrTextIn, link, numberIn, textIn } from '../fields.ts'
-import { type Html, html } from '../html.ts'
 import { action, page, type Reply, redirect, unless, type Visit } from '../visit.ts'
 import { taskPage } from './task.ts'
 import { peek, titleOf } from './task-title.ts'

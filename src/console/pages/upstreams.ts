@@ -1,9 +1,9 @@
 import { acceptUpstreamTool } from '../../features/upstreams/add-upstream.ts'
 import { getUpstream, listUpstreams } from '../../features/upstreams/get-upstream.ts'
 import type { UpstreamView } from '../../features/upstreams/view.ts'
+import { type Html, html } from '../../util/html.ts'
 import { empty, heading, line, notice } from '../components.ts'
 import { itemPath } from '../fields.ts'
-import { type Html, html } from '../html.ts'
 import { action, page, type Reply, redirect, unless, type Visit } from '../visit.ts'
 import { healthFacts, target, UPSTREAM_POLL_SECONDS, upstreamPage, upstreamState } from './upstream.ts'
 
