@@ -10,6 +10,7 @@ import {
   principalKey,
   type Role,
 } from '../core/principal.ts'
+import { isObject } from '../util/guards.ts'
 import type { BoundCredential, Credential, SharedCredential } from './credential.ts'
 
 export type Fields = Readonly<Record<string, unknown>>
@@ -18,11 +19,11 @@ export type Fields = Readonly<Record<string, unknown>>
 export interface Called {
   readonly actor: 'agent' | 'worker' | 'anyone'
   readonly input: { readonly shape: object }
-  /** Only a person who has proved who they are may do it. */
+  /** Whether it requires a person who has proved their identity. */
   readonly needsPerson?: true
 }
 
-/** Fields that say who calls. They are taken off, unless the operation itself has a field of that name. */
+/** Fields that name the caller. They are removed, unless the operation has a field of that name. */
 const IDENTITY_FIELDS = [
   'tenant_id',
   'auth_token',
@@ -35,7 +36,7 @@ const IDENTITY_FIELDS = [
   'worker_instance_id',
 ] as const
 
-/** Under a shared key the kind that a request names decides what it may do. */
+/** Under a shared key the kind of the named principal determines the role. */
 const ROLE_OF: Record<Exclude<PrincipalKind, 'system'>, Role> = {
   agent: 'agent',
   service: 'agent',
@@ -43,7 +44,7 @@ const ROLE_OF: Record<Exclude<PrincipalKind, 'system'>, Role> = {
   human: 'admin',
 }
 
-/** Who calls, and the input of the operation without the fields that say so. */
+/** The caller, and the input of the operation without the fields that name the caller. */
 export function callerOf(
   credential: Credential,
   operation: Called,
@@ -65,8 +66,8 @@ export function callerOf(
 }
 
 /**
- * The person who calls, if that is proved. A person of this machine who calls with the shared key as well does so as
- * whoever the request names, except where a person is needed or the shared key makes nobody an admin.
+ * The person who calls, if that is proved. A local person who also sends the shared key acts as the principal that the
+ * request names, except where a person is required or the shared key does not grant the role admin.
  */
 function personOf(credential: Credential, { needsPerson }: Called): BoundCredential | undefined {
   if (credential.kind === 'shared') {
@@ -75,25 +76,24 @@ function personOf(credential: Credential, { needsPerson }: Called): BoundCredent
   return needsPerson && credential.principal.kind !== 'human' ? undefined : credential
 }
 
-/** Naming a person is not being one. */
 function unproven(): Fault {
   return new Fault(
     'FORBIDDEN',
     { required_role: 'admin' },
-    'A person decides this, with a key of their own. ' +
+    'This requires a person with their own key. ' +
       'Ask one to use the console or the asyncgate command on the machine of the server, or to send an admin key.',
   )
 }
 
-/** Where admins have keys of their own, naming a person is not being one. */
+/** Where admins have their own keys, naming a person does not prove an identity. */
 function roleUnder(credential: SharedCredential, { kind }: Principal, role: Role): Role {
   if (credential.no_admin !== true || role !== 'admin') return role
   if (kind === 'human')
-    throw new Fault('FORBIDDEN', { required_role: 'admin' }, 'People have keys of their own here.')
+    throw new Fault('FORBIDDEN', { required_role: 'admin' }, 'A person must use their own key.')
   return 'agent'
 }
 
-/** The fields that say who calls, and the rest. A name that `isOwn` claims never says who calls. */
+/** The fields that name the caller, and the rest. Fields for which `isOwn` is true belong to the rest. */
 export function splitIdentity(
   fields: Fields,
   isOwn: (name: string) => boolean,
@@ -108,12 +108,12 @@ export function splitIdentity(
   return { identity, rest }
 }
 
-/** A call about many leases has the worker in its items; beside them it only says who calls. */
+/** A call about many leases names the worker in its items; a worker_id beside them only names the caller. */
 function isLabel(name: string, { actor, input }: Called): boolean {
   return name === 'worker_id' && actor === 'worker' && !('worker_id' in input.shape)
 }
 
-/** A request may repeat who it is, but not be somebody else. */
+/** A request may name the principal of its key, but no other. */
 function boundCaller(
   credential: BoundCredential,
   operation: Called,
@@ -124,7 +124,11 @@ function boundCaller(
   const id = text(fields, 'principal_id') ?? text(fields, 'agent_id')
   if (!('principal_id' in shape) && id !== undefined && id !== principal.id) {
     const key = principalKey(principal)
-    throw new Fault('FORBIDDEN', { principal: key }, `The key is that of ${key}. Name nobody else with it.`)
+    throw new Fault(
+      'FORBIDDEN',
+      { principal: key },
+      `The key belongs to ${key} and cannot be used for another principal.`,
+    )
   }
   if (operation.actor === 'worker') namedPrincipal(operation, fields)
   const taken = IDENTITY_FIELDS.filter((name) => !(name in shape))
@@ -138,41 +142,36 @@ function namedPrincipal(operation: Called, fields: Fields): { principal: Princip
     const kind = text(fields, 'worker_kind') ?? 'worker'
     if (kind !== 'worker' && kind !== 'service') throw invalid('worker_kind', 'is not worker or service')
     const id = text(fields, 'worker_id') ?? workerOfItems(fields)
-    // Its absence is the operation's to complain about.
+    // The operation refuses a missing worker_id.
     const principal = withInstance({ kind, id: id ?? 'unnamed' }, fields, 'worker_instance_id')
-    return { principal: free(principal), role: 'worker' }
+    return { principal: unreserved(principal), role: 'worker' }
   }
   const id = text(fields, 'principal_id') ?? text(fields, 'agent_id') ?? ownerOf(operation, fields)
   if (id === undefined) return undefined
   const kind = text(fields, 'principal_kind') ?? 'agent'
   if (!isPrincipalKind(kind)) throw invalid('principal_kind', 'is not a kind of principal')
   if (kind === 'system') throw forbidden('system', 'agent')
-  return { principal: free(withInstance({ kind, id }, fields, 'principal_instance_id')), role: ROLE_OF[kind] }
+  return {
+    principal: unreserved(withInstance({ kind, id }, fields, 'principal_instance_id')),
+    role: ROLE_OF[kind],
+  }
 }
 
-/** The principal, if it is not AsyncGate itself: what that does, nobody else can seem to have done. */
-function free(principal: Principal): Principal {
+/** Refuses the names that AsyncGate itself uses, so that no caller can impersonate it. */
+function unreserved(principal: Principal): Principal {
   if (!isReserved(principal)) return principal
   const key = principalKey(principal)
-  throw new Fault(
-    'FORBIDDEN',
-    { principal: key },
-    `${key} is a name of AsyncGate itself. Call under another name.`,
-  )
+  throw new Fault('FORBIDDEN', { principal: key }, `${key} is reserved for AsyncGate. Use another name.`)
 }
 
-/** A list of calls is made by the worker that its items name. Items of somebody else hold no lease of his. */
+/** The worker that the items of a list name. Items of other workers fail, because they hold other leases. */
 function workerOfItems({ items }: Fields): string | undefined {
   const list: readonly unknown[] = Array.isArray(items) ? items : []
-  const named = list.filter(isFields).find((item) => typeof item.worker_id === 'string')
+  const named = list.filter(isObject).find((item) => typeof item.worker_id === 'string')
   return named && text(named, 'worker_id')
 }
 
-function isFields(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null
-}
-
-/** Work that is handed over on behalf of an agent, by nobody in particular, is that agent's. */
+/** A task without a named creator belongs to the agent on whose behalf it is created. */
 function ownerOf(operation: Called, fields: Fields): string | undefined {
   return operation.actor === 'agent' ? text(fields, 'principal_ai') : undefined
 }
@@ -186,12 +185,12 @@ function text(fields: Fields, name: string): string | undefined {
   const value = fields[name]
   if (value === undefined) return undefined
   const isName = typeof value === 'string' && value !== '' && value.length <= 255
-  // The same as every text that is kept.
+  // The limits of every stored text.
   if (!isName || value.includes('\0') || !value.isWellFormed()) throw invalid(name, 'is not a name')
   return value
 }
 
-/** Most requests name none of them, and are not copied. */
+/** The fields except for these names. Most requests have none of them and are not copied. */
 function without(fields: Fields, operation: Called, names: readonly string[]): Fields {
   const isTaken = (name: string) => names.includes(name) || isLabel(name, operation)
   if (!Object.keys(fields).some(isTaken)) return fields

@@ -4,17 +4,17 @@ import type { Principal, Role } from '../core/principal.ts'
 import { isProof, PROOF_HEADER } from './local-proof.ts'
 
 /**
- * What a request proved. A bound credential says who calls; under a shared key, or in insecure development, the
- * request itself names its principal.
+ * The proof of a request. A bound credential determines the principal; under a shared key, or in insecure development,
+ * the request itself names its principal.
  */
 export type Credential = SharedCredential | BoundCredential
 
 export interface SharedCredential {
   readonly kind: 'shared'
   readonly tenant: string
-  /** Admins have keys of their own: whoever holds this one is neither an admin nor a person. */
+  /** Admins have their own keys, so this one grants neither the role admin nor the identity of a person. */
   readonly no_admin?: true
-  /** The person who made the request, with proof. Only what needs a person is done in their name. */
+  /** The person who is proved to have made the request. Used only where a person is required. */
   readonly person?: BoundCredential
 }
 
@@ -28,11 +28,11 @@ export interface BoundCredential {
 export interface AuthSettings {
   /** The shared key; null if there is none. */
   readonly api_key: string | null
-  /** Whether requests without a key are let in. Only ever true on loopback in development. */
+  /** Whether requests without a key are accepted. True only on loopback in development. */
   readonly allow_insecure_dev: boolean
-  /** Keys of people, by their name. With any, the shared key makes nobody an admin. */
+  /** Keys of people, by name. If there are any, the shared key does not grant the role admin. */
   readonly admin_keys?: Readonly<Record<string, string>> | null
-  /** Keys of people who run this server, by their name. They take nothing away from the shared key. */
+  /** Keys of people who run this server, by name. They do not restrict the shared key. */
   readonly local_keys?: Readonly<Record<string, string>> | null
 }
 
@@ -42,7 +42,7 @@ export interface AuthHeaders {
   readonly [PROOF_HEADER]?: string | string[] | undefined
 }
 
-/** The server's end of the connection on which a request came. */
+/** The server's end of the connection of a request. */
 export interface Socket {
   readonly localAddress?: string | undefined
   readonly localPort?: number | undefined
@@ -54,11 +54,10 @@ interface Person {
   readonly credential: BoundCredential
 }
 
-/** Whoever holds the shared key. */
 export const DEFAULT_TENANT = 'default'
 const BEARER = /^Bearer +(\S+) *$/i
 
-/** Tells who a request comes from, or refuses it. */
+/** Authenticates requests. */
 export class Authenticator {
   readonly #insecure: boolean
   readonly #key: Buffer | null
@@ -77,17 +76,17 @@ export class Authenticator {
     this.#shared = admins.length === 0 ? shared : { ...shared, no_admin: true }
   }
 
-  /** Whether a request without a key is let in. */
+  /** Whether requests without a key are accepted. */
   get allowsAnonymous(): boolean {
     return this.#insecure
   }
 
-  /** Whether a person who has no key can sign in to the console, by name. */
+  /** Whether a person without a key can sign in to the console with a name. */
   get trustsNames(): boolean {
     return this.#insecure && this.#shared.no_admin !== true
   }
 
-  /** With a socket, the headers may also prove which person of this machine calls. */
+  /** With a socket, the headers may also prove that a person of this machine calls. */
   authenticate(headers: AuthHeaders, socket?: Socket): Credential {
     const person = socket && this.#personOf(headers[PROOF_HEADER], socket)
     if (person === undefined) return this.ofHeaders(headers) ?? this.ofToken(undefined)
@@ -103,13 +102,13 @@ export class Authenticator {
     return this.#local.find(({ key }) => isProof(proof, key, { address, port }, times))?.credential
   }
 
-  /** What the headers prove; undefined if there is no key in them. */
+  /** The credential of the key in the headers; undefined if they contain no key. */
   ofHeaders(headers: AuthHeaders): Credential | undefined {
     const given = keyOf(headers)
     return given === undefined ? undefined : this.#credentialOf(given)
   }
 
-  /** What a request without a key in its headers proves. The token is for clients that cannot set headers. */
+  /** The credential of a request without a key in its headers. The token is for clients that cannot set headers. */
   ofToken(token: string | undefined): Credential {
     if (token !== undefined) return this.#credentialOf(token)
     if (this.#insecure) return this.#shared
@@ -117,7 +116,7 @@ export class Authenticator {
   }
 
   #credentialOf(given: string): Credential {
-    // Digests are compared, so that every wrong key takes the same time.
+    // Comparing digests takes the same time for every wrong key.
     const sent = digest(given)
     const person = this.#people.find((candidate) => timingSafeEqual(sent, candidate.digest))
     if (person !== undefined) return person.credential

@@ -1,12 +1,12 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 
 /**
- * Proves to a server on this machine that the caller can read the local key, without sending the key. A proof is made
- * for one address and port: a program that listens elsewhere, and is sent one, cannot use it at the real server.
+ * Proves to a server on this machine that the caller can read the local key, without sending the key. A proof is valid
+ * for one address and port: a program that listens on another port cannot use a proof that it receives.
  */
 export const PROOF_HEADER = 'x-asyncgate-local-proof'
 
-/** A proof is made for one request, on the same machine and by the same clock. */
+/** A proof is created for one request, on the same machine and with the same clock. */
 const LIFETIME_MS = 60_000
 
 /** The end of a connection at which the server listens. */

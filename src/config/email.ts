@@ -101,8 +101,8 @@ export function emailOf(values: EmailValues) {
   if (mail_from === null) return null
   const smtp = smtp_url ?? (smtp_host === null ? null : hostLogin(values, smtp_host))
   const imap = imap_url
-  const smtpTls = smtp === null ? 'none' : (values.smtp_tls ?? (smtp.secure ? 'implicit' : 'starttls'))
-  const imapTls = imap === null ? 'none' : (values.imap_tls ?? (imap.secure ? 'implicit' : 'starttls'))
+  const smtpTls = values.smtp_tls ?? (smtp?.secure ? 'implicit' : 'starttls')
+  const imapTls = values.imap_tls ?? (imap?.secure ? 'implicit' : 'starttls')
   return {
     ...values,
     mail_from,
@@ -145,18 +145,16 @@ function hostLogin({ smtp_port, smtp_user, smtp_password, smtp_tls }: EmailValue
 /** Combinations of values that are not valid. */
 export function emailProblems(values: EmailValues): string[] {
   const problems: string[] = []
-  const ways = (
-    [
-      ['smtp_url', values.smtp_url],
-      ['smtp_host', values.smtp_host],
-      ['imap_url', values.imap_url],
-      ['mail_webhook_secret', values.mail_webhook_secret],
-      ['mail_sendgrid_public_key', values.mail_sendgrid_public_key],
-    ] as const
-  ).filter(([, value]) => value !== null)
-  if (values.mail_from === null && ways.length > 0) {
-    const [name = ''] = ways[0] ?? []
-    problems.push(`${name.toUpperCase()} needs MAIL_FROM, the sender address.`)
+  const transports = [
+    'smtp_url',
+    'smtp_host',
+    'imap_url',
+    'mail_webhook_secret',
+    'mail_sendgrid_public_key',
+  ] as const
+  const used = transports.find((name) => values[name] !== null)
+  if (values.mail_from === null && used !== undefined) {
+    problems.push(`${used.toUpperCase()} needs MAIL_FROM, the sender address.`)
   }
   if (values.smtp_url !== null && values.smtp_host !== null) {
     problems.push('SMTP_URL and SMTP_HOST are both set: set only one of them.')

@@ -1,6 +1,6 @@
 import { ERRORS, type Fault } from '../core/errors.ts'
+import { type Content, type Html, html, nothing } from '../util/html.ts'
 import { oneLine, pieces, visibleJson } from '../util/untrusted-text.ts'
-import { type Content, type Html, html, nothing } from './html.ts'
 
 /** One line of untrusted text with its hidden characters marked, cut to `max` characters. */
 export function line(text: string, max = 200): Content {

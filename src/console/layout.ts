@@ -1,6 +1,6 @@
+import { type Content, type Html, html } from '../util/html.ts'
 import { visibleLine } from '../util/untrusted-text.ts'
 import { line } from './components.ts'
-import { type Content, type Html, html } from './html.ts'
 import type { Assets } from './send.ts'
 import { type Page, SECTIONS, type Section } from './visit.ts'
 

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import type { ServerResponse } from 'node:http'
 import { sendText } from '../http/response.ts'
-import type { Html } from './html.ts'
+import type { Html } from '../util/html.ts'
 
 const HTML = 'text/html; charset=utf-8'
 

@@ -1,8 +1,8 @@
 import type { z } from 'zod'
 import { type ErrorCode, Fault } from '../core/errors.ts'
 import type { Operation } from '../features/define-operation.ts'
+import type { Html } from '../util/html.ts'
 import { type Fields, link, type Query } from './fields.ts'
-import type { Html } from './html.ts'
 
 export const SECTIONS = ['approvals', 'tasks', 'sessions', 'upstreams', 'policies'] as const
 export type Section = (typeof SECTIONS)[number]

@@ -6,17 +6,17 @@ import { isAllowedOrigin } from './guard.ts'
 import type { Logger } from './log.ts'
 import { type Found, type Route, Router } from './router.ts'
 
-/** The route in logs and metrics of a path that nobody knows: paths are the clients' to choose. */
-const UNKNOWN: Pick<Route, 'path'> = { path: '(unknown)' }
+/** The label of unknown paths in logs and metrics, because clients choose them. */
+const UNKNOWN = '(unknown)'
 
-/** Sends each request to its route, answers for what is thrown, logs and counts. */
+/** Dispatches requests to routes, responds to errors, and logs and measures every request. */
 export class App {
   readonly #context: Context
   readonly #logger: Logger
   readonly #router: Router<Route>
   readonly #inFlight = new Set<ServerResponse>()
-  #stopping = false
-  #lastAnswers = false
+  #isStopping = false
+  #isClosing = false
   #idle: (() => void)[] = []
 
   constructor(context: Context, logger: Logger, routes: (app: App) => readonly Route[]) {
@@ -26,21 +26,21 @@ export class App {
   }
 
   get isStopping(): boolean {
-    return this.#stopping
+    return this.#isStopping
   }
 
-  /** From now on it says that it is not ready. */
+  /** Makes the readiness probe fail. */
   stop(): void {
-    this.#stopping = true
+    this.#isStopping = true
   }
 
-  /** From now on connections end with their next answer. */
+  /** Closes each connection after its next response. */
   endConnections(): void {
-    this.#lastAnswers = true
+    this.#isClosing = true
     for (const response of this.#inFlight) endConnection(response)
   }
 
-  /** Resolves when no request is being answered. */
+  /** Resolves when no request is in progress. */
   async idle(): Promise<void> {
     if (this.#inFlight.size > 0) await new Promise<void>((resolve) => this.#idle.push(resolve))
   }
@@ -50,22 +50,22 @@ export class App {
     const found = this.#router.find(request.method ?? 'GET', exchange.path)
     const route = found !== undefined && 'route' in found ? found.route : undefined
     this.#inFlight.add(response)
-    response.once('close', () => this.#over(exchange, route))
-    if (this.#lastAnswers) endConnection(response)
-    this.#answer(exchange, found).catch((error: unknown) => this.#refuse(exchange, route, error))
+    response.once('close', () => this.#finish(exchange, route))
+    if (this.#isClosing) endConnection(response)
+    this.#respond(exchange, found).catch((error: unknown) => this.#refuse(exchange, route, error))
   }
 
-  async #answer(exchange: Exchange, found: Found<Route> | undefined): Promise<void> {
+  async #respond(exchange: Exchange, found: Found<Route> | undefined): Promise<void> {
     const { request, response } = exchange
-    if (request.headers.origin !== undefined && this.#greetOrigin(exchange)) return
+    if (request.headers.origin !== undefined && this.#allowOrigin(exchange)) return
     if (found === undefined) throw new Fault('NOT_FOUND')
     if ('route' in found) return found.route.handle(exchange, found.params)
     response.setHeader('Allow', found.allow.join(', '))
     throw new Fault('METHOD_NOT_ALLOWED', { allow: found.allow })
   }
 
-  /** Lets a web page that may call read the answer. True if all it asked was whether it may. */
-  #greetOrigin(exchange: Exchange): boolean {
+  /** Allows pages of allowed origins to read the response. True if the request was a preflight, which is then complete. */
+  #allowOrigin(exchange: Exchange): boolean {
     const { request, response } = exchange
     response.setHeader('Vary', 'Origin')
     if (!isAllowedOrigin(request.headers.origin, this.#context.guard)) return false
@@ -87,12 +87,12 @@ export class App {
     else exchange.refuse(fault, route?.describe?.(fault))
   }
 
-  #over(exchange: Exchange, route: Route | undefined): void {
+  #finish(exchange: Exchange, route: Route | undefined): void {
     const { request, response, notes, id } = exchange
     const ms = performance.now() - exchange.started
-    const { path } = route ?? UNKNOWN
+    const path = route?.path ?? UNKNOWN
     const method = request.method ?? ''
-    // Nobody got an answer: 499, as proxies log it.
+    // The client disconnected before the response: 499, as proxies log it.
     const status = response.writableFinished || response.headersSent ? response.statusCode : 499
     this.#context.metrics.request(method, path, status, ms / 1000)
     const level = status >= 500 ? 'warn' : route?.quiet ? 'debug' : 'info'

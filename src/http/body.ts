@@ -2,15 +2,13 @@ import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage } from 'node:http'
 import { Fault, invalid } from '../core/errors.ts'
 
-/** A body must have arrived by then; slow senders hold no connection for long. */
+/** Slow senders must not hold a connection for long. */
 const TIMEOUT_MS = 60_000
 
-/** The body as text. */
 export function readBody(request: IncomingMessage, maxBytes: number): Promise<string> {
   return read(request, maxBytes, textOf)
 }
 
-/** The body as it came. */
 export function readBytes(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
   return read(request, maxBytes, (bytes) => bytes)
 }
@@ -20,13 +18,13 @@ function textOf(bytes: Buffer): string {
   return bytes.toString('utf8')
 }
 
-/** More than `maxBytes` is refused as soon as it is seen, whatever Content-Length says. */
+/** Refuses a body as soon as more than `maxBytes` have arrived, whatever Content-Length says. */
 function read<T>(request: IncomingMessage, maxBytes: number, use: (bytes: Buffer) => T): Promise<T> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
     let size = 0
     let over = false
-    // A fault is costly to make, and every request closes: so it is made only when it is needed.
+    // Every request emits close, and creating a Fault is expensive, so it is created only when it is needed.
     const refuse = (fault: () => Fault) => {
       if (over) return
       over = true
@@ -51,7 +49,7 @@ function read<T>(request: IncomingMessage, maxBytes: number, use: (bytes: Buffer
         reject(error)
       }
     }
-    const cut = () => invalid('', 'ends before its end')
+    const cut = () => invalid('', 'was truncated')
     const onCut = () => refuse(cut)
     const onLate = () => refuse(() => invalid('', `took longer than ${TIMEOUT_MS / 1000} s to arrive`))
     if (Number(request.headers['content-length'] ?? 0) > maxBytes) return reject(tooLarge(maxBytes))
@@ -72,7 +70,7 @@ export function hasBody(request: IncomingMessage): boolean {
 
 const JSON_TYPE = /^application\/(?:[\w.+-]+\+)?json *(?:; *charset="?utf-8"? *)?$/i
 
-/** Refuses a body that is not JSON before it is read. A form of a web page cannot pass for JSON. */
+/** Refuses a body that is not JSON before it is read. Forms of web pages cannot have this media type. */
 export function checkMediaType(request: IncomingMessage): void {
   const type = request.headers['content-type'] ?? ''
   const encoding = request.headers['content-encoding'] ?? 'identity'

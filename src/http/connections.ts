@@ -1,19 +1,19 @@
-import type { Server } from 'node:http'
+import type { Server, ServerResponse } from 'node:http'
 import { Server as NetServer } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { setTimeout as delay, setImmediate as immediate } from 'node:timers/promises'
 import { ERRORS } from '../core/errors.ts'
 
-/** A request that was under way to us when we stopped listening has this long to arrive. */
+/** How long a request that was sent before the server stopped listening may take to arrive. */
 const GRACE_MS = 300
 
-/** Whatever still runs then is cut off. */
+/** Connections that are still open after this time are destroyed. */
 const DEADLINE_MS = 7000
 
 /**
- * Stops listening, and closes connections as they fall idle. Idle ones are not closed at once: a client may just be
- * sending a request on one, and would take the reset for a failure. `release` is to end what would not end by itself,
- * and `idle` waits for the rest.
+ * Stops listening and closes connections when they become idle. Idle ones are not closed immediately: a client may be
+ * sending a request on one, and would see the reset as a failure. `release` ends long polls and streams, and `idle`
+ * resolves when no request is in progress.
  */
 export async function closeConnections(
   server: Server,
@@ -21,7 +21,7 @@ export async function closeConnections(
   idle: () => Promise<void>,
   graceMs: number = GRACE_MS,
 ): Promise<void> {
-  // Right after the event loop has accepted what there was: whoever is not accepted by now is reset.
+  // After the event loop has accepted pending connections: those that are not accepted by now are reset.
   await immediate()
   // Server.close of node:http would destroy idle connections right away.
   const closed = new Promise<void>((resolve) => NetServer.prototype.close.call(server, () => resolve()))
@@ -40,8 +40,8 @@ const STATUS: Readonly<Record<string, string>> = {
   ERR_HTTP_REQUEST_TIMEOUT: '408 Request Timeout',
 }
 
-/** What is not HTTP gets an answer that is. */
-export function answerClientError(error: NodeJS.ErrnoException, socket: Duplex): void {
+/** Responds to input that is not HTTP. */
+export function respondClientError(error: NodeJS.ErrnoException, socket: Duplex): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy()
     return
@@ -58,4 +58,31 @@ export function answerClientError(error: NodeJS.ErrnoException, socket: Duplex):
     `HTTP/1.1 ${STATUS[error.code ?? ''] ?? '400 Bad Request'}\r\nConnection: close\r\n` +
       `Content-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
   )
+}
+
+/** Requests that wait for an event. They end when their client disconnects or the server stops. */
+export class Held {
+  readonly #waiting = new Set<AbortController>()
+  #stopped = false
+
+  get count(): number {
+    return this.#waiting.size
+  }
+
+  /** Aborted when the client disconnects or the server stops. */
+  signal(response: ServerResponse): AbortSignal {
+    if (this.#stopped || response.destroyed) return AbortSignal.abort()
+    const controller = new AbortController()
+    this.#waiting.add(controller)
+    response.once('close', () => {
+      this.#waiting.delete(controller)
+      if (!response.writableFinished) controller.abort()
+    })
+    return controller.signal
+  }
+
+  stop(): void {
+    this.#stopped = true
+    for (const controller of this.#waiting) controller.abort()
+  }
 }

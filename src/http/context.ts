@@ -6,13 +6,13 @@ import { type Caller, principalKey } from '../core/principal.ts'
 import type { Gate } from '../features/gate.ts'
 import { isObject } from '../util/guards.ts'
 import { checkMediaType, hasBody, readBody } from './body.ts'
+import type { Held } from './connections.ts'
 import type { Exchange } from './exchange.ts'
 import { checkHostAndOrigin, type GuardSettings } from './guard.ts'
-import type { Held } from './held.ts'
 import type { Metrics } from './metrics.ts'
 import { inSteps } from './steps.ts'
 
-/** What all routes share. */
+/** The collaborators of all routes. */
 export interface Context {
   readonly gate: Gate
   readonly authenticator: Authenticator
@@ -22,13 +22,13 @@ export interface Context {
   readonly metrics: Metrics
 }
 
-/** Lets a request in, or refuses it before anything of it is read. */
+/** Authenticates a request before its body is read. */
 export function admit({ guard, authenticator }: Context, { request }: Exchange): Credential {
   checkHostAndOrigin(request.headers, guard)
   return authenticator.authenticate(request.headers, request.socket)
 }
 
-/** The JSON object of the body; an empty one if there is no body. */
+/** The JSON object of the body; empty if there is no body. */
 export async function readFields({ maxBodyBytes }: Context, { request }: Exchange): Promise<Fields> {
   if (!hasBody(request)) return {}
   checkMediaType(request)
@@ -37,7 +37,7 @@ export async function readFields({ maxBodyBytes }: Context, { request }: Exchang
   return body
 }
 
-/** Who calls, and the input without the fields that say so. */
+/** The caller, and the input without the fields that name the caller. */
 export function identify(
   exchange: Exchange,
   credential: Credential,
@@ -51,11 +51,11 @@ export function identify(
   return { caller, input }
 }
 
-const NOTED = ['task_id', 'lease_id', 'worker_id'] as const
+const LOGGED_IDS = ['task_id', 'lease_id', 'worker_id'] as const
 
-/** For the log: ids only, and never a text of any length. */
+/** Adds ids to the log entry. */
 export function note({ notes }: Exchange, fields: object): void {
-  for (const name of NOTED) {
+  for (const name of LOGGED_IDS) {
     const value: unknown = Reflect.get(fields, name)
     if (typeof value === 'string' && value.length <= 255) notes[name] = value
   }

@@ -19,7 +19,7 @@ export interface Endpoint {
   readonly description?: string
   readonly method: 'GET' | 'POST' | 'PUT'
   readonly path: string
-  /** Called by machines all the time, so the log has it at level debug. */
+  /** Requested continuously by machines, so it is logged at level debug. */
   readonly quiet?: boolean
   /** Whether it works without a key. */
   readonly isPublic?: boolean
@@ -47,7 +47,6 @@ export interface MediaTypes {
   readonly mediaTypes: Readonly<Record<string, JsonSchema>>
 }
 
-/** What endpoints use besides what all routes share. */
 export interface EndpointContext extends Context {
   readonly streams: EventStreams
   readonly inboundMail?: InboundMail | undefined

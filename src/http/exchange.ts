@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import { ERRORS, type Fault } from '../core/errors.ts'
 import { inTurns, writeJson } from '../engine/stored-json.ts'
-import { endResponse, isUnread, pipeBody } from './response.ts'
+import { endResponse, pipeBody, sendText, writeHead } from './response.ts'
 
-/** What the log says of a request besides method, route, status and time. */
+/** Fields of the log entry of a request besides method, route, status and duration. */
 export interface Notes {
   tenant?: string
   principal?: string
@@ -13,15 +13,15 @@ export interface Notes {
   worker_id?: string
 }
 
-const SANE_ID = /^[\w.:+/=-]{1,128}$/
+const REQUEST_ID = /^[\w.:+/=-]{1,128}$/
 
-/** A body that comes in parts. */
+/** A body that is sent in chunks. */
 export interface Body {
   readonly content: AsyncIterable<Uint8Array>
   readonly headers: OutgoingHttpHeaders
 }
 
-/** One request and its answer. */
+/** One request and its response. */
 export class Exchange {
   readonly request: IncomingMessage
   readonly response: ServerResponse
@@ -35,19 +35,19 @@ export class Exchange {
     this.request = request
     this.response = response
     const given = request.headers['x-request-id']
-    this.id = typeof given === 'string' && SANE_ID.test(given) ? given : randomUUID()
+    this.id = typeof given === 'string' && REQUEST_ID.test(given) ? given : randomUUID()
     const url = request.url ?? '/'
-    const mark = url.indexOf('?')
-    this.path = mark < 0 ? url : url.slice(0, mark)
-    this.query = mark < 0 ? '' : url.slice(mark + 1)
+    const end = url.indexOf('?')
+    this.path = end < 0 ? url : url.slice(0, end)
+    this.query = end < 0 ? '' : url.slice(end + 1)
   }
 
   json(status: number, body: object, headers?: OutgoingHttpHeaders): void {
     this.send(status, 'application/json', JSON.stringify(body), headers)
   }
 
-  /** The answer of an operation. Large stored values in it are sent as they are stored, a piece at a time. */
-  async answer(body: object): Promise<void> {
+  /** Responds with the result of an operation. Large stored values are sent in chunks, as they are stored. */
+  async result(body: object): Promise<void> {
     const written = writeJson(body)
     if (typeof written === 'string') this.send(200, 'application/json', written)
     else await this.stream(200, 'application/json', undefined, { content: inTurns(written), headers: {} })
@@ -58,47 +58,37 @@ export class Exchange {
     endResponse(this.response, '')
   }
 
-  send(status: number, type: string, text: string, headers: OutgoingHttpHeaders = {}): void {
-    this.#head(status, type, Buffer.byteLength(text), headers)
-    endResponse(this.response, text)
+  send(status: number, type: string, text: string, headers?: OutgoingHttpHeaders): void {
+    this.#setHeaders()
+    sendText(this.response, status, type, text, headers)
   }
 
   /**
-   * Sends a body as fast as the client takes it. Nothing is sent before its first part is there, so what fails at
-   * once is refused like anything else; what fails later breaks the connection before the body is complete.
+   * Sends a body as fast as the client reads. The head is sent with the first chunk, so an error before it is a normal
+   * error response. A later error closes the connection before the body is complete.
    */
   async stream(status: number, type: string, size: number | undefined, body: Body): Promise<void> {
     const { request, response } = this
-    const parts = body.content[Symbol.asyncIterator]()
-    const first = request.method === 'HEAD' ? undefined : await parts.next()
-    this.#head(status, type, size, body.headers)
+    const chunks = body.content[Symbol.asyncIterator]()
+    const first = request.method === 'HEAD' ? undefined : await chunks.next()
+    this.#setHeaders()
+    writeHead(response, status, type, size, body.headers)
     if (first === undefined) {
       response.end()
       return
     }
-    await pipeBody(response, resumed(first, parts))
+    await pipeBody(response, resumed(first, chunks))
   }
 
-  #head(status: number, type: string, size: number | undefined, headers: OutgoingHttpHeaders): void {
-    const { response } = this
-    for (const [name, value] of Object.entries(headers))
-      if (value !== undefined) response.setHeader(name, value)
-    if (isUnread(this.request)) response.setHeader('Connection', 'close')
+  #setHeaders(): void {
+    this.response.setHeader('X-Request-Id', this.id)
     if (this.request.headers['x-forwarded-proto'] === 'https') {
-      response.setHeader('Strict-Transport-Security', 'max-age=31536000; includeSubDomains')
+      this.response.setHeader('Strict-Transport-Security', 'max-age=31536000; includeSubDomains')
     }
-    if (size !== undefined) response.setHeader('Content-Length', size)
-    response.writeHead(status, {
-      'Content-Type': type,
-      'X-Request-Id': this.id,
-      'Cache-Control': 'no-store',
-      'X-Content-Type-Options': 'nosniff',
-      'Referrer-Policy': 'no-referrer',
-    })
   }
 
-  /** `more` are fields that a protocol adds to the body of an error, or says differently. */
-  refuse(fault: Fault, more: object = {}, headers: OutgoingHttpHeaders = {}): void {
+  /** Responds with an error. `more` are fields that a protocol adds or overrides. */
+  refuse(fault: Fault, more: object = {}): void {
     const { http } = ERRORS[fault.code]
     const { required_role, your_role, retry_after_seconds } = fault.details
     const body = {
@@ -107,10 +97,9 @@ export class Exchange {
       request_id: this.id,
       ...more,
     }
-    const again = typeof retry_after_seconds === 'number' ? Math.ceil(retry_after_seconds) : 1
+    const seconds = typeof retry_after_seconds === 'number' ? Math.ceil(retry_after_seconds) : 1
     this.json(http, body, {
-      ...headers,
-      ...(fault.retryable && { 'Retry-After': again }),
+      ...(fault.retryable && { 'Retry-After': seconds }),
       ...(http === 401 && { 'WWW-Authenticate': 'Bearer' }),
     })
   }
@@ -121,7 +110,7 @@ async function* resumed(
   rest: AsyncIterator<Uint8Array>,
 ): AsyncGenerator<Uint8Array> {
   try {
-    for (let part = first; !part.done; part = await rest.next()) yield part.value
+    for (let chunk = first; !chunk.done; chunk = await rest.next()) yield chunk.value
   } finally {
     await rest.return?.()
   }

@@ -5,7 +5,7 @@ import type { Params } from './router.ts'
 
 type FieldType = 'number' | 'boolean' | 'list' | 'other'
 
-/** The fields of an operation, by what a text in the query has to become. */
+/** The types that query parameters are converted to, by field. */
 export type FieldTypes = ReadonlyMap<string, FieldType>
 
 export function fieldTypes(operation: Operation): FieldTypes {
@@ -20,15 +20,15 @@ function typeOf(schema: unknown): FieldType {
   return schema.type === 'boolean' ? 'boolean' : 'other'
 }
 
-/** All that a request says, wherever it says it. Said twice it must be the same. */
+/** The fields of the path, the query and the body. A field that is given twice must have the same value. */
 export function collectFields(types: FieldTypes, params: Params, query: string, body: Fields): Fields {
   const names = Object.keys(params)
-  // Most paths repeat what the body says, or say nothing.
+  // Most requests have fields only in the body.
   if (query === '' && names.every((name) => body[name] === params[name])) return body
   const fields: Record<string, unknown> = { ...body }
   const add = (name: string, value: unknown) => {
     const given = Object.hasOwn(fields, name) ? fields[name] : undefined
-    if (given !== undefined && given !== value) throw invalid(name, 'is given twice, and differs')
+    if (given !== undefined && given !== value) throw invalid(name, 'is given twice with different values')
     fields[name] = value
   }
   if (query !== '') for (const [name, value] of queryFields(types, query)) add(name, value)
@@ -51,7 +51,7 @@ function queryFields(types: FieldTypes, query: string): Map<string, unknown> {
     const before = fields.get(name)
     if (type === 'list') fields.set(name, [...(Array.isArray(before) ? before : []), text])
     else if (before !== undefined) throw invalid(name, 'appears twice in the query')
-    else fields.set(name, coerced(type, text))
+    else fields.set(name, converted(type, text))
   }
   if (labels.length > 0) fields.set('labels', labelsOf(labels))
   return fields
@@ -65,8 +65,8 @@ function labelsOf(labels: readonly [string, string][]): object {
 
 const NUMBER = /^-?\d+(\.\d+)?$/
 
-/** A text that is no value of its type stays a text: the schema says what is wrong with it. */
-function coerced(type: FieldType, text: string): unknown {
+/** A value that cannot be converted stays text, and the schema refuses it. */
+function converted(type: FieldType, text: string): unknown {
   if (type === 'number') return NUMBER.test(text) ? Number(text) : text
   if (type === 'boolean') return text === 'true' ? true : text === 'false' ? false : text
   return text

@@ -10,29 +10,29 @@ export interface GuardSettings {
 
 const LOOPBACK = new Set(['localhost', '127.0.0.1', '[::1]'])
 
-/** The host of a header that needs no parsing: a name or IPv4 address, and a port. */
+/** A Host header that needs no URL parser: a name or IPv4 address, and a port. */
 const PLAIN_HOST = /^([a-z0-9.-]+)(?::\d{1,5})?$/
 
-/** Keeps web pages of strangers out: a page that was made to call us names its own host or origin. */
+/** Refuses requests of other web pages, which name their own host or origin. */
 export function checkHostAndOrigin(headers: IncomingHttpHeaders, settings: GuardSettings): void {
   checkHost(headers, settings)
   const { origin } = headers
   if (origin === undefined || isAllowedOrigin(origin, settings)) return
   if (!LOOPBACK.has(hostName(origin) ?? '')) {
-    throw new Fault('FORBIDDEN', { header: 'Origin' }, 'The Origin header is not an allowed one.')
+    throw new Fault('FORBIDDEN', { header: 'Origin' }, 'The Origin header is not allowed.')
   }
 }
 
-/** Refuses a request that is addressed to somebody else: a page may have its own name lead to us. */
+/** Refuses requests to other host names, which protects against DNS rebinding. */
 export function checkHost(headers: IncomingHttpHeaders, settings: GuardSettings): void {
   const given = headers.host ?? ''
   const host = PLAIN_HOST.exec(given)?.[1] ?? hostName(`http://${given}`)
   if (host === undefined || !(LOOPBACK.has(host) || settings.allowed_hosts.includes(host))) {
-    throw new Fault('FORBIDDEN', { header: 'Host' }, 'The Host header is not an allowed one.')
+    throw new Fault('FORBIDDEN', { header: 'Host' }, 'The Host header is not allowed.')
   }
 }
 
-/** Whether pages of this origin may read answers too, and not only call. */
+/** Whether pages of this origin may read responses. */
 export function isAllowedOrigin(origin: string | undefined, settings: GuardSettings): boolean {
   return origin !== undefined && settings.allowed_origins.includes(origin)
 }

@@ -111,7 +111,7 @@ async function poll(context: EndpointContext, exchange: Exchange): Promise<void>
   const [first, ...others] = tasks.map(offerView)
   if (first === undefined) return exchange.empty(204)
   note(exchange, { task_id: first.task.task_id, lease_id: first.lease_id })
-  await exchange.answer(others.length === 0 ? first : { ...first, offers: [first, ...others] })
+  await exchange.result(others.length === 0 ? first : { ...first, offers: [first, ...others] })
 }
 
 function offerView(offer: OfferView) {

@@ -5,7 +5,7 @@ export type { Logger } from 'pino'
 const FLUSH_EVERY_MS = 200
 const BUFFER_BYTES = 4096
 
-/** JSON lines on stderr, written in groups; the last ones when the process ends or `flush` is called. */
+/** Writes JSON lines to stderr in groups, and the last ones when the process ends or `flush` is called. */
 export function createLogger(level: string, destination?: DestinationStream): Logger {
   const options = { level, base: null, timestamp: pino.stdTimeFunctions.isoTime }
   if (destination !== undefined) return pino(options, destination)
@@ -18,7 +18,7 @@ export function createLogger(level: string, destination?: DestinationStream): Lo
   return pino(options, stderr)
 }
 
-/** For what callers only see as a code: the error with its causes. */
+/** Logs internal errors with their causes, which callers do not see. */
 export function logErrors(logger: Logger): (error: unknown) => void {
   return (error) => logger.error({ err: error }, 'the gate reports an error')
 }

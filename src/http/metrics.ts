@@ -1,57 +1,43 @@
-import { type IntervalHistogram, monitorEventLoopDelay } from 'node:perf_hooks'
+import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { Counter, Gauge, Histogram, Registry } from 'prom-client'
+import { isParked, type Status } from '../core/transitions.ts'
+import type { TaskEvent } from '../engine/events.ts'
 import type { Gate } from '../features/gate.ts'
-import { watchTasks } from './task-metrics.ts'
 
 const FAST = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 50]
+const SLOW = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800, 7200]
 const BATCHES = [1, 2, 5, 10, 20, 50, 100, 200, 500]
 const NANOSECONDS = 1e9
 
-/** The figures of one server. Labels are routes, statuses, and types of tasks or receipts; never an id. */
+/** Clients choose task types, so types beyond this number share a label. */
+const MAX_TYPES = 100
+
+const WORKER_ACTIVE_MS = 5 * 60_000
+const MAX_WORKERS = 10_000
+
+/** The metrics of one server. Labels are routes, statuses, and types of tasks or receipts; never ids. */
 export class Metrics {
   readonly #registry = new Registry()
   readonly #gate: Gate
-  readonly #lag: IntervalHistogram
-  readonly #unwatch: (() => void)[]
+  readonly #lag = monitorEventLoopDelay({ resolution: 20 })
+  readonly #unsubscribe: (() => void)[]
   readonly #requests: Histogram<'method' | 'route' | 'status'>
   readonly #deprecated: Counter<'route'>
-  readonly #gauges: Record<
-    'depth' | 'leases' | 'age' | 'claims' | 'workers' | 'polls' | 'streams' | 'lag' | 'memory',
-    Gauge
-  >
+  readonly #gauges: ReturnType<typeof createGauges>
 
   constructor(gate: Gate) {
     this.#gate = gate
-    this.#lag = monitorEventLoopDelay({ resolution: 20 })
     this.#lag.enable()
-    const registers = [this.#registry]
-    const gauge = (name: string, help: string, labelNames: string[] = []) =>
-      new Gauge({ name: `asyncgate_${name}`, help, labelNames, registers })
-    this.#requests = new Histogram({
-      name: 'asyncgate_http_request_duration_seconds',
-      help: 'Requests by route and status, with the time until the answer was sent',
-      labelNames: ['method', 'route', 'status'],
-      buckets: FAST,
-      registers,
-    })
-    this.#deprecated = new Counter({
-      name: 'asyncgate_deprecated_requests_total',
-      help: 'Requests to deprecated routes',
-      labelNames: ['route'],
-      registers,
-    })
-    this.#gauges = {
-      depth: gauge('task_queue_depth', 'Open tasks by status; leased counts running ones too', ['status']),
-      leases: gauge('active_leases', 'Leases that are held'),
-      age: gauge('oldest_pending_task_age_seconds', 'Age of the oldest task at the head of a lane'),
-      claims: gauge('waiting_claims', 'Claims that wait for work in this process'),
-      workers: gauge('workers', 'Workers by state: idle, busy or offline', ['state']),
-      polls: gauge('long_polls', 'Requests that are held until something happens'),
-      streams: gauge('event_streams', 'Open event streams'),
-      lag: gauge('event_loop_lag_seconds', 'Delay of the event loop since the last scrape', ['quantile']),
-      memory: gauge('process_resident_memory_bytes', 'Memory of this process'),
-    }
-    this.#unwatch = [...watchTasks(gate, this.#registry), this.#watchCommits(registers)]
+    const create = instruments(this.#registry)
+    this.#requests = create.histogram(
+      'http_request_duration_seconds',
+      'Requests by route and status, with the time until the response was sent',
+      FAST,
+      ['method', 'route', 'status'],
+    )
+    this.#deprecated = create.counter('deprecated_requests_total', 'Requests to deprecated routes', ['route'])
+    this.#gauges = createGauges(create)
+    this.#unsubscribe = [watchTasks(gate, create), watchCommits(gate, create)]
   }
 
   request(method: string, route: string, status: number, seconds: number): void {
@@ -66,7 +52,7 @@ export class Metrics {
     return this.#registry.contentType
   }
 
-  /** The text that Prometheus reads. While the database does not answer, what only it knows is left out. */
+  /** The text format of Prometheus. Metrics from the database are omitted while it does not respond. */
   async text(polls: number, streams: number): Promise<string> {
     const { depth, leases, age, claims, workers, ...own } = this.#gauges
     depth.reset()
@@ -78,8 +64,8 @@ export class Metrics {
       depth.set({ status: 'queued' }, open_tasks - active_leases - pending_approval - input_required)
       depth.set({ status: 'pending_approval' }, pending_approval)
       depth.set({ status: 'input_required' }, input_required)
-      depth.set({ status: 'leased' }, stats.active_leases)
-      leases.set(stats.active_leases)
+      depth.set({ status: 'leased' }, active_leases)
+      leases.set(active_leases)
       age.set(stats.oldest_ready_at === null ? 0 : Math.max(0, Date.now() - stats.oldest_ready_at) / 1000)
       claims.set(stats.waiting_claims)
       for (const [state, count] of Object.entries(stats.workers)) workers.set({ state }, count)
@@ -97,42 +83,115 @@ export class Metrics {
 
   close(): void {
     this.#lag.disable()
-    for (const unwatch of this.#unwatch) unwatch()
+    for (const unsubscribe of this.#unsubscribe) unsubscribe()
   }
+}
 
-  #watchCommits(registers: Registry[]): () => void {
-    const sizes = new Histogram({
-      name: 'asyncgate_batch_size',
-      help: 'Commands that were committed together',
-      buckets: BATCHES,
-      registers,
-    })
-    const durations = new Histogram({
-      name: 'asyncgate_commit_duration_seconds',
-      help: 'Time until a batch was durable',
-      buckets: FAST,
-      registers,
-    })
-    const receipts = new Counter({
-      name: 'asyncgate_receipts_total',
-      help: 'Receipts written',
-      labelNames: ['receipt_type'],
-      registers,
-    })
-    const expiries = new Counter({
-      name: 'asyncgate_lease_expiries_total',
-      help: 'Leases that lapsed',
-      registers,
-    })
-    return this.#gate.onCommit((commit) => {
-      sizes.observe(commit.commands)
-      durations.observe(commit.ms / 1000)
-      const counts = new Map<string, number>()
-      for (const { receipt_type } of commit.receipts) {
-        counts.set(receipt_type, (counts.get(receipt_type) ?? 0) + 1)
-      }
-      for (const [receipt_type, count] of counts) receipts.inc({ receipt_type }, count)
-      expiries.inc(counts.get('lease.expired') ?? 0)
-    })
+type Instruments = ReturnType<typeof instruments>
+
+function instruments(registry: Registry) {
+  const common = (name: string, help: string) => ({ name: `asyncgate_${name}`, help, registers: [registry] })
+  return {
+    counter: <Label extends string>(name: string, help: string, labelNames: Label[] = []) =>
+      new Counter<Label>({ ...common(name, help), labelNames }),
+    gauge: (name: string, help: string, labelNames: string[] = [], collect = (_: Gauge) => {}) =>
+      new Gauge({
+        ...common(name, help),
+        labelNames,
+        collect() {
+          collect(this)
+        },
+      }),
+    histogram: <Label extends string>(
+      name: string,
+      help: string,
+      buckets: number[],
+      labelNames: Label[] = [],
+    ) => new Histogram<Label>({ ...common(name, help), buckets, labelNames }),
+  }
+}
+
+function createGauges({ gauge }: Instruments) {
+  return {
+    depth: gauge('task_queue_depth', 'Open tasks by status; leased includes running tasks', ['status']),
+    leases: gauge('active_leases', 'Active leases'),
+    age: gauge('oldest_pending_task_age_seconds', 'Age of the oldest task at the head of a lane'),
+    claims: gauge('waiting_claims', 'Claims that wait for a task in this process'),
+    workers: gauge('workers', 'Workers by state: idle, busy or offline', ['state']),
+    polls: gauge('long_polls', 'Waiting requests'),
+    streams: gauge('event_streams', 'Open event streams'),
+    lag: gauge('event_loop_lag_seconds', 'Delay of the event loop since the last scrape', ['quantile']),
+    memory: gauge('process_resident_memory_bytes', 'Resident memory of this process'),
+  }
+}
+
+/** Counts the commits of this process. Returns an unsubscribe function. */
+function watchCommits(gate: Gate, { counter, histogram }: Instruments): () => void {
+  const sizes = histogram('batch_size', 'Commands per commit', BATCHES)
+  const durations = histogram('commit_duration_seconds', 'Time until a batch was durable', FAST)
+  const receipts = counter('receipts_total', 'Receipts written', ['receipt_type'])
+  const expiries = counter('lease_expiries_total', 'Expired leases')
+  return gate.onCommit((commit) => {
+    sizes.observe(commit.commands)
+    durations.observe(commit.ms / 1000)
+    const counts = new Map<string, number>()
+    for (const { receipt_type } of commit.receipts) {
+      counts.set(receipt_type, (counts.get(receipt_type) ?? 0) + 1)
+    }
+    for (const [receipt_type, count] of counts) receipts.inc({ receipt_type }, count)
+    expiries.inc(counts.get('lease.expired') ?? 0)
+  })
+}
+
+/** Counts the task changes of this process. Returns an unsubscribe function. */
+function watchTasks(gate: Gate, create: Instruments): () => void {
+  const { counter, histogram } = create
+  const created = counter('tasks_queued_total', 'Tasks created', ['type'])
+  const ended: Partial<Record<Status, Counter<'type'>>> = {
+    succeeded: counter('tasks_completed_total', 'Tasks that succeeded', ['type']),
+    failed: counter('tasks_failed_total', 'Tasks that failed permanently', ['type']),
+    canceled: counter('tasks_canceled_total', 'Tasks that were canceled', ['type']),
+  }
+  const claimed = histogram('claim_latency_seconds', 'Time from creation to the first lease of a task', SLOW)
+  const ran = histogram('task_duration_seconds', 'Time from the start to the end of a task', SLOW)
+  const typeLabel = boundedLabel(MAX_TYPES)
+  const sawWorker = watchWorkers(create)
+  return gate.onTask((event) => {
+    const { status, at, created_at, started_at } = event
+    if (event.worker_id !== null) sawWorker(event.worker_id)
+    if (isNew(event)) created.inc({ type: typeLabel(event.type) })
+    if (status === 'leased' && event.fence === 1 && created_at !== undefined) {
+      claimed.observe((at - created_at) / 1000)
+    }
+    // Evidence that is added to a task after its success is another event.
+    if (event.completed_at !== at) return
+    ended[status]?.inc({ type: typeLabel(event.type) })
+    if (started_at !== null) ran.observe((at - started_at) / 1000)
+  })
+}
+
+/** A delayed or parked task causes further events before its first lease. */
+function isNew({ fence, at, created_at, status }: TaskEvent): boolean {
+  return fence === 0 && created_at === at && (status === 'queued' || isParked(status))
+}
+
+/** Returns the value for the first `limit` values, and `other` for the rest. */
+function boundedLabel(limit: number): (value: string) => string {
+  const known = new Set<string>()
+  return (value) => {
+    if (known.size < limit) known.add(value)
+    return known.has(value) ? value : 'other'
+  }
+}
+
+function watchWorkers({ gauge }: Instruments): (worker: string) => void {
+  const lastSeen = new Map<string, number>()
+  gauge('workers_active', 'Workers that this process has seen in the last five minutes', [], (active) => {
+    const since = Date.now() - WORKER_ACTIVE_MS
+    for (const [worker, at] of lastSeen) if (at < since) lastSeen.delete(worker)
+    active.set(lastSeen.size)
+  })
+  return (worker) => {
+    if (lastSeen.size < MAX_WORKERS || lastSeen.has(worker)) lastSeen.set(worker, Date.now())
   }
 }

@@ -10,7 +10,7 @@ const LINGER_MS = 1000
 const STALLED_MS = 120_000
 
 /** Whether a part of the request body has not been read, so that the connection cannot serve another request. */
-export function isUnread(request: IncomingMessage): boolean {
+function isUnread(request: IncomingMessage): boolean {
   return !request.complete && hasBody(request)
 }
 
@@ -20,19 +20,29 @@ export function sendText(
   status: number,
   type: string,
   text: string,
-  headers: OutgoingHttpHeaders = {},
+  headers?: OutgoingHttpHeaders,
 ): void {
   if (response.headersSent || response.destroyed) return
+  writeHead(response, status, type, Buffer.byteLength(text), headers)
+  endResponse(response, text)
+}
+
+export function writeHead(
+  response: ServerResponse,
+  status: number,
+  type: string,
+  size: number | undefined,
+  headers: OutgoingHttpHeaders = {},
+): void {
   response.writeHead(status, {
     'Content-Type': type,
-    'Content-Length': Buffer.byteLength(text),
+    ...(size !== undefined && { 'Content-Length': size }),
     'Cache-Control': 'no-store',
     'X-Content-Type-Options': 'nosniff',
     'Referrer-Policy': 'no-referrer',
     ...(isUnread(response.req) && { Connection: 'close' }),
     ...headers,
   })
-  endResponse(response, text)
 }
 
 /**

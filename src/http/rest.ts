@@ -5,7 +5,7 @@ import type { Exchange } from './exchange.ts'
 import { collectFields, fieldTypes } from './fields.ts'
 import type { Params, Route } from './router.ts'
 
-/** Operations that have a successor. */
+/** Headers of deprecated operations. */
 const DEPRECATED: Readonly<Record<string, OutgoingHttpHeaders>> = {
   bootstrap: {
     'X-AsyncGate-Deprecated': 'true',
@@ -14,7 +14,7 @@ const DEPRECATED: Readonly<Record<string, OutgoingHttpHeaders>> = {
   },
 }
 
-/** An operation of the catalogue as a route: collects its fields, runs it, and answers. */
+/** The route of an operation: collects its fields, runs it, and sends the result. */
 export function restRoute(context: Context, operation: Operation): Route {
   const { gate, held, metrics } = context
   const { method, path } = operation.rest
@@ -33,16 +33,16 @@ export function restRoute(context: Context, operation: Operation): Route {
     const { caller, input } = identify(exchange, credential, operation, fields)
     const isHeld = takesTime(input) || exchange.response.destroyed
     const signal = isHeld ? held.signal(exchange.response) : undefined
-    const answer = await gate.call(operation, caller, input, signal)
-    note(exchange, onlyTask(answer) ?? answer)
-    await exchange.answer(answer)
+    const result = await gate.call(operation, caller, input, signal)
+    note(exchange, onlyTask(result) ?? result)
+    await exchange.result(result)
   }
   return { method, path, handle }
 }
 
-/** The task that was handed out, if it is one. */
-function onlyTask(answer: object): object | undefined {
-  if (!('tasks' in answer) || !Array.isArray(answer.tasks) || answer.tasks.length !== 1) return undefined
-  const [task]: object[] = answer.tasks
+/** The task of a list with one task. */
+function onlyTask(result: object): object | undefined {
+  if (!('tasks' in result) || !Array.isArray(result.tasks) || result.tasks.length !== 1) return undefined
+  const [task]: object[] = result.tasks
   return task
 }

@@ -18,14 +18,14 @@ const DOWNLOAD_FIELDS: FieldTypes = new Map([['artifact', 'number']])
 const UPLOAD: Called = { actor: 'worker', input: uploadResultInput }
 const NO_FIELDS: FieldTypes = new Map()
 
-/** A worker that sends nothing of its result for so long has gone away. */
+/** A worker that sends nothing for this long is disconnected. */
 const STALLED_MS = 60_000
 
 const text = z.string()
 const binary: JsonSchema = { type: 'string', format: 'binary' }
 const bytes = { mediaTypes: { 'application/octet-stream': binary } }
 
-/** Results as plain bytes of any size, in both directions. */
+/** Upload and download of results of any size. */
 export const resultEndpoints: readonly Endpoint[] = [
   {
     name: 'download_result',
@@ -95,7 +95,7 @@ async function download(context: Context, exchange: Exchange, params: Params): P
   await exchange.stream(part ? 206 : 200, type, part?.length ?? size, { content, headers })
 }
 
-/** What a worker has stored must not act as a page of this server. */
+/** A stored result must not act as a page of this server. */
 function headersOf({ artifact: { checksum }, size }: OpenResult) {
   return {
     'Content-Disposition': 'attachment',
@@ -116,14 +116,14 @@ function mediaTypeOf(given: string | null): string {
   return given !== null && MEDIA_TYPE.test(given) ? given : 'application/octet-stream'
 }
 
-/** One range, for downloads that are taken up again. Anything else is answered with the whole. */
+/** A single range, to resume a download. Other ranges are ignored, and the complete result is sent. */
 function rangeOf(header: string | undefined, size: number | undefined) {
   const [, first, last] = /^bytes=(\d{1,15})-(\d{0,15})$/.exec(header ?? '') ?? []
   if (first === undefined || size === undefined) return undefined
   const offset = Number(first)
   const end = last ? Math.min(Number(last) + 1, size) : size
-  // The whole instead would be appended by whoever believes to have most of it.
-  if (offset >= end) throw invalid('range', `begins after the end: there are ${size} bytes`)
+  // A client that resumes a download would append the complete result.
+  if (offset >= end) throw invalid('range', `begins after the end of ${size} bytes`)
   return { offset, length: end - offset, range: `bytes ${offset}-${end - 1}/${size}` }
 }
 
@@ -148,7 +148,7 @@ async function upload(context: Context, exchange: Exchange, params: Params): Pro
   exchange.json(200, await context.gate.uploadResult(caller, about, contentOf(request)))
 }
 
-/** The request stays open when it is not read to its end: its sender is still to be answered. */
+/** The request stays open if it is not read to its end, because its sender waits for the response. */
 async function* contentOf(request: IncomingMessage): AsyncGenerator<Buffer> {
   try {
     yield* request.iterator({ destroyOnReturn: false })

@@ -4,6 +4,7 @@ import type { Operation } from '../features/define-operation.ts'
 import type { Context } from './context.ts'
 import { type Endpoint, type EndpointContext, endpointRoute } from './endpoint.ts'
 import { eventsEndpoint } from './events.ts'
+import type { Exchange } from './exchange.ts'
 import { checkHostAndOrigin } from './guard.ts'
 import { inboundEmail } from './inbound-email.ts'
 import { leaseProtocol } from './lease-protocol.ts'
@@ -15,13 +16,16 @@ import { resultEndpoints } from './result-content.ts'
 import type { Route } from './router.ts'
 import { workerPort } from './worker-port.ts'
 
-/** Handlers of paths that have a router of their own. */
+type Handler = (request: IncomingMessage, response: ServerResponse) => Promise<void>
+
+/** Handlers of all methods of a path. */
 export interface Mounted {
-  readonly mcp?: (request: IncomingMessage, response: ServerResponse) => Promise<void>
-  readonly console?: (request: IncomingMessage, response: ServerResponse) => Promise<void>
+  readonly mcp?: Handler
+  /** Also handles the paths below /console. */
+  readonly console?: Handler
 }
 
-/** Routes that are no operations of the catalogue. */
+/** Routes that are not operations of the catalogue. */
 export const ENDPOINTS: readonly Endpoint[] = [
   ...monitoringEndpoints,
   eventsEndpoint,
@@ -43,18 +47,29 @@ export function allRoutes(
     ...ENDPOINTS.map((endpoint) => endpointRoute(context, endpoint)),
     rootRoute(context, mounted),
     ...documentRoutes(context, operations),
-    ...mcpRoutes(mounted),
-    ...consoleRoutes(mounted),
+    ...mountedRoutes(mounted),
   ]
 }
 
-/** Over HTTP this operation needs no key, and its status code says the same as its body. */
+/** Over HTTP the operation health needs no key, and responds with status 503 if the server is unhealthy. */
 function healthRoute({ gate }: EndpointContext, { rest }: Operation): Route {
   return { ...rest, quiet: true, handle: (exchange) => respondHealth(gate, exchange) }
 }
 
-/** Redirects browsers to the console, and tells programs where the documentation is. */
-function rootRoute({ guard }: Context, { mcp, console }: Mounted): Route {
+/** A page or document that needs no key. */
+function publicRoute({ guard }: Context, path: string, handle: (exchange: Exchange) => void): Route {
+  return {
+    method: 'GET',
+    path,
+    handle(exchange) {
+      checkHostAndOrigin(exchange.request.headers, guard)
+      handle(exchange)
+    },
+  }
+}
+
+/** Redirects browsers to the console. Programs receive links to the documentation. */
+function rootRoute(context: Context, { mcp, console }: Mounted): Route {
   const links = {
     docs: '/docs',
     openapi: '/openapi.json',
@@ -62,76 +77,46 @@ function rootRoute({ guard }: Context, { mcp, console }: Mounted): Route {
     ...(mcp && { mcp: '/mcp' }),
     ...(console && { console: '/console' }),
   }
-  return {
-    method: 'GET',
-    path: '/',
-    handle(exchange) {
-      const { headers } = exchange.request
-      checkHostAndOrigin(headers, guard)
-      exchange.response.setHeader('Vary', 'Accept')
-      if (console !== undefined && /\btext\/html\b/i.test(headers.accept ?? '')) {
-        exchange.send(302, 'text/plain; charset=utf-8', '', { Location: '/console' })
-        return
-      }
+  return publicRoute(context, '/', (exchange) => {
+    exchange.response.setHeader('Vary', 'Accept')
+    if (console !== undefined && /\btext\/html\b/i.test(exchange.request.headers.accept ?? '')) {
+      exchange.send(302, 'text/plain; charset=utf-8', '', { Location: '/console' })
+    } else {
       exchange.json(200, { name: 'asyncgate', links })
-    },
-  }
+    }
+  })
 }
 
-/** The API documentation, which needs no key. */
-function documentRoutes({ guard }: Context, operations: readonly Operation[]): Route[] {
+function documentRoutes(context: Context, operations: readonly Operation[]): Route[] {
   let document: string | undefined
   let page: ReturnType<typeof docsPage> | undefined
   return [
-    {
-      method: 'GET',
-      path: '/openapi.json',
-      handle(exchange) {
-        checkHostAndOrigin(exchange.request.headers, guard)
-        document ??= JSON.stringify(openApi(operations, ENDPOINTS))
-        exchange.send(200, 'application/json', document)
-      },
-    },
-    {
-      method: 'GET',
-      path: '/docs',
-      handle(exchange) {
-        checkHostAndOrigin(exchange.request.headers, guard)
-        page ??= docsPage(openApi(operations, ENDPOINTS))
-        exchange.send(200, 'text/html; charset=utf-8', page.html, {
-          'Content-Security-Policy': page.policy,
-          'X-Frame-Options': 'DENY',
-        })
-      },
-    },
-  ]
-}
-
-function mcpRoutes({ mcp }: Mounted): Route[] {
-  if (mcp === undefined) return []
-  return [
-    {
-      method: 'ANY',
-      path: '/mcp',
-      handle({ request, response, id }) {
-        response.setHeader('X-Request-Id', id)
-        response.setHeader('X-Content-Type-Options', 'nosniff')
-        return mcp(request, response)
-      },
-    },
+    publicRoute(context, '/openapi.json', (exchange) => {
+      document ??= JSON.stringify(openApi(operations, ENDPOINTS))
+      exchange.send(200, 'application/json', document)
+    }),
+    publicRoute(context, '/docs', (exchange) => {
+      page ??= docsPage(openApi(operations, ENDPOINTS))
+      exchange.send(200, 'text/html; charset=utf-8', page.html, {
+        'Content-Security-Policy': page.policy,
+        'X-Frame-Options': 'DENY',
+      })
+    }),
   ]
 }
 
 /** The console has its own router below /console. */
-function consoleRoutes({ console }: Mounted): Route[] {
-  if (console === undefined) return []
-  const paths = ['', '/', '/{page}', '/{page}/{item}', '/{page}/{item}/{action}']
-  return paths.map((path) => ({
-    method: 'ANY',
-    path: `/console${path}`,
-    handle({ request, response, id }) {
+const CONSOLE_PATHS = ['', '/', '/{page}', '/{page}/{item}', '/{page}/{item}/{action}']
+
+function mountedRoutes({ mcp, console }: Mounted): Route[] {
+  const mount = (handler: Handler | undefined, path: string): Route[] => {
+    if (handler === undefined) return []
+    const handle = ({ request, response, id }: Exchange) => {
       response.setHeader('X-Request-Id', id)
-      return console(request, response)
-    },
-  }))
+      response.setHeader('X-Content-Type-Options', 'nosniff')
+      return handler(request, response)
+    }
+    return [{ method: 'ANY', path, handle }]
+  }
+  return [...mount(mcp, '/mcp'), ...CONSOLE_PATHS.flatMap((path) => mount(console, `/console${path}`))]
 }

@@ -1,11 +1,11 @@
 import { setImmediate } from 'node:timers/promises'
 
-/** The last of those that take more than one step. */
+/** The last work with more than one step. */
 let last: Promise<unknown> = Promise.resolve()
 
 /**
- * Does work that pauses, with a turn of the event loop at every pause, so that other requests are answered meanwhile.
- * What pauses is done one after the other: what many large requests become would not fit in memory together.
+ * Runs work in steps, with a turn of the event loop between two steps, so that other requests make progress. Work with
+ * more than one step runs one at a time, because the results of many large requests would not fit in memory.
  */
 export async function inSteps<T>(work: Generator<void, T>): Promise<T> {
   const first = work.next()

@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import type { Fields } from '../auth/caller.ts'
-import type { Credential } from '../auth/credential.ts'
 import type { Fault } from '../core/errors.ts'
 import type { Caller } from '../core/principal.ts'
+import type { Gate } from '../features/gate.ts'
 import { completeRun, failRun, heartbeatRun, NO_TASK, runView } from '../features/leases/worker-port.ts'
 import { admit, identify, note, readFields } from './context.ts'
 import type { Endpoint, EndpointContext } from './endpoint.ts'
@@ -97,7 +97,11 @@ function portEndpoints(
           }),
         },
       },
-      handle: heartbeat,
+      handle: aboutRun(heartbeatRun, {
+        progress_percent: 'percent',
+        progress_message: 'message',
+        extend_lease_seconds: 'extend_by_seconds',
+      }),
     }),
     endpoint({
       name: `${id}_complete`,
@@ -122,7 +126,7 @@ function portEndpoints(
           }),
         },
       },
-      handle: complete,
+      handle: aboutRun(completeRun, { summary: 'result_summary', metadata: 'completion_metadata' }),
     }),
     endpoint({
       name: `${id}_fail`,
@@ -145,7 +149,7 @@ function portEndpoints(
           }),
         },
       },
-      handle: fail,
+      handle: aboutRun(failRun),
     }),
   ]
 }
@@ -159,41 +163,20 @@ async function lease(context: EndpointContext, exchange: Exchange, respondNone: 
   const [offer] = tasks
   if (offer === undefined) return respondNone()
   note(exchange, { task_id: offer.task_id, lease_id: offer.lease_id })
-  await exchange.answer(runView(offer))
+  await exchange.result(runView(offer))
 }
 
-async function heartbeat(context: EndpointContext, exchange: Exchange): Promise<void> {
-  const { caller, input } = await readCall(context, exchange, {
-    progress_percent: 'percent',
-    progress_message: 'message',
-    extend_lease_seconds: 'extend_by_seconds',
-  })
-  exchange.json(200, await heartbeatRun(context.gate, caller, input))
-}
+type Run = (gate: Gate, caller: Caller, input: Fields) => Promise<object>
 
-async function complete(context: EndpointContext, exchange: Exchange): Promise<void> {
-  const { caller, input } = await readCall(context, exchange, {
-    summary: 'result_summary',
-    metadata: 'completion_metadata',
-  })
-  exchange.json(200, await completeRun(context.gate, caller, input))
-}
-
-async function fail(context: EndpointContext, exchange: Exchange): Promise<void> {
-  const { caller, input } = await readCall(context, exchange, {})
-  exchange.json(200, await failRun(context.gate, caller, input))
-}
-
-/** The caller of a request about a lease, and its input under the names of the catalogue. */
-async function readCall(
-  context: EndpointContext,
-  exchange: Exchange,
-  names: Readonly<Record<string, string>>,
-): Promise<{ caller: Caller; input: Fields }> {
-  const credential: Credential = admit(context, exchange)
-  const body = await readFields(context, exchange)
-  const fields = renamed(body, { run_id: 'lease_id', ...names })
-  return identify(exchange, credential, renew, await withLease(context, credential, fields))
+/** A call about a lease. `names` maps its fields to those of the catalogue. */
+function aboutRun(run: Run, names: Readonly<Record<string, string>> = {}): Endpoint['handle'] {
+  return async (context, exchange) => {
+    const credential = admit(context, exchange)
+    const fields = renamed(await readFields(context, exchange), { run_id: 'lease_id', ...names })
+    const complete = await withLease(context, credential, fields)
+    const { caller, input } = identify(exchange, credential, renew, complete)
+    exchange.json(200, await run(context.gate, caller, input))
+  }
 }
 
 function describe({ code }: Fault): object {

@@ -2,6 +2,7 @@ import { ConfigError } from '../config/index.ts'
 import type { ServerValues } from '../config/server.ts'
 import { allowedPrivateHosts } from '../egress/policy.ts'
 import type { EgressSettings } from '../egress/settings.ts'
+import { messageOf } from '../util/error-message.ts'
 
 type EgressValues = Pick<ServerValues, 'egress_allow_http' | 'egress_ports' | 'egress_private'>
 
@@ -20,6 +21,6 @@ export function checkPrivateHosts(setting: string, hosts: readonly string[]): vo
   try {
     allowedPrivateHosts(hosts)
   } catch (error) {
-    throw new ConfigError([`${setting}: ${error instanceof Error ? error.message : String(error)}.`])
+    throw new ConfigError([`${setting}: ${messageOf(error)}.`])
   }
 }

@@ -1,4 +1,4 @@
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { createServer } from 'node:http'
 import type { AddressInfo, Server } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Authenticator } from '../auth/credential.ts'
@@ -6,17 +6,16 @@ import type { Operation } from '../features/define-operation.ts'
 import type { InboundMail } from '../features/email/email.ts'
 import type { Gate } from '../features/gate.ts'
 import { App } from '../http/app.ts'
-import { answerClientError, closeConnections } from '../http/connections.ts'
+import { closeConnections, Held, respondClientError } from '../http/connections.ts'
 import type { Context } from '../http/context.ts'
 import { EventStreams } from '../http/event-stream.ts'
 import type { GuardSettings } from '../http/guard.ts'
-import { Held } from '../http/held.ts'
 import { createLogger, type Logger } from '../http/log.ts'
 import { Metrics } from '../http/metrics.ts'
-import { allRoutes } from '../http/routes.ts'
+import { allRoutes, type Mounted } from '../http/routes.ts'
 import { OperatorError } from './operator-error.ts'
 
-export interface ServerOptions {
+export interface ServerOptions extends Mounted {
   /** Owned by the caller, who closes it after the server. */
   readonly gate: Gate
   readonly authenticator: Authenticator
@@ -30,10 +29,6 @@ export interface ServerOptions {
   readonly drainMs?: number
   /** How long a request that was sent before may then take to arrive. */
   readonly graceMs?: number
-  /** Handles /mcp, all methods. */
-  readonly mcp?: (request: IncomingMessage, response: ServerResponse) => Promise<void>
-  /** Handles /console and the paths below it, all methods. */
-  readonly console?: (request: IncomingMessage, response: ServerResponse) => Promise<void>
   /** Receives email from the webhooks of email providers. */
   readonly inboundMail?: InboundMail | undefined
   /** The catalogue to serve; by default all operations. */
@@ -56,31 +51,24 @@ const KEEP_ALIVE_MS = 75_000
 const HEADERS_TIMEOUT_MS = 60_000
 
 export async function startServer(options: ServerOptions): Promise<RunningServer> {
-  const {
-    gate,
-    authenticator,
-    guard,
-    maxBodyBytes,
-    host = '127.0.0.1',
-    port = 0,
-    mcp,
-    inboundMail,
-    operations,
-  } = options
+  const { gate, authenticator, guard, maxBodyBytes, host = '127.0.0.1', port = 0, inboundMail } = options
   const logger = options.logger ?? createLogger('silent')
   const held = new Held()
   const streams = new EventStreams()
   const metrics = new Metrics(gate)
   const context: Context = { gate, authenticator, guard, maxBodyBytes, held, metrics }
-  const mounted = { ...(mcp && { mcp }), ...(options.console && { console: options.console }) }
   const app = new App(context, logger, (self) =>
-    allRoutes({ ...context, streams, inboundMail, isStopping: () => self.isStopping }, mounted, operations),
+    allRoutes(
+      { ...context, streams, inboundMail, isStopping: () => self.isStopping },
+      options,
+      options.operations,
+    ),
   )
   const server = createServer((request, response) => app.handle(request, response))
   server.keepAliveTimeout = KEEP_ALIVE_MS
   server.headersTimeout = HEADERS_TIMEOUT_MS
   server.requestTimeout = 0
-  server.on('clientError', answerClientError)
+  server.on('clientError', respondClientError)
   try {
     await listen(server, host, port)
   } catch (error) {
@@ -124,26 +112,22 @@ function listen(server: Server, host: string, port: number): Promise<void> {
 }
 
 function listenError(error: unknown, host: string, port: number): unknown {
-  const code = error instanceof Error && 'code' in error ? error.code : undefined
-  const fail = (message: string, hint: string) => new OperatorError('failed', message, hint)
-  switch (code) {
-    case 'EADDRINUSE':
-      return fail(
-        `Port ${port} of ${host} is in use by another program.`,
-        'Stop that program, or use another port: --port 0 picks a free one.',
-      )
-    case 'EACCES':
-      return fail(
-        `Listening on port ${port} needs more permissions than this process has.`,
-        'Use a port above 1023.',
-      )
-    case 'EADDRNOTAVAIL':
-    case 'ENOTFOUND':
-      return fail(
-        `${host} is not an address of this machine.`,
-        'Set ASYNCGATE_HOST to 127.0.0.1, or to 0.0.0.0 for all addresses.',
-      )
-    default:
-      return error
+  const unknownHost = [
+    `${host} is not an address of this machine.`,
+    'Set ASYNCGATE_HOST to 127.0.0.1, or to 0.0.0.0 for all addresses.',
+  ] as const
+  const known: Readonly<Record<string, readonly [message: string, hint: string]>> = {
+    EADDRINUSE: [
+      `Port ${port} of ${host} is in use by another program.`,
+      'Stop that program, or use another port: --port 0 picks a free one.',
+    ],
+    EACCES: [
+      `Listening on port ${port} needs more permissions than this process has.`,
+      'Use a port above 1023.',
+    ],
+    EADDRNOTAVAIL: unknownHost,
+    ENOTFOUND: unknownHost,
   }
+  const found = error instanceof Error && 'code' in error ? known[String(error.code)] : undefined
+  return found === undefined ? error : new OperatorError('failed', ...found)
 }

@@ -136,9 +136,8 @@ async function compose(
   const { warn = (text) => logger.warn(text) } = options
   const onError = logErrors(logger)
   // The gate closes its store.
-  let gate: Gate | undefined
-  let store = options.store
-  stack.defer(() => (gate ?? store)?.close())
+  let owner: { close(): Promise<void> } | undefined = options.store
+  stack.defer(() => owner?.close())
 
   checkPackages(config)
   const types = server.task_types_file === null ? [] : await readTypesFile(server.task_types_file)
@@ -148,7 +147,8 @@ async function compose(
   const approvalKey = readableLocalKey(warn)
   if (approvalKey !== undefined) checkKeyExposure(fixed, warn)
 
-  store ??= await openStore(config.database)
+  const store = options.store ?? (await openStore(config.database))
+  owner = store
   const services = stack.group()
   const email = config.email === null ? undefined : await openEmail(config.email, store, logger)
   const upstreams = await openUpstreams(server, store, {
@@ -159,8 +159,14 @@ async function compose(
     secrets: approvalKey === undefined ? [] : [approvalKey],
   })
   services.defer(() => upstreams.close())
-  const rules = await derivedRules(upstreams, options.rules)
-  gate = openGate({
+  let rules: readonly RuleDraft[] = []
+  if (options.rules !== undefined) {
+    // The rules follow from the tools that the upstreams offer.
+    await upstreams.start()
+    await upstreams.settled()
+    rules = options.rules(upstreams)
+  }
+  const gate = openGate({
     store,
     address,
     settings: config.settings,
@@ -175,6 +181,7 @@ async function compose(
     },
     ...(email && { mail: email.queue }),
   })
+  owner = gate
   await registerTypes(gate, types)
   const stopMs = options.callsStopMs
   const { sessions, source } = openSessions(server, { gate, upstreams, store, report: onError, stopMs })
@@ -187,42 +194,11 @@ async function compose(
   webhook?.start()
   services.defer(() => email?.stop())
   const inboundMail = await email?.start(gate)
-  return { opened: openedGate(stack, config, gate, upstreams, [source], onError), inboundMail }
-}
-
-/** The rules that follow from what the upstreams offer. They are connected for that. */
-async function derivedRules(
-  upstreams: Upstreams,
-  rules: GateOptions['rules'],
-): Promise<readonly RuleDraft[]> {
-  if (rules === undefined) return []
-  await upstreams.start()
-  await upstreams.settled()
-  return rules(upstreams)
-}
-
-function openedGate(
-  stack: ResourceStack,
-  { server }: Config,
-  gate: Gate,
-  upstreams: Upstreams,
-  sources: readonly TaskToolSource[],
-  onError: (error: unknown) => void,
-): OpenGate {
-  return {
-    gate,
-    upstreams,
-    sources,
-    serveStdio: (options = {}) =>
-      serveStdioMcp(gate, {
-        ...options,
-        sources,
-        toolNames: server.mcp_tool_names,
-        legacyTools: server.legacy_tools,
-        onError,
-      }),
-    close: () => stack.close(),
-  }
+  const sources = [source]
+  const stdio = { sources, toolNames: server.mcp_tool_names, legacyTools: server.legacy_tools, onError }
+  const serveStdio: OpenGate['serveStdio'] = (given) => serveStdioMcp(gate, { ...given, ...stdio })
+  const opened = { gate, upstreams, sources, serveStdio, close: () => stack.close() }
+  return { opened, inboundMail }
 }
 
 function withoutSlash(url: string): string {

@@ -10,6 +10,7 @@ import { Schemas } from '../features/task-types/schemas.ts'
 import { readTaskType } from '../features/task-types/shape.ts'
 import { fileUpstream, type UpstreamRecord } from '../features/upstreams/shape.ts'
 import { BUILT_IN_PATTERNS, isBuiltIn } from '../policy/built-in-patterns.ts'
+import { isObject } from '../util/guards.ts'
 import { OperatorError } from './operator-error.ts'
 
 type Fields = Readonly<Record<string, unknown>>
@@ -40,7 +41,7 @@ class OperatorFile {
       throw this.wrong(path === '' ? `is not a list of ${noun}s` : `has ${path} that are not a list`)
     const seen = new Set<string>()
     return list.map((value: unknown, i) => {
-      const name = isFields(value) ? value[key] : undefined
+      const name = isObject(value) ? value[key] : undefined
       if (typeof name !== 'string') return { value, position: `${path}[${i}]` }
       if (seen.has(name)) throw this.wrong(`has ${noun} ${name} twice`)
       seen.add(name)
@@ -80,10 +81,6 @@ interface FileItem {
   readonly position: string
 }
 
-function isFields(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
 const POLICIES_HINT = 'It is a list of rules, or an object with rules and patterns; see docs/policy.md.'
 
 const RULES: ListOptions = { noun: 'rule', key: 'id', path: 'rules' }
@@ -92,7 +89,7 @@ const PATTERNS: ListOptions = { noun: 'pattern', key: 'name', path: 'patterns' }
 /** The rules and patterns of POLICIES_FILE. */
 export async function readPoliciesFile(path: string): Promise<FixedPolicies> {
   const file = new OperatorFile(path, POLICIES_HINT)
-  const lists: Fields = isFields(file.content) ? file.content : { rules: file.content }
+  const lists: Fields = isObject(file.content) ? file.content : { rules: file.content }
   const unknown = Object.keys(lists).find((name) => name !== 'rules' && name !== 'patterns')
   if (unknown !== undefined) throw file.wrong(`has ${unknown} beside rules and patterns`)
   const patterns: FixedPolicies['patterns'][number][] = []
@@ -119,7 +116,7 @@ export async function readTypesFile(path: string): Promise<readonly Fields[]> {
   try {
     for (const item of items) {
       const { value, position } = item
-      if (!isFields(value)) throw file.wrong(`${position} is not a task type`)
+      if (!isObject(value)) throw file.wrong(`${position} is not a task type`)
       await file.checked(item, () => readTaskType(schemas, value))
       types.push(value)
     }

@@ -13,6 +13,7 @@ import type { Memory, ResultStore } from '../features/results/result-store.ts'
 import { CredentialError, resolveAll } from '../gateway/upstreams/credentials.ts'
 import { type Logger, logErrors } from '../http/log.ts'
 import type { Store } from '../store/store.ts'
+import { messageOf } from '../util/error-message.ts'
 import { isInstalled } from '../util/load-optional.ts'
 import type { ApprovalWebhook } from '../webhooks/approval-webhook.ts'
 import { egressOf } from './egress.ts'
@@ -54,7 +55,7 @@ export async function openEmail(settings: EmailConfig, store: Store, logger: Log
   } catch (error) {
     const hint =
       'Set ASYNCGATE_MAIL_DKIM_KEY_FILE to an RSA private key, such as one made with: openssl genrsa -out dkim.pem 2048'
-    throw new OperatorError('invalid', error instanceof Error ? error.message : String(error), hint)
+    throw new OperatorError('invalid', messageOf(error), hint)
   }
   return new EmailService({
     store,

@@ -63,29 +63,26 @@ export class TestGate implements AsyncDisposable {
   readonly gate: Gate
   /** A client that acts as the agent `test`. */
   readonly client: Client
-  readonly #server: OpenServer
+  readonly #deps: Deps
   /** Can read the tasks of every agent. */
   readonly #operator: Client
   readonly #clock: TestClock
   readonly #open: OpenTasks
   readonly #tasks: Map<string, TaskDefinition>
-  readonly #capabilities: readonly string[]
-  readonly #concurrency: number
   #draining = Promise.resolve()
   #worker: Worker | undefined
   #isClosed = false
 
-  constructor({ server, clock, tasks, capabilities, concurrency }: Deps) {
+  constructor(deps: Deps) {
+    const { server, clock, tasks } = deps
+    this.#deps = deps
     this.url = server.url
     this.gate = server.gate
     this.client = this.as('test')
-    this.#server = server
     this.#operator = new Client({ url: server.url })
     this.#clock = clock
     this.#open = new OpenTasks(server.gate, OPERATOR)
     this.#tasks = new Map(tasks.map((task) => [task.name, task]))
-    this.#capabilities = capabilities
-    this.#concurrency = concurrency
   }
 
   /** The current time of the gate. */
@@ -180,7 +177,7 @@ export class TestGate implements AsyncDisposable {
   async close(): Promise<void> {
     this.#isClosed = true
     await this.#worker?.kill()
-    await this.#server.close()
+    await this.#deps.server.close()
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -190,15 +187,16 @@ export class TestGate implements AsyncDisposable {
   async #work(): Promise<void> {
     const tasks = [...this.#tasks.values()]
     const types = new Set(this.#tasks.keys())
-    const isQuiet = async () => !(await this.#open.isBusy(types, this.#capabilities, this.#clock.now))
+    const { capabilities, concurrency } = this.#deps
+    const isQuiet = async () => !(await this.#open.isBusy(types, capabilities, this.#clock.now))
     if (tasks.length === 0 || (await isQuiet())) return
     const claims = new Claims(this.#open)
     const working = worker({
       url: this.url,
       fetch: claims.fetch,
       tasks,
-      concurrency: this.#concurrency,
-      capabilities: this.#capabilities,
+      concurrency,
+      capabilities,
       workerId: 'test-worker',
       signals: false,
       logger: false,

@@ -44,7 +44,7 @@ describe('under a shared key', () => {
     expect(callerOf(SHARED, byAgent, fields).caller).toEqual({ tenant: 'default', principal, role })
   })
 
-  it('a worker is who its worker_id says, and keeps it as a field', () => {
+  it('a worker is identified by its worker_id, which stays in the input', () => {
     const fields = { worker_id: 'w', worker_kind: 'service', worker_instance_id: 'i', lease_id: 'l' }
     expect(callerOf(SHARED, byWorker, fields)).toEqual({
       caller: {
@@ -56,7 +56,7 @@ describe('under a shared key', () => {
     })
   })
 
-  it('a worker with many leases is named beside the items, or by the first that names one', () => {
+  it('a worker with many leases is named beside the items or by the first item with a name', () => {
     const items = [{ worker_id: 'w' }]
     for (const fields of [{ items }, { items: [], worker_id: 'w' }, { items, worker_id: 'w' }]) {
       const { caller, input } = callerOf(SHARED, byWorkerOfMany, fields)
@@ -65,7 +65,7 @@ describe('under a shared key', () => {
     }
   })
 
-  it('fields that say who calls are not input', () => {
+  it('fields that name the caller are not input', () => {
     const fields = { principal_id: 'a', principal_kind: 'agent', tenant_id: 'default', limit: 1 }
     expect(callerOf(SHARED, byAnyone, fields).input).toEqual({ limit: 1 })
   })
@@ -97,7 +97,7 @@ describe('under a shared key', () => {
     ['worker', 'asyncgate'],
     ['worker', 'gateway@host-1'],
     ['worker', 'asyncgate.mail'],
-  ])('the name %s:%s belongs to the gate, for agents and workers', (kind, id) => {
+  ])('the name %s:%s is reserved for agents and workers', (kind, id) => {
     const refused = { code: 'FORBIDDEN', details: { principal: `${kind}:${id}` } }
     const asAgent = { principal_kind: kind, principal_id: id }
     const asWorker = { worker_kind: kind, worker_id: id }
@@ -118,62 +118,62 @@ describe('under a shared key', () => {
     ['service', 'my.gateway'],
     ['human', 'operator'],
     ['worker', 'operator'],
-  ])('the name %s:%s is free', (principal_kind, principal_id) => {
+  ])('the name %s:%s is not reserved', (principal_kind, principal_id) => {
     const { caller } = callerOf(SHARED, byAgent, { principal_kind, principal_id })
     expect(caller.principal).toEqual({ kind: principal_kind, id: principal_id })
   })
 
-  it('a worker is a worker or a service', () => {
+  it('worker_kind is worker or service', () => {
     const fields = { worker_id: 'w', worker_kind: 'human' }
     expect(refusal(() => callerOf(SHARED, byWorker, fields)).code).toBe('VALIDATION_ERROR')
   })
 })
 
 describe('a bound credential', () => {
-  it('says who calls, whatever kind of operation it is', () => {
+  it('determines the caller of every operation', () => {
     const { tenant, principal, role } = BOUND
     for (const operation of [byAgent, byWorker, byAnyone]) {
       expect(callerOf(BOUND, operation, {}).caller).toEqual({ tenant, principal, role })
     }
   })
 
-  it('may be repeated, and is not input then', () => {
+  it('may be repeated in the request without becoming input', () => {
     expect(callerOf(BOUND, byAgent, { principal_id: 'alice', tenant_id: 't1', type: 'x' }).input).toEqual({
       type: 'x',
     })
   })
 
   it.each([{ principal_id: 'bob' }, { agent_id: 'bob' }, { tenant_id: 't2' }])(
-    'is nobody else: %o is forbidden',
+    'cannot act as another principal: %o is forbidden',
     (fields) => {
       expect(refusal(() => callerOf(BOUND, byAgent, fields)).code).toBe('FORBIDDEN')
     },
   )
 })
 
-describe('under a shared key where admins have keys of their own', () => {
+describe('under a shared key where admins have their own keys', () => {
   const credential: Credential = { ...SHARED, no_admin: true }
 
-  it('who names nobody is no admin', () => {
+  it('a request that names no principal is not an admin', () => {
     expect(callerOf(credential, byAnyone, {}).caller).toMatchObject({
       principal: { kind: 'service', id: 'operator' },
       role: 'agent',
     })
   })
 
-  it('nobody is a person by saying so', () => {
+  it('a request cannot claim to be a person', () => {
     const fields = { principal_kind: 'human', principal_id: 'anna' }
     const asked = { actor: 'agent', input: { shape: {} } } as const
     expect(refusal(() => callerOf(credential, asked, fields)).code).toBe('FORBIDDEN')
   })
 
-  it('agents and workers are as they were', () => {
+  it('agents and workers are not affected', () => {
     expect(callerOf(credential, byAgent, { agent_id: 'a' }).caller.role).toBe('agent')
     expect(callerOf(credential, byWorker, { worker_id: 'w' }).caller.role).toBe('worker')
   })
 })
 
-describe('what needs a person', () => {
+describe('an operation that requires a person', () => {
   const decides = { actor: 'agent', input: { shape: {} }, needsPerson: true } as const
   const reads = { actor: 'agent', input: { shape: {} } } as const
   const person = {
@@ -189,20 +189,20 @@ describe('what needs a person', () => {
     { agent_id: 'a' },
     { principal_kind: 'human', principal_id: 'ann' },
     { principal_kind: 'service', principal_id: 'ci' },
-  ])('is not done for %o under a shared key', (fields) => {
+  ])('is refused for %o under a shared key', (fields) => {
     for (const credential of [SHARED, { ...SHARED, no_admin: true } as const]) {
       expect(refusal(() => callerOf(credential, decides, fields))).toMatchObject({
         code: 'FORBIDDEN',
-        message: expect.stringContaining('with a key of their own'),
+        message: expect.stringContaining('with their own key'),
       })
     }
   })
 
-  it('is not done for a key of somebody who is no person', () => {
+  it('is refused for a key that does not belong to a person', () => {
     expect(refusal(() => callerOf(BOUND, decides, {})).code).toBe('FORBIDDEN')
   })
 
-  it('is done for a person, in their name', () => {
+  it('runs as the person who calls', () => {
     for (const credential of [person, proved]) {
       expect(callerOf(credential, decides, {}).caller).toMatchObject({ principal: { id: 'ann' } })
       const fields = { principal_kind: 'human', principal_id: 'bob' }
@@ -210,7 +210,7 @@ describe('what needs a person', () => {
     }
   })
 
-  it('leaves who calls for anything else to the request, unless only people are admins', () => {
+  it('does not affect the caller of other operations unless only people are admins', () => {
     expect(callerOf(proved, reads, { agent_id: 'a' }).caller.principal).toEqual({ kind: 'agent', id: 'a' })
     expect(callerOf(proved, reads, {}).caller.principal).toEqual({ kind: 'service', id: 'operator' })
     const strict: Credential = { ...proved, no_admin: true }

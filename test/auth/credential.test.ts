@@ -15,7 +15,7 @@ it.each([
   { authorization: `bearer   ${KEY} ` },
   { 'x-api-key': KEY },
   { authorization: 'Basic dXNlcg==', 'x-api-key': KEY },
-])('the shared key is taken from %o', (headers) => {
+])('the shared key is read from %o', (headers) => {
   expect(withKey.authenticate(headers)).toEqual(SHARED)
 })
 
@@ -32,12 +32,12 @@ it.each([
   { 'x-api-key': '' },
   { 'x-api-key': `${KEY}x` },
   { 'x-api-key': [KEY, KEY] },
-])('nobody gets in with %o', (headers) => {
+])('%o is refused', (headers) => {
   expect(() => withKey.authenticate(headers)).toThrow('The credential is missing or not valid.')
   expect(() => closed.authenticate(headers)).toThrow('The credential is missing or not valid.')
 })
 
-it('a token stands in for a header that cannot be set', () => {
+it('a token replaces a header that cannot be set', () => {
   expect(withKey.ofHeaders({})).toBeUndefined()
   expect(withKey.ofToken(KEY)).toEqual(SHARED)
   expect(() => withKey.ofToken('wrong')).toThrow()
@@ -45,7 +45,7 @@ it('a token stands in for a header that cannot be set', () => {
   expect(() => withKey.ofHeaders({ 'x-api-key': 'wrong' })).toThrow()
 })
 
-it('in insecure development no key is needed, but a wrong one is wrong', () => {
+it('insecure development requires no key but refuses a wrong one', () => {
   expect(open.authenticate({})).toEqual(SHARED)
   expect(open.authenticate({ 'x-api-key': 'any' })).toEqual(SHARED)
   expect(openWithKey.authenticate({})).toEqual(SHARED)
@@ -60,7 +60,7 @@ describe('keys of people', () => {
     admin_keys: { anna: ANNA, ben: 'ben-ben-ben-ben-ben' },
   })
 
-  it('say who it is, and make an admin', () => {
+  it('identify a person with the role admin', () => {
     expect(auth.authenticate({ 'x-api-key': ANNA })).toEqual({
       kind: 'bound',
       tenant: 'default',
@@ -69,7 +69,7 @@ describe('keys of people', () => {
     })
   })
 
-  it('leave the shared key to agents and workers', () => {
+  it('restrict the shared key to agents and workers', () => {
     expect(auth.authenticate({ 'x-api-key': KEY })).toEqual({ ...SHARED, no_admin: true })
     const open = new Authenticator({ api_key: null, allow_insecure_dev: true, admin_keys: { anna: ANNA } })
     expect(open.authenticate({})).toEqual({ ...SHARED, no_admin: true })
@@ -88,21 +88,21 @@ describe('the key of a person who runs the server', () => {
   const dev = new Authenticator({ api_key: null, allow_insecure_dev: true, local_keys })
   const keyed = new Authenticator({ api_key: KEY, allow_insecure_dev: false, local_keys })
 
-  it('is theirs, and leaves the shared key as it was', () => {
+  it('identifies the person and does not restrict the shared key', () => {
     expect(keyed.authenticate({ authorization: `Bearer ${LOCAL}` })).toEqual(ANN)
     expect(dev.authenticate({ 'x-api-key': LOCAL })).toEqual(ANN)
     expect(keyed.authenticate({ authorization: `Bearer ${KEY}` })).toEqual(SHARED)
     expect(dev.authenticate({})).toEqual(SHARED)
   })
 
-  it('is proved beside the shared key, or without any', () => {
+  it('is proved with or without the shared key', () => {
     const both = { authorization: `Bearer ${KEY}`, ...proof() }
     expect(keyed.authenticate(both, socket)).toEqual({ ...SHARED, person: ANN })
     expect(keyed.authenticate(proof(), socket)).toEqual(ANN)
     expect(dev.authenticate(proof(), socket)).toEqual({ ...SHARED, person: ANN })
   })
 
-  it('is proved on the connection that the proof was made for only', () => {
+  it('is proved only for the address and port of the proof', () => {
     const elsewhere = [
       { localAddress: '127.0.0.1', localPort: 8081 },
       { localAddress: '::1', localPort: 8080 },

@@ -19,8 +19,8 @@ const load = (options: Partial<ConfigOptions> = {}) => loadConfig({ env: {}, fil
 const line = (name: string, options: Partial<ConfigOptions> = {}) =>
   reportConfig({ env: {}, file, ...options }).lines.find((candidate) => candidate.name === name)
 
-describe('where a setting comes from', () => {
-  it('a flag wins over the environment, that over the file, that over the command, that over the default', () => {
+describe('the source of a setting', () => {
+  it('flags override the environment, the file, the command and the default, in this order', () => {
     const preset = () => ({ port: 1 })
     expect(line('port')).toMatchObject({ value: '8080', origin: 'default' })
     expect(line('port', { preset })).toMatchObject({ value: '1', origin: 'this command' })
@@ -33,7 +33,7 @@ describe('where a setting comes from', () => {
     expect(load({ preset, env, flags }).server.port).toBe(4)
   })
 
-  it('a command can see what is given elsewhere', () => {
+  it('a command can see which settings are given', () => {
     const preset: ConfigOptions['preset'] = (isGiven) => ({ allow_insecure_dev: !isGiven('api_key') })
     expect(load({ preset }).server.allow_insecure_dev).toBe(true)
     expect(load({ preset, env: { ASYNCGATE_API_KEY: 'k' } }).server.allow_insecure_dev).toBe(false)
@@ -48,7 +48,7 @@ describe('where a setting comes from', () => {
     })
   })
 
-  it('the file may write names in lower or upper case, and lists and numbers as YAML has them', () => {
+  it('the file accepts names in lower or upper case, and YAML lists and numbers', () => {
     write(`
 PORT: 9000
 ASYNCGATE_MAX_LEASE_RENEWALS: 3
@@ -68,7 +68,7 @@ escalation_targets:
     })
   })
 
-  it('the file of the working directory is read if it is there', () => {
+  it('the file in the working directory is read if it exists', () => {
     const home = process.cwd()
     process.chdir(folder)
     try {
@@ -84,7 +84,7 @@ escalation_targets:
 describe('values', () => {
   const value = (variable: string, text: string) => load({ env: { [`ASYNCGATE_${variable}`]: text } })
 
-  it('database URLs name a file or a PostgreSQL, in the spellings of other programs too', () => {
+  it('database URLs name a file or a PostgreSQL server, also in the formats of other programs', () => {
     expect(value('DATABASE_URL', 'sqlite:data/a.db').database).toEqual({ kind: 'sqlite', path: 'data/a.db' })
     const url = 'postgres://u:p@h/d'
     for (const scheme of ['postgres', 'postgresql', 'postgresql+asyncpg']) {
@@ -93,13 +93,13 @@ describe('values', () => {
     }
   })
 
-  it('levels of the log may be written as Python does, and DEBUG wins', () => {
+  it('log levels accept the names of Python, and DEBUG overrides them', () => {
     expect(value('LOG_LEVEL', 'WARNING').logLevel).toBe('warn')
     const env = { ASYNCGATE_LOG_LEVEL: 'error', ASYNCGATE_DEBUG: 'true' }
     expect(load({ env }).logLevel).toBe('debug')
   })
 
-  it('the escalation target is the one that is named, else the one of the class', () => {
+  it('the escalation target is the configured one, or else that of the class', () => {
     const env = { ASYNCGATE_ESCALATION_TARGETS: '[{"class": 2, "to_kind": "agent", "to_id": "ops"}]' }
     expect(load({ env }).settings.escalation_target).toBe(null)
     const classed = { ...env, ASYNCGATE_ESCALATION_LEASE_EXPIRY_CLASS: '2' }

@@ -21,7 +21,7 @@ const inFile = (yaml: string) => {
   return reportConfig({ env: {}, file })
 }
 
-describe('a bad value names itself', () => {
+describe('the message of an invalid value names the setting', () => {
   it.each([
     ['PORT', '99999', 'a whole number from 0 to 65535'],
     ['PORT', '80.5', 'a whole number from 0 to 65535'],
@@ -41,7 +41,7 @@ describe('a bad value names itself', () => {
     ])
   })
 
-  it('in the file, with the file', () => {
+  it('and the file', () => {
     expect(inFile('port: soon').problems).toEqual([
       `port in ${file} is not a whole number from 0 to 65535: "soon".`,
     ])
@@ -50,7 +50,7 @@ describe('a bad value names itself', () => {
     ])
   })
 
-  it('all of them at once', () => {
+  it('for all invalid settings', () => {
     const { problems, config } = inEnvironment({ PORT: 'x', ENV: 'y', TYPO: 'z' })
     expect(problems).toHaveLength(3)
     expect(config).toBeUndefined()
@@ -58,7 +58,7 @@ describe('a bad value names itself', () => {
     expect(() => loadConfig({ env, file: '/dev/null' })).toThrow(ConfigError)
   })
 
-  it('but never a secret or a password', () => {
+  it('and never a secret or a password', () => {
     const { problems, lines } = inEnvironment({
       API_KEY: 'hush',
       DATABASE_URL: 'mysql://user:hush@host/name',
@@ -69,22 +69,22 @@ describe('a bad value names itself', () => {
     expect(JSON.stringify(shown)).not.toContain('hush')
   })
 
-  it('an escalation target may not name a tenant', () => {
+  it('and refuses an escalation target that names a tenant', () => {
     const targets = '[{"class": 1, "to_kind": "agent", "to_id": "ops", "tenant_id": "other"}]'
     expect(inEnvironment({ ESCALATION_TARGETS: targets }).problems[0]).toContain('within their own tenant')
   })
 
-  it('so do values that contradict each other', () => {
+  it('and both settings of a contradiction', () => {
     expect(inEnvironment({ DEFAULT_LEASE_TTL_SECONDS: '5000' }).problems).toEqual([
       'DEFAULT_LEASE_TTL_SECONDS (5000) is more than MAX_LEASE_TTL_SECONDS (1800).',
     ])
-    // A default is cut down to its maximum in silence.
+    // A default is reduced to its maximum without a message.
     expect(inEnvironment({ MAX_LEASE_TTL_SECONDS: '60' }).problems).toEqual([])
   })
 })
 
 describe('an unknown name', () => {
-  it('stops the start, with the name that was probably meant', () => {
+  it('is refused with a suggestion of the closest name', () => {
     expect(inEnvironment({ PROT: '1' }).problems).toEqual([
       'ASYNCGATE_PROT is not a known setting. Did you mean ASYNCGATE_PORT? "asyncgate config" shows all settings.',
     ])
@@ -97,7 +97,7 @@ describe('an unknown name', () => {
     ])
   })
 
-  it('of a feature that is not supported yet is refused, with the feature', () => {
+  it('of a feature that is not supported yet is refused with the feature', () => {
     const { problems, config } = inEnvironment({
       RATE_LIMIT_ENABLED: 'true',
       RECEIPTGATE_ENDPOINT: 'http://x',
@@ -114,23 +114,23 @@ describe('an unknown name', () => {
     ])
   })
 
-  it('of other programs is none of our business', () => {
+  it('without the prefix is ignored', () => {
     const env = { PORT: 'x', ASYNC: 'y', ASYNCGATE_TEST_POSTGRES_URL: 'z' }
     expect(reportConfig({ env, file: '/dev/null' }).problems).toEqual([])
   })
 })
 
-describe('a bad file', () => {
+describe('an invalid file is refused:', () => {
   it.each([
     ['port: [', 'is not YAML'],
     ['- port', 'is not a mapping of NAME: VALUE'],
     ['port: 1\nPORT: 2', 'is given twice'],
     ['port: 1\nport: 2', 'is not YAML'],
-  ])('%j', (yaml, complaint) => {
-    expect(inFile(yaml).problems[0]).toContain(complaint)
+  ])('%j', (yaml, problem) => {
+    expect(inFile(yaml).problems[0]).toContain(problem)
   })
 
-  it('that was named and is absent', () => {
+  it('a named file that does not exist', () => {
     const missing = join(folder, 'nowhere.yaml')
     expect(reportConfig({ env: {}, file: missing }).problems).toEqual([
       `The file ${missing} cannot be read (ENOENT).`,

@@ -8,7 +8,7 @@ const of = (env: Record<string, string>) => {
   return loadConfig({ env: Object.fromEntries(prefixed), file: '/dev/null' })
 }
 
-describe('a server that would not be safe is refused', () => {
+describe('unsafe settings are refused', () => {
   it.each([
     [{ ALLOW_INSECURE_DEV: 'true', ENV: 'staging', API_KEY: KEY }, 'only for development'],
     [{ ALLOW_INSECURE_DEV: 'true', HOST: '0.0.0.0' }, 'could use this server'],
@@ -31,10 +31,10 @@ describe('a server that would not be safe is refused', () => {
       { ENV: 'production', API_KEY: KEY, ADMIN_KEYS: `anna=${'.'.repeat(20)}` },
       'ASYNCGATE_ADMIN_KEYS: the key of anna is a placeholder',
     ],
-  ])('%j', (env, complaint) => {
+  ])('%j', (env, problem) => {
     const { refusals } = of(env)
     expect(refusals).toHaveLength(1)
-    expect(refusals[0]).toContain(complaint)
+    expect(refusals[0]).toContain(problem)
     expect(refusals[0]).not.toContain('\n')
   })
 
@@ -51,18 +51,18 @@ describe('a server that would not be safe is refused', () => {
   })
 })
 
-describe('what is safe, but probably not meant, is said', () => {
-  it('nobody could get in', () => {
+describe('safe settings that are probably not intended cause a warning', () => {
+  it('if every request would be refused', () => {
     expect(of({}).warnings).toEqual([expect.stringContaining('every request will be refused')])
     expect(of({ ALLOW_INSECURE_DEV: 'true' }).warnings).toEqual([])
   })
 
-  it('the key could be guessed, in development', () => {
+  it('if the key can be guessed, in development', () => {
     const warning = expect.stringContaining('ASYNCGATE_API_KEY has fewer than 16 characters')
     expect(of({ API_KEY: 'short' })).toMatchObject({ refusals: [], warnings: [warning] })
   })
 
-  it('nobody can approve where no person has a key, outside of development', () => {
+  it('if no person has a key, outside of development', () => {
     const warning = expect.stringMatching(/^No one can approve tasks.*Set ASYNCGATE_ADMIN_KEYS/)
     expect(of({ ENV: 'production', API_KEY: KEY }).warnings).toEqual([warning])
     expect(
@@ -70,7 +70,7 @@ describe('what is safe, but probably not meant, is said', () => {
     ).toEqual([])
   })
 
-  it('nobody could address it', () => {
+  it('if no allowed host name can reach the server', () => {
     const warning = expect.stringContaining('ASYNCGATE_ALLOWED_HOSTS')
     expect(of({ HOST: '0.0.0.0', API_KEY: KEY }).warnings).toEqual([warning])
     expect(of({ HOST: '0.0.0.0', API_KEY: KEY, ALLOWED_HOSTS: 'gate.example' }).warnings).toEqual([])

@@ -10,7 +10,7 @@ import { GIST_TOKEN, startGists } from '../support/gist.ts'
 const report = (env: Record<string, string>) => reportConfig({ env, file: '/dev/null' })
 
 describe('the settings of results', () => {
-  it('need nothing', () => {
+  it('are all optional', () => {
     expect(report({}).config?.results).toEqual({
       results_channel: null,
       results_blob_folder: null,
@@ -33,13 +33,13 @@ describe('the settings of results', () => {
     ['s3', 'RESULTS_S3_BUCKET', 'my-results'],
     ['http', 'RESULTS_HTTP_PUT_URL', 'https://files.example/results'],
     ['gist', 'RESULTS_GIST_TOKEN', 'env:GITHUB_TOKEN'],
-  ])('ask for what %s needs', (channel, name, value) => {
+  ])('report what the channel %s needs', (channel, name, value) => {
     const env = { ASYNCGATE_RESULTS_CHANNEL: channel }
     expect(report(env).problems).toEqual([`RESULTS_CHANNEL is ${channel}, which needs ${name}.`])
     expect(report({ ...env, [`ASYNCGATE_${name}`]: value }).problems).toEqual([])
   })
 
-  it.each(['blob', 'file'])('warn of %s on PostgreSQL, where other servers do not see it', (channel) => {
+  it.each(['blob', 'file'])('warn of %s on PostgreSQL, because other servers cannot read it', (channel) => {
     const env = { ASYNCGATE_RESULTS_CHANNEL: channel, ASYNCGATE_RESULTS_FILE_FOLDER: '/srv/results' }
     const postgres = { ASYNCGATE_DATABASE_URL: 'postgres://user:pw@127.0.0.1/gate' }
     const notice = expect.stringContaining(`RESULTS_CHANNEL is ${channel}, a folder of this machine.`)
@@ -48,7 +48,7 @@ describe('the settings of results', () => {
     expect(report(postgres).notices).toEqual([])
   })
 
-  it('ask for mail, if results are to go by mail', () => {
+  it('require email settings for the channel email', () => {
     expect(report({ ASYNCGATE_RESULTS_CHANNEL: 'email' }).problems).toEqual([
       'RESULTS_CHANNEL is email, which needs MAIL_FROM.',
     ])
@@ -65,7 +65,7 @@ describe('the settings of results', () => {
     ['RESULTS_GIST_API_URL', 'api.github.com'],
     ['RESULTS_GIST_PUBLIC', 'perhaps'],
     ['RESULT_MAX_BYTES', '0'],
-  ])('refuse %s=%s by name', (name, value) => {
+  ])('refuse %s=%s with the name of the setting', (name, value) => {
     const [problem] = report({ [`ASYNCGATE_${name}`]: value }).problems
     expect(problem).toContain(`ASYNCGATE_${name} is not`)
   })
@@ -108,7 +108,7 @@ describe('a server', () => {
     return { task_id, status }
   }
 
-  it('keeps large results beside its database, and makes no folder before there is one', async () => {
+  it('stores large results beside its database and creates the folder with the first one', async () => {
     await serve({}, async (server) => {
       await completed(server, 'small')
       expect(folder.files().filter((name) => name.startsWith('blobs'))).toEqual([])
@@ -120,7 +120,7 @@ describe('a server', () => {
     })
   })
 
-  it('keeps them in gists, whose token is where the setting says, and removes a gist that is archived', async () => {
+  it('stores them in gists with the referenced token and removes the gist of an archived result', async () => {
     const api = await startGists()
     onTestFinished(() => api.close())
     writeFileSync(`${folder.path}/token`, `${GIST_TOKEN}\n`)
@@ -144,7 +144,7 @@ describe('a server', () => {
       expect(archived.status).toBe(200)
       expect(api.gists.size).toBe(0)
       api.fault = () => ({ status: 503, headers: { 'retry-after': '0' } })
-      // The task has no room for it, so the worker is to send it again.
+      // The result is too large for the task, so the worker has to send it again.
       expect((await completed(server, large)).status).toBe(503)
       await server.gate.registerTaskType(admin(), { type: 'job', result_channel: 'gist' })
       const displaced = await completed(server, 'small')
@@ -157,7 +157,7 @@ describe('a server', () => {
     ).rejects.toThrow('RESULTS_GIST_TOKEN: env:NO_SUCH_TOKEN is not set or empty.')
   })
 
-  it('keeps them where it is told, or nowhere', async () => {
+  it('stores them in the configured channel or in none', async () => {
     const results = { ASYNCGATE_RESULTS_CHANNEL: 'file', ASYNCGATE_RESULTS_FILE_FOLDER: `${folder.path}/f` }
     await serve(results, async (server) => {
       const { task_id } = await completed(server, large)

@@ -5,7 +5,7 @@ import { markdownSettings, markdownUnsupported, TABLE } from '../../src/config/t
 import { DEFAULT_SETTINGS } from '../../src/core/settings.ts'
 import { repositoryText } from '../core/documents.ts'
 
-/** What the earlier AsyncGate took, without its prefix. */
+/** The variables of the legacy version, without the prefix. */
 const SEED_VARIABLES =
   'ENV INSTANCE_ID LOG_LEVEL DEBUG DATABASE_URL REDIS_URL RECEIPT_MODE RECEIPTGATE_ENDPOINT RECEIPTGATE_URL ' +
   'RECEIPTGATE_AUTH_TOKEN RECEIPTGATE_API_KEY RECEIPTGATE_TENANT_ID RECEIPTGATE_EMISSION_TIMEOUT_MS ' +
@@ -22,13 +22,13 @@ const SEED_VARIABLES =
 describe('the table of settings', () => {
   const names = TABLE.map((row) => row.name)
 
-  it('has every rule of the engine, with the default of the engine', () => {
+  it('contains every setting of the engine with its default', () => {
     const { config } = reportConfig({ env: {}, file: '/dev/null' })
     expect(names).toEqual(expect.arrayContaining(Object.keys(DEFAULT_SETTINGS)))
     expect({ ...config?.settings, instance_id: DEFAULT_SETTINGS.instance_id }).toEqual(DEFAULT_SETTINGS)
   })
 
-  it('names each setting once and says what it is for', () => {
+  it('names and describes each setting once', () => {
     expect(new Set(names).size).toBe(names.length)
     for (const row of TABLE) {
       expect(row.variable).toBe(`ASYNCGATE_${row.name.toUpperCase()}`)
@@ -36,7 +36,7 @@ describe('the table of settings', () => {
     }
   })
 
-  it('knows every variable of the earlier AsyncGate, as a setting or as one that is not supported yet', () => {
+  it('contains every legacy variable as a setting or as not supported yet', () => {
     const unknown = SEED_VARIABLES.toLowerCase()
       .split(' ')
       .filter((name) => !names.includes(name) && unsupportedFeature(name) === undefined)
@@ -57,13 +57,13 @@ describe('the table of settings', () => {
     ])
   })
 
-  it('stands in docs/configuration.md, line by line; asyncgate config --markdown prints it', () => {
+  it('matches docs/configuration.md, which asyncgate config --markdown prints', () => {
     const page = repositoryText('docs/configuration.md')
     expect(tableAfter(page, '| Variable |')).toBe(markdownSettings())
     expect(tableAfter(page, '| Not supported yet |')).toBe(markdownUnsupported())
   })
 
-  it('is all that the documentation calls a variable of ours', () => {
+  it('contains every variable that the documentation mentions', () => {
     const pages = ['docs/configuration.md', 'docs/operate.md'].map(repositoryText).join('\n')
     const mentioned = new Set([...pages.matchAll(/ASYNCGATE_[A-Z0-9_]+/g)].map(([name]) => name))
     const known = [CONFIG_DIR, ...TABLE.map((row) => row.variable)]

@@ -22,7 +22,7 @@ describeGates(
   (open) => {
     const serve = () => servers(open)({ auth: { api_key: KEY, allow_insecure_dev: false } })
 
-    it.each(GUARDED)('%s %s needs it', async (method, path) => {
+    it.each(GUARDED)('%s %s requires the key', async (method, path) => {
       const { send } = await serve()
       const body = method === 'POST' ? {} : undefined
       const wrong: readonly Record<string, string>[] = [
@@ -39,19 +39,19 @@ describeGates(
       }
     })
 
-    it.each(OPEN)('%s does not', async (path) => {
+    it.each(OPEN)('%s requires no key', async (path) => {
       const { get } = await serve()
       expect((await get(path)).status).toBe(200)
     })
 
-    it('either header lets in; an argument does not', async () => {
+    it('either header authenticates, and an argument does not', async () => {
       const { get, post } = await serve()
       expect((await get('/v1/config', {}, { authorization: `Bearer ${KEY}` })).status).toBe(200)
       expect((await get('/v1/config', {}, { 'x-api-key': KEY })).status).toBe(200)
       expect((await post('/v1/tasks', { type: 'job', auth_token: KEY })).status).toBe(401)
     })
 
-    it('nothing of a request is read before it is let in', async () => {
+    it('a body is not read before the request is authenticated', async () => {
       const { post } = await serve()
       expect((await post('/v1/tasks', '{"broken')).status).toBe(401)
       expect((await post('/v1/tasks', 'x', { 'content-type': 'text/plain' })).status).toBe(401)

@@ -11,7 +11,7 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-it('a body that does not arrive within a minute is refused, however it trickles in', async () => {
+it('a body that does not arrive within a minute is refused', async () => {
   const request = new IncomingMessage(new Socket())
   const refused = refusal(readBody(request, 1000))
   for (let n = 0; n < 6; n++) {
@@ -24,7 +24,7 @@ it('a body that does not arrive within a minute is refused, however it trickles 
   })
 })
 
-it('a body that arrives in time leaves no timer behind', async () => {
+it('a body that arrives in time leaves no timer active', async () => {
   const request = new IncomingMessage(new Socket())
   const body = readBody(request, 1000)
   request.push('{}')

@@ -6,7 +6,7 @@ import { createTask, listOf, type Served, type ServeOptions, textOf } from './su
 const ALICE = { principal_id: 'alice' }
 const NOTE = { ...ALICE, to: 'gate+bob@agents.example', subject: 'A note', body: 'Hello Bob' }
 
-/** Mail is taken, and nobody sends it. */
+/** Email is queued and never sent. */
 export const MAILING: ServeOptions = {
   mail: (store) => new EmailQueue({ entries: store.entries, settings: MAIL }),
 }
@@ -15,7 +15,7 @@ async function written(served: Served, more: object = {}): Promise<string> {
   return textOf(await served.post('/v1/emails', { ...NOTE, ...more }), 'email_id')
 }
 
-/** What the operations about mail are called with over REST, and what they must answer. */
+/** The REST calls of the email operations and their expected responses. */
 export const emailChecks = {
   async send_email({ post }: Served) {
     expect(await post('/v1/emails', NOTE)).toMatchObject({

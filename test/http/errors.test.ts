@@ -29,11 +29,11 @@ interface Case {
   readonly settings?: Partial<Settings>
   readonly serve?: ServeOptions
   provoke(served: Served): Promise<Answer>
-  /** Members of the body besides those that every error has. */
+  /** Fields of the body besides those of every error. */
   readonly body?: object
 }
 
-/** The store, whose commits fail once `broken` says how. */
+/** A store whose commits fail with the error in `broken`. */
 function breaking(broken: { error?: unknown }): ServeOptions {
   return {
     wrap: (store: Store) =>
@@ -64,7 +64,7 @@ async function storedResult(served: Served): Promise<Answer> {
   return served.get(`/v1/tasks/${task_id}/result/content`, ALICE)
 }
 
-/** A channel that fails so. */
+/** A channel that fails with this error. */
 function stored(code: ErrorCode): Case {
   const fail = () => Promise.reject(new Fault(code))
   const results = { channel: 'blob', has: () => true, put: fail, get: fail, ack: fail }
@@ -126,7 +126,7 @@ const CASES: readonly Case[] = [
       return post('/v1/tasks', { ...ALICE, type: 'job' })
     },
   },
-  { code: 'WORKER_NOT_FOUND', provoke: ({ post }) => post('/v1/workers/nobody/drain', ROOT) },
+  { code: 'WORKER_NOT_FOUND', provoke: ({ post }) => post('/v1/workers/unknown/drain', ROOT) },
   {
     code: 'NOT_CONFIGURED',
     provoke: ({ post }) => post('/v1/emails', NOTE),
@@ -136,7 +136,7 @@ const CASES: readonly Case[] = [
   {
     code: 'RECIPIENT_NOT_ALLOWED',
     serve: MAILING,
-    provoke: ({ post }) => post('/v1/emails', { ...NOTE, to: 'somebody@example.com' }),
+    provoke: ({ post }) => post('/v1/emails', { ...NOTE, to: 'other@example.com' }),
   },
   {
     code: 'RATE_LIMIT_EXCEEDED',
@@ -316,7 +316,7 @@ const CASES: readonly Case[] = [
   failing('INTERNAL_ERROR', new Error('INSERT INTO secrets failed at /src/store.ts')),
 ]
 
-/** Codes that nothing in this version can lead to over REST. */
+/** Codes that no REST request of this version can cause. */
 const OUT_OF_REACH: readonly string[] = [
   'TOO_MANY_PARENTS',
   'PARENT_REQUIRED',
@@ -333,7 +333,7 @@ const OUT_OF_REACH: readonly string[] = [
 ]
 
 describeGates(
-  'a refusal over REST',
+  'an error over REST',
   (open) => {
     const serve = servers(open)
 
@@ -362,12 +362,12 @@ describeGates(
       },
     )
 
-    it('can be provoked for every code, but for those of later versions', () => {
+    it('is covered for every code of this version', () => {
       const provoked = CASES.map(({ code }) => code)
       expect([...new Set([...provoked, ...OUT_OF_REACH])].toSorted()).toEqual(Object.keys(ERRORS).toSorted())
     })
 
-    it('of a method says which ones the path takes', async () => {
+    it('names the allowed methods for a wrong method', async () => {
       const { send } = await serve()
       expect((await send('PUT', '/v1/tasks')).headers.allow).toBe('GET, POST')
       expect((await send('GET', '/v1/leases/claim')).headers.allow).toBe('POST')

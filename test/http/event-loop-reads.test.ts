@@ -15,10 +15,10 @@ vi.setConfig({ testTimeout: 240_000, hookTimeout: 240_000 })
 const MB = 1024 * 1024
 const COUNT = 63
 
-/** A payload that is 1 MB as a text, and takes some fifty times as much when it is parsed. */
+/** A payload of 1 MB of JSON that takes about fifty times as much memory when it is parsed. */
 const payload = `[${'{},'.repeat(340_000)}{}]`
 
-/** Large tasks of alice, and receipts with long bodies, put into the store as they are. */
+/** Large tasks of alice, and receipts with long bodies, written directly to the store. */
 async function fill(store: Store): Promise<void> {
   const { tenant } = await store.tenant('default')
   const input = `{"payload":${payload},"type":"summarize"}` as CanonicalJson
@@ -77,7 +77,7 @@ for (const { name, isThere, open } of STORES) {
       const store = await openStore(opened.place)
       await fill(store)
       await store.close()
-      // All of these payloads, parsed, would need several times as much memory.
+      // Parsing all of these payloads would need several times as much memory.
       const env = { ASYNCGATE_DATABASE_URL: opened.url, NODE_OPTIONS: '--max-old-space-size=512' }
       server = await startServer(['dev'], folder(), env)
     })
@@ -114,9 +114,9 @@ for (const { name, isThere, open } of STORES) {
     })
 
     const READS: Readonly<Record<string, () => Promise<Received[]>>> = {
-      'eight lists of tasks at once': () => times(8, () => rest()),
-      'eight lists of tasks at once over MCP': () => times(8, () => modern()),
-      'eight lists of tasks at once over MCP of 2025': () => times(8, () => legacy()),
+      'eight concurrent task lists': () => times(8, () => rest()),
+      'eight concurrent task lists over MCP': () => times(8, () => modern()),
+      'eight concurrent task lists over MCP of 2025': () => times(8, () => legacy()),
       'a JSON-RPC batch of lists': () =>
         times(1, () =>
           send(server, '/mcp', {
@@ -137,7 +137,7 @@ for (const { name, isThere, open } of STORES) {
         times(3, (i) => send(server, '/v1/leases/claim', { body: { worker_id: `w${i}`, max_tasks: 100 } })),
     }
 
-    it.each(Object.keys(READS))('%s: nobody else waits', async (what) => {
+    it.each(Object.keys(READS))('%s does not delay other requests', async (what) => {
       const answers = await whileProbing(
         { url: server.url, pid: server.process.pid },
         () => READS[what]?.() ?? Promise.resolve([]),
@@ -148,7 +148,7 @@ for (const { name, isThere, open } of STORES) {
   })
 
   describe.skipIf(!isThere())(`thousands of lanes on ${name}`, () => {
-    it('neither creating them nor claiming from them blocks anybody', async () => {
+    it('creating them and claiming from them does not block other requests', async () => {
       const opened = await open()
       onTestFinished(async () => {
         await opened.remove()

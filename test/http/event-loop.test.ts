@@ -22,7 +22,7 @@ async function post(server: ServedProcess, path: string, input: object) {
   return { status, body: members(JSON.parse(text)) }
 }
 
-/** Eight million characters of JSON, made of what `part` gives. */
+/** Eight million characters of JSON, composed of the results of `part`. */
 function filled(open: string, part: (i: number) => string, close: string): string {
   const parts: string[] = []
   for (let i = 0, length = 0; length < 8 * MIB - 1_000; i++) {
@@ -35,7 +35,7 @@ function filled(open: string, part: (i: number) => string, close: string): strin
 
 const member = (i: number) => `"${i.toString(36)}":0`
 
-/** Fields of a new task that take long to read or to check. */
+/** Fields of a new task that take long to parse or to validate. */
 const LARGE_FIELDS: readonly (readonly [string, string])[] = [
   ['many members', filled('{"type":"a","payload":{', member, '}}')],
   ['many members and one twice', filled('{"type":"a","payload":{', member, ',"0":0}}')],
@@ -45,7 +45,7 @@ const LARGE_FIELDS: readonly (readonly [string, string])[] = [
   ['a list where a name belongs', filled('{"type":"a","requirements":{"tags":[', () => '0', ']}}')],
 ]
 
-/** A call of a tool with its arguments written as they are. */
+/** A tool call with its arguments as raw text. */
 function rawCall({ body, headers = {} }: Post, args: string) {
   const text = JSON.stringify(body).replace('"arguments":{}', `"arguments":${args}`)
   return { body: Buffer.from(text), headers }
@@ -61,7 +61,7 @@ const times = <T>(count: number, one: (i: number) => Promise<T>) =>
 
 const statuses = (answers: readonly Received[]) => [...new Set(answers.map(({ status }) => status))]
 
-/** A task of alice in the hands of w1. */
+/** A task of alice that w1 has leased. */
 async function held(server: ServedProcess) {
   await post(server, '/v1/tasks', { type: 'job', principal_id: 'alice' })
   const { body } = await post(server, '/v1/leases/claim', { worker_id: 'w1' })
@@ -81,7 +81,7 @@ async function askFor(server: ServedProcess, schema: object) {
   return { status, task_id: lease.task_id }
 }
 
-it('an ordinary request delays no other', async () => {
+it('an ordinary request does not delay others', async () => {
   const server = await serveInProcess()
   const { status } = await whileProbing(server, () =>
     post(server, '/v1/tasks', { type: 'job', principal_id: 'alice' }),
@@ -89,7 +89,7 @@ it('an ordinary request delays no other', async () => {
   expect(status).toBe(200)
 })
 
-it('a schema with the name of the meta-schema is refused, and breaks no other schema', async () => {
+it('a schema with the name of the meta-schema is refused without affecting other schemas', async () => {
   const server = await serveInProcess()
   const payload_schema = { type: 'object', required: ['a'], properties: { a: { type: 'integer' } } }
   expect(await post(server, '/v1/task-types', { type: 'typed', payload_schema })).toMatchObject({
@@ -106,7 +106,7 @@ it('a schema with the name of the meta-schema is refused, and breaks no other sc
   })
 })
 
-it('a schema that refers to a large part many times blocks nobody', async () => {
+it('a schema with many references to a large part does not block other requests', async () => {
   const server = await serveInProcess()
   const n = 300
   const properties = Object.fromEntries(Array.from({ length: n }, (_, i) => [`p${i}`, { type: 'string' }]))
@@ -119,7 +119,7 @@ it('a schema that refers to a large part many times blocks nobody', async () => 
   expect(refused).toMatchObject({ status: 400, body: { details: { path: 'content.p0' } } })
 })
 
-it('an answer that takes long to check is refused, and blocks nobody', async () => {
+it('an answer that takes long to validate is refused and does not block other requests', async () => {
   const server = await serveInProcess()
   const anyOf = [...Array.from({ length: 1500 }, (_, i) => ({ const: i + 2 })), { type: 'integer' }]
   const { status, task_id } = await askFor(server, { items: { anyOf } })
@@ -133,7 +133,7 @@ it('an answer that takes long to check is refused, and blocks nobody', async () 
   expect(await post(server, `/v1/tasks/${task_id}/answer`, short)).toMatchObject({ status: 200 })
 })
 
-it('a batch whose payloads take long to check blocks nobody', async () => {
+it('a batch whose payloads take long to validate does not block other requests', async () => {
   const server = await serveInProcess()
   await post(server, '/v1/task-types', { type: 'set', payload_schema: { type: 'array', uniqueItems: true } })
   const payload = Array.from({ length: 3000 }, (_, i) => ({ i }))
@@ -145,7 +145,7 @@ it('a batch whose payloads take long to check blocks nobody', async () => {
   expect(Array.isArray(body.results) && body.results.at(-1)).toMatchObject({ status: 'queued' })
 })
 
-it('a batch of large texts that rules redact blocks nobody', async () => {
+it('redacting a batch of large texts does not block other requests', async () => {
   const server = await serveInProcess()
   const patterns = ['email', 'phone', 'ssn', 'card', 'api_key', 'bearer', 'ipv4']
   const rule = { id: 'red', action: 'REDACT', redact: { targets: 'args', patterns } }
@@ -162,14 +162,14 @@ it('a batch of large texts that rules redact blocks nobody', async () => {
   )
 })
 
-it.each(LARGE_FIELDS)('three times 8 MiB of %s block nobody', async (_, fields) => {
+it.each(LARGE_FIELDS)('three times 8 MiB of %s do not block other requests', async (_, fields) => {
   const server = await serveInProcess()
   const body = Buffer.from(fields)
   const answers = await whileProbing(server, () => times(3, () => send(server, '/v1/tasks', { body })))
   expect([[400], [413]]).toContainEqual(statuses(answers))
 })
 
-it.each(LARGE_FIELDS)('three times 8 MiB of %s block nobody over MCP', async (_, fields) => {
+it.each(LARGE_FIELDS)('three times 8 MiB of %s over MCP do not block other requests', async (_, fields) => {
   const server = await serveInProcess()
   const sent = rawCall(modernCall('asyncgate.create_task'), fields)
   const answers = await whileProbing(server, () => times(3, () => send(server, '/mcp', sent)))
@@ -177,7 +177,7 @@ it.each(LARGE_FIELDS)('three times 8 MiB of %s block nobody over MCP', async (_,
   for (const { text } of answers) expect(text).toMatch(/VALIDATION_ERROR|PAYLOAD_TOO_LARGE/)
 })
 
-it.each(ERAS)('arguments nested 100,000 deep block nobody over MCP in %s', async (_, call) => {
+it.each(ERAS)('arguments nested 100,000 deep over MCP in %s do not block other requests', async (_, call) => {
   const server = await serveInProcess()
   const deep = `{"type":"x","payload":${'['.repeat(100_000)}${']'.repeat(100_000)}}`
   const sent = rawCall(call, deep)
@@ -185,7 +185,7 @@ it.each(ERAS)('arguments nested 100,000 deep block nobody over MCP in %s', async
   expect(statuses(answers)).toEqual([400])
 })
 
-it('a message nested 100,000 deep blocks nobody', async () => {
+it('a message nested 100,000 deep does not block other requests', async () => {
   const server = await serveInProcess()
   const body = Buffer.from('{"jsonrpc":'.repeat(100_000))
   for (const path of ['/mcp', '/v1/tasks']) {
@@ -194,21 +194,24 @@ it('a message nested 100,000 deep blocks nobody', async () => {
   }
 })
 
-it.each(['/mcp', '/v1/tasks'])('8 MiB to %s without a key are refused, and block nobody', async (path) => {
-  const server = await serveInProcess({ ASYNCGATE_API_KEY: KEY })
-  const body = Buffer.from(filled('{"type":"a","payload":{', member, ',"0":0}}'))
-  const answers = await whileProbing(server, () => times(8, () => send(server, path, { body })))
-  expect(statuses(answers)).toEqual([401])
-})
+it.each(['/mcp', '/v1/tasks'])(
+  '8 MiB to %s without a key are refused and do not block other requests',
+  async (path) => {
+    const server = await serveInProcess({ ASYNCGATE_API_KEY: KEY })
+    const body = Buffer.from(filled('{"type":"a","payload":{', member, ',"0":0}}'))
+    const answers = await whileProbing(server, () => times(8, () => send(server, path, { body })))
+    expect(statuses(answers)).toEqual([401])
+  },
+)
 
-it('a batch of a hundred lists of tools blocks nobody', async () => {
+it('a batch of a hundred tools/list requests does not block other requests', async () => {
   const server = await serveInProcess()
   const body = Array.from({ length: 100 }, (_, id) => ({ jsonrpc: '2.0', id, method: 'tools/list' }))
   const answers = await whileProbing(server, () => times(3, () => send(server, '/mcp', { body })))
   expect(statuses(answers)).toEqual([200])
 })
 
-it('a scrape after 4,000 made-up worker ids blocks nobody', async () => {
+it('a scrape after 4,000 unknown worker ids does not block other requests', async () => {
   const server = await serveInProcess()
   let round = 0
   const scraped = await whileProbing(server, async () => {
@@ -223,7 +226,7 @@ it('a scrape after 4,000 made-up worker ids blocks nobody', async () => {
   expect(statuses(scraped)).toEqual([200])
 })
 
-it('a server that does not answer for longer than the limit is noticed', async () => {
+it('a server that does not respond within the limit is detected', async () => {
   let isSlow = false
   const server = createServer((_, response) => {
     setTimeout(() => response.end(), isSlow ? 400 : 0)

@@ -59,7 +59,7 @@ export class EventStream {
     }
   }
 
-  /** What has arrived and was not asked for yet. */
+  /** The events that have arrived and were not read yet. */
   get unread(): number {
     return this.#changes.length
   }

@@ -22,7 +22,7 @@ describeGates('the event stream', (open, storeName) => {
     return stream
   }
 
-  it('tells of each change once it is committed', async () => {
+  it('sends each change once it is committed', async () => {
     const served = await serve()
     const stream = await listen(served, 'principal_id=alice')
     expect(stream.message).toMatchObject({
@@ -43,7 +43,7 @@ describeGates('the event stream', (open, storeName) => {
     expect(await stream.next()).toEqual({ ...common, status: 'succeeded', worker_id: 'w1' })
   })
 
-  it('tells a worker at once that a task of his was canceled', async () => {
+  it('notifies a worker immediately that its task was canceled', async () => {
     const served = await serve()
     const stream = await listen(served, 'worker_id=w1')
     const { task_id, lease_id } = await heldTask(served)
@@ -52,11 +52,11 @@ describeGates('the event stream', (open, storeName) => {
     await served.post(`/v1/tasks/${task_id}/cancel`, ALICE)
     const canceled = await stream.next()
     expect(canceled).toMatchObject({ task_id, status: 'canceled', worker_id: 'w1', fence: 1 })
-    // Anybody with the shared key can name the worker, and the id of a lease is what proves that it is held.
+    // Every caller with the shared key can name the worker; the lease id proves that it holds the lease.
     expect(JSON.stringify([leased, canceled])).not.toContain(lease_id)
   })
 
-  it('shows everybody only what he may see', async () => {
+  it('sends only changes that the caller may see', async () => {
     const served = await serve()
     const [alice, bob, admin, worker, maria] = await Promise.all([
       listen(served, 'principal_id=alice'),
@@ -79,7 +79,7 @@ describeGates('the event stream', (open, storeName) => {
     }
   })
 
-  it('keeps to the task, the session or the worker that it is asked for', async () => {
+  it('filters by task, task session or worker', async () => {
     const served = await serve()
     const wanted = await createTask(served, { session_id: 's1', type: 'wanted' })
     const byTask = await listen(served, `principal_id=alice&task_id=${wanted}`)
@@ -97,7 +97,7 @@ describeGates('the event stream', (open, storeName) => {
     }
   })
 
-  it('keeps to the status that it is asked for', async () => {
+  it('filters by status', async () => {
     const served = await serve()
     const canceled = await listen(served, 'worker_id=w1&status=canceled')
     const first = await heldTask(served)
@@ -109,7 +109,7 @@ describeGates('the event stream', (open, storeName) => {
     expect(canceled.unread).toBe(0)
   })
 
-  it('looks up the session of a task that it has not seen before, in order', async () => {
+  it('looks up the session of an unknown task without changing the order', async () => {
     const served = await serve()
     const held = await heldTask(served, { session_id: 's1' })
     const stream = await listen(served, 'principal_id=alice&session_id=s1')
@@ -122,7 +122,7 @@ describeGates('the event stream', (open, storeName) => {
     expect(stream.unread).toBe(0)
   })
 
-  it.runIf(storeName === 'postgres')('carries the end of a task that another process ended', async () => {
+  it.runIf(storeName === 'postgres')('sends the end of a task that another process ended', async () => {
     const served = await serve()
     const other = await served.another()
     const worker = await listen(served, 'worker_id=w1')
@@ -136,7 +136,7 @@ describeGates('the event stream', (open, storeName) => {
     expect(await owner.next()).toMatchObject({ task_id, status: 'canceled' })
   })
 
-  it.runIf(storeName === 'postgres')('carries every change that another server made, in order', async () => {
+  it.runIf(storeName === 'postgres')('sends every change of another server in order', async () => {
     const first = await serve()
     const second = await serveGate((await first.another()).gate)
     const [owner, session, worker] = await Promise.all([
@@ -166,32 +166,35 @@ describeGates('the event stream', (open, storeName) => {
     expect(await statuses(worker, 4)).toEqual(underLease)
   })
 
-  it.runIf(storeName === 'postgres')('never goes back when two servers change the same task', async () => {
-    const first = await serve()
-    const second = await serveGate((await first.another()).gate)
-    const streams = await Promise.all([
-      listen(first, 'principal_id=alice'),
-      listen(second, 'principal_id=alice'),
-    ])
-    for (let i = 0; i < 10; i++) {
-      const { task_id, ...held } = await heldTask(first)
-      await second.post(`/v1/tasks/${task_id}/running`, held)
-      await first.post(`/v1/tasks/${task_id}/progress`, { ...held, progress: { percent: 50 } })
-      await second.post(`/v1/tasks/${task_id}/complete`, { ...held, result: 1, artifacts: [{ a: 1 }] })
-      for (const stream of streams) {
-        const seen: unknown[] = []
-        while (seen.at(-1) !== 'succeeded') {
-          const change = await stream.next()
-          if (change.task_id === task_id) seen.push(change.status)
+  it.runIf(storeName === 'postgres')(
+    'never sends an older state when two servers change the same task',
+    async () => {
+      const first = await serve()
+      const second = await serveGate((await first.another()).gate)
+      const streams = await Promise.all([
+        listen(first, 'principal_id=alice'),
+        listen(second, 'principal_id=alice'),
+      ])
+      for (let i = 0; i < 10; i++) {
+        const { task_id, ...held } = await heldTask(first)
+        await second.post(`/v1/tasks/${task_id}/running`, held)
+        await first.post(`/v1/tasks/${task_id}/progress`, { ...held, progress: { percent: 50 } })
+        await second.post(`/v1/tasks/${task_id}/complete`, { ...held, result: 1, artifacts: [{ a: 1 }] })
+        for (const stream of streams) {
+          const seen: unknown[] = []
+          while (seen.at(-1) !== 'succeeded') {
+            const change = await stream.next()
+            if (change.task_id === task_id) seen.push(change.status)
+          }
+          const order = ['queued', 'leased', 'running', 'succeeded']
+          const places = seen.map((status) => order.indexOf(String(status)))
+          expect(places).toEqual(places.toSorted())
         }
-        const order = ['queued', 'leased', 'running', 'succeeded']
-        const places = seen.map((status) => order.indexOf(String(status)))
-        expect(places).toEqual(places.toSorted())
       }
-    }
-  })
+    },
+  )
 
-  it('is refused for a task that is not there or not to be seen, and for a filter it does not know', async () => {
+  it('is refused for an unknown or invisible task and for an unknown filter', async () => {
     const served = await serve()
     const task_id = await createTask(served)
     const absent = '01976d7a-31c0-7c4e-9f6b-0d5a3f1e2b4c'
@@ -209,7 +212,7 @@ describeGates('the event stream', (open, storeName) => {
     )
   })
 
-  it('cuts off a client that does not read, and nobody else', async () => {
+  it('disconnects only the client that does not read', async () => {
     const served = await serve()
     const reader = await listen(served, 'principal_id=alice')
     const slow = connect(served.port, '127.0.0.1')
@@ -230,7 +233,7 @@ describeGates('the event stream', (open, storeName) => {
     while (await streaming()) {
       await served.gate.createTasks(agent(), { tasks })
       created += tasks.length
-      if (created > 50_000) throw new Error('nobody was cut off')
+      if (created > 50_000) throw new Error('no client was disconnected')
     }
     slow.resume()
     await soon(cut)
@@ -239,7 +242,7 @@ describeGates('the event stream', (open, storeName) => {
     expect(await reader.next()).toMatchObject({ type: 'job' })
   })
 
-  it('says now and then that it is alive, and stops listening when its client leaves', async () => {
+  it('sends heartbeats and unsubscribes when its client disconnects', async () => {
     vi.useFakeTimers({ toFake: ['setInterval'] })
     const served = await serve()
     const stream = await listen(served, 'principal_id=alice')
@@ -262,7 +265,7 @@ describeGates('the event stream', (open, storeName) => {
     expect(stream.message.complete).toBe(true)
   })
 
-  it('goes to two servers of one process', async () => {
+  it('works on two servers of one process', async () => {
     const served = await serve()
     const other = await serveGate(served.gate)
     const stream = await listen(other, 'principal_id=alice')

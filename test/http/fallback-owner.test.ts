@@ -3,7 +3,7 @@ import { describeGates } from '../support/gates.ts'
 import { ROOT, servers, textOf } from './support.ts'
 
 describeGates('a task whose creator is not named', (open) => {
-  it('is owned by service:operator, who can read it and not approve it', async () => {
+  it('is owned by service:operator, which can read but not approve it', async () => {
     const { get, post } = await servers(open)()
     await post('/v1/policies', { ...ROOT, id: 'ask', action: 'REQUIRE_APPROVAL', scope: { type: 'job' } })
     const task_id = textOf(await post('/v1/tasks', { type: 'job' }), 'task_id')

@@ -8,7 +8,7 @@ import { serveGate } from './support.ts'
 const READY_MS = 5_000
 const ANSWER_MS = 10_000
 
-describe.skipIf(!postgresUrl())('a server whose connections to PostgreSQL are dead without a word', () => {
+describe.skipIf(!postgresUrl())('a server whose connections to PostgreSQL are half-open', () => {
   const closers: (() => Promise<unknown>)[] = []
   afterEach(async () => {
     for (const close of closers.splice(0).reverse()) await close()

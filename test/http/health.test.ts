@@ -15,7 +15,7 @@ describeGates(
       return Promise.all(paths.map(async (path) => (await get(path)).status))
     }
 
-    it('is bad while the database is away, but the process lives', async () => {
+    it('is unhealthy but live while the database is unavailable', async () => {
       const { get } = await serve({ wrap: (store) => override(store, { ping: away }) })
       expect(await statuses(get)).toEqual([503, 503, 503, 200])
       const answer = await get('/health')
@@ -27,12 +27,12 @@ describeGates(
       expect(answer.text).not.toContain('10.0.0.7')
     })
 
-    it('is bad when the database does not answer at all', async () => {
+    it('is unhealthy if the database does not respond', async () => {
       const { get } = await serve({ wrap: (store) => override(store, { ping: () => new Promise(() => {}) }) })
       expect(await statuses(get)).toEqual([503, 503, 503, 200])
     })
 
-    it('is good again when the database is back', async () => {
+    it('is healthy again when the database is available', async () => {
       let isAway = true
       const { get } = await serve({
         wrap: (store) => override(store, { ping: () => (isAway ? away() : store.ping()) }),
@@ -42,7 +42,7 @@ describeGates(
       expect((await get('/health/ready')).status).toBe(200)
     })
 
-    it('leaves metrics to be read while the database is away', async () => {
+    it('does not affect metrics while the database is unavailable', async () => {
       const { get, post } = await serve({
         wrap: (store) => override(store, { reads: { ...store.reads, counters: away } }),
       })

@@ -14,7 +14,7 @@ const GUARDED = [
   '/workers/fail',
 ]
 
-/** Begins a POST that never ends, and reads the answer. */
+/** Begins a POST whose body never ends, and reads the response. */
 async function unfinished({ port }: Pick<Served, 'port'>, path: string, headers: Record<string, string>) {
   const request = httpRequest({
     port,

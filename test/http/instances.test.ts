@@ -27,7 +27,7 @@ describeGates('a process of a worker', (open) => {
     ])
   })
 
-  it('need not be named', async () => {
+  it('is optional', async () => {
     const served = await serve()
     const task_id = await createTask(served)
     await served.post('/v1/leases/claim', { worker_id: 'w1' })
@@ -36,7 +36,7 @@ describeGates('a process of a worker', (open) => {
     expect(listOf(await served.get('/v1/workers'), 'workers')).toMatchObject([{ instance_id: null }])
   })
 
-  it('takes over the leases of the one before, which are void then', async () => {
+  it('takes over the leases of the previous process, which become invalid', async () => {
     const served = await serve()
     const tasks = [await createTask(served), await createTask(served)]
     const before = await ids(claimAs(served, 'i1', { max_tasks: 2 }))
@@ -57,7 +57,7 @@ describeGates('a process of a worker', (open) => {
     })
   })
 
-  it('leaves alone what is its own, of another worker, or of a type that it does not accept', async () => {
+  it('does not take over its own leases, those of other workers, or those of types that it does not accept', async () => {
     const served = await serve()
     await createTask(served)
     await createTask(served, { type: 'other' })
@@ -68,7 +68,7 @@ describeGates('a process of a worker', (open) => {
     expect(await ids(claimAs(served, 'i2', { reclaim: true, max_tasks: 10 }))).toHaveLength(1)
   })
 
-  it('gets new work if there is nothing to take over, also while it waits for some', async () => {
+  it('gets a new task if there is nothing to take over, also after waiting', async () => {
     const served = await serve()
     const task_id = await createTask(served)
     expect(await ids(claimAs(served, 'i1', { reclaim: true, wait_seconds: 5 }))).toMatchObject([{ task_id }])
@@ -85,7 +85,7 @@ describeGates('a process of a worker', (open) => {
     expect((await served.post(`/lease/${textOf(again, 'lease_id')}/heartbeat`)).status).toBe(200)
   })
 
-  it('must be named to take over', async () => {
+  it('is required to take over leases', async () => {
     const { post } = await serve()
     expect(await post('/v1/leases/claim', { worker_id: 'w1', reclaim: true })).toMatchObject({
       status: 400,

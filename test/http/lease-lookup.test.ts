@@ -10,7 +10,7 @@ const MODES: readonly (readonly [string, AuthSettings])[] = [
   ['insecure development', { api_key: null, allow_insecure_dev: true }],
   ['a shared key', { api_key: KEY, allow_insecure_dev: false }],
   [
-    'a shared key beside keys of admins',
+    'a shared key and admin keys',
     { api_key: KEY, allow_insecure_dev: false, admin_keys: { ann: 'the-key-of-ann' } },
   ],
 ]
@@ -26,10 +26,10 @@ async function taskIn({ store }: Bench, taskId: string | undefined) {
   return (await store.reads.task(tenant, taskId ?? ''))?.task
 }
 
-describeGates('a lease that is named by its id alone', (open, storeName) => {
+describeGates('a lease that is identified by its id alone', (open, storeName) => {
   const serve = servers(open)
 
-  /** Two servers that take turns on PostgreSQL; on SQLite the second comes after the first has closed. */
+  /** Two servers that are used in turn on PostgreSQL; on SQLite the second opens after the first has closed. */
   const serveTwice = async (auth: AuthSettings) => {
     const first = await serve({ auth })
     const next = async () => {
@@ -52,7 +52,7 @@ describeGates('a lease that is named by its id alone', (open, storeName) => {
     return (await run(args, { credential, signal: new AbortController().signal })).structuredContent
   }
 
-  it.each(MODES)('is kept by heartbeats to another server, with %s', async (_, auth) => {
+  it.each(MODES)('is renewed by heartbeats to another server, with %s', async (_, auth) => {
     const { first, next } = await serveTwice(auth)
     const task_id = await createTask(first)
     const lease_id = textOf(await first.post('/lease', { worker_id: 'type.1' }), 'lease_id')
@@ -96,7 +96,7 @@ describeGates('a lease that is named by its id alone', (open, storeName) => {
     expect(await taskIn(second, ids[1])).toMatchObject({ status: 'queued', attempt: 1 })
   })
 
-  it.each(MODES)('serves the worker tools of another server, with %s', async (_, auth) => {
+  it.each(MODES)('works with the worker tools of another server, with %s', async (_, auth) => {
     const { first, next } = await serveTwice(auth)
     await createTask(first)
     await createTask(first, { max_attempts: 2 })
@@ -118,7 +118,7 @@ describeGates('a lease that is named by its id alone', (open, storeName) => {
     })
   })
 
-  it('is 404 if there was never such a lease, also where its task exists', async () => {
+  it('responds with 404 if there was never such a lease, even if its task exists', async () => {
     const served = await serve()
     await createTask(served)
     const lease_id = textOf(await served.post('/lease', { worker_id: 'type.1' }), 'lease_id')
@@ -134,7 +134,7 @@ describeGates('a lease that is named by its id alone', (open, storeName) => {
     expect((await served.post(`/lease/${lease_id}/heartbeat`, {})).status).toBe(200)
   })
 
-  it('is found by its task if it is from before an upgrade and names none', async () => {
+  it('is found by its task if it was created before an upgrade', async () => {
     const served = await serve()
     const task_id = await createTask(served)
     await served.post('/worker/lease', { worker_id: 'w1', worker_kind: 'service' })
@@ -150,7 +150,7 @@ describeGates('a lease that is named by its id alone', (open, storeName) => {
     expect((await served.post('/worker/complete', { run_id, task_id, ...POINTER })).status).toBe(200)
   })
 
-  it('is 409 once it has lapsed, was replaced, or its task has ended', async () => {
+  it('responds with 409 once it has expired, was replaced, or its task has ended', async () => {
     const served = await serve()
     const task_id = await createTask(served)
     const take = async (worker_id: string) => textOf(await served.post('/lease', { worker_id }), 'lease_id')
@@ -175,7 +175,7 @@ describeGates('a lease that is named by its id alone', (open, storeName) => {
     await refused(second, 'canceled')
   })
 
-  it('is void for the shared key if it was taken with a key of a person', async () => {
+  it('is invalid for the shared key if it was claimed with a personal key', async () => {
     const [, , admins] = MODES
     const auth = admins?.[1] ?? { api_key: KEY, allow_insecure_dev: false }
     const served = await serve({ auth })
@@ -187,7 +187,7 @@ describeGates('a lease that is named by its id alone', (open, storeName) => {
     expect((await served.post('/worker/heartbeat', { run_id }, own)).status).toBe(200)
   })
 
-  it('wants a run_id', async () => {
+  it('requires a run_id', async () => {
     const { post } = await serve()
     expect(await post('/worker/heartbeat', {})).toMatchObject({
       status: 400,

@@ -10,7 +10,7 @@ const ID = expect.stringMatching(/^[0-9a-f-]{36}$/)
 describeGates('the lease protocol', (open) => {
   const serve = servers(open)
 
-  it('offers a task in the shape of the document', async () => {
+  it('offers a task in the documented shape', async () => {
     const served = await serve()
     const task_id = await createTask(served, {
       type: 'code.generate',
@@ -47,7 +47,7 @@ describeGates('the lease protocol', (open) => {
     })
   })
 
-  it('answers 204 without a body when there is no work', async () => {
+  it('responds with 204 without a body if there is no task', async () => {
     const { post } = await serve()
     expect(await post('/lease', { worker_id: WORKER })).toMatchObject({ status: 204, text: '' })
   })
@@ -63,7 +63,7 @@ describeGates('the lease protocol', (open) => {
     },
   )
 
-  it('lets preferred_kinds reorder, and keep nothing away', async () => {
+  it('preferred_kinds change only the order', async () => {
     const served = await serve()
     const first = await createTask(served, { type: 'a' })
     const second = await createTask(served, { type: 'b' })
@@ -75,7 +75,7 @@ describeGates('the lease protocol', (open) => {
     expect(await take()).toBe(first)
   })
 
-  it('offers several to one that asks for several', async () => {
+  it('offers several tasks on request', async () => {
     const served = await serve()
     const ids = [await createTask(served), await createTask(served)]
     const answer = await served.post('/lease', { worker_id: WORKER, max_tasks: 5 })
@@ -84,7 +84,7 @@ describeGates('the lease protocol', (open) => {
     expect(members(answer.body.task).task_id).toBe(ids[0])
   })
 
-  it('says to a worker that is told to stop that it is, and gives it no more', async () => {
+  it('tells a draining worker so and offers it no tasks', async () => {
     const served = await serve()
     await createTask(served)
     const { lease_id } = (await served.post('/lease', { worker_id: 'type.1' })).body
@@ -97,7 +97,7 @@ describeGates('the lease protocol', (open) => {
     expect(await served.post('/lease', { worker_id: 'type.1' })).toMatchObject({ status: 204 })
   })
 
-  it('keeps a lease by heartbeats, with progress or without', async () => {
+  it('renews a lease by heartbeats with and without progress', async () => {
     const served = await serve()
     const task_id = await createTask(served)
     const lease_id = textOf(await served.post('/lease', { worker_id: WORKER }), 'lease_id')
@@ -121,7 +121,7 @@ describeGates('the lease protocol', (open) => {
     })
   })
 
-  it('lasts as long as the operator says', async () => {
+  it('uses the configured lease duration', async () => {
     const served = await serve({ settings: { lease_protocol_ttl_seconds: 60 } })
     await createTask(served)
     const answer = await served.post('/lease', { worker_id: WORKER })
@@ -133,7 +133,7 @@ describeGates('the lease protocol', (open) => {
     })
   })
 
-  it('refuses a heartbeat once the lease is void', async () => {
+  it('refuses a heartbeat once the lease is invalid', async () => {
     const served = await serve()
     await createTask(served)
     const lease_id = textOf(await served.post('/lease', { worker_id: WORKER }), 'lease_id')
@@ -144,7 +144,7 @@ describeGates('the lease protocol', (open) => {
     })
   })
 
-  it('waits for work if asked to', async () => {
+  it('waits for a task on request', async () => {
     const served = await serve()
     const waiting = served.post('/lease', { worker_id: WORKER, wait_seconds: 30 })
     const task_id = await createTask(served)
@@ -154,7 +154,7 @@ describeGates('the lease protocol', (open) => {
   it.each([
     [new StoreError('unavailable', 'gone'), 503, 'database_unavailable'],
     [new Error('its cause'), 500, 'internal_error'],
-  ])('says %s as %i %s', async (error, status, name) => {
+  ])('reports %s as %i %s', async (error, status, name) => {
     const { post } = await serve({
       wrap: (store) => override(store, { commit: () => Promise.reject(error) }),
     })

@@ -5,7 +5,7 @@ import { describeGates } from '../support/gates.ts'
 import { override } from '../support/steps.ts'
 import { heldTask, KEY, members, type ServeOptions, servers } from './support.ts'
 
-/** A logger, and the lines that it wrote. */
+/** A logger and its lines. */
 function capture(level = 'info') {
   const lines: string[] = []
   const destination = new Writable({
@@ -30,7 +30,7 @@ describeGates(
       return { ...served, ...log }
     }
 
-    it('has one line for each request, with the ids that it is about', async () => {
+    it('has one line per request with its ids', async () => {
       const served = await serve()
       const held = await heldTask(served)
       await served.post('/v1/leases/renew', held, { 'x-request-id': 'trace-7' })
@@ -61,7 +61,7 @@ describeGates(
       ])
     })
 
-    it('never has a key, a payload, a query or a result', async () => {
+    it('never contains a key, a payload, a query or a result', async () => {
       const served = await serve({ auth: { api_key: KEY, allow_insecure_dev: false } })
       const headers = { authorization: `Bearer ${KEY}` }
       const body = { type: 'job', payload: { password: 'xyzzy' }, summary: 'xyzzy', auth_token: 'xyzzy' }
@@ -75,7 +75,7 @@ describeGates(
       expect(served.lines.join('')).not.toMatch(/xyzzy|a-shared-key|authorization|xxxx/i)
     })
 
-    it('leaves out probes and scrapes, unless it is to say everything', async () => {
+    it('contains probes and scrapes only at level debug', async () => {
       for (const [level, count] of [
         ['info', 0],
         ['debug', 2],
@@ -89,7 +89,7 @@ describeGates(
       }
     })
 
-    it('has the cause of what callers see as a code only', async () => {
+    it('contains the cause of an error that callers see only as a code', async () => {
       const { logger, entries } = capture('error')
       const served = await servers(open)({
         logger,
@@ -101,7 +101,7 @@ describeGates(
       expect(entries()).toMatchObject([{ err: { message: 'disk on fire', stack: expect.any(String) } }])
     })
 
-    it('has the cause of a bug in the facade', async () => {
+    it('contains the cause of an unexpected error', async () => {
       const served = await serve({}, 'error')
       served.gate.call = () => Promise.reject(new Error('a bug'))
       const answer = await served.get('/v1/config')

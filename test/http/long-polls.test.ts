@@ -16,7 +16,7 @@ function claimOver(socket: Socket, worker_id: string): void {
   )
 }
 
-/** Resolves when that many claims wait. */
+/** Resolves when this many claims wait. */
 async function waiting(gate: Gate, count: number): Promise<void> {
   while ((await gate.stats()).waiting_claims !== count) await delay(10)
 }
@@ -26,7 +26,7 @@ describeGates(
   (open) => {
     const serve = servers(open)
 
-    it(`is held with ${MANY} others, and all are answered when the server stops`, async () => {
+    it(`waits with ${MANY} others, and all are answered when the server stops`, async () => {
       const { gate, port, close } = await serve()
       const answers = Array.from({ length: MANY }, async (_, i) => {
         const socket = connect(port, '127.0.0.1')
@@ -45,7 +45,7 @@ describeGates(
       }
     })
 
-    it('ends when its client leaves, and takes no task with it', async () => {
+    it('ends when its client disconnects, and claims no task', async () => {
       const served = await serve()
       const task_id = await createTask(served, { type: 'later', delay_seconds: 3600 })
       const leaving = connect(served.port, '127.0.0.1')
@@ -60,7 +60,7 @@ describeGates(
       expect(await soon(wait)).toMatchObject({ status: 200, body: { done: false, status: 'queued' } })
     })
 
-    it('is answered at once on a connection that a stopping server still has', async () => {
+    it('is answered immediately on an open connection of a stopping server', async () => {
       const { gate, port, stop } = await serve()
       const socket = connect(port, '127.0.0.1')
       claimOver(socket, 'w1')

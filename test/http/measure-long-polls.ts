@@ -1,4 +1,4 @@
-// What waiting claims cost: node --expose-gc --import tsx test/http/measure-long-polls.ts [number]
+// Memory of waiting claims: node --expose-gc --import tsx test/http/measure-long-polls.ts [number]
 import { fork } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { connect } from 'node:net'
@@ -13,7 +13,7 @@ import { openSqliteStore } from '../../src/store/sqlite/store.ts'
 
 const MIB = 1024 * 1024
 
-/** The clients, in a process of their own so that their memory is not counted. */
+/** The clients, in a separate process so that their memory is not counted. */
 async function beClients(port: number, count: number): Promise<void> {
   let answered = 0
   for (let i = 0; i < count; i++) {

@@ -5,7 +5,7 @@ import { createTask, heldTask, type Served, servers } from './support.ts'
 
 const SAMPLE = /^([a-z_]+)(\{(?:[a-z_]+="[^"]*",?)+\})? (-?[\d.e+-]+|Nan)$/i
 
-/** The samples by name and labels, of a text that Prometheus would take. */
+/** The samples of the Prometheus text format by name and labels. */
 async function read({ get }: Pick<Served, 'get'>): Promise<Map<string, number>> {
   const { text, headers } = await get('/metrics')
   expect(headers['content-type']).toMatch(/^text\/plain; version=0\.0\.4/)
@@ -23,7 +23,7 @@ async function read({ get }: Pick<Served, 'get'>): Promise<Map<string, number>> 
 describeGates('metrics', (open) => {
   const serve = servers(open)
 
-  it('count what happens to tasks', async () => {
+  it('count task changes', async () => {
     const served = await serve()
     const done = await heldTask(served)
     served.clock.advance(3)
@@ -57,7 +57,7 @@ describeGates('metrics', (open) => {
     })
   })
 
-  it('tell tasks that wait for an answer from those that wait for a worker, and count each task once', async () => {
+  it('distinguish tasks that wait for a person from queued ones, and count each task once', async () => {
     const served = await serve()
     for (const kind of ['approval', 'input', 'approval']) {
       const held = await heldTask(served)
@@ -75,7 +75,7 @@ describeGates('metrics', (open) => {
     })
   })
 
-  it('count a task that a rule holds back, or that is delayed, when it is created and not again', async () => {
+  it('count a parked or delayed task once, when it is created', async () => {
     const served = await serve({ policy: { defaults: { plain: 'REQUIRE_APPROVAL' } } })
     const task_id = await createTask(served, { delay_seconds: 5 })
     expect((await read(served)).get('asyncgate_tasks_queued_total{type="job"}')).toBe(1)
@@ -85,7 +85,7 @@ describeGates('metrics', (open) => {
     expect((await read(served)).get('asyncgate_tasks_queued_total{type="job"}')).toBe(1)
   })
 
-  it('count leases, requests, batches and what waits', async () => {
+  it('count leases, requests, batches and waiting requests', async () => {
     const served = await serve()
     await heldTask(served)
     const waiting = served.post('/v1/leases/claim', { worker_id: 'w2', wait_seconds: 30 })
@@ -116,7 +116,7 @@ describeGates('metrics', (open) => {
     await waiting
   })
 
-  it('know how long the task at the head of the line has waited', async () => {
+  it('contain the age of the task at the head of its lane', async () => {
     const served = await serve({ realTime: true })
     await createTask(served, { delay_seconds: 600, type: 'later' })
     const early = await read(served)
@@ -137,7 +137,7 @@ describeGates('metrics', (open) => {
     expect(age).toBeLessThan(60)
   })
 
-  it('carry no id, name or payload', async () => {
+  it('contain no id, name or payload', async () => {
     const served = await serve()
     const held = await heldTask(served, { payload: { secret: 'xyzzy' }, session_id: 'plugh' })
     await served.get(`/v1/tasks/${held.task_id}`, { principal_id: 'alice' })
@@ -147,7 +147,7 @@ describeGates('metrics', (open) => {
     }
   })
 
-  it('count types beyond a number together', async () => {
+  it('count types beyond the limit under one label', async () => {
     const served = await serve()
     const tasks = Array.from({ length: 150 }, (_, n) => ({ type: `type-${n}` }))
     await served.post('/v1/tasks/batch', { principal_id: 'alice', tasks })

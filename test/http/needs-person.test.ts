@@ -15,7 +15,7 @@ const CLAIMS = [
   { principal_kind: 'service', principal_id: 'ci' },
 ]
 
-it('what decides, or changes what has to be decided, needs a person', () => {
+it('operations that decide or change what has to be decided require a person', () => {
   expect(DECIDING.map(({ name }) => name)).toEqual(
     expect.arrayContaining([
       'approve',
@@ -36,7 +36,7 @@ describe.each(AUTH_MODES)('with %s', (mode) => {
   const shared = key === undefined ? {} : { authorization: `Bearer ${key}` }
 
   describeGates('a server', (open) => {
-    it('takes no claim to be a person for proof, over REST and MCP', async () => {
+    it('does not accept a claimed identity of a person over REST and MCP', async () => {
       const { gate } = await open()
       const { send } = await serveGate(gate, { auth: authSettings(mode) })
       for (const operation of DECIDING) {
@@ -57,7 +57,7 @@ describe.each(AUTH_MODES)('with %s', (mode) => {
       }
     })
 
-    it('lets a person with a key of their own decide', async () => {
+    it('lets a person with their own key decide', async () => {
       const { gate } = await open()
       const { send } = await serveGate(gate, { auth: authSettings(mode) })
       await gate.putPolicy(admin(), { id: 'look', action: 'REQUIRE_APPROVAL', scope: { type: 'pay' } })

@@ -24,13 +24,13 @@ function resolve(pointer: string): unknown {
     .reduce<unknown>((value, name) => members(value)[name], document)
 }
 
-it('the document is deliberate: after a change, look at the difference and update the pin', async () => {
+it('the document matches its pin', async () => {
   const pinned = JSON.parse(JSON.stringify(document))
   pinned.info.version = 'VERSION'
   await expect(`${JSON.stringify(pinned, null, 2)}\n`).toMatchFileSnapshot('../pins/openapi.json')
 })
 
-it('the document has every operation at its method and path', () => {
+it('the document contains every operation with its method and path', () => {
   for (const { name, rest } of OPERATIONS) {
     const operation = document.paths[rest.path]?.[rest.method.toLowerCase()]
     expect(operation?.operationId).toBe(name)
@@ -46,7 +46,7 @@ it('the ids of operations are unique, and their tags known', () => {
   for (const operation of operations) for (const tag of operation.tags) expect(tags).toContain(tag)
 })
 
-it('every reference leads somewhere', () => {
+it('every reference resolves', () => {
   let count = 0
   for (const { $ref } of objects(document)) {
     if (typeof $ref !== 'string') continue
@@ -67,7 +67,7 @@ it('every parameter of a path is declared, and no other', () => {
   }
 })
 
-it('every answer has a schema, and every error its codes', () => {
+it('every response has a schema, and every error its codes', () => {
   for (const methods of Object.values(document.paths)) {
     for (const { responses } of Object.values(methods)) {
       for (const [status, response] of Object.entries(responses)) {
@@ -82,7 +82,7 @@ it('every answer has a schema, and every error its codes', () => {
   expect(codes.toSorted()).toEqual(Object.keys(ERRORS).toSorted())
 })
 
-it('the page for people names every operation and loads nothing', () => {
+it('the documentation page lists every operation and loads no resources', () => {
   const { html, policy } = docsPage(document)
   for (const { name, rest } of OPERATIONS) {
     expect(html).toContain(`id="${name}"`)
@@ -96,7 +96,7 @@ it('the page for people names every operation and loads nothing', () => {
 describeGates(
   'a server',
   (open) => {
-    it('hands out the document and the page', async () => {
+    it('serves the document and the page', async () => {
       const { get } = await servers(open)()
       const answer = await get('/openapi.json')
       expect(answer.headers['content-type']).toBe('application/json')
@@ -107,7 +107,7 @@ describeGates(
       expect(page.headers['content-security-policy']).toMatch(/^default-src 'none'; style-src 'sha256-/)
     })
 
-    it('answers at every path of the document, and takes no other method', async () => {
+    it('responds at every path of the document and refuses other methods', async () => {
       const { send } = await servers(open)()
       for (const [path, methods] of Object.entries(document.paths)) {
         const concrete = path.replace(/\{\w+\}/g, 'x')

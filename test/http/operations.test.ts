@@ -14,7 +14,7 @@ const ARTIFACTS = [{ url: 'https://results.example/1.json' }]
 const TIME = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
 const ID = expect.stringMatching(/^[0-9a-f-]{36}$/)
 
-/** What each operation of the contract is called with over REST, and what it must answer. */
+/** The REST call of each operation and its expected response. */
 type Check = (served: Served) => Promise<void>
 
 const CHECKS: Readonly<Record<string, Check>> = {

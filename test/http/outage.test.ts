@@ -8,10 +8,10 @@ import { startPostgres } from '../support/postgres-process.ts'
 import { ARTIFACTS, soon } from '../support/steps.ts'
 import { type Answer, listOf, type Served, serveGate, textOf } from './support.ts'
 
-/** How long each outage is: until that many requests have been refused. */
+/** An outage lasts until this many requests have been refused. */
 const OUTAGES = [100, 1000]
 const CALLERS = 16
-/** Whoever is told to come back does so sooner than the header says: the more answers there are to look at. */
+/** Clients retry sooner than Retry-After says, so that there are more responses to check. */
 const PAUSE_MS = 20
 
 const cleanups: (() => unknown)[] = []
@@ -28,7 +28,7 @@ interface Call {
   readonly answer: Answer
 }
 
-/** Callers that create, claim and complete until they are told to stop, and send again what was not acknowledged. */
+/** Callers that create, claim and complete until they are stopped, and repeat requests that were not acknowledged. */
 class Load {
   readonly calls: Call[] = []
   readonly created: string[] = []
@@ -46,13 +46,13 @@ class Load {
     return this.calls.filter(({ answer }) => answer.status !== 200)
   }
 
-  /** Resolves when that many more tasks have been completed. */
+  /** Resolves when this many more tasks have been completed. */
   goesOn(count: number): Promise<void> {
     const enough = this.completed.length + count
     return this.#until(() => this.completed.length >= enough)
   }
 
-  /** Resolves when that many more requests have been refused. */
+  /** Resolves when this many more requests have been refused. */
   isRefused(count: number): Promise<void> {
     const enough = this.refused.length + count
     return this.#until(() => this.refused.length >= enough)
@@ -94,7 +94,7 @@ class Load {
 }
 
 describe.skipIf(!postgresUrl())('a server whose PostgreSQL is stopped and started under load', () => {
-  it('says 503 meanwhile, is ready again soon after, and loses nothing that it acknowledged', {
+  it('responds with 503 meanwhile, recovers soon after, and loses no acknowledged request', {
     timeout: 90_000,
   }, async () => {
     const postgres = await startPostgres({ settings: { shared_buffers: '64MB', max_connections: 40 } })
@@ -107,7 +107,7 @@ describe.skipIf(!postgresUrl())('a server whose PostgreSQL is stopped and starte
 
     const load = new Load(served)
     const waited = waitForWork(served)
-    // Its end is of interest only if the test gets that far.
+    // A rejection matters only if the test gets that far.
     waited.catch(() => {})
     const readyAfter: number[] = []
     for (const refusals of OUTAGES) {
@@ -152,13 +152,13 @@ describe.skipIf(!postgresUrl())('a server whose PostgreSQL is stopped and starte
     const slowest = Math.max(...load.calls.map(({ sent, answered }) => answered - sent))
     expect(slowest).toBeLessThan(10_000)
 
-    // Whoever waited through it all is still served.
+    // A request that waited during the outages is still answered.
     const late = await served.post('/v1/tasks', { type: 'late', principal_id: 'caller0' })
     expect(await soon(waited)).toBe(textOf(late, 'task_id'))
 
     const stored = await allTasks(served)
     const jobs = stored.filter((task) => task.type === 'job')
-    // Each exactly once, however often it was sent.
+    // Each exactly once, regardless of repeated requests.
     expect(jobs.map((task) => task.task_id).toSorted()).toEqual(load.created.toSorted())
     const succeeded = jobs.filter(({ status }) => status === 'succeeded').map((task) => task.task_id)
     const lost = load.completed.filter((task_id) => !new Set(succeeded).has(task_id))
@@ -174,7 +174,7 @@ describe.skipIf(!postgresUrl())('a server whose PostgreSQL is stopped and starte
   })
 })
 
-/** A worker that waits for a task of a rare type, and asks again whenever it is sent away. Resolves with the task. */
+/** A worker that waits for a task of a rare type, and retries when it is refused. Resolves with the task. */
 async function waitForWork({ post }: Pick<Served, 'post'>): Promise<unknown> {
   for (;;) {
     const answer = await post('/v1/leases/claim', {

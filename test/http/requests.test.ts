@@ -8,7 +8,7 @@ import { createTask, listOf, readAnswer, servers, textOf } from './support.ts'
 
 const ALICE = { principal_id: 'alice' }
 
-/** What a server answers to bytes, until it closes the connection. */
+/** The response of a server to raw bytes, until it closes the connection. */
 async function raw(port: number, text: string): Promise<string> {
   const socket = connect(port, '127.0.0.1')
   socket.write(text)
@@ -62,7 +62,7 @@ describeGates(
       expect(answer.status).toBe(status)
     })
 
-    it('with a body of no type, or compressed, or not in UTF-8, is refused', async () => {
+    it('with a body without a type, compressed or not in UTF-8 is refused', async () => {
       const { port, post } = await serve()
       const untyped = request({ port, host: '127.0.0.1', method: 'POST', path: '/v1/tasks' })
       untyped.end('{"type":"job"}')
@@ -82,14 +82,14 @@ describeGates(
       expect((await readAnswer(answer)).body).toMatchObject({ code: 'VALIDATION_ERROR' })
     })
 
-    it('without a body is one without fields', async () => {
+    it('without a body has no fields', async () => {
       const served = await serve()
       const task_id = await createTask(served)
       const answer = await served.send('POST', `/v1/tasks/${task_id}/cancel?principal_id=alice`)
       expect(answer).toMatchObject({ status: 200, body: { ok: true } })
     })
 
-    it('says who calls in the body or the query, but not differently in both', async () => {
+    it('names its caller in the body or the query, but not differently in both', async () => {
       const served = await serve()
       const byQuery = await served.post('/v1/tasks?principal_id=alice', { type: 'job' })
       const { task_id } = byQuery.body
@@ -104,7 +104,7 @@ describeGates(
       })
     })
 
-    it('has its numbers in the query checked like others', async () => {
+    it('validates numbers in the query like other fields', async () => {
       const { get } = await serve()
       for (const limit of ['0', '201', '1.5', 'ten', '', '1e1', '0x10']) {
         expect(await get('/v1/tasks', { ...ALICE, limit })).toMatchObject({
@@ -119,7 +119,7 @@ describeGates(
       expect(await get('/v1/tasks?nothing=1')).toMatchObject({ status: 400 })
     })
 
-    it('that is too large is refused before it is sent in full', async () => {
+    it('that is too large is refused before it was sent completely', async () => {
       const { port, get } = await serve({ maxBodyBytes: 1000 })
       const sending = request({
         port,
@@ -152,7 +152,7 @@ describeGates(
       expect((await get('/health/live')).status).toBe(200)
     })
 
-    it('that is all sent before it is looked at gets its refusal', async () => {
+    it('that was sent completely before it is read gets its error response', async () => {
       const { post } = await serve({ maxBodyBytes: 1000 })
       for (let i = 0; i < 5; i++) {
         expect((await post('/v1/tasks', { type: 'job', payload: 'x'.repeat(3_000_000) })).status).toBe(413)
@@ -174,11 +174,11 @@ describeGates(
       }
       expect((await post('/lease', { worker_id: 'a.b' }, headers)).status).toBe(403)
       expect((await post('/worker/lease', { worker_id: 'a.b' }, headers)).status).toBe(403)
-      // Probes know the server by its address.
+      // Probes use the address of the server.
       expect((await get('/health/ready', {}, headers)).status).toBe(200)
     })
 
-    it('to an allowed host from an allowed origin is answered, and the page may read it', async () => {
+    it('to an allowed host from an allowed origin is answered, and the page may read the response', async () => {
       const guard = { allowed_hosts: ['gate.example'], allowed_origins: ['https://app.example'] }
       const { get, send } = await serve({ guard })
       const headers = { host: 'gate.example:8443', origin: 'https://app.example' }
@@ -199,7 +199,7 @@ describeGates(
       expect(local.headers['access-control-allow-origin']).toBeUndefined()
     })
 
-    it('keeps its id, if it is a sane one', async () => {
+    it('keeps a valid request id', async () => {
       const { get } = await serve()
       const idOf = async (given: string) =>
         (await get('/v1/config', {}, { 'x-request-id': given })).headers['x-request-id']
@@ -208,7 +208,7 @@ describeGates(
       expect(await idOf('x'.repeat(129))).toMatch(/^[0-9a-f-]{36}$/)
     })
 
-    it('is answered with headers that keep browsers from guessing and storing', async () => {
+    it('is answered with headers that prevent sniffing and caching', async () => {
       const { get } = await serve()
       const answer = await get('/v1/config', {}, { 'x-forwarded-proto': 'https' })
       expect(answer.headers).toMatchObject({
@@ -221,7 +221,7 @@ describeGates(
       expect(answer.headers.server).toBeUndefined()
     })
 
-    it('of the method HEAD is answered like GET, without a body', async () => {
+    it('with the method HEAD is answered like GET without a body', async () => {
       const { send } = await serve()
       expect(await send('HEAD', '/health')).toMatchObject({ status: 200, text: '' })
     })
@@ -238,7 +238,7 @@ describeGates(
       expect((await get(path)).status).toBe(status)
     })
 
-    it('that is not HTTP gets an answer that is', async () => {
+    it('that is not HTTP gets an HTTP response', async () => {
       const { port, get } = await serve()
       expect(await raw(port, 'nonsense\r\n\r\n')).toMatch(/^HTTP\/1\.1 400 .*"code":"VALIDATION_ERROR"/s)
       const large = `GET / HTTP/1.1\r\nHost: localhost\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`
@@ -246,12 +246,12 @@ describeGates(
       expect((await get('/health/live')).status).toBe(200)
     })
 
-    it('that names no host is refused', async () => {
+    it('without a host is refused', async () => {
       const { port } = await serve()
       expect(await raw(port, 'GET /v1/config HTTP/1.0\r\n\r\n')).toMatch(/^HTTP\/1\.1 403 /)
     })
 
-    it('that breaks off in its body leaves no trace', async () => {
+    it('with a truncated body has no effect', async () => {
       const served = await serve()
       const socket = connect(served.port, '127.0.0.1')
       socket.write(
@@ -264,7 +264,7 @@ describeGates(
       expect(served.errors).toEqual([])
     })
 
-    it('may take its path parameter in any spelling of the same text', async () => {
+    it('accepts path parameters in any encoding', async () => {
       const served = await serve()
       const task_id = await createTask(served)
       const encoded = task_id.replace('-', '%2D')

@@ -10,10 +10,10 @@ const anna = { authorization: `Bearer ${ADMIN_KEY}` }
 const GATE = { principal_kind: 'service', principal_id: 'asyncgate' }
 const PAYMENTS = { id: 'large-payments', action: 'REQUIRE_APPROVAL', scope: { type: 'payment.send' } }
 
-describeGates('the names of the gate', (open) => {
+describeGates('reserved names', (open) => {
   const serve = () => servers(open)({ auth })
 
-  it('do not let the shared key read how the rules have changed', async () => {
+  it('do not give the shared key access to the history of the rules', async () => {
     const { gate, get } = await serve()
     await gate.putPolicy(admin(), PAYMENTS)
     const changed = { receipt_type: 'policy.changed' }
@@ -45,7 +45,7 @@ describeGates('the names of the gate', (open) => {
     ['/v1/tasks', { type: 'job', principal_kind: 'service', principal_id: 'operator' }],
     ['/v1/tasks', { type: 'job', principal_kind: 'service', principal_id: 'approval-webhook' }],
     ['/v1/tasks', { type: 'job', principal_kind: 'system', principal_id: 'anything' }],
-  ])('cannot be taken in POST %s by %o', async (path, body) => {
+  ])('are refused in POST %s with %o', async (path, body) => {
     const { post, gate } = await serve()
     await gate.createTask(
       { tenant: 'default', principal: { kind: 'agent', id: 'alice' }, role: 'agent' },
@@ -54,7 +54,7 @@ describeGates('the names of the gate', (open) => {
     expect(await post(path, body, shared)).toMatchObject({ status: 403, body: { code: 'FORBIDDEN' } })
   })
 
-  it('cannot be taken over MCP, in arguments or in _meta', async () => {
+  it('are refused over MCP in arguments and in _meta', async () => {
     const { gate } = await serve()
     const mcp = await serveMcp(gate)
     try {
@@ -77,11 +77,11 @@ describeGates('the names of the gate', (open) => {
     }
   })
 
-  it('do not make the question of a worker one of a rule', async () => {
+  it('do not turn the question of a worker into one of a rule', async () => {
     const { gate, post, get } = await serve()
     await gate.putPolicy(admin(), PAYMENTS)
     const task_id = textOf(await post('/v1/tasks', { type: 'job', agent_id: 'mallory' }, shared), 'task_id')
-    // As a caller who was let in under this name would have it.
+    // As if a caller had been accepted under this name.
     const forged = { ...worker('asyncgate'), principal: { kind: 'service', id: 'asyncgate' } } as const
     const [offer] = (await gate.leaseNext(forged, { worker_id: 'asyncgate', accept_types: ['job'] })).tasks
     const request = { title: 'Approve payment.send?', rule_id: 'large-payments' }

@@ -7,7 +7,7 @@ import { type Answer, readAnswer, servers } from './support.ts'
 
 const CLIENTS = 32
 
-/** Sends one request; the code of the error if there is no answer. */
+/** Sends one request; resolves with the code of the error if there is no response. */
 function attempt(port: number, connections: Agent, body: object): Promise<Answer | string> {
   return new Promise((resolve) => {
     request(
@@ -29,7 +29,7 @@ function attempt(port: number, connections: Agent, body: object): Promise<Answer
 describeGates('a server that stops', (open) => {
   const serve = servers(open)
 
-  it('under load answers every request that it has accepted', async () => {
+  it('under load answers every accepted request', async () => {
     const { gate, port, stop } = await serve({ drainMs: 200 })
     const connections = new Agent({ keepAlive: true, maxSockets: CLIENTS })
     const created: unknown[] = []
@@ -66,7 +66,7 @@ describeGates('a server that stops', (open) => {
     expect(stored.toSorted()).toEqual(created.toSorted())
   })
 
-  it('is not ready, but finishes what is under way', async () => {
+  it('is not ready but completes running requests', async () => {
     const barrier = new Barrier()
     const { get, post, stop } = await serve({
       drainMs: 500,
@@ -96,7 +96,7 @@ describeGates('a server that stops', (open) => {
     await soon(stopped)
   })
 
-  it('twice is the same as once', async () => {
+  it('can be stopped twice', async () => {
     const { stop } = await serve()
     await soon(Promise.all([stop(), stop()]))
   })

@@ -19,7 +19,7 @@ export interface Answer {
   readonly status: number
   readonly headers: IncomingHttpHeaders
   readonly text: string
-  /** Empty if the answer is not an object. */
+  /** Empty if the response is not an object. */
   readonly body: Members
 }
 
@@ -41,7 +41,7 @@ export interface Served extends Bench {
   close(): Promise<void>
 }
 
-/** Servers of one test file, over gates that `open` makes. */
+/** Servers of one test file, over gates that `open` creates. */
 export function servers(open: Open) {
   return async (options: ServeOptions = {}): Promise<Served> => {
     const bench = await open(options)
@@ -49,7 +49,7 @@ export function servers(open: Open) {
   }
 }
 
-/** A server whose clients leave before it closes, when the gate does. */
+/** A server that closes with the gate, after its clients have disconnected. */
 export async function serveGate(gate: Gate, options: ServeOptions = {}) {
   const mode = options.auth === undefined ? suiteAuthMode() : undefined
   const shared = {
@@ -82,7 +82,7 @@ export async function serveGate(gate: Gate, options: ServeOptions = {}) {
     get: client.get,
     post: client.post,
     send: client.send,
-    /** While its clients stay. */
+    /** While its clients stay connected. */
     stop: async () => {
       await mcp.close()
       await server.close()
@@ -123,7 +123,7 @@ class Client {
     return this.#mode === undefined ? { headers: {}, fields } : asCaller(this.#mode, fields)
   }
 
-  /** A text is sent as it is, anything else as JSON. */
+  /** A string is sent unchanged, any other body as JSON. */
   send = async (method: string, path: string, body?: unknown, headers: Members = {}): Promise<Answer> => {
     const text = typeof body === 'string' ? body : body === undefined ? '' : JSON.stringify(body)
     const sent: Record<string, string> = {
@@ -160,7 +160,7 @@ export function members(value: unknown): Members {
   return typeof value === 'object' && value !== null ? Object.fromEntries(Object.entries(value)) : {}
 }
 
-/** A member of the body that is a text. */
+/** A string field of the body. */
 export function textOf({ body, text }: Answer, name: string): string {
   const value = body[name]
   if (typeof value !== 'string') throw new Error(`the answer has no text ${name}: ${text}`)
@@ -179,7 +179,7 @@ export async function createTask({ post }: Pick<Served, 'post'>, input: Members 
   return textOf(await post('/v1/tasks', { type: 'job', principal_id: 'alice', ...input }), 'task_id')
 }
 
-/** A new task in the hands of w1: what its calls name. */
+/** A new task that w1 has leased, as the fields that its calls need. */
 export async function heldTask(served: Pick<Served, 'post'>, input: Members = {}) {
   const task_id = await createTask(served, input)
   const [offer] = listOf(await served.post('/v1/leases/claim', { worker_id: 'w1' }), 'tasks')

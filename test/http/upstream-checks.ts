@@ -13,7 +13,7 @@ const HASH = 'ab'.repeat(32)
 
 const add = ({ post }: Served) => post('/v1/upstreams', { ...ROOT, ...WIKI })
 
-/** The registry of a served gate, in which a tool waits to be accepted. */
+/** The registry of a served gate, in which a tool is quarantined. */
 export async function openUpstreams(store: Store) {
   const { tenant } = await store.tenant('default')
   const offered = { hash: HASH, definition: { name: 'a/b', inputSchema: { type: 'object' } }, at: 0 }

@@ -2,6 +2,7 @@ import { hash } from 'node:crypto'
 import { z } from 'zod'
 import { ELSEWHERE } from '../../core/question.ts'
 import type { ApprovalView } from '../../features/questions/approvals.ts'
+import { type Content, type Html, html, nothing } from '../../util/html.ts'
 import { visibleJson } from '../../util/untrusted-text.ts'
 import {
   block,
@@ -23,7 +24,6 @@ import {
   time,
 } from '../components.ts'
 import { itemPath, link } from '../fields.ts'
-import { type Content, type Html, html, nothing } from '../html.ts'
 import type { Page, Visit } from '../visit.ts'
 import { requestOf } from './question.ts'
 import { titleOf } from './task-title.ts'

@@ -10,6 +10,7 @@ import {
 } from '../../features/policies/policies.ts'
 import type { PatternView, PolicyView } from '../../features/policies/shape.ts'
 import { type Tested, testPolicy } from '../../features/policies/test-policy.ts'
+import { type Content, type Html, html } from '../../util/html.ts'
 import {
   empty,
   faultBox,
@@ -23,7 +24,6 @@ import {
   time,
 } from '../components.ts'
 import { type Fields, jsonIn, textIn } from '../fields.ts'
-import { type Content, type Html, html } from '../html.ts'
 import { action, page, type Reply, redirect, type Visit } from '../visit.ts'
 import { draftOf, policyPage, rulePath } from './policy.ts'
 

@@ -1,8 +1,8 @@
 import type { PatternView, PolicyView } from '../../features/policies/shape.ts'
+import { type Html, html } from '../../util/html.ts'
 import { visibleJson } from '../../util/untrusted-text.ts'
 import { faultBox, form, heading, jsonBlock, line, statusOf, time } from '../components.ts'
 import { itemPath } from '../fields.ts'
-import { type Html, html } from '../html.ts'
 import type { Page, Visit } from '../visit.ts'
 
 const EXAMPLE = {

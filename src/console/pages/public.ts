@@ -1,6 +1,6 @@
 import { ERRORS, type Fault } from '../../core/errors.ts'
+import { type Html, html } from '../../util/html.ts'
 import { errorBox, line, notice, statusOf } from '../components.ts'
-import { type Html, html } from '../html.ts'
 import type { Page } from '../visit.ts'
 
 interface LoginView {

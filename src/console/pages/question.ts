@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import type { TaskView } from '../../features/tasks/shape.ts'
+import { type Content, type Html, html, nothing } from '../../util/html.ts'
 import { block, faultBox, form, hidden, jsonBlock, line, principal, time } from '../components.ts'
 import { itemPath } from '../fields.ts'
-import { type Content, type Html, html, nothing } from '../html.ts'
 import type { Visit } from '../visit.ts'
 
 const optionalText = z.string().optional().catch(undefined)

@@ -1,8 +1,8 @@
 import { endSession, listSessions, setSession } from '../../features/sessions/list-sessions.ts'
 import type { SessionView } from '../../features/sessions/sessions.ts'
+import { type Html, html } from '../../util/html.ts'
 import { count, empty, facts, form, heading, identifier, line, notice, time } from '../components.ts'
 import { itemPath, link, numberIn, textIn } from '../fields.ts'
-import { type Html, html } from '../html.ts'
 import { action, page, type Reply, redirect, unless, type Visit } from '../visit.ts'
 
 const LIST = '/console/sessions'

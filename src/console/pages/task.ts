@@ -4,6 +4,7 @@ import { isParked, isTerminal, type Status } from '../../core/transitions.ts'
 import { jsonText } from '../../engine/stored-json.ts'
 import type { listReceipts } from '../../features/receipts/list-receipts.ts'
 import type { TaskView } from '../../features/tasks/shape.ts'
+import { type Content, type Html, html, nothing } from '../../util/html.ts'
 import {
   exact,
   facts,
@@ -20,7 +21,6 @@ import {
   time,
 } from '../components.ts'
 import { itemPath, link } from '../fields.ts'
-import { type Content, type Html, html, nothing } from '../html.ts'
 import type { Page, Visit } from '../visit.ts'
 import { openQuestion } from './question.ts'
 import { titleOf } from './task-title.ts'

@@ -6,6 +6,7 @@ import { getTask, getTaskProgress } from '../../features/tasks/read-task.ts'
 import { retryTask } from '../../features/tasks/retry-task.ts'
 import type { TaskCounts, TaskView } from '../../features/tasks/shape.ts'
 import { countTasks, listTasks } from '../../features/tasks/task-search.ts'
+import { type Html, html } from '../../util/html.ts'
 import {
   count,
   empty,
@@ -21,7 +22,6 @@ import {
   time,
 } from '../components.ts'
 import { type Fields, itemPath, jsonIn, jsonOrTextIn, link, numberIn, textIn } from '../fields.ts'
-import { type Html, html } from '../html.ts'
 import { action, page, type Reply, redirect, unless, type Visit } from '../visit.ts'
 import { taskPage } from './task.ts'
 import { peek, titleOf } from './task-title.ts'

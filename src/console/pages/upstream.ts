@@ -5,6 +5,7 @@ import {
   type UpstreamToolView,
   type UpstreamView,
 } from '../../features/upstreams/upstreams.ts'
+import { type Content, type Html, html } from '../../util/html.ts'
 import { visibleJson } from '../../util/untrusted-text.ts'
 import {
   block,
@@ -20,7 +21,6 @@ import {
   time,
 } from '../components.ts'
 import { itemPath } from '../fields.ts'
-import { type Content, type Html, html } from '../html.ts'
 import { alignLines, type LinePair } from '../line-diff.ts'
 import type { Page, Visit } from '../visit.ts'
 

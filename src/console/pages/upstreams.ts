@@ -1,8 +1,8 @@
 import { acceptUpstreamTool, getUpstream, listUpstreams } from '../../features/upstreams/operations.ts'
 import type { UpstreamView } from '../../features/upstreams/upstreams.ts'
+import { type Html, html } from '../../util/html.ts'
 import { empty, heading, line, notice } from '../components.ts'
 import { itemPath } from '../fields.ts'
-import { type Html, html } from '../html.ts'
 import { action, page, type Reply, redirect, unless, type Visit } from '../visit.ts'
 import { healthFacts, target, UPSTREAM_POLL_SECONDS, upstreamPage, upstreamState } from './upstream.ts'
 

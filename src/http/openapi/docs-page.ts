@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto'
 import type { JsonSchema } from '../../features/define-operation.ts'
+import { type Content, type Html, html } from '../../util/html.ts'
+import type { PathOperation } from './endpoints.ts'
 import type { OpenApi } from './openapi.ts'
-import type { PathOperation } from './path-operation.ts'
 
 const STYLE = `
 :root { color-scheme: light dark; --line: light-dark(#ddd, #444); --soft: light-dark(#666, #aaa); --code: light-dark(#f4f4f4, #222) }
@@ -18,18 +19,13 @@ nav ul { columns: 2; padding-left: 1rem }
 .soft { color: var(--soft) }
 `
 
-/** A page to read, made from the same document that machines get. It loads nothing. */
+/** The documentation page, made from the OpenAPI document. It loads no resources. */
 export function docsPage(document: OpenApi): { readonly html: string; readonly policy: string } {
   const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({ path, method: method.toUpperCase(), operation })),
   )
-  const groups = document.tags.map(({ name, description }) => ({
-    name,
-    description,
-    entries: operations.filter(({ operation }) => operation.tags.includes(name)),
-  }))
   const { schemas, responses } = document.components
-  const html = `<!doctype html>
+  const page = html`<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -38,55 +34,56 @@ export function docsPage(document: OpenApi): { readonly html: string; readonly p
 <style>${STYLE}</style>
 </head>
 <body>
-<h1>AsyncGate <small>${markup(String(document.info.version))}</small></h1>
-<p>${markup(String(document.info.description))} The same as a document for machines: <a href="/openapi.json">/openapi.json</a>.</p>
+<h1>AsyncGate <small>${String(document.info.version)}</small></h1>
+<p>${String(document.info.description)} The OpenAPI document: <a href="/openapi.json">/openapi.json</a>.</p>
 <p>Send a key as <code>Authorization: Bearer KEY</code> or <code>X-API-Key: KEY</code>. Under a shared key the request
 names its principal, in the body or the query.</p>
 <nav><ul>
-${operations.map(({ path, method, operation }) => `<li><a href="#${operation.operationId}">${method} ${markup(path)}</a></li>`).join('\n')}
+${operations.map(({ path, method, operation }) => html`<li><a href="#${operation.operationId}">${method} ${path}</a></li>\n`)}
 </ul></nav>
-${groups.map(({ name, description, entries }) => `<h2>${markup(name)}</h2>\n<p>${markup(description)}</p>\n${entries.map(({ path, method, operation }) => section(path, method, operation)).join('\n')}`).join('\n')}
-<h2>Shapes</h2>
-${Object.entries(schemas)
-  .map(([name, schema]) => `<section id="schema-${name}"><h3>${name}</h3>${fields(schema)}</section>`)
-  .join('\n')}
+${document.tags.map(
+  ({ name, description }) => html`<h2>${name}</h2>
+<p>${description}</p>
+${operations.filter(({ operation }) => operation.tags.includes(name)).map(({ path, method, operation }) => section(path, method, operation))}`,
+)}
+<h2>Schemas</h2>
+${Object.entries(schemas).map(([name, schema]) => html`<section id="schema-${name}"><h3>${name}</h3>${fields(schema)}</section>\n`)}
 <h2>Errors</h2>
 <table><tr><th>Status</th><th>Codes</th></tr>
-${Object.entries(responses)
-  .map(([name, { description }]) => row(name.replace('Error', ''), markup(String(description))))
-  .join('\n')}
+${Object.entries(responses).map(([name, { description }]) => row(name.replace('Error', ''), String(description)))}
 </table>
 </body>
 </html>
 `
   const hash = createHash('sha256').update(STYLE).digest('base64')
   return {
-    html,
+    html: String(page),
     policy: `default-src 'none'; style-src 'sha256-${hash}'; frame-ancestors 'none'; base-uri 'none'`,
   }
 }
 
-function section(path: string, method: string, operation: PathOperation): string {
+function section(path: string, method: string, operation: PathOperation): Html {
   const { operationId, summary, description, parameters = [], responses } = operation
   const tool = operation['x-mcp-tool']
-  const given = parameters.map((parameter) =>
+  const body = schemaIn(operation.requestBody)
+  const result = schemaIn(responses['200'])
+  const parameterRows = parameters.map(({ name, schema, required, in: place, ...parameter }) =>
     row(
-      `<code>${markup(String(parameter.name))}</code>`,
-      typeName(parameter.schema),
-      parameter.required === true ? 'required' : '',
-      `${markup(String(parameter.description ?? about(parameter.schema)))} <span class="soft">in the ${markup(String(parameter.in))}</span>`,
+      html`<code>${String(name)}</code>`,
+      typeName(schema),
+      required === true ? 'required' : '',
+      html`${String(parameter.description ?? about(schema))} <span class="soft">in the ${String(place)}</span>`,
     ),
   )
-  const body = schemaIn(operation.requestBody)
-  const answer = schemaIn(responses['200'])
-  return `<section id="${operationId}">
-<h3><code>${method} ${markup(path)}</code> ${markup(summary)}${operation.deprecated ? ' <span class="soft">deprecated</span>' : ''}</h3>
-${description === undefined ? '' : `<p>${markup(description)}</p>`}
-${tool === undefined ? '' : `<p class="soft">MCP tool <code>${markup(tool)}</code></p>`}
-${given.length > 0 ? `<table>${given.join('\n')}</table>` : ''}
-${body === undefined ? '' : `<p>Body</p>${fields(body)}`}
-${answer === undefined ? '' : `<p>Answer</p>${fields(answer)}`}
-</section>`
+  return html`<section id="${operationId}">
+<h3><code>${method} ${path}</code> ${summary}${operation.deprecated && html` <span class="soft">deprecated</span>`}</h3>
+${description !== undefined && html`<p>${description}</p>`}
+${tool !== undefined && html`<p class="soft">MCP tool <code>${tool}</code></p>`}
+${parameters.length > 0 && html`<table>${parameterRows}</table>`}
+${body !== undefined && html`<p>Body</p>${fields(body)}`}
+${result !== undefined && html`<p>Response</p>${fields(result)}`}
+</section>
+`
 }
 
 function schemaIn(part: JsonSchema | undefined): unknown {
@@ -94,21 +91,16 @@ function schemaIn(part: JsonSchema | undefined): unknown {
   return members(media).schema
 }
 
-/** The members of an object, or what else the schema is. */
-function fields(schema: unknown): string {
+/** The properties of an object, or the type of another schema. */
+function fields(schema: unknown): Html {
   const { properties, required } = members(schema)
   const entries = Object.entries(members(properties))
-  if (entries.length === 0) return `<p>${typeName(schema)}</p>`
+  if (entries.length === 0) return html`<p>${typeName(schema)}</p>`
   const needed = Array.isArray(required) ? required : []
   const rows = entries.map(([name, member]) =>
-    row(
-      `<code>${markup(name)}</code>`,
-      typeName(member),
-      needed.includes(name) ? 'required' : '',
-      markup(about(member)),
-    ),
+    row(html`<code>${name}</code>`, typeName(member), needed.includes(name) ? 'required' : '', about(member)),
   )
-  return `<table>${rows.join('\n')}</table>`
+  return html`<table>${rows}</table>`
 }
 
 function about(schema: unknown): string {
@@ -118,36 +110,29 @@ function about(schema: unknown): string {
     minimum !== undefined && `at least ${minimum}`,
     maximum !== undefined && `at most ${maximum}`,
     maxLength !== undefined && `at most ${maxLength} characters`,
-    standard !== undefined && `${JSON.stringify(standard)} unless given`,
+    standard !== undefined && `default ${JSON.stringify(standard)}`,
   ]
     .filter((part) => typeof part === 'string')
     .join('; ')
 }
 
-/** In markup. */
-function typeName(schema: unknown): string {
+function typeName(schema: unknown): Content {
   const { $ref, type, anyOf, items, const: only, enum: values } = members(schema)
   if (typeof $ref === 'string') {
-    const name = markup($ref.split('/').at(-1) ?? '')
-    return `<a href="#schema-${name}">${name}</a>`
+    const name = $ref.split('/').at(-1)
+    return html`<a href="#schema-${name}">${name}</a>`
   }
-  if (only !== undefined) return markup(JSON.stringify(only))
-  if (Array.isArray(values)) return markup(values.join(' | '))
-  if (Array.isArray(anyOf)) return anyOf.map(typeName).join(' or ')
-  if (type === 'array') return `list of ${typeName(items)}`
-  return markup(Array.isArray(type) ? type.join(' or ') : typeof type === 'string' ? type : 'any JSON')
+  if (only !== undefined) return JSON.stringify(only)
+  if (Array.isArray(values)) return values.join(' | ')
+  if (Array.isArray(anyOf)) return anyOf.map((each, i) => [i > 0 && ' or ', typeName(each)])
+  if (type === 'array') return ['list of ', typeName(items)]
+  return Array.isArray(type) ? type.join(' or ') : typeof type === 'string' ? type : 'any JSON'
 }
 
-function row(...cells: readonly string[]): string {
-  return `<tr>${cells.map((cell) => `<td>${cell}</td>`).join('')}</tr>`
+function row(...cells: readonly Content[]): Html {
+  return html`<tr>${cells.map((cell) => html`<td>${cell}</td>`)}</tr>\n`
 }
 
 function members(value: unknown): Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null ? Object.fromEntries(Object.entries(value)) : {}
-}
-
-const ENTITIES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' }
-
-function markup(text: string): string {
-  return text.replace(/[&<>"]/g, (character) => ENTITIES[character] ?? character)
 }

@@ -2,9 +2,31 @@ import { z } from 'zod'
 import { type JsonSchema, schemaOf } from '../../features/define-operation.ts'
 import type { Endpoint, EndpointResponse, MediaTypes } from '../endpoint.ts'
 import { errorRef } from './errors.ts'
-import { type PathOperation, parameter } from './path-operation.ts'
 
-/** A route that is no operation of the catalogue, as an operation of the OpenAPI document. */
+/** An operation object of an OpenAPI document. */
+export interface PathOperation {
+  readonly operationId: string
+  readonly tags: readonly string[]
+  readonly summary: string
+  readonly description?: string
+  readonly deprecated?: boolean
+  readonly 'x-mcp-tool'?: string
+  readonly security?: readonly JsonSchema[]
+  readonly parameters?: readonly JsonSchema[]
+  readonly requestBody?: JsonSchema
+  readonly responses: Readonly<Record<string, JsonSchema>>
+}
+
+export function parameter(
+  location: 'path' | 'query',
+  name: string,
+  schema: JsonSchema = {},
+  required = false,
+): JsonSchema {
+  return { name, in: location, ...(required && { required }), schema }
+}
+
+/** The operation object of a route that is not in the catalogue. */
 export function endpointOperation(endpoint: Endpoint): PathOperation {
   const { name, tag, title, description, isPublic, body, responses } = endpoint
   const parameters = parametersOf(endpoint)

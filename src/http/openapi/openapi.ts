@@ -8,9 +8,8 @@ import {
 } from '../../features/define-operation.ts'
 import { VERSION } from '../../util/version.ts'
 import type { Endpoint } from '../endpoint.ts'
-import { endpointOperation } from './endpoints.ts'
+import { endpointOperation, type PathOperation, parameter } from './endpoints.ts'
 import { errorRef, errorResponses, errorSchema, statusesOf } from './errors.ts'
-import { type PathOperation, parameter } from './path-operation.ts'
 
 export interface OpenApi {
   readonly openapi: '3.1.0'

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { block, line } from '../../src/console/components.ts'
-import { html, nothing } from '../../src/console/html.ts'
+import { html, nothing } from '../../src/util/html.ts'
 
 describe('html', () => {
   it('escapes text', () => {
