@@ -8,10 +8,10 @@ export type Outcome = (typeof OUTCOMES)[number]
 
 export const DEPENDS_ON = ['arguments', 'caller', 'session'] as const satisfies readonly Unknown[]
 
-/** What the rules make of calls of a tool, as far as that can be said before one is made. */
+/** The effect of the rules on calls of a tool, as far as it is known before a call. */
 export interface Forecast {
   readonly outcome: Outcome
-  /** What it depends on; empty unless the outcome is `depends`. */
+  /** Empty unless the outcome is `depends`. */
   readonly depends_on: readonly Unknown[]
   /** The rule that decides, or the first that may; null: the default decides. */
   readonly rule_id: string | null
@@ -19,15 +19,15 @@ export interface Forecast {
 }
 
 export interface ForecastParts {
-  /** In their order. */
+  /** Sorted. */
   readonly rules: readonly CompiledRule[]
   readonly byDefault: DefaultAction
   readonly now: number
-  /** Whether a rule redacts arguments and cannot tell what to take out, so that it blocks. */
+  /** Whether a rule cannot redact the arguments, so that it blocks. */
   isBroken(rule: CompiledRule): boolean
 }
 
-/** A decision, and what it depends on; certain if that is nothing. */
+/** A possible decision and the unknown values it depends on. */
 interface Possible {
   readonly action: DefaultAction
   readonly rule: CompiledRule | null
@@ -38,7 +38,7 @@ const CERTAIN: ReadonlySet<Unknown> = new Set()
 const OUTCOME = { ALLOW: 'allowed', BLOCK: 'blocked', REQUIRE_APPROVAL: 'needs_approval' } as const
 const MAY = { ALLOW: 'may allow this', BLOCK: 'may block this', REQUIRE_APPROVAL: 'may require approval' }
 
-/** Rules whose effect is not certain that a reason names; with more of them it is no longer readable. */
+/** The number of uncertain rules that a reason names. */
 const MAX_NAMED = 3
 
 export function forecastOf(parts: ForecastParts, context: PartialContext): Forecast {
@@ -62,7 +62,7 @@ export function forecastOf(parts: ForecastParts, context: PartialContext): Forec
   }
 }
 
-/** All decisions that there may be, in the order of the rules. The last one is certain if it is reached. */
+/** All possible decisions, in the order of the rules. The last one is certain if it is reached. */
 function possibilities(parts: ForecastParts, context: PartialContext): readonly Possible[] {
   const live = parts.rules.filter((rule) => rule.isLive(parts.now))
   const found: Possible[] = []
@@ -84,7 +84,7 @@ function possibilities(parts: ForecastParts, context: PartialContext): readonly 
   return found
 }
 
-/** The decision of a rule, or of the default; where it requires approval, also those of the rules that stand in. */
+/** The decision of a rule or of the default, preceded by those of rules that replace a required approval. */
 function decisionsOf(
   live: readonly CompiledRule[],
   context: PartialContext,

@@ -4,12 +4,12 @@ import type { Gate } from '../../features/gate.ts'
 import type { GrantedCall } from '../../features/sessions/tool-call-queue.ts'
 
 /**
- * Why a call is given up: the task has ended without us, or the lease has; or the gate stops; or it has waited for its
- * turn as long as a lease can last.
+ * Why a call is abandoned: its task ended, its lease was lost, the server stops, or it waited as long as a lease can
+ * last.
  */
 export type GivenUp = 'ended' | 'lost' | 'stopping' | 'waited'
 
-/** Work that takes longer is shown as running. Most calls are over before, and are spared the commit. */
+/** A call that runs longer is shown as running. Most calls end sooner and save this commit. */
 const START_AFTER_MS = 250
 
 const RENEWAL_MS = 60_000
@@ -21,7 +21,7 @@ export interface HeldParts {
   report(error: unknown): void
 }
 
-/** The lease of a call that is being made: kept as long as it takes, and given up when it is somebody else's. */
+/** The lease of a running call: renewed while the call runs, and abandoned when it is lost. */
 export class HeldCall {
   readonly #parts: HeldParts
   readonly #controller = new AbortController()
@@ -48,7 +48,7 @@ export class HeldCall {
     return this.#controller.signal
   }
 
-  /** Set if the call is to be made no more. */
+  /** Set once the call is abandoned. */
   get reason(): GivenUp | undefined {
     return this.#reason
   }
@@ -68,18 +68,18 @@ export class HeldCall {
     this.#isSent = true
   }
 
-  /** Whether the upstream may have got the call. */
+  /** Whether the upstream may have received the call. */
   get isSent(): boolean {
     return this.#isSent
   }
 
-  /** The upstream has done its part: from now on only the lease is kept, until the outcome is reported. */
+  /** The upstream has responded. From now on only the lease is renewed, until the outcome is reported. */
   answered(): void {
     this.#isAnswered = true
     this.#unwatch()
   }
 
-  /** To be called when the outcome was reported, or never will be. */
+  /** Call this when the outcome was reported, or never will be. */
   close(): void {
     clearTimeout(this.#timer)
     this.#unwatch()
@@ -108,11 +108,11 @@ export class HeldCall {
     }
   }
 
-  /** Whatever may pass is tried again as long as the lease lasts. */
+  /** Other errors are temporary: the next renewal tries again. */
   #refused(error: unknown): void {
     const code = error instanceof Fault ? error.code : undefined
     if (code === 'LEASE_INVALID_OR_EXPIRED' || code === 'TASK_NOT_FOUND') this.giveUp('lost')
-    // It goes on under a new lease. A timeout of the task, however, is to be a timeout.
+    // The call continues under a new lease. A task with a timeout has to time out instead.
     else if (code === 'LEASE_LIFETIME_EXCEEDED' && !this.#isSent && !this.#hasTimeout) this.giveUp('waited')
     else if (code === undefined) this.#parts.report(error)
   }

@@ -3,7 +3,7 @@ import { type SessionView, sessionShape } from '../../features/sessions/shape.ts
 import type { Entries } from '../../store/entries.ts'
 
 const KIND = 'gateway_peer'
-/** How often a server tells of its sessions, and after which silence it is taken to be gone. */
+/** How often a server publishes its sessions, and when a silent server counts as gone. */
 export const TELL_EVERY_MS = 10_000
 const SILENT_MS = 35_000
 
@@ -20,7 +20,7 @@ export interface PeerStorage {
   readonly instance: string
 }
 
-/** What the servers that share a database tell each other of their sessions. Alone, there is nobody to tell. */
+/** Shares the sessions of each server with the other servers of the same database. */
 export class Peers {
   readonly #storage: PeerStorage
   #lanes: ReadonlySet<number> = new Set()
@@ -31,7 +31,7 @@ export class Peers {
     this.#storage = storage
   }
 
-  /** Seats that sessions of others have. */
+  /** The lanes that sessions of other servers use. */
   get lanes(): ReadonlySet<number> {
     return this.#lanes
   }
@@ -48,7 +48,7 @@ export class Peers {
     for (const { name, value } of await entries.list(tenant, KIND, '', 1000)) {
       const read = told.safeParse(JSON.parse(value))
       if (name === instance || !read.success) continue
-      // Clocks differ, but not by that much.
+      // Tolerates clock skew between servers.
       if (Math.abs(Date.now() - read.data.at) > SILENT_MS) continue
       for (const lane of read.data.seats) lanes.add(lane)
       sessions.push(...read.data.sessions)

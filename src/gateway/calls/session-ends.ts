@@ -7,20 +7,20 @@ import { TOOL_CALL } from '../../features/sessions/tool-calls.ts'
 import type { Entries } from '../../store/entries.ts'
 
 const KIND = 'session_end'
-/** How often a server looks for orders, and how long another waits for it. */
+/** How often a server checks for orders, and how long the server that placed an order waits. */
 const LOOK_MS = 500
 const ANSWER_MS = 5_000
 const AGAIN_MS = 50
-/** By then whoever gave an order has gone. */
+/** When an order is deleted: the server that placed it has stopped waiting. */
 const FORGET_MS = 60_000
 const MAX_ORDERS = 500
 
 const order = z.object({
   at: z.number(),
-  /** Whose session it is. */
+  /** The server that has the session. */
   instance: z.string(),
   mode: z.enum(SESSION_ENDS),
-  /** How many calls were canceled; null until it was carried out. */
+  /** The number of canceled calls; null until the order is executed. */
   canceled: z.int().nullable(),
 })
 type Order = z.output<typeof order>
@@ -31,12 +31,12 @@ export interface SessionEndsParts {
   /** Whether other servers use the same database. */
   readonly shared: boolean
   readonly instance: string
-  /** Ends a session of this server, if it still has it. Resolves with how many calls were canceled. */
+  /** Ends a session of this server, if it exists. Resolves with the number of canceled calls. */
   end(sessionId: string, mode: SessionEnd): Promise<number>
   report(error: unknown): void
 }
 
-/** Orders to end sessions: a server gives one for a session of another, which carries it out. */
+/** Orders to end sessions of other servers. The server that has the session executes the order. */
 export class SessionEnds {
   readonly #parts: SessionEndsParts
   #timer: NodeJS.Timeout | undefined
@@ -55,7 +55,7 @@ export class SessionEnds {
     await this.#looking
   }
 
-  /** Resolves with how many calls the other server canceled; undefined if it does not answer. */
+  /** Resolves with the number of calls that the other server canceled; undefined if it does not respond. */
   async ask(sessionId: string, instance: string, mode: SessionEnd): Promise<number | undefined> {
     const { entries, tenant } = this.#parts
     await this.#put(sessionId, { at: Date.now(), instance, mode, canceled: null })
@@ -64,7 +64,7 @@ export class SessionEnds {
       while (performance.now() < until) {
         await pause(AGAIN_MS)
         const entry = await entries.get(tenant, KIND, sessionId)
-        // Somebody else asked for the same, and was answered.
+        // Another server placed the same order and has received the response.
         if (entry === undefined) return 0
         const { canceled } = order.parse(JSON.parse(entry.value))
         if (canceled !== null) return canceled
@@ -102,10 +102,7 @@ export class SessionEnds {
 
 const ENDED = 'The session of the call has ended.'
 
-/**
- * Cancels the calls of a session, queued and under way. Those that wait for a person stay: they were promised to somebody
- * else too. Resolves with how many.
- */
+/** Cancels the queued and running calls of a session. Calls that wait for a person stay. Resolves with their number. */
 export async function cancelCalls(gate: Gate, tenant: string, session_id: string): Promise<number> {
   const system: Caller = { ...gate.toolCalls.caller(tenant), role: 'system' }
   let count = 0

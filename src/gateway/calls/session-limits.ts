@@ -17,7 +17,7 @@ export interface LimitStorage {
   readonly shared: boolean
 }
 
-/** What admins have said about single sessions. It stays, so a session that comes back finds it. */
+/** The limits that admins have set for single sessions. They are stored, so they outlive the session. */
 export class SessionLimits {
   readonly #storage: LimitStorage
   readonly #defaults: Limits
@@ -71,7 +71,7 @@ export class SessionLimits {
 
   async #read(): Promise<ReadonlyMap<string, Kept>> {
     const { entries, tenant } = this.#storage
-    // Whoever is not asked for is forgotten after a while. These are always needed.
+    // Keeps the cached copy from being evicted.
     this.#copies.known(tenant)
     const found = new Map<string, Kept>()
     for (let after = ''; ; ) {

@@ -22,33 +22,32 @@ import { Slots } from './slots.ts'
 export interface SessionsOptions {
   readonly gate: Gate
   readonly upstreams: Pick<Upstreams, 'tenant' | 'list' | 'call' | 'mayRepeat' | 'timeoutMs' | 'endSession'>
-  /** Whose sessions they are: the tenant of the upstreams. */
+  /** The tenant of the upstreams and of their sessions. */
   readonly tenantName: string
   readonly entries: Entries
   /** Whether other servers use the same database. */
   readonly shared: boolean
   readonly settings: GatewaySettings
-  /** How long calls under way may take to end when the gate stops. */
+  /** How long running calls may take to end when the server stops. */
   readonly stopMs?: number
   report(error: unknown): void
 }
 
-/** A call must be reported, or its lease renewed, by then. */
 const LEASE_MS = 60_000
 const TICK_MS = 5_000
-/** Behind every word of a change stands a look, at least this often. */
+/** Announcements of ready calls can be lost, so slots also look for calls at this interval. */
 const LOOK_EVERY_MS = 30_000
 const STOP_MS = 3_000
 
 const BEING_ENDED = 'The session is being ended. A later call begins a new one.'
 
-/** The sessions of the clients that call tools of upstreams, and those who make their calls. */
+/** The sessions of the clients that call upstream tools. */
 export class GatewaySessions implements Sessions {
   readonly tenant: number
   readonly #options: SessionsOptions
   readonly #sessions = new Map<string, Session>()
   readonly #byLane = new Map<number, Session>()
-  /** Whose the open calls are. */
+  /** The sessions of the open calls, by task id. */
   readonly #calls = new Map<string, Session>()
   readonly #lanes: SessionLanes
   readonly #permits: Semaphore
@@ -116,7 +115,6 @@ export class GatewaySessions implements Sessions {
     })
   }
 
-  /** From now on calls are taken and made. */
   async start(): Promise<void> {
     const { gate } = this.#options
     await this.#limits.start()
@@ -129,14 +127,14 @@ export class GatewaySessions implements Sessions {
     this.#orphans.look()
   }
 
-  /** Lets calls under way end for a while; the rest is given back, to be made after the next start. */
+  /** Waits a while for running calls; the others are released and made after the next start. */
   async stop(): Promise<void> {
     const { gate, report } = this.#options
     clearInterval(this.#timer)
     gate.toolCalls.sessions = undefined
     await this.#ticking
     await this.#ends.stop()
-    // What sessions leave behind is not begun any more.
+    // Calls of ended sessions are not started any more.
     const orphans = this.#orphans.stop()
     const ending = [...this.#sessions.values()].filter((session) => session.ending !== undefined)
     for (const session of ending) await this.#finish(session, 'cancel').catch(report)
@@ -151,7 +149,7 @@ export class GatewaySessions implements Sessions {
     await this.#limits.stop()
   }
 
-  /** For those who look whether all is as it should be. */
+  /** For tests and diagnostics. */
   get counts() {
     return {
       sessions: this.#sessions.size,
@@ -164,7 +162,7 @@ export class GatewaySessions implements Sessions {
     }
   }
 
-  /** Tells other servers at once, and hears them, instead of when it is time. */
+  /** Exchanges sessions with other servers now instead of at the next interval. */
   tellNow(): Promise<void> {
     return this.#compare()
   }
@@ -225,7 +223,7 @@ export class GatewaySessions implements Sessions {
     return { session_id: sessionId, ended: false, canceled }
   }
 
-  /** Another server was asked to end it. The others hear at once that it has. */
+  /** Executes the order of another server. */
   async #endOwn(sessionId: string, mode: SessionEnd): Promise<number> {
     const session = this.#sessions.get(sessionId)
     if (session === undefined) return 0
@@ -252,7 +250,7 @@ export class GatewaySessions implements Sessions {
     const known = this.#sessions.get(sessionId(principal, client))
     if (known === undefined) return this.#begin(principal, client)
     if (known.isEnded) throw new Fault('SESSION_NOT_FOUND', { session_id: known.id }, BEING_ENDED)
-    // It is back in time.
+    // The client is back within the grace period.
     clearTimeout(known.ending)
     known.ending = undefined
     return known
@@ -287,17 +285,17 @@ export class GatewaySessions implements Sessions {
     throw noRoom({ setting: 'ASYNCGATE_GATEWAY_SESSIONS', limit })
   }
 
-  /** Resolves with how many calls were canceled. */
+  /** Resolves with the number of canceled calls. */
   async #finish(session: Session, mode: SessionEnd): Promise<number> {
     session.isEnded = true
-    // Nothing may be begun any more that is about to be canceled.
+    // No call may start that is about to be canceled.
     if (mode === 'cancel') void session.slots.stop()
     const canceled = mode === 'cancel' ? await this.#cancelCalls(session.id) : 0
     this.#end(session)
     return canceled
   }
 
-  /** Its seat is free; what it has left is the caretaker's. */
+  /** Frees the lane. The slots for orphaned calls make the remaining calls. */
   #end(session: Session): void {
     if (this.#sessions.get(session.id) !== session) return
     clearTimeout(session.ending)
@@ -360,7 +358,7 @@ export class GatewaySessions implements Sessions {
       })
   }
 
-  /** What is known here, and what others have done or want to know. */
+  /** Exchanges sessions with other servers and forgets calls that ended elsewhere. */
   async #compare(): Promise<void> {
     await this.#peers.listen()
     await this.#peers.tell([...this.#byLane.keys()], this.#views())

@@ -1,16 +1,15 @@
-/** A line of a stream, or the two ends of one that was too long to keep. */
+/** A line of a stream, or both ends of a line that was too long. */
 export type Line = { readonly text: string } | { readonly head: string; readonly tail: string }
 
-/** How much is kept of either end of a line that is too long. */
 const END_BYTES = 256
 const NEW_LINE = 0x0a
 
-/** Splits a stream into lines and never keeps more of one than `maxBytes`. */
+/** Splits a stream into lines and buffers at most `maxBytes` of each. */
 export class LineReader {
   readonly #maxBytes: number
   #chunks: Buffer[] = []
   #bytes = 0
-  /** Set while the rest of a line is thrown away. */
+  /** Set while the rest of a line is discarded. */
   #head: string | undefined
   #tail = Buffer.alloc(0)
 

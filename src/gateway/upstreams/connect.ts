@@ -13,21 +13,23 @@ import { loadSdk, ProgramEnded, type Sdk, upstreamFault } from './upstream-fault
 
 export interface ConnectOptions {
   readonly egress: Partial<EgressSettings>
-  /** Where references to variables lead, and what programs inherit a little of. */
+  /** For references to variables. Programs inherit a few of them. */
   readonly env: Environment
-  /** Hears each line that a program writes to stderr, without the credentials. */
+  /** Receives each line of stderr, without credentials. */
   readonly onStderr?: ((line: string) => void) | undefined
-  /** Texts that are taken out of errors and progress, besides the credentials of the upstream. */
+  /** Removed from errors and progress, besides the credentials of the upstream. */
   readonly secrets?: readonly string[] | undefined
 }
 
-/** A silent program on a pipe is taken for an older server after this time. */
+/** A program that is silent this long counts as a legacy server. */
 const PROBE_MS = 10_000
 
-/** What a program is given besides what its record says: nothing that could be a secret. */
+/** The variables that programs inherit: none that could be a secret. */
 const INHERITED = ['PATH', 'HOME', 'USER', 'LOGNAME', 'LANG', 'LC_ALL', 'TZ', 'TMPDIR']
 
-/** Connects to an upstream in the era that it speaks. Rejects with a Fault, or with the reason of the signal. */
+/**
+ * Connects to an upstream in the protocol revision that it supports. Rejects with a Fault or the reason of the signal.
+ */
 export async function connect(
   record: UpstreamRecord,
   options: ConnectOptions,
@@ -63,7 +65,7 @@ interface AttemptParts {
 
 class Attempt {
   readonly #parts: AttemptParts
-  /** When the time for connecting is over, however many handshakes it takes. */
+  /** The deadline for all handshakes together. */
   readonly #deadline: number
 
   constructor(parts: AttemptParts) {
@@ -76,7 +78,7 @@ class Attempt {
     try {
       return await this.#shakeHands(false)
     } catch (error) {
-      // Some older programs end when they are asked anything before they are greeted.
+      // Some legacy programs exit when they receive a request before the handshake.
       const mayBeOlder =
         record.transport.type === 'stdio' &&
         sdk.SdkError.isInstance(error) &&
@@ -131,7 +133,7 @@ class Attempt {
     }
   }
 
-  /** That the connection was closed is less than what the program said before it ended. */
+  /** What the program wrote before it exited says more than that the connection was closed. */
   #betterReason(error: unknown, transport: Ours): unknown {
     const { sdk } = this.#parts
     const ending = endingOf(transport)

@@ -4,7 +4,7 @@ import type { UpstreamDetail, UpstreamView } from '../../features/upstreams/view
 import type { StoredRecord } from './registry-copy.ts'
 import type { Upstream } from './upstream.ts'
 
-/** An upstream as admins see it. `kept` is absent for one of the operator's file. */
+/** An upstream as admins see it. `stored` is undefined for an upstream of the operator's file. */
 export function viewOf(upstream: Upstream, kept: StoredRecord | undefined): UpstreamView {
   const { record, health, catalogue, offers } = upstream
   const { transport, ...rest } = record
@@ -34,7 +34,7 @@ export function detailOf(upstream: Upstream, kept: StoredRecord | undefined): Up
   }
 }
 
-/** References are shown. Arguments, variables and the query of a URL are not, since some hold secrets there. */
+/** Shows references, but not arguments, variables and query values, which may contain secrets. */
 function shownTransport(transport: UpstreamRecord['transport']): UpstreamView['transport'] {
   if (transport.type === 'stdio') return { type: 'stdio', command: transport.command }
   const url = new URL(transport.url)

@@ -18,7 +18,7 @@ export interface TaskHoldOptions {
 
 const MAX_REASON = 200
 
-/** Holds a call until its task has come to rest, or for as long as it may wait. */
+/** Holds a call until its task ends or waits for a person, or until its time is up. */
 export class TaskHold {
   readonly #options: TaskHoldOptions
   readonly #canceling = new Set<Promise<void>>()
@@ -27,14 +27,14 @@ export class TaskHold {
     this.#options = options
   }
 
-  /** Resolves when the cancels that have begun are durable. */
+  /** Resolves when the cancellations that have begun are durable. */
   async settled(): Promise<void> {
     await Promise.all(this.#canceling)
   }
 
   /**
-   * The task at the end of the hold. A client that cancels the call meanwhile, or closes it, cancels the task too where
-   * the tool says so; but never one that waits for a person, who was promised it.
+   * The task at the end of the hold. If the client cancels or closes the call, the task is canceled too if the tool
+   * requires it, unless the task waits for a person.
    */
   async hold(tool: TaskTool, task: CreatedTask, seconds: number, call: Call): Promise<WaitAnswer> {
     const { gate, watch, onError } = this.#options
@@ -66,7 +66,7 @@ export class TaskHold {
   }
 }
 
-/** What whoever looks at the task reads: who canceled it, and why if the client said so. */
+/** The reason that is stored with the task. */
 function reasonOf(call: Call, said: unknown): string {
   const { name, version } = clientOf(call)
   const client = ['The MCP client', name, version].filter((part) => part !== null).join(' ')
@@ -80,12 +80,12 @@ interface TaskProgressDeps {
   readonly onError: (error: unknown) => void
 }
 
-/** Tells of the progress of a task, whichever server makes it, until it is stopped. */
+/** Reports the progress of a task, whichever server runs it, until it is stopped. */
 export class TaskProgress {
   readonly #parts: TaskProgressDeps
   readonly #task: CreatedTask
   readonly #tell: (progress: Progress) => void
-  /** MCP wants each report to be further than the one before. */
+  /** MCP requires each report to have a higher value than the one before. */
   #told = Number.NEGATIVE_INFINITY
   #reading: Promise<void> | undefined
   #isNews = false
@@ -101,7 +101,7 @@ export class TaskProgress {
       .then((unwatch) => {
         this.#unwatch = unwatch
         if (this.#isStopped) unwatch()
-        // It may have got on before it was watched.
+        // There may have been progress before the watch began.
         else this.#changed()
       }, parts.onError)
   }
@@ -113,7 +113,7 @@ export class TaskProgress {
     this.#unwatch()
   }
 
-  /** One read at a time; what changes meanwhile is read once more. */
+  /** One read at a time. Changes during a read cause another one. */
   #changed(): void {
     this.#isNews = true
     this.#reading ??= this.#read()
@@ -136,7 +136,7 @@ export class TaskProgress {
   }
 }
 
-/** In the words of MCP: a report of an upstream as it was, and one of a worker by its percentage. */
+/** The progress as MCP defines it. The reports of upstreams have that format; those of workers have a percentage. */
 export function progressOf(report: unknown): Progress | undefined {
   if (!isObject(report)) return undefined
   const { progress, total, percent } = report

@@ -4,19 +4,19 @@ import { Fault } from '../../core/errors.ts'
 import type { ServerDefinition } from '../server.ts'
 import type { Call, ListKind } from '../tools/tool.ts'
 
-/** Streams that are open at once in a process, and of one caller. */
+/** The maximum number of open streams, in total and per caller. */
 const MAX_STREAMS = 1_024
 const MAX_OF_ONE = 64
 
 const KEEP_ALIVE_MS = 15_000
 
-/** What a client may leave unread before it is cut off. */
+/** The unread bytes after which a client is disconnected. */
 const MAX_UNREAD_BYTES = 64 * 1024
 
 const changed = (kind: ListKind) =>
   `event: message\ndata: ${JSON.stringify({ jsonrpc: '2.0', method: `notifications/${kind}/list_changed` })}\n\n`
 
-/** The streams over which clients of the revisions before 2026-07-28 hear that their tools are others. */
+/** The event streams that notify legacy clients of changed lists. */
 export class LegacyStreams {
   readonly #definition: ServerDefinition
   readonly #bus: ServerEventBus
@@ -28,7 +28,7 @@ export class LegacyStreams {
     this.#bus = bus
   }
 
-  /** Resolves when the client has gone or the call is over. */
+  /** Resolves when the client has disconnected or the call has ended. */
   async serve(response: ServerResponse, call: Call): Promise<void> {
     const { credential, signal } = call
     const who =
@@ -61,11 +61,11 @@ export class LegacyStreams {
     signal: AbortSignal,
   ): Promise<void> {
     let listed = first
-    // One look at a time, in the order of the changes.
+    // One read at a time, in the order of the changes.
     let looking: Promise<void> = Promise.resolve()
     const look = async () => {
       const tools = await this.#tools(call).catch(() => listed)
-      // The list of another tenant may be what has changed.
+      // The change may concern another tenant.
       if (tools === listed) return
       listed = tools
       write(response, changed('tools'))

@@ -23,30 +23,30 @@ import { ListeningTransport } from './stdio-listen.ts'
 
 /** `onError` must not write to stdout, which carries the protocol. */
 export interface StdioOptions extends ServerOptions {
-  /** Who the client at the other end is. Whoever starts the process also holds the database. */
+  /** The process that starts the server also has access to the database. */
   readonly credential?: Credential
-  /** Instead of stdin and stdout. */
+  /** Replaces stdin and stdout. */
   readonly transport?: ServeStdioOptions['transport']
-  /** The client is at the other end of a relay, whose lines these are. */
+  /** The client is connected through a relay. */
   readonly relayed?: RelayedClient
 }
 
 export interface RelayedClient {
-  /** Lines with numbers: a line that the relay sends again has the number that it had. */
+  /** Numbered lines: a repeated line has the same number. */
   readonly input: Readable
   readonly output: Writable
-  /** The same for the same client, whichever server it is relayed to. */
+  /** The same for the same client on any server. */
   readonly instance: string
 }
 
 const LOCAL: Credential = { kind: 'shared', tenant: 'default' }
 
-/** Serves MCP on stdin and stdout, every revision, until the client closes its end. */
+/** Serves MCP on stdin and stdout, in every revision, until the client closes its end. */
 export function serveStdioMcp(gate: Gate, options: StdioOptions = {}): StdioServerHandle {
   const { credential = LOCAL, onError = () => {}, transport, relayed } = options
   const { definition: open, onLists } = defineServer(gate, options)
   const definition = { ...open, tools: checked(open.tools) }
-  // The process at the other end is one client, whatever it calls itself.
+  // The process at the other end is one client, whatever its name is.
   const client = relayed ? { ...newClient(undefined), instance: relayed.instance } : newClient(undefined)
   let stopListening = () => {}
   const stopping = new AbortController()
@@ -64,7 +64,7 @@ export function serveStdioMcp(gate: Gate, options: StdioOptions = {}): StdioServ
     stopListening()
     stopListening = onLists((kind) => {
       bus.publish({ kind: `${kind}_list_changed` })
-      // A client that has gone need not know, nor one that was never told of such a list.
+      // The client may have disconnected, or have no such list.
       if (server.getCapabilities()[kind] !== undefined) void sendListChanged(server, kind).catch(() => {})
     })
     return server
@@ -78,7 +78,7 @@ export function serveStdioMcp(gate: Gate, options: StdioOptions = {}): StdioServ
   return {
     async close() {
       stopListening()
-      // A client that has closed its end has left; any other did not ask for an end of its calls.
+      // A client that closed its end has left; any other did not ask to cancel its calls.
       if (transport !== undefined || !input.readableEnded) stopping.abort(SERVER_STOPS)
       await served.close()
       await definition.tasks.calls.settled()
@@ -87,7 +87,7 @@ export function serveStdioMcp(gate: Gate, options: StdioOptions = {}): StdioServ
   }
 }
 
-/** By it a call is known again that a relay sends a second time. */
+/** The key that identifies a call that the relay repeats. */
 function keyOf({ instance }: Client, number: string | undefined): string | undefined {
   return number === undefined ? undefined : `mcp:${instance}:${number}`
 }
@@ -104,8 +104,8 @@ function sendListChanged(server: Server, kind: ListKind): Promise<void> {
 }
 
 /**
- * The tools, under the rules for JSON that hold over HTTP, for messages of any transport. What only the text shows,
- * such as a key that appears twice, has been found before.
+ * Applies the rules for JSON to messages of any transport. Violations that only the text shows, such as duplicate keys,
+ * were found before.
  */
 function checked({ list, find, mayWait }: ToolTable): ToolTable {
   return {
@@ -141,7 +141,7 @@ function flawOf(args: Fields): Fault | undefined {
     return undefined
   } catch (flaw) {
     if (flaw instanceof Fault) return flaw
-    // So deep that even writing it fails.
+    // Too deep even to be written.
     if (flaw instanceof RangeError) return invalid('', `is nested deeper than ${MAX_DEPTH}`)
     throw flaw
   }
