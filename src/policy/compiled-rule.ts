@@ -152,23 +152,18 @@ function matcherOf(part: Part, wanted: string | undefined): Matcher[] {
 }
 
 function knownDataOf(context: PartialContext): ConditionData {
-  const { tool, upstream, category, type, tenant } = context
   const { agent = UNKNOWN, principal = UNKNOWN, session = UNKNOWN } = context
-  return partialData({
-    tool,
-    upstream,
-    category,
-    type,
-    agent,
-    principal,
-    tenant,
-    session,
-    args: UNKNOWN,
-    inputs: UNKNOWN,
-    body: UNKNOWN,
-    payload_pointer: UNKNOWN,
-    requirements: UNKNOWN,
-  })
+  const { tool, upstream, category, type, tenant } = context
+  const known = { tool, upstream, category, type, agent, principal, tenant, session }
+  return partialData({ ...known, ...UNKNOWN_INPUT })
+}
+
+const UNKNOWN_INPUT = {
+  args: UNKNOWN,
+  inputs: UNKNOWN,
+  body: UNKNOWN,
+  payload_pointer: UNKNOWN,
+  requirements: UNKNOWN,
 }
 
 function dataOf(context: PolicyContext): ConditionData {

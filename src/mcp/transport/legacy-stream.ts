@@ -3,18 +3,16 @@ import type { ServerEventBus, Tool } from '@modelcontextprotocol/server'
 import { Fault } from '../../core/errors.ts'
 import type { ServerDefinition } from '../server.ts'
 import type { Call, ListKind } from '../tools/tool.ts'
+import { beginEvents, eventOf } from './wire.ts'
 
 /** The maximum number of open streams, in total and per caller. */
 const MAX_STREAMS = 1_024
 const MAX_OF_ONE = 64
 
-const KEEP_ALIVE_MS = 15_000
-
 /** The unread bytes after which a client is disconnected. */
 const MAX_UNREAD_BYTES = 64 * 1024
 
-const changed = (kind: ListKind) =>
-  `event: message\ndata: ${JSON.stringify({ jsonrpc: '2.0', method: `notifications/${kind}/list_changed` })}\n\n`
+const changed = (kind: ListKind) => eventOf({ jsonrpc: '2.0', method: `notifications/${kind}/list_changed` })
 
 /** The event streams that notify legacy clients of changed lists. */
 export class LegacyStreams {
@@ -30,7 +28,7 @@ export class LegacyStreams {
 
   /** Resolves when the client has disconnected or the call has ended. */
   async serve(response: ServerResponse, call: Call): Promise<void> {
-    const { credential, signal } = call
+    const { credential } = call
     const who =
       credential.kind === 'bound' ? `${credential.tenant} ${credential.principal.id}` : credential.tenant
     const before = this.#open.get(who) ?? 0
@@ -45,7 +43,7 @@ export class LegacyStreams {
     this.#open.set(who, before + 1)
     this.#count++
     try {
-      await this.#stream(response, call, await this.#tools(call), signal)
+      await this.#stream(response, call)
     } finally {
       this.#count--
       const left = (this.#open.get(who) ?? 1) - 1
@@ -54,13 +52,9 @@ export class LegacyStreams {
     }
   }
 
-  async #stream(
-    response: ServerResponse,
-    call: Call,
-    first: readonly Tool[],
-    signal: AbortSignal,
-  ): Promise<void> {
-    let listed = first
+  async #stream(response: ServerResponse, call: Call): Promise<void> {
+    const { signal } = call
+    let listed = await this.#tools(call)
     // One read at a time, in the order of the changes.
     let looking: Promise<void> = Promise.resolve()
     const look = async () => {
@@ -75,13 +69,8 @@ export class LegacyStreams {
       else if (event.kind === 'prompts_list_changed') write(response, changed('prompts'))
       else if (event.kind === 'resources_list_changed') write(response, changed('resources'))
     })
-    response.writeHead(200, {
-      'content-type': 'text/event-stream',
-      'cache-control': 'no-store, no-transform',
-      'x-accel-buffering': 'no',
-    })
+    const keepAlive = beginEvents(response, (text) => write(response, text))
     response.write(': connected\n\n')
-    const keepAlive = setInterval(() => write(response, ': keepalive\n\n'), KEEP_ALIVE_MS).unref()
     try {
       await new Promise<void>((resolve) => {
         response.once('close', resolve)

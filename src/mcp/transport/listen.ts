@@ -13,12 +13,10 @@ import { type Call, lookError } from '../tools/tool.ts'
 import { tasksRequired } from './capabilities.ts'
 import { hasHeaders, readEnvelope } from './envelope.ts'
 import { type Listening, type Sink, Subscription } from './subscription.ts'
-import { type Refusal, sendRefusal } from './wire.ts'
+import { beginEvents, eventOf, type Refusal, sendRefusal } from './wire.ts'
 
 /** The maximum number of open streams in a process. */
 export const MAX_STREAMS = 1_024
-
-const KEEP_ALIVE_MS = 15_000
 
 /** Subscriptions to tasks over HTTP. The SDK serves subscriptions without tasks. */
 export class Listen {
@@ -97,7 +95,7 @@ function isTexts(value: unknown): value is readonly string[] {
 }
 
 /** The same response as that of the SDK. */
-function refusalOf({ code, message, data }: ProtocolError): Refusal {
+export function refusalOf({ code, message, data }: ProtocolError): Refusal {
   const status = code === ProtocolErrorCode.MissingRequiredClientCapability ? 400 : 200
   return { status, code, message, ...(isObject(data) && { data }) }
 }
@@ -116,8 +114,8 @@ class EventSink implements Sink {
   async send(message: object): Promise<boolean> {
     const response = this.#response
     if (response.destroyed) return true
-    if (!response.headersSent) this.#begin()
-    if (response.write(`event: message\ndata: ${JSON.stringify(message)}\n\n`)) return true
+    if (!response.headersSent) this.#keepAlive = beginEvents(response, (text) => response.write(text))
+    if (response.write(eventOf(message))) return true
     // A reader that disconnects, or a server that stops, ends the wait.
     const options = { signal: this.#signal }
     await Promise.race([once(response, 'drain', options), once(response, 'close', options)]).catch(() => {})
@@ -127,15 +125,5 @@ class EventSink implements Sink {
   end(): void {
     clearInterval(this.#keepAlive)
     if (this.#response.headersSent) this.#response.end()
-  }
-
-  #begin(): void {
-    const response = this.#response
-    response.writeHead(200, {
-      'content-type': 'text/event-stream',
-      'cache-control': 'no-store, no-transform',
-      'x-accel-buffering': 'no',
-    })
-    this.#keepAlive = setInterval(() => response.write(': keepalive\n\n'), KEEP_ALIVE_MS).unref()
   }
 }

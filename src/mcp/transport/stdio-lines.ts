@@ -1,7 +1,7 @@
 import { Transform, type TransformCallback } from 'node:stream'
 import { Fault } from '../../core/errors.ts'
 import { isToolCall, readLine } from './message.ts'
-import { type RequestId, refusal, requestIdOf } from './wire.ts'
+import { type RequestId, refusal, refusalBody, requestIdOf } from './wire.ts'
 
 /** Longer lines are forwarded in pieces; the reader rejects them. */
 const MAX_LINE_BYTES = 8 * 1024 * 1024
@@ -95,8 +95,7 @@ export class CheckedLines extends Transform {
   }
 
   #answerFault(id: RequestId | null, fault: Fault): void {
-    const { code, message, data } = refusal(fault)
-    this.#answer({ jsonrpc: '2.0', id, error: { code, message, data } })
+    this.#answer(refusalBody(refusal(fault), id))
   }
 
   #taken(): Buffer {

@@ -13,9 +13,9 @@ import type { ServerDefinition } from '../server.ts'
 import { type Call, lookError } from '../tools/tool.ts'
 import { readMeta } from './capabilities.ts'
 import { type Enveloped, readEnvelope } from './envelope.ts'
-import { checkListening, listeningIn, MAX_STREAMS } from './listen.ts'
+import { checkListening, listeningIn, MAX_STREAMS, refusalOf } from './listen.ts'
 import { Subscription } from './subscription.ts'
-import type { RequestId } from './wire.ts'
+import { type RequestId, refusalBody } from './wire.ts'
 
 export interface StdioListenOptions {
   readonly definition: ServerDefinition
@@ -112,12 +112,7 @@ export class ListeningTransport implements Transport {
       if (asked === undefined) return
       await new Subscription(checkListening(asked, call), { definition, bus, sink, call }).run()
     } catch (error) {
-      const { code, message: words, data } = lookError(error, call, definition.tasks.onError)
-      await this.#say({
-        jsonrpc: '2.0',
-        id,
-        error: { code, message: words, ...(isObject(data) && { data }) },
-      })
+      await this.#say(refusalBody(refusalOf(lookError(error, call, definition.tasks.onError)), id))
     }
   }
 

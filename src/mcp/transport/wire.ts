@@ -103,6 +103,22 @@ export function acceptsJson({ accept }: IncomingHttpHeaders): boolean {
   return accept === undefined || /(application|\*)\/(json|\*)/i.test(accept)
 }
 
+const KEEP_ALIVE_MS = 15_000
+
+/** Begins a stream of server-sent events. Returns the timer of its keep-alive comments. */
+export function beginEvents(response: ServerResponse, write: (text: string) => void): NodeJS.Timeout {
+  response.writeHead(200, {
+    'content-type': 'text/event-stream',
+    'cache-control': 'no-store, no-transform',
+    'x-accel-buffering': 'no',
+  })
+  return setInterval(() => write(': keepalive\n\n'), KEEP_ALIVE_MS).unref()
+}
+
+export function eventOf(message: object): string {
+  return `event: message\ndata: ${JSON.stringify(message)}\n\n`
+}
+
 /** Serves a request whose body was read with a handler of web requests. */
 export function serveWeb(
   { method = 'GET', url = '/', headers }: IncomingMessage,

@@ -6,7 +6,6 @@ import {
   GetTaskResultSchema,
   ListTasksResultSchema,
 } from '@modelcontextprotocol/sdk/types.js'
-import { StdioServerTransport } from '@modelcontextprotocol/server/stdio'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { z } from 'zod'
 import { serveStdioMcp } from '../../../src/mcp/transport/stdio.ts'
@@ -184,7 +183,7 @@ it('over stdio a call becomes a task too, and is followed', async () => {
   onTestFinished(close)
   await offerSum(gate)
   const [stdin, stdout] = [new PassThrough(), new PassThrough()]
-  const handle = serveStdioMcp(gate, { transport: new StdioServerTransport(stdin, stdout) })
+  const handle = serveStdioMcp(gate, { streams: { input: stdin, output: stdout } })
   onTestFinished(() => handle.close())
   const lines = createInterface({ input: stdout })[Symbol.asyncIterator]()
   const request = async (method: string, params: object) => {

@@ -1,5 +1,4 @@
 import { PassThrough } from 'node:stream'
-import { StdioServerTransport } from '@modelcontextprotocol/server/stdio'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { z } from 'zod'
 import { Fault } from '../../../src/core/errors.ts'
@@ -310,7 +309,7 @@ describe.each([
       rest = lines.pop() ?? ''
       received.push(...lines.map((line) => Message.parse(JSON.parse(line))))
     })
-    const handle = serveStdioMcp(gate, { transport: new StdioServerTransport(stdin, stdout) })
+    const handle = serveStdioMcp(gate, { streams: { input: stdin, output: stdout } })
     onTestFinished(() => handle.close())
     const send = (body: unknown) => void stdin.write(`${JSON.stringify(body)}\n`)
     const find = (fits: (message: z.infer<typeof Message>) => boolean) =>
