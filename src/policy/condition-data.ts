@@ -66,7 +66,7 @@ export function unknownAt(root: string): UnknownValue {
 export function pathOf(name: unknown): readonly string[] {
   if (name === undefined || name === null || name === '') return []
   if (typeof name !== 'string' && typeof name !== 'number')
-    throw new Error('it looks at a name that is no text')
+    throw new Error('it contains a variable name that is not text')
   return String(name).split('.')
 }
 

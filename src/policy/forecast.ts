@@ -18,7 +18,7 @@ export interface Forecast {
   readonly reason: string
 }
 
-export interface ForecastParts {
+export interface ForecastDeps {
   /** Sorted. */
   readonly rules: readonly CompiledRule[]
   readonly byDefault: DefaultAction
@@ -41,8 +41,8 @@ const MAY = { ALLOW: 'may allow this', BLOCK: 'may block this', REQUIRE_APPROVAL
 /** The number of uncertain rules that a reason names. */
 const MAX_NAMED = 3
 
-export function forecastOf(parts: ForecastParts, context: PartialContext): Forecast {
-  const possible = possibilities(parts, context)
+export function forecastOf(deps: ForecastDeps, context: PartialContext): Forecast {
+  const possible = possibilities(deps, context)
   const last = possible.at(-1)
   if (last === undefined) throw new Error('no decision is possible')
   const rule_id = last.rule?.id ?? null
@@ -63,12 +63,12 @@ export function forecastOf(parts: ForecastParts, context: PartialContext): Forec
 }
 
 /** All possible decisions, in the order of the rules. The last one is certain if it is reached. */
-function possibilities(parts: ForecastParts, context: PartialContext): readonly Possible[] {
-  const live = parts.rules.filter((rule) => rule.isLive(parts.now))
+function possibilities(deps: ForecastDeps, context: PartialContext): readonly Possible[] {
+  const live = deps.rules.filter((rule) => rule.isLive(deps.now))
   const found: Possible[] = []
   for (const rule of live.filter(({ draft }) => draft.action === 'REDACT')) {
     const { is, on } = rule.partialVerdict(context)
-    if (is === 'not' || (is === 'applies' && !parts.isBroken(rule))) continue
+    if (is === 'not' || (is === 'applies' && !deps.isBroken(rule))) continue
     found.push({ action: 'BLOCK', rule, on })
     if (on.size === 0) return found
   }
@@ -80,7 +80,7 @@ function possibilities(parts: ForecastParts, context: PartialContext): readonly 
     found.push(...decisionsOf(live, context, is === 'failed' ? 'BLOCK' : action, rule, on))
     if (on.size === 0) return found
   }
-  found.push(...decisionsOf(live, context, parts.byDefault, null, CERTAIN))
+  found.push(...decisionsOf(live, context, deps.byDefault, null, CERTAIN))
   return found
 }
 

@@ -23,7 +23,7 @@ export function parsePath(text: string): Path {
     steps.push(step)
     rest = rest.slice(length)
   }
-  if (steps.length === 0) throw new PathError('leads to everything; name what is to be taken out')
+  if (steps.length === 0) throw new PathError('matches everything; name the values to redact')
   if (steps.length > MAX_STEPS) throw new PathError(`has more than ${MAX_STEPS} steps`)
   // Two of them would visit every value many times.
   if (steps.filter(({ deep }) => deep).length > 1) throw new PathError('has .. more than once')

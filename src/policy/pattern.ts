@@ -63,7 +63,7 @@ export async function patternCompiler(): Promise<CompilePattern> {
       if (size > MAX_PROGRAM) {
         throw new PatternError('is too large a pattern: repeat less often, or split it into two')
       }
-      if (compiled.matcher('').find()) throw new PatternError('finds the empty text, which is everywhere')
+      if (compiled.matcher('').find()) throw new PatternError('matches the empty text')
       const replace = (text: string) => replaceAll(compiled.matcher(text), text, replacement, accepts)
       return { name, weight: weightOf(size), replace }
     } catch (error) {

@@ -15,7 +15,7 @@ import type {
 } from './ruling.ts'
 import { redactToolResult } from './tool-result.ts'
 
-export interface BookParts {
+export interface BookDeps {
   readonly rules: readonly CompiledRule[]
   /** By name; null for a disabled pattern. */
   readonly patterns: ReadonlyMap<string, Pattern | null>
@@ -38,14 +38,14 @@ export class RuleBook implements TenantPolicies {
   readonly isOpen: boolean
   readonly redactsResults: boolean
   readonly rules: readonly CompiledRule[]
-  readonly #parts: BookParts
+  readonly #deps: BookDeps
 
-  constructor(parts: BookParts) {
-    this.#parts = parts
-    this.rules = parts.rules.toSorted((a, b) => compareRules(a.draft, b.draft))
+  constructor(deps: BookDeps) {
+    this.#deps = deps
+    this.rules = deps.rules.toSorted((a, b) => compareRules(a.draft, b.draft))
     this.redactsResults = this.rules.some((rule) => rule.draft.enabled && rule.redactsResults)
     this.isOpen =
-      parts.defaults.plain === 'ALLOW' &&
+      deps.defaults.plain === 'ALLOW' &&
       !this.rules.some((rule) => rule.draft.enabled && rule.concernsPlainTypes)
   }
 
@@ -66,14 +66,14 @@ export class RuleBook implements TenantPolicies {
 
   /** The effect of the rules on calls of a tool, as far as it is known before a call. */
   forecast(context: PartialContext): Forecast {
-    const { defaults, now } = this.#parts
+    const { defaults, now } = this.#deps
     const isBroken = (rule: CompiledRule) => rule.redactsArgs && this.#planOf([rule]).isBroken
     return forecastOf({ rules: this.rules, byDefault: defaults.upstream, now: now(), isBroken }, context)
   }
 
   /** When the next live rule expires; infinite if none does. */
   expiresAt(): number {
-    const now = this.#parts.now()
+    const now = this.#deps.now()
     return Math.min(Infinity, ...this.rules.filter((rule) => rule.isLive(now)).map((rule) => rule.expiresAt))
   }
 
@@ -87,7 +87,7 @@ export class RuleBook implements TenantPolicies {
   }
 
   #ruling(context: PolicyContext, note: Note): Ruling {
-    const now = this.#parts.now()
+    const now = this.#deps.now()
     const redacting: CompiledRule[] = []
     const decided = this.#unbroken(context, redacting, this.#decide(context, now, redacting, note))
     const ofArgs = this.#planOf(redacting.filter((rule) => rule.redactsArgs))
@@ -155,7 +155,7 @@ export class RuleBook implements TenantPolicies {
   }
 
   #byDefault(context: PolicyContext, now: number, redacting: readonly CompiledRule[], note: Note): Decided {
-    const { defaults } = this.#parts
+    const { defaults } = this.#deps
     const isCall = context.tool !== null
     const action = isCall ? defaults.upstream : defaults.plain
     const about = isCall ? 'calls of upstream tools' : 'tasks'
@@ -205,7 +205,7 @@ export class RuleBook implements TenantPolicies {
 
   /** The rules that redact the result of a task. A rule that cannot be evaluated redacts it. */
   #resultRules(context: PolicyContext, redacting: readonly string[]): CompiledRule[] {
-    const now = this.#parts.now()
+    const now = this.#deps.now()
     return this.rules.filter((rule) => {
       if (!rule.redactsResults || !rule.isLive(now)) return false
       return redacting.includes(rule.id) || rule.verdict(context).is !== 'not'
@@ -214,7 +214,7 @@ export class RuleBook implements TenantPolicies {
 
   #planOf(rules: readonly CompiledRule[]): Plan {
     const names = new Set(rules.flatMap(({ draft }) => draft.redact?.patterns ?? []))
-    const patterns = [...names].map((name) => this.#parts.patterns.get(name))
+    const patterns = [...names].map((name) => this.#deps.patterns.get(name))
     return {
       paths: rules.flatMap(({ paths }) => paths),
       patterns: patterns.filter((pattern) => pattern !== undefined && pattern !== null),

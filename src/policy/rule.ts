@@ -154,7 +154,7 @@ export function contradictionIn(
   if (action === 'REDACT') {
     if (redact === null) return { path: 'redact', problem: 'is required for REDACT' }
     if (redact.paths.length + redact.patterns.length === 0) {
-      return { path: 'redact', problem: 'names no paths and no patterns, so it takes nothing out' }
+      return { path: 'redact', problem: 'names no paths and no patterns, so it redacts nothing' }
     }
   } else if (redact !== null) return { path: 'redact', problem: 'is only for REDACT' }
   if (approves !== null && action !== 'ALLOW') return { path: 'approves', problem: 'is only for ALLOW' }

@@ -37,18 +37,18 @@ export function redactToolResult(plan: Plan, value: Json): Redacted {
   if (lists.length === 0) return redact(plan, value)
   const shown = Object.fromEntries(lists.map(({ name, seen }) => [name, seen]))
   const redacted = redact(plan, { ...value, ...shown })
-  const { fields, value: kept } = redacted
+  const { fields, value: rest } = redacted
   if (fields.length === 0) return { value, fields }
-  if (!isObject(kept)) return redacted
+  if (!isObject(rest)) return redacted
   const whole = lists.map(({ name, item, items, seen }): [string, Json] => {
-    const left = kept[name]
+    const left = rest[name]
     if (!isList(left)) return [name, [REMOVED]]
     return [
       name,
       left.map((each, i) => (each === seen[i] ? (items[i] ?? REMOVED) : item.whole(items[i], seen[i], each))),
     ]
   })
-  const result = { ...sameKinds(value, kept), ...withOrigin(value, kept), ...Object.fromEntries(whole) }
+  const result = { ...sameKinds(value, rest), ...withOrigin(value, rest), ...Object.fromEntries(whole) }
   return { value: result, fields }
 }
 

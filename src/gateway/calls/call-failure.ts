@@ -35,7 +35,7 @@ export function stopFailure(call: ToolCall, mayRepeat: boolean): Failure {
   return mayRepeat ? { fault, retryable: true } : { fault: unknownOutcome(call, fault), retryable: false }
 }
 
-const STOPPED = 'the gate stopped while the call was under way'
+const STOPPED = 'the server stopped while the call was running'
 
 function unknownOutcome({ upstream, tool }: ToolCall, { message, details }: Fault): Fault {
   const { problem = message, status, upstream_message } = details

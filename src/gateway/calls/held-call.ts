@@ -14,7 +14,7 @@ const START_AFTER_MS = 250
 
 const RENEWAL_MS = 60_000
 
-export interface HeldParts {
+export interface HeldDeps {
   readonly gate: Gate
   readonly tenant: number
   readonly caller: Caller
@@ -23,7 +23,7 @@ export interface HeldParts {
 
 /** The lease of a running call: renewed while the call runs, and abandoned when it is lost. */
 export class HeldCall {
-  readonly #parts: HeldParts
+  readonly #deps: HeldDeps
   readonly #controller = new AbortController()
   readonly #key: { readonly task_id: string; readonly lease_id: string; readonly worker_id: string }
   readonly #unwatch: () => void
@@ -34,9 +34,9 @@ export class HeldCall {
   #isSent = false
   #isAnswered = false
 
-  constructor(parts: HeldParts, { offer, task }: GrantedCall) {
-    const { gate, tenant } = parts
-    this.#parts = parts
+  constructor(deps: HeldDeps, { offer, task }: GrantedCall) {
+    const { gate, tenant } = deps
+    this.#deps = deps
     this.#hasTimeout = task.timeout_seconds !== null
     this.#key = { task_id: offer.task_id, lease_id: offer.lease_id, worker_id: gate.toolCalls.workerId }
     this.#expiresAt = performance.now() + offer.expires_in_ms
@@ -86,7 +86,7 @@ export class HeldCall {
   }
 
   async #start(): Promise<void> {
-    const { gate, caller } = this.#parts
+    const { gate, caller } = this.#deps
     this.#plan()
     await gate.startTask(caller, this.#key).catch((error: unknown) => this.#refused(error))
   }
@@ -97,7 +97,7 @@ export class HeldCall {
   }
 
   async #renew(): Promise<void> {
-    const { gate, tenant } = this.#parts
+    const { gate, tenant } = this.#deps
     if (this.#expiresAt <= performance.now()) return this.giveUp('lost')
     this.#plan()
     try {
@@ -114,6 +114,6 @@ export class HeldCall {
     if (code === 'LEASE_INVALID_OR_EXPIRED' || code === 'TASK_NOT_FOUND') this.giveUp('lost')
     // The call continues under a new lease. A task with a timeout has to time out instead.
     else if (code === 'LEASE_LIFETIME_EXCEEDED' && !this.#isSent && !this.#hasTimeout) this.giveUp('waited')
-    else if (code === undefined) this.#parts.report(error)
+    else if (code === undefined) this.#deps.report(error)
   }
 }

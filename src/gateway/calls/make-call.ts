@@ -11,7 +11,7 @@ import { HeldCall } from './held-call.ts'
 import { ProgressReports } from './progress-reports.ts'
 import type { Answer } from './read-answers.ts'
 
-export interface MakerParts {
+export interface MakerDeps {
   readonly gate: Gate
   readonly tenant: number
   readonly caller: Caller
@@ -26,13 +26,13 @@ const PASSING: ReadonlySet<string> = new Set(['DATABASE_UNAVAILABLE', 'OUTCOME_U
 
 /** Makes the calls of upstream tools and reports their outcomes. */
 export class CallMaker {
-  readonly #parts: MakerParts
+  readonly #deps: MakerDeps
   readonly #held = new Set<HeldCall>()
   readonly #patience = new Patience()
   #isStopped = false
 
-  constructor(parts: MakerParts) {
-    this.#parts = parts
+  constructor(deps: MakerDeps) {
+    this.#deps = deps
   }
 
   get making(): number {
@@ -41,7 +41,7 @@ export class CallMaker {
 
   /** Never rejects. */
   async make(granted: GrantedCall): Promise<void> {
-    const held = new HeldCall(this.#parts, granted)
+    const held = new HeldCall(this.#deps, granted)
     this.#held.add(held)
     if (this.#isStopped) held.giveUp('stopping')
     try {
@@ -76,7 +76,7 @@ export class CallMaker {
   }
 
   async #call(call: ToolCall, granted: GrantedCall, held: HeldCall): Promise<Answer | Fault> {
-    const { gate, caller, upstreams } = this.#parts
+    const { gate, caller, upstreams } = this.#deps
     const { task } = granted
     // The holder of an expired lease may have sent the call.
     const mayHaveRun = task.expiry_count > 0
@@ -101,7 +101,7 @@ export class CallMaker {
       return await upstreams.call(call.upstream, call.tool, call.arguments, options)
     } catch (error) {
       if (error instanceof Fault) return error
-      if (held.reason === undefined) this.#parts.report(error)
+      if (held.reason === undefined) this.#deps.report(error)
       return new Fault('INTERNAL_ERROR')
     } finally {
       await progress.end()
@@ -112,12 +112,12 @@ export class CallMaker {
   #sessionOf({ seat, offer }: GrantedCall): CallSession | undefined {
     const { session_id: id } = offer
     if (seat === COMMON_SEAT || id === null) return undefined
-    return { id, isLive: () => this.#parts.isLive(id) }
+    return { id, isLive: () => this.#deps.isLive(id) }
   }
 
   /** The response of the tool is the result, even if it reports an error of the tool: AsyncGate does not retry it. */
   async #complete(held: HeldCall, granted: GrantedCall, call: ToolCall, result: Answer): Promise<void> {
-    const { gate, caller } = this.#parts
+    const { gate, caller } = this.#deps
     const artifacts = [{ type: 'inline', url: `inline://task/${held.key.task_id}/result` }]
     this.#patience.end(held.key.task_id)
     try {
@@ -137,7 +137,7 @@ export class CallMaker {
 
   /** A call whose upstream is about to reconnect is released until then and uses up no attempt. */
   async #waits({ key }: HeldCall, { upstream }: ToolCall, fault: Fault): Promise<boolean> {
-    const { gate, tenant, upstreams } = this.#parts
+    const { gate, tenant, upstreams } = this.#deps
     const pauseMs = heldBackFor(fault)
     const mayWaitMs = upstreams.timeoutMs(upstream) ?? 0
     if (pauseMs === undefined || !this.#patience.lasts(key.task_id, mayWaitMs)) return false
@@ -155,19 +155,19 @@ export class CallMaker {
     { fault, retryable }: Failure,
     when: { readonly retry_after_seconds?: number },
   ): Promise<void> {
-    const { gate, caller } = this.#parts
+    const { gate, caller } = this.#deps
     const report = { ...held.key, error: fault.toJSON(), retryable, ...when }
     if (!retryable) this.#patience.end(held.key.task_id)
     await this.#reported(held, () => gate.fail(caller, report))
   }
 
   #mayRepeat({ upstream, tool }: ToolCall): boolean {
-    return this.#parts.upstreams.mayRepeat(upstream, tool)
+    return this.#deps.upstreams.mayRepeat(upstream, tool)
   }
 
   /** Fails the task after an unexpected error, so that it does not have to wait for the lease to expire. */
   async #giveBack(held: HeldCall, error: unknown): Promise<void> {
-    const { gate, caller, report } = this.#parts
+    const { gate, caller, report } = this.#deps
     const isFault = error instanceof Fault
     if (!isFault) report(error)
     const fault = isFault ? error : new Fault('INTERNAL_ERROR')
@@ -176,13 +176,13 @@ export class CallMaker {
   }
 
   async #release(held: HeldCall): Promise<void> {
-    const { gate, tenant, report } = this.#parts
+    const { gate, tenant, report } = this.#deps
     await gate.toolCalls.release(tenant, held.key).catch(report)
   }
 
   /** Tells the caller who canceled the task that the call has stopped. */
   async #stopped(held: HeldCall): Promise<void> {
-    const { gate, caller } = this.#parts
+    const { gate, caller } = this.#deps
     this.#patience.end(held.key.task_id)
     await gate.reportCancel(caller, { ...held.key, stage: 'stopped' }).catch(() => {})
   }
@@ -204,8 +204,7 @@ export class CallMaker {
   }
 }
 
-const LOST =
-  'the processes that made the call ended before its answer was recorded, as often as it may be made'
+const LOST = 'the processes that made the call ended before its result was recorded, in every attempt'
 
 /** The fault for a result that cannot be stored. */
 function unkeepable(error: Fault, upstream: string): Fault {
@@ -214,7 +213,7 @@ function unkeepable(error: Fault, upstream: string): Fault {
     return new Fault(
       'UPSTREAM_RESULT_TOO_LARGE',
       { upstream, limit_bytes, settings: ['ASYNCGATE_RESULTS_CHANNEL', 'ASYNCGATE_RESULT_MAX_BYTES'] },
-      'The answer of the upstream is larger than a task can keep, and there is no result channel that takes it.',
+      'The response of the upstream is larger than a task can store, and no result channel accepts it.',
     )
   }
   const { problem, path } = error.details

@@ -4,10 +4,10 @@ import type { Entries } from '../../store/entries.ts'
 
 const KIND = 'gateway_peer'
 /** How often a server publishes its sessions, and when a silent server counts as gone. */
-export const TELL_EVERY_MS = 10_000
+export const PUBLISH_EVERY_MS = 10_000
 const SILENT_MS = 35_000
 
-const told = z.object({
+const report = z.object({
   at: z.number(),
   seats: z.array(z.int()),
   sessions: z.array(sessionShape),
@@ -25,7 +25,7 @@ export class Peers {
   readonly #storage: PeerStorage
   #lanes: ReadonlySet<number> = new Set()
   #sessions: readonly SessionView[] = []
-  #hasTold = false
+  #hasPublished = false
 
   constructor(storage: PeerStorage) {
     this.#storage = storage
@@ -40,13 +40,13 @@ export class Peers {
     return this.#sessions
   }
 
-  async listen(): Promise<void> {
+  async refresh(): Promise<void> {
     const { entries, tenant, shared, instance } = this.#storage
     if (!shared) return
     const lanes = new Set<number>()
     const sessions: SessionView[] = []
     for (const { name, value } of await entries.list(tenant, KIND, '', 1000)) {
-      const read = told.safeParse(JSON.parse(value))
+      const read = report.safeParse(JSON.parse(value))
       if (name === instance || !read.success) continue
       // Tolerates clock skew between servers.
       if (Math.abs(Date.now() - read.data.at) > SILENT_MS) continue
@@ -57,16 +57,16 @@ export class Peers {
     this.#sessions = sessions
   }
 
-  async tell(lanes: readonly number[], sessions: readonly SessionView[]): Promise<void> {
+  async publish(lanes: readonly number[], sessions: readonly SessionView[]): Promise<void> {
     const { entries, tenant, shared, instance } = this.#storage
-    if (!shared || (lanes.length === 0 && !this.#hasTold)) return
+    if (!shared || (lanes.length === 0 && !this.#hasPublished)) return
     if (lanes.length === 0) {
       await entries.remove(tenant, KIND, instance)
-      this.#hasTold = false
+      this.#hasPublished = false
       return
     }
     const value = JSON.stringify({ at: Date.now(), seats: lanes, sessions })
-    this.#hasTold = true
+    this.#hasPublished = true
     await entries.put({ tenant, kind: KIND, name: instance, value, due_at: null })
   }
 }

@@ -25,7 +25,7 @@ const order = z.object({
 })
 type Order = z.output<typeof order>
 
-export interface SessionEndsParts {
+export interface SessionEndsDeps {
   readonly entries: Entries
   readonly tenant: number
   /** Whether other servers use the same database. */
@@ -38,16 +38,16 @@ export interface SessionEndsParts {
 
 /** Orders to end sessions of other servers. The server that has the session executes the order. */
 export class SessionEnds {
-  readonly #parts: SessionEndsParts
+  readonly #deps: SessionEndsDeps
   #timer: NodeJS.Timeout | undefined
   #looking: Promise<void> | undefined
 
-  constructor(parts: SessionEndsParts) {
-    this.#parts = parts
+  constructor(deps: SessionEndsDeps) {
+    this.#deps = deps
   }
 
   start(): void {
-    if (this.#parts.shared) this.#timer = setInterval(() => this.#look(), LOOK_MS).unref()
+    if (this.#deps.shared) this.#timer = setInterval(() => this.#look(), LOOK_MS).unref()
   }
 
   async stop(): Promise<void> {
@@ -57,7 +57,7 @@ export class SessionEnds {
 
   /** Resolves with the number of calls that the other server canceled; undefined if it does not respond. */
   async ask(sessionId: string, instance: string, mode: SessionEnd): Promise<number | undefined> {
-    const { entries, tenant } = this.#parts
+    const { entries, tenant } = this.#deps
     await this.#put(sessionId, { at: Date.now(), instance, mode, canceled: null })
     const until = performance.now() + ANSWER_MS
     try {
@@ -77,14 +77,14 @@ export class SessionEnds {
 
   #look(): void {
     this.#looking ??= this.#carryOut()
-      .catch(this.#parts.report)
+      .catch(this.#deps.report)
       .finally(() => {
         this.#looking = undefined
       })
   }
 
   async #carryOut(): Promise<void> {
-    const { entries, tenant, instance, end } = this.#parts
+    const { entries, tenant, instance, end } = this.#deps
     for (const { name, value } of await entries.list(tenant, KIND, '', MAX_ORDERS)) {
       const asked = order.parse(JSON.parse(value))
       if (Date.now() - asked.at > FORGET_MS) await entries.remove(tenant, KIND, name)
@@ -95,7 +95,7 @@ export class SessionEnds {
   }
 
   async #put(sessionId: string, value: Order): Promise<void> {
-    const { entries, tenant } = this.#parts
+    const { entries, tenant } = this.#deps
     await entries.put({ tenant, kind: KIND, name: sessionId, value: JSON.stringify(value), due_at: null })
   }
 }

@@ -13,7 +13,7 @@ import { Semaphore } from '../../util/semaphore.ts'
 import type { Upstreams } from '../upstreams/upstreams.ts'
 import { Due } from './due.ts'
 import { CallMaker } from './make-call.ts'
-import { Peers, TELL_EVERY_MS } from './peers.ts'
+import { Peers, PUBLISH_EVERY_MS } from './peers.ts'
 import { type GatewaySettings, Session, SessionLanes, sessionId } from './session.ts'
 import { cancelCalls, SessionEnds } from './session-ends.ts'
 import { SessionLimits } from './session-limits.ts'
@@ -66,7 +66,7 @@ export class GatewaySessions implements Sessions {
   #timer: NodeJS.Timeout | undefined
   #ticking: Promise<void> | undefined
   #lookedAt = 0
-  #toldAt = 0
+  #publishedAt = 0
 
   constructor(options: SessionsOptions) {
     const { gate, upstreams, entries, shared, settings, report } = options
@@ -118,8 +118,8 @@ export class GatewaySessions implements Sessions {
   async start(): Promise<void> {
     const { gate } = this.#options
     await this.#limits.start()
-    await this.#peers.listen()
-    this.#unlisten = gate.onTask((event) => this.#happened(event))
+    await this.#peers.refresh()
+    this.#unlisten = gate.onTask((event) => this.#onTask(event))
     gate.toolCalls.sessions = this
     await gate.toolCalls.recover(this.tenant)
     this.#timer = setInterval(() => this.#tick(), TICK_MS).unref()
@@ -145,7 +145,7 @@ export class GatewaySessions implements Sessions {
     await stopped
     this.#unlisten()
     this.#due.stop()
-    await this.#peers.tell([], []).catch(report)
+    await this.#peers.publish([], []).catch(report)
     await this.#limits.stop()
   }
 
@@ -163,7 +163,7 @@ export class GatewaySessions implements Sessions {
   }
 
   /** Exchanges sessions with other servers now instead of at the next interval. */
-  tellNow(): Promise<void> {
+  publishNow(): Promise<void> {
     return this.#compare()
   }
 
@@ -195,7 +195,7 @@ export class GatewaySessions implements Sessions {
   }
 
   async list(): Promise<readonly SessionView[]> {
-    await this.#peers.listen()
+    await this.#peers.refresh()
     return [...this.#views(), ...this.#peers.sessions]
   }
 
@@ -214,7 +214,7 @@ export class GatewaySessions implements Sessions {
     if (session !== undefined) {
       return { session_id: sessionId, ended: true, canceled: await this.#finish(session, how) }
     }
-    await this.#peers.listen()
+    await this.#peers.refresh()
     const elsewhere = this.#peers.sessions.find(({ session_id }) => session_id === sessionId)
     if (elsewhere === undefined) return undefined
     const answer = await this.#ends.ask(sessionId, elsewhere.instance, how)
@@ -228,7 +228,7 @@ export class GatewaySessions implements Sessions {
     const session = this.#sessions.get(sessionId)
     if (session === undefined) return 0
     const canceled = await this.#finish(session, mode)
-    await this.#peers.tell([...this.#byLane.keys()], this.#views())
+    await this.#peers.publish([...this.#byLane.keys()], this.#views())
     return canceled
   }
 
@@ -313,7 +313,7 @@ export class GatewaySessions implements Sessions {
     return cancelCalls(this.#options.gate, this.#options.tenantName, sessionId)
   }
 
-  #happened(event: TaskEvent): void {
+  #onTask(event: TaskEvent): void {
     if (event.type !== TOOL_CALL || event.tenant !== this.tenant) return
     if (isTerminal(event.status)) this.#ended(event.task_id)
     const ready = this.#options.gate.toolCalls.ready(event)
@@ -349,8 +349,8 @@ export class GatewaySessions implements Sessions {
     }
     if (!shared) return
     if (upstreams.list().length > 0) this.#orphans.look()
-    if (now - this.#toldAt < TELL_EVERY_MS) return
-    this.#toldAt = now
+    if (now - this.#publishedAt < PUBLISH_EVERY_MS) return
+    this.#publishedAt = now
     this.#ticking ??= this.#compare()
       .catch(report)
       .finally(() => {
@@ -360,8 +360,8 @@ export class GatewaySessions implements Sessions {
 
   /** Exchanges sessions with other servers and forgets calls that ended elsewhere. */
   async #compare(): Promise<void> {
-    await this.#peers.listen()
-    await this.#peers.tell([...this.#byLane.keys()], this.#views())
+    await this.#peers.refresh()
+    await this.#peers.publish([...this.#byLane.keys()], this.#views())
     const open = [...this.#calls.keys()]
     for (const taskId of await this.#options.gate.toolCalls.ended(this.tenant, open)) this.#ended(taskId)
   }

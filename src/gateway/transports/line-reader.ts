@@ -35,11 +35,11 @@ export class LineReader {
       return
     }
     if (this.#head === undefined) {
-      const kept = Buffer.concat(this.#chunks)
-      this.#head = Buffer.concat([kept.subarray(0, END_BYTES), part])
+      const line = Buffer.concat(this.#chunks)
+      this.#head = Buffer.concat([line.subarray(0, END_BYTES), part])
         .subarray(0, END_BYTES)
         .toString()
-      this.#tail = Buffer.from(kept.subarray(-END_BYTES))
+      this.#tail = Buffer.from(line.subarray(-END_BYTES))
       this.#chunks = []
     }
     this.#tail = Buffer.concat([this.#tail, part.subarray(-END_BYTES)]).subarray(-END_BYTES)

@@ -54,7 +54,7 @@ function credentialsOf({ transport }: UpstreamRecord, env: Environment): Promise
     : resolveAll(transport.env, env, { literals: true })
 }
 
-interface AttemptParts {
+interface AttemptDeps {
   readonly sdk: Sdk
   readonly record: UpstreamRecord
   readonly options: ConnectOptions
@@ -64,17 +64,17 @@ interface AttemptParts {
 }
 
 class Attempt {
-  readonly #parts: AttemptParts
+  readonly #deps: AttemptDeps
   /** The deadline for all handshakes together. */
   readonly #deadline: number
 
-  constructor(parts: AttemptParts) {
-    this.#parts = parts
-    this.#deadline = performance.now() + parts.record.connect_timeout_ms
+  constructor(deps: AttemptDeps) {
+    this.#deps = deps
+    this.#deadline = performance.now() + deps.record.connect_timeout_ms
   }
 
   async run(): Promise<Connection> {
-    const { sdk, record } = this.#parts
+    const { sdk, record } = this.#deps
     try {
       return await this.#shakeHands(false)
     } catch (error) {
@@ -89,7 +89,7 @@ class Attempt {
   }
 
   async #shakeHands(isOlder: boolean): Promise<Connection> {
-    const { sdk, record, scrub, signal } = this.#parts
+    const { sdk, record, scrub, signal } = this.#deps
     signal.throwIfAborted()
     const transport = this.#transport()
     const client = new sdk.Client(
@@ -135,14 +135,14 @@ class Attempt {
 
   /** What the program wrote before it exited says more than that the connection was closed. */
   #betterReason(error: unknown, transport: Ours): unknown {
-    const { sdk } = this.#parts
+    const { sdk } = this.#deps
     const ending = endingOf(transport)
     const isClosed = sdk.SdkError.isInstance(error) && error.code === sdk.SdkErrorCode.ConnectionClosed
     return ending !== undefined && isClosed ? new ProgramEnded(ending) : error
   }
 
   #transport(): Ours {
-    const { sdk, record, options, resolved, scrub } = this.#parts
+    const { sdk, record, options, resolved, scrub } = this.#deps
     const { onStderr } = options
     const { transport } = record
     const limits: AnswerLimits = { call: record.max_result_bytes, other: MAX_LIST_BYTES }
@@ -169,7 +169,7 @@ class Attempt {
 type Ours = HttpTransport | StdioTransport
 
 function noHandshake({ name, connect_timeout_ms }: UpstreamRecord): Fault {
-  const problem = `There was no answer to the MCP handshake within ${connect_timeout_ms / 1000} s (connect_timeout_ms).`
+  const problem = `There was no response to the MCP handshake within ${connect_timeout_ms / 1000} s (connect_timeout_ms).`
   return new Fault('UPSTREAM_TIMEOUT', { upstream: name, problem })
 }
 

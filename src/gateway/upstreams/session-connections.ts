@@ -5,7 +5,7 @@ import type { Answer } from '../calls/read-answers.ts'
 import type { CallOptions, CallSession } from './connection.ts'
 import type { Upstream } from './upstream.ts'
 
-export interface SessionConnectionsParts {
+export interface SessionConnectionsDeps {
   readonly record: Pick<UpstreamRecord, 'name' | 'max_session_connections'>
   /** Creates another connection to the same upstream, not started. */
   open(): Upstream
@@ -18,13 +18,13 @@ interface Own {
 
 /** The connections of an upstream that isolates sessions: one per session, from its first call to its end. */
 export class SessionConnections {
-  readonly #parts: SessionConnectionsParts
+  readonly #deps: SessionConnectionsDeps
   readonly #open = new Map<string, Own>()
   readonly #closing = new Set<Promise<void>>()
   #isStopped = false
 
-  constructor(parts: SessionConnectionsParts) {
-    this.#parts = parts
+  constructor(deps: SessionConnectionsDeps) {
+    this.#deps = deps
   }
 
   get totals() {
@@ -66,7 +66,7 @@ export class SessionConnections {
    * counts.
    */
   async #enter(sessionId: string): Promise<Own> {
-    const { name, max_session_connections: limit } = this.#parts.record
+    const { name, max_session_connections: limit } = this.#deps.record
     for (;;) {
       const known = this.#open.get(sessionId)
       if (known !== undefined) {
@@ -88,7 +88,7 @@ export class SessionConnections {
   }
 
   #begin(sessionId: string): Own {
-    const own = { upstream: this.#parts.open(), calls: 1 }
+    const own = { upstream: this.#deps.open(), calls: 1 }
     this.#open.set(sessionId, own)
     own.upstream.start()
     return own

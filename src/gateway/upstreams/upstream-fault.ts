@@ -73,15 +73,17 @@ export function upstreamFault(error: unknown, sdk: Sdk, { upstream, scrub }: Sou
         return fault('UPSTREAM_UNAVAILABLE', { problem: 'the connection was lost' })
       case sdk.SdkErrorCode.EraNegotiationFailed:
         if (error.cause instanceof Error) return upstreamFault(error.cause, sdk, { upstream, scrub })
-        return fault('UPSTREAM_UNAVAILABLE', { problem: 'the server does not speak a version that we speak' })
+        return fault('UPSTREAM_UNAVAILABLE', {
+          problem: 'the server supports no protocol version that AsyncGate supports',
+        })
       default:
-        return fault('UPSTREAM_REFUSED', { problem: 'the answer is not one of this protocol' })
+        return fault('UPSTREAM_REFUSED', { problem: 'the response violates the protocol' })
     }
   }
   if (sdk.ProtocolError.isInstance(error)) {
     if (error.code === TOO_LARGE) return fault('UPSTREAM_RESULT_TOO_LARGE')
     if (error.code === STREAM_ENDED)
-      return fault('UPSTREAM_UNAVAILABLE', { problem: 'the stream of the answer broke off' })
+      return fault('UPSTREAM_UNAVAILABLE', { problem: 'the stream of the response ended early' })
     return fault('UPSTREAM_REFUSED', { rpc_code: error.code, ...said(error.message) })
   }
   const code = error instanceof Error && 'code' in error ? String(error.code) : ''

@@ -5,17 +5,17 @@ import type { StoredRecord } from './registry-copy.ts'
 import type { Upstream } from './upstream.ts'
 
 /** An upstream as admins see it. `stored` is undefined for an upstream of the operator's file. */
-export function viewOf(upstream: Upstream, kept: StoredRecord | undefined): UpstreamView {
+export function viewOf(upstream: Upstream, stored: StoredRecord | undefined): UpstreamView {
   const { record, health, catalogue, offers } = upstream
   const { transport, ...rest } = record
   const statuses = [...catalogue.values()].map(({ view }) => view.status)
   const count = (status: string) => statuses.filter((each) => each === status).length
   return {
     ...rest,
-    source: kept === undefined ? 'file' : 'api',
+    source: stored === undefined ? 'file' : 'api',
     transport: shownTransport(transport),
-    updated_at: kept === undefined ? null : isoTime(kept.updated_at),
-    updated_by: kept?.updated_by ?? null,
+    updated_at: stored === undefined ? null : isoTime(stored.updated_at),
+    updated_by: stored?.updated_by ?? null,
     counts: { listed: count('listed'), quarantined: count('quarantined'), hidden: count('hidden') },
     offers: {
       prompts: offers.prompts.length,
@@ -26,10 +26,10 @@ export function viewOf(upstream: Upstream, kept: StoredRecord | undefined): Upst
   }
 }
 
-export function detailOf(upstream: Upstream, kept: StoredRecord | undefined): UpstreamDetail {
+export function detailOf(upstream: Upstream, stored: StoredRecord | undefined): UpstreamDetail {
   const catalogue = [...upstream.catalogue.values()].map(({ view }) => view)
   return {
-    ...viewOf(upstream, kept),
+    ...viewOf(upstream, stored),
     catalogue: catalogue.sort((a, b) => (a.tool < b.tool ? -1 : 1)),
   }
 }

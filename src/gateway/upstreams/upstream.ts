@@ -36,7 +36,7 @@ export interface UpstreamDeps extends Omit<ToolWatchDeps, 'failed'>, Pick<OfferW
 
 type State = UpstreamHealth['state']
 
-const LOST = 'the process that made the call ended before its answer was recorded'
+const LOST = 'the process that made the call ended before its result was recorded'
 
 /** One upstream: kept connected, and called through a circuit breaker and a semaphore. */
 export class Upstream {
@@ -187,8 +187,8 @@ export class Upstream {
   #safe<T extends Answer | Completed>(tool: string, answer: T): T {
     if (!this.#deps.holdsSecret?.(answer)) return answer
     const { name: upstream } = this.record
-    this.#deps.logger.warn({ upstream, tool }, 'an answer contained the approval key and was not handed on')
-    throw new Fault('UPSTREAM_REFUSED', { upstream, problem: 'the answer contains a key of this server' })
+    this.#deps.logger.warn({ upstream, tool }, 'a response contained the approval key and was discarded')
+    throw new Fault('UPSTREAM_REFUSED', { upstream, problem: 'the response contains a key of this server' })
   }
 
   async #callNow(
@@ -330,7 +330,7 @@ export class Upstream {
   #spared(): Fault {
     return new Fault('UPSTREAM_UNAVAILABLE', {
       upstream: this.record.name,
-      problem: 'it failed too often just now',
+      problem: 'its circuit breaker is open after repeated failures',
       ...NOT_RUN,
       retry_after_ms: Math.ceil(this.#breaker.waitMs),
     })

@@ -211,12 +211,12 @@ export class Upstreams implements UpstreamRegistry {
   }
 
   #checkNotFixed(name: string): void {
-    if (this.#fixed.has(name)) throw invalid('name', "is that of an upstream of the operator's file")
+    if (this.#fixed.has(name)) throw invalid('name', "belongs to an upstream of the operator's file")
   }
 
   #checkRoom(): void {
     if (this.#running.size >= MAX_UPSTREAMS) {
-      throw invalid('name', `is one too many: there are ${MAX_UPSTREAMS} already, so remove one first`)
+      throw invalid('name', `exceeds the limit of ${MAX_UPSTREAMS} upstreams; remove one first`)
     }
   }
 
@@ -226,14 +226,14 @@ export class Upstreams implements UpstreamRegistry {
     if (!mayBeAt(transport.url, egress)) {
       throw invalid(
         'transport.url',
-        'leads where no upstream may be: use https and a public host, or have the operator name the place in ASYNCGATE_UPSTREAM_PRIVATE',
+        'is not an allowed address: use https and a public host, or have the operator list the host in ASYNCGATE_UPSTREAM_PRIVATE',
       )
     }
     for (const [header, reference] of Object.entries(transport.headers)) {
       if (mayRefer(reference, credentials)) continue
       throw invalid(
         `transport.headers.${header}`,
-        'refers to what may not be used here; the operator names it in ASYNCGATE_UPSTREAM_CREDENTIALS',
+        'is not an allowed reference; the operator allows references in ASYNCGATE_UPSTREAM_CREDENTIALS',
       )
     }
   }

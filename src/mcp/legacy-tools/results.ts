@@ -242,7 +242,7 @@ function idOf({ id, notification_id }: z.output<typeof which>): string {
   const named = id ?? notification_id
   if (named === undefined) throw invalid('id', 'is required')
   if (id !== undefined && notification_id !== undefined && id !== notification_id) {
-    throw invalid('notification_id', 'is another than id')
+    throw invalid('notification_id', 'differs from id')
   }
   return named
 }

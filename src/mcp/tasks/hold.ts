@@ -45,13 +45,13 @@ export class TaskHold {
     }
     if (signal.aborted) onAbort()
     else signal.addEventListener('abort', onAbort, { once: true })
-    const told = progress && new TaskProgress({ gate, watch, onError }, task, progress)
+    const reports = progress && new TaskProgress({ gate, watch, onError }, task, progress)
     try {
       const wait = { task_id: created.task_id, wait_seconds: seconds }
       return await withResolvedResult(gate, caller, await gate.waitForTask(caller, wait, signal))
     } finally {
       signal.removeEventListener('abort', onAbort)
-      told?.stop()
+      reports?.stop()
     }
   }
 
@@ -82,28 +82,28 @@ interface TaskProgressDeps {
 
 /** Reports the progress of a task, whichever server runs it, until it is stopped. */
 export class TaskProgress {
-  readonly #parts: TaskProgressDeps
+  readonly #deps: TaskProgressDeps
   readonly #task: CreatedTask
   readonly #tell: (progress: Progress) => void
   /** MCP requires each report to have a higher value than the one before. */
-  #told = Number.NEGATIVE_INFINITY
+  #reports = Number.NEGATIVE_INFINITY
   #reading: Promise<void> | undefined
   #isNews = false
   #isStopped = false
 
-  constructor(parts: TaskProgressDeps, task: CreatedTask, tell: (progress: Progress) => void) {
-    this.#parts = parts
+  constructor(deps: TaskProgressDeps, task: CreatedTask, tell: (progress: Progress) => void) {
+    this.#deps = deps
     this.#task = task
     this.#tell = tell
     const { caller, created } = task
-    void parts.watch
+    void deps.watch
       .watch(caller.tenant, created.task_id, () => this.#changed())
       .then((unwatch) => {
         this.#unwatch = unwatch
         if (this.#isStopped) unwatch()
         // There may have been progress before the watch began.
         else this.#changed()
-      }, parts.onError)
+      }, deps.onError)
   }
 
   #unwatch = () => {}
@@ -117,7 +117,7 @@ export class TaskProgress {
   #changed(): void {
     this.#isNews = true
     this.#reading ??= this.#read()
-      .catch(this.#parts.onError)
+      .catch(this.#deps.onError)
       .finally(() => {
         this.#reading = undefined
       })
@@ -127,10 +127,10 @@ export class TaskProgress {
     const { caller, created } = this.#task
     while (this.#isNews && !this.#isStopped) {
       this.#isNews = false
-      const { progress } = await this.#parts.gate.getTask(caller, { task_id: created.task_id })
+      const { progress } = await this.#deps.gate.getTask(caller, { task_id: created.task_id })
       const report = progressOf(progress)
-      if (report === undefined || this.#isStopped || report.progress <= this.#told) continue
-      this.#told = report.progress
+      if (report === undefined || this.#isStopped || report.progress <= this.#reports) continue
+      this.#reports = report.progress
       this.#tell(report)
     }
   }

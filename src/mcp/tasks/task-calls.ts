@@ -95,7 +95,7 @@ export class TaskCalls {
   }
 
   async #canceled({ caller, created }: CreatedTask): Promise<boolean> {
-    const reason = 'Nobody waited for the result any more.'
+    const reason = 'No client waited for the result any more.'
     const canceled = this.#options.gate.cancelTask(caller, { task_id: created.task_id, reason })
     return (await this.#unlessBroken(canceled))?.ok ?? false
   }

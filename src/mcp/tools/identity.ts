@@ -22,10 +22,10 @@ export function withIdentity(
   call: Pick<Call, 'meta' | 'client' | 'credential'>,
   { actor }: Pick<Called, 'actor'> = TASKS,
 ): Fields {
-  if (actor === 'worker' || namesSomebody(fields)) return fields
-  const all = { ...readMeta(call.meta), ...fields }
+  if (actor === 'worker' || namesCaller(fields)) return fields
+  const all = { ...identityInMeta(call.meta), ...fields }
   const hasOwner = actor === 'agent' && fields.principal_ai !== undefined
-  if (namesSomebody(all) || hasOwner || call.credential.kind === 'bound') return all
+  if (namesCaller(all) || hasOwner || call.credential.kind === 'bound') return all
   return { ...all, ...clientAgent(call) }
 }
 
@@ -42,16 +42,16 @@ export function taskCaller(call: Call): Caller {
   const caller = listCaller(call)
   const { credential, meta } = call
   const isFree = credential.kind === 'shared' && credential.no_admin !== true
-  return isFree && !namesSomebody(readMeta(meta)) ? { ...caller, role: 'admin' } : caller
+  return isFree && !namesCaller(identityInMeta(meta)) ? { ...caller, role: 'admin' } : caller
 }
 
-function namesSomebody({ agent_id, principal_id }: Fields): boolean {
+function namesCaller({ agent_id, principal_id }: Fields): boolean {
   return agent_id !== undefined || principal_id !== undefined
 }
 
-function readMeta(meta: Fields = {}): Fields {
-  const told = NAMES.filter((name) => META_PREFIX + name in meta)
-  return Object.fromEntries(told.map((name) => [name, meta[META_PREFIX + name]]))
+function identityInMeta(meta: Fields = {}): Fields {
+  const names = NAMES.filter((name) => META_PREFIX + name in meta)
+  return Object.fromEntries(names.map((name) => [name, meta[META_PREFIX + name]]))
 }
 
 /** The client as an agent; the instance distinguishes copies of a program. Empty if the client has no name. */

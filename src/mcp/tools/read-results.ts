@@ -42,7 +42,7 @@ export function promptOf(value: unknown, upstream: string): GetPromptResult {
 }
 
 function unusable(upstream: string): Fault {
-  return new Fault('UPSTREAM_REFUSED', { upstream, problem: 'the answer is not one of this protocol' })
+  return new Fault('UPSTREAM_REFUSED', { upstream, problem: 'the response violates the protocol' })
 }
 
 /** The error for a read whose task has not ended. Unlike a tool call, a read cannot return a task. */

@@ -239,5 +239,5 @@ export function pageOf<Item>(
 function keyIn(cursor: string): string {
   const key = Buffer.from(cursor, 'base64url')
   if (key.length > 0 && key.toString('base64url') === cursor) return key.toString('utf8')
-  throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'The cursor is not one of this list.')
+  throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'The cursor is invalid.')
 }

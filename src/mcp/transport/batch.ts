@@ -65,7 +65,7 @@ export async function serveBatch(
 }
 
 const NOT_BEGUN =
-  'The answers to the other messages fill the batch, so this one was not begun. Send it by itself.'
+  'The responses to the other messages fill the batch, so this message was not processed. Send it separately.'
 
 /** The error response; undefined for a notification. */
 function refused(message: unknown, why: Refusal): string | undefined {

@@ -17,12 +17,12 @@ export const SESSION_HEADER = 'mcp-session-id'
 const MAX_INSTANCE = 512
 const MAX_TEXT = 100
 
-const NOBODY: Client = { instance: '', name: null, version: null }
+const UNKNOWN_CLIENT: Client = { instance: '', name: null, version: null }
 
 /** The calling program, identified by its instance, or else by its name and version. */
 export function clientOf({ client, meta }: Pick<Call, 'client' | 'meta'>): Client {
   if (client !== undefined) return client
-  if (meta === undefined) return NOBODY
+  if (meta === undefined) return UNKNOWN_CLIENT
   const { name, version } = named(meta[CLIENT_INFO_META_KEY])
   const own = meta[CLIENT_INSTANCE]
   const isNamed = typeof own === 'string' && own !== '' && own.length <= MAX_INSTANCE

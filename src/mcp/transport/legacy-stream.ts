@@ -34,11 +34,7 @@ export class LegacyStreams {
     const before = this.#open.get(who) ?? 0
     const limit = credential.kind === 'bound' ? MAX_OF_ONE : MAX_STREAMS
     if (this.#count >= MAX_STREAMS || before >= limit) {
-      throw new Fault(
-        'QUOTA_EXCEEDED',
-        {},
-        'There are too many open streams. Close some, or come back later.',
-      )
+      throw new Fault('QUOTA_EXCEEDED', {}, 'Too many streams are open. Close some, or retry later.')
     }
     this.#open.set(who, before + 1)
     this.#count++

@@ -54,7 +54,7 @@ export class Subscription {
   /** Pending notifications of lists, by their JSON. */
   readonly #lists = new Map<string, object>()
   /** The last state that was sent of each open task. */
-  readonly #told = new Map<string, string>()
+  readonly #sent = new Map<string, string>()
   readonly #stops: (() => void)[] = []
   #wake = () => {}
   #isOver = false
@@ -100,7 +100,7 @@ export class Subscription {
     this.#stops.push(stop)
     await this.#notify('notifications/subscriptions/acknowledged', { notifications: { ...lists, taskIds } })
     for (const id of taskIds) {
-      this.#told.set(id, '')
+      this.#sent.set(id, '')
       this.#stale.add(id)
     }
     return lists
@@ -109,10 +109,10 @@ export class Subscription {
   async #pump(hasLists: boolean): Promise<void> {
     const { gate } = this.#options.definition.tasks
     if (gate.isShared) {
-      const look = setInterval(() => this.#changed(...this.#told.keys()), LOOK_EVERY_MS).unref()
+      const look = setInterval(() => this.#changed(...this.#sent.keys()), LOOK_EVERY_MS).unref()
       this.#stops.push(() => clearInterval(look))
     }
-    while (!this.#isOver && (hasLists || this.#told.size > 0)) {
+    while (!this.#isOver && (hasLists || this.#sent.size > 0)) {
       if (this.#stale.size === 0 && this.#lists.size === 0) {
         await new Promise<void>((resolve) => {
           this.#wake = resolve
@@ -131,7 +131,7 @@ export class Subscription {
   }
 
   async #tellTasks(): Promise<void> {
-    const ids = [...this.#stale].filter((id) => this.#told.has(id))
+    const ids = [...this.#stale].filter((id) => this.#sent.has(id))
     this.#stale.clear()
     if (ids.length === 0 || this.#isOver) return
     const views = await this.#look(ids)
@@ -164,9 +164,9 @@ export class Subscription {
     const task = tasks.states.detailed(whole, elicits(call))
     // The poll interval and heartbeats of the worker are no changes.
     const news = JSON.stringify({ ...task, pollIntervalMs: 0, lastUpdatedAt: '' })
-    const isNews = this.#told.get(view.task_id) !== news
-    if (isTerminal(view.status)) this.#told.delete(view.task_id)
-    else this.#told.set(view.task_id, news)
+    const isNews = this.#sent.get(view.task_id) !== news
+    if (isTerminal(view.status)) this.#sent.delete(view.task_id)
+    else this.#sent.set(view.task_id, news)
     return isNews ? this.#notify('notifications/tasks', task) : true
   }
 

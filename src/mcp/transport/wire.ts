@@ -23,7 +23,7 @@ export const BROKEN: Refusal = { status: 500, code: INTERNAL_ERROR, message: 'In
 export const NOT_ACCEPTABLE: Refusal = {
   status: 406,
   code: 406,
-  message: 'Answers are application/json, which the Accept header does not allow.',
+  message: 'Responses are application/json, which the Accept header does not allow.',
 }
 
 const HEADERS: Readonly<Record<number, Readonly<Record<string, string>>>> = {

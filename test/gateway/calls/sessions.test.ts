@@ -427,7 +427,7 @@ describeGates('sessions', (open, storeName) => {
       })
       await calls(gateway, 3)
       await until(() => gateway.stub.running === 1)
-      await gateway.sessions.tellNow()
+      await gateway.sessions.publishNow()
       const other = await anotherGateway(gateway, {
         tools: { hold: echo },
         settings: { instance_id: 'there' },
@@ -460,7 +460,7 @@ describeGates('sessions', (open, storeName) => {
     })
     const [taskId = ''] = await calls(gateway, 1)
     await until(() => gateway.stub.running === 1)
-    await gateway.sessions.tellNow()
+    await gateway.sessions.publishNow()
     const other = await anotherGateway(gateway, { tools: { hold: echo }, settings: { instance_id: 'there' } })
     const session_id = await sessionOf(other, ADA)
     expect(await other.gate.endSession(ADA, { session_id, mode: 'run' })).toMatchObject({

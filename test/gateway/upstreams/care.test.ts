@@ -25,7 +25,7 @@ describe('an upstream that fails again and again', () => {
     expect(breaker()).toBe('open')
     await expect(call()).rejects.toMatchObject({
       ...fault('UPSTREAM_UNAVAILABLE', {
-        problem: 'it failed too often just now',
+        problem: 'its circuit breaker is open after repeated failures',
         retry_after_ms: cooldown_ms,
       }),
       retryable: true,

@@ -152,7 +152,7 @@ describe.each(ERAS)('a server of the %s era over HTTP', (era) => {
     const { upstreams } = await open([web(url)])
     const onProgress = () => requests.findLast(({ method }) => method === 'POST')?.socket.destroy()
     await expect(upstreams.call('fix', 'deaf', {}, { onProgress })).rejects.toMatchObject(
-      fault('UPSTREAM_UNAVAILABLE', { upstream: 'fix', problem: 'the stream of the answer broke off' }),
+      fault('UPSTREAM_UNAVAILABLE', { upstream: 'fix', problem: 'the stream of the response ended early' }),
     )
   })
 })
