@@ -42,7 +42,7 @@ describe.each(ERAS)('a client of the %s era that names nobody', (era) => {
     expect(structuredContent).toMatchObject({ tasks: [] })
   })
 
-  it('may still name somebody', async () => {
+  it('a client may still name an agent', async () => {
     const server = await startMcp()
     const client = await connect(server, 'Claude Code', era)
     expect(await ownerOf(server, client, { agent_id: 'alice' })).toMatchObject({ id: 'alice' })

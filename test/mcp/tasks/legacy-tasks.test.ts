@@ -79,7 +79,7 @@ describe('the tasks of 2025-11-25', () => {
     expect(asked.body?.result).toMatchObject({ content: [], task: { status: 'working' } })
   })
 
-  it('can be looked at, and their results are waited for and told again', async () => {
+  it('tasks/get and tasks/result work, and tasks/result can be repeated', async () => {
     const server = await start()
     const taskId = await begin(server)
     const waiting = resultOf(server, 'tasks/result', { taskId })
@@ -154,7 +154,7 @@ describe('the tasks of 2025-11-25', () => {
     expect((await server.gate.getTask(admin(), { task_id: taskId })).status).toBe('queued')
   })
 
-  it('wait for input in words, since nobody can be asked', async () => {
+  it('a task that needs input asks in its status message, because legacy clients cannot be asked', async () => {
     const server = await start()
     const taskId = await begin(server)
     const request = { message: 'Where to?' }

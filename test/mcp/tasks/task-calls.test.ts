@@ -82,7 +82,7 @@ it('a key in the request itself lets in who cannot set headers', async () => {
   expect((await stranger.method('tasks/get', taskId)).status).toBe(401)
 })
 
-it('a key that is bound to somebody finds his tasks, whatever the request says', async () => {
+it('a bound key finds the tasks of its principal, whatever identity the request names', async () => {
   const { gate, close } = await openMcp()
   onTestFinished(close)
   const Reply = z.looseObject({

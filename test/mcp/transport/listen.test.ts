@@ -75,7 +75,7 @@ it('honours only tasks that there are and that are theirs', async () => {
   expect(await ears.rest()).toMatchObject([last])
 })
 
-it('ends at once if there is nothing to tell', async () => {
+it('ends immediately if there is nothing to report', async () => {
   const { client } = await start()
   const ears = await client.listen({ taskIds: ['x'] })
   expect(await acknowledged(ears)).toEqual({ taskIds: [] })
