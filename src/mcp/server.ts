@@ -29,28 +29,28 @@ import {
 } from './tools/tool.ts'
 import { TASKS_EXTENSION } from './transport/capabilities.ts'
 
-/** What a server shows of itself, whichever way it is reached. */
+/** An MCP server, independent of the transport. */
 export interface ServerDefinition {
   readonly info: Implementation
-  /** What there is at present: upstreams come and go. */
+  /** They change with the upstreams. */
   capabilities(): ServerCapabilities
   readonly instructions?: string
   readonly tools: ToolTable
   readonly tasks: TaskHandlers
-  /** More than tools, if there is. */
+  /** Registers further request handlers. */
   extend?(server: Server, callOf: CallOf): void
 }
 
 /** Task types and upstreams can change: clients that do not subscribe to changes notice them within a minute. */
 export const LIST_HINT: Required<CacheHint> = { ttlMs: 60_000, cacheScope: 'private' }
 
-/** Each era has its own way to say that there are tasks. */
+/** How each revision announces tasks. */
 const TASK_CAPABILITIES: Readonly<Record<Era, ServerCapabilities>> = {
   modern: { extensions: { [TASKS_EXTENSION]: {} } },
   legacy: { tasks: { list: {}, cancel: {}, requests: { tools: { call: {} } } } },
 }
 
-/** A server of the SDK. One serves one HTTP request or one stdio connection, and is never shared. */
+/** A server of the SDK for one HTTP request or one stdio connection. */
 export function createServer(definition: ServerDefinition, era: Era, callOf: CallOf): Server {
   const { info, instructions, tools, tasks } = definition
   const server = new Server(info, {
@@ -78,13 +78,13 @@ export function createServer(definition: ServerDefinition, era: Era, callOf: Cal
   return server
 }
 
-/** The same call, which tells its client how far it is if the client asked for that. */
+/** Adds progress notifications if the client asked for them. */
 function tellingProgress(call: Call, { mcpReq }: ServerContext): Call {
   const progressToken = mcpReq._meta?.progressToken
   if (progressToken === undefined || !wantsProgress(call)) return call
   const progress = (report: Progress) => {
     const params = { progressToken, ...report }
-    // A client that has gone need not know.
+    // The client may have disconnected.
     void mcpReq.notify({ method: 'notifications/progress', params }).catch(() => {})
   }
   return { ...call, progress }
@@ -152,7 +152,7 @@ export function defineServer(
   }
 }
 
-/** What a model is told about this server when it connects. */
+/** Shown to models when they connect. */
 export const INSTRUCTIONS = `AsyncGate keeps work that takes longer than one call. What you hand over survives restarts, of yours and of the server.
 
 To have work done: create_task (with an idempotency_key, so that a repeated call does not do it twice), then wait_for_task until done is true. If it is not done yet, do something else and come back; get_task always shows the latest. cancel_task stops it.

@@ -50,7 +50,7 @@ export function compileBuiltIns(compile: CompilePattern): Pattern[] {
   return BUILT_IN_PATTERNS.map((draft) => compile(draft, BUILT_IN[draft.name]?.accepts))
 }
 
-/** Whether some of the groups of digits, one after another, are the number of a card. */
+/** Whether consecutive groups of digits are a card number. */
 function hasCardNumber(found: string): boolean {
   const groups = found.split(/[ -]/)
   return groups.some((_, from) =>
@@ -58,7 +58,7 @@ function hasCardNumber(found: string): boolean {
   )
 }
 
-/** Luhn: every second digit from the right counts double. */
+/** The Luhn algorithm. */
 function hasCheckDigit(digits: string): boolean {
   if (digits.length < 12 || digits.length > 19) return false
   let sum = 0

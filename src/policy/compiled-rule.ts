@@ -12,7 +12,7 @@ import { type Path, parsePath } from './path.ts'
 import { principalOf, type RuleDraft, type Scope } from './rule.ts'
 import type { PolicyContext } from './ruling.ts'
 
-/** Whether a rule applies: `failed` says why that cannot be told. */
+/** Whether a rule applies. `failed`: the condition cannot be evaluated. */
 export type Verdict =
   | { readonly is: 'applies' }
   | { readonly is: 'not'; readonly why: string }
@@ -21,12 +21,12 @@ export type Verdict =
 const APPLIES: Verdict = { is: 'applies' }
 const NOT_HELD: Verdict = { is: 'not', why: 'its condition does not hold' }
 
-/** A call of a tool before it is made: what is absent is not known, and the arguments never are. */
+/** A tool call before it is made. Absent fields and all arguments are unknown. */
 export interface PartialContext
   extends Pick<PolicyContext, 'type' | 'tool' | 'upstream' | 'category' | 'tenant'>,
     Partial<Pick<PolicyContext, 'agent' | 'principal' | 'session'>> {}
 
-/** A verdict that holds if what it depends on turns out so; certain if that is nothing. */
+/** A verdict and the unknown values it depends on. */
 export interface PartialVerdict {
   readonly is: Verdict['is']
   readonly on: ReadonlySet<Unknown>
@@ -41,17 +41,17 @@ interface Matcher {
   fits(text: string): boolean
 }
 
-/** A rule that is ready to be asked. */
+/** A rule that is ready to be evaluated. */
 export class CompiledRule {
   readonly draft: RuleDraft
   readonly paths: readonly Path[]
   readonly expiresAt: number
   readonly #matchers: readonly Matcher[]
   readonly #condition: Condition | undefined
-  /** Why its condition cannot be evaluated at all. */
+  /** Why its condition cannot be compiled. */
   readonly #failure: string | undefined
 
-  /** Throws if the rule cannot be compiled and `mustWork`; otherwise it becomes one that fails. */
+  /** If the rule cannot be compiled, throws if `mustWork`; otherwise its verdict is `failed`. */
   constructor(draft: RuleDraft, mustWork = false) {
     this.draft = draft
     this.expiresAt = draft.expires_at === null ? Infinity : Date.parse(draft.expires_at)
@@ -67,7 +67,7 @@ export class CompiledRule {
     this.paths = paths
   }
 
-  /** Whether it cannot tell what to take out. */
+  /** Whether a path of it could not be compiled. */
   get isBroken(): boolean {
     return this.paths.length !== (this.draft.redact?.paths.length ?? 0)
   }
@@ -76,7 +76,6 @@ export class CompiledRule {
     return this.draft.id
   }
 
-  /** Whether it takes something out of results. */
   get redactsResults(): boolean {
     return this.draft.redact !== null && this.draft.redact.targets !== 'args'
   }
@@ -89,7 +88,7 @@ export class CompiledRule {
     return this.draft.enabled && now < this.expiresAt
   }
 
-  /** Whether it could apply to a task that is no call of a tool. */
+  /** Whether it can apply to a task that is no tool call. */
   get concernsPlainTypes(): boolean {
     const { tool, upstream, category } = this.draft.scope
     return tool === undefined && upstream === undefined && category === undefined
@@ -118,7 +117,7 @@ export class CompiledRule {
     }
   }
 
-  /** The verdict as far as it can be told before the call. `not` is always certain. */
+  /** The verdict before the call. `not` is always certain. */
   partialVerdict(context: PartialContext): PartialVerdict {
     const on = new Set<Unknown>()
     for (const { part, fits } of this.#matchers) {
@@ -138,7 +137,7 @@ export class CompiledRule {
   }
 }
 
-/** How a sentence about a rule begins. */
+/** The beginning of sentences about a rule. */
 export function nameOf({ id, draft }: CompiledRule): string {
   return draft.description === null ? `Rule ${id}` : `Rule ${id} (${draft.description.replace(/\.$/, '')})`
 }
@@ -152,25 +151,19 @@ function matcherOf(part: Part, wanted: string | undefined): Matcher[] {
   return [{ part, wanted, fits: glob(part === 'principal' ? principalOf(wanted) : wanted) }]
 }
 
-/** What is known of a call before it is made. */
 function knownDataOf(context: PartialContext): ConditionData {
-  const { tool, upstream, category, type, tenant } = context
   const { agent = UNKNOWN, principal = UNKNOWN, session = UNKNOWN } = context
-  return partialData({
-    tool,
-    upstream,
-    category,
-    type,
-    agent,
-    principal,
-    tenant,
-    session,
-    args: UNKNOWN,
-    inputs: UNKNOWN,
-    body: UNKNOWN,
-    payload_pointer: UNKNOWN,
-    requirements: UNKNOWN,
-  })
+  const { tool, upstream, category, type, tenant } = context
+  const known = { tool, upstream, category, type, agent, principal, tenant, session }
+  return partialData({ ...known, ...UNKNOWN_INPUT })
+}
+
+const UNKNOWN_INPUT = {
+  args: UNKNOWN,
+  inputs: UNKNOWN,
+  body: UNKNOWN,
+  payload_pointer: UNKNOWN,
+  requirements: UNKNOWN,
 }
 
 function dataOf(context: PolicyContext): ConditionData {

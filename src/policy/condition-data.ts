@@ -1,6 +1,6 @@
 import type { Fuel } from './operators.ts'
 
-/** The names under which conditions see a call. */
+/** The variables of conditions. */
 export const CONDITION_ROOTS = [
   'tool',
   'upstream',
@@ -22,10 +22,9 @@ export type ConditionData = { readonly [root in (typeof CONDITION_ROOTS)[number]
 /** What a ruling can depend on before a call is made. */
 export type Unknown = 'arguments' | 'caller' | 'session'
 
-/** Stands for a value that is not known yet. */
 export const UNKNOWN = Symbol('unknown')
 
-/** Thrown where the value of a condition depends on something that is not known yet. */
+/** Thrown if the value of a condition depends on an unknown value. */
 export class UnknownValue extends Error {
   readonly on: ReadonlySet<Unknown>
 
@@ -39,7 +38,7 @@ export class UnknownValue extends Error {
   }
 }
 
-/** What each root of a condition is about, if it can be unknown. The others are parts of what is asked. */
+/** The kind of each variable that can be unknown. */
 export const UNKNOWN_ROOTS: Readonly<Record<string, Unknown>> = {
   args: 'arguments',
   agent: 'caller',
@@ -49,7 +48,7 @@ export const UNKNOWN_ROOTS: Readonly<Record<string, Unknown>> = {
 
 const partial = new WeakSet<object>()
 
-/** The data of a condition of which some roots are UNKNOWN. */
+/** Marks data in which some variables are UNKNOWN. */
 export function partialData(data: ConditionData): ConditionData {
   partial.add(data)
   return data
@@ -59,22 +58,20 @@ export function isPartial(data: unknown): boolean {
   return typeof data === 'object' && data !== null && partial.has(data)
 }
 
-/** The error for a root that is not known. */
 export function unknownAt(root: string): UnknownValue {
   return new UnknownValue([UNKNOWN_ROOTS[root] ?? 'arguments'])
 }
 
-/** The names on the way to a value: `args.items.0` has three. */
+/** Splits a name such as `args.items.0` into its parts. */
 export function pathOf(name: unknown): readonly string[] {
   if (name === undefined || name === null || name === '') return []
   if (typeof name !== 'string' && typeof name !== 'number')
-    throw new Error('it looks at a name that is no text')
+    throw new Error('it contains a variable name that is not text')
   return String(name).split('.')
 }
 
 /**
- * What stands at the end of a path, through own members only, as prototypes are no data. Undefined: nothing does.
- * Throws an UnknownValue where that is not known yet.
+ * The value at a path, through own members only; undefined if there is none. Throws an UnknownValue if it is unknown.
  */
 export function reach(data: unknown, path: readonly string[], fuel: Fuel): unknown {
   fuel.burn(1 + path.length)

@@ -6,23 +6,23 @@ import { Fuel, isTruthy, OPERATORS, OutOfFuel } from './operators.ts'
 const MAX_NODES = 500
 const MAX_DEPTH = 32
 
-/** About as many as a list of ten thousand takes with a few comparisons each: some milliseconds. */
+/** Enough for a list of ten thousand items with a few comparisons each, which takes some milliseconds. */
 const MAX_STEPS = 100_000
 
-/** Says why a condition is not one. */
+/** Says why a condition is invalid. */
 export class ConditionError extends Error {}
 
 export interface Condition {
-  /** Whether it looks at the arguments, or may. */
+  /** Whether it reads, or may read, the arguments. */
   readonly usesArgs: boolean
-  /** Throws if it cannot be evaluated, or an UnknownValue if the data is partial and does not tell. */
+  /** Throws if it cannot be evaluated; an UnknownValue if the data is partial and insufficient. */
   holds(data: ConditionData): boolean
 }
 
-/** One part of a condition, ready to be evaluated over some data. */
+/** A compiled part of a condition. */
 type Part = (data: unknown, fuel: Fuel) => unknown
 
-/** What is found out about a condition while it is compiled. */
+/** Collected while a condition is compiled. */
 interface Survey {
   nodes: number
   usesArgs: boolean
@@ -31,13 +31,13 @@ interface Survey {
 interface Place {
   readonly survey: Survey
   readonly depth: number
-  /** Inside of map, filter and their like the data is the item. */
+  /** Inside of map, filter and similar operators the data is the item. */
   readonly isScoped: boolean
 }
 
 /**
- * A condition in JSON Logic, compiled. It reads what data it is given and nothing else: no prototypes, no methods, no
- * log; and it stops when it costs too much.
+ * Compiles a condition in JSON Logic. Evaluation reads own members of the data only, and stops when it exceeds its
+ * budget.
  */
 export function compileCondition(logic: unknown): Condition {
   if (!isObject(logic))
@@ -50,7 +50,6 @@ export function compileCondition(logic: unknown): Condition {
   }
 }
 
-/** In words, why a condition could not be evaluated. */
 export function failureOf(error: unknown): string {
   if (error instanceof OutOfFuel) return error.message
   if (error instanceof RangeError) return 'it is nested too deeply'
@@ -121,7 +120,7 @@ interface Special {
 
 const MANY = 1000
 
-/** Operators that decide which of their arguments are evaluated, and over what. */
+/** Operators that decide which of their arguments are evaluated, and over which data. */
 const SPECIAL: Readonly<Record<string, Special>> = {
   var: { takes: [0, 2], compile: variable },
   missing: {
@@ -203,7 +202,7 @@ function found(value: unknown, fallback: Part, data: unknown, fuel: Fuel): unkno
   return value === undefined ? fallback(data, fuel) : value
 }
 
-/** A name that nothing has would make the rule one that never applies, in silence. */
+/** An unknown name would silently make a rule that never applies. */
 function noteRoot(name: unknown, { survey, isScoped }: Place): void {
   if (isScoped) return
   const root = typeof name === 'string' ? name.split('.')[0] : undefined
@@ -235,7 +234,7 @@ function choice(args: readonly unknown[], place: Place): Part {
   }
 }
 
-/** The first of them that is `wanted`, or the last. It is known if that one is, whatever is unknown before it. */
+/** The first value that is truthy as `wanted`, or the last. Unknown values before it do not matter. */
 function until(parts: readonly Part[], wanted: boolean): Part {
   return (data, fuel) => {
     fuel.burn(1)
@@ -246,7 +245,7 @@ function until(parts: readonly Part[], wanted: boolean): Part {
         value = part(data, fuel)
       } catch (error) {
         if (error instanceof UnknownValue) unknown = error.and(unknown)
-        // It may not be evaluated at all, depending on what is unknown.
+        // An unknown value may prevent this evaluation.
         else if (unknown === undefined) throw error
         continue
       }

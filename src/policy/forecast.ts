@@ -8,26 +8,26 @@ export type Outcome = (typeof OUTCOMES)[number]
 
 export const DEPENDS_ON = ['arguments', 'caller', 'session'] as const satisfies readonly Unknown[]
 
-/** What the rules make of calls of a tool, as far as that can be said before one is made. */
+/** The effect of the rules on calls of a tool, as far as it is known before a call. */
 export interface Forecast {
   readonly outcome: Outcome
-  /** What it depends on; empty unless the outcome is `depends`. */
+  /** Empty unless the outcome is `depends`. */
   readonly depends_on: readonly Unknown[]
   /** The rule that decides, or the first that may; null: the default decides. */
   readonly rule_id: string | null
   readonly reason: string
 }
 
-export interface ForecastParts {
-  /** In their order. */
+export interface ForecastDeps {
+  /** Sorted. */
   readonly rules: readonly CompiledRule[]
   readonly byDefault: DefaultAction
   readonly now: number
-  /** Whether a rule redacts arguments and cannot tell what to take out, so that it blocks. */
+  /** Whether a rule cannot redact the arguments, so that it blocks. */
   isBroken(rule: CompiledRule): boolean
 }
 
-/** A decision, and what it depends on; certain if that is nothing. */
+/** A possible decision and the unknown values it depends on. */
 interface Possible {
   readonly action: DefaultAction
   readonly rule: CompiledRule | null
@@ -38,11 +38,11 @@ const CERTAIN: ReadonlySet<Unknown> = new Set()
 const OUTCOME = { ALLOW: 'allowed', BLOCK: 'blocked', REQUIRE_APPROVAL: 'needs_approval' } as const
 const MAY = { ALLOW: 'may allow this', BLOCK: 'may block this', REQUIRE_APPROVAL: 'may require approval' }
 
-/** Rules whose effect is not certain that a reason names; with more of them it is no longer readable. */
+/** The number of uncertain rules that a reason names. */
 const MAX_NAMED = 3
 
-export function forecastOf(parts: ForecastParts, context: PartialContext): Forecast {
-  const possible = possibilities(parts, context)
+export function forecastOf(deps: ForecastDeps, context: PartialContext): Forecast {
+  const possible = possibilities(deps, context)
   const last = possible.at(-1)
   if (last === undefined) throw new Error('no decision is possible')
   const rule_id = last.rule?.id ?? null
@@ -62,13 +62,13 @@ export function forecastOf(parts: ForecastParts, context: PartialContext): Forec
   }
 }
 
-/** All decisions that there may be, in the order of the rules. The last one is certain if it is reached. */
-function possibilities(parts: ForecastParts, context: PartialContext): readonly Possible[] {
-  const live = parts.rules.filter((rule) => rule.isLive(parts.now))
+/** All possible decisions, in the order of the rules. The last one is certain if it is reached. */
+function possibilities(deps: ForecastDeps, context: PartialContext): readonly Possible[] {
+  const live = deps.rules.filter((rule) => rule.isLive(deps.now))
   const found: Possible[] = []
   for (const rule of live.filter(({ draft }) => draft.action === 'REDACT')) {
     const { is, on } = rule.partialVerdict(context)
-    if (is === 'not' || (is === 'applies' && !parts.isBroken(rule))) continue
+    if (is === 'not' || (is === 'applies' && !deps.isBroken(rule))) continue
     found.push({ action: 'BLOCK', rule, on })
     if (on.size === 0) return found
   }
@@ -80,11 +80,11 @@ function possibilities(parts: ForecastParts, context: PartialContext): readonly 
     found.push(...decisionsOf(live, context, is === 'failed' ? 'BLOCK' : action, rule, on))
     if (on.size === 0) return found
   }
-  found.push(...decisionsOf(live, context, parts.byDefault, null, CERTAIN))
+  found.push(...decisionsOf(live, context, deps.byDefault, null, CERTAIN))
   return found
 }
 
-/** The decision of a rule, or of the default; where it requires approval, also those of the rules that stand in. */
+/** The decision of a rule or of the default, preceded by those of rules that replace a required approval. */
 function decisionsOf(
   live: readonly CompiledRule[],
   context: PartialContext,

@@ -1,7 +1,7 @@
-/** A text in which `*` stands for any text, and `\` takes its meaning from what follows. */
+/** A matcher for a pattern in which `*` matches any text and `\` escapes the next character. */
 export type Glob = (text: string) => boolean
 
-/** The pattern that fits this text only. */
+/** The pattern that matches this text only. */
 export function literally(text: string): string {
   return text.replace(/[\\*]/g, (character) => `\\${character}`)
 }
@@ -15,7 +15,7 @@ export function glob(pattern: string): Glob {
   return (text) => {
     if (text.length < first.length + last.length) return false
     if (!text.startsWith(first) || !text.endsWith(last)) return false
-    // The earliest place of each part leaves the most room for the next.
+    // The earliest match of each part leaves the most room for the next.
     let from = first.length
     const end = text.length - last.length
     for (const part of between) {
@@ -27,7 +27,7 @@ export function glob(pattern: string): Glob {
   }
 }
 
-/** What stands between the stars. */
+/** The parts between the stars. */
 function partsOf(pattern: string): string[] {
   const parts: string[] = []
   let part = ''

@@ -1,17 +1,17 @@
 interface Operator {
-  /** How many arguments it takes. With too few of them a comparison is false in silence. */
+  /** The number of arguments. With too few, a comparison would silently be false. */
   readonly takes: readonly [least: number, most: number]
   apply(args: readonly unknown[], fuel: Fuel): unknown
 }
 
 const ANY_NUMBER = 1000
 
-/** As the other implementations of JSON Logic have it: an empty list is false. */
+/** As in other implementations of JSON Logic, an empty list is false. */
 export function isTruthy(value: unknown): boolean {
   return Array.isArray(value) ? value.length > 0 : Boolean(value)
 }
 
-/** An operator that may turn its arguments into texts or numbers, which costs as much as they are large. */
+/** An operator that may convert its arguments, which costs as much as they are large. */
 function weighing(
   least: number,
   most: number,
@@ -28,7 +28,7 @@ function weighing(
 
 type Value = string | number
 
-/** Operators that are given their arguments evaluated. Comparisons convert as JavaScript does. */
+/** Operators over evaluated arguments. Comparisons convert as JavaScript does. */
 export const OPERATORS: Readonly<Record<string, Operator>> = {
   // biome-ignore lint/suspicious/noDoubleEquals: JSON Logic has both.
   '==': weighing(2, 2, (a: Value, b: Value) => a == b),
@@ -78,7 +78,7 @@ function asNumber(value: Value): number {
   return Number.parseFloat(String(value))
 }
 
-/** A negative end counts from the end of the text. */
+/** A negative length counts from the end of the text. */
 function substr(source: unknown, start: number, length?: number): string {
   const text = String(source)
   const from = Math.trunc(start) < 0 ? Math.max(text.length + Math.trunc(start), 0) : Math.trunc(start) || 0
@@ -87,17 +87,16 @@ function substr(source: unknown, start: number, length?: number): string {
   return length < 0 ? rest.slice(0, Math.max(rest.length + length, 0)) : rest.slice(0, length)
 }
 
-/** Thrown when a condition costs more than it may. */
 export class OutOfFuel extends Error {
   constructor() {
     super('it takes too long to evaluate')
   }
 }
 
-/** So many characters of a text cost as much as a step. */
+/** The number of characters that cost one step. */
 const CHARACTERS_PER_STEP = 64
 
-/** What an evaluation may still cost, in steps. Arguments are somebody else's, and may be large on purpose. */
+/** The remaining budget of an evaluation in steps. Arguments are untrusted and may be large on purpose. */
 export class Fuel {
   #left: number
 
@@ -110,7 +109,7 @@ export class Fuel {
     if (this.#left < 0) throw new OutOfFuel()
   }
 
-  /** Pays for looking at a whole value, as a comparison does that turns it into a text. */
+  /** Charges for a complete value, as for a comparison that converts it to text. */
   weigh(value: unknown): void {
     if (typeof value === 'string') {
       this.burn(value.length / CHARACTERS_PER_STEP)
@@ -120,7 +119,7 @@ export class Fuel {
     }
   }
 
-  /** Pays for looking for one text in another. */
+  /** Charges for a search in a text. */
   weighSearch(needle: unknown, hay: string): void {
     const length = typeof needle === 'string' ? needle.length : 1
     this.burn((hay.length / CHARACTERS_PER_STEP) * (1 + length / CHARACTERS_PER_STEP))

@@ -1,10 +1,10 @@
-/** A step of a path: a name, an index, or anything; `deep` steps reach any depth. */
+/** A step of a path: a name, an index, or null for any; a `deep` step matches at any depth. */
 interface Step {
   readonly name: string | null
   readonly deep: boolean
 }
 
-/** A path into JSON, like `$.to`, `$.items[*].card` or `$..password`. */
+/** A path into JSON, for example `$.to`, `$.items[*].card` or `$..password`. */
 export type Path = readonly Step[]
 
 export class PathError extends Error {}
@@ -23,9 +23,9 @@ export function parsePath(text: string): Path {
     steps.push(step)
     rest = rest.slice(length)
   }
-  if (steps.length === 0) throw new PathError('leads to everything; name what is to be taken out')
+  if (steps.length === 0) throw new PathError('matches everything; name the values to redact')
   if (steps.length > MAX_STEPS) throw new PathError(`has more than ${MAX_STEPS} steps`)
-  // Two of them would look at every value many times.
+  // Two of them would visit every value many times.
   if (steps.filter(({ deep }) => deep).length > 1) throw new PathError('has .. more than once')
   return steps
 }
@@ -51,10 +51,10 @@ function unreadable(rest: string): PathError {
   )
 }
 
-/** Where one or more paths are, on the way down into a value: what is left of each of them. */
+/** The remaining steps of each path, on the way down into a value. */
 export type Trails = readonly Path[]
 
-/** What is left of the trails below a member, and whether one of them ends there. */
+/** The paths below a member, and whether one of them ends there. */
 export function follow(trails: Trails, name: string): { readonly below: Trails; readonly isEnd: boolean } {
   const below: Path[] = []
   let isEnd = false

@@ -2,7 +2,7 @@ import { z } from 'zod'
 
 export const REPLACEMENT = '[REDACTED]'
 
-/** Of the automaton that a pattern becomes: what a character costs at worst grows with it. */
+/** The maximum size of the automaton, which bounds the cost per character. */
 const MAX_PROGRAM = 500
 
 export const patternName = fitting(
@@ -10,7 +10,6 @@ export const patternName = fitting(
   'is 1 to 64 lower-case letters, digits, _ and -, beginning with a letter',
 )
 
-/** All fields but name and pattern are optional. */
 export const writtenPattern = z.strictObject({
   name: patternName.describe('Name of the pattern, used in rules: lower-case letters, digits, `_` and `-`'),
   pattern: z.string().min(1).max(1000).describe('A regular expression in the syntax of RE2'),
@@ -39,20 +38,19 @@ export function patternOf(asked: z.output<typeof writtenPattern>): PatternDraft 
   }
 }
 
-/** Finds what is to be taken out of a text. */
 export interface Pattern {
   readonly name: string
-  /** What it costs to look at a character, in passes of a small pattern. */
+  /** The cost per character, relative to a small pattern. */
   readonly weight: number
   replace(text: string): string
 }
 
-/** Says why a pattern is not one. */
+/** Says why a pattern is invalid. */
 export class PatternError extends Error {}
 
 type Accepts = (found: string) => boolean
 
-/** The library is loaded when the first pattern needs it. */
+/** The library is loaded when the first pattern is compiled. */
 export type CompilePattern = (draft: PatternDraft, accepts?: Accepts) => Pattern
 
 export async function patternCompiler(): Promise<CompilePattern> {
@@ -65,7 +63,7 @@ export async function patternCompiler(): Promise<CompilePattern> {
       if (size > MAX_PROGRAM) {
         throw new PatternError('is too large a pattern: repeat less often, or split it into two')
       }
-      if (compiled.matcher('').find()) throw new PatternError('finds the empty text, which is everywhere')
+      if (compiled.matcher('').find()) throw new PatternError('matches the empty text')
       const replace = (text: string) => replaceAll(compiled.matcher(text), text, replacement, accepts)
       return { name, weight: weightOf(size), replace }
     } catch (error) {
@@ -76,7 +74,7 @@ export async function patternCompiler(): Promise<CompilePattern> {
   }
 }
 
-/** Large ones fall back to slower ways, so they count for more than they are larger. */
+/** Large patterns fall back to slower algorithms, so their cost grows faster than their size. */
 function weightOf(size: number): number {
   return Math.max(1, (size / 32) ** 1.5)
 }
@@ -98,12 +96,12 @@ function replaceAll(matcher: Matcher, text: string, replacement: string, accepts
   return from === 0 ? text : replaced + text.slice(from)
 }
 
-/** Text that both stores keep as it is, and that fits into a line. It may be empty. */
+/** Text in one line that both stores preserve. It may be empty. */
 export function text(max: number) {
   return z.string().max(max).refine(isPlain, 'is not plain text')
 }
 
-/** The same, and there is some. */
+/** Text in one line that is not empty. */
 export function line(max: number) {
   return z.string().min(1).max(max).refine(isPlain, 'is not plain text')
 }
@@ -112,7 +110,7 @@ function isPlain(value: string): boolean {
   return value.isWellFormed() && !/\p{Cc}/u.test(value)
 }
 
-/** A pattern that schemas do not show: models pay for each, and few can read it. */
+/** A pattern that schemas omit: it costs tokens, and few models can use it. */
 export function fitting(pattern: RegExp, problem: string) {
   return z.string().refine((value) => pattern.test(value), problem)
 }

@@ -3,17 +3,17 @@ import { follow, type Path, type Trails } from './path.ts'
 import { type Pattern, REPLACEMENT } from './pattern.ts'
 import type { Redacted } from './ruling.ts'
 
-/** Characters that small patterns look at in one value, each of them. A text beyond that goes as a whole. */
+/** The number of characters in one value that small patterns examine. Text beyond it is redacted completely. */
 const MAX_CHARACTERS = 512 * 1024
 
-/** Named in one list at most. What is taken out is not bounded. */
+/** The maximum number of reported fields. The redaction itself is not limited. */
 const MAX_FIELDS = 100
 
-/** What several rules together take out of a value. */
+/** What several rules together redact. */
 export interface Plan {
   readonly paths: readonly Path[]
   readonly patterns: readonly Pattern[]
-  /** A pattern that a rule names is not there: all texts go. */
+  /** A rule names an unknown pattern, so all texts are redacted. */
   readonly isBroken: boolean
 }
 
@@ -30,7 +30,7 @@ class Redaction {
   readonly #plan: Plan
   readonly #weight: number
   readonly #fields: string[] = []
-  /** The names on the way to where it is. */
+  /** The names on the way to the current value. */
   readonly #trail: string[] = []
   #left = MAX_CHARACTERS
 
@@ -44,7 +44,7 @@ class Redaction {
     return { value: redacted, fields: this.#fields }
   }
 
-  /** The same value if nothing of it goes. */
+  /** Returns the same value if nothing is redacted. */
   #value(value: Json, trails: Trails): Json {
     if (typeof value === 'string') return this.#text(value)
     if (typeof value !== 'object' || value === null) return value
@@ -81,7 +81,7 @@ class Redaction {
     let redacted = text
     for (const { replace } of patterns) {
       redacted = replace(redacted)
-      // A replacement may be longer than what it replaces.
+      // A replacement may be longer than its match.
       if (redacted.length > MAX_CHARACTERS) return this.#gone()
     }
     if (redacted !== text) this.#note()

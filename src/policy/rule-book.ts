@@ -15,9 +15,9 @@ import type {
 } from './ruling.ts'
 import { redactToolResult } from './tool-result.ts'
 
-export interface BookParts {
+export interface BookDeps {
   readonly rules: readonly CompiledRule[]
-  /** By name; those that are not enabled find nothing. */
+  /** By name; null for a disabled pattern. */
   readonly patterns: ReadonlyMap<string, Pattern | null>
   readonly defaults: Defaults
   readonly now: () => number
@@ -33,19 +33,19 @@ type Note = (rule: CompiledRule, applied: boolean, why: string) => void
 
 const NO_NOTE: Note = () => {}
 
-/** All rules of a tenant in their order, compiled. */
+/** The compiled rules of a tenant, sorted. */
 export class RuleBook implements TenantPolicies {
   readonly isOpen: boolean
   readonly redactsResults: boolean
   readonly rules: readonly CompiledRule[]
-  readonly #parts: BookParts
+  readonly #deps: BookDeps
 
-  constructor(parts: BookParts) {
-    this.#parts = parts
-    this.rules = parts.rules.toSorted((a, b) => compareRules(a.draft, b.draft))
+  constructor(deps: BookDeps) {
+    this.#deps = deps
+    this.rules = deps.rules.toSorted((a, b) => compareRules(a.draft, b.draft))
     this.redactsResults = this.rules.some((rule) => rule.draft.enabled && rule.redactsResults)
     this.isOpen =
-      parts.defaults.plain === 'ALLOW' &&
+      deps.defaults.plain === 'ALLOW' &&
       !this.rules.some((rule) => rule.draft.enabled && rule.concernsPlainTypes)
   }
 
@@ -53,7 +53,7 @@ export class RuleBook implements TenantPolicies {
     return this.#ruling(context, NO_NOTE)
   }
 
-  /** The same with what became of each rule. */
+  /** The ruling, with a note about each rule. */
   explain(context: PolicyContext): {
     readonly ruling: Ruling
     readonly considered: readonly Consideration[]
@@ -64,16 +64,16 @@ export class RuleBook implements TenantPolicies {
     return { ruling, considered }
   }
 
-  /** What becomes of calls of a tool, as far as that can be said before one is made. */
+  /** The effect of the rules on calls of a tool, as far as it is known before a call. */
   forecast(context: PartialContext): Forecast {
-    const { defaults, now } = this.#parts
+    const { defaults, now } = this.#deps
     const isBroken = (rule: CompiledRule) => rule.redactsArgs && this.#planOf([rule]).isBroken
     return forecastOf({ rules: this.rules, byDefault: defaults.upstream, now: now(), isBroken }, context)
   }
 
-  /** When the first rule expires that is live now; infinite if none does. */
+  /** When the next live rule expires; infinite if none does. */
   expiresAt(): number {
-    const now = this.#parts.now()
+    const now = this.#deps.now()
     return Math.min(Infinity, ...this.rules.filter((rule) => rule.isLive(now)).map((rule) => rule.expiresAt))
   }
 
@@ -87,7 +87,7 @@ export class RuleBook implements TenantPolicies {
   }
 
   #ruling(context: PolicyContext, note: Note): Ruling {
-    const now = this.#parts.now()
+    const now = this.#deps.now()
     const redacting: CompiledRule[] = []
     const decided = this.#unbroken(context, redacting, this.#decide(context, now, redacting, note))
     const ofArgs = this.#planOf(redacting.filter((rule) => rule.redactsArgs))
@@ -105,8 +105,8 @@ export class RuleBook implements TenantPolicies {
   }
 
   /**
-   * The first rule that allows, blocks or requires approval decides. REDACT rules never decide, and all of them that
-   * apply are collected, also those after the rule that decides. One that cannot be evaluated redacts and blocks.
+   * The first rule that allows, blocks or requires approval decides. REDACT rules do not decide; all that apply are
+   * collected, also those after the deciding rule. A rule that cannot be evaluated redacts and blocks.
    */
   #decide(context: PolicyContext, now: number, redacting: CompiledRule[], note: Note): Decided {
     let decider: CompiledRule | undefined
@@ -155,7 +155,7 @@ export class RuleBook implements TenantPolicies {
   }
 
   #byDefault(context: PolicyContext, now: number, redacting: readonly CompiledRule[], note: Note): Decided {
-    const { defaults } = this.#parts
+    const { defaults } = this.#deps
     const isCall = context.tool !== null
     const action = isCall ? defaults.upstream : defaults.plain
     const about = isCall ? 'calls of upstream tools' : 'tasks'
@@ -173,7 +173,7 @@ export class RuleBook implements TenantPolicies {
     }
   }
 
-  /** A person has to say yes, unless that was said before for as long as until now. */
+  /** A person must approve, unless a rule replaces the approval. */
   #approval(context: PolicyContext, now: number, rule: CompiledRule | null, note: Note): Decided {
     const asking = rule?.id ?? THE_DEFAULT
     for (const standIn of this.rules) {
@@ -191,7 +191,7 @@ export class RuleBook implements TenantPolicies {
     return { action: 'REQUIRE_APPROVAL', rule, reason: `${who} needs approval.` }
   }
 
-  /** What must be taken out and cannot be is not let through. */
+  /** Blocks if the arguments must be redacted but cannot be. */
   #unbroken(context: PolicyContext, redacting: readonly CompiledRule[], decided: Decided): Decided {
     const rule = redacting.find(
       (each) => each.redactsArgs && (context.elsewhere || this.#planOf([each]).isBroken),
@@ -203,9 +203,9 @@ export class RuleBook implements TenantPolicies {
     return { action: 'BLOCK', rule, reason: `Rule ${rule.id} blocks: ${why}.` }
   }
 
-  /** The rules that redact the result of such a task. One whose condition cannot be evaluated redacts it. */
+  /** The rules that redact the result of a task. A rule that cannot be evaluated redacts it. */
   #resultRules(context: PolicyContext, redacting: readonly string[]): CompiledRule[] {
-    const now = this.#parts.now()
+    const now = this.#deps.now()
     return this.rules.filter((rule) => {
       if (!rule.redactsResults || !rule.isLive(now)) return false
       return redacting.includes(rule.id) || rule.verdict(context).is !== 'not'
@@ -214,7 +214,7 @@ export class RuleBook implements TenantPolicies {
 
   #planOf(rules: readonly CompiledRule[]): Plan {
     const names = new Set(rules.flatMap(({ draft }) => draft.redact?.patterns ?? []))
-    const patterns = [...names].map((name) => this.#parts.patterns.get(name))
+    const patterns = [...names].map((name) => this.#deps.patterns.get(name))
     return {
       paths: rules.flatMap(({ paths }) => paths),
       patterns: patterns.filter((pattern) => pattern !== undefined && pattern !== null),

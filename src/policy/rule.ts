@@ -10,12 +10,12 @@ export const ruleId = fitting(
   'is 1 to 128 letters, digits, ., _, : and -, beginning with a letter or a digit',
 )
 
-/** Names the default action where it requires an approval. No rule can have this id. */
+/** Stands for the default action. No rule can have this id. */
 export const THE_DEFAULT = 'default'
 
 const part = (max: number) => line(max).optional()
 
-/** All parts that are set must match. In each, `*` matches any text. */
+/** All parts that are set must match. `*` matches any text. */
 export const scopeShape = z.strictObject({
   upstream: part(64).describe('The upstream of the tool'),
   tool: part(600).describe('The name of the tool, as its upstream calls it'),
@@ -69,7 +69,6 @@ const optional = {
   expires_at: z.iso.datetime({ offset: true }).describe('The rule applies only before this time'),
 }
 
-/** All fields but id and action are optional. */
 export const writtenRule = z.strictObject({
   id: ruleId
     .refine((id) => id !== THE_DEFAULT, 'is reserved for the default action')
@@ -109,7 +108,7 @@ export const ruleRecord = z.object({
   expires_at: z.string().nullable().describe('The rule applies only before this time; null: without limit'),
 })
 
-/** A rule as it was written; absent fields are null. */
+/** A stored rule; absent fields are null. */
 export type RuleDraft = z.output<typeof ruleRecord>
 export type Scope = z.output<typeof scopeShape>
 
@@ -129,7 +128,7 @@ export function ruleOf(asked: z.output<typeof writtenRule>): RuleDraft {
   }
 }
 
-/** Higher priority first, then the rule that says more about what it is for, then the id. No two are equal. */
+/** Higher priority first, then the more specific scope, then the id. */
 export function compareRules(a: RuleDraft, b: RuleDraft): number {
   if (a.priority !== b.priority) return b.priority - a.priority
   const [more, less] = [specificity(b.scope), specificity(a.scope)]
@@ -137,18 +136,17 @@ export function compareRules(a: RuleDraft, b: RuleDraft): number {
   return a.id < b.id ? -1 : a.id > b.id ? 1 : 0
 }
 
-/** How many parts of the scope are set. */
 export function specificity(scope: Scope): number {
   return Object.values(scope).filter((value) => value !== undefined).length
 }
 
-/** The principal of a scope as `kind:id`; without a kind it is an agent. */
+/** The principal of a scope as `kind:id`. The default kind is agent. */
 export function principalOf(text: string): string {
   const [kind = ''] = text.split(':')
   return text.includes(':') && isPrincipalKind(kind) ? text : `agent:${text}`
 }
 
-/** What does not fit together in a rule, and where. */
+/** A contradiction between fields of a rule. */
 export function contradictionIn(
   rule: RuleDraft,
 ): { readonly path: string; readonly problem: string } | undefined {
@@ -156,7 +154,7 @@ export function contradictionIn(
   if (action === 'REDACT') {
     if (redact === null) return { path: 'redact', problem: 'is required for REDACT' }
     if (redact.paths.length + redact.patterns.length === 0) {
-      return { path: 'redact', problem: 'names no paths and no patterns, so it takes nothing out' }
+      return { path: 'redact', problem: 'names no paths and no patterns, so it redacts nothing' }
     }
   } else if (redact !== null) return { path: 'redact', problem: 'is only for REDACT' }
   if (approves !== null && action !== 'ALLOW') return { path: 'approves', problem: 'is only for ALLOW' }

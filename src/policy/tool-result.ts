@@ -4,19 +4,19 @@ import { REPLACEMENT } from './pattern.ts'
 import { type Plan, redact, takesNothing } from './redaction.ts'
 import type { Redacted } from './ruling.ts'
 
-/** Stands where a content block was of which something was taken out that it cannot be without. */
+/** Replaces a content block that would be invalid without the redacted part. */
 const REMOVED: JsonObject = { type: 'text', text: REPLACEMENT }
 
-/** A text that no pattern looks at and that a path can still lead to. */
+/** Replaces a text that patterns must not examine; a path can still match it. */
 const SKIPPED = ''
 
-/** An item of a list: what is looked at of it, and the item again once that is redacted. */
+/** How to prepare an item of a list for redaction, and to restore it afterwards. */
 interface Item {
   visible(item: Json, isBroken: boolean): Json
   whole(item: Json | undefined, seen: Json | undefined, redacted: Json): Json
 }
 
-/** The lists of what MCP servers answer: to the call of a tool, to the reading of a resource, and with a prompt. */
+/** The lists in the results of tools, resources and prompts. */
 const LISTS: Readonly<Record<string, Item>> = {
   content: { visible: visiblePart, whole: wholeBlock },
   contents: { visible: visibleContents, whole: wholeContents },
@@ -24,8 +24,8 @@ const LISTS: Readonly<Record<string, Item>> = {
 }
 
 /**
- * Redacts what an MCP server answered (the result of a tool, a resource or a prompt), so that it stays one. Patterns do
- * not look at the binary data of images, audio and resources; a path that leads to such data removes the block.
+ * Redacts the result of an MCP server (of a tool, resource or prompt) so that it stays valid. Patterns skip binary data
+ * of images, audio and resources; a path that leads to such data removes the block.
  */
 export function redactToolResult(plan: Plan, value: Json): Redacted {
   if (takesNothing(plan) || !isObject(value)) return redact(plan, value)
@@ -37,29 +37,29 @@ export function redactToolResult(plan: Plan, value: Json): Redacted {
   if (lists.length === 0) return redact(plan, value)
   const shown = Object.fromEntries(lists.map(({ name, seen }) => [name, seen]))
   const redacted = redact(plan, { ...value, ...shown })
-  const { fields, value: kept } = redacted
+  const { fields, value: rest } = redacted
   if (fields.length === 0) return { value, fields }
-  if (!isObject(kept)) return redacted
+  if (!isObject(rest)) return redacted
   const whole = lists.map(({ name, item, items, seen }): [string, Json] => {
-    const left = kept[name]
+    const left = rest[name]
     if (!isList(left)) return [name, [REMOVED]]
     return [
       name,
       left.map((each, i) => (each === seen[i] ? (items[i] ?? REMOVED) : item.whole(items[i], seen[i], each))),
     ]
   })
-  const result = { ...sameKinds(value, kept), ...withOrigin(value, kept), ...Object.fromEntries(whole) }
+  const result = { ...sameKinds(value, rest), ...withOrigin(value, rest), ...Object.fromEntries(whole) }
   return { value: result, fields }
 }
 
-/** What the gate itself says about where the result is from is no part of what is redacted. */
+/** The origin that AsyncGate has added is not redacted. */
 function withOrigin({ _meta: before }: JsonObject, { _meta: after }: JsonObject): JsonObject {
   if (!isObject(before)) return {}
   const own = Object.entries(before).filter(([name]) => name.startsWith('asyncgate/'))
   return own.length === 0 ? {} : { _meta: { ...(isObject(after) && after), ...Object.fromEntries(own) } }
 }
 
-/** A block without its type, which is a word of the protocol, and without its binary data. */
+/** A block without its type and its binary data. */
 function visiblePart(block: Json, isBroken: boolean): Json {
   if (!isObject(block) || typeof block.type !== 'string') return block
   const { resource } = block
@@ -72,7 +72,7 @@ function visiblePart(block: Json, isBroken: boolean): Json {
   return seen
 }
 
-/** The block again with what was hidden of it; another one if it would be no block any more. */
+/** Restores the hidden parts of a block; REMOVED if the block would be invalid. */
 function wholeBlock(block: Json | undefined, seen: Json | undefined, redacted: Json): Json {
   if (!isObject(block) || !isObject(seen) || !isObject(redacted)) return REMOVED
   if (redacted.type !== seen.type) return REMOVED
@@ -93,7 +93,7 @@ function visibleContents(contents: Json, isBroken: boolean): Json {
   return { ...contents, blob: SKIPPED }
 }
 
-/** What was read of a resource again with its binary data, or without all that it said. */
+/** Restores the binary data of resource contents, or redacts them completely. */
 function wholeContents(contents: Json | undefined, seen: Json | undefined, redacted: Json): Json {
   if (!isObject(contents) || !isObject(seen)) return REMOVED
   const { uri = REPLACEMENT, blob } = contents
@@ -119,10 +119,10 @@ function wholeMessage(message: Json | undefined, seen: Json | undefined, redacte
   }
 }
 
-/** Optional members of which each text is a word of the protocol or a format of its own. */
+/** Optional members whose texts have a fixed format. */
 const STRICT: ReadonlySet<string> = new Set(['annotations', 'icons'])
 
-/** What is left of an object, without members that are of another kind than before and so no longer valid. */
+/** The redacted members, without those whose type has changed, which would be invalid. */
 function sameKinds(before: JsonObject, after: JsonObject): JsonObject {
   const members = Object.entries(after).flatMap(([name, member]): [string, Json][] => {
     const original = before[name]
@@ -143,7 +143,7 @@ function hasData({ type }: JsonObject): boolean {
   return type === 'image' || type === 'audio'
 }
 
-/** In one line, or wrapped as in a mail. */
+/** In one line, or wrapped. */
 function isBase64(value: Json | undefined): boolean {
   return typeof value === 'string' && /^[A-Za-z0-9+/\r\n]*(?:=[=\r\n]*)?$/.test(value)
 }

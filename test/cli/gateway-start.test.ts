@@ -40,7 +40,7 @@ describe('the start of asyncgate gateway', () => {
     const { cwd, ended } = spawnGateway(SILENT, { options: ['--connect-timeout', '1'] })
     const { code, stderr } = await ended
     expect(code).toBe(1)
-    expect(stderr).toContain('There was no answer to the MCP handshake within 1 s')
+    expect(stderr).toContain('There was no response to the MCP handshake within 1 s')
     expect(stderr).toContain('Its last lines on stderr:\n  Fetching things')
     expect(stderr).toContain('use --connect-timeout SECONDS to wait longer')
     const pid = await silentPid(cwd)

@@ -1,5 +1,4 @@
 import { PassThrough } from 'node:stream'
-import { StdioServerTransport } from '@modelcontextprotocol/server/stdio'
 import { z } from 'zod'
 import { callerOf } from '../../src/auth/caller.ts'
 import { Authenticator, type Credential } from '../../src/auth/credential.ts'
@@ -198,8 +197,8 @@ async function connectStdio(
   before: readonly Post[],
 ): Promise<StdioConnection> {
   const [stdin, stdout] = [new PassThrough(), new PassThrough()]
-  const transport = new StdioServerTransport(stdin, stdout)
-  const handle = serveStdioMcp(gate, { credential, transport, onError: (error) => errors.push(error) })
+  const streams = { input: stdin, output: stdout }
+  const handle = serveStdioMcp(gate, { credential, streams, onError: (error) => errors.push(error) })
   const lines = linesOf(stdout)
   const send = async (body: unknown): Promise<unknown> => {
     stdin.write(`${JSON.stringify(body)}\n`)

@@ -1,6 +1,5 @@
 import { PassThrough } from 'node:stream'
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
-import { StdioServerTransport } from '@modelcontextprotocol/server/stdio'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { z } from 'zod'
 import { agentName } from '../../src/mcp/tools/identity.ts'
@@ -43,7 +42,7 @@ describe.each(ERAS)('a client of the %s era that names nobody', (era) => {
     expect(structuredContent).toMatchObject({ tasks: [] })
   })
 
-  it('may still name somebody', async () => {
+  it('a client may still name an agent', async () => {
     const server = await startMcp()
     const client = await connect(server, 'Claude Code', era)
     expect(await ownerOf(server, client, { agent_id: 'alice' })).toMatchObject({ id: 'alice' })
@@ -94,7 +93,7 @@ it('a program without a name is the operator, and decides nothing', async () => 
 it('a client on stdin and stdout is the agent of its own name, too', async () => {
   const server = await startMcp()
   const [stdin, stdout] = [new PassThrough(), new PassThrough()]
-  const handle = serveStdioMcp(server.gate, { transport: new StdioServerTransport(stdin, stdout) })
+  const handle = serveStdioMcp(server.gate, { streams: { input: stdin, output: stdout } })
   onTestFinished(() => handle.close())
   const clientInfo = { name: 'Zed', version: '1' }
   const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo }

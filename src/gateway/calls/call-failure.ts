@@ -3,13 +3,12 @@ import type { ToolCall } from '../../features/sessions/tool-calls.ts'
 import { backoff } from '../../util/backoff.ts'
 import { isNotRun } from '../upstreams/upstream-fault.ts'
 
-/** A failed call, as far as it matters for whether it is made again. */
 export interface FailedCall {
   readonly call: ToolCall
   readonly fault: Fault
-  /** Whether the request was written, or may have been. */
+  /** Whether the request was, or may have been, written. */
   readonly isSent: boolean
-  /** Whether the call may be sent again although it may have had its effect. */
+  /** Whether the call may be repeated although it may have had its effect. */
   mayRepeat(): boolean
 }
 
@@ -19,24 +18,24 @@ export interface Failure {
 }
 
 /**
- * A call that has certainly not run may be made again, and one that may have run only if that does no harm. Otherwise
- * the failure is final, and says that the effect of the call is not known.
+ * A call that certainly did not run may be retried; a call that may have run only if repeating it is harmless. Any
+ * other failure is final and reports that the outcome is unknown.
  */
 export function failureOf({ call, fault, isSent, mayRepeat }: FailedCall): Failure {
   if (!isSent || isNotRun(fault) || !fault.retryable) return { fault, retryable: fault.retryable }
   if (mayRepeat()) return { fault, retryable: true }
-  // A timeout says itself that the call may have had its effect.
+  // The message of a timeout says that the call may have had its effect.
   return { fault: fault.code === 'UPSTREAM_TIMEOUT' ? fault : unknownOutcome(call, fault), retryable: false }
 }
 
-/** The failure of a call that was under way when the gate stopped. */
+/** The failure of a call that was running when the server stopped. */
 export function stopFailure(call: ToolCall, mayRepeat: boolean): Failure {
   const { upstream } = call
   const fault = new Fault('UPSTREAM_UNAVAILABLE', { upstream, problem: STOPPED })
   return mayRepeat ? { fault, retryable: true } : { fault: unknownOutcome(call, fault), retryable: false }
 }
 
-const STOPPED = 'the gate stopped while the call was under way'
+const STOPPED = 'the server stopped while the call was running'
 
 function unknownOutcome({ upstream, tool }: ToolCall, { message, details }: Fault): Fault {
   const { problem = message, status, upstream_message } = details
@@ -49,12 +48,12 @@ function unknownOutcome({ upstream, tool }: ToolCall, { message, details }: Faul
   })
 }
 
-/** A longer pause than that is not made, whatever an upstream asks for. */
+/** The maximum pause that an upstream can ask for. */
 const MAX_ASKED_MS = 3_600_000
-/** Pauses double up to this one, whatever the task says. */
+/** The maximum pause of the exponential backoff. */
 const MAX_PAUSE_MS = 30_000
 
-/** When to try again: not before the upstream says, and never after a longer pause than is sensible. */
+/** The pause before a retry, if it differs from the usual backoff of the task. */
 export function pauseOf(
   fault: Fault,
   baseSeconds: number,
@@ -66,7 +65,10 @@ export function pauseOf(
   return { retry_after_seconds: Math.ceil(Math.max(asked, Math.min(usual, MAX_PAUSE_MS)) / 1000) }
 }
 
-/** In how many ms a call can be made that was held back because its upstream is being connected, or spared. */
+/**
+ * The time in ms until a call can be repeated that was rejected because its upstream is connecting or its circuit is
+ * open.
+ */
 export function heldBackFor(fault: Fault): number | undefined {
   const isHeldBack =
     fault.code === 'UPSTREAM_UNAVAILABLE' && isNotRun(fault) && fault.details.status === undefined
@@ -77,10 +79,10 @@ function askedPause({ details }: Fault): number | undefined {
   return typeof details.retry_after_ms === 'number' ? details.retry_after_ms : undefined
 }
 
-/** No call waits longer for its upstream. */
+/** The maximum time that a call waits for its upstream. */
 const MAX_MS = 3_600_000
 
-/** How long calls have been waiting for upstreams that are not connected, from when they first found them so. */
+/** Measures how long calls have been waiting for upstreams that are not connected. */
 export class Patience {
   readonly #since = new Map<string, number>()
   readonly #now: () => number
@@ -93,12 +95,11 @@ export class Patience {
     return this.#since.size
   }
 
-  /** Whether the call may still wait, given the longest that it may. */
   lasts(taskId: string, maxMs: number): boolean {
     const now = this.#now()
     const since = this.#since.get(taskId)
     if (since !== undefined) return now - since < maxMs
-    // A call that was canceled while it waited is not heard of again.
+    // Drops the entries of calls that were canceled while they waited.
     for (const [id, began] of this.#since) {
       if (now - began < MAX_MS) break
       this.#since.delete(id)
@@ -107,7 +108,6 @@ export class Patience {
     return maxMs > 0
   }
 
-  /** The call waits no more. */
   end(taskId: string): void {
     this.#since.delete(taskId)
   }

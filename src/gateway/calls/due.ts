@@ -1,4 +1,4 @@
-/** A timer cannot be longer; it is set again then. */
+/** The maximum delay of a timer. A longer one is set again. */
 const MAX_TIMER_MS = 2 ** 31 - 1
 
 interface Entry {
@@ -6,10 +6,10 @@ interface Entry {
   readonly lane: number
 }
 
-/** Seats at which calls become ready later, by one timer. */
+/** Calls one callback when calls of a lane become ready, with a single timer. */
 export class Due {
   readonly #onDue: (lane: number, count: number) => void
-  /** The earliest first. */
+  /** Sorted by time. */
   readonly #entries: Entry[] = []
   #timer: NodeJS.Timeout | undefined
 
@@ -22,7 +22,7 @@ export class Due {
   }
 
   add(lane: number, inMs: number): void {
-    // The store's clock counts whole milliseconds.
+    // The clock of the store has a resolution of one millisecond.
     const entry = { at: performance.now() + inMs + 1, lane }
     const later = this.#entries.findIndex(({ at }) => at > entry.at)
     this.#entries.splice(later < 0 ? this.#entries.length : later, 0, entry)

@@ -4,26 +4,26 @@ import type { Gate } from '../../features/gate.ts'
 import type { GrantedCall } from '../../features/sessions/tool-call-queue.ts'
 
 /**
- * Why a call is given up: the task has ended without us, or the lease has; or the gate stops; or it has waited for its
- * turn as long as a lease can last.
+ * Why a call is abandoned: its task ended, its lease was lost, the server stops, or it waited as long as a lease can
+ * last.
  */
 export type GivenUp = 'ended' | 'lost' | 'stopping' | 'waited'
 
-/** Work that takes longer is shown as running. Most calls are over before, and are spared the commit. */
+/** A call that runs longer is shown as running. Most calls end sooner and save this commit. */
 const START_AFTER_MS = 250
 
 const RENEWAL_MS = 60_000
 
-export interface HeldParts {
+export interface HeldDeps {
   readonly gate: Gate
   readonly tenant: number
   readonly caller: Caller
   report(error: unknown): void
 }
 
-/** The lease of a call that is being made: kept as long as it takes, and given up when it is somebody else's. */
+/** The lease of a running call: renewed while the call runs, and abandoned when it is lost. */
 export class HeldCall {
-  readonly #parts: HeldParts
+  readonly #deps: HeldDeps
   readonly #controller = new AbortController()
   readonly #key: { readonly task_id: string; readonly lease_id: string; readonly worker_id: string }
   readonly #unwatch: () => void
@@ -34,9 +34,9 @@ export class HeldCall {
   #isSent = false
   #isAnswered = false
 
-  constructor(parts: HeldParts, { offer, task }: GrantedCall) {
-    const { gate, tenant } = parts
-    this.#parts = parts
+  constructor(deps: HeldDeps, { offer, task }: GrantedCall) {
+    const { gate, tenant } = deps
+    this.#deps = deps
     this.#hasTimeout = task.timeout_seconds !== null
     this.#key = { task_id: offer.task_id, lease_id: offer.lease_id, worker_id: gate.toolCalls.workerId }
     this.#expiresAt = performance.now() + offer.expires_in_ms
@@ -48,7 +48,7 @@ export class HeldCall {
     return this.#controller.signal
   }
 
-  /** Set if the call is to be made no more. */
+  /** Set once the call is abandoned. */
   get reason(): GivenUp | undefined {
     return this.#reason
   }
@@ -68,25 +68,25 @@ export class HeldCall {
     this.#isSent = true
   }
 
-  /** Whether the upstream may have got the call. */
+  /** Whether the upstream may have received the call. */
   get isSent(): boolean {
     return this.#isSent
   }
 
-  /** The upstream has done its part: from now on only the lease is kept, until the outcome is reported. */
+  /** The upstream has responded. From now on only the lease is renewed, until the outcome is reported. */
   answered(): void {
     this.#isAnswered = true
     this.#unwatch()
   }
 
-  /** To be called when the outcome was reported, or never will be. */
+  /** Call this when the outcome was reported, or never will be. */
   close(): void {
     clearTimeout(this.#timer)
     this.#unwatch()
   }
 
   async #start(): Promise<void> {
-    const { gate, caller } = this.#parts
+    const { gate, caller } = this.#deps
     this.#plan()
     await gate.startTask(caller, this.#key).catch((error: unknown) => this.#refused(error))
   }
@@ -97,7 +97,7 @@ export class HeldCall {
   }
 
   async #renew(): Promise<void> {
-    const { gate, tenant } = this.#parts
+    const { gate, tenant } = this.#deps
     if (this.#expiresAt <= performance.now()) return this.giveUp('lost')
     this.#plan()
     try {
@@ -108,12 +108,12 @@ export class HeldCall {
     }
   }
 
-  /** Whatever may pass is tried again as long as the lease lasts. */
+  /** Other errors are temporary: the next renewal tries again. */
   #refused(error: unknown): void {
     const code = error instanceof Fault ? error.code : undefined
     if (code === 'LEASE_INVALID_OR_EXPIRED' || code === 'TASK_NOT_FOUND') this.giveUp('lost')
-    // It goes on under a new lease. A timeout of the task, however, is to be a timeout.
+    // The call continues under a new lease. A task with a timeout has to time out instead.
     else if (code === 'LEASE_LIFETIME_EXCEEDED' && !this.#isSent && !this.#hasTimeout) this.giveUp('waited')
-    else if (code === undefined) this.#parts.report(error)
+    else if (code === undefined) this.#deps.report(error)
   }
 }

@@ -11,29 +11,28 @@ import { HeldCall } from './held-call.ts'
 import { ProgressReports } from './progress-reports.ts'
 import type { Answer } from './read-answers.ts'
 
-export interface MakerParts {
+export interface MakerDeps {
   readonly gate: Gate
   readonly tenant: number
-  /** As the gate knows the gateway. */
   readonly caller: Caller
   readonly upstreams: Pick<Upstreams, 'call' | 'mayRepeat' | 'timeoutMs'>
-  /** Whether a session goes on, so that more calls of it may come. */
+  /** Whether the session can make more calls. */
   isLive(sessionId: string): boolean
   report(error: unknown): void
 }
 
-/** Faults of the gate that pass; what was to be reported is reported again. */
+/** Temporary faults: the report is sent again. */
 const PASSING: ReadonlySet<string> = new Set(['DATABASE_UNAVAILABLE', 'OUTCOME_UNKNOWN', 'OVERLOADED'])
 
-/** Makes calls of upstreams' tools, and reports what came of them. */
+/** Makes the calls of upstream tools and reports their outcomes. */
 export class CallMaker {
-  readonly #parts: MakerParts
+  readonly #deps: MakerDeps
   readonly #held = new Set<HeldCall>()
   readonly #patience = new Patience()
   #isStopped = false
 
-  constructor(parts: MakerParts) {
-    this.#parts = parts
+  constructor(deps: MakerDeps) {
+    this.#deps = deps
   }
 
   get making(): number {
@@ -42,7 +41,7 @@ export class CallMaker {
 
   /** Never rejects. */
   async make(granted: GrantedCall): Promise<void> {
-    const held = new HeldCall(this.#parts, granted)
+    const held = new HeldCall(this.#deps, granted)
     this.#held.add(held)
     if (this.#isStopped) held.giveUp('stopping')
     try {
@@ -55,7 +54,7 @@ export class CallMaker {
     }
   }
 
-  /** Gives up all calls, also those that are yet to come. Those that were not sent are as if they had not been begun. */
+  /** Abandons all calls, including those that start later. Calls that were not sent are released. */
   stop(): void {
     this.#isStopped = true
     for (const held of this.#held) held.giveUp('stopping')
@@ -66,9 +65,9 @@ export class CallMaker {
     const outcome = await this.#call(call, granted, held)
     held.answered()
     if (held.reason === 'ended') await this.#stopped(held)
-    // The task is somebody else's by now: whatever came of the call is nobody's.
+    // Another worker has the task now, so the outcome is discarded.
     else if (held.reason === 'lost') return
-    // An answer that came while the call was being given up counts: it would otherwise be made again.
+    // A response that arrived while the call was being abandoned counts, because the call would be repeated otherwise.
     else if (!(outcome instanceof Fault)) await this.#complete(held, granted, call, outcome)
     else if (held.reason === undefined) await this.#failed(held, granted, call, outcome)
     else if (held.isSent)
@@ -77,9 +76,9 @@ export class CallMaker {
   }
 
   async #call(call: ToolCall, granted: GrantedCall, held: HeldCall): Promise<Answer | Fault> {
-    const { gate, caller, upstreams } = this.#parts
+    const { gate, caller, upstreams } = this.#deps
     const { task } = granted
-    // A lease that ended without a word from its holder may have been that of a call that was sent.
+    // The holder of an expired lease may have sent the call.
     const mayHaveRun = task.expiry_count > 0
     if (mayHaveRun && task.attempt + task.expiry_count >= task.max_attempts) {
       return new Fault('UPSTREAM_OUTCOME_UNKNOWN', {
@@ -102,23 +101,23 @@ export class CallMaker {
       return await upstreams.call(call.upstream, call.tool, call.arguments, options)
     } catch (error) {
       if (error instanceof Fault) return error
-      if (held.reason === undefined) this.#parts.report(error)
+      if (held.reason === undefined) this.#deps.report(error)
       return new Fault('INTERNAL_ERROR')
     } finally {
       await progress.end()
     }
   }
 
-  /** A call that has the common seat was created over REST, whatever session it names. */
+  /** A call in the common lane was created over REST, whatever session it names. */
   #sessionOf({ seat, offer }: GrantedCall): CallSession | undefined {
     const { session_id: id } = offer
     if (seat === COMMON_SEAT || id === null) return undefined
-    return { id, isLive: () => this.#parts.isLive(id) }
+    return { id, isLive: () => this.#deps.isLive(id) }
   }
 
-  /** What the tool answered is the result, also if it says that the tool has failed: that is not ours to repeat. */
+  /** The response of the tool is the result, even if it reports an error of the tool: AsyncGate does not retry it. */
   async #complete(held: HeldCall, granted: GrantedCall, call: ToolCall, result: Answer): Promise<void> {
-    const { gate, caller } = this.#parts
+    const { gate, caller } = this.#deps
     const artifacts = [{ type: 'inline', url: `inline://task/${held.key.task_id}/result` }]
     this.#patience.end(held.key.task_id)
     try {
@@ -136,9 +135,9 @@ export class CallMaker {
     await this.#fail(held, failure, pauseOf(fault, task.retry_backoff_seconds, task.attempt))
   }
 
-  /** A call whose upstream will be connected again waits for that, as long as it could take, and spends no attempt. */
+  /** A call whose upstream is about to reconnect is released until then and uses up no attempt. */
   async #waits({ key }: HeldCall, { upstream }: ToolCall, fault: Fault): Promise<boolean> {
-    const { gate, tenant, upstreams } = this.#parts
+    const { gate, tenant, upstreams } = this.#deps
     const pauseMs = heldBackFor(fault)
     const mayWaitMs = upstreams.timeoutMs(upstream) ?? 0
     if (pauseMs === undefined || !this.#patience.lasts(key.task_id, mayWaitMs)) return false
@@ -156,19 +155,19 @@ export class CallMaker {
     { fault, retryable }: Failure,
     when: { readonly retry_after_seconds?: number },
   ): Promise<void> {
-    const { gate, caller } = this.#parts
+    const { gate, caller } = this.#deps
     const report = { ...held.key, error: fault.toJSON(), retryable, ...when }
     if (!retryable) this.#patience.end(held.key.task_id)
     await this.#reported(held, () => gate.fail(caller, report))
   }
 
   #mayRepeat({ upstream, tool }: ToolCall): boolean {
-    return this.#parts.upstreams.mayRepeat(upstream, tool)
+    return this.#deps.upstreams.mayRepeat(upstream, tool)
   }
 
-  /** Something is wrong with the task, or with us: without a word its lease would have to lapse first. */
+  /** Fails the task after an unexpected error, so that it does not have to wait for the lease to expire. */
   async #giveBack(held: HeldCall, error: unknown): Promise<void> {
-    const { gate, caller, report } = this.#parts
+    const { gate, caller, report } = this.#deps
     const isFault = error instanceof Fault
     if (!isFault) report(error)
     const fault = isFault ? error : new Fault('INTERNAL_ERROR')
@@ -177,18 +176,18 @@ export class CallMaker {
   }
 
   async #release(held: HeldCall): Promise<void> {
-    const { gate, tenant, report } = this.#parts
+    const { gate, tenant, report } = this.#deps
     await gate.toolCalls.release(tenant, held.key).catch(report)
   }
 
-  /** If it was canceled, whoever did so sees that it has stopped. */
+  /** Tells the caller who canceled the task that the call has stopped. */
   async #stopped(held: HeldCall): Promise<void> {
-    const { gate, caller } = this.#parts
+    const { gate, caller } = this.#deps
     this.#patience.end(held.key.task_id)
     await gate.reportCancel(caller, { ...held.key, stage: 'stopped' }).catch(() => {})
   }
 
-  /** Says it as often as it takes while the lease lasts. Rejects with what will not pass. */
+  /** Repeats the report while the lease lasts. Rejects with permanent faults. */
   async #reported(held: HeldCall, say: () => Promise<unknown>): Promise<void> {
     for (let pauseMs = 50; ; pauseMs = Math.min(2000, pauseMs * 2)) {
       try {
@@ -205,17 +204,16 @@ export class CallMaker {
   }
 }
 
-const LOST =
-  'the processes that made the call ended before its answer was recorded, as often as it may be made'
+const LOST = 'the processes that made the call ended before its result was recorded, in every attempt'
 
-/** Why a result that came cannot be kept. */
+/** The fault for a result that cannot be stored. */
 function unkeepable(error: Fault, upstream: string): Fault {
   if (error.code === 'PAYLOAD_TOO_LARGE') {
     const { limit_bytes } = error.details
     return new Fault(
       'UPSTREAM_RESULT_TOO_LARGE',
       { upstream, limit_bytes, settings: ['ASYNCGATE_RESULTS_CHANNEL', 'ASYNCGATE_RESULT_MAX_BYTES'] },
-      'The answer of the upstream is larger than a task can keep, and there is no result channel that takes it.',
+      'The response of the upstream is larger than a task can store, and no result channel accepts it.',
     )
   }
   const { problem, path } = error.details

@@ -3,11 +3,11 @@ import { type SessionView, sessionShape } from '../../features/sessions/sessions
 import type { Entries } from '../../store/entries.ts'
 
 const KIND = 'gateway_peer'
-/** How often a server tells of its sessions, and after which silence it is taken to be gone. */
-export const TELL_EVERY_MS = 10_000
+/** How often a server publishes its sessions, and when a silent server counts as gone. */
+export const PUBLISH_EVERY_MS = 10_000
 const SILENT_MS = 35_000
 
-const told = z.object({
+const report = z.object({
   at: z.number(),
   seats: z.array(z.int()),
   sessions: z.array(sessionShape),
@@ -20,18 +20,18 @@ export interface PeerStorage {
   readonly instance: string
 }
 
-/** What the servers that share a database tell each other of their sessions. Alone, there is nobody to tell. */
+/** Shares the sessions of each server with the other servers of the same database. */
 export class Peers {
   readonly #storage: PeerStorage
   #lanes: ReadonlySet<number> = new Set()
   #sessions: readonly SessionView[] = []
-  #hasTold = false
+  #hasPublished = false
 
   constructor(storage: PeerStorage) {
     this.#storage = storage
   }
 
-  /** Seats that sessions of others have. */
+  /** The lanes that sessions of other servers use. */
   get lanes(): ReadonlySet<number> {
     return this.#lanes
   }
@@ -40,15 +40,15 @@ export class Peers {
     return this.#sessions
   }
 
-  async listen(): Promise<void> {
+  async refresh(): Promise<void> {
     const { entries, tenant, shared, instance } = this.#storage
     if (!shared) return
     const lanes = new Set<number>()
     const sessions: SessionView[] = []
     for (const { name, value } of await entries.list(tenant, KIND, '', 1000)) {
-      const read = told.safeParse(JSON.parse(value))
+      const read = report.safeParse(JSON.parse(value))
       if (name === instance || !read.success) continue
-      // Clocks differ, but not by that much.
+      // Tolerates clock skew between servers.
       if (Math.abs(Date.now() - read.data.at) > SILENT_MS) continue
       for (const lane of read.data.seats) lanes.add(lane)
       sessions.push(...read.data.sessions)
@@ -57,16 +57,16 @@ export class Peers {
     this.#sessions = sessions
   }
 
-  async tell(lanes: readonly number[], sessions: readonly SessionView[]): Promise<void> {
+  async publish(lanes: readonly number[], sessions: readonly SessionView[]): Promise<void> {
     const { entries, tenant, shared, instance } = this.#storage
-    if (!shared || (lanes.length === 0 && !this.#hasTold)) return
+    if (!shared || (lanes.length === 0 && !this.#hasPublished)) return
     if (lanes.length === 0) {
       await entries.remove(tenant, KIND, instance)
-      this.#hasTold = false
+      this.#hasPublished = false
       return
     }
     const value = JSON.stringify({ at: Date.now(), seats: lanes, sessions })
-    this.#hasTold = true
+    this.#hasPublished = true
     await entries.put({ tenant, kind: KIND, name: instance, value, due_at: null })
   }
 }

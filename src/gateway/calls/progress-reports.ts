@@ -1,11 +1,11 @@
 import type { Progress } from '@modelcontextprotocol/client'
 
-/** Each report is a commit; in between the latest one waits. */
+/** Each report is a commit, so there is a pause between two of them. */
 const PAUSE_MS = 250
 
 type Report = Readonly<Record<string, string | number>>
 
-/** Hands the progress of a call on, not faster than is of use to anybody. */
+/** Forwards the progress of a call at a bounded rate; only the latest report is kept. */
 export class ProgressReports {
   readonly #send: (report: Report) => Promise<unknown>
   #latest: Report | undefined
@@ -13,7 +13,7 @@ export class ProgressReports {
   #timer: NodeJS.Timeout | undefined
   #ended = false
 
-  /** What `send` rejects with is of no interest: a task that was lost is noticed elsewhere. */
+  /** Rejections of `send` are ignored: a lost lease is detected by its renewal. */
   constructor(send: (report: Report) => Promise<unknown>) {
     this.#send = send
   }
@@ -23,7 +23,7 @@ export class ProgressReports {
     if (this.#sending === undefined && this.#timer === undefined) this.#next()
   }
 
-  /** No more is sent. Resolves when nothing is on its way. */
+  /** Sends no more. Resolves when no report is being sent. */
   async end(): Promise<void> {
     this.#ended = true
     clearTimeout(this.#timer)
@@ -44,7 +44,7 @@ export class ProgressReports {
   }
 }
 
-/** In the words of the gate. What the upstream says is data, and marked as such by its name. */
+/** Text of the upstream is untrusted, which the name of its field says. */
 function reportOf({ progress, total, message }: Progress): Report {
   const percent = total !== undefined && total > 0 ? (100 * progress) / total : undefined
   return {

@@ -5,7 +5,7 @@ import type { JsonObject } from '../../core/json/json.ts'
 import { readProblem, type UpstreamRead } from '../../features/upstreams/reads.ts'
 import { cleanLine } from '../../util/untrusted-text.ts'
 
-/** What a call is answered with: the result of a tool, a prompt, or the contents of a resource. */
+/** The response to a call: the result of a tool, a prompt, or the contents of a resource. */
 export type Answer = CallToolResult | ReadAnswer
 
 export interface ReadAnswer {
@@ -18,7 +18,7 @@ const meta = z.record(z.string(), z.unknown()).optional()
 const promptAnswer = z.looseObject({ messages: z.array(z.looseObject({})), _meta: meta })
 const resourceAnswer = z.looseObject({ contents: z.array(z.looseObject({ uri: z.string() })), _meta: meta })
 
-/** As many as MCP allows. */
+/** The limit of MCP. */
 const MAX_VALUES = 100
 const MAX_VALUE = 1000
 
@@ -36,7 +36,7 @@ export const completeAnswer = z.looseObject({
     })),
 })
 
-/** The request of the protocol that reads this, and what an answer to it is like. */
+/** The MCP request for a prompt or resource, and the schema of its result. */
 export function readRequest(read: UpstreamRead, args: JsonObject) {
   const flaw = readProblem(read, args)
   if (flaw !== undefined) throw new Fault('VALIDATION_ERROR', flaw)

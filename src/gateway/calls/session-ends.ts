@@ -7,47 +7,47 @@ import { TOOL_CALL } from '../../features/sessions/tool-calls.ts'
 import type { Entries } from '../../store/entries.ts'
 
 const KIND = 'session_end'
-/** How often a server looks for orders, and how long another waits for it. */
+/** How often a server checks for orders, and how long the server that placed an order waits. */
 const LOOK_MS = 500
 const ANSWER_MS = 5_000
 const AGAIN_MS = 50
-/** By then whoever gave an order has gone. */
+/** When an order is deleted: the server that placed it has stopped waiting. */
 const FORGET_MS = 60_000
 const MAX_ORDERS = 500
 
 const order = z.object({
   at: z.number(),
-  /** Whose session it is. */
+  /** The server that has the session. */
   instance: z.string(),
   mode: z.enum(SESSION_ENDS),
-  /** How many calls were canceled; null until it was carried out. */
+  /** The number of canceled calls; null until the order is executed. */
   canceled: z.int().nullable(),
 })
 type Order = z.output<typeof order>
 
-export interface SessionEndsParts {
+export interface SessionEndsDeps {
   readonly entries: Entries
   readonly tenant: number
   /** Whether other servers use the same database. */
   readonly shared: boolean
   readonly instance: string
-  /** Ends a session of this server, if it still has it. Resolves with how many calls were canceled. */
+  /** Ends a session of this server, if it exists. Resolves with the number of canceled calls. */
   end(sessionId: string, mode: SessionEnd): Promise<number>
   report(error: unknown): void
 }
 
-/** Orders to end sessions: a server gives one for a session of another, which carries it out. */
+/** Orders to end sessions of other servers. The server that has the session executes the order. */
 export class SessionEnds {
-  readonly #parts: SessionEndsParts
+  readonly #deps: SessionEndsDeps
   #timer: NodeJS.Timeout | undefined
   #looking: Promise<void> | undefined
 
-  constructor(parts: SessionEndsParts) {
-    this.#parts = parts
+  constructor(deps: SessionEndsDeps) {
+    this.#deps = deps
   }
 
   start(): void {
-    if (this.#parts.shared) this.#timer = setInterval(() => this.#look(), LOOK_MS).unref()
+    if (this.#deps.shared) this.#timer = setInterval(() => this.#look(), LOOK_MS).unref()
   }
 
   async stop(): Promise<void> {
@@ -55,16 +55,16 @@ export class SessionEnds {
     await this.#looking
   }
 
-  /** Resolves with how many calls the other server canceled; undefined if it does not answer. */
+  /** Resolves with the number of calls that the other server canceled; undefined if it does not respond. */
   async ask(sessionId: string, instance: string, mode: SessionEnd): Promise<number | undefined> {
-    const { entries, tenant } = this.#parts
+    const { entries, tenant } = this.#deps
     await this.#put(sessionId, { at: Date.now(), instance, mode, canceled: null })
     const until = performance.now() + ANSWER_MS
     try {
       while (performance.now() < until) {
         await pause(AGAIN_MS)
         const entry = await entries.get(tenant, KIND, sessionId)
-        // Somebody else asked for the same, and was answered.
+        // Another server placed the same order and has received the response.
         if (entry === undefined) return 0
         const { canceled } = order.parse(JSON.parse(entry.value))
         if (canceled !== null) return canceled
@@ -77,14 +77,14 @@ export class SessionEnds {
 
   #look(): void {
     this.#looking ??= this.#carryOut()
-      .catch(this.#parts.report)
+      .catch(this.#deps.report)
       .finally(() => {
         this.#looking = undefined
       })
   }
 
   async #carryOut(): Promise<void> {
-    const { entries, tenant, instance, end } = this.#parts
+    const { entries, tenant, instance, end } = this.#deps
     for (const { name, value } of await entries.list(tenant, KIND, '', MAX_ORDERS)) {
       const asked = order.parse(JSON.parse(value))
       if (Date.now() - asked.at > FORGET_MS) await entries.remove(tenant, KIND, name)
@@ -95,17 +95,14 @@ export class SessionEnds {
   }
 
   async #put(sessionId: string, value: Order): Promise<void> {
-    const { entries, tenant } = this.#parts
+    const { entries, tenant } = this.#deps
     await entries.put({ tenant, kind: KIND, name: sessionId, value: JSON.stringify(value), due_at: null })
   }
 }
 
 const ENDED = 'The session of the call has ended.'
 
-/**
- * Cancels the calls of a session, queued and under way. Those that wait for a person stay: they were promised to somebody
- * else too. Resolves with how many.
- */
+/** Cancels the queued and running calls of a session. Calls that wait for a person stay. Resolves with their number. */
 export async function cancelCalls(gate: Gate, tenant: string, session_id: string): Promise<number> {
   const system: Caller = { ...gate.toolCalls.caller(tenant), role: 'system' }
   let count = 0

@@ -8,8 +8,8 @@ const KIND = 'session_limits'
 const PAGE = 500
 const TRIES = 20
 
-const kept = z.object({ workers: z.int().nullable(), queue: z.int().nullable() })
-type Kept = z.output<typeof kept>
+const limitsShape = z.object({ workers: z.int().nullable(), queue: z.int().nullable() })
+type StoredLimits = z.output<typeof limitsShape>
 
 export interface LimitStorage {
   readonly entries: Entries
@@ -17,11 +17,11 @@ export interface LimitStorage {
   readonly shared: boolean
 }
 
-/** What admins have said about single sessions. It stays, so a session that comes back finds it. */
+/** The limits that admins have set for single sessions. They are stored, so they outlive the session. */
 export class SessionLimits {
   readonly #storage: LimitStorage
   readonly #defaults: Limits
-  readonly #copies: TenantCopies<ReadonlyMap<string, Kept>>
+  readonly #copies: TenantCopies<ReadonlyMap<string, StoredLimits>>
 
   constructor(storage: LimitStorage, defaults: Limits, report: (error: unknown) => void) {
     this.#storage = storage
@@ -47,9 +47,9 @@ export class SessionLimits {
     const { entries, tenant } = this.#storage
     for (let tries = 0; tries < TRIES; tries++) {
       const entry = await entries.get(tenant, KIND, name)
-      const before: Kept =
-        entry === undefined ? { workers: null, queue: null } : kept.parse(JSON.parse(entry.value))
-      const now: Kept = {
+      const before: StoredLimits =
+        entry === undefined ? { workers: null, queue: null } : limitsShape.parse(JSON.parse(entry.value))
+      const now: StoredLimits = {
         workers: workers === undefined ? before.workers : workers,
         queue: queue === undefined ? before.queue : queue,
       }
@@ -58,7 +58,7 @@ export class SessionLimits {
     await this.#copies.refresh(tenant)
   }
 
-  async #write(name: string, value: Kept, version: number): Promise<boolean> {
+  async #write(name: string, value: StoredLimits, version: number): Promise<boolean> {
     const { entries, tenant } = this.#storage
     const isPlain = value.workers === null && value.queue === null
     if (isPlain) {
@@ -69,15 +69,15 @@ export class SessionLimits {
     return (await entries.put(entry, version)) !== undefined
   }
 
-  async #read(): Promise<ReadonlyMap<string, Kept>> {
+  async #read(): Promise<ReadonlyMap<string, StoredLimits>> {
     const { entries, tenant } = this.#storage
-    // Whoever is not asked for is forgotten after a while. These are always needed.
+    // Keeps the cached copy from being evicted.
     this.#copies.known(tenant)
-    const found = new Map<string, Kept>()
+    const found = new Map<string, StoredLimits>()
     for (let after = ''; ; ) {
       const page = await entries.list(tenant, KIND, after, PAGE)
       for (const { name, value } of page) {
-        const read = kept.safeParse(JSON.parse(value))
+        const read = limitsShape.safeParse(JSON.parse(value))
         if (read.success) found.set(name, read.data)
       }
       if (page.length < PAGE) return found

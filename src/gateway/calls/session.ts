@@ -22,7 +22,7 @@ export interface GatewaySettings {
   readonly gateway_session_grace_seconds: number
 }
 
-/** The same principal with the same client is the same session, before and after a restart. */
+/** The same principal with the same client has the same session id, also after a restart. */
 export function sessionId(principal: PrincipalKey, { instance }: Client): string {
   const { kind, id } = parsePrincipalKey(principal)
   return createHash('sha256')
@@ -31,23 +31,22 @@ export function sessionId(principal: PrincipalKey, { instance }: Client): string
     .slice(0, 24)
 }
 
-/** A client that calls tools of upstreams, and the slots that make its calls. */
+/** A client that calls upstream tools, and the slots that make its calls. */
 export class Session {
   readonly id: string
   readonly principal: PrincipalKey
   readonly client: Client
   readonly lane: number
   readonly slots: Slots<GrantedCall>
-  /** The calls that have not ended. */
   readonly open = new Set<string>()
-  /** Calls that are on their way to be tasks. */
+  /** Admitted calls whose task is not created yet. */
   arriving = 0
   calls = 0
   readonly beganAt = Date.now()
   lastCallAt = Date.now()
-  /** Takes no more calls. */
+  /** It accepts no more calls. */
   isEnded = false
-  /** Runs while it is about to end. */
+  /** Set during the grace period before the session ends. */
   ending: NodeJS.Timeout | undefined
   readonly #limits: () => Limits
 

@@ -20,7 +20,7 @@ import { Semaphore } from '../../util/semaphore.ts'
 import type { Upstreams } from '../upstreams/upstreams.ts'
 import { Due } from './due.ts'
 import { CallMaker } from './make-call.ts'
-import { Peers, TELL_EVERY_MS } from './peers.ts'
+import { Peers, PUBLISH_EVERY_MS } from './peers.ts'
 import { type GatewaySettings, Session, SessionLanes, sessionId } from './session.ts'
 import { cancelCalls, SessionEnds } from './session-ends.ts'
 import { SessionLimits } from './session-limits.ts'
@@ -29,33 +29,32 @@ import { Slots } from './slots.ts'
 export interface SessionsOptions {
   readonly gate: Gate
   readonly upstreams: Pick<Upstreams, 'tenant' | 'list' | 'call' | 'mayRepeat' | 'timeoutMs' | 'endSession'>
-  /** Whose sessions they are: the tenant of the upstreams. */
+  /** The tenant of the upstreams and of their sessions. */
   readonly tenantName: string
   readonly entries: Entries
   /** Whether other servers use the same database. */
   readonly shared: boolean
   readonly settings: GatewaySettings
-  /** How long calls under way may take to end when the gate stops. */
+  /** How long running calls may take to end when the server stops. */
   readonly stopMs?: number
   report(error: unknown): void
 }
 
-/** A call must be reported, or its lease renewed, by then. */
 const LEASE_MS = 60_000
 const TICK_MS = 5_000
-/** Behind every word of a change stands a look, at least this often. */
+/** Announcements of ready calls can be lost, so slots also look for calls at this interval. */
 const LOOK_EVERY_MS = 30_000
 const STOP_MS = 3_000
 
 const BEING_ENDED = 'The session is being ended. A later call begins a new one.'
 
-/** The sessions of the clients that call tools of upstreams, and those who make their calls. */
+/** The sessions of the clients that call upstream tools. */
 export class GatewaySessions implements Sessions {
   readonly tenant: number
   readonly #options: SessionsOptions
   readonly #sessions = new Map<string, Session>()
   readonly #byLane = new Map<number, Session>()
-  /** Whose the open calls are. */
+  /** The sessions of the open calls, by task id. */
   readonly #calls = new Map<string, Session>()
   readonly #lanes: SessionLanes
   readonly #permits: Semaphore
@@ -74,7 +73,7 @@ export class GatewaySessions implements Sessions {
   #timer: NodeJS.Timeout | undefined
   #ticking: Promise<void> | undefined
   #lookedAt = 0
-  #toldAt = 0
+  #publishedAt = 0
 
   constructor(options: SessionsOptions) {
     const { gate, upstreams, entries, shared, settings, report } = options
@@ -123,12 +122,11 @@ export class GatewaySessions implements Sessions {
     })
   }
 
-  /** From now on calls are taken and made. */
   async start(): Promise<void> {
     const { gate } = this.#options
     await this.#limits.start()
-    await this.#peers.listen()
-    this.#unlisten = gate.onTask((event) => this.#happened(event))
+    await this.#peers.refresh()
+    this.#unlisten = gate.onTask((event) => this.#onTask(event))
     gate.toolCalls.sessions = this
     await gate.toolCalls.recover(this.tenant)
     this.#timer = setInterval(() => this.#tick(), TICK_MS).unref()
@@ -136,14 +134,14 @@ export class GatewaySessions implements Sessions {
     this.#orphans.look()
   }
 
-  /** Lets calls under way end for a while; the rest is given back, to be made after the next start. */
+  /** Waits a while for running calls; the others are released and made after the next start. */
   async stop(): Promise<void> {
     const { gate, report } = this.#options
     clearInterval(this.#timer)
     gate.toolCalls.sessions = undefined
     await this.#ticking
     await this.#ends.stop()
-    // What sessions leave behind is not begun any more.
+    // Calls of ended sessions are not started any more.
     const orphans = this.#orphans.stop()
     const ending = [...this.#sessions.values()].filter((session) => session.ending !== undefined)
     for (const session of ending) await this.#finish(session, 'cancel').catch(report)
@@ -154,11 +152,11 @@ export class GatewaySessions implements Sessions {
     await stopped
     this.#unlisten()
     this.#due.stop()
-    await this.#peers.tell([], []).catch(report)
+    await this.#peers.publish([], []).catch(report)
     await this.#limits.stop()
   }
 
-  /** For those who look whether all is as it should be. */
+  /** For tests and diagnostics. */
   get counts() {
     return {
       sessions: this.#sessions.size,
@@ -171,8 +169,8 @@ export class GatewaySessions implements Sessions {
     }
   }
 
-  /** Tells other servers at once, and hears them, instead of when it is time. */
-  tellNow(): Promise<void> {
+  /** Exchanges sessions with other servers now instead of at the next interval. */
+  publishNow(): Promise<void> {
     return this.#compare()
   }
 
@@ -204,7 +202,7 @@ export class GatewaySessions implements Sessions {
   }
 
   async list(): Promise<readonly SessionView[]> {
-    await this.#peers.listen()
+    await this.#peers.refresh()
     return [...this.#views(), ...this.#peers.sessions]
   }
 
@@ -223,7 +221,7 @@ export class GatewaySessions implements Sessions {
     if (session !== undefined) {
       return { session_id: sessionId, ended: true, canceled: await this.#finish(session, how) }
     }
-    await this.#peers.listen()
+    await this.#peers.refresh()
     const elsewhere = this.#peers.sessions.find(({ session_id }) => session_id === sessionId)
     if (elsewhere === undefined) return undefined
     const answer = await this.#ends.ask(sessionId, elsewhere.instance, how)
@@ -232,12 +230,12 @@ export class GatewaySessions implements Sessions {
     return { session_id: sessionId, ended: false, canceled }
   }
 
-  /** Another server was asked to end it. The others hear at once that it has. */
+  /** Executes the order of another server. */
   async #endOwn(sessionId: string, mode: SessionEnd): Promise<number> {
     const session = this.#sessions.get(sessionId)
     if (session === undefined) return 0
     const canceled = await this.#finish(session, mode)
-    await this.#peers.tell([...this.#byLane.keys()], this.#views())
+    await this.#peers.publish([...this.#byLane.keys()], this.#views())
     return canceled
   }
 
@@ -259,7 +257,7 @@ export class GatewaySessions implements Sessions {
     const known = this.#sessions.get(sessionId(principal, client))
     if (known === undefined) return this.#begin(principal, client)
     if (known.isEnded) throw new Fault('SESSION_NOT_FOUND', { session_id: known.id }, BEING_ENDED)
-    // It is back in time.
+    // The client is back within the grace period.
     clearTimeout(known.ending)
     known.ending = undefined
     return known
@@ -294,17 +292,17 @@ export class GatewaySessions implements Sessions {
     throw noRoom({ setting: 'ASYNCGATE_GATEWAY_SESSIONS', limit })
   }
 
-  /** Resolves with how many calls were canceled. */
+  /** Resolves with the number of canceled calls. */
   async #finish(session: Session, mode: SessionEnd): Promise<number> {
     session.isEnded = true
-    // Nothing may be begun any more that is about to be canceled.
+    // No call may start that is about to be canceled.
     if (mode === 'cancel') void session.slots.stop()
     const canceled = mode === 'cancel' ? await this.#cancelCalls(session.id) : 0
     this.#end(session)
     return canceled
   }
 
-  /** Its seat is free; what it has left is the caretaker's. */
+  /** Frees the lane. The slots for orphaned calls make the remaining calls. */
   #end(session: Session): void {
     if (this.#sessions.get(session.id) !== session) return
     clearTimeout(session.ending)
@@ -322,7 +320,7 @@ export class GatewaySessions implements Sessions {
     return cancelCalls(this.#options.gate, this.#options.tenantName, sessionId)
   }
 
-  #happened(event: TaskEvent): void {
+  #onTask(event: TaskEvent): void {
     if (event.type !== TOOL_CALL || event.tenant !== this.tenant) return
     if (isTerminal(event.status)) this.#ended(event.task_id)
     const ready = this.#options.gate.toolCalls.ready(event)
@@ -358,8 +356,8 @@ export class GatewaySessions implements Sessions {
     }
     if (!shared) return
     if (upstreams.list().length > 0) this.#orphans.look()
-    if (now - this.#toldAt < TELL_EVERY_MS) return
-    this.#toldAt = now
+    if (now - this.#publishedAt < PUBLISH_EVERY_MS) return
+    this.#publishedAt = now
     this.#ticking ??= this.#compare()
       .catch(report)
       .finally(() => {
@@ -367,10 +365,10 @@ export class GatewaySessions implements Sessions {
       })
   }
 
-  /** What is known here, and what others have done or want to know. */
+  /** Exchanges sessions with other servers and forgets calls that ended elsewhere. */
   async #compare(): Promise<void> {
-    await this.#peers.listen()
-    await this.#peers.tell([...this.#byLane.keys()], this.#views())
+    await this.#peers.refresh()
+    await this.#peers.publish([...this.#byLane.keys()], this.#views())
     const open = [...this.#calls.keys()]
     for (const taskId of await this.#options.gate.toolCalls.ended(this.tenant, open)) this.#ended(taskId)
   }

@@ -6,9 +6,9 @@ import { allowedPrivateHosts, Policy } from '../../egress/policy.ts'
 import { DEFAULT_EGRESS, type EgressSettings } from '../../egress/settings.ts'
 import { type MessageId, standIn, TOO_LARGE } from './answers.ts'
 
-/** What a request to the upstream is made for. */
+/** The message for which a request is sent. */
 export interface Exchange {
-  /** Whether an answer is waited for; whoever waits sets the time. */
+  /** Whether a response is expected; its caller sets the timeout. */
   readonly isRequest: boolean
   readonly id?: MessageId
   readonly maxBytes?: number
@@ -20,12 +20,12 @@ export interface McpFetchOptions {
   readonly headers: Readonly<Record<string, string>>
   readonly egress: Partial<EgressSettings>
   readonly connectTimeoutMs: number
-  /** Of an answer that belongs to no exchange. */
+  /** The limit for responses that belong to no exchange. */
   readonly maxBytes: number
   readonly current: () => Exchange | undefined
 }
 
-/** An upstream that answers, but not now. */
+/** The upstream responded that it cannot serve the request now. */
 export class BusyError extends Error {
   readonly status: number
   readonly retryAfterMs: number | undefined
@@ -38,7 +38,6 @@ export class BusyError extends Error {
   }
 }
 
-/** An answer that is larger than is allowed. */
 export class TooLargeError extends Error {
   constructor() {
     super('the answer is larger than is allowed')
@@ -46,12 +45,12 @@ export class TooLargeError extends Error {
   }
 }
 
-/** A message that waits for no answer is taken within this time, or not at all. */
+/** The timeout for messages that expect no response. */
 const DELIVERY_MS = 30_000
 const FAREWELL_MS = 2_000
 const MAX_COMPLAINT_BYTES = 16 * 1024
 
-/** The fetch of an upstream: each request is checked as egress checks it, and answers are read only as far as allowed. */
+/** The fetch of an upstream: requests pass the egress guard, and the size of responses is limited. */
 export function guardedMcpFetch(options: McpFetchOptions): FetchLike {
   return async (target, init = {}) => {
     const url = new URL(target)
@@ -103,7 +102,7 @@ async function answerOf(
   return new Response(bytes, init)
 }
 
-/** Streams of events last as long as they last. */
+/** Event streams have no timeout. */
 function timeFor(method: Method, exchange: Exchange | undefined): number {
   if (method === 'DELETE') return FAREWELL_MS
   return method === 'POST' && exchange?.isRequest === false ? DELIVERY_MS : Number.POSITIVE_INFINITY
@@ -114,12 +113,12 @@ function methodOf(method = 'GET'): Method {
   throw new TypeError(`${method} is no method of this protocol`)
 }
 
-/** Seconds; a date is as good as nothing here. */
+/** Only the number of seconds is supported, not a date. */
 function retryAfter(header: string | undefined): number | undefined {
   return header !== undefined && /^\d{1,5}$/.test(header) ? Number(header) * 1000 : undefined
 }
 
-/** What a request to this URL may do: a place that the operator names may be one without a certificate. */
+/** The egress settings for a URL: plain HTTP is allowed for private hosts that the operator lists. */
 export function egressFor(url: URL, egress: Partial<EgressSettings>): EgressSettings {
   const host = url.hostname.replace(/^\[|\]$/g, '')
   const places = allowedPrivateHosts(egress.allowed_private ?? [])
@@ -127,7 +126,7 @@ export function egressFor(url: URL, egress: Partial<EgressSettings>): EgressSett
   return { ...DEFAULT_EGRESS, ...egress, allow_http }
 }
 
-/** Whether an upstream may be at this URL, as far as its text tells. Where its name leads is looked at with each request. */
+/** Whether the text of a URL is allowed for an upstream. The addresses of its host are checked with each request. */
 export function mayBeAt(url: string, egress: Partial<EgressSettings>): boolean {
   return new Policy(egressFor(new URL(url), egress)).checkUrl(url).allowed
 }
@@ -136,8 +135,8 @@ const LINE_FEED = 0x0a
 const CARRIAGE_RETURN = 0x0d
 
 /**
- * Hands on a stream of server-sent events as long as no single event has more than `maxBytes`. One that has more is cut
- * off there; `instead` follows as an event of its own, and the stream ends.
+ * Limits the size of each server-sent event. After an event that is too large, `instead` is sent as an event and the
+ * stream ends.
  */
 export async function* limitEvents(
   body: AsyncIterable<Uint8Array>,

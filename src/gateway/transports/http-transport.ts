@@ -20,16 +20,15 @@ import { type Exchange, guardedMcpFetch } from './http-fetch.ts'
 
 export interface HttpOptions {
   readonly url: string
-  /** With the credentials. They go to this origin only. */
+  /** Include the credentials, which are sent to this origin only. */
   readonly headers: Readonly<Record<string, string>>
   readonly egress: Partial<EgressSettings>
   readonly limits: AnswerLimits
   readonly connectTimeoutMs: number
-  /** The transport of the SDK. */
   readonly open: (url: URL, options: StreamableHTTPClientTransportOptions) => StreamableHTTPClientTransport
 }
 
-/** A stream for notifications that breaks is opened again, however often it takes. */
+/** A notification stream that breaks is opened again without limit. */
 const RECONNECTION = {
   initialReconnectionDelay: 1_000,
   maxReconnectionDelay: 60_000,
@@ -38,8 +37,8 @@ const RECONNECTION = {
 }
 
 /**
- * The SDK's transport over our guarded fetch. Added are two ends that it leaves open: a call whose stream breaks off
- * fails at once and not at its timeout, and the stream of a cancelled call is closed.
+ * The transport of the SDK over the guarded fetch. In addition, a call whose stream breaks fails immediately and not at
+ * its timeout, and the stream of a cancelled call is closed.
  */
 export class HttpTransport implements Transport {
   onclose?: () => void
@@ -48,7 +47,7 @@ export class HttpTransport implements Transport {
   readonly hasPerRequestStream = true
   readonly #inner: StreamableHTTPClientTransport
   readonly #limits: AnswerLimits
-  /** What the fetch below is for; the SDK does not hand it down. */
+  /** The message that is being sent; the SDK does not pass it to fetch. */
   readonly #current = new AsyncLocalStorage<Exchange>()
   readonly #open = new Map<MessageId, Exchange>()
 
@@ -113,7 +112,7 @@ export class HttpTransport implements Transport {
     }
   }
 
-  /** Tells an older server that its session is over, if it still listens. */
+  /** Ends the session of a legacy server. */
   async close(): Promise<void> {
     for (const id of [...this.#open.keys()]) this.#end(id)
     await this.#current.run({ isRequest: false }, () => this.#inner.terminateSession()).catch(() => {})

@@ -1,16 +1,15 @@
-/** A line of a stream, or the two ends of one that was too long to keep. */
+/** A line of a stream, or both ends of a line that was too long. */
 export type Line = { readonly text: string } | { readonly head: string; readonly tail: string }
 
-/** How much is kept of either end of a line that is too long. */
 const END_BYTES = 256
 const NEW_LINE = 0x0a
 
-/** Splits a stream into lines and never keeps more of one than `maxBytes`. */
+/** Splits a stream into lines and buffers at most `maxBytes` of each. */
 export class LineReader {
   readonly #maxBytes: number
   #chunks: Buffer[] = []
   #bytes = 0
-  /** Set while the rest of a line is thrown away. */
+  /** Set while the rest of a line is discarded. */
   #head: string | undefined
   #tail = Buffer.alloc(0)
 
@@ -36,11 +35,11 @@ export class LineReader {
       return
     }
     if (this.#head === undefined) {
-      const kept = Buffer.concat(this.#chunks)
-      this.#head = Buffer.concat([kept.subarray(0, END_BYTES), part])
+      const line = Buffer.concat(this.#chunks)
+      this.#head = Buffer.concat([line.subarray(0, END_BYTES), part])
         .subarray(0, END_BYTES)
         .toString()
-      this.#tail = Buffer.from(kept.subarray(-END_BYTES))
+      this.#tail = Buffer.from(line.subarray(-END_BYTES))
       this.#chunks = []
     }
     this.#tail = Buffer.concat([this.#tail, part.subarray(-END_BYTES)]).subarray(-END_BYTES)

@@ -19,18 +19,18 @@ export interface StdioOptions {
   readonly program: Program
   readonly limits: AnswerLimits
   readonly deserialize: (line: string) => JSONRPCMessage
-  /** Hears each line that the program writes to stderr. */
+  /** Receives each line of stderr. */
   readonly onStderr?: ((line: string) => void) | undefined
 }
 
 const MAX_COMPLAINT = 300
 const LAST_WORDS_MS = 100
-/** Time for the program to end by itself after the end of its input. */
+/** How long the program may take to exit after its stdin is closed. */
 const GRACE_MS = 2_000
 
 /**
- * MCP over the standard streams of a program of ours. The SDK has one too, but its programs may leave children behind,
- * and an answer that is too large ends the connection there.
+ * MCP over stdio. Unlike the transport of the SDK, it also ends child processes of the program, and a response that is
+ * too large does not close the connection.
  */
 export class StdioTransport implements Transport {
   onclose?: () => void
@@ -38,14 +38,13 @@ export class StdioTransport implements Transport {
   onmessage?: <T extends JSONRPCMessage>(message: T) => void
   readonly #options: StdioOptions
   readonly #lines: LineReader
-  /** The largest answer to each request that has none yet. */
+  /** The size limit of each response that is still expected. */
   readonly #allowed = new Map<MessageId, number>()
   #delivered: Promise<void> = Promise.resolve()
   #group: ProcessGroup | undefined
   #isClosed = false
   /** The last line on stderr. */
   #complaint = ''
-  /** How it ended. */
   #ending: string | undefined
 
   constructor(options: StdioOptions) {
@@ -53,7 +52,7 @@ export class StdioTransport implements Transport {
     this.#lines = new LineReader(Math.max(options.limits.call, options.limits.other))
   }
 
-  /** By these two the SDK knows that silence means an older server, and not an outage. */
+  /** The SDK checks `pid` and `stderr` to decide that a silent server is a legacy server. */
   get pid(): number | undefined {
     return this.#group?.pid
   }
@@ -62,7 +61,7 @@ export class StdioTransport implements Transport {
     return null
   }
 
-  /** Why the program has ended; undefined as long as it runs. */
+  /** Why the program has ended; undefined while it runs. */
   get ending(): string | undefined {
     return this.#ending
   }
@@ -80,7 +79,7 @@ export class StdioTransport implements Transport {
       await lastWords(group)
       const how = signal === null ? `with code ${code}` : `by ${signal}`
       this.#ending = `the program ended ${how}${this.#complaint === '' ? '' : `: ${this.#complaint}`}`
-      // Children may hold the pipes open; what they write is of no use any more.
+      // Child processes may keep the pipes open.
       group.stdout.destroy()
       group.stderr.destroy()
       this.onclose?.()
@@ -113,7 +112,7 @@ export class StdioTransport implements Transport {
   }
 
   #read(text: string): void {
-    // Programs that print other things on stdout are wrong, and common.
+    // Programs often print other text on stdout.
     if (!text.trimStart().startsWith('{')) return
     let message: JSONRPCMessage
     try {
@@ -130,7 +129,7 @@ export class StdioTransport implements Transport {
     else this.#deliver(message)
   }
 
-  /** If nobody knows whose answer it was, whoever waits for it would wait in vain: so the connection ends. */
+  /** Without the id no caller could be notified, so the connection is closed. */
   #refuse(id: MessageId | undefined): void {
     if (id === undefined) {
       this.#complaint = 'a message was too large'
@@ -141,7 +140,7 @@ export class StdioTransport implements Transport {
     this.#deliver(standIn(id, TOO_LARGE))
   }
 
-  /** One after the other: the SDK takes a result at once and a notification a little later, even if it came first. */
+  /** In order: the SDK handles a result immediately but a notification later, even if it came first. */
   #deliver(message: JSONRPCMessage): void {
     this.#delivered = this.#delivered.then(() => this.onmessage?.(message))
   }
@@ -160,7 +159,7 @@ export class StdioTransport implements Transport {
   }
 }
 
-/** What a program wrote last may still be in its pipes when it has ended. A child of it may hold them open for ever. */
+/** Reads what is left in the pipes of a program that has ended. A child process may keep the pipes open. */
 async function lastWords({ stdout, stderr }: ProcessGroup): Promise<void> {
   const read = Promise.all([stdout, stderr].map((stream) => finished(stream, { writable: false })))
   await Promise.race([read.catch(() => {}), delay(LAST_WORDS_MS, undefined, { ref: false })])

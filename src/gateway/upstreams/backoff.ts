@@ -3,11 +3,11 @@ import { backoff } from '../../util/backoff.ts'
 export interface BackoffSettings {
   readonly first_ms: number
   readonly max_ms: number
-  /** A connection that lasted so long was a good one: the next pause is the first again. */
+  /** A connection that lasted this long resets the backoff. */
   readonly healthy_ms: number
 }
 
-/** Pauses between tries to connect, each twice the one before. */
+/** The exponential backoff between attempts to connect. */
 export class Backoff {
   readonly #settings: BackoffSettings
   #tries = 0
@@ -16,7 +16,7 @@ export class Backoff {
     this.#settings = settings
   }
 
-  /** How long to wait now that a try has failed, or a connection was lost that had lasted so long. */
+  /** The pause after a failed attempt, or after a connection that lasted `lastedMs`. */
   next(lastedMs = 0): number {
     const { first_ms, max_ms, healthy_ms } = this.#settings
     if (lastedMs >= healthy_ms) this.#tries = 0

@@ -7,19 +7,18 @@ import { type Definition, type ReadDefinition, shownDefinition } from './definit
 import type { Pin } from './pins.ts'
 import { matchesAny, outwardName } from './tool-name.ts'
 
-/** A tool of an upstream and what may be done with it. */
 export interface CatalogueEntry {
   readonly view: UpstreamToolView
-  /** Set if it is listed: what clients see of it, and what calls go by. */
+  /** Set if the tool is listed. */
   readonly listed?: { readonly tool: UpstreamTool; readonly definition: Definition }
 }
 
-/** The tools of an upstream by the names that it gives them. */
+/** The tools of an upstream by their names at the upstream. */
 export type Catalogue = ReadonlyMap<string, CatalogueEntry>
 
 type Rules = Pick<UpstreamRecord, 'name' | 'tools' | 'categories'>
 
-/** What a list of an upstream comes to, given what was accepted of it. */
+/** The catalogue for a list of definitions, given the accepted ones. */
 export function catalogueOf(
   rules: Rules,
   list: readonly ReadDefinition[],
@@ -37,7 +36,7 @@ export function catalogueOf(
   return entries
 }
 
-/** A tool that is known from before, and not in the list. */
+/** A known tool that the upstream does not list now. */
 function absent(rules: Rules, pin: Pin): CatalogueEntry {
   const { tool, offered } = pin
   const view = viewOf(rules, tool, 'hidden', 'the upstream does not list it now', pin)
@@ -116,7 +115,7 @@ interface Described {
   readonly annotations?: JsonObject
 }
 
-/** Words in the name of a tool that runs what it is given. */
+/** Words in the names of tools that run commands. */
 const WORDS = new Set(
   'shell bash zsh sh cmd powershell pwsh terminal exec execute eval evaluate repl subprocess python'.split(
     ' ',
@@ -124,16 +123,13 @@ const WORDS = new Set(
 )
 const VERBS = /^(run|execute|exec|start|spawn)$/
 const OBJECTS = /^(command|commands|process|program|code|script|shell|terminal|cell)$/
-/** Words after which a tool runs queries or tests of its own, and not any command. */
+/** With these words, a tool runs its own queries or tests and not any command. */
 const HARMLESS = /^(sql|query|queries|test|tests|workflow|workflows|search)$/
 
 /** Parameters that take a command. */
 const PARAMETERS = /^(command|commands|cmd|shell|script|argv)$/i
 
-/**
- * Whether a tool seems to run commands or programs of the caller's choice, by its name or by what it says of itself. A
- * program with such a tool can read every file of the account that it runs under.
- */
+/** Whether a tool seems to run arbitrary commands. A program with such a tool can read every file of its account. */
 export function runsCommands({ name, inputSchema, annotations = {} }: Described): boolean {
   const words = name
     .replace(/([a-z])([A-Z])/g, '$1 $2')
@@ -144,7 +140,7 @@ export function runsCommands({ name, inputSchema, annotations = {} }: Described)
   return words.some((word) => WORDS.has(word)) || takesCommand(inputSchema, annotations)
 }
 
-/** Hints that a tool does not give are taken as MCP says: destructive, and in an open world. */
+/** Absent hints have the defaults of MCP: destructive and open world. */
 function takesCommand({ properties }: JsonObject, annotations: JsonObject): boolean {
   const { readOnlyHint, destructiveHint, openWorldHint } = annotations
   const mayHarm = readOnlyHint !== true && destructiveHint !== false && openWorldHint !== false

@@ -1,24 +1,20 @@
 export interface BreakerSettings {
-  /** Failures in a row after which it opens. */
+  /** Consecutive failures after which it opens. */
   readonly failures: number
-  /** How long it then stays open. */
   readonly cooldown_ms: number
 }
 
 export type BreakerState = 'closed' | 'open' | 'half_open'
 
-/** A call that was let through. Exactly one of these is to be called. */
+/** A permitted call. Exactly one of these functions must be called. */
 export interface Pass {
   succeeded(): void
   failed(): void
-  /** Nobody knows how it would have ended. */
+  /** The outcome is unknown. */
   dropped(): void
 }
 
-/**
- * Spares an upstream that fails again and again the calls that would fail too. After a while a single call is let
- * through: if it succeeds all is well again, if it fails the wait begins anew.
- */
+/** A circuit breaker. It opens after consecutive failures; after the cooldown a single call probes the upstream. */
 export class Breaker {
   readonly #settings: BreakerSettings
   readonly #now: () => number
@@ -36,14 +32,14 @@ export class Breaker {
     return this.#left(this.#openedAt) > 0 ? 'open' : 'half_open'
   }
 
-  /** How long calls have to wait; 0 if one may be made now. */
+  /** The time until the next call is permitted; 0 if one is permitted now. */
   get waitMs(): number {
     if (this.#openedAt === undefined) return 0
     const left = this.#left(this.#openedAt)
     return left > 0 ? left : this.#probing ? this.#settings.cooldown_ms : 0
   }
 
-  /** Undefined if no call may be made now. */
+  /** Undefined if no call is permitted now. */
   enter(): Pass | undefined {
     if (this.waitMs > 0) return undefined
     const isProbe = this.#openedAt !== undefined
@@ -54,7 +50,7 @@ export class Breaker {
     return {
       succeeded: () => {
         end()
-        // Calls that began before it opened prove nothing about now.
+        // Calls that began before it opened say nothing about the current state.
         if (!isProbe && this.#openedAt !== undefined) return
         this.#failures = 0
         this.#openedAt = undefined

@@ -13,21 +13,23 @@ import { loadSdk, ProgramEnded, type Sdk, upstreamFault } from './upstream-fault
 
 export interface ConnectOptions {
   readonly egress: Partial<EgressSettings>
-  /** Where references to variables lead, and what programs inherit a little of. */
+  /** For references to variables. Programs inherit a few of them. */
   readonly env: Environment
-  /** Hears each line that a program writes to stderr, without the credentials. */
+  /** Receives each line of stderr, without credentials. */
   readonly onStderr?: ((line: string) => void) | undefined
-  /** Texts that are taken out of errors and progress, besides the credentials of the upstream. */
+  /** Removed from errors and progress, besides the credentials of the upstream. */
   readonly secrets?: readonly string[] | undefined
 }
 
-/** A silent program on a pipe is taken for an older server after this time. */
+/** A program that is silent this long counts as a legacy server. */
 const PROBE_MS = 10_000
 
-/** What a program is given besides what its record says: nothing that could be a secret. */
+/** The variables that programs inherit: none that could be a secret. */
 const INHERITED = ['PATH', 'HOME', 'USER', 'LOGNAME', 'LANG', 'LC_ALL', 'TZ', 'TMPDIR']
 
-/** Connects to an upstream in the era that it speaks. Rejects with a Fault, or with the reason of the signal. */
+/**
+ * Connects to an upstream in the protocol revision that it supports. Rejects with a Fault or the reason of the signal.
+ */
 export async function connect(
   record: UpstreamRecord,
   options: ConnectOptions,
@@ -52,7 +54,7 @@ function credentialsOf({ transport }: UpstreamRecord, env: Environment): Promise
     : resolveAll(transport.env, env, { literals: true })
 }
 
-interface AttemptParts {
+interface AttemptDeps {
   readonly sdk: Sdk
   readonly record: UpstreamRecord
   readonly options: ConnectOptions
@@ -62,21 +64,21 @@ interface AttemptParts {
 }
 
 class Attempt {
-  readonly #parts: AttemptParts
-  /** When the time for connecting is over, however many handshakes it takes. */
+  readonly #deps: AttemptDeps
+  /** The deadline for all handshakes together. */
   readonly #deadline: number
 
-  constructor(parts: AttemptParts) {
-    this.#parts = parts
-    this.#deadline = performance.now() + parts.record.connect_timeout_ms
+  constructor(deps: AttemptDeps) {
+    this.#deps = deps
+    this.#deadline = performance.now() + deps.record.connect_timeout_ms
   }
 
   async run(): Promise<Connection> {
-    const { sdk, record } = this.#parts
+    const { sdk, record } = this.#deps
     try {
       return await this.#shakeHands(false)
     } catch (error) {
-      // Some older programs end when they are asked anything before they are greeted.
+      // Some legacy programs exit when they receive a request before the handshake.
       const mayBeOlder =
         record.transport.type === 'stdio' &&
         sdk.SdkError.isInstance(error) &&
@@ -87,7 +89,7 @@ class Attempt {
   }
 
   async #shakeHands(isOlder: boolean): Promise<Connection> {
-    const { sdk, record, scrub, signal } = this.#parts
+    const { sdk, record, scrub, signal } = this.#deps
     signal.throwIfAborted()
     const transport = this.#transport()
     const client = new sdk.Client(
@@ -131,16 +133,16 @@ class Attempt {
     }
   }
 
-  /** That the connection was closed is less than what the program said before it ended. */
+  /** What the program wrote before it exited says more than that the connection was closed. */
   #betterReason(error: unknown, transport: Ours): unknown {
-    const { sdk } = this.#parts
+    const { sdk } = this.#deps
     const ending = endingOf(transport)
     const isClosed = sdk.SdkError.isInstance(error) && error.code === sdk.SdkErrorCode.ConnectionClosed
     return ending !== undefined && isClosed ? new ProgramEnded(ending) : error
   }
 
   #transport(): Ours {
-    const { sdk, record, options, resolved, scrub } = this.#parts
+    const { sdk, record, options, resolved, scrub } = this.#deps
     const { onStderr } = options
     const { transport } = record
     const limits: AnswerLimits = { call: record.max_result_bytes, other: MAX_LIST_BYTES }
@@ -167,7 +169,7 @@ class Attempt {
 type Ours = HttpTransport | StdioTransport
 
 function noHandshake({ name, connect_timeout_ms }: UpstreamRecord): Fault {
-  const problem = `There was no answer to the MCP handshake within ${connect_timeout_ms / 1000} s (connect_timeout_ms).`
+  const problem = `There was no response to the MCP handshake within ${connect_timeout_ms / 1000} s (connect_timeout_ms).`
   return new Fault('UPSTREAM_TIMEOUT', { upstream: name, problem })
 }
 

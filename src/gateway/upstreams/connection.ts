@@ -13,7 +13,6 @@ import type { Definition } from './definition.ts'
 import type { RawOffers } from './offers.ts'
 import { type Sdk, upstreamFault } from './upstream-fault.ts'
 
-/** The session that a call belongs to. */
 export interface CallSession {
   readonly id: string
   /** Whether the session can make more calls. */
@@ -23,11 +22,11 @@ export interface CallSession {
 export interface CallOptions {
   readonly signal?: AbortSignal | undefined
   readonly onProgress?: ((progress: Progress) => void) | undefined
-  /** The request is about to be written: from now on the upstream may have got it. */
+  /** The request is about to be written, so the upstream may receive it from now on. */
   readonly onSend?: (() => void) | undefined
-  /** An earlier request of the same call may have reached the upstream, and its answer is lost. */
+  /** An earlier request of the same call may have reached the upstream; its response was lost. */
   readonly mayHaveRun?: boolean | undefined
-  /** Whose call it is; undefined for one that belongs to no session. */
+  /** Undefined for a call without a session. */
   readonly session?: CallSession | undefined
 }
 
@@ -35,7 +34,7 @@ type ListKind = 'tools' | 'prompts' | 'resources'
 
 export interface ToolList<Tool> {
   readonly tools: readonly Tool[]
-  /** How long the upstream says that the list will do. */
+  /** How long the list is valid, according to the upstream. */
   readonly ttlMs: number | undefined
 }
 
@@ -43,11 +42,11 @@ export interface ConnectionDeps {
   readonly client: Client
   readonly sdk: Sdk
   readonly record: UpstreamRecord
-  /** Why the other side is gone. */
+  /** Why the connection was closed. */
   readonly ending: () => string
-  /** Whether there is a session that the upstream can forget. */
+  /** Whether the upstream has a session that it can forget. */
   readonly hasSession: () => boolean
-  /** Takes the credentials out of a text. */
+  /** Removes credentials from a text. */
   readonly scrub: (text: string) => string
 }
 
@@ -55,21 +54,21 @@ const MAX_ITEMS = 1000
 const MAX_PAGES = 100
 const MAX_PROGRESS_TEXT = 1000
 
-/** Prompts and resources are no reason to keep an upstream's tools waiting for longer. */
+/** Listing prompts and resources must not delay the tools of an upstream for longer. */
 const MAX_OFFERS_MS = 10_000
 
 const listPage = z.looseObject({ nextCursor: z.string().optional(), ttlMs: z.number().optional() })
 
-/** A connection to an upstream that has shaken hands, in the era that it speaks. */
+/** A connection to an upstream. */
 export class Connection {
   readonly #deps: ConnectionDeps
   readonly #closing = new AbortController()
-  /** Resolves when it is of no use any more, with the reason. It never rejects. */
+  /** Resolves with the reason when the connection cannot be used any more. Never rejects. */
   readonly lost: Promise<string>
   #resolveLost: (reason: string) => void = () => {}
   #isLost = false
 
-  /** For a client that is about to connect. */
+  /** The client connects after this. */
   constructor(deps: ConnectionDeps) {
     this.#deps = deps
     this.lost = new Promise((resolve) => {
@@ -78,7 +77,7 @@ export class Connection {
     deps.client.onclose = () => this.#lose(deps.ending())
   }
 
-  /** Set before the calls under way fail. */
+  /** Set before the running calls fail. */
   get isLost(): boolean {
     return this.#isLost
   }
@@ -91,13 +90,13 @@ export class Connection {
     return this.#deps.client.getProtocolEra() === 'modern'
   }
 
-  /** What the upstream calls itself. */
+  /** The name and version that the upstream reports. */
   get server(): string | null {
     const { name, version } = this.#deps.client.getServerVersion() ?? {}
     return name === undefined ? null : cleanLine(`${name} ${version ?? ''}`, 100)
   }
 
-  /** Every page of the list, of which only what was read is kept. Rejects with a Fault. */
+  /** Reads all pages. Rejects with a Fault. */
   async list<Tool>(read: (tool: unknown) => Tool): Promise<ToolList<Tool>> {
     const { client, record } = this.#deps
     if (client.getServerCapabilities()?.tools === undefined) return { tools: [], ttlMs: undefined }
@@ -105,7 +104,7 @@ export class Connection {
     return { tools: items, ttlMs }
   }
 
-  /** Every page of what the upstream offers besides tools. A list that it refuses is empty. Rejects with a Fault. */
+  /** Reads all pages of prompts and resources. A list that the upstream refuses is empty. Rejects with a Fault. */
   async listOffers(): Promise<RawOffers> {
     const { client, record } = this.#deps
     const { prompts, resources, completions } = client.getServerCapabilities() ?? {}
@@ -155,7 +154,7 @@ export class Connection {
     return { items, ttlMs }
   }
 
-  /** Rejects with a Fault, or at once with the reason of the signal; the upstream is then told. */
+  /** Rejects with a Fault, or with the reason of the signal; the upstream is then notified. */
   async call(definition: Definition, args: JsonObject, { signal, onProgress }: CallOptions): Promise<Answer> {
     const { client, record, scrub } = this.#deps
     const { name, inputSchema } = definition
@@ -166,7 +165,7 @@ export class Connection {
         { name, arguments: args },
         {
           timeout: record.timeout_ms,
-          // Without the output schema: a schema that somebody else wrote is not run here.
+          // Without the output schema: an untrusted schema must not be evaluated here.
           toolDefinition: { name, inputSchema: { ...inputSchema, type: 'object' } },
           ...(signal && { signal }),
           ...(onProgress && { onprogress: (progress) => onProgress(cleanProgress(progress, scrub)) }),
@@ -218,7 +217,7 @@ export class Connection {
     if (this.isModern && Object.keys(filter).length > 0) void this.#keepListening(filter, changed)
   }
 
-  /** It is of no use any more. Whoever waits for that closes it. */
+  /** The owner of the connection closes it then. */
   giveUp(reason: string): void {
     this.#lose(reason)
   }
@@ -229,7 +228,7 @@ export class Connection {
     await this.#deps.client.close()
   }
 
-  /** Newer servers tell only those who listen. Whatever changed between two times is asked for. */
+  /** Modern servers notify subscribers only. After a reconnect, changes in between are assumed. */
   async #keepListening(filter: SubscriptionFilter, changed: () => void): Promise<void> {
     const { client, record } = this.#deps
     const { signal } = this.#closing
@@ -242,7 +241,7 @@ export class Connection {
         if (!isFirst) changed()
         await closed
       } catch {
-        // Tried again below.
+        // The loop tries again.
       }
       await pause(backoff.next(performance.now() - began), undefined, { signal, ref: false }).catch(() => {})
     }
@@ -260,13 +259,13 @@ export class Connection {
       const isForgotten = status === 404 || (status === 400 && /session/i.test(String(data.text)))
       if (hasSession() && isForgotten) {
         this.#lose('the server has forgotten the session')
-        // A server that does not know the session refuses the request unread.
+        // A server that does not know the session has not processed the request.
         return upstreamFault(new sdk.SdkError(sdk.SdkErrorCode.NotConnected, ''), sdk, {
           upstream: record.name,
           scrub,
         })
       }
-      // The credential is looked up again with the next connection.
+      // The next connection reads the credential again.
       if (status === 401) this.#lose('the server does not accept the credential')
     }
     return upstreamFault(error, sdk, { upstream: record.name, scrub })
@@ -275,13 +274,13 @@ export class Connection {
 
 type Meta = Readonly<Record<string, unknown>>
 
-/** What a revision of the protocol adds to results is for the connection; clients of ours may speak another revision. */
+/** Removes the members that belong to the revision of the connection, because clients may use another revision. */
 function withoutEnvelope(result: Meta): Record<string, unknown> {
   const { resultType: _, ttlMs, cacheScope, ...rest } = result
   return rest
 }
 
-/** Says where a result is from. What the upstream says under names that are ours, or the protocol's, is left out. */
+/** Adds the origin of a result. Reserved keys of the upstream are removed. */
 function provenance(upstream: string, meta: Meta = {}): Record<string, unknown> {
   const own = Object.entries(meta).filter(([key]) => !/^(io\.modelcontextprotocol|asyncgate)\//.test(key))
   return Object.fromEntries([

@@ -1,9 +1,8 @@
 import { readFile } from 'node:fs/promises'
 import { posix } from 'node:path'
 
-/** Where a secret is: `env:NAME` or `file:/path`, perhaps with a word like `Bearer` before it. */
+/** A reference to a secret: `env:NAME` or `file:/path`, optionally after a scheme such as `Bearer`. */
 interface Reference {
-  /** Comes before the secret, with a space. */
   readonly scheme: string
   readonly kind: 'env' | 'file'
   readonly place: string
@@ -11,7 +10,7 @@ interface Reference {
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
-/** A secret that is not where it should be. The message names the place, never what is in it. */
+/** A secret cannot be read. The message names the reference, never its value. */
 export class CredentialError extends Error {
   constructor(message: string) {
     super(message)
@@ -27,13 +26,12 @@ function parseReference(text: string): Reference | undefined {
   return kind === 'env' || kind === 'file' ? { scheme, kind, place } : undefined
 }
 
-/** Values by name, and what of them must never be seen. */
 export interface Resolved {
   readonly values: Readonly<Record<string, string>>
   readonly secrets: readonly string[]
 }
 
-/** Looks up what the references stand for, now. Texts that are no references are taken as they are if `literals`. */
+/** Resolves references. Other texts are used literally if `literals` is set, and rejected otherwise. */
 export async function resolveAll(
   texts: Readonly<Record<string, string>>,
   env: Environment,
@@ -71,8 +69,8 @@ async function read(path: string): Promise<string> {
 }
 
 /**
- * Whether those who add upstreams by API may name this place. Otherwise an admin of the gate could have any file or
- * variable of the server sent to an address of his choice.
+ * Whether upstreams added by API may use this reference. Without the check, an admin could send any file or variable of
+ * the server to any address.
  */
 export function mayRefer(text: string, allowed: readonly string[]): boolean {
   const reference = parseReference(text)
@@ -83,16 +81,16 @@ export function mayRefer(text: string, allowed: readonly string[]): boolean {
   return allowed.some((entry) => entry === whole || (entry.endsWith('/') && whole.startsWith(entry)))
 }
 
-/** Shorter ones would take ordinary words out of a text, and are no secrets. */
+/** Replacing shorter texts would damage ordinary words. */
 const SHORTEST = 4
 
-/** Takes secrets out of texts that an upstream, or an error about it, might have put them in. */
+/** Removes secrets from texts of an upstream and from errors about it. */
 export function scrubber(secrets: readonly string[]): (text: string) => string {
   const known = secrets.filter((secret) => secret.length >= SHORTEST).sort((a, b) => b.length - a.length)
   return (text) => known.reduce((clean, secret) => clean.replaceAll(secret, '***'), text)
 }
 
-/** Whether an answer has a secret in it, as plain text or within base64. */
+/** Whether a response contains a secret, as plain text or in base64. */
 export type HoldsSecret = (answer: unknown) => boolean
 
 export function secretFinder(secrets: readonly string[]): HoldsSecret {
@@ -105,11 +103,11 @@ export function secretFinder(secrets: readonly string[]): HoldsSecret {
   return forms.length === 0 ? () => false : holds
 }
 
-/** How a text appears within base64, which depends on where in a group of three bytes it begins. */
+/** The three base64 forms of a text, by its offset in a group of three bytes. */
 function inBase64(text: string): readonly string[] {
   return [0, 1, 2].map((offset) => {
     const bytes = Buffer.concat([Buffer.alloc(offset), Buffer.from(text)])
-    // The characters at both ends also depend on what stands before and after the text.
+    // The characters at both ends also depend on the bytes around the text.
     const first = Math.ceil((offset * 8) / 6)
     const last = Math.floor((bytes.length * 8) / 6)
     return bytes.toString('base64').slice(first, last)

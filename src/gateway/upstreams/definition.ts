@@ -6,7 +6,7 @@ import { readOf } from '../../features/upstreams/reads.ts'
 import { isObject } from '../../util/guards.ts'
 import { cleanText, hasHidden } from '../../util/untrusted-text.ts'
 
-/** What is pinned of a tool: all that a client is told of it, as the upstream says it. */
+/** The definition of a tool as its upstream sends it. It is pinned by its hash. */
 export interface Definition {
   readonly name: string
   readonly title?: string
@@ -16,7 +16,7 @@ export interface Definition {
   readonly annotations?: JsonObject
 }
 
-/** A definition under its hash, or why it is none. */
+/** A definition with its hash, or why it is rejected. */
 export type ReadDefinition =
   | { readonly definition: Definition; readonly hash: string }
   | { readonly name: string; readonly unfit: string }
@@ -38,7 +38,7 @@ const wireTool = z.looseObject({
   execution: z.looseObject({ taskSupport: z.string().optional() }).optional(),
 })
 
-/** `overHttp`: whether arguments travel in headers too, for upstreams that ask for that. */
+/** `overHttp`: whether arguments may be sent in headers too. */
 export function readDefinition(raw: unknown, overHttp: boolean): ReadDefinition {
   const parsed = wireTool.safeParse(raw)
   if (!parsed.success) {
@@ -72,7 +72,7 @@ export function readDefinition(raw: unknown, overHttp: boolean): ReadDefinition 
 
 const HEADER = 'x-mcp-header'
 
-/** Each is the name of a header, once, on a plain property that is always at the same place. MCP has others refused. */
+/** Every x-mcp-header must be a unique header name on a plain property at a fixed path, as MCP requires. */
 function hasFitHeaders(inputSchema: JsonObject): boolean {
   const found: string[] = []
   const visit = ({ properties }: JsonObject): boolean =>
@@ -104,7 +104,7 @@ function countOf(key: string, value: Json): number {
   )
 }
 
-/** What clients are shown of an accepted definition. Structure stays as it is; texts are cleaned. */
+/** The definition for clients: its structure is unchanged, its texts are cleaned. */
 export function shownDefinition(definition: Definition): Omit<Definition, 'name'> & { description: string } {
   const { title, description, inputSchema, outputSchema, annotations } = definition
   return {
@@ -128,7 +128,7 @@ function hintsOf(annotations: JsonObject): JsonObject {
   )
 }
 
-/** Members of a schema that are values: what they say is part of the contract. */
+/** Members of a schema whose values are part of the contract and must not be cleaned. */
 const VALUES = new Set(['const', 'default', 'enum', 'examples'])
 
 function cleanSchema(schemaObject: JsonObject): JsonObject {
@@ -150,7 +150,7 @@ function cleanMember(key: string, value: Json): Json {
   return isObject(value) ? cleanSchema(value) : value
 }
 
-/** A name to speak of a tool that has none. */
+/** A printable name for a tool whose definition is invalid. */
 function nameOf(raw: unknown): string {
   const name = isObject(raw) ? raw.name : undefined
   return typeof name === 'string' ? cleanText(name, 64) : '?'

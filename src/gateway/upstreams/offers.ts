@@ -19,7 +19,7 @@ const MAX_PROMPT_NAME = 200
 const MAX_ARGUMENTS = 50
 const MAX_URI = 2048
 
-/** What shows, so that two names that look the same are the same. */
+/** Without invisible characters, so that names that look the same are the same. */
 const plain = (max: number) =>
   z
     .string()
@@ -57,7 +57,7 @@ const wireResource = z.looseObject({
 })
 const wireTemplate = z.looseObject({ uriTemplate: plain(MAX_URI), ...located })
 
-/** The lists of an upstream as they came, and what it says that it has. */
+/** The lists of an upstream as received, and its capabilities. */
 export interface RawOffers {
   readonly prompts: readonly unknown[]
   readonly resources: readonly unknown[]
@@ -67,12 +67,12 @@ export interface RawOffers {
 
 type Rules = Pick<UpstreamRecord, 'name' | 'tools'>
 
-/** Whether `tools.allow` and `tools.deny` let a call of this name be offered. */
+/** Whether `tools.allow` and `tools.deny` permit a call of this name. */
 export function isOffered({ tools: { allow, deny } }: Rules, call: string): boolean {
   return !matchesAny(call, deny) && (allow === undefined || matchesAny(call, allow))
 }
 
-/** What clients may see of the lists of an upstream. What is not well-formed is left out. */
+/** The prompts and resources for clients. Malformed items are omitted. */
 export function offersOf(rules: Rules, raw: RawOffers): UpstreamOffers {
   const readable = isOffered(rules, READ_RESOURCE)
   const prompts = unique(
@@ -168,14 +168,14 @@ function textsOf({ title, description }: Texts) {
   }
 }
 
-/** The first of each name: a list that has a name twice means the first. */
+/** Removes duplicates: the first item of each name counts. */
 export function unique<Item>(items: readonly Item[], nameOf: (item: Item) => string): Item[] {
   const byName = new Map<string, Item>()
   for (const item of items) if (!byName.has(nameOf(item))) byName.set(nameOf(item), item)
   return [...byName.values()]
 }
 
-/** What these upstreams together offer, each list in the order of its names. */
+/** The offers of all upstreams, sorted. */
 export function joined(names: readonly string[], all: readonly UpstreamOffers[]): UpstreamOffers {
   const having = (kind: keyof UpstreamOffers['having']) => all.flatMap((each) => each.having[kind]).sort()
   return {

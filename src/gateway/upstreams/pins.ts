@@ -4,7 +4,7 @@ import type { Definition } from './definition.ts'
 
 export const PIN_KIND = 'upstream_tool'
 
-/** What is known of a tool: the definition that was accepted, and another one that waits to be. */
+/** The accepted definition of a tool, and another one that is offered. */
 export interface Pin {
   readonly upstream: string
   readonly tool: string
@@ -16,7 +16,7 @@ export interface Accepted {
   readonly hash: string
   readonly definition: Definition
   readonly at: number
-  /** Null: nobody was asked. */
+  /** Null: accepted automatically. */
   readonly by: PrincipalKey | null
 }
 
@@ -26,7 +26,6 @@ export interface Offered {
   readonly at: number
 }
 
-/** A pin as it is kept, with the version of its entry. */
 export interface StoredPin {
   readonly pin: Pin
   readonly version: number
@@ -41,8 +40,8 @@ interface Seen {
 }
 
 /**
- * What becomes of the pin of a tool that was seen. The same pin if nothing does.
- * `isFirstList`: nothing was ever seen of this upstream.
+ * The pin after a definition was seen; the same object if nothing changes. `isFirstList`: no tool of the upstream was
+ * seen before.
  */
 export function sightOf(
   seen: Seen,
@@ -59,12 +58,12 @@ export function sightOf(
       ? { upstream, tool, accepted: { hash, definition, at: now, by: null }, offered: null }
       : { upstream, tool, accepted: null, offered: { hash, definition, at: now } }
   }
-  // Back to what was accepted: there is nothing left to decide.
+  // The upstream offers the accepted definition again.
   if (pin.accepted?.hash === hash) return pin.offered === null ? pin : { ...pin, offered: null }
   return pin.offered?.hash === hash ? pin : { ...pin, offered: { hash, definition, at: now } }
 }
 
-/** The pin after an admin has accepted this definition; undefined if it is not the one that is offered. */
+/** The pin after an admin has accepted a definition; undefined if it is not the offered one. */
 export function acceptance(pin: Pin, hash: string, by: PrincipalKey, now: number): Pin | undefined {
   const { accepted, offered } = pin
   if (accepted?.hash === hash && offered === null) return pin
@@ -72,7 +71,7 @@ export function acceptance(pin: Pin, hash: string, by: PrincipalKey, now: number
   return { ...pin, accepted: { hash, definition: offered.definition, at: now, by }, offered: null }
 }
 
-/** No name of an upstream has a slash in it. */
+/** Names of upstreams contain no slash. */
 export function pinName(upstream: string, tool: string): string {
   return `${upstream}/${tool}`
 }

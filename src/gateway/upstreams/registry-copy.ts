@@ -10,7 +10,6 @@ import { acceptance, PIN_KIND, type Pin, pinEntry, pinName, pinOf, type StoredPi
 const RECORD_KIND = 'upstream'
 const PAGE = 200
 
-/** Where the registry is kept. */
 export interface UpstreamStorage {
   readonly entries: Entries
   readonly tenant: number
@@ -25,9 +24,9 @@ export interface StoredRecord {
   readonly updated_by: PrincipalKey
 }
 
-/** All that is kept, at one moment. */
+/** The stored upstreams and pins. */
 export interface Registry {
-  /** Of all entries together: the same as long as nothing was written. */
+  /** A hash of all entries. */
   readonly version: string
   readonly records: ReadonlyMap<string, StoredRecord & { readonly version: number }>
   /** By upstream, then by tool. */
@@ -36,7 +35,7 @@ export interface Registry {
 
 const EMPTY: Registry = { version: '', records: new Map(), pins: new Map() }
 
-/** The registry in memory, read again after each change and every few seconds where others may change it. */
+/** The registry in memory. It is read again after each change, and every few seconds if other servers may change it. */
 export class RegistryCopy {
   readonly #storage: UpstreamStorage
   readonly #copies: TenantCopies<Registry>
@@ -61,7 +60,7 @@ export class RegistryCopy {
     return this.#copies.refresh(this.#storage.tenant)
   }
 
-  /** Whether it was written: not if it has another version by now. */
+  /** False if the stored version is another one. */
   async putRecord(kept: StoredRecord, version: number): Promise<boolean> {
     const { entries, tenant } = this.#storage
     const { name } = kept.record
@@ -73,12 +72,11 @@ export class RegistryCopy {
     return (await this.#storage.entries.put(pinEntry(this.#storage.tenant, pin), version)) !== undefined
   }
 
-  /** Whether it was there. */
+  /** Resolves with whether it existed. */
   removeRecord(name: string): Promise<boolean> {
     return this.#storage.entries.remove(this.#storage.tenant, RECORD_KIND, name)
   }
 
-  /** All that is known of the tools of an upstream. */
   async removePins(name: string): Promise<void> {
     const { entries, tenant } = this.#storage
     const { pins } = await this.refresh()
@@ -134,7 +132,7 @@ export class RegistryCopy {
   }
 
   async #read(before: Registry | undefined): Promise<Registry> {
-    // Whoever is not asked for is forgotten after a while. This one is always needed.
+    // Keeps the cached copy from being evicted.
     this.#copies.known(this.#storage.tenant)
     const [recordEntries, pinEntries] = [await this.#all(RECORD_KIND), await this.#all(PIN_KIND)]
     const version = versionOf([...recordEntries, ...pinEntries])
@@ -142,7 +140,7 @@ export class RegistryCopy {
     const records = new Map<string, StoredRecord & { version: number }>()
     for (const entry of recordEntries) {
       const { record, ...rest }: StoredRecord = JSON.parse(entry.value)
-      // What an earlier version wrote gets the defaults of this one.
+      // Records of an earlier version get the defaults of this one.
       const known = addUpstreamInput.safeParse(record)
       if (known.success) records.set(entry.name, { ...rest, record: known.data, version: entry.version })
     }

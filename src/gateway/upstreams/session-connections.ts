@@ -5,9 +5,9 @@ import type { Answer } from '../calls/read-answers.ts'
 import type { CallOptions, CallSession } from './connection.ts'
 import type { Upstream } from './upstream.ts'
 
-export interface SessionConnectionsParts {
+export interface SessionConnectionsDeps {
   readonly record: Pick<UpstreamRecord, 'name' | 'max_session_connections'>
-  /** Another connection to the same upstream. It is not started yet. */
+  /** Creates another connection to the same upstream, not started. */
   open(): Upstream
 }
 
@@ -16,25 +16,24 @@ interface Own {
   calls: number
 }
 
-/** The connections of an upstream whose sessions share none: one each, from its first call to the end of the session. */
+/** The connections of an upstream that isolates sessions: one per session, from its first call to its end. */
 export class SessionConnections {
-  readonly #parts: SessionConnectionsParts
+  readonly #deps: SessionConnectionsDeps
   readonly #open = new Map<string, Own>()
   readonly #closing = new Set<Promise<void>>()
   #isStopped = false
 
-  constructor(parts: SessionConnectionsParts) {
-    this.#parts = parts
+  constructor(deps: SessionConnectionsDeps) {
+    this.#deps = deps
   }
 
-  /** How many there are, and what they do in all. */
   get totals() {
     const all = [...this.#open.values()].map(({ upstream }) => upstream.health)
     const sum = (what: 'running' | 'waiting') => all.reduce((total, health) => total + health[what], 0)
     return { sessions: this.#open.size, running: sum('running'), waiting: sum('waiting') }
   }
 
-  /** Rejects with a Fault, or at once with the reason of the signal. */
+  /** Rejects with a Fault or the reason of the signal. */
   async call(session: CallSession, tool: string, args: JsonObject, options: CallOptions): Promise<Answer> {
     const own = await this.#enter(session.id)
     try {
@@ -45,26 +44,29 @@ export class SessionConnections {
     }
   }
 
-  /** The session is over. A call that is still under way keeps the connection until it has ended. */
+  /** The session has ended. A running call keeps the connection until it ends. */
   end(sessionId: string): void {
     if (this.#open.get(sessionId)?.calls === 0) this.#close(sessionId)
   }
 
-  /** What is accepted has changed. */
+  /** The accepted definitions have changed. */
   review(): void {
     for (const { upstream } of this.#open.values()) upstream.review()
   }
 
-  /** Calls under way fail. */
+  /** Running calls fail. */
   async stop(): Promise<void> {
     this.#isStopped = true
     for (const id of [...this.#open.keys()]) this.#close(id)
     await Promise.all(this.#closing)
   }
 
-  /** The connection of a session, with one more call. A program that is about to end still counts as one. */
+  /**
+   * Counts a call on the connection of a session, and creates the connection if needed. A program that is exiting still
+   * counts.
+   */
   async #enter(sessionId: string): Promise<Own> {
-    const { name, max_session_connections: limit } = this.#parts.record
+    const { name, max_session_connections: limit } = this.#deps.record
     for (;;) {
       const known = this.#open.get(sessionId)
       if (known !== undefined) {
@@ -86,7 +88,7 @@ export class SessionConnections {
   }
 
   #begin(sessionId: string): Own {
-    const own = { upstream: this.#parts.open(), calls: 1 }
+    const own = { upstream: this.#deps.open(), calls: 1 }
     this.#open.set(sessionId, own)
     own.upstream.start()
     return own

@@ -2,17 +2,17 @@ import { createHash } from 'node:crypto'
 import { RETRY_MODES, type RetryMode, type UpstreamRecord } from '../../features/upstreams/shape.ts'
 import type { UpstreamTool } from '../../features/upstreams/upstreams.ts'
 
-/** Long enough for every tool of a careful server, and what MCP clients take. */
+/** The limit of common MCP clients. */
 const MAX_NAME = 128
 const FITTING = /^[A-Za-z0-9_-]+$/
 const HASH_CHARACTERS = 10
 
-/** Between the name of an upstream and that of its tool. */
+/** Separates the name of an upstream from the name of its tool. */
 export const SEPARATOR = '__'
 
 /**
- * What clients call a tool of an upstream. An upstream's name has no underscore, so the first two of them end it, and
- * nothing of ours has two. A tool whose own name does not fit gets one that ends in a hash: the same each time.
+ * The name of an upstream tool for clients. Names of upstreams contain no underscore, so the first `__` ends them. A
+ * name that does not fit is shortened and ends in a hash.
  */
 export function outwardName(upstream: string, tool: string): string {
   const prefix = upstream + SEPARATOR
@@ -23,7 +23,7 @@ export function outwardName(upstream: string, tool: string): string {
   return `${prefix}${readable}_${hash}`
 }
 
-/** Whether a name fits one of the patterns, in which `*` stands for any text. */
+/** Whether a name matches one of the patterns, in which `*` matches any text. */
 export function matchesAny(name: string, patterns: readonly string[]): boolean {
   return patterns.some((pattern) => matches(name, pattern))
 }
@@ -44,7 +44,7 @@ function matches(name: string, pattern: string): boolean {
 
 type Rules = Pick<UpstreamRecord, 'retry' | 'tools'>
 
-/** The retry mode of a tool: the most careful of those whose patterns match it, else that of its upstream. */
+/** The most careful retry mode whose pattern matches the tool, or the mode of its upstream. */
 export function retryMode({ retry, tools }: Rules, tool: string): RetryMode {
   const matching = new Set(
     Object.entries(tools.retry).flatMap(([pattern, mode]) => (matchesAny(tool, [pattern]) ? [mode] : [])),
@@ -52,7 +52,7 @@ export function retryMode({ retry, tools }: Rules, tool: string): RetryMode {
   return RETRY_MODES.find((mode) => matching.has(mode)) ?? retry
 }
 
-/** Whether a call that may have reached its tool may be sent again. A tool that says nothing may not be repeated. */
+/** Whether a call that may have reached its tool may be repeated. Without a hint it may not. */
 export function mayRepeat(rules: Rules, tool: string, annotations: UpstreamTool['annotations']): boolean {
   switch (retryMode(rules, tool)) {
     case 'never':

@@ -8,30 +8,30 @@ import { CredentialError } from './credentials.ts'
 
 const MAX_MESSAGE = 500
 
-/** Codes of the machine below that mean that the other side was gone. */
+/** System error codes for a lost connection. */
 const GONE =
   /^(ECONNRESET|ECONNREFUSED|EPIPE|ETIMEDOUT|ENOTFOUND|EHOSTUNREACH|ENETUNREACH|ERR_STREAM_DESTROYED|ERR_STREAM_WRITE_AFTER_END)$/
 
-/** A program that ended before it had shaken hands; the message is how. */
+/** The program exited before the handshake. The message says how. */
 export class ProgramEnded extends Error {}
 
-/** A server at an address has no connection that is planned: it is tried again after this pause. */
+/** The pause before a call to an unreachable HTTP server is repeated. */
 const REACH_AGAIN_MS = 1000
 
 export interface Source {
   readonly upstream: string
-  /** Takes the credentials out of a text. */
+  /** Removes credentials from a text. */
   readonly scrub: (text: string) => string
 }
 
-/** In the details of a fault: the upstream has certainly not run the call, so making it again does no harm. */
+/** In the details of a fault: the upstream has certainly not run the call, so it may be repeated. */
 export const NOT_RUN = { not_run: true } as const
 
 export function isNotRun({ details }: Fault): boolean {
   return details.not_run === true
 }
 
-/** What an error of the client means to whoever called: what may help a second time, and what may not. */
+/** Converts an error of the client to a fault with the right retryable flag. */
 export function upstreamFault(error: unknown, sdk: Sdk, { upstream, scrub }: Source): Fault {
   const fault = (code: ErrorCode, details: FaultDetails = {}) => new Fault(code, { upstream, ...details })
   const said = (text: string) => ({ upstream_message: cleanLine(scrub(text), MAX_MESSAGE) })
@@ -41,7 +41,7 @@ export function upstreamFault(error: unknown, sdk: Sdk, { upstream, scrub }: Sou
     const { status, retryAfterMs } = error
     return fault('UPSTREAM_UNAVAILABLE', {
       status,
-      // Any other error may come from a server, or a proxy in front of it, that has begun with the call.
+      // With any other status the server, or a proxy, may have begun with the call.
       ...(status === 429 && NOT_RUN),
       ...(retryAfterMs !== undefined && { retry_after_ms: retryAfterMs }),
     })
@@ -73,15 +73,17 @@ export function upstreamFault(error: unknown, sdk: Sdk, { upstream, scrub }: Sou
         return fault('UPSTREAM_UNAVAILABLE', { problem: 'the connection was lost' })
       case sdk.SdkErrorCode.EraNegotiationFailed:
         if (error.cause instanceof Error) return upstreamFault(error.cause, sdk, { upstream, scrub })
-        return fault('UPSTREAM_UNAVAILABLE', { problem: 'the server does not speak a version that we speak' })
+        return fault('UPSTREAM_UNAVAILABLE', {
+          problem: 'the server supports no protocol version that AsyncGate supports',
+        })
       default:
-        return fault('UPSTREAM_REFUSED', { problem: 'the answer is not one of this protocol' })
+        return fault('UPSTREAM_REFUSED', { problem: 'the response violates the protocol' })
     }
   }
   if (sdk.ProtocolError.isInstance(error)) {
     if (error.code === TOO_LARGE) return fault('UPSTREAM_RESULT_TOO_LARGE')
     if (error.code === STREAM_ENDED)
-      return fault('UPSTREAM_UNAVAILABLE', { problem: 'the stream of the answer broke off' })
+      return fault('UPSTREAM_UNAVAILABLE', { problem: 'the stream of the response ended early' })
     return fault('UPSTREAM_REFUSED', { rpc_code: error.code, ...said(error.message) })
   }
   const code = error instanceof Error && 'code' in error ? String(error.code) : ''
@@ -97,7 +99,7 @@ export function upstreamFault(error: unknown, sdk: Sdk, { upstream, scrub }: Sou
   return fault('UPSTREAM_REFUSED', { problem: cleanLine(scrub(message), MAX_MESSAGE) })
 }
 
-/** What keeps a program from being started; undefined if the error is about anything else. */
+/** Why a program cannot be started; undefined for other errors. */
 function unstartableProgram(error: unknown, code: string): string | undefined {
   if (!(error instanceof Error) || !('syscall' in error) || !String(error.syscall).startsWith('spawn'))
     return undefined
@@ -114,14 +116,14 @@ function codeOfEgress(error: EgressError): ErrorCode {
   return error.retryable ? 'UPSTREAM_UNAVAILABLE' : 'UPSTREAM_REFUSED'
 }
 
-/** The fault in one line, for whoever looks after the upstream. */
+/** The fault in one line, for operators. */
 export function faultLine({ message, details }: Fault): string {
   const { problem, upstream_message, status } = details
   const more = [problem, status === undefined ? undefined : `HTTP ${status}`, upstream_message]
   return [message, ...more.filter((part) => typeof part === 'string' && part !== '')].join(' ')
 }
 
-/** The official client. It is loaded when the first upstream is connected, and not before. */
+/** Loaded when the first upstream is connected. */
 export const loadSdk = () => import('@modelcontextprotocol/client')
 
 export type Sdk = Awaited<ReturnType<typeof loadSdk>>

@@ -4,18 +4,18 @@ import type { UpstreamDetail, UpstreamView } from '../../features/upstreams/upst
 import type { StoredRecord } from './registry-copy.ts'
 import type { Upstream } from './upstream.ts'
 
-/** An upstream as admins see it. `kept` is absent for one of the operator's file. */
-export function viewOf(upstream: Upstream, kept: StoredRecord | undefined): UpstreamView {
+/** An upstream as admins see it. `stored` is undefined for an upstream of the operator's file. */
+export function viewOf(upstream: Upstream, stored: StoredRecord | undefined): UpstreamView {
   const { record, health, catalogue, offers } = upstream
   const { transport, ...rest } = record
   const statuses = [...catalogue.values()].map(({ view }) => view.status)
   const count = (status: string) => statuses.filter((each) => each === status).length
   return {
     ...rest,
-    source: kept === undefined ? 'file' : 'api',
+    source: stored === undefined ? 'file' : 'api',
     transport: shownTransport(transport),
-    updated_at: kept === undefined ? null : isoTime(kept.updated_at),
-    updated_by: kept?.updated_by ?? null,
+    updated_at: stored === undefined ? null : isoTime(stored.updated_at),
+    updated_by: stored?.updated_by ?? null,
     counts: { listed: count('listed'), quarantined: count('quarantined'), hidden: count('hidden') },
     offers: {
       prompts: offers.prompts.length,
@@ -26,15 +26,15 @@ export function viewOf(upstream: Upstream, kept: StoredRecord | undefined): Upst
   }
 }
 
-export function detailOf(upstream: Upstream, kept: StoredRecord | undefined): UpstreamDetail {
+export function detailOf(upstream: Upstream, stored: StoredRecord | undefined): UpstreamDetail {
   const catalogue = [...upstream.catalogue.values()].map(({ view }) => view)
   return {
-    ...viewOf(upstream, kept),
+    ...viewOf(upstream, stored),
     catalogue: catalogue.sort((a, b) => (a.tool < b.tool ? -1 : 1)),
   }
 }
 
-/** References are shown. Arguments, variables and the query of a URL are not, since some hold secrets there. */
+/** Shows references, but not arguments, variables and query values, which may contain secrets. */
 function shownTransport(transport: UpstreamRecord['transport']): UpstreamView['transport'] {
   if (transport.type === 'stdio') return { type: 'stdio', command: transport.command }
   const url = new URL(transport.url)

@@ -23,7 +23,7 @@ import { OfferWatch, type OfferWatchDeps, ToolWatch, type ToolWatchDeps } from '
 import { mayRepeat } from './tool-name.ts'
 import { faultLine, NOT_RUN } from './upstream-fault.ts'
 
-/** Takes what pino takes. */
+/** Compatible with pino. */
 export interface Logger {
   info(fields: object, message: string): void
   warn(fields: object, message: string): void
@@ -31,18 +31,18 @@ export interface Logger {
 
 export interface UpstreamDeps extends Omit<ToolWatchDeps, 'failed'>, Pick<OfferWatchDeps, 'offersChanged'> {
   readonly connect: (signal: AbortSignal) => Promise<Connection>
-  /** What the connections of single sessions do, if there are such. */
+  /** The totals of the connections of single sessions. */
   readonly sessions?: () => Pick<UpstreamHealth, 'sessions' | 'running' | 'waiting'>
   readonly logger: Logger
-  /** Whether an answer has something in it that no agent may see. */
+  /** Whether a response contains a secret that no agent may see. */
   readonly holdsSecret?: HoldsSecret | undefined
 }
 
 type State = UpstreamHealth['state']
 
-const LOST = 'the process that made the call ended before its answer was recorded'
+const LOST = 'the process that made the call ended before its result was recorded'
 
-/** One upstream: kept connected as long as it is wanted, and called with care. */
+/** One upstream: kept connected, and called through a circuit breaker and a semaphore. */
 export class Upstream {
   readonly record: UpstreamRecord
   readonly #deps: UpstreamDeps
@@ -55,10 +55,10 @@ export class Upstream {
   #state: State
   #since = Date.now()
   #connection: Connection | undefined
-  /** What those calls wait for that come while it is being connected. */
+  /** Calls that arrive while it is connecting wait for this. */
   #connecting = deferred<void>()
   #running: Promise<void> = Promise.resolve()
-  /** By the monotonic clock, while a try to connect is planned. */
+  /** Monotonic time; set while the next attempt is scheduled. */
   #nextConnectAt: number | undefined
   #restarts = 0
   #lastError: UpstreamHealth['last_error'] = null
@@ -73,7 +73,7 @@ export class Upstream {
     this.#state = deps.record.enabled ? 'connecting' : 'disabled'
   }
 
-  /** Resolves when the first try to connect and list has ended, either way. */
+  /** Resolves when the first attempt to connect and list has ended. */
   get settled(): Promise<void> {
     return this.#settled.promise
   }
@@ -109,7 +109,7 @@ export class Upstream {
     else this.#settled.resolve()
   }
 
-  /** Calls under way fail. */
+  /** Running calls fail. */
   async stop(): Promise<void> {
     this.#stop.abort()
     await this.#running
@@ -117,12 +117,12 @@ export class Upstream {
     this.#settled.resolve()
   }
 
-  /** What is accepted has changed. */
+  /** The accepted definitions have changed. */
   review(): void {
     this.#tools.review()
   }
 
-  /** A tool as clients see it. Throws a Fault that says why it cannot be called. */
+  /** A tool as clients see it. Throws a Fault if it cannot be called. */
   offered(tool: string): UpstreamTool {
     if (readOf(tool) !== undefined) return this.#readable(tool)
     const entry = this.#tools.catalogue.get(tool)
@@ -131,14 +131,14 @@ export class Upstream {
     throw isUnknown ? this.#unavailable() : this.#notOffered(tool)
   }
 
-  /** Whether a call of the tool that may have reached it may be sent again. */
+  /** Whether a call that may have reached the tool may be repeated. */
   mayRepeat(tool: string): boolean {
     return mayRepeat(this.record, tool, this.#tools.catalogue.get(tool)?.listed?.tool.annotations)
   }
 
   /**
-   * Why a tool that clients know by this name cannot be called. Undefined if it can, or if the upstream, which has been
-   * listed, never had one of this name.
+   * Why the tool with this name for clients cannot be called. Undefined if it can be called, or if the upstream has no
+   * such tool.
    */
   absence(name: string): Fault | undefined {
     const known = [...this.#tools.catalogue.values()].find(({ view }) => view.name === name)
@@ -152,20 +152,20 @@ export class Upstream {
     }
   }
 
-  /** Rejects with a Fault, or at once with the reason of the signal. */
+  /** Rejects with a Fault or the reason of the signal. */
   async call(tool: string, args: JsonObject, options: CallOptions = {}): Promise<Answer> {
     const { signal } = options
     signal?.throwIfAborted()
     await this.#connected(signal)
     this.#callable(tool)
-    // What the tool says of itself is known only now.
+    // The annotations of the tool are known only when the upstream is connected.
     if (options.mayHaveRun && !this.mayRepeat(tool)) {
       throw new Fault('UPSTREAM_OUTCOME_UNKNOWN', { upstream: this.record.name, tool, problem: LOST })
     }
     if (this.#breaker.waitMs > 0) throw this.#spared()
     const leave = await this.#semaphore.acquire(signal)
     try {
-      // Much may have happened while it waited.
+      // The connection and the catalogue may have changed during the wait.
       const connection = await this.#connected(signal)
       const definition = this.#callable(tool)
       return this.#safe(tool, await this.#callNow(connection, definition, args, options))
@@ -174,7 +174,7 @@ export class Upstream {
     }
   }
 
-  /** Has it complete an argument, at once or not at all. Rejects with a Fault. */
+  /** Rejects with a Fault. */
   async complete(asked: Completing, signal: AbortSignal | undefined): Promise<Completed> {
     signal?.throwIfAborted()
     const connection = await this.#connected(signal)
@@ -187,12 +187,12 @@ export class Upstream {
     }
   }
 
-  /** The answer, unless it has a key of this machine in it. */
+  /** The response, unless it contains a secret of this server. */
   #safe<T extends Answer | Completed>(tool: string, answer: T): T {
     if (!this.#deps.holdsSecret?.(answer)) return answer
     const { name: upstream } = this.record
-    this.#deps.logger.warn({ upstream, tool }, 'an answer contained the approval key and was not handed on')
-    throw new Fault('UPSTREAM_REFUSED', { upstream, problem: 'the answer contains a key of this server' })
+    this.#deps.logger.warn({ upstream, tool }, 'a response contained the approval key and was discarded')
+    throw new Fault('UPSTREAM_REFUSED', { upstream, problem: 'the response contains a key of this server' })
   }
 
   async #callNow(
@@ -214,10 +214,10 @@ export class Upstream {
         pass.dropped()
         throw error
       }
-      // A refusal is an answer too: the upstream is there.
+      // A refusal is a response too: the upstream is available.
       if (error instanceof Fault && error.retryable) pass.failed()
       else pass.succeeded()
-      // That the connection was lost is noted once, with the reason.
+      // The loss of a connection is recorded once, with its reason.
       if (!connection.isLost) this.#note(error)
       if (isStale(error)) this.#tools.refresh()
       throw error
@@ -245,7 +245,7 @@ export class Upstream {
     }
   }
 
-  /** One connection, from its beginning to its end. Resolves with how long it was good. */
+  /** Runs one connection until it ends. Resolves with how long it was ready. */
   async #once(): Promise<number> {
     const { signal } = this.#stop
     let connection: Connection | undefined
@@ -271,7 +271,7 @@ export class Upstream {
     return readyAt === undefined ? 0 : performance.now() - readyAt
   }
 
-  /** One that does not even list its tools any more is not what it was when it was connected. */
+  /** An upstream that refuses to list its tools has to be connected again. */
   #listFailed(error: unknown): void {
     this.#note(error)
     const isRefused = error instanceof Fault && error.code === 'UPSTREAM_REFUSED'
@@ -293,14 +293,14 @@ export class Upstream {
     throw new Fault('UPSTREAM_UNAVAILABLE', { upstream: this.record.name, problem })
   }
 
-  /** Waits for a connection that is under way, and for no other. */
+  /** Waits for a connection attempt that is running, but for no later one. */
   async #connected(signal: AbortSignal | undefined): Promise<Connection> {
     if (this.#state === 'connecting') await orAborted(this.#connecting.promise, signal)
     if (this.#connection === undefined) throw this.#unavailable()
     return this.#connection
   }
 
-  /** A call that reads a prompt or a resource. Throws a Fault that says why it cannot be made. */
+  /** A read of a prompt or resource as a tool. Throws a Fault if it cannot be called. */
   #readable(call: string): UpstreamTool {
     const found = this.#offers.find(call)
     if (found !== undefined) return found
@@ -334,7 +334,7 @@ export class Upstream {
   #spared(): Fault {
     return new Fault('UPSTREAM_UNAVAILABLE', {
       upstream: this.record.name,
-      problem: 'it failed too often just now',
+      problem: 'its circuit breaker is open after repeated failures',
       ...NOT_RUN,
       retry_after_ms: Math.ceil(this.#breaker.waitMs),
     })
@@ -357,10 +357,10 @@ export class Upstream {
   }
 }
 
-/** The code with which a server says that it expects other headers: those of another definition. */
+/** The error code for headers that do not match the definition. */
 const HEADER_MISMATCH = -32_020
 
-/** Whether a refusal may come from what we know of the upstream being old. */
+/** Whether a refusal may be due to an outdated definition. */
 function isStale(error: unknown): boolean {
   if (!(error instanceof Fault) || error.code !== 'UPSTREAM_REFUSED') return false
   const { status, rpc_code } = error.details

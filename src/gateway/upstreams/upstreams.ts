@@ -30,32 +30,31 @@ export interface UpstreamsOptions {
   /** From the operator's file. They cannot be changed by API. */
   readonly fixed?: readonly UpstreamRecord[]
   readonly egress?: Partial<EgressSettings>
-  /** What upstreams added by API may refer to: `env:NAME`, `file:/path`, `file:/folder/`. */
+  /** The references that upstreams added by API may use: `env:NAME`, `file:/path`, `file:/folder/`. */
   readonly credentials?: readonly string[]
-  /** Where variables are looked up; those of this process if absent. */
+  /** The environment of this process by default. */
   readonly env?: Environment
   readonly logger: Logger
-  /** Hears each line that the program of an upstream writes to stderr. */
+  /** Receives each line that the program of an upstream writes to stderr. */
   readonly onStderr?: ((upstream: string, line: string) => void) | undefined
-  /** Keys that no agent may see: an answer with one in it is refused. */
+  /** Secrets that no agent may see: a response that contains one is refused. */
   readonly secrets?: readonly string[]
-  /** How upstreams are connected to, if not as usual. */
+  /** Replaces `connect` in tests. */
   readonly connect?: typeof connect
 }
 
-/** All of them are in memory, and connected. */
 const MAX_UPSTREAMS = 100
 
 type ListDeps = Pick<UpstreamDeps, 'changed' | 'offersChanged' | 'sessions'>
 
-/** The MCP servers behind a gate, and their tools. */
+/** The upstream MCP servers and their tools. */
 export class Upstreams implements UpstreamRegistry {
   readonly tenant: number
   readonly #options: UpstreamsOptions
   readonly #fixed: ReadonlyMap<string, UpstreamRecord>
   readonly #copy: RegistryCopy
   readonly #running = new Map<string, Upstream>()
-  /** Of those whose sessions share no connection. */
+  /** The connections of upstreams that isolate sessions. */
   readonly #isolated = new Map<string, SessionConnections>()
   readonly #stopping = new Set<Promise<void>>()
   readonly #listeners = new Set<() => void>()
@@ -78,20 +77,20 @@ export class Upstreams implements UpstreamRegistry {
     )
   }
 
-  /** Reads the registry and begins to connect. Waits for no upstream. */
+  /** Reads the registry and starts to connect, without waiting for any upstream. */
   async start(): Promise<void> {
     await this.#copy.refresh()
     this.#isOpen = true
     this.#follow()
   }
 
-  /** Resolves when each upstream was tried once, or the one of this name was. */
+  /** Resolves when the first attempt of each upstream, or of the named one, has ended. */
   async settled(name?: string): Promise<void> {
     const all = [...this.#running.values()].filter(({ record }) => record.name === (name ?? record.name))
     await Promise.all(all.map((upstream) => upstream.settled))
   }
 
-  /** Ends all connections; calls under way fail. */
+  /** Closes all connections; running calls fail. */
   async close(): Promise<void> {
     this.#isOpen = false
     await this.#copy.stop()
@@ -129,7 +128,7 @@ export class Upstreams implements UpstreamRegistry {
     this.#checkNotFixed(name)
     const removed = await this.#copy.removeRecord(name)
     await this.#copy.refresh()
-    // It may just have been noting what it has seen.
+    // An upstream that is stopping may still be storing pins.
     await Promise.all(this.#stopping)
     await this.#copy.removePins(name)
     return removed
@@ -179,7 +178,7 @@ export class Upstreams implements UpstreamRegistry {
     return this.#find(name).complete(asked, signal)
   }
 
-  /** Calls a tool by its own name. Rejects with a Fault, or at once with the reason of the signal. */
+  /** Calls a tool by its name at the upstream. Rejects with a Fault or the reason of the signal. */
   async call(name: string, tool: string, args: JsonObject, options: CallOptions = {}): Promise<Answer> {
     const upstream = this.#find(name)
     const { session } = options
@@ -187,17 +186,17 @@ export class Upstreams implements UpstreamRegistry {
     return isolated ? isolated.call(session, tool, args, options) : upstream.call(tool, args, options)
   }
 
-  /** A session is over: the connections that it had for itself are closed. */
+  /** Closes the connections of a session that has ended. */
   endSession(sessionId: string): void {
     for (const isolated of this.#isolated.values()) isolated.end(sessionId)
   }
 
-  /** Whether a call that may have reached its tool may be sent again. */
+  /** Whether a call that may have reached its tool may be repeated. */
   mayRepeat(name: string, tool: string): boolean {
     return this.#running.get(name)?.mayRepeat(tool) ?? false
   }
 
-  /** The longest that a call of this upstream may take; undefined if there is no such upstream. */
+  /** The timeout of calls; undefined if there is no such upstream. */
   timeoutMs(name: string): number | undefined {
     return this.#running.get(name)?.record.timeout_ms
   }
@@ -208,40 +207,40 @@ export class Upstreams implements UpstreamRegistry {
     return upstream
   }
 
-  /** Undefined for one of the operator's file. */
+  /** Undefined for an upstream of the operator's file. */
   #storedOf(name: string): StoredRecord | undefined {
     return this.#fixed.has(name) ? undefined : this.#copy.now.records.get(name)
   }
 
   #checkNotFixed(name: string): void {
-    if (this.#fixed.has(name)) throw invalid('name', "is that of an upstream of the operator's file")
+    if (this.#fixed.has(name)) throw invalid('name', "belongs to an upstream of the operator's file")
   }
 
   #checkRoom(): void {
     if (this.#running.size >= MAX_UPSTREAMS) {
-      throw invalid('name', `is one too many: there are ${MAX_UPSTREAMS} already, so remove one first`)
+      throw invalid('name', `exceeds the limit of ${MAX_UPSTREAMS} upstreams; remove one first`)
     }
   }
 
-  /** What the operator lets admins add. */
+  /** Checks what the operator allows admins to add. */
   #checkTransport({ transport }: UpstreamDraft): void {
     const { egress = {}, credentials = [] } = this.#options
     if (!mayBeAt(transport.url, egress)) {
       throw invalid(
         'transport.url',
-        'leads where no upstream may be: use https and a public host, or have the operator name the place in ASYNCGATE_UPSTREAM_PRIVATE',
+        'is not an allowed address: use https and a public host, or have the operator list the host in ASYNCGATE_UPSTREAM_PRIVATE',
       )
     }
     for (const [header, reference] of Object.entries(transport.headers)) {
       if (mayRefer(reference, credentials)) continue
       throw invalid(
         `transport.headers.${header}`,
-        'refers to what may not be used here; the operator names it in ASYNCGATE_UPSTREAM_CREDENTIALS',
+        'is not an allowed reference; the operator allows references in ASYNCGATE_UPSTREAM_CREDENTIALS',
       )
     }
   }
 
-  /** Starts and stops upstreams as the registry says by now. */
+  /** Starts and stops upstreams after the registry has changed. */
   #follow(): void {
     if (!this.#isOpen) return
     const added = [...this.#copy.now.records.values()].map(({ record }) => record)
@@ -276,7 +275,7 @@ export class Upstreams implements UpstreamRegistry {
     upstream.start()
   }
 
-  /** A connection to an upstream, not started. The connection of a session tells nobody what it lists. */
+  /** Creates an upstream without starting it. The connection of a session does not publish its lists. */
   #upstream(
     record: UpstreamRecord,
     { changed = () => {}, offersChanged = () => {}, sessions }: Partial<ListDeps> = {},
@@ -312,7 +311,7 @@ export class Upstreams implements UpstreamRegistry {
     this.#stopping.add(stopped)
   }
 
-  /** The list stays the same one, unless it says something else. */
+  /** Keeps the same list object until its content changes. */
   #gather(): void {
     const listed = [...this.#running.values()].flatMap(({ catalogue }) =>
       [...catalogue.values()].flatMap((entry) => entry.listed?.tool ?? []),
@@ -324,7 +323,6 @@ export class Upstreams implements UpstreamRegistry {
     for (const listener of this.#listeners) listener()
   }
 
-  /** The same for what is offered besides tools. */
   #gatherOffers(): void {
     const before = this.#offers
     const running = [...this.#running]
@@ -345,7 +343,7 @@ export class Upstreams implements UpstreamRegistry {
   }
 }
 
-/** What is shown of a tool follows from its definition, which the hash stands for, and its category. */
+/** The hash and the category determine everything that is shown of a tool. */
 function signature(tools: readonly UpstreamTool[]): string {
   return tools.map(({ name, hash, category }) => `${name} ${hash} ${category ?? ''}`).join('\n')
 }

@@ -3,7 +3,7 @@ import { notificationTools, resultTools } from './results.ts'
 import { taskTools } from './tasks.ts'
 import { workerTools } from './worker.ts'
 
-/** Every tool of the old names, to be listed only where the operator asks for them. */
+/** The tools under their legacy names, listed only if the operator enables them. */
 export const LEGACY_TOOLS: readonly AnyLegacyTool[] = [
   ...taskTools,
   ...resultTools,

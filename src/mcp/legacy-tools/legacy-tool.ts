@@ -13,24 +13,24 @@ export interface LegacyContext {
   readonly gate: Gate
 }
 
-/** A tool under the name, with the arguments and with the answer that it had before. */
+/** A tool with its legacy name, input and output. */
 export interface LegacyTool<Input extends z.ZodObject = z.ZodObject>
   extends Pick<Operation, 'title' | 'description' | 'output' | 'actor' | 'effect'> {
   readonly name: string
-  /** The operation that does it now, for the documentation. */
+  /** The operation that replaces it, for the documentation. */
   readonly now: string
   readonly input: Input
-  /** What the input says about who calls, where the call names nobody. */
+  /** The identity of the caller that follows from the input, if the call names none. */
   identity?(input: z.output<Input>, context: LegacyContext, call: Call): Fields | Promise<Fields>
   run(context: LegacyContext, caller: Caller, input: z.output<Input>, call: LegacyCall): Promise<object>
 }
 
 export interface LegacyCall extends Call {
-  /** What `identity` found. */
+  /** The result of `identity`. */
   readonly implied: Fields
 }
 
-/** Tools of different inputs in one list: each checks its own. */
+/** A tool whose input type is hidden, so that tools fit into one list. */
 export interface AnyLegacyTool extends Omit<LegacyTool, 'identity' | 'run'> {
   call(context: LegacyContext, args: Fields, call: Call): Promise<object>
 }
@@ -55,8 +55,6 @@ export function legacyTool<Input extends z.ZodObject>(tool: LegacyTool<Input>): 
   }
 }
 
-// The words of the old tools, and what they are called now.
-
 export const LEGACY_STATUSES = ['queued', 'running', 'complete', 'failed', 'dead_letter', 'canceled'] as const
 export type LegacyStatus = (typeof LEGACY_STATUSES)[number]
 
@@ -64,7 +62,7 @@ const STATUSES: Readonly<Record<TaskView['status'], LegacyStatus>> = {
   queued: 'queued',
   leased: 'running',
   running: 'running',
-  // Nobody is at them.
+  // No worker has them.
   pending_approval: 'queued',
   input_required: 'queued',
   succeeded: 'complete',
@@ -118,13 +116,12 @@ export function notificationOf(item: InboxItemView): Notification {
   }
 }
 
-/** Results are named by how they ended; the others by their receipts, as in lease_expired. */
+/** Results are named by their status, other notifications by their receipt, for example lease_expired. */
 function notificationType({ receipt_type, status, dead_letter }: InboxItemView): string {
   if (receipt_type !== 'task.result_ready' || status === null) return receipt_type.replace('.', '_')
   return `task_${legacyStatus({ status, dead_letter })}`
 }
 
-/** The members of a progress report that the old tools knew. */
 export function progressOf(progress: TaskView['progress']): {
   percent: number | null
   message: string | null

@@ -132,14 +132,14 @@ export const resultTools: readonly AnyLegacyTool[] = [
   }),
 ]
 
-/** Where the answer is the same as today. */
+/** For tools whose output has not changed. */
 function outputOf(name: string): z.ZodType<object> {
   const operation = findOperation(name)
   if (operation === undefined) throw new Error(`there is no operation ${name}`)
   return operation.output
 }
 
-/** How many a session is shown when it begins. */
+/** The number of notifications at the start of a session. */
 const SHOWN = 10
 
 const which = z.strictObject({ id: text(64).optional(), notification_id: text(64).optional() })
@@ -242,7 +242,7 @@ function idOf({ id, notification_id }: z.output<typeof which>): string {
   const named = id ?? notification_id
   if (named === undefined) throw invalid('id', 'is required')
   if (id !== undefined && notification_id !== undefined && id !== notification_id) {
-    throw invalid('notification_id', 'is another than id')
+    throw invalid('notification_id', 'differs from id')
   }
   return named
 }

@@ -173,7 +173,6 @@ function activeTask(task: TaskView) {
   }
 }
 
-/** Without what was left out. */
 function present(fields: Readonly<Record<string, unknown>>): Record<string, unknown> {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))
 }

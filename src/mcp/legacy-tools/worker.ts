@@ -15,7 +15,7 @@ import { type AnyLegacyTool, type LegacyContext, legacyTool } from './legacy-too
 
 const time = z.iso.datetime()
 
-/** A run is a lease. Its task and its worker can be left out: they are known from the lease. */
+/** A run is a lease. Its task and worker are optional, because the lease identifies them. */
 const run = { task_id: taskId.optional(), run_id: leaseId, worker_id: workerId.optional() }
 
 interface RunInput {
@@ -157,7 +157,6 @@ export const workerTools: readonly AnyLegacyTool[] = [
   }),
 ]
 
-/** Whoever calls names the run, and may name its task and its worker. */
 function identityOf(
   { run_id, task_id, worker_id }: RunInput,
   { gate }: LegacyContext,

@@ -18,7 +18,7 @@ export interface TaskHoldOptions {
 
 const MAX_REASON = 200
 
-/** Holds a call until its task has come to rest, or for as long as it may wait. */
+/** Holds a call until its task ends or waits for a person, or until its time is up. */
 export class TaskHold {
   readonly #options: TaskHoldOptions
   readonly #canceling = new Set<Promise<void>>()
@@ -27,14 +27,14 @@ export class TaskHold {
     this.#options = options
   }
 
-  /** Resolves when the cancels that have begun are durable. */
+  /** Resolves when the cancellations that have begun are durable. */
   async settled(): Promise<void> {
     await Promise.all(this.#canceling)
   }
 
   /**
-   * The task at the end of the hold. A client that cancels the call meanwhile, or closes it, cancels the task too where
-   * the tool says so; but never one that waits for a person, who was promised it.
+   * The task at the end of the hold. If the client cancels or closes the call, the task is canceled too if the tool
+   * requires it, unless the task waits for a person.
    */
   async hold(tool: TaskTool, task: CreatedTask, seconds: number, call: Call): Promise<WaitAnswer> {
     const { gate, watch, onError } = this.#options
@@ -45,13 +45,13 @@ export class TaskHold {
     }
     if (signal.aborted) onAbort()
     else signal.addEventListener('abort', onAbort, { once: true })
-    const told = progress && new TaskProgress({ gate, watch, onError }, task, progress)
+    const reports = progress && new TaskProgress({ gate, watch, onError }, task, progress)
     try {
       const wait = { task_id: created.task_id, wait_seconds: seconds }
       return await withResolvedResult(gate, caller, await gate.waitForTask(caller, wait, signal))
     } finally {
       signal.removeEventListener('abort', onAbort)
-      told?.stop()
+      reports?.stop()
     }
   }
 
@@ -66,7 +66,7 @@ export class TaskHold {
   }
 }
 
-/** What whoever looks at the task reads: who canceled it, and why if the client said so. */
+/** The reason that is stored with the task. */
 function reasonOf(call: Call, said: unknown): string {
   const { name, version } = clientOf(call)
   const client = ['The MCP client', name, version].filter((part) => part !== null).join(' ')
@@ -80,30 +80,30 @@ interface TaskProgressDeps {
   readonly onError: (error: unknown) => void
 }
 
-/** Tells of the progress of a task, whichever server makes it, until it is stopped. */
+/** Reports the progress of a task, whichever server runs it, until it is stopped. */
 export class TaskProgress {
-  readonly #parts: TaskProgressDeps
+  readonly #deps: TaskProgressDeps
   readonly #task: CreatedTask
   readonly #tell: (progress: Progress) => void
-  /** MCP wants each report to be further than the one before. */
-  #told = Number.NEGATIVE_INFINITY
+  /** MCP requires each report to have a higher value than the one before. */
+  #reports = Number.NEGATIVE_INFINITY
   #reading: Promise<void> | undefined
   #isNews = false
   #isStopped = false
 
-  constructor(parts: TaskProgressDeps, task: CreatedTask, tell: (progress: Progress) => void) {
-    this.#parts = parts
+  constructor(deps: TaskProgressDeps, task: CreatedTask, tell: (progress: Progress) => void) {
+    this.#deps = deps
     this.#task = task
     this.#tell = tell
     const { caller, created } = task
-    void parts.watch
+    void deps.watch
       .watch(caller.tenant, created.task_id, () => this.#changed())
       .then((unwatch) => {
         this.#unwatch = unwatch
         if (this.#isStopped) unwatch()
-        // It may have got on before it was watched.
+        // There may have been progress before the watch began.
         else this.#changed()
-      }, parts.onError)
+      }, deps.onError)
   }
 
   #unwatch = () => {}
@@ -113,11 +113,11 @@ export class TaskProgress {
     this.#unwatch()
   }
 
-  /** One read at a time; what changes meanwhile is read once more. */
+  /** One read at a time. Changes during a read cause another one. */
   #changed(): void {
     this.#isNews = true
     this.#reading ??= this.#read()
-      .catch(this.#parts.onError)
+      .catch(this.#deps.onError)
       .finally(() => {
         this.#reading = undefined
       })
@@ -127,16 +127,16 @@ export class TaskProgress {
     const { caller, created } = this.#task
     while (this.#isNews && !this.#isStopped) {
       this.#isNews = false
-      const { progress } = await this.#parts.gate.getTask(caller, { task_id: created.task_id })
+      const { progress } = await this.#deps.gate.getTask(caller, { task_id: created.task_id })
       const report = progressOf(progress)
-      if (report === undefined || this.#isStopped || report.progress <= this.#told) continue
-      this.#told = report.progress
+      if (report === undefined || this.#isStopped || report.progress <= this.#reports) continue
+      this.#reports = report.progress
       this.#tell(report)
     }
   }
 }
 
-/** In the words of MCP: a report of an upstream as it was, and one of a worker by its percentage. */
+/** The progress as MCP defines it. The reports of upstreams have that format; those of workers have a percentage. */
 export function progressOf(report: unknown): Progress | undefined {
   if (!isObject(report)) return undefined
   const { progress, total, percent } = report

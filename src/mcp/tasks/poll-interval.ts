@@ -1,16 +1,15 @@
-/** No task is looked at more often than this, nor less. */
 export const MIN_POLL_MS = 250
 export const MAX_POLL_MS = 60_000
 
-/** A person takes his time. */
+/** People take longer. */
 const MIN_APPROVAL_POLL_MS = 5_000
 
-/** As many looks in a second are no load; with twice as many, everybody looks half as often. */
+/** Up to this rate the interval depends on the age only. Beyond it, the interval grows with the load. */
 const EASY_POLLS_PER_SECOND = 500
 
 /**
- * How long to wait until the next look at a task: a tenth of its age, so that its end is noticed at most a tenth late,
- * and longer the more looks there are.
+ * The interval until the next poll: a tenth of the age of the task, so that its end is noticed at most 10 % late, and
+ * longer under load.
  */
 export function pollInterval(ageMs: number, isPendingApproval: boolean, pollsPerSecond: number): number {
   const least = isPendingApproval ? MIN_APPROVAL_POLL_MS : MIN_POLL_MS
@@ -20,7 +19,7 @@ export function pollInterval(ageMs: number, isPendingApproval: boolean, pollsPer
 
 const SECOND_MS = 1_000
 
-/** Counts looks at tasks. */
+/** Counts polls. */
 export class PollMeter {
   #second = 0
   #count = 0
@@ -31,7 +30,7 @@ export class PollMeter {
     this.#count++
   }
 
-  /** In the last full second, or in this one if that is more already. */
+  /** In the last full second, or in the current one if that is more. */
   perSecond(now: number): number {
     this.#turn(now)
     return Math.max(this.#count, this.#before)

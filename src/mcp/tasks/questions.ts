@@ -3,10 +3,10 @@ import { invalid } from '../../core/errors.ts'
 import type { TaskView } from '../../features/tasks/shape.ts'
 import { isObject } from '../../util/guards.ts'
 
-/** What a task wants to know from the agent's side. */
+/** The question of a task that needs input. */
 export interface InputQuestion {
   readonly n: number
-  /** Never used again in the life of the task. */
+  /** Unique within the task. */
   readonly key: string
   readonly message: string
   readonly form: Form
@@ -15,11 +15,11 @@ export interface InputQuestion {
 interface Form {
   /** A form of MCP: an object with fields of simple types. */
   readonly schema: Fields
-  /** The content of the answer, from the fields of the form. */
+  /** Converts the fields of the form to the content of the answer. */
   read(content: Fields): unknown
 }
 
-/** The open question of a task that needs input; undefined for all others. */
+/** The open question of a task that needs input; undefined for other tasks. */
 export function questionOf({ question }: Partial<Pick<TaskView, 'question'>>): InputQuestion | undefined {
   if (question?.kind !== 'input' || !isObject(question.request)) return undefined
   const { message, schema } = question.request
@@ -31,7 +31,6 @@ export function questionOf({ question }: Partial<Pick<TaskView, 'question'>>): I
   }
 }
 
-/** As a request of MCP. */
 export function elicitation({ message, form }: InputQuestion): object {
   return {
     method: 'elicitation/create',
@@ -45,7 +44,7 @@ function formOf(schema: Fields | undefined): Form {
   return form === undefined ? jsonForm(schema) : { schema: form, read: (content) => content }
 }
 
-/** Without a schema any words are an answer. */
+/** Without a schema, any text is an answer. */
 const FREE: Form = {
   schema: {
     type: 'object',
@@ -55,7 +54,7 @@ const FREE: Form = {
   read: (content) => (typeof content.answer === 'string' ? content.answer : content),
 }
 
-/** Forms of MCP have no fields within fields: an answer that needs them is written as JSON. */
+/** Forms of MCP have no nested fields, so a nested answer is entered as JSON. */
 function jsonForm(schema: Fields): Form {
   return {
     schema: {
@@ -76,12 +75,11 @@ function jsonForm(schema: Fields): Form {
   }
 }
 
-/** The words of a client that has been asked. */
 export type Response =
   | { readonly action: 'accept'; readonly content: Fields }
   | { readonly action: 'decline' | 'cancel' }
 
-/** Undefined for what is no answer. */
+/** Undefined if the value is invalid. */
 export function responseOf(value: unknown): Response | undefined {
   if (!isObject(value)) return undefined
   const { action, content = {} } = value
@@ -89,7 +87,7 @@ export function responseOf(value: unknown): Response | undefined {
   return action === 'accept' && isObject(content) ? { action, content } : undefined
 }
 
-/** The keywords that forms of MCP know, by the type of a field. Others are checked when the answer has come. */
+/** The keywords that forms of MCP support, by type. The others are checked against the answer. */
 const KEYWORDS: Readonly<Record<string, readonly string[]>> = {
   string: ['title', 'description', 'minLength', 'maxLength', 'format', 'enum', 'default'],
   number: ['title', 'description', 'minimum', 'maximum', 'default'],
@@ -100,7 +98,7 @@ const KEYWORDS: Readonly<Record<string, readonly string[]>> = {
 
 const FORMATS: readonly unknown[] = ['email', 'uri', 'date', 'date-time']
 
-/** A JSON Schema as a form of MCP: an object with fields of simple types. Undefined if it is more than that. */
+/** Converts a JSON Schema to a form of MCP. Undefined if the schema is not an object with fields of simple types. */
 export function simpleForm({ type, properties, required }: Fields): Fields | undefined {
   if (type !== 'object' || !isObject(properties)) return undefined
   const fields: [string, Fields][] = []
@@ -124,7 +122,6 @@ function fieldOf(schema: Fields): Fields | undefined {
   }
 }
 
-/** Of lists there are only those of words to choose from. */
 function isChoice(items: unknown): boolean {
   return isObject(items) && items.type === 'string' && Array.isArray(items.enum)
 }

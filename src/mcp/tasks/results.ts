@@ -8,11 +8,11 @@ import { answered } from '../tools/tool.ts'
 
 const NOTHING = { result: null, error: null, artifacts: null }
 
-/** What a call of a tool answers whose task has ended: the result itself; or, as an error of the tool, how it failed. */
+/** The result of a tool call whose task has ended. A failure is a result with isError. */
 export function ended({ task_id, type, status, result }: TaskView): CallToolResult {
   const { result: value, error, artifacts } = result ?? NOTHING
   if (status !== 'succeeded') return { ...answered({ task_id, status, error }), isError: true }
-  // The tool's own, as it was given.
+  // The result of an upstream tool is returned unchanged.
   if (type === TOOL_CALL && isCallToolResult(value)) return value
   if (value === null && artifacts !== null) return answered({ result: value, artifacts })
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return answered(value)
@@ -20,8 +20,8 @@ export function ended({ task_id, type, status, result }: TaskView): CallToolResu
 }
 
 /**
- * The task with its result in it. What a tool has answered may be too large for its task and be kept in a channel; whoever
- * called the tool gets the answer and not the place. If it is gone from there, the place is all there is.
+ * The task with its result. The result of a tool call may be too large for its task and be stored in a channel, from
+ * which it is read here. If it is not there any more, the task is returned unchanged.
  */
 export async function withResolvedResult<View extends TaskView>(
   gate: Gate,

@@ -141,10 +141,10 @@ function mcpStatus(task: TaskView): McpStatus {
   }
 }
 
-/** The range that JSON-RPC keeps for errors of its own. */
+/** The range that JSON-RPC reserves. */
 const RPC_CODES = { min: -32_768, max: -32_000 }
 
-/** The error of JSON-RPC with which the task failed, if it is one. */
+/** The JSON-RPC error with which the task failed, if it is one. */
 export function rpcErrorOf({ status, result }: TaskView): RpcError | undefined {
   const error = result?.error
   if (status !== 'failed' || !isObject(error)) return undefined

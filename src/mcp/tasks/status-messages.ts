@@ -4,12 +4,11 @@ import type { TaskView } from '../../features/tasks/shape.ts'
 import { isObject } from '../../util/guards.ts'
 import { questionOf } from './questions.ts'
 
-/** A status is a line, not a document. */
 const MAX_LENGTH = 500
-/** What is asked leaves room for how to approve it. */
+/** Leaves room for the instructions how to approve. */
 const MAX_TITLE = 150
 
-/** How a task stands, in words for whoever asked for it. */
+/** The status of a task as a sentence for the caller. */
 export function statusMessage(task: TaskView, links: Links): string | undefined {
   const words = wordsOf(task, links)
   return words === undefined ? undefined : cut(words, MAX_LENGTH)
@@ -45,13 +44,13 @@ function queuedWords({ attempt, expiry_count, max_attempts, next_eligible_at }: 
 
 type Waiting = Pick<TaskView, 'task_id'> & Partial<Pick<TaskView, 'question'>>
 
-/** How to answer, for an agent whose client is not asked in its own way. */
+/** Tells an agent how to answer when its client cannot show a form. */
 export function inputWords(task: Waiting): string {
   const message = questionOf(task)?.message ?? 'The task needs input.'
   return `Needs input: ${message} Answer with the tool answer_question and task_id ${task.task_id}.`
 }
 
-/** Who can approve, and how. */
+/** Tells who can approve, and how. */
 export function approvalWords(task: Waiting, links: Links): string {
   const request = task.question?.request
   const what =
@@ -59,7 +58,7 @@ export function approvalWords(task: Waiting, links: Links): string {
   return `Waits for approval${what}. ${links.approval(task.task_id)}`
 }
 
-/** Progress is whatever the worker says; these are the members that people and MCP use. */
+/** Workers report any JSON; these are the members that MCP and people use. */
 export function progressWords(progress: JsonObject | undefined): string | undefined {
   if (progress === undefined) return undefined
   const { percent, message, progress: done, total } = progress

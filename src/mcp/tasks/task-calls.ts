@@ -24,15 +24,15 @@ export interface TaskCallOptions {
   readonly gate: Gate
   readonly states: TaskStates
   readonly watch: TaskWatch
-  /** The tool with which a model goes on when the result does not come in time. */
+  /** The tool with which a model waits for a result. */
   readonly waitTool: string
   readonly onError: (error: unknown) => void
 }
 
-/** With it in `_meta`, a call of a tool that only hands over work is answered with a task. */
+/** In `_meta`: the call of create_task returns an MCP task. */
 export const AS_TASK = `${META_PREFIX}task`
 
-/** Answers calls of tools that are tasks, each in the way that its client understands. */
+/** Handles calls of task tools in the way that the client supports. */
 export class TaskCalls {
   readonly #options: TaskCallOptions
   readonly #hold: TaskHold
@@ -42,18 +42,18 @@ export class TaskCalls {
     this.#hold = new TaskHold(options)
   }
 
-  /** Resolves when the tasks of calls that their clients have canceled are canceled too. */
+  /** Resolves when the tasks of canceled calls are canceled. */
   settled(): Promise<void> {
     return this.#hold.settled()
   }
 
-  /** Rejects only with errors of JSON-RPC. */
+  /** Rejects only with JSON-RPC errors. */
   async call(tool: TaskTool, args: Fields, call: Call): Promise<CallToolResult> {
     if (tool.plain !== undefined && !asksForTask(call)) return tool.plain(args, call)
     try {
       if (call.flaw) throw call.flaw
       const task = await tool.create(args, call)
-      // It is durable by now: whatever is answered, any instance finds it.
+      // The task is durable now, so any server finds it.
       switch (call.tasks) {
         case 'handle':
           return await this.#answerHandle(tool, task, call)
@@ -74,7 +74,7 @@ export class TaskCalls {
     return quick?.done ? ended(quick) : { content: [], resultType: 'task', ...(await this.#handle(task)) }
   }
 
-  /** The result if it comes in time; else what is known, and how to go on. */
+  /** The result if it is ready in time; otherwise the status and how to continue. */
   async #answerResult(tool: TaskTool, task: CreatedTask, call: Call): Promise<CallToolResult> {
     const seen = await this.#wait(tool, task, tool.waitSeconds, call)
     if (seen?.done) return ended(seen)
@@ -95,12 +95,12 @@ export class TaskCalls {
   }
 
   async #canceled({ caller, created }: CreatedTask): Promise<boolean> {
-    const reason = 'Nobody waited for the result any more.'
+    const reason = 'No client waited for the result any more.'
     const canceled = this.#options.gate.cancelTask(caller, { task_id: created.task_id, reason })
     return (await this.#unlessBroken(canceled))?.ok ?? false
   }
 
-  /** The task is there, and an error would only make the caller ask for it twice. */
+  /** The task exists, and an error would make the caller create it again. */
   #unlessBroken<T>(looked: Promise<T>): Promise<T | undefined> {
     return looked.catch((error: unknown) => {
       asFault(error, this.#options.onError)
@@ -139,7 +139,6 @@ function underWay(
   })
 }
 
-/** What the task waits for. */
 function hintOf(task: Pick<WaitAnswer, 'task_id' | 'status'> & Partial<WaitAnswer>, links: Links): string {
   switch (task.status) {
     case 'pending_approval':

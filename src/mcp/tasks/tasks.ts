@@ -161,7 +161,8 @@ export class LegacyTasks {
       // The wait for a task that waits for a person ends immediately.
       if (isParked(task.status))
         await sleep(PARKED_LOOK_MS, undefined, { signal: call.signal }).catch(() => {})
-      if (call.signal.aborted) throw new ProtocolError(ProtocolErrorCode.InternalError, 'Stopped; ask again.')
+      if (call.signal.aborted)
+        throw new ProtocolError(ProtocolErrorCode.InternalError, 'The server is stopping; retry the request.')
     }
   }
 }

@@ -4,13 +4,12 @@ import type { Gate } from '../../features/gate.ts'
 type Callback = () => void
 
 interface Watched {
-  /** By task. */
   readonly callbacks: Map<string, Set<Callback>>
-  /** Resolves with the way to stop listening to the gate. */
+  /** Resolves with an unsubscribe function. */
   readonly following: Promise<() => void>
 }
 
-/** Tells of changes of tasks: one ear at the gate for each tenant, whoever listens. */
+/** Watches tasks for changes, with one subscription to the gate per tenant. */
 export class TaskWatch {
   readonly #gate: Gate
   readonly #tenants = new Map<string, Watched>()
@@ -20,8 +19,8 @@ export class TaskWatch {
   }
 
   /**
-   * Calls back when the task may be another, soon after, whichever process changed it. Word of another process can be
-   * lost, so whoever must not miss a change also looks. Resolves, once it listens, with the way to stop.
+   * Calls back after the task has changed in any process. Notifications of other processes can be lost, so callers that
+   * must not miss a change also poll. Resolves with an unsubscribe function once the watch has begun.
    */
   async watch(tenant: string, taskId: string, onChange: Callback): Promise<() => void> {
     const watched = this.#tenants.get(tenant) ?? this.#follow(tenant)

@@ -5,56 +5,56 @@ import type { Caller } from '../../core/principal.ts'
 import { clientOf, named } from '../transport/client-instance.ts'
 import { type Call, META_PREFIX } from './tool.ts'
 
-/** What a request may say of itself in `_meta`, as `io.asyncgate/agent_id`, under a shared key. */
+/** The fields in `_meta` that identify the caller under a shared key, for example `io.asyncgate/agent_id`. */
 const NAMES = ['agent_id', 'principal_kind', 'principal_id', 'principal_instance_id', 'tenant_id'] as const
 
-/** Requests about tasks have no arguments that could say who calls. */
+/** Requests about tasks have no arguments that could name the caller. */
 const TASKS: Called = { actor: 'agent', input: { shape: {} } }
 
 const MAX_NAME = 64
 
 /**
- * The fields that say who calls: those of the call itself, else those of the request's `_meta`. A client that names
- * nobody is the agent of its own name, unless its credential says who it is. A worker names itself in its arguments.
+ * The fields that identify the caller: those of the call, or else of `_meta`. A client that names no caller is the
+ * agent with the name of the client, unless its credential is bound. A worker names itself in its arguments.
  */
 export function withIdentity(
   fields: Fields,
   call: Pick<Call, 'meta' | 'client' | 'credential'>,
   { actor }: Pick<Called, 'actor'> = TASKS,
 ): Fields {
-  if (actor === 'worker' || namesSomebody(fields)) return fields
-  const all = { ...readMeta(call.meta), ...fields }
+  if (actor === 'worker' || namesCaller(fields)) return fields
+  const all = { ...identityInMeta(call.meta), ...fields }
   const hasOwner = actor === 'agent' && fields.principal_ai !== undefined
-  if (namesSomebody(all) || hasOwner || call.credential.kind === 'bound') return all
+  if (namesCaller(all) || hasOwner || call.credential.kind === 'bound') return all
   return { ...all, ...clientAgent(call) }
 }
 
-/** Who asks for a list of tasks. */
 export function listCaller(call: Call): Caller {
   return callerOf(call.credential, TASKS, withIdentity({}, call)).caller
 }
 
 /**
- * Who asks about a task that they have the id of. A call may name an agent in its arguments, which the requests about
- * its task cannot repeat. So whoever names nobody finds every task by its id, as long as the shared key makes admins.
+ * The caller of a request about a task. The tool call may have named an agent in its arguments, which requests about
+ * its task cannot repeat. So under a shared key with the admin role, a request without an identity finds every task by
+ * its id.
  */
 export function taskCaller(call: Call): Caller {
   const caller = listCaller(call)
   const { credential, meta } = call
   const isFree = credential.kind === 'shared' && credential.no_admin !== true
-  return isFree && !namesSomebody(readMeta(meta)) ? { ...caller, role: 'admin' } : caller
+  return isFree && !namesCaller(identityInMeta(meta)) ? { ...caller, role: 'admin' } : caller
 }
 
-function namesSomebody({ agent_id, principal_id }: Fields): boolean {
+function namesCaller({ agent_id, principal_id }: Fields): boolean {
   return agent_id !== undefined || principal_id !== undefined
 }
 
-function readMeta(meta: Fields = {}): Fields {
-  const told = NAMES.filter((name) => META_PREFIX + name in meta)
-  return Object.fromEntries(told.map((name) => [name, meta[META_PREFIX + name]]))
+function identityInMeta(meta: Fields = {}): Fields {
+  const names = NAMES.filter((name) => META_PREFIX + name in meta)
+  return Object.fromEntries(names.map((name) => [name, meta[META_PREFIX + name]]))
 }
 
-/** The client as an agent; its instance tells two copies of one program apart. Empty if the client has no name. */
+/** The client as an agent; the instance distinguishes copies of a program. Empty if the client has no name. */
 function clientAgent(call: Pick<Call, 'meta' | 'client'>): Fields {
   const client = clientOf(call)
   const agent_id = agentName(client.name ?? named(call.meta?.[CLIENT_INFO_META_KEY]).name ?? '')
@@ -63,7 +63,7 @@ function clientAgent(call: Pick<Call, 'meta' | 'client'>): Fields {
   return { principal_kind: 'agent', agent_id, principal_instance_id }
 }
 
-/** The name of a client in a form that can be typed, and that looks like no other: "Claude Code" is claude-code. */
+/** A client name in a normalized form that can be typed: "Claude Code" becomes claude-code. */
 export function agentName(client: string): string {
   const plain = client.normalize('NFKD').replace(/\p{M}/gu, '').toLowerCase()
   return plain

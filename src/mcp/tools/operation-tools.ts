@@ -26,33 +26,32 @@ import {
   type ToolTable,
 } from './tool.ts'
 
-/** Some model APIs refuse a dot in the name of a tool. Calls may use either spelling whatever is listed. */
+/** Some model APIs refuse dots in tool names. Calls may use either spelling. */
 export type ToolNames = 'dot' | 'underscore'
 
-/** The operation that can be a task of MCP, if the call asks for one. */
+/** The operation that becomes an MCP task if the call asks for it. */
 const CREATE = 'create_task'
 
 const SEPARATORS: Record<ToolNames, string> = { dot: '.', underscore: '_' }
 
 export interface ToolOptions {
   readonly gate: Gate
-  /** The catalogue to offer; by default all operations. */
+  /** All operations by default. */
   readonly operations?: readonly Operation[] | undefined
   readonly toolNames?: ToolNames | undefined
-  /** Whether the tools of the old names are there too. */
+  /** Whether the legacy tools are included. */
   readonly legacyTools?: boolean | undefined
-  /** Tools that are tasks; where names collide, the first comes first, and our own before all. */
+  /** Task tools. Operations come first where names collide, then the sources in their order. */
   readonly sources?: readonly TaskToolSource[]
-  /** Hears of the errors that callers only see as INTERNAL_ERROR. */
+  /** Receives the errors that callers only see as INTERNAL_ERROR. */
   readonly onError: (error: unknown) => void
 }
 
-/** The tool that waits for a task, as it is listed. */
 export function waitToolName(toolNames: ToolNames = 'dot'): string {
   return `asyncgate${SEPARATORS[toolNames]}wait_for_task`
 }
 
-/** Every operation of the catalogue as a tool, the old names if wanted, and the tools that are tasks. */
+/** Every operation as a tool, the legacy tools if enabled, and the task tools. */
 export function gateTools({
   gate,
   operations = OPERATIONS,
@@ -88,7 +87,7 @@ export function gateTools({
   }
 }
 
-/** Hands over work, and answers with what became of it only if the call asks for a task. */
+/** Creates a task. The result of the call is an MCP task only if the call asks for one. */
 function createTool(gate: Gate, operation: Operation, plain: RunTool): TaskTool {
   return {
     definition: definition(toolName(operation, 'dot'), operation),
@@ -160,7 +159,7 @@ const ANYONE = {
   trace_id: name('Your own mark for this call'),
 }
 
-/** The arguments by which a call says who makes it. A key that is bound to somebody says so itself. */
+/** The arguments that identify the caller. A bound key does that by itself. */
 const IDENTITY = {
   agent: {
     agent_id: name('Who you are, under a shared key'),
@@ -178,7 +177,7 @@ const IDENTITY = {
 function withIdentityFields(operation: Described): Tool['inputSchema'] {
   const { properties, ...rest } = objectSchema.parse(inputSchema(operation))
   const identity = IDENTITY[operation.actor === 'worker' ? 'worker' : 'agent']
-  // The operation's own field of the same name says more.
+  // A field of the operation with the same name has the better description.
   return { ...rest, type: 'object', properties: { ...properties, ...identity, ...properties } }
 }
 
@@ -187,9 +186,7 @@ const objectSchema = z.looseObject({
   required: z.array(z.string()).optional(),
 })
 
-/**
- * Part of every output schema: clients check what an answer contains against it even when the answer is an error.
- */
+/** Part of every output schema, because clients also validate the content of errors. */
 const ERROR_SCHEMA: JsonSchema = {
   type: 'object',
   description: 'When isError is true',

@@ -15,14 +15,14 @@ import { isObject } from '../../util/guards.ts'
 import { approvalWords } from '../tasks/status-messages.ts'
 import type { Call } from './tool.ts'
 
-/** The contents of a resource, under the URIs by which clients can read them. */
+/** The contents of a resource, with the URIs for clients. */
 export function contentsOf(value: unknown, upstream: string): ReadResourceResult {
   if (!isSpecType.ReadResourceResult(value)) throw unusable(upstream)
   const contents = value.contents.map((content) => ({ ...content, uri: outwardUri(upstream, content.uri) }))
   return { ...value, contents }
 }
 
-/** A prompt, in which resources have the URIs by which clients can read them. */
+/** A prompt, with the URIs of its resources for clients. */
 export function promptOf(value: unknown, upstream: string): GetPromptResult {
   if (!isSpecType.GetPromptResult(value)) throw unusable(upstream)
   const messages = value.messages.map((message) => {
@@ -42,10 +42,10 @@ export function promptOf(value: unknown, upstream: string): GetPromptResult {
 }
 
 function unusable(upstream: string): Fault {
-  return new Fault('UPSTREAM_REFUSED', { upstream, problem: 'the answer is not one of this protocol' })
+  return new Fault('UPSTREAM_REFUSED', { upstream, problem: 'the response violates the protocol' })
 }
 
-/** The answer to a read whose task has not ended. Unlike the call of a tool it cannot be answered with the task. */
+/** The error for a read whose task has not ended. Unlike a tool call, a read cannot return a task. */
 export function notEnded(task: WaitAnswer, links: Links, waitTool: string): Fault {
   const { task_id, status } = task
   const what =
@@ -54,10 +54,10 @@ export function notEnded(task: WaitAnswer, links: Links, waitTool: string): Faul
   return new Fault('READ_NOT_DONE', { task_id, status, ...links.console(task_id, status) }, message)
 }
 
-/** Codes with which servers say that there is no such resource. */
+/** The error code for an unknown resource. */
 const NO_RESOURCE = -32_002
 
-/** Why the task of a read has failed, as an error of JSON-RPC. `uri` is that of the resource, if it was one. */
+/** The failure of a read as a JSON-RPC error. `uri` is set for a resource. */
 export function failureOf(task: TaskView, call: Call, uri: string | undefined): ProtocolError {
   const { task_id, status, result } = task
   const error = isObject(result?.error) ? result.error : {}

@@ -12,8 +12,8 @@ import type { TaskTool, TaskToolSource } from './tool.ts'
 import { type UpstreamReadOptions, UpstreamReads } from './upstream-reads.ts'
 
 /**
- * Arguments that say who calls, whatever the tool. A property of the tool with such a name is listed under another, so
- * that neither a key can get into a payload nor a payload say who calls.
+ * Arguments of every tool that identify the caller. A property of the tool with such a name is renamed, so that no key
+ * gets into a payload and no payload names the caller.
  */
 const TAKEN: ReadonlySet<string> = new Set([
   'auth_token',
@@ -25,11 +25,10 @@ const TAKEN: ReadonlySet<string> = new Set([
 
 const AGENT = { type: 'string', description: 'Who you are, under a shared key' } as const
 
-/** The arguments of a tool that is a task. */
 export interface ToolArguments {
-  /** As clients see them, with how they say who they are. */
+  /** The schema for clients, with the arguments that identify the caller. */
   readonly schema: { readonly type: 'object' } & JsonObject
-  /** What of a call says who makes it, and the arguments under the names that the tool knows. */
+  /** Separates the identity of the caller from the arguments, under the names of the tool. */
   split(args: Fields): { identity: Fields; rest: Fields }
 }
 

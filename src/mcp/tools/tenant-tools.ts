@@ -13,9 +13,9 @@ import {
 } from './tool.ts'
 
 export interface TenantToolCatalogOptions {
-  /** The tools of the gate itself, which everybody sees. */
+  /** The tools of AsyncGate itself, which all callers see. */
   readonly own: readonly Tool[]
-  /** Which of these can be called as tasks. */
+  /** The own tools that can be called as tasks. */
   readonly alsoTasks: ReadonlySet<string>
   readonly sources: readonly TaskToolSource[]
   readonly onError: (error: unknown) => void
@@ -25,21 +25,21 @@ type Tools = ReadonlyMap<string, TaskTool>
 
 type Names = ReadonlySet<string>
 
-/** What a tenant sees. */
+/** The tools of a tenant. */
 interface CatalogEntry {
-  /** What it was made of. */
+  /** The maps that it was built from. */
   readonly parts: readonly Tools[]
   readonly tools: Readonly<Record<Era, readonly Tool[]>>
   readonly tasks: Tools
 }
 
-/** The tools of each tenant: the gate's own, then those that are tasks, from wherever they come. */
+/** The tools of each tenant: the own tools, then the task tools of all sources. */
 export class TenantToolCatalog {
   readonly #options: TenantToolCatalogOptions
   readonly #taken: ReadonlySet<string>
   readonly #own: CatalogEntry['tools']
   readonly #entries = new Map<string, CatalogEntry>()
-  /** Lists without some names, so that the same lists are made once. */
+  /** Caches lists without the hidden tools. */
   readonly #without = new WeakMap<CatalogEntry['tools'], WeakMap<Names, CatalogEntry['tools']>>()
 
   constructor(options: TenantToolCatalogOptions) {
@@ -48,7 +48,7 @@ export class TenantToolCatalog {
     this.#own = listed(options.own, options.alsoTasks)
   }
 
-  /** While the database does not answer, the gate's own tools are all there is. */
+  /** While the database is unavailable, the list contains the own tools only. */
   async list(credential: Credential, era: Era): Promise<readonly Tool[]> {
     try {
       const entry = await this.#entry(credential.tenant)
@@ -72,7 +72,7 @@ export class TenantToolCatalog {
     }
   }
 
-  /** Under a shared key it is not known before the call who calls. */
+  /** Under a shared key the caller is unknown before the call. */
   async #hidden(credential: Credential): Promise<readonly Names[]> {
     const { tenant } = credential
     const principal = credential.kind === 'bound' ? principalKey(credential.principal) : undefined
@@ -124,12 +124,12 @@ export class TenantToolCatalog {
 }
 
 const NOTHING: Names = new Set()
-/** A tool that is there only to say why it cannot be called. */
+/** A tool that only returns the reason why it cannot be called. */
 function refusing(fault: Fault): RunTool {
   return async (_, { requestId }) => refused(fault, requestId)
 }
 
-/** In the older era a tool says that it may be called as a task. */
+/** Legacy tools declare that they can be called as tasks. */
 function listed(tools: readonly Tool[], tasks: ReadonlySet<string>): CatalogEntry['tools'] {
   const asTask = (tool: Tool): Tool => ({ ...tool, execution: { taskSupport: 'optional' } })
   return { modern: tools, legacy: tools.map((tool) => (tasks.has(tool.name) ? asTask(tool) : tool)) }

@@ -16,59 +16,58 @@ import { withText, writeJson } from '../../engine/stored-json.ts'
 import type { Client } from '../../features/sessions/sessions.ts'
 import type { CreateAnswer } from '../../features/tasks/create.ts'
 
-/** What is known about a call besides the arguments of the tool. */
+/** The context of a tool call. */
 export interface Call {
   readonly credential: Credential
-  /** Aborted when the client has gone or the server stops. */
+  /** Aborted when the client disconnects or the server stops. */
   readonly signal: AbortSignal
   readonly requestId?: string | undefined
-  /** What is wrong with the text of the request although it is JSON, such as a key that appears twice. */
+  /** A violation of the rules for JSON, for example a duplicate key. */
   readonly flaw?: Fault | undefined
-  /** What the request says about itself, in `params._meta`. */
+  /** The `_meta` of the request. */
   readonly meta?: Fields | undefined
-  /** Calls with the same key are one call; undefined if it has none. */
+  /** Calls with the same key are one call. */
   readonly key?: string | undefined
-  /** The program that calls, where the connection says so. */
+  /** The calling program, if the connection identifies it. */
   readonly client?: Client | undefined
-  /** How the client wants to have tasks; undefined if it knows none. */
+  /** Undefined if the client does not support tasks. */
   readonly tasks?: TaskMode | undefined
-  /** Whether the client can be sent messages before the answer. */
+  /** Whether messages can be sent before the result. */
   readonly streams?: boolean | undefined
-  /** Hears how far the work is, if the client asked for that. */
+  /** Reports progress, if the client asked for it. */
   readonly progress?: ((progress: Progress) => void) | undefined
 }
 
-/** The call that a request of the SDK is; `task` is what its params say about a task, in the older era. */
+/** The call of a request of the SDK. `task` is the task parameter of legacy requests. */
 export type CallOf = (context: ServerContext, task?: unknown) => Call
 
-/** Whether a call that is held tells how far it is. A client that gets a task asks for that itself. */
+/** Whether a held call reports progress. A client that gets a task polls it instead. */
 export function wantsProgress({ streams, tasks, meta }: Pick<Call, 'streams' | 'tasks' | 'meta'>): boolean {
   return streams === true && tasks === undefined && meta?.progressToken !== undefined
 }
 
 /**
- * `handle`: the client knows the Tasks extension of 2026-07-28, so that a call may become a task. `task`: it is one of
- * 2025-11-25 and asks for a task.
+ * `handle`: the client supports the Tasks extension of 2026-07-28, so a call may become a task. `task`: a request of
+ * 2025-11-25 asks for a task.
  */
 export type TaskMode = 'handle' | 'task'
 
 export type RunTool = (args: Fields, call: Call) => Promise<CallToolResult>
 
-/** `modern` is 2026-07-28, `legacy` whatever came before. */
+/** `modern` is 2026-07-28, `legacy` any earlier revision. */
 export type Era = 'modern' | 'legacy'
 
-/** The tools of a server, as they are listed and as they are called. */
 export interface ToolTable {
-  /** What the holder of a credential sees. The same list as long as nothing has changed. */
+  /** The tools that a caller sees. The same list object until it changes. */
   list(credential: Credential, era: Era): Promise<readonly Tool[]>
   find(name: string, credential: Credential): FoundTool | undefined | Promise<FoundTool | undefined>
-  /** Whether a call may wait for something; tools that are tasks wait for their end. */
+  /** Whether a call may wait; task tools wait for the end of the task. */
   mayWait(name: string, args: Fields): boolean
 }
 
 export type FoundTool = RunTool | TaskTool
 
-/** The answer as data and, for models that read text only, as its JSON. */
+/** The result as data and, for models that only read text, as JSON. */
 export function answered(answer: object): CallToolResult {
   const written = writeJson(answer)
   const content =
@@ -78,7 +77,7 @@ export function answered(answer: object): CallToolResult {
   return { content: [content], structuredContent: { ...answer } }
 }
 
-/** Models can act on an error only if it is a result of the tool, with the hint in it. */
+/** An error as a tool result with a hint, so that models can act on it. */
 export function refused(fault: Fault, requestId?: string): CallToolResult {
   return { ...answered(errorBody(fault, requestId)), isError: true }
 }
@@ -93,63 +92,60 @@ export function errorBody(fault: Fault, requestId?: string): object {
   }
 }
 
-/** Anything that is not a Fault is a bug: the caller hears of it, but not what it says. */
+/** Any other error is a bug: it is reported, and the caller gets INTERNAL_ERROR. */
 export function asFault(error: unknown, onError: (error: unknown) => void): Fault {
   if (error instanceof Fault) return error
   onError(error)
   return new Fault('INTERNAL_ERROR')
 }
 
-/** Our own keys of `_meta` begin with it. */
+/** The prefix of our keys in `_meta`. */
 export const META_PREFIX = 'io.asyncgate/'
 
-/** A list whose changes clients hear of. */
 export type ListKind = 'tools' | 'prompts' | 'resources'
 
-/** Where prompts and resources come from. */
+/** A source of prompts and resources. */
 export interface ReadSource {
-  /** What there is at present. */
   capabilities(): ServerCapabilities
-  /** Serves what the capabilities of the server announce. */
+  /** Registers the handlers that the capabilities of the server announce. */
   serve(server: Server, callOf: CallOf): void
-  /** Calls back when a list is another one. Returns the way to stop listening. */
+  /** Returns an unsubscribe function. */
   onChange(listener: (kind: ListKind) => void): () => void
 }
 
-/** A tool whose call is a task. How a call is answered, now or with a handle, is not its business. */
+/** A tool whose call creates a task. */
 export interface TaskTool {
   readonly definition: Tool
-  /** How long a client that knows no tasks waits for the result. */
+  /** How long a client without support for tasks waits for the result. */
   readonly waitSeconds: number
-  /** How long one that does waits before it gets the handle; 0, at once, unless said otherwise. */
+  /** How long a client with support for tasks waits before it gets the handle; 0 by default. */
   readonly quickSeconds?: number
-  /** Whether the task is canceled when such a client has waited in vain; else it goes on. */
+  /** Whether the task is canceled when such a wait times out. */
   readonly cancelsAtTimeout?: boolean
-  /** Whether a client that cancels its call, or closes it, cancels the task too; else the task goes on. */
+  /** Whether the task is canceled when the client cancels or closes its call. */
   readonly endsWithCall?: boolean
-  /** What is done instead, unless the call asks for a task. */
+  /** Runs instead, unless the call asks for a task. */
   readonly plain?: RunTool
-  /** Resolves when the task is durable; rejects with a Fault if there is none. */
+  /** Resolves when the task is durable. Rejects with a Fault. */
   create(args: Fields, call: Call): Promise<CreatedTask>
 }
 
 export interface CreatedTask {
-  /** Whose task it is. */
+  /** The owner of the task. */
   readonly caller: Caller
   readonly created: CreateAnswer
 }
 
-/** Where tools that are tasks come from. */
+/** A source of task tools. */
 export interface TaskToolSource {
-  /** Those of a tenant by name. The same map as long as they are the same. */
+  /** The tools of a tenant by name. The same map object until they change. */
   tools(tenant: string): Promise<ReadonlyMap<string, TaskTool>>
-  /** Names of tools that are not listed for a caller, though they can be called. The same set as long as they are the same. */
+  /** Names of tools that are not listed for a caller. The same set object until they change. */
   hidden?(tenant: string, principal: PrincipalKey | undefined): Promise<ReadonlySet<string>>
-  /** Prompts and resources that come from the same place. */
   readonly reads?: ReadSource
-  /** Why a tool of this name is not among them, if it is known to be one of theirs. */
+  /** Why a known tool of this name is not available. */
   absence?(name: string, tenant: string): Promise<Fault | undefined>
-  /** Calls back when some tenant's tools are others. Returns the way to stop listening. */
+  /** Calls back when the tools of some tenant have changed. Returns an unsubscribe function. */
   onChange(listener: () => void): () => void
 }
 
@@ -157,7 +153,7 @@ export function isTaskTool(found: RunTool | TaskTool): found is TaskTool {
   return typeof found !== 'function'
 }
 
-/** To whom a task is not shown it does not exist. */
+/** A task that the caller may not see does not exist for them. */
 const UNKNOWN: ReadonlySet<ErrorCode> = new Set(['TASK_NOT_FOUND', 'FORBIDDEN', 'VALIDATION_ERROR'])
 
 export function unknownTask(): ProtocolError {
@@ -167,14 +163,13 @@ export function unknownTask(): ProtocolError {
   )
 }
 
-/** Why a task cannot be looked at. */
 export function lookError(error: unknown, call: Call, onError: (error: unknown) => void): ProtocolError {
   if (error instanceof ProtocolError) return error
   const fault = asFault(error, onError)
   return UNKNOWN.has(fault.code) ? unknownTask() : asProtocolError(fault, call)
 }
 
-/** The contract's error as one of JSON-RPC: the fault of the params, or ours. */
+/** Converts a fault to a JSON-RPC error: invalid params, or an internal error. */
 export function asProtocolError(fault: Fault, { requestId }: Call): ProtocolError {
   const code =
     ERRORS[fault.code].http < 500 ? ProtocolErrorCode.InvalidParams : ProtocolErrorCode.InternalError

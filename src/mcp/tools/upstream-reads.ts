@@ -22,19 +22,19 @@ import { asFault, asProtocolError, type Call, type CallOf, type ReadSource } fro
 
 export interface UpstreamReadOptions {
   readonly gate: Gate
-  /** How long a client waits for what it reads. */
+  /** How long a client waits for a read. */
   readonly waitSeconds: number
-  /** Whether a read is canceled when its client has waited in vain. */
+  /** Whether a read is canceled when the wait times out. */
   readonly cancelsAtTimeout: boolean
-  /** The tool with which a model gets what did not come in time. */
+  /** The tool with which a model gets a result that came too late. */
   readonly waitTool: string
   readonly onError: (error: unknown) => void
 }
 
-/** Reads are made by whoever could create the task. */
+/** A read creates a task, so it needs the same permission and the same identity. */
 const CREATE = { actor: 'agent', input: createInput } as const
 
-/** The prompts and resources of upstreams. A read is a task of the session of its client, as the call of a tool is. */
+/** The prompts and resources of upstreams. A read is a task of the session of its client. */
 export class UpstreamReads implements ReadSource {
   readonly #options: UpstreamReadOptions
 
@@ -118,7 +118,7 @@ export class UpstreamReads implements ReadSource {
     return this.#options.gate.upstreamOffers(tenant)
   }
 
-  /** Rejects with errors of JSON-RPC only. */
+  /** Rejects with JSON-RPC errors only. */
   async #answering<Answer>(call: Call, answer: () => Promise<Answer>): Promise<Answer> {
     try {
       if (call.flaw) throw call.flaw
@@ -129,7 +129,7 @@ export class UpstreamReads implements ReadSource {
     }
   }
 
-  /** The prompt that clients know by this name. One that is not listed is left to its upstream to refuse. */
+  /** The prompt with this name for clients. The upstream refuses names that are not listed. */
   async #promptOf(name: string, call: Call): Promise<{ readonly upstream: string; readonly prompt: string }> {
     const { prompts, upstreams } = await this.#offers(call)
     const listed = prompts.find((prompt) => prompt.name === name)
@@ -164,7 +164,7 @@ export class UpstreamReads implements ReadSource {
     return task.result?.result
   }
 
-  /** Nobody waits for it any more, and nobody was told of its task. */
+  /** No client waits for the read, and none knows its task. */
   async #cancel(caller: Caller, task_id: string): Promise<void> {
     const { gate, onError } = this.#options
     const reason = 'The client gave up the read.'
@@ -201,8 +201,8 @@ export class UpstreamReads implements ReadSource {
 }
 
 /**
- * Where a resource is. A URI without the name of an upstream, as the answers of tools have them, will do where only one
- * upstream can be meant.
+ * The upstream of a resource. A URI without the name of an upstream, as tool results contain, works if it is
+ * unambiguous.
  */
 function placeOf(
   uri: string,
@@ -221,7 +221,7 @@ function noResource(uri: string): string {
 
 const PAGE_SIZE = 500
 
-/** One page of a list that is in the order of its keys. The cursor is the last key, so a list may change in between. */
+/** One page of a sorted list. The cursor is the last key, so the list may change between pages. */
 export function pageOf<Item>(
   items: readonly Item[],
   keyOf: (item: Item) => string,
@@ -239,5 +239,5 @@ export function pageOf<Item>(
 function keyIn(cursor: string): string {
   const key = Buffer.from(cursor, 'base64url')
   if (key.length > 0 && key.toString('base64url') === cursor) return key.toString('utf8')
-  throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'The cursor is not one of this list.')
+  throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'The cursor is invalid.')
 }

@@ -5,28 +5,28 @@ import { isObject } from '../../util/guards.ts'
 import { nextTurn } from '../../util/turns.ts'
 import { BROKEN, type Refusal, refusal, refusalBody, requestIdOf, sendPieces } from './wire.ts'
 
-/** The answer to one message as JSON; undefined if it gets none. */
+/** The response to one message as JSON; undefined for a notification. */
 export type Answered = string | JsonPieces | undefined
 
 export interface BatchHandler {
   answer(message: unknown): Promise<Answered>
-  /** Whether the message may take its time, so that the others must not wait for it. */
+  /** Whether the message may wait, so that the others must not wait for it. */
   waits(message: unknown): boolean
   onError?: ((error: unknown) => void) | undefined
 }
 
-/** Characters of all answers together. A message whose turn comes when they are used up is not begun. */
+/** The limit for all responses together. After that, messages are refused. */
 const MAX_CHARACTERS = 8 * 1024 * 1024
 
-/** A batch that can be taken apart: a handshake is refused as a whole. */
+/** A batch that contains no handshake. */
 export function isBatch(body: unknown): body is readonly unknown[] {
   const isHandshake = (message: unknown) => isObject(message) && message.method === 'initialize'
   return Array.isArray(body) && body.length > 0 && !body.some(isHandshake)
 }
 
 /**
- * Answers the messages of a batch one after the other, so that what their answers take is known before the next one
- * begins. Those that wait for something do so beside the others.
+ * Handles the messages of a batch in order, so that the size of the responses stays bounded. Messages that may wait run
+ * concurrently.
  */
 export async function serveBatch(
   response: ServerResponse,
@@ -65,9 +65,9 @@ export async function serveBatch(
 }
 
 const NOT_BEGUN =
-  'The answers to the other messages fill the batch, so this one was not begun. Send it by itself.'
+  'The responses to the other messages fill the batch, so this message was not processed. Send it separately.'
 
-/** An error for who asked something; a notification gets no answer. */
+/** The error response; undefined for a notification. */
 function refused(message: unknown, why: Refusal): string | undefined {
   const id = requestIdOf(message)
   return id === null ? undefined : JSON.stringify(refusalBody(why, id))

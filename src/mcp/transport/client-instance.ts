@@ -8,43 +8,43 @@ import { isObject } from '../../util/guards.ts'
 import { cleanLine } from '../../util/untrusted-text.ts'
 import { type Call, META_PREFIX } from '../tools/tool.ts'
 
-/** In `_meta`: which running copy of a program calls, where a program runs more than once. */
+/** In `_meta`: identifies the running instance of a program. */
 export const CLIENT_INSTANCE = `${META_PREFIX}client_instance`
 
-/** The header that carries the client instance of the revisions before 2026-07-28. */
+/** Carries the client instance in the revisions before 2026-07-28. */
 export const SESSION_HEADER = 'mcp-session-id'
 
 const MAX_INSTANCE = 512
 const MAX_TEXT = 100
 
-const NOBODY: Client = { instance: '', name: null, version: null }
+const UNKNOWN_CLIENT: Client = { instance: '', name: null, version: null }
 
-/** The program that makes a call. Without a word of its own it is told by its name and version. */
+/** The calling program, identified by its instance, or else by its name and version. */
 export function clientOf({ client, meta }: Pick<Call, 'client' | 'meta'>): Client {
   if (client !== undefined) return client
-  if (meta === undefined) return NOBODY
+  if (meta === undefined) return UNKNOWN_CLIENT
   const { name, version } = named(meta[CLIENT_INFO_META_KEY])
   const own = meta[CLIENT_INSTANCE]
   const isNamed = typeof own === 'string' && own !== '' && own.length <= MAX_INSTANCE
   return { instance: isNamed ? own : `${name ?? ''} ${version ?? ''}`, name, version }
 }
 
-/** The client of a connection that the server itself has opened, such as stdin and stdout. */
+/** The client of a connection such as stdin and stdout. */
 export function newClient(info: unknown): Client {
   return { instance: randomUUID(), ...named(info) }
 }
 
-/** The client behind the header of an older revision. One that we have not given out is taken as it comes. */
+/** The client of a session header. Unknown values are accepted. */
 export function clientOfHeader(header: string | string[] | undefined): Client | undefined {
   if (typeof header !== 'string' || header === '' || header.length > MAX_INSTANCE) return undefined
   return { instance: header, ...named(readInfo(header)) }
 }
 
-/** Clients of the older revisions: who they are is in what they are given, so that nobody has to remember it. */
+/** The session header of legacy clients. It contains their identity, so the server stores nothing. */
 export interface SessionHeader {
-  /** What a client that shakes hands is to send from now on. */
+  /** The header for a client that shakes hands. */
   greet(info: unknown): string
-  /** It says that it is gone. */
+  /** The client has disconnected. */
   left(credential: Credential, client: Client): Promise<void>
 }
 
@@ -55,7 +55,7 @@ export function sessionHeader(gate: Gate): SessionHeader {
   }
 }
 
-/** Whoever holds a shared key speaks for all who call with it. */
+/** The holder of a shared key may end the sessions of all its callers. */
 function holderOf(credential: Credential) {
   return credential.kind === 'bound' ? principalKey(credential.principal) : undefined
 }
@@ -74,7 +74,6 @@ function readInfo(header: string): unknown {
   }
 }
 
-/** What a program calls itself. */
 export function named(info: unknown): Pick<Client, 'name' | 'version'> {
   const { name, version } = isObject(info) ? info : {}
   return { name: short(name), version: short(version) }

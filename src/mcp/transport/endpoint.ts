@@ -78,16 +78,16 @@ export function createMcpEndpoint({ gate, ...options }: McpEndpointOptions): Mcp
   }
 }
 
-/** What is read of a request to find its key in it. */
+/** The limit for reading a body in which the key is searched. */
 const MAX_UNPROVEN_BYTES = 64 * 1024
 
-/** MCP over HTTP: guards, credential and body first, then whoever serves the revision that the request is for. */
+/** MCP over HTTP: checks host, origin, credential and body, then dispatches by protocol revision. */
 export class Endpoint {
   readonly #options: EndpointOptions
   readonly #fastPath: FastPath | undefined
   readonly #legacy: LegacyHandler
   readonly #modern: McpHttpHandler
-  /** The SDK makes a server for each web request; this is how it gets to know the call. */
+  /** The SDK creates a server for each web request. This is how that server finds its call. */
   readonly #calls = new WeakMap<Request, Call>()
   readonly #listen: Listen
   readonly #open = new Map<OpenRequest, Promise<void>>()
@@ -108,7 +108,7 @@ export class Endpoint {
     )
   }
 
-  /** Never rejects; what goes wrong becomes an answer. */
+  /** Never rejects; errors become responses. */
   async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const open = new OpenRequest(response, this.#stopping)
     const served = this.#serve(request, response, open)
@@ -117,7 +117,7 @@ export class Endpoint {
     this.#open.delete(open)
   }
 
-  /** Ends what waits, now and from now on. Resolves when the requests that run are answered. */
+  /** Ends waiting requests, now and later. Resolves when the running requests have ended. */
   async close(): Promise<void> {
     this.#stopping = true
     for (const open of this.#open.keys()) open.end()
@@ -152,7 +152,7 @@ export class Endpoint {
     }
   }
 
-  /** A request that has not proven anything yet may be as long as a call with its key in it needs to be. */
+  /** Limits the body of a request without a key in its headers. */
   async #readBody(request: IncomingMessage, proven: Credential | undefined): Promise<string> {
     const { authenticator, maxBodyBytes } = this.#options
     if (proven !== undefined || authenticator.allowsAnonymous) return readBody(request, maxBodyBytes)
@@ -185,7 +185,7 @@ export class Endpoint {
       return this.#legacy(request, response, body, (signal) => ({ ...during(call, signal), client }))
     }
     await serveWeb(request, response, body, (web) => {
-      // A stream of changes has no end of its own: it ends with us.
+      // A stream of changes ends when the server stops.
       const lasting = isListening(body)
         ? new Request(web, { signal: AbortSignal.any([web.signal, call.signal]) })
         : web
@@ -198,7 +198,7 @@ export class Endpoint {
 function checkPost(request: IncomingMessage): void {
   checkMediaType(request)
   const type = request.headers['content-type'] ?? null
-  // The SDK takes no other kind of JSON.
+  // The SDK accepts no other JSON type.
   if (!isJsonContentType(type)) throw new Fault('UNSUPPORTED_MEDIA_TYPE', { content_type: type })
 }
 

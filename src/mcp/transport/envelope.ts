@@ -13,7 +13,7 @@ import { headerOf, type RequestId } from './wire.ts'
 
 export const MODERN_VERSION = '2026-07-28'
 
-/** A request of the modern era with nothing wrong or unusual about it. */
+/** A modern request that the fast path supports. */
 export type PlainRequest =
   | { readonly method: 'tools/list'; readonly id: RequestId }
   | { readonly method: 'tools/call'; readonly id: RequestId; readonly name: string; readonly args: Fields }
@@ -32,10 +32,7 @@ const BARE_CALL_KEYS = new Set(['name', 'arguments'])
 const TASK_KEYS = new Set(['taskId', '_meta'])
 const UPDATE_KEYS = new Set(['taskId', 'inputResponses', '_meta'])
 
-/**
- * Reads a plain request about tools or tasks. Whatever it does not know as right is for the SDK to serve or to refuse,
- * so that each refusal has one author.
- */
+/** Reads a plain request about tools or tasks. The SDK handles everything else, so that each error has one source. */
 export function readPlainRequest(headers: IncomingHttpHeaders, body: unknown): PlainRequest | undefined {
   const message = readEnvelope(body)
   if (message === undefined || !hasHeaders(headers, message)) return undefined
@@ -63,7 +60,7 @@ export function readPlainRequest(headers: IncomingHttpHeaders, body: unknown): P
   }
 }
 
-/** The call of a tool in the older revisions, with nothing wrong or unusual about it. */
+/** A legacy tool call that needs no SDK. */
 export function readPlainCall(
   headers: IncomingHttpHeaders,
   body: unknown,
@@ -78,14 +75,13 @@ export function readPlainCall(
   return { method, id, name, args }
 }
 
-/** A message of the modern era, as far as its envelope goes. */
 export interface Enveloped {
   readonly id: RequestId
   readonly method: string
   readonly params: Fields
 }
 
-/** Undefined if anything about the envelope is wrong or unusual. */
+/** Undefined if the envelope is invalid or unusual. */
 export function readEnvelope(body: unknown): Enveloped | undefined {
   if (!isObject(body) || body.jsonrpc !== '2.0' || !hasOnly(body, BODY_KEYS)) return undefined
   const { id, method, params } = body
@@ -93,7 +89,7 @@ export function readEnvelope(body: unknown): Enveloped | undefined {
   return isObject(params._meta) && isGoodEnvelope(params._meta) ? { id, method, params } : undefined
 }
 
-/** Whether the headers that each request needs agree with it. */
+/** Whether the required headers match the message. */
 export function hasHeaders(headers: IncomingHttpHeaders, { method }: Enveloped): boolean {
   return headers['mcp-protocol-version'] === MODERN_VERSION && headers['mcp-method'] === method
 }
@@ -102,7 +98,7 @@ function isNamed(headers: IncomingHttpHeaders, name: unknown): name is string {
   return typeof name === 'string' && decodeName(headerOf(headers, 'mcp-name')) === name
 }
 
-/** Answers as they should be: the SDK sorts out the others. */
+/** Plain responses; the SDK handles the others. */
 function areBare(responses: unknown): responses is Fields {
   if (!isObject(responses)) return false
   return Object.values(responses).every((one) => isObject(one) && !('method' in one) && !('result' in one))
@@ -117,7 +113,7 @@ function hasOnly(object: object, keys: ReadonlySet<string>): boolean {
   return true
 }
 
-/** A client sends the same envelope with each request, so the SDK's verdict on it is kept. */
+/** Clients send the same envelope with each request, so the verdict of the SDK is cached. */
 const goodEnvelopes = new Set<string>()
 const MAX_KEPT = 1_000
 const MAX_KEPT_LENGTH = 4_096
@@ -144,7 +140,7 @@ function isGoodEnvelope(meta: Fields): boolean {
 const SENTINEL = /^=\?base64\?((?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?)\?=$/
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
-/** The value of Mcp-Name, which may be in base64; undefined if it is missing or not well-formed. */
+/** The value of Mcp-Name, which may be in base64; undefined if it is missing or malformed. */
 export function decodeName(value: string | undefined): string | undefined {
   const encoded = value?.startsWith('=?base64?') ? SENTINEL.exec(value)?.[1] : null
   if (encoded === null || value === undefined) return value

@@ -9,12 +9,12 @@ import { type PlainRequest, readPlainRequest } from './envelope.ts'
 import { sendResult } from './wire.ts'
 
 /**
- * Serves plain requests of the modern era about tools and tasks at a small part of the SDK's cost, and leaves the rest
- * to it. Answers are the same either way.
+ * Serves plain modern requests about tools and tasks without the SDK, which is several times slower. The responses are
+ * the same.
  */
 export class FastPath {
   readonly #definition: ServerDefinition
-  /** How a result ends: what it is, if it does not say so itself, and who gives it. */
+  /** The end of a result: its type, if the result has none, and the server info. */
   readonly #seal: { readonly complete: string; readonly other: string }
   readonly #lists = new WeakMap<readonly Tool[], string>()
 
@@ -24,7 +24,7 @@ export class FastPath {
     this.#seal = { complete: `"resultType":"complete",${other}`, other }
   }
 
-  /** Resolves with false, and has done nothing that could not be done again, if the request is not for this path. */
+  /** Resolves with false, without side effects, if the request is not for this path. */
   async serve(
     headers: IncomingHttpHeaders,
     body: unknown,
@@ -34,7 +34,7 @@ export class FastPath {
     const request = readPlainRequest(headers, body)
     if (request === undefined) return false
     const result = await this.#result(request, call).catch((error: unknown) => {
-      // An error of JSON-RPC has one author too.
+      // JSON-RPC errors are left to the SDK too.
       if (error instanceof ProtocolError) return undefined
       throw error
     })
@@ -48,7 +48,7 @@ export class FastPath {
     if (request.method === 'tools/list') return this.#listed(await tools.list(call.credential, 'modern'))
     if (request.method === 'tools/call') {
       const found = await tools.find(request.name, call.credential)
-      // Whoever is told of progress gets a stream, which the SDK writes.
+      // The SDK writes the event stream of a call with progress.
       if (found !== undefined && isTaskTool(found) && wantsProgress(call)) return undefined
       return found && this.#sealed(await callTool(this.#definition, found, request.args, call))
     }
@@ -66,7 +66,7 @@ export class FastPath {
   }
 
   #sealed(result: object): string | JsonPieces {
-    // The result of an upstream may have its own.
+    // The result of an upstream may have its own _meta.
     if ('_meta' in result) return writeJson(this.#signed({ ...result }))
     const written = writeJson(result)
     if (typeof written !== 'string') return writeJson(this.#signed({ ...result }))

@@ -3,20 +3,18 @@ import type { ServerEventBus, Tool } from '@modelcontextprotocol/server'
 import { Fault } from '../../core/errors.ts'
 import type { ServerDefinition } from '../server.ts'
 import type { Call, ListKind } from '../tools/tool.ts'
+import { beginEvents, eventOf } from './wire.ts'
 
-/** Streams that are open at once in a process, and of one caller. */
+/** The maximum number of open streams, in total and per caller. */
 const MAX_STREAMS = 1_024
 const MAX_OF_ONE = 64
 
-const KEEP_ALIVE_MS = 15_000
-
-/** What a client may leave unread before it is cut off. */
+/** The unread bytes after which a client is disconnected. */
 const MAX_UNREAD_BYTES = 64 * 1024
 
-const changed = (kind: ListKind) =>
-  `event: message\ndata: ${JSON.stringify({ jsonrpc: '2.0', method: `notifications/${kind}/list_changed` })}\n\n`
+const changed = (kind: ListKind) => eventOf({ jsonrpc: '2.0', method: `notifications/${kind}/list_changed` })
 
-/** The streams over which clients of the revisions before 2026-07-28 hear that their tools are others. */
+/** The event streams that notify legacy clients of changed lists. */
 export class LegacyStreams {
   readonly #definition: ServerDefinition
   readonly #bus: ServerEventBus
@@ -28,24 +26,20 @@ export class LegacyStreams {
     this.#bus = bus
   }
 
-  /** Resolves when the client has gone or the call is over. */
+  /** Resolves when the client has disconnected or the call has ended. */
   async serve(response: ServerResponse, call: Call): Promise<void> {
-    const { credential, signal } = call
+    const { credential } = call
     const who =
       credential.kind === 'bound' ? `${credential.tenant} ${credential.principal.id}` : credential.tenant
     const before = this.#open.get(who) ?? 0
     const limit = credential.kind === 'bound' ? MAX_OF_ONE : MAX_STREAMS
     if (this.#count >= MAX_STREAMS || before >= limit) {
-      throw new Fault(
-        'QUOTA_EXCEEDED',
-        {},
-        'There are too many open streams. Close some, or come back later.',
-      )
+      throw new Fault('QUOTA_EXCEEDED', {}, 'Too many streams are open. Close some, or retry later.')
     }
     this.#open.set(who, before + 1)
     this.#count++
     try {
-      await this.#stream(response, call, await this.#tools(call), signal)
+      await this.#stream(response, call)
     } finally {
       this.#count--
       const left = (this.#open.get(who) ?? 1) - 1
@@ -54,18 +48,14 @@ export class LegacyStreams {
     }
   }
 
-  async #stream(
-    response: ServerResponse,
-    call: Call,
-    first: readonly Tool[],
-    signal: AbortSignal,
-  ): Promise<void> {
-    let listed = first
-    // One look at a time, in the order of the changes.
+  async #stream(response: ServerResponse, call: Call): Promise<void> {
+    const { signal } = call
+    let listed = await this.#tools(call)
+    // One read at a time, in the order of the changes.
     let looking: Promise<void> = Promise.resolve()
     const look = async () => {
       const tools = await this.#tools(call).catch(() => listed)
-      // The list of another tenant may be what has changed.
+      // The change may concern another tenant.
       if (tools === listed) return
       listed = tools
       write(response, changed('tools'))
@@ -75,13 +65,8 @@ export class LegacyStreams {
       else if (event.kind === 'prompts_list_changed') write(response, changed('prompts'))
       else if (event.kind === 'resources_list_changed') write(response, changed('resources'))
     })
-    response.writeHead(200, {
-      'content-type': 'text/event-stream',
-      'cache-control': 'no-store, no-transform',
-      'x-accel-buffering': 'no',
-    })
+    const keepAlive = beginEvents(response, (text) => write(response, text))
     response.write(': connected\n\n')
-    const keepAlive = setInterval(() => write(response, ': keepalive\n\n'), KEEP_ALIVE_MS).unref()
     try {
       await new Promise<void>((resolve) => {
         response.once('close', resolve)

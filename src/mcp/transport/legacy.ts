@@ -14,7 +14,7 @@ import { isToolCall } from './message.ts'
 import { OpenCalls } from './open-call.ts'
 import { acceptsEvents, answerOf, type RequestId, sendResult, serveWeb } from './wire.ts'
 
-/** Serves what belongs to the revisions before 2026-07-28. `body` is undefined unless it is a POST. */
+/** Serves the revisions before 2026-07-28. `body` is undefined unless the method is POST. */
 export type LegacyHandler = (
   request: IncomingMessage,
   response: ServerResponse,
@@ -24,17 +24,15 @@ export type LegacyHandler = (
 
 interface LegacyOptions {
   readonly clients: SessionHeader
-  /** The changes of lists, for subscribers. */
   readonly bus: ServerEventBus
-  /** Whether plain calls are served without the SDK. */
   readonly fastPath?: boolean | undefined
-  /** Hears of errors that callers are not told. */
+  /** Receives the errors that callers only see as INTERNAL_ERROR. */
   readonly onError?: ((error: unknown) => void) | undefined
 }
 
 /**
- * Without sessions: each request stands for itself, with or without a handshake before it. Answers are always JSON,
- * which every client of those revisions must take, and which callers that only know JSON-RPC need.
+ * Serves requests without sessions, with or without a handshake. Responses are JSON, which every legacy client accepts
+ * and plain JSON-RPC callers need.
  */
 export function statelessHandler(
   definition: ServerDefinition,
@@ -57,7 +55,7 @@ export function statelessHandler(
     if (request.method !== 'POST') throw new Fault('METHOD_NOT_ALLOWED')
     const plain = fastPath ? await callPlainly(definition, request, body, callOf) : undefined
     if (plain !== undefined) return sendResult(response, plain.id, plain.result)
-    // One promise for all messages of a batch: each would add a listener of its own.
+    // One promise for all messages of a batch, so that there is one listener.
     const gone = once(response, 'close')
     gone.catch(() => {})
     if (isBatch(body)) {
@@ -77,7 +75,7 @@ export function statelessHandler(
 interface LegacyDeps {
   readonly definition: ServerDefinition
   readonly held: OpenCalls
-  /** Resolves when the response is over, or its client has gone. */
+  /** Resolves when the response has ended or the client has disconnected. */
   readonly gone: Promise<unknown>
 }
 
@@ -97,7 +95,7 @@ async function serveBySdk(
   const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: !streamed })
   await server.connect(transport)
   web.headers.set('accept', 'application/json, text/event-stream')
-  // The transport never answers a request whose client has gone.
+  // The transport does not respond to a request whose client has disconnected.
   const unanswered = gone.then(() => new Response(null, { status: 499 }))
   const end = async () => {
     cancelable?.end()
@@ -106,13 +104,13 @@ async function serveBySdk(
   try {
     return await Promise.race([transport.handleRequest(web, { parsedBody: body }), unanswered])
   } finally {
-    // A stream has only begun by now.
+    // A stream has only begun at this point.
     if (streamed) void gone.then(end, end)
     else await end()
   }
 }
 
-/** Whether the message is the call of a tool whose client wants to hear how far it is. */
+/** Whether the message is a tool call whose client asked for progress. */
 async function tellsProgress(
   { tools }: ServerDefinition,
   message: unknown,
@@ -127,8 +125,8 @@ async function tellsProgress(
 }
 
 /**
- * Runs the plain call of a tool that is no task, without the SDK, which would parse and write the answer once more.
- * Resolves with undefined, and has done nothing, if the request is anything else.
+ * Runs a plain call of a tool that is no task without the SDK, which would parse and write the result again. Resolves
+ * with undefined, without side effects, for other requests.
  */
 async function callPlainly(
   definition: ServerDefinition,
@@ -144,7 +142,6 @@ async function callPlainly(
   return { id: request.id, result: writeJson(await found(request.args, call)) }
 }
 
-/** The answer to one message of a batch. */
 async function answerOne(
   parts: LegacyDeps,
   request: IncomingMessage,
@@ -175,7 +172,7 @@ function mayWait({ tools }: ServerDefinition, message: unknown): boolean {
   return typeof name === 'string' && isObject(args) && tools.mayWait(name, args)
 }
 
-/** The name under which a client that shakes hands goes from now on. */
+/** The session header for a client that shakes hands. */
 function greetingOf(body: unknown, clients: SessionHeader): string | undefined {
   if (!isObject(body) || body.method !== 'initialize' || !isObject(body.params)) return undefined
   return clients.greet(body.params.clientInfo)

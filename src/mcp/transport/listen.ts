@@ -13,14 +13,12 @@ import { type Call, lookError } from '../tools/tool.ts'
 import { tasksRequired } from './capabilities.ts'
 import { hasHeaders, readEnvelope } from './envelope.ts'
 import { type Listening, type Sink, Subscription } from './subscription.ts'
-import { type Refusal, sendRefusal } from './wire.ts'
+import { beginEvents, eventOf, type Refusal, sendRefusal } from './wire.ts'
 
-/** Streams that are open at once in a process; the SDK has as many of its own. */
+/** The maximum number of open streams in a process. */
 export const MAX_STREAMS = 1_024
 
-const KEEP_ALIVE_MS = 15_000
-
-/** Subscriptions to tasks, which the SDK does not know, over HTTP. Those without tasks are left to it. */
+/** Subscriptions to tasks over HTTP. The SDK serves subscriptions without tasks. */
 export class Listen {
   readonly #definition: ServerDefinition
   readonly #bus: ServerEventBus
@@ -31,7 +29,7 @@ export class Listen {
     this.#bus = bus
   }
 
-  /** Resolves with false, and has done nothing, if the request is not for it; else when the stream has ended. */
+  /** Resolves with false, without side effects, for other requests; otherwise when the stream has ended. */
   async serve(
     headers: IncomingHttpHeaders,
     body: unknown,
@@ -71,7 +69,7 @@ interface Asked extends Omit<Listening, 'taskIds'> {
   readonly taskIds: unknown
 }
 
-/** A request for changes of tasks; undefined for any other. */
+/** A subscription to tasks; undefined for other requests. */
 export function listeningIn(message: {
   readonly id: Listening['id']
   readonly method: string
@@ -96,13 +94,13 @@ function isTexts(value: unknown): value is readonly string[] {
   return Array.isArray(value) && value.every((item) => typeof item === 'string')
 }
 
-/** As the SDK answers it. */
-function refusalOf({ code, message, data }: ProtocolError): Refusal {
+/** The same response as that of the SDK. */
+export function refusalOf({ code, message, data }: ProtocolError): Refusal {
   const status = code === ProtocolErrorCode.MissingRequiredClientCapability ? 400 : 200
   return { status, code, message, ...(isObject(data) && { data }) }
 }
 
-/** Server-sent events, begun with the first message. */
+/** Server-sent events. The first message begins the response. */
 class EventSink implements Sink {
   readonly #response: ServerResponse
   readonly #signal: AbortSignal
@@ -116,9 +114,9 @@ class EventSink implements Sink {
   async send(message: object): Promise<boolean> {
     const response = this.#response
     if (response.destroyed) return true
-    if (!response.headersSent) this.#begin()
-    if (response.write(`event: message\ndata: ${JSON.stringify(message)}\n\n`)) return true
-    // A reader that has gone, or a server that stops, waits for nobody.
+    if (!response.headersSent) this.#keepAlive = beginEvents(response, (text) => response.write(text))
+    if (response.write(eventOf(message))) return true
+    // A reader that disconnects, or a server that stops, ends the wait.
     const options = { signal: this.#signal }
     await Promise.race([once(response, 'drain', options), once(response, 'close', options)]).catch(() => {})
     return false
@@ -127,15 +125,5 @@ class EventSink implements Sink {
   end(): void {
     clearInterval(this.#keepAlive)
     if (this.#response.headersSent) this.#response.end()
-  }
-
-  #begin(): void {
-    const response = this.#response
-    response.writeHead(200, {
-      'content-type': 'text/event-stream',
-      'cache-control': 'no-store, no-transform',
-      'x-accel-buffering': 'no',
-    })
-    this.#keepAlive = setInterval(() => response.write(': keepalive\n\n'), KEEP_ALIVE_MS).unref()
   }
 }

@@ -6,14 +6,15 @@ import { META_PREFIX } from '../tools/tool.ts'
 
 export interface Message {
   readonly body: unknown
-  /** What our rules for JSON refuse although it is JSON. A tool call can be told so as any other wrong input. */
+  /** A violation of our rules for JSON. A tool call reports it as invalid input. */
   readonly flaw?: Fault
 }
 
-/** The arguments of a tool stand two levels down in the message, and may be as deep as the body of a REST call. */
+/**
+ * The arguments of a tool are two levels deep in the message, and may be nested as deeply as the body of a REST call.
+ */
 const ARGUMENTS_LEVEL = 2
 
-/** Messages in one request of the revisions that know batches. */
 const MAX_BATCH = 100
 
 /** The message in the body of a POST; undefined if it is not JSON. */
@@ -53,7 +54,7 @@ export function isListening(body: unknown): boolean {
   return isObject(body) && body.method === 'subscriptions/listen'
 }
 
-/** The key of a client that cannot set headers: an argument of the tool, or else in `_meta`. */
+/** The key of a client that cannot set headers: an argument of the tool, or in `_meta`. */
 export function tokenOf(body: unknown): string | undefined {
   if (!isObject(body) || !isObject(body.params)) return undefined
   const { arguments: args, _meta: meta } = body.params

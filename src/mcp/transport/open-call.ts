@@ -6,15 +6,15 @@ import { isObject } from '../../util/guards.ts'
 import type { Call, TaskMode } from '../tools/tool.ts'
 import { type RequestId, requestIdOf } from './wire.ts'
 
-/** Why calls end that the server itself gives up. Their clients have not canceled them. */
+/** The abort reason of calls that the server ends. Their clients have not canceled them. */
 export const SERVER_STOPS = new Error('The server stops.')
 
-/** Whether the client has canceled the call, or closed it; not if the server stops. */
+/** Whether the client has canceled or closed the call, and not the server. */
 export function hasLeft(signal: AbortSignal): boolean {
   return signal.aborted && signal.reason !== SERVER_STOPS
 }
 
-/** A request that is being served. Its signal is made when somebody wants it: most requests end before that. */
+/** A running request. Its signal is created on demand, because most requests never need it. */
 export class OpenRequest {
   readonly #response: ServerResponse
   #controller: AbortController | undefined
@@ -25,7 +25,7 @@ export class OpenRequest {
     this.#isOver = isOver
   }
 
-  /** Aborted when the client has gone or the server stops. */
+  /** Aborted when the client disconnects or the server stops. */
   get signal(): AbortSignal {
     if (this.#controller === undefined) {
       this.#controller = new AbortController()
@@ -40,14 +40,12 @@ export class OpenRequest {
     return this.#controller.signal
   }
 
-  /** The server stops. */
   end(): void {
     this.#isOver = true
     this.#controller?.abort(SERVER_STOPS)
   }
 }
 
-/** The call that a request makes. */
 export class OpenCall implements Call {
   readonly credential: Credential
   readonly requestId: string | undefined
@@ -72,7 +70,7 @@ export class OpenCall implements Call {
   }
 }
 
-/** The same call, over when the SDK says so too. */
+/** The call, ended also by the signal of the SDK. */
 export function during(call: Call, signal: AbortSignal): Call {
   const { credential, requestId, flaw, meta, client, tasks, streams } = call
   return {
@@ -89,18 +87,17 @@ export function during(call: Call, signal: AbortSignal): Call {
   }
 }
 
-/** A call that can be canceled by a message of its own. */
 export interface CancelableCall {
   readonly signal: AbortSignal
-  /** To be called when the call is over. */
+  /** Call this when the call has ended. */
   end(): void
 }
 
 const CANCELED = 'notifications/cancelled'
 
 /**
- * Calls of the revisions before 2026-07-28 that are being held. Their clients cancel one with another request, which names
- * it by its id; ids are only unique within a session, so a client without one cannot be told apart from others.
+ * The held calls of legacy clients. A client cancels a call by its id in another request; ids are only unique within a
+ * session, so clients without a session cannot cancel.
  */
 export class OpenCalls {
   readonly #open = new Map<string, AbortController>()
@@ -115,7 +112,7 @@ export class OpenCalls {
     const key = id === null ? undefined : keyOf(call, id)
     if (key === undefined) return undefined
     const controller = new AbortController()
-    // An id that is used twice at a time stands for the later call.
+    // A duplicate id stands for the later call.
     this.#open.set(key, controller)
     return {
       signal: controller.signal,
@@ -125,7 +122,7 @@ export class OpenCalls {
     }
   }
 
-  /** Cancels the call that the message says is canceled; other messages, and calls that are over, change nothing. */
+  /** Cancels the call that a cancellation names. Other messages are ignored. */
   heard(message: unknown, call: Call): void {
     if (!isObject(message) || message.method !== CANCELED || !isObject(message.params)) return
     const { requestId, reason } = message.params
@@ -135,7 +132,7 @@ export class OpenCalls {
   }
 }
 
-/** The same session is the same client only under the same credential. */
+/** A session belongs to one credential. */
 function keyOf({ credential, client }: Call, id: RequestId): string | undefined {
   if (client === undefined) return undefined
   const who = credential.kind === 'bound' ? credential.principal : null

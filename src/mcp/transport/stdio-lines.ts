@@ -1,42 +1,42 @@
 import { Transform, type TransformCallback } from 'node:stream'
 import { Fault } from '../../core/errors.ts'
 import { isToolCall, readLine } from './message.ts'
-import { type RequestId, refusal, requestIdOf } from './wire.ts'
+import { type RequestId, refusal, refusalBody, requestIdOf } from './wire.ts'
 
-/** A longer line is handed on in pieces: whoever reads it refuses it for its length. */
+/** Longer lines are forwarded in pieces; the reader rejects them. */
 const MAX_LINE_BYTES = 8 * 1024 * 1024
 
 const NEWLINE = 0x0a
 const SPACE = 0x20
 
 /**
- * The lines of a client under the rules for JSON that hold over HTTP. A call of a tool goes on, and is refused by the
- * tool for its flaw; any other message with one is answered here.
+ * Checks the lines of a client against the rules for JSON. A tool call is forwarded, and the tool reports the
+ * violation; any other invalid message is answered here.
  */
 export class CheckedLines extends Transform {
   readonly #flaws = new Map<RequestId, Fault>()
-  /** The numbers of calls, where lines are numbered. */
+  /** The line numbers of calls, if lines are numbered. */
   readonly #numbers = new Map<RequestId, string>()
   readonly #isNumbered: boolean
   readonly #answer: (message: object) => void
   #parts: Buffer[] = []
   #length = 0
 
-  /** Numbered lines begin with digits and a space, which are taken off. */
+  /** Numbered lines start with digits and a space, which are removed. */
   constructor(answer: (message: object) => void, isNumbered = false) {
     super()
     this.#answer = answer
     this.#isNumbered = isNumbered
   }
 
-  /** The number of the line with the call that has this id; asked once. */
+  /** The number of the line that contained the call. Can be read once. */
   numberOf(id: RequestId): string | undefined {
     const number = this.#numbers.get(id)
     this.#numbers.delete(id)
     return number
   }
 
-  /** What is wrong with the call that has this id; asked once. */
+  /** The violation in the call with this id. Can be read once. */
   flawOf(id: RequestId): Fault | undefined {
     const flaw = this.#flaws.get(id)
     this.#flaws.delete(id)
@@ -71,7 +71,7 @@ export class CheckedLines extends Transform {
       const message = readLine(line.toString('utf8'))
       const id = digits > 0 && isToolCall(message?.body) ? requestIdOf(message?.body) : null
       if (id !== null) this.#numbers.set(id, whole.toString('latin1', 0, digits))
-      // What is not JSON has no id that could be answered.
+      // Text that is not JSON has no id for a response.
       if (message?.flaw === undefined) {
         this.push(line)
         return
@@ -95,8 +95,7 @@ export class CheckedLines extends Transform {
   }
 
   #answerFault(id: RequestId | null, fault: Fault): void {
-    const { code, message, data } = refusal(fault)
-    this.#answer({ jsonrpc: '2.0', id, error: { code, message, data } })
+    this.#answer(refusalBody(refusal(fault), id))
   }
 
   #taken(): Buffer {

@@ -13,14 +13,13 @@ import type { ServerDefinition } from '../server.ts'
 import { type Call, lookError } from '../tools/tool.ts'
 import { readMeta } from './capabilities.ts'
 import { type Enveloped, readEnvelope } from './envelope.ts'
-import { checkListening, listeningIn, MAX_STREAMS } from './listen.ts'
+import { checkListening, listeningIn, MAX_STREAMS, refusalOf } from './listen.ts'
 import { Subscription } from './subscription.ts'
-import type { RequestId } from './wire.ts'
+import { type RequestId, refusalBody } from './wire.ts'
 
 export interface StdioListenOptions {
   readonly definition: ServerDefinition
   readonly bus: ServerEventBus
-  /** Who the client at the other end is. */
   readonly credential: Call['credential']
 }
 
@@ -30,10 +29,7 @@ interface Open {
   isMuted: boolean
 }
 
-/**
- * A connection over which tasks can be subscribed to. The SDK does not know how: what is about such a subscription is
- * served here, and all else goes through.
- */
+/** A connection that supports subscriptions to tasks, which the SDK does not. All other messages pass through. */
 export class ListeningTransport implements Transport {
   onmessage: Transport['onmessage']
   onclose: Transport['onclose']
@@ -63,7 +59,7 @@ export class ListeningTransport implements Transport {
     return this.#wire.send(message)
   }
 
-  /** Subscriptions are brought to their end first. */
+  /** Ends the subscriptions first. */
   async close(): Promise<void> {
     const open = [...this.#open.values()]
     for (const { ending } of open) ending.abort()
@@ -79,7 +75,7 @@ export class ListeningTransport implements Transport {
     return isOurs
   }
 
-  /** After that nothing more is said, not even that it is over. */
+  /** A canceled subscription sends no further message. */
   #cancels({ method, params }: { method: string; params?: unknown }): boolean {
     if (method !== 'notifications/cancelled' || !isObject(params)) return false
     const { requestId } = params
@@ -116,12 +112,7 @@ export class ListeningTransport implements Transport {
       if (asked === undefined) return
       await new Subscription(checkListening(asked, call), { definition, bus, sink, call }).run()
     } catch (error) {
-      const { code, message: words, data } = lookError(error, call, definition.tasks.onError)
-      await this.#say({
-        jsonrpc: '2.0',
-        id,
-        error: { code, message: words, ...(isObject(data) && { data }) },
-      })
+      await this.#say(refusalBody(refusalOf(lookError(error, call, definition.tasks.onError)), id))
     }
   }
 
@@ -132,7 +123,7 @@ export class ListeningTransport implements Transport {
     }
   }
 
-  /** A client that has gone need not know. */
+  /** The client may have disconnected. */
   async #say(message: object): Promise<void> {
     await this.#wire
       .send(parseJSONRPCMessage(message))

@@ -1,20 +1,15 @@
 import type { Readable, Writable } from 'node:stream'
-import { InMemoryServerEventBus, type McpRequestContext, type Server } from '@modelcontextprotocol/server'
+import { InMemoryServerEventBus, type McpRequestContext } from '@modelcontextprotocol/server'
 import {
   type ServeStdioOptions,
   type StdioServerHandle,
   StdioServerTransport,
   serveStdio,
 } from '@modelcontextprotocol/server/stdio'
-import type { Fields } from '../../auth/caller.ts'
 import type { Credential } from '../../auth/credential.ts'
-import { Fault, invalid } from '../../core/errors.ts'
-import { MAX_DEPTH } from '../../core/json/json.ts'
-import { parseJson } from '../../core/json/text.ts'
 import type { Gate } from '../../features/gate.ts'
 import type { Client } from '../../features/sessions/sessions.ts'
 import { createServer, defineServer, type ServerOptions } from '../server.ts'
-import { type FoundTool, isTaskTool, type ListKind, type RunTool, type ToolTable } from '../tools/tool.ts'
 import { metaFromSdk } from './capabilities.ts'
 import { named, newClient } from './client-instance.ts'
 import { SERVER_STOPS } from './open-call.ts'
@@ -23,32 +18,33 @@ import { ListeningTransport } from './stdio-listen.ts'
 
 /** `onError` must not write to stdout, which carries the protocol. */
 export interface StdioOptions extends ServerOptions {
-  /** Who the client at the other end is. Whoever starts the process also holds the database. */
+  /** The process that starts the server also has access to the database. */
   readonly credential?: Credential
-  /** Instead of stdin and stdout. */
+  /** Replaces stdin and stdout. */
+  readonly streams?: { readonly input: Readable; readonly output: Writable }
+  /** Replaces the streams, without the checks of their text. */
   readonly transport?: ServeStdioOptions['transport']
-  /** The client is at the other end of a relay, whose lines these are. */
+  /** The client is connected through a relay. */
   readonly relayed?: RelayedClient
 }
 
 export interface RelayedClient {
-  /** Lines with numbers: a line that the relay sends again has the number that it had. */
+  /** Numbered lines: a repeated line has the same number. */
   readonly input: Readable
   readonly output: Writable
-  /** The same for the same client, whichever server it is relayed to. */
+  /** The same for the same client on any server. */
   readonly instance: string
 }
 
 const LOCAL: Credential = { kind: 'shared', tenant: 'default' }
 
-/** Serves MCP on stdin and stdout, every revision, until the client closes its end. */
+/** Serves MCP on stdin and stdout, in every revision, until the client closes its end. */
 export function serveStdioMcp(gate: Gate, options: StdioOptions = {}): StdioServerHandle {
-  const { credential = LOCAL, onError = () => {}, transport, relayed } = options
-  const { definition: open, onLists } = defineServer(gate, options)
-  const definition = { ...open, tools: checked(open.tools) }
-  // The process at the other end is one client, whatever it calls itself.
+  const { credential = LOCAL, onError = () => {}, streams, transport, relayed } = options
+  const { definition, onLists } = defineServer(gate, options)
+  // The process at the other end is one client, whatever its name is.
   const client = relayed ? { ...newClient(undefined), instance: relayed.instance } : newClient(undefined)
-  let stopListening = () => {}
+  let unsubscribe = () => {}
   const stopping = new AbortController()
   const bus = new InMemoryServerEventBus()
   const connect = ({ era }: McpRequestContext) => {
@@ -61,15 +57,16 @@ export function serveStdioMcp(gate: Gate, options: StdioOptions = {}): StdioServ
       key: keyOf(client, lines?.numberOf(context.mcpReq.id)),
       ...metaFromSdk(context, task),
     }))
-    stopListening()
-    stopListening = onLists((kind) => {
+    unsubscribe()
+    unsubscribe = onLists((kind) => {
       bus.publish({ kind: `${kind}_list_changed` })
-      // A client that has gone need not know, nor one that was never told of such a list.
-      if (server.getCapabilities()[kind] !== undefined) void sendListChanged(server, kind).catch(() => {})
+      // The client may have disconnected, or have no such list.
+      if (server.getCapabilities()[kind] !== undefined)
+        void server.notification({ method: `notifications/${kind}/list_changed` }).catch(() => {})
     })
     return server
   }
-  const { input, output } = relayed ?? { input: process.stdin, output: process.stdout }
+  const { input, output } = relayed ?? streams ?? { input: process.stdin, output: process.stdout }
   const writeLine = (message: object) => output.write(`${JSON.stringify(message)}\n`)
   const lines = transport === undefined ? new CheckedLines(writeLine, relayed !== undefined) : undefined
   const wire = transport ?? new StdioServerTransport(lines && input.pipe(lines), output)
@@ -77,8 +74,8 @@ export function serveStdioMcp(gate: Gate, options: StdioOptions = {}): StdioServ
   const served = serveStdio(connect, { onerror: onError, transport: listening })
   return {
     async close() {
-      stopListening()
-      // A client that has closed its end has left; any other did not ask for an end of its calls.
+      unsubscribe()
+      // A client that closed its end has left; any other did not ask to cancel its calls.
       if (transport !== undefined || !input.readableEnded) stopping.abort(SERVER_STOPS)
       await served.close()
       await definition.tasks.calls.settled()
@@ -87,62 +84,7 @@ export function serveStdioMcp(gate: Gate, options: StdioOptions = {}): StdioServ
   }
 }
 
-/** By it a call is known again that a relay sends a second time. */
+/** The key that identifies a call that the relay repeats. */
 function keyOf({ instance }: Client, number: string | undefined): string | undefined {
   return number === undefined ? undefined : `mcp:${instance}:${number}`
-}
-
-function sendListChanged(server: Server, kind: ListKind): Promise<void> {
-  switch (kind) {
-    case 'tools':
-      return server.sendToolListChanged()
-    case 'prompts':
-      return server.sendPromptListChanged()
-    case 'resources':
-      return server.sendResourceListChanged()
-  }
-}
-
-/**
- * The tools, under the rules for JSON that hold over HTTP, for messages of any transport. What only the text shows,
- * such as a key that appears twice, has been found before.
- */
-function checked({ list, find, mayWait }: ToolTable): ToolTable {
-  return {
-    list,
-    mayWait,
-    async find(name, credential) {
-      const found = await find(name, credential)
-      return found && checkedTool(found)
-    },
-  }
-}
-
-function checkedRun(run: RunTool): RunTool {
-  return (args, call) => run(args, { ...call, flaw: call.flaw ?? flawOf(args) })
-}
-
-function checkedTool(found: FoundTool): FoundTool {
-  if (!isTaskTool(found)) return checkedRun(found)
-  return {
-    ...found,
-    ...(found.plain && { plain: checkedRun(found.plain) }),
-    async create(args, call) {
-      const flaw = call.flaw ?? flawOf(args)
-      if (flaw) throw flaw
-      return found.create(args, call)
-    },
-  }
-}
-
-function flawOf(args: Fields): Fault | undefined {
-  try {
-    parseJson(JSON.stringify(args))
-    return undefined
-  } catch (flaw) {
-    if (flaw instanceof Fault) return flaw
-    // So deep that even writing it fails.
-    if (flaw instanceof RangeError) return invalid('', `is nested deeper than ${MAX_DEPTH}`)
-    throw flaw
-  }
 }

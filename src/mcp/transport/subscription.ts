@@ -16,21 +16,20 @@ import { asFault, type Call } from '../tools/tool.ts'
 import { elicits } from './capabilities.ts'
 import type { RequestId } from './wire.ts'
 
-/** More tasks than this in one subscription are not honoured. */
+/** Further tasks of a subscription are ignored. */
 export const MAX_TASK_IDS = 256
 
-/** How often tasks are looked at that another process may change. */
+/** How often tasks are read that another process may change. */
 const LOOK_EVERY_MS = 2_000
 
-/** Where the messages of a subscription go. */
 export interface Sink {
-  /** Resolves when the reader can take more, with whether it can at once. */
+  /** Resolves when the reader accepts more, with whether it accepted this immediately. */
   send(message: object): Promise<boolean>
 }
 
 export interface Listening {
   readonly id: RequestId
-  /** The filter as it was asked for. */
+  /** The requested filter. */
   readonly notifications: Fields
   readonly taskIds: readonly string[]
 }
@@ -43,19 +42,19 @@ export interface SubscriptionOptions {
 }
 
 /**
- * One stream of changes, of tasks and perhaps of lists. It tells the state of each task, then each later one; a reader
- * that is slow gets the latest state of a task, never all that came in between.
+ * A stream of changes of tasks, and possibly of lists. It sends the current state of each task and then its changes; a
+ * slow reader gets the latest state only.
  */
 export class Subscription {
   readonly #asked: Listening
   readonly #options: SubscriptionOptions
   readonly #caller: Caller
-  /** Tasks that may be others than the reader knows. */
+  /** Tasks that may have changed. */
   readonly #stale = new Set<string>()
-  /** Notifications of lists, by what they say. */
+  /** Pending notifications of lists, by their JSON. */
   readonly #lists = new Map<string, object>()
-  /** What was told of each task that has not ended. */
-  readonly #told = new Map<string, string>()
+  /** The last state that was sent of each open task. */
+  readonly #sent = new Map<string, string>()
   readonly #stops: (() => void)[] = []
   #wake = () => {}
   #isOver = false
@@ -66,7 +65,7 @@ export class Subscription {
     this.#caller = taskCaller(options.call)
   }
 
-  /** Resolves when it has ended: there is nothing left to tell, or its signal says so. */
+  /** Resolves when all tasks have ended and no list is watched, or when the signal is aborted. */
   async run(): Promise<void> {
     const { signal } = this.#options.call
     const end = () => this.#end()
@@ -82,7 +81,7 @@ export class Subscription {
     await this.#send({ id: this.#asked.id, result: this.#result() })
   }
 
-  /** Says what it is for. Tasks are watched before they are read, so that no change falls in between. */
+  /** Sends the acknowledgement. Tasks are watched before they are read, so that no change is missed. */
   async #open(): Promise<ListFilter> {
     const { definition, bus } = this.#options
     const { tasks } = definition
@@ -101,7 +100,7 @@ export class Subscription {
     this.#stops.push(stop)
     await this.#notify('notifications/subscriptions/acknowledged', { notifications: { ...lists, taskIds } })
     for (const id of taskIds) {
-      this.#told.set(id, '')
+      this.#sent.set(id, '')
       this.#stale.add(id)
     }
     return lists
@@ -110,10 +109,10 @@ export class Subscription {
   async #pump(hasLists: boolean): Promise<void> {
     const { gate } = this.#options.definition.tasks
     if (gate.isShared) {
-      const look = setInterval(() => this.#changed(...this.#told.keys()), LOOK_EVERY_MS).unref()
+      const look = setInterval(() => this.#changed(...this.#sent.keys()), LOOK_EVERY_MS).unref()
       this.#stops.push(() => clearInterval(look))
     }
-    while (!this.#isOver && (hasLists || this.#told.size > 0)) {
+    while (!this.#isOver && (hasLists || this.#sent.size > 0)) {
       if (this.#stale.size === 0 && this.#lists.size === 0) {
         await new Promise<void>((resolve) => {
           this.#wake = resolve
@@ -132,13 +131,13 @@ export class Subscription {
   }
 
   async #tellTasks(): Promise<void> {
-    const ids = [...this.#stale].filter((id) => this.#told.has(id))
+    const ids = [...this.#stale].filter((id) => this.#sent.has(id))
     this.#stale.clear()
     if (ids.length === 0 || this.#isOver) return
     const views = await this.#look(ids)
     for (const [index, view] of views.entries()) {
       if (await this.#tell(view)) continue
-      // It took the reader a while: the others are read anew.
+      // The reader was slow, so the remaining tasks are read again.
       this.#changed(...views.slice(index + 1).map(({ task_id }) => task_id))
       return
     }
@@ -150,24 +149,24 @@ export class Subscription {
       return await tasks.gate.peekTasks(this.#caller, { task_ids: ids })
     } catch (error) {
       asFault(error, tasks.onError)
-      // Until the database answers again.
+      // The database may be unavailable.
       const again = setTimeout(() => this.#changed(...ids), LOOK_EVERY_MS).unref()
       this.#stops.push(() => clearTimeout(again))
       return []
     }
   }
 
-  /** Whether the reader can take more at once. */
+  /** Resolves with whether the reader accepts more immediately. */
   async #tell(view: TaskView): Promise<boolean> {
     const { call, definition } = this.#options
     const { tasks } = definition
     const whole = await withResolvedResult(tasks.gate, this.#caller, view)
     const task = tasks.states.detailed(whole, elicits(call))
-    // When to look again is no news to who is told, nor is a sign of life of the worker.
+    // The poll interval and heartbeats of the worker are no changes.
     const news = JSON.stringify({ ...task, pollIntervalMs: 0, lastUpdatedAt: '' })
-    const isNews = this.#told.get(view.task_id) !== news
-    if (isTerminal(view.status)) this.#told.delete(view.task_id)
-    else this.#told.set(view.task_id, news)
+    const isNews = this.#sent.get(view.task_id) !== news
+    if (isTerminal(view.status)) this.#sent.delete(view.task_id)
+    else this.#sent.set(view.task_id, news)
     return isNews ? this.#notify('notifications/tasks', task) : true
   }
 
@@ -204,7 +203,7 @@ function stamped(
   return { method, params: { ...params, _meta: { [SUBSCRIPTION_ID_META_KEY]: id } } }
 }
 
-/** Changes besides those of tasks that a subscription can be for. */
+/** The changes of lists that a subscription covers. */
 export interface ListFilter {
   readonly toolsListChanged?: true
   readonly promptsListChanged?: true
@@ -212,7 +211,7 @@ export interface ListFilter {
   readonly resourceSubscriptions?: readonly string[]
 }
 
-/** What of a filter a server with these capabilities can serve. */
+/** The part of a filter that the capabilities support. */
 export function honouredLists(asked: Fields, { tools, prompts, resources }: ServerCapabilities): ListFilter {
   const uris = Array.isArray(asked.resourceSubscriptions) ? asked.resourceSubscriptions : []
   return {
@@ -228,7 +227,7 @@ interface Notification {
   readonly params: Fields
 }
 
-/** How subscribers hear of a change; undefined if the filter does not want it. */
+/** The notification of a change; undefined if the filter excludes it. */
 export function listNotification(event: ServerEvent, wanted: ListFilter): Notification | undefined {
   const changed = (what: string, isWanted: true | undefined) =>
     isWanted && { method: `notifications/${what}/list_changed`, params: {} }

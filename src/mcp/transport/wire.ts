@@ -9,7 +9,7 @@ import { errorBody } from '../tools/tool.ts'
 
 export type RequestId = string | number
 
-/** An answer to a request that never reaches a tool. */
+/** A response to a request that reaches no tool. */
 export interface Refusal {
   readonly status: number
   readonly code: number
@@ -23,7 +23,7 @@ export const BROKEN: Refusal = { status: 500, code: INTERNAL_ERROR, message: 'In
 export const NOT_ACCEPTABLE: Refusal = {
   status: 406,
   code: 406,
-  message: 'Answers are application/json, which the Accept header does not allow.',
+  message: 'Responses are application/json, which the Accept header does not allow.',
 }
 
 const HEADERS: Readonly<Record<number, Readonly<Record<string, string>>>> = {
@@ -31,7 +31,7 @@ const HEADERS: Readonly<Record<number, Readonly<Record<string, string>>>> = {
   405: { allow: 'POST' },
 }
 
-/** The contract's error as the data of a JSON-RPC error, whose code must not be one of those the protocol keeps. */
+/** A fault as JSON-RPC error data. Its code must not be one that the protocol reserves. */
 export function refusal(fault: Fault, requestId?: string): Refusal {
   const status = ERRORS[fault.code].http
   const code = status === 400 ? INVALID_REQUEST : status
@@ -53,7 +53,7 @@ export function refusalBody({ code, message, data }: Refusal, id: RequestId | nu
   return { jsonrpc: '2.0', id, error: { code, message, ...(data && { data }) } }
 }
 
-/** The answer to a request. Pieces are sent one at a time, as fast as the client takes them. */
+/** Sends a result. Pieces are sent one at a time, as fast as the client reads. */
 export async function sendResult(
   response: ServerResponse,
   id: RequestId,
@@ -64,7 +64,6 @@ export async function sendResult(
   else await sendPieces(response, answer)
 }
 
-/** The whole answer to a request, of which this is the result. */
 export function answerOf(id: RequestId, result: string | JsonPieces): string | JsonPieces {
   const head = `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":`
   return typeof result === 'string' ? `${head}${result}}` : result.enclosed(head, '}')
@@ -85,7 +84,7 @@ export function sendJson(
   sendText(response, status, 'application/json', text, headers)
 }
 
-/** The id of a single request; an error about anything else has none. */
+/** The id of a single request; null for other messages. */
 export function requestIdOf(body: unknown): RequestId | null {
   if (!isObject(body) || typeof body.method !== 'string') return null
   return typeof body.id === 'string' || typeof body.id === 'number' ? body.id : null
@@ -96,17 +95,31 @@ export function headerOf(headers: IncomingHttpHeaders, name: string): string | u
   return typeof value === 'string' ? value : undefined
 }
 
-/** Whether an answer may be a stream of events. */
 export function acceptsEvents({ accept }: IncomingHttpHeaders): boolean {
   return /\btext\/event-stream\b/i.test(accept ?? '')
 }
 
-/** All answers to plain calls are JSON. */
 export function acceptsJson({ accept }: IncomingHttpHeaders): boolean {
   return accept === undefined || /(application|\*)\/(json|\*)/i.test(accept)
 }
 
-/** Answers a request, whose body has been read, with what a handler of web requests says. */
+const KEEP_ALIVE_MS = 15_000
+
+/** Begins a stream of server-sent events. Returns the timer of its keep-alive comments. */
+export function beginEvents(response: ServerResponse, write: (text: string) => void): NodeJS.Timeout {
+  response.writeHead(200, {
+    'content-type': 'text/event-stream',
+    'cache-control': 'no-store, no-transform',
+    'x-accel-buffering': 'no',
+  })
+  return setInterval(() => write(': keepalive\n\n'), KEEP_ALIVE_MS).unref()
+}
+
+export function eventOf(message: object): string {
+  return `event: message\ndata: ${JSON.stringify(message)}\n\n`
+}
+
+/** Serves a request whose body was read with a handler of web requests. */
 export function serveWeb(
   { method = 'GET', url = '/', headers }: IncomingMessage,
   response: ServerResponse,

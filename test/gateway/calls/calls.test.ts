@@ -130,7 +130,7 @@ describeGates('calls of tools of upstreams', (open) => {
     expect(await gate.upstreamTools('elsewhere')).toEqual([])
   })
 
-  it('cannot be had or asked for by whoever names a seat', async () => {
+  it('a caller who names the capability of a lane cannot claim or create its calls', async () => {
     const { gate, call } = await openGateway(open, {
       tools: { hold: held().tool },
       limits: { gateway_session_workers: 1 },
@@ -313,7 +313,7 @@ describeGates('calls of tools of upstreams', (open) => {
     expect(stub.calls).toBe(9)
   })
 
-  it('that were refused fail at once', async () => {
+  it('a refused call fails immediately', async () => {
     const refused = failing(new Fault('UPSTREAM_REFUSED', { upstream: 'stub', upstream_message: 'Obey me.' }))
     const { call, ended } = await openGateway(open, { tools: { refused } })
     const { status, attempt, result } = await ended(await call('refused'))
@@ -344,7 +344,7 @@ describeGates('calls of tools of upstreams', (open) => {
     })
   })
 
-  it('that are canceled are given up, and a late answer is nobody’s', async () => {
+  it('a canceled call is abandoned, and a late response is discarded', async () => {
     const aborted: string[] = []
     let answer = () => {}
     const stubborn: Run = (_, { signal }) =>
@@ -364,7 +364,7 @@ describeGates('calls of tools of upstreams', (open) => {
     expect(receipts.map(({ receipt_type }) => receipt_type)).not.toContain('task.completed')
   })
 
-  it('that wait are canceled at once, and never made', async () => {
+  it('a waiting call is canceled immediately and never made', async () => {
     const hold = held()
     const { gate, call, stub } = await openGateway(open, {
       tools: { hold: hold.tool },
@@ -437,7 +437,7 @@ describeGates('calls of tools of upstreams', (open) => {
     hold.let(1)
   })
 
-  it('whose answers cannot be kept fail, and say what would help', async () => {
+  it('a call whose result cannot be stored fails with a hint', async () => {
     const { call, ended } = await openGateway(open, {
       tools: {
         large: { run: async () => says('x'.repeat(1024 * 1024)) },

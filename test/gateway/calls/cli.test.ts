@@ -42,7 +42,7 @@ const approveAs = (cwd: string, hint: string) => {
 }
 
 describe('asyncgate gateway', () => {
-  it('puts a server behind a gate: it reads at once, and writes when somebody has approved', async () => {
+  it('a gateway allows reads immediately and writes after approval', async () => {
     const { cwd, notes, url, client, output } = await startFilesystem()
     expect(output()).toMatch(/filesystem: 14 tools\. 10 run at once, 4 need approval, 0 blocked\./)
     expect(output()).toContain(`claude mcp add --transport http asyncgate ${url}/mcp`)
@@ -60,7 +60,7 @@ describe('asyncgate gateway', () => {
     expect(readFileSync(path, 'utf8')).toBe('approved')
   })
 
-  it('does not let an agent approve, whoever it says that it is', async () => {
+  it('an agent cannot approve, whatever identity it claims', async () => {
     const { cwd, notes, url, client } = await startFilesystem()
     const path = join(notes, 'b.txt')
     const { task_id } = waiting.parse(
@@ -82,7 +82,7 @@ describe('asyncgate gateway', () => {
     expect(existsSync(path)).toBe(false)
   })
 
-  it('allows as much as it is told, under the name that it is given', async () => {
+  it('--allow and --name set the permissions and the name', async () => {
     const all = await startFilesystem(['--allow', 'all', '--name', 'docs'])
     const path = join(all.notes, 'b.txt')
     await all.client.callTool({ name: 'docs__write_file', arguments: { path, content: 'x' } })

@@ -1,5 +1,4 @@
 import { PassThrough } from 'node:stream'
-import { StdioServerTransport } from '@modelcontextprotocol/server/stdio'
 import { describe, expect, it } from 'vitest'
 import { serveStdioMcp } from '../../../src/mcp/transport/stdio.ts'
 import { bareCall, META, modernCall, modernPost, postTo, sendsOwnKey } from '../../mcp/endpoint.ts'
@@ -126,7 +125,7 @@ describe('a session', () => {
     const [input, output] = [new PassThrough(), new PassThrough()]
     const stdio = serveStdioMcp(served.gate, {
       sources: served.sources,
-      transport: new StdioServerTransport(input, output),
+      streams: { input, output },
     })
     let heard = ''
     output.setEncoding('utf8').on('data', (text: string) => {

@@ -2,7 +2,6 @@ import { spawn } from 'node:child_process'
 import { PassThrough } from 'node:stream'
 import { Client as OldClient } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport as OldHttp } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
-import { StdioServerTransport } from '@modelcontextprotocol/server/stdio'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { serveStdioMcp } from '../../../src/mcp/transport/stdio.ts'
 import { bareCall, modernCall, modernPost, type Post } from '../../mcp/endpoint.ts'
@@ -221,7 +220,7 @@ describe('a call over stdin and stdout', () => {
     const [input, output] = [new PassThrough(), new PassThrough()]
     const stdio = serveStdioMcp(bench.served.gate, {
       sources: bench.served.sources,
-      transport: new StdioServerTransport(input, output),
+      streams: { input, output },
     })
     onTestFinished(() => stdio.close())
     let heard = ''

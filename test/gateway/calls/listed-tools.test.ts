@@ -61,7 +61,7 @@ it('clients hear when a change of the rules gives them other tools', async () =>
   expect(told).toBe(1)
 })
 
-it('a caller with a key of its own sees what it may call, and others see what somebody may', async () => {
+it('a caller with a bound key sees the tools it may call; others see the tools that any caller may call', async () => {
   const served = await serve([program('legacy')], {
     ASYNCGATE_UPSTREAM_DEFAULT: 'BLOCK',
     ASYNCGATE_ADMIN_KEYS: `erin=${KEY}`,

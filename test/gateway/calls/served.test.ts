@@ -60,7 +60,7 @@ describe('servers of others behind a gate, called by a client', () => {
     ])
   })
 
-  it('tell how far a long call is, go on when nobody waits, and hear that it is canceled', async () => {
+  it('a long call reports progress, continues when no client waits, and can be canceled', async () => {
     const served = await serve([installed('server-everything')], { ASYNCGATE_GATEWAY_WAIT_SECONDS: '1' })
     const client = await served.connect()
     const long = {
@@ -142,7 +142,7 @@ describe('servers of others behind a gate, called by a client', () => {
     })
   })
 
-  it('are not called with a definition that nobody has accepted', async () => {
+  it('a tool whose definition is not accepted is not called', async () => {
     const served = await serve([program('legacy')])
     const client = await served.connect()
     expect(await client.callTool({ name: 'fix__echo', arguments: { text: 'a' } })).toMatchObject({

@@ -13,7 +13,7 @@ const calls = (gateway: Gateway, count: number, tool = 'hold', from = 'one', by 
 const statusOf = async ({ gate }: Gateway, task_id: string) => (await gate.getTask(ROOT, { task_id })).status
 
 describeGates('sessions', (open, storeName) => {
-  it('make so many calls at once and no more, each session by itself', async () => {
+  it('each session makes at most its number of concurrent calls', async () => {
     const hold = held()
     const gateway = await openGateway(open, { tools: { hold: hold.tool } })
     const { gate, stub } = gateway
@@ -333,7 +333,7 @@ describeGates('sessions', (open, storeName) => {
     expect(stub.calls).toBe(0)
   })
 
-  it('fail a call at once that they cannot read', async () => {
+  it('a call that cannot be parsed fails immediately', async () => {
     const { gate, stub, ended } = await openGateway(open, { tools: { echo }, start: false })
     const payload = { upstream: 'stub', tool: 'echo', arguments: {} }
     const { task_id } = await gate.createTask(ADA, { type: 'mcp.tool_call', payload })
@@ -355,28 +355,35 @@ describeGates('sessions', (open, storeName) => {
     })
   })
 
-  it.skipIf(storeName === 'postgres')('of a process that died are taken on at once by the next', async () => {
-    const tools = { read: { ...echo, annotations: { readOnlyHint: true } }, write: echo }
-    const gateway = await openGateway(open, { tools, start: false, settings: { instance_id: 'before' } })
-    const { gate, stub } = gateway
-    const create = async (tool: string, max_attempts: number) => {
-      const payload = { upstream: 'stub', tool, arguments: {} }
-      return (await gate.createTask(ADA, { type: 'mcp.tool_call', payload, max_attempts })).task_id
-    }
-    const [again, once, write] = [await create('read', 2), await create('read', 1), await create('write', 9)]
-    // Leased, and never heard of again.
-    for (const _ of [1, 2, 3]) {
-      expect(await gate.toolCalls.claim(stub.tenant, () => [0], 60_000)).toBeDefined()
-    }
-    await gate.close()
-    const after = await anotherGateway(gateway, { tools, settings: { instance_id: 'after' } })
-    expect(await after.ended(again)).toMatchObject({ status: 'succeeded', expiry_count: 1 })
-    const unknown = { status: 'failed', result: { error: { code: 'UPSTREAM_OUTCOME_UNKNOWN' } } }
-    // Whoever asked for one attempt does not get two.
-    expect(await after.ended(once)).toMatchObject(unknown)
-    expect(await after.ended(write)).toMatchObject(unknown)
-    expect(after.stub.calls).toBe(1)
-  })
+  it.skipIf(storeName === 'postgres')(
+    'the calls of a crashed process are taken over immediately by the next one',
+    async () => {
+      const tools = { read: { ...echo, annotations: { readOnlyHint: true } }, write: echo }
+      const gateway = await openGateway(open, { tools, start: false, settings: { instance_id: 'before' } })
+      const { gate, stub } = gateway
+      const create = async (tool: string, max_attempts: number) => {
+        const payload = { upstream: 'stub', tool, arguments: {} }
+        return (await gate.createTask(ADA, { type: 'mcp.tool_call', payload, max_attempts })).task_id
+      }
+      const [again, once, write] = [
+        await create('read', 2),
+        await create('read', 1),
+        await create('write', 9),
+      ]
+      // Leased, and never heard of again.
+      for (const _ of [1, 2, 3]) {
+        expect(await gate.toolCalls.claim(stub.tenant, () => [0], 60_000)).toBeDefined()
+      }
+      await gate.close()
+      const after = await anotherGateway(gateway, { tools, settings: { instance_id: 'after' } })
+      expect(await after.ended(again)).toMatchObject({ status: 'succeeded', expiry_count: 1 })
+      const unknown = { status: 'failed', result: { error: { code: 'UPSTREAM_OUTCOME_UNKNOWN' } } }
+      // Whoever asked for one attempt does not get two.
+      expect(await after.ended(once)).toMatchObject(unknown)
+      expect(await after.ended(write)).toMatchObject(unknown)
+      expect(after.stub.calls).toBe(1)
+    },
+  )
 
   it('make the call as it was approved, and not as it was asked for', async () => {
     const gateway = await openGateway(open, { tools: { echo } })
@@ -427,7 +434,7 @@ describeGates('sessions', (open, storeName) => {
       })
       await calls(gateway, 3)
       await until(() => gateway.stub.running === 1)
-      await gateway.sessions.tellNow()
+      await gateway.sessions.publishNow()
       const other = await anotherGateway(gateway, {
         tools: { hold: echo },
         settings: { instance_id: 'there' },
@@ -460,7 +467,7 @@ describeGates('sessions', (open, storeName) => {
     })
     const [taskId = ''] = await calls(gateway, 1)
     await until(() => gateway.stub.running === 1)
-    await gateway.sessions.tellNow()
+    await gateway.sessions.publishNow()
     const other = await anotherGateway(gateway, { tools: { hold: echo }, settings: { instance_id: 'there' } })
     const session_id = await sessionOf(other, ADA)
     expect(await other.gate.endSession(ADA, { session_id, mode: 'run' })).toMatchObject({
@@ -510,7 +517,7 @@ function used(): number {
   return process.memoryUsage().heapUsed
 }
 
-it('are told by principal and client, and by nothing else', async () => {
+it('a session is identified by its principal and client only', async () => {
   const { sessionId } = await import('../../../src/gateway/calls/session.ts')
   expect(sessionId('agent:a', client('x'))).toBe(sessionId('agent:a', { ...client('x'), name: 'other' }))
   expect(sessionId('agent:a', client('x'))).not.toBe(sessionId('agent:a', client('y')))

@@ -67,7 +67,7 @@ describe('several clients on stdin and stdout in one folder', () => {
     expect(tools.map(({ name }) => name)).toContain('counter__count')
   }, 120_000)
 
-  it('are told about a call that may have been made, and is not repeated', async () => {
+  it('a client learns that a call may have been made and is not repeated', async () => {
     const folder = sharedFolder()
     const first = await startClient(folder)
     const second = await startClient(folder)
@@ -79,7 +79,7 @@ describe('several clients on stdin and stdout in one folder', () => {
     expect(await callText(second.client, 'count')).toBe('1')
   }, 120_000)
 
-  it('are refused if they want something else under the same name, and told what', async () => {
+  it('a client that wants another command under the same name is refused with the reason', async () => {
     const folder = sharedFolder()
     const first = await startClient(folder)
     const name = ['--name', 'counter']

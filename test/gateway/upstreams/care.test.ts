@@ -25,7 +25,7 @@ describe('an upstream that fails again and again', () => {
     expect(breaker()).toBe('open')
     await expect(call()).rejects.toMatchObject({
       ...fault('UPSTREAM_UNAVAILABLE', {
-        problem: 'it failed too often just now',
+        problem: 'its circuit breaker is open after repeated failures',
         retry_after_ms: cooldown_ms,
       }),
       retryable: true,
@@ -84,7 +84,7 @@ describe('the calls of an upstream', () => {
     expect(textOf(await upstreams.call('fix', 'echo', { text: 'early' }))).toBe('early')
   })
 
-  it('are refused where there is nobody to call', async () => {
+  it('calls of an unknown upstream are refused', async () => {
     const { url } = await httpFixture('modern')
     const { upstreams } = await open([web(url, { enabled: false })])
     await expect(upstreams.call('none', 'echo', {})).rejects.toMatchObject(fault('UPSTREAM_NOT_FOUND'))

@@ -204,12 +204,12 @@ describe("the operator's file", () => {
     expect(() => readUpstreamsFile(file(content))).toThrow(complaint)
   })
 
-  it('that is not there is told', () => {
+  it('an unknown upstream is reported', () => {
     expect(() => readUpstreamsFile('/nowhere/upstreams.yaml')).toThrow('cannot be read (ENOENT)')
   })
 })
 
-it('asyncgate serve says of each upstream how many of its tools run at once, need approval or are blocked', async () => {
+it('asyncgate serve prints for each upstream how many tools are allowed, need approval or are blocked', async () => {
   const home = testFolder()
   const upstreams = [program('legacy'), { ...program('legacy'), name: 'gone', transport: MISSING }]
   writeFileSync(join(home, 'upstreams.json'), JSON.stringify(upstreams))

@@ -16,7 +16,7 @@ describe.each(ERAS)('a server of the %s era over HTTP', (era) => {
     expect(textOf(await upstreams.call('fix', 'echo', { text: 'héllo' }))).toBe('héllo')
   })
 
-  it('is told when a call is cancelled, and whoever called does not wait for it', async () => {
+  it('the upstream is notified of a cancelled call, and the caller does not wait for it', async () => {
     const events: string[] = []
     const { url } = await httpFixture(era, { tell: (event) => events.push(event) })
     const { upstreams } = await open([web(url)])
@@ -45,7 +45,7 @@ describe.each(ERAS)('a server of the %s era over HTTP', (era) => {
     await until(() => call?.socket.destroyed)
   })
 
-  it('is told when a call takes too long', async () => {
+  it('the upstream is notified when a call times out', async () => {
     const events: string[] = []
     const { url } = await httpFixture(era, { tell: (event) => events.push(event) })
     const { upstreams } = await open([web(url, { timeout_ms: 200 })])
@@ -137,7 +137,7 @@ describe.each(ERAS)('a server of the %s era over HTTP', (era) => {
     expect(transport).toEqual({ type: 'http', url, headers })
   })
 
-  it('may break off in the middle of an answer: the call fails at once, and can be tried again', async () => {
+  it('a response that breaks off fails the call immediately as retryable', async () => {
     const served = await httpFixture(era, {
       tell: (event) => event === 'wait' && served.requests.at(-1)?.socket.destroy(),
     })
@@ -147,12 +147,12 @@ describe.each(ERAS)('a server of the %s era over HTTP', (era) => {
     expect(textOf(await upstreams.call('fix', 'echo', { text: 'still here' }))).toBe('still here')
   })
 
-  it('may break off after it has begun to answer: the call fails at once too', async () => {
+  it('a response that breaks off after its first event fails the call immediately too', async () => {
     const { url, requests } = await httpFixture(era)
     const { upstreams } = await open([web(url)])
     const onProgress = () => requests.findLast(({ method }) => method === 'POST')?.socket.destroy()
     await expect(upstreams.call('fix', 'deaf', {}, { onProgress })).rejects.toMatchObject(
-      fault('UPSTREAM_UNAVAILABLE', { upstream: 'fix', problem: 'the stream of the answer broke off' }),
+      fault('UPSTREAM_UNAVAILABLE', { upstream: 'fix', problem: 'the stream of the response ended early' }),
     )
   })
 })
@@ -280,7 +280,7 @@ describe('a server over HTTP', () => {
 })
 
 describe('a server over HTTP that is replaced by one of the other era', () => {
-  it.each(ERAS)('is greeted anew when it was %s', async (era) => {
+  it.each(ERAS)('a new handshake is made when the server was %s', async (era) => {
     const before = await httpFixture(era)
     const after = await httpFixture(era === 'modern' ? 'legacy' : 'modern')
     const { upstreams } = await open([web(before.url)])

@@ -8,7 +8,7 @@ import { mayRefer, resolveAll, scrubber } from '../../../src/gateway/upstreams/c
 import { outwardName } from '../../../src/gateway/upstreams/tool-name.ts'
 
 describe('the pauses between tries to connect', () => {
-  it('double from a second to a minute, and begin anew after a healthy minute', () => {
+  it('pauses double from a second to a minute and are reset after a healthy minute', () => {
     const backoff = new Backoff({ first_ms: 1000, max_ms: 60_000, healthy_ms: 60_000 })
     const pauses = [0, 500, 0, 59_999, 0, 0, 0, 0].map((lasted) => backoff.next(lasted))
     expect(pauses).toEqual([1000, 2000, 4000, 8000, 16_000, 32_000, 60_000, 60_000])
@@ -28,7 +28,7 @@ describe('a breaker', () => {
     expect([breaker.state, breaker.waitMs, breaker.enter()]).toEqual(['open', 100, undefined])
   })
 
-  it('lets one call through when its time is over, and another one if nobody knows how that ended', () => {
+  it('permits one probe after the cooldown, and another one if its outcome is unknown', () => {
     const clock = { now: 0 }
     const breaker = breakerAt(clock)
     const early = breaker.enter()

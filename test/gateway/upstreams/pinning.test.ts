@@ -43,7 +43,7 @@ describe('the definition of a tool', () => {
     expect(textOf(await upstreams.call('fix', 'echo', { text: 'x' }))).toBe('x')
   })
 
-  it('that becomes again what it was needs nobody', async () => {
+  it('a definition that changes back to the accepted one needs no decision', async () => {
     const { url, fixture } = await httpFixture('modern', { description: 'A' })
     const bench = await open([web(url)])
     fixture.redefine('B')

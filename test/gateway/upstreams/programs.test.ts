@@ -11,7 +11,7 @@ describe.each(['modern', 'legacy'] as const)('a program of the %s era', (era) =>
     expect(textOf(await upstreams.call('fix', 'echo', { text: 'héllo' }))).toBe('héllo')
   })
 
-  it('is told when a call is cancelled, and whoever called does not wait for it', async () => {
+  it('the upstream is notified of a cancelled call, and the caller does not wait for it', async () => {
     const { env, has } = journal()
     const { upstreams } = await open([program(era, env)])
     const stop = new AbortController()
@@ -27,7 +27,7 @@ describe.each(['modern', 'legacy'] as const)('a program of the %s era', (era) =>
     expect(upstreams.get('fix')?.health).toMatchObject({ restarts: 0, last_error: null })
   })
 
-  it('may crash in the middle of a call: the calls fail as such that can be tried again, and it is started anew', async () => {
+  it('a crash during calls fails them as retryable, and the program is started again', async () => {
     const { env, lines, has } = journal()
     const { upstreams } = await open([program(era, env)])
     const other = upstreams.call('fix', 'wait', {}).catch((error: unknown) => error)
@@ -110,7 +110,7 @@ describe('a program', () => {
     await until(() => !isAlive(pid))
   })
 
-  it('that cannot start is tried again, and its last words are told without the secret', async () => {
+  it('a program that cannot start is retried, and its last line of stderr is shown without the secret', async () => {
     const env = { PATH: process.env.PATH, HUNTER: 'hunter2hunter2' }
     const { upstreams, log } = await open([program('broken', { KEY: 'env:HUNTER' })], { env })
     const { state, last_error } = upstreams.get('fix')?.health ?? {}
@@ -132,7 +132,7 @@ describe('a program', () => {
     })
   })
 
-  it('whose list is slow holds up nobody else', async () => {
+  it('an upstream with a slow list does not delay the others', async () => {
     const { env, has } = journal()
     const slow = program('legacy', { ...env, FIXTURE_LIST_MS: '600000' }, { name: 'slow' })
     const { upstreams } = await open([slow, program('legacy')], { wait: false })

@@ -144,7 +144,7 @@ describeGates('the registry of upstreams', (open) => {
     expect(await store.entries.list(tenant, 'upstream', '', 10)).toEqual([])
   })
 
-  it("shows the operator's file, and lets nobody change it", async () => {
+  it("shows the upstreams of the operator's file, which cannot be changed by API", async () => {
     const fixed = [
       program('legacy', { KEY: 'env:HOME', PLAIN: 'a secret' }, { name: 'local', enabled: false }),
     ]

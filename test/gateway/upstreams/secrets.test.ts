@@ -19,7 +19,7 @@ describe('an answer with a key in it', () => {
     expect(holds({ content: [{ type: 'blob', data }] })).toBe(true)
   })
 
-  it('is told from any other', () => {
+  it('is distinguished from any other text', () => {
     expect(holds({ content: [{ type: 'text', text: KEY.slice(1) }] })).toBe(false)
     expect(holds(null)).toBe(false)
     expect(secretFinder([])({ text: KEY })).toBe(false)

@@ -1,5 +1,4 @@
 import { PassThrough } from 'node:stream'
-import { StdioServerTransport } from '@modelcontextprotocol/server/stdio'
 import { onTestFinished } from 'vitest'
 import { z } from 'zod'
 import type { Gate } from '../../../src/features/gate.ts'
@@ -47,7 +46,7 @@ async function overStdio(options: Options): Promise<Way> {
   const { gate } = await startMcp(options)
   const [stdin, stdout] = [new PassThrough(), new PassThrough()]
   const handle = serveStdioMcp(gate, {
-    transport: new StdioServerTransport(stdin, stdout),
+    streams: { input: stdin, output: stdout },
     legacyTools: options.legacyTools ?? true,
   })
   onTestFinished(() => handle.close())

@@ -6,7 +6,6 @@ import {
   GetTaskResultSchema,
   ListTasksResultSchema,
 } from '@modelcontextprotocol/sdk/types.js'
-import { StdioServerTransport } from '@modelcontextprotocol/server/stdio'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { z } from 'zod'
 import { serveStdioMcp } from '../../../src/mcp/transport/stdio.ts'
@@ -80,7 +79,7 @@ describe('the tasks of 2025-11-25', () => {
     expect(asked.body?.result).toMatchObject({ content: [], task: { status: 'working' } })
   })
 
-  it('can be looked at, and their results are waited for and told again', async () => {
+  it('tasks/get and tasks/result work, and tasks/result can be repeated', async () => {
     const server = await start()
     const taskId = await begin(server)
     const waiting = resultOf(server, 'tasks/result', { taskId })
@@ -155,7 +154,7 @@ describe('the tasks of 2025-11-25', () => {
     expect((await server.gate.getTask(admin(), { task_id: taskId })).status).toBe('queued')
   })
 
-  it('wait for input in words, since nobody can be asked', async () => {
+  it('a task that needs input asks in its status message, because legacy clients cannot be asked', async () => {
     const server = await start()
     const taskId = await begin(server)
     const request = { message: 'Where to?' }
@@ -184,7 +183,7 @@ it('over stdio a call becomes a task too, and is followed', async () => {
   onTestFinished(close)
   await offerSum(gate)
   const [stdin, stdout] = [new PassThrough(), new PassThrough()]
-  const handle = serveStdioMcp(gate, { transport: new StdioServerTransport(stdin, stdout) })
+  const handle = serveStdioMcp(gate, { streams: { input: stdin, output: stdout } })
   onTestFinished(() => handle.close())
   const lines = createInterface({ input: stdout })[Symbol.asyncIterator]()
   const request = async (method: string, params: object) => {

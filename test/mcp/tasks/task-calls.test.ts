@@ -1,5 +1,4 @@
 import { PassThrough } from 'node:stream'
-import { StdioServerTransport } from '@modelcontextprotocol/server/stdio'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { z } from 'zod'
 import type { Credential } from '../../../src/auth/credential.ts'
@@ -83,7 +82,7 @@ it('a key in the request itself lets in who cannot set headers', async () => {
   expect((await stranger.method('tasks/get', taskId)).status).toBe(401)
 })
 
-it('a key that is bound to somebody finds his tasks, whatever the request says', async () => {
+it('a bound key finds the tasks of its principal, whatever identity the request names', async () => {
   const { gate, close } = await openMcp()
   onTestFinished(close)
   const Reply = z.looseObject({
@@ -94,7 +93,7 @@ it('a key that is bound to somebody finds his tasks, whatever the request says',
   const ask = async (id: string, taskId: string, meta: object = {}) => {
     const credential: Credential = { kind: 'bound', ...agent(id) }
     const [stdin, stdout] = [new PassThrough(), new PassThrough()]
-    const handle = serveStdioMcp(gate, { credential, transport: new StdioServerTransport(stdin, stdout) })
+    const handle = serveStdioMcp(gate, { credential, streams: { input: stdin, output: stdout } })
     const { body } = modernPost('tasks/get', { taskId, _meta: { ...TASKS_META, ...meta } }, {}, 'x')
     const answered = new Promise<string>((resolve) => stdout.setEncoding('utf8').once('data', resolve))
     stdin.write(`${JSON.stringify(body)}\n`)

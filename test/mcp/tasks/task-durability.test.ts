@@ -70,7 +70,7 @@ describeGates(
       return { here, there, gate: bench.gate, otherGate: other.gate }
     }
 
-    it('find each other’s tasks at once', async () => {
+    it('find each other’s tasks immediately', async () => {
       const { here, there, otherGate } = await pair()
       const task = await here.start('sum', { agent_id: 'alice' })
       const { taskId, createdAt } = task

@@ -147,7 +147,7 @@ describe.each([
     expect(await answersOf(server)).toEqual([{ content: { city: 'Rome' } }])
   })
 
-  it('is answered by nobody else', async () => {
+  it('no other caller can answer it', async () => {
     const { server, taskId } = await asking()
     const mallory = new TaskClient(server, { 'io.asyncgate/agent_id': 'mallory' })
     const inputResponses = { q1: accept({ city: 'Rome' }) }
@@ -157,7 +157,7 @@ describe.each([
   })
 })
 
-it('is told of on a stream when input is needed', async () => {
+it('a subscription reports that input is needed', async () => {
   const server = await startMcp()
   await offerSum(server.gate)
   const client = new TaskClient(server)

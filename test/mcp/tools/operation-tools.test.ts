@@ -40,7 +40,7 @@ describe('the list of tools', () => {
     )
   })
 
-  it('may be kept for a while, by the one who asked', async () => {
+  it('the list has a cache hint with a private scope', async () => {
     const { result } = await list()
     expect(result).toMatchObject({ resultType: 'complete', ttlMs: 60_000, cacheScope: 'private' })
   })

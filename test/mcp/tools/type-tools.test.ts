@@ -1,5 +1,4 @@
 import { PassThrough } from 'node:stream'
-import { StdioServerTransport } from '@modelcontextprotocol/server/stdio'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { z } from 'zod'
 import { Fault } from '../../../src/core/errors.ts'
@@ -68,7 +67,7 @@ describe.each([
   const start = () => startMcp({ fastPath })
   const summarise = (server: McpServer, args: Fields) => server.post(call('summarise', args))
 
-  it('is listed as it was registered, at once and only while it is one', async () => {
+  it('is listed as registered, immediately and only while it is a tool', async () => {
     const server = await start()
     const listed = async () => typeTools(await server.post(list))
     expect(await listed()).toEqual([])
@@ -235,7 +234,7 @@ it('names the tools as they are listed', async () => {
   expect(contentOf(answer).hint).toContain('asyncgate_wait_for_task')
 })
 
-it('a task that was created is told of, even if nobody can look at it any more', async () => {
+it('a created task is returned even if it cannot be read any more', async () => {
   const server = await startMcp({
     wrap: (gate) => ({
       ...gate,
@@ -256,7 +255,7 @@ it('while the database does not answer, our own tools are listed and others say 
   expect(contentOf(await server.call('summarise'))).toMatchObject({ code: 'DATABASE_UNAVAILABLE' })
 })
 
-it('whoever listens hears that the list has changed', async () => {
+it('subscribers are notified that the list has changed', async () => {
   const server = await startMcp()
   const response = await server.listen({ toolsListChanged: true })
   const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader()
@@ -310,7 +309,7 @@ describe.each([
       rest = lines.pop() ?? ''
       received.push(...lines.map((line) => Message.parse(JSON.parse(line))))
     })
-    const handle = serveStdioMcp(gate, { transport: new StdioServerTransport(stdin, stdout) })
+    const handle = serveStdioMcp(gate, { streams: { input: stdin, output: stdout } })
     onTestFinished(() => handle.close())
     const send = (body: unknown) => void stdin.write(`${JSON.stringify(body)}\n`)
     const find = (fits: (message: z.infer<typeof Message>) => boolean) =>
@@ -330,7 +329,7 @@ describe.each([
     return { gate, ask, find, send }
   }
 
-  it('tools are listed and called, and a change of the list is told', async () => {
+  it('tools are listed and called, and a change of the list is announced', async () => {
     const { gate, ask, find, send } = await connect()
     await ask('tools/list', {}, 'first')
     if (era === 'the modern era') {

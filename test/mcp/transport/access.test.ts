@@ -113,7 +113,7 @@ describe.each([true, false])('access to the endpoint, fast path %s', (fastPath) 
     }
   })
 
-  it('a client that does not take JSON is told so', async () => {
+  it('a client that does not accept JSON gets 406', async () => {
     const server = await startMcp({ fastPath })
     expect((await server.modern('tools/list', {}, { accept: 'text/event-stream' })).status).toBe(406)
     for (const accept of ['application/json', '*/*', 'application/json, text/event-stream']) {

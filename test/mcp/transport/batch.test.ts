@@ -20,7 +20,7 @@ const call = (id: number, name: string, args: object = {}) => bareCall(`asyncgat
 const create = (id: number, payload: unknown = {}) =>
   call(id, 'create_task', { agent_id: 'alice', type: 'job', payload })
 
-it('every message of a batch gets its answer, whoever serves it', async () => {
+it('every message of a batch gets its response, from the fast path or the SDK', async () => {
   const server = await startMcp()
   const { status, answers } = await batch(server, [
     create(1),

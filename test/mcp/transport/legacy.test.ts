@@ -38,7 +38,7 @@ describe('clients of the older revisions', () => {
     },
   )
 
-  it('are offered the newest of them when they ask for one that nobody knows', async () => {
+  it('a client that asks for an unknown revision is offered the newest one', async () => {
     const server = await startMcp()
     const hello = await server.post(initialize('1999-01-01'))
     expect(hello.body?.result).toMatchObject({ protocolVersion: '2025-11-25' })

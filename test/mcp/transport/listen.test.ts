@@ -2,7 +2,6 @@ import { connect } from 'node:net'
 import { PassThrough } from 'node:stream'
 import { TaskStatusNotificationV2Schema } from '@modelcontextprotocol/ext-tasks/core/v2'
 import { InMemoryServerEventBus } from '@modelcontextprotocol/server'
-import { StdioServerTransport } from '@modelcontextprotocol/server/stdio'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { z } from 'zod'
 import type { Credential } from '../../../src/auth/credential.ts'
@@ -76,7 +75,7 @@ it('honours only tasks that there are and that are theirs', async () => {
   expect(await ears.rest()).toMatchObject([last])
 })
 
-it('ends at once if there is nothing to tell', async () => {
+it('ends immediately if there is nothing to report', async () => {
   const { client } = await start()
   const ears = await client.listen({ taskIds: ['x'] })
   expect(await acknowledged(ears)).toEqual({ taskIds: [] })
@@ -224,7 +223,7 @@ describe('over stdio', () => {
       rest = lines.pop() ?? ''
       for (const line of lines) received.push(judged(JSON.parse(line)))
     })
-    const handle = serveStdioMcp(gate, { transport: new StdioServerTransport(stdin, stdout) })
+    const handle = serveStdioMcp(gate, { streams: { input: stdin, output: stdout } })
     onTestFinished(() => handle.close())
     const send = (body: unknown) => void stdin.write(`${JSON.stringify(body)}\n`)
     const ask = async (method: string, params: object, id: string) => {

@@ -6,7 +6,7 @@ import { hasLeft, OpenRequest } from '../../../src/mcp/transport/open-call.ts'
 const response = () => new ServerResponse(new IncomingMessage(new Socket()))
 
 describe('a request that is served', () => {
-  it('has nobody listen for its end until somebody wants to know', () => {
+  it('adds no listener until its signal is read', () => {
     const answer = response()
     const request = new OpenRequest(answer, false)
     expect(answer.listenerCount('close')).toBe(0)

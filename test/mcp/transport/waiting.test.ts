@@ -57,14 +57,14 @@ describe.each([
   })
 })
 
-it('what comes while the server stops is answered at once', async () => {
+it('a request that arrives while the server stops is answered immediately', async () => {
   const server = await startMcp()
   await server.endpoint.close()
   expect(contentOf(await server.post(WAITING.modern))).toEqual({ tasks: [] })
   expect(contentOf(await server.call('asyncgate.health'))).toMatchObject({ status: 'healthy' })
 })
 
-it('a stream for changes that never come ends at once', async () => {
+it('a stream of changes ends immediately when the server stops', async () => {
   const server = await startMcp()
   const response = await server.listen({ promptsListChanged: true })
   const text = await response.text()
