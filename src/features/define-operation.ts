@@ -4,11 +4,7 @@ import type { Caller } from '../core/principal.ts'
 import { parse } from './input.ts'
 import type { Services } from './services.ts'
 
-/**
- * One public operation. REST routes, MCP tools, the OpenAPI document, the client's types and the protocol reference are
- * derived from its definition, so each fact about it, and each description of a field, is written once.
- */
-interface Definition<Name extends string, Input extends z.ZodObject, Output extends z.ZodType<object>> {
+interface Description<Name extends string, Input extends z.ZodObject, Output extends z.ZodType<object>> {
   /** The MCP tool is called `asyncgate.` followed by this name; the method of the gate is its camel case form. */
   readonly name: Name
   readonly title: string
@@ -16,14 +12,8 @@ interface Definition<Name extends string, Input extends z.ZodObject, Output exte
   readonly description: string
   readonly input: Input
   readonly output: Output
-  /** The kind of principal that calls it. It decides how a request under a shared key names its principal. */
-  readonly actor: 'agent' | 'worker' | 'anyone'
   /** The permission that the role of the caller must include. */
   readonly access: Permission
-  readonly rest: { readonly method: 'GET' | 'POST'; readonly path: `/v1/${string}` }
-  readonly effect: Effect
-  /** Rewrites the input before it is validated, for example to treat null as absent. */
-  readonly normalize?: (input: unknown) => unknown
   /** What repeating the same request does, where that depends on its fields. */
   readonly repeat?: string
   /** The input of an example request under a shared key. */
@@ -35,19 +25,44 @@ interface Definition<Name extends string, Input extends z.ZodObject, Output exte
   readonly needsPerson?: true
   /** Whether it may run as long as a wait does; it then stops between two steps when its caller disconnects. */
   readonly isLong?: true
+}
+
+type Path = `/v1/${string}`
+
+/**
+ * One public operation. REST routes, MCP tools, the OpenAPI document, the client's types and the protocol reference are
+ * derived from its definition, so each fact about it, and each description of a field, is written once. A GET operation
+ * only reads, unless its effect says otherwise.
+ */
+export type Definition<
+  Name extends string,
+  Input extends z.ZodObject,
+  Output extends z.ZodType<object>,
+> = Description<Name, Input, Output> & {
+  /** The kind of principal that calls it; anyone if absent. */
+  readonly actor?: Operation['actor']
+  /** Rewrites the input before it is validated, for example to treat null as absent. */
+  readonly normalize?: (input: unknown) => unknown
   run(
     services: Services,
     caller: Caller,
     input: z.output<Input>,
     signal?: AbortSignal,
   ): Promise<z.output<Output>>
-}
+} & (
+    | { readonly rest: { readonly method: 'GET'; readonly path: Path }; readonly effect?: Effect }
+    | { readonly rest: { readonly method: 'POST'; readonly path: Path }; readonly effect: Effect }
+  )
 
 export interface Operation<
   Name extends string = string,
   Input extends z.ZodObject = z.ZodObject,
   Output extends z.ZodType<object> = z.ZodType<object>,
-> extends Omit<Definition<Name, Input, Output>, 'normalize' | 'run'> {
+> extends Description<Name, Input, Output> {
+  /** The kind of principal that calls it. It decides how a request under a shared key names its principal. */
+  readonly actor: 'agent' | 'worker' | 'anyone'
+  readonly rest: { readonly method: 'GET' | 'POST'; readonly path: Path }
+  readonly effect: Effect
   /** Checks the caller and the input, then runs the operation. */
   call(services: Services, caller: Caller, input: unknown, signal?: AbortSignal): Promise<z.output<Output>>
 }
@@ -72,6 +87,8 @@ export function defineOperation<
   Output extends z.ZodType<object>,
 >(definition: Definition<Name, Input, Output>): Operation<Name, Input, Output> {
   return {
+    actor: 'anyone',
+    effect: READS,
     ...definition,
     async call(services, caller, input, signal) {
       checkRole(caller, definition.access)
