@@ -43,9 +43,9 @@ export interface World {
     priority: number,
     owner: PrincipalKey,
   ): { lane: number; pool: number }
-  /** The ready tasks that fit, in the order in which they are to be handed out. */
+  /** The ready tasks that match the claim, in the order in which they are leased. */
   ready(wanted: Wanted): Iterable<QueuedTask>
-  /** How long the input of a ready task is; undefined if nobody has asked. */
+  /** The size of the input of a ready task; undefined if it was not loaded. */
   bytes(task: QueuedTask): number | undefined
   receipt(seq: number): Receipt | undefined
   /** The newest receipt of that type among those that name `parent`. */

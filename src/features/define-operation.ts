@@ -20,7 +20,7 @@ interface Description<Name extends string, Input extends z.ZodObject, Output ext
   readonly example?: Readonly<Record<string, unknown>>
   /**
    * Whether it makes a decision or changes what has to be decided. Such an operation requires a person who has proved
-   * their identity: over REST and MCP with a key of their own, in the console by signing in.
+   * their identity: over REST and MCP with their own key, in the console by signing in.
    */
   readonly needsPerson?: true
   /** Whether it may run as long as a wait does; it then stops between two steps when its caller disconnects. */
@@ -105,12 +105,12 @@ export function inputSchema(operation: Pick<Operation, 'input'>): JsonSchema {
   return schemaOf(operation.input, 'input')
 }
 
-/** The JSON Schema (2020-12) of the answer. */
+/** The JSON Schema (2020-12) of the response. */
 export function outputSchema(operation: Pick<Operation, 'output'>): JsonSchema {
   return schemaOf(operation.output, 'output')
 }
 
-/** Places that take any JSON, or that only code can check, are open in the schema. */
+/** Fields that accept any JSON, or that only code can check, are unrestricted in the schema. */
 export function schemaOf(schema: z.ZodType, io: 'input' | 'output'): JsonSchema {
   const { $schema: _, ...rest } = z.toJSONSchema(schema, {
     io,
@@ -120,7 +120,7 @@ export function schemaOf(schema: z.ZodType, io: 'input' | 'output'): JsonSchema 
   return rest
 }
 
-/** Leaves out what the rest of a schema says already: it is read by models, and paid for by the token. */
+/** Removes redundant keywords: models read the schema, and each token costs money. */
 function shorten(schema: z.core.JSONSchema.BaseSchema): void {
   if (schema.format === 'date-time') delete schema.pattern
   if (schema.minimum === Number.MIN_SAFE_INTEGER) delete schema.minimum
@@ -128,7 +128,7 @@ function shorten(schema: z.core.JSONSchema.BaseSchema): void {
   delete schema.readOnly
 }
 
-/** Tells of each input whether the operation may take its time over it, so that it has to hear when its caller leaves. */
+/** Whether a call with this input may wait, so that it has to stop when its caller disconnects. */
 export function mayTakeTime({
   input,
   isLong,

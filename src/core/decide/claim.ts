@@ -9,10 +9,10 @@ import { isPastDeadline } from '../time.ts'
 import { transition } from '../transitions.ts'
 import { missDeadline } from './finish.ts'
 
-/** Tasks that are handed out together whatever their size. */
+/** Number of tasks that are leased together whatever their size. */
 export const FEW = 8
 
-/** Input that is handed out together, unless it is that of one task or of few. */
+/** Maximum total input of tasks that are leased together, beyond the first ones. */
 const MAX_BYTES = 8 * 1024 * 1024
 
 export function claim(draft: Draft, command: Claim): Decision<Answers['claim']> {
@@ -23,7 +23,7 @@ export function claim(draft: Draft, command: Claim): Decision<Answers['claim']> 
     const accepted = acceptance(command)
     let bytes = 0
     for (const task of world.ready(command)) {
-      // Nobody works on it any more, whether or not a sweep has run.
+      // The deadline counts whether or not a sweep has run.
       if (isPastDeadline(task, world.now)) {
         missDeadline(draft, task)
         continue
@@ -37,7 +37,7 @@ export function claim(draft: Draft, command: Claim): Decision<Answers['claim']> 
   return draft.done({ granted, now: world.now })
 }
 
-/** A claim beyond the tenant's quota is not an error: there is just nothing to hand out. */
+/** A claim beyond the quota of the tenant is not an error: it receives no tasks. */
 function freeLeases({ world }: Draft): number {
   const limit = world.settings.max_concurrent_leases
   return limit < 0 ? Number.MAX_SAFE_INTEGER : Math.max(0, limit - world.tenant.active_leases)

@@ -79,7 +79,7 @@ export const listApprovals = defineOperation({
   name: 'list_approvals',
   title: 'List approvals',
   description:
-    'Tasks that wait for the approval of a person, longest waiting first, with what is to be approved. Other states are listed newest first. ' +
+    'Tasks that wait for the approval of a person, longest waiting first, with what needs approval. Other states are listed newest first. ' +
     'Agents see the approvals of their own tasks; callers who may decide see all. Repeat with next_cursor until it is null.',
   input: z.strictObject({
     state: z

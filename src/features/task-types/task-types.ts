@@ -11,7 +11,7 @@ interface Guidance {
   readonly poll_suggestion_seconds?: number
 }
 
-/** The payload of a task that is to be created. */
+/** The payload of a requested task. */
 export interface GivenPayload {
   readonly value: Json
   readonly text: CanonicalJson

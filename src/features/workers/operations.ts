@@ -43,7 +43,7 @@ export const drainWorker = defineOperation({
   name: 'drain_worker',
   title: 'Drain a worker',
   description:
-    'For admins: tells the worker in its next response to finish the tasks that it holds and stop; it receives no more tasks. drain false lifts this.',
+    'For admins: tells the worker in its next response to finish the tasks that it holds and stop; it receives no further tasks. drain false lifts this.',
   input: z.strictObject({
     worker_id: workerId,
     drain: z.boolean().default(true).describe('Whether the worker has to stop'),

@@ -29,7 +29,7 @@ import { Writer } from './writer.ts'
 
 export interface PostgresOptions {
   readonly url: string
-  /** Instead of the database's clock, and used as it is. */
+  /** Replaces the clock of the database, without corrections. */
   readonly now?: () => number
   readonly draw?: Random
 }

@@ -25,7 +25,7 @@ import { openSession, type Session } from './session.ts'
 export interface SqliteOptions {
   /** A file, made if it is new together with its folder; or `:memory:`. */
   readonly path: string
-  /** Instead of the store's own clock, and used as it is. */
+  /** Replaces the clock of the store, without corrections. */
   readonly now?: () => number
   readonly draw?: Random
   /** Instead of the SQLite that Node has, or better-sqlite3. */
@@ -34,7 +34,7 @@ export interface SqliteOptions {
 
 /** More commands would block the process for too long at a time. */
 const BATCH_SIZE = 128
-/** A decision that still asks for more after so many looks never ends. */
+/** Maximum number of load rounds: a decision that needs more would never end. */
 const MAX_LOAD_ROUNDS = 10
 
 export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
@@ -68,7 +68,7 @@ class SqliteStore implements Store {
   readonly #now: Clock
   readonly #draw: Random
   readonly #secret: Buffer
-  /** Undefined after a write of which nobody knows whether it reached the disk, until the database is opened again. */
+  /** Undefined after a write that may or may not have reached the disk, until the database is opened again. */
   #session: Session | undefined
   #isClosed = false
 
@@ -172,7 +172,7 @@ class SqliteStore implements Store {
     this.#lock?.close()
   }
 
-  /** The database as it is on the disk. */
+  /** Opens the database in its current state on disk. */
   #open(): Session {
     if (this.#isClosed) throw new StoreError('unavailable', 'the store is closed')
     this.#session ??= attemptAvailable(() => openSession(this.#path, this.#driver, this.#now(), this.#change))
