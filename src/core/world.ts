@@ -28,7 +28,7 @@ export interface Tenant {
 /** What a decision may look at: one tenant as the commands before this one left it. Looking changes nothing. */
 export interface World {
   readonly settings: Settings
-  readonly draw: Random
+  readonly random: Random
   readonly now: number
   readonly tenant: Tenant
   task(taskId: string): Task | undefined

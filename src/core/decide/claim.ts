@@ -62,7 +62,7 @@ export function grant(
   const { world } = draft
   const status = transition(task.status, 'claim')
   const lease: Lease = {
-    lease_id: leaseId(task.seq, world.draw),
+    lease_id: leaseId(task.seq, world.random),
     holder: command.holder,
     worker_id: command.worker_id,
     instance_id: command.instance_id,

@@ -81,8 +81,8 @@ function expire(draft: Draft, task: HeldTask): Status {
   })
   escalate(draft, task, 'lease_expired')
   if (countExpiry(draft, task).exhausted) return 'failed'
-  const { now, settings, draw } = draft.world
-  const next_eligible_at = requeueAt(now, task.lease.expires_at, settings, draw.unit())
+  const { now, settings, random } = draft.world
+  const next_eligible_at = requeueAt(now, task.lease.expires_at, settings, random.unit())
   return requeue(draft, task, 'expire', { expiry_count, next_eligible_at })
 }
 

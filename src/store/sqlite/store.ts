@@ -27,7 +27,7 @@ export interface SqliteOptions {
   readonly path: string
   /** Replaces the clock of the store, without corrections. */
   readonly now?: () => number
-  readonly draw?: Random
+  readonly random?: Random
   /** Instead of the SQLite that Node has, or better-sqlite3. */
   readonly driver?: Driver
 }
@@ -66,7 +66,7 @@ class SqliteStore implements Store {
   readonly #driver: Driver
   readonly #lock: Lock | undefined
   readonly #now: Clock
-  readonly #draw: Random
+  readonly #random: Random
   readonly #secret: Buffer
   /** Undefined after a write that may or may not have reached the disk, until the database is opened again. */
   #session: Session | undefined
@@ -76,12 +76,12 @@ class SqliteStore implements Store {
     this.#path = options.path
     this.#driver = driver
     this.#lock = lock
-    this.#draw = options.draw ?? cryptoRandom()
+    this.#random = options.random ?? cryptoRandom()
     const session = openSession(this.#path, driver, (options.now ?? Date.now)(), this.#change)
     this.#session = session
     try {
       this.#now = options.now ?? startClock(lastTime(session.reader))
-      this.#secret = findSecret(session.writer, this.#draw)
+      this.#secret = findSecret(session.writer, this.#random)
     } catch (error) {
       session.close()
       throw error
@@ -97,7 +97,7 @@ class SqliteStore implements Store {
     return this.#change(() => {
       let found = find()
       if (found === undefined) {
-        insertTenant.run(name, tenantSalt(this.#draw))
+        insertTenant.run(name, tenantSalt(this.#random))
         found = find()
       }
       if (found === undefined) throw new Error(`the tenant ${name} was not stored`)
@@ -238,9 +238,9 @@ function lastTime(database: Database): number {
   return (row as { readonly at: number }).at
 }
 
-function findSecret(database: Database, draw: Random): Buffer {
+function findSecret(database: Database, random: Random): Buffer {
   const insert = database.prepare('INSERT INTO secrets (name, value) VALUES (?, ?) ON CONFLICT DO NOTHING')
-  insert.run('cursors', Buffer.from(draw.hex(32), 'hex'))
+  insert.run('cursors', Buffer.from(random.hex(32), 'hex'))
   const row = database.prepare('SELECT value FROM secrets WHERE name = ?').get('cursors')
   return Buffer.from((row as { readonly value: Uint8Array }).value)
 }
