@@ -20,7 +20,7 @@ export interface FloorBatch {
 
 /** Makes the batches of the floor, each with as many lifecycles' worth of rows. */
 export function* floorBatches(sample: Sample, lifecycles: number): Generator<FloorBatch> {
-  const draw = cryptoRandom()
+  const random = cryptoRandom()
   let seq = 0
   const step = (of: { task_id: string; seq: number }, receipts: readonly Receipt[]): Step => ({
     ...of,
@@ -35,7 +35,7 @@ export function* floorBatches(sample: Sample, lifecycles: number): Generator<Flo
   let leased: Step[] = []
   for (;;) {
     const created = Array.from({ length: lifecycles }, () =>
-      step({ task_id: taskId(Date.now(), draw), seq: seq + 1 }, sample.created.receipts),
+      step({ task_id: taskId(Date.now(), random), seq: seq + 1 }, sample.created.receipts),
     )
     const claimed = queued.map((task) => step(task, sample.claimed.receipts))
     const completed = leased.map((task) => step(task, sample.completed.receipts))

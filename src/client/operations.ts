@@ -859,7 +859,7 @@ export interface LeaseNextInput {
 export interface LeaseNextAnswer {
   /** The leased tasks; empty if there are none */
   readonly tasks: readonly Offer[]
-  /** Present if an operator is draining the worker: finish the tasks that you hold, and claim no more */
+  /** Present if an operator is draining the worker: finish the tasks that you hold, and stop claiming */
   readonly drain?: true
 }
 
@@ -901,7 +901,7 @@ export interface RenewLeaseAnswer {
   readonly expires_in_ms: number
   /** Number of times that this lease can still be renewed */
   readonly renewals_left: number
-  /** Present if an operator is draining the worker: finish the tasks that you hold, and claim no more */
+  /** Present if an operator is draining the worker: finish the tasks that you hold, and stop claiming */
   readonly drain?: true
 }
 
@@ -937,7 +937,7 @@ export interface ReportProgressAnswer {
   readonly expires_at: string
   /** Milliseconds until the lease expires, so that clocks need not agree */
   readonly expires_in_ms: number
-  /** Present if an operator is draining the worker: finish the tasks that you hold, and claim no more */
+  /** Present if an operator is draining the worker: finish the tasks that you hold, and stop claiming */
   readonly drain?: true
 }
 
@@ -1972,7 +1972,7 @@ export interface RegisterWorkerAnswer {
   readonly ok: true
   /** Send a heartbeat at least this often, in seconds, while the worker is idle and not waiting in lease_next */
   readonly heartbeat_seconds: number
-  /** Present if an operator is draining the worker: finish the tasks that you hold, and claim no more */
+  /** Present if an operator is draining the worker: finish the tasks that you hold, and stop claiming */
   readonly drain?: true
 }
 
@@ -2009,7 +2009,7 @@ export interface ListWorkersAnswer {
     readonly worker_id: string
     /** busy: holds a lease; idle: holds none and was seen recently; offline: holds none and was not */
     readonly state: 'idle' | 'busy' | 'offline'
-    /** Whether an admin told the worker to stop; it then receives no more tasks */
+    /** Whether an admin has drained the worker; it then receives no further tasks */
     readonly drain: boolean
     /** The principal that the worker last called as */
     readonly principal: Principal
@@ -3468,7 +3468,7 @@ export abstract class Operations {
     return this.call(ROUTES.countTasks, input, options)
   }
 
-  /** Cancel a task. Cancels one of your tasks. The worker that holds it is told to stop. ok is false if the task had already ended; status says how. */
+  /** Cancel a task. Cancels one of your tasks. The worker that holds it is notified to stop. ok is false if the task had already ended; status says how. */
   cancelTask(input: CancelTaskInput, options?: CallOptions): Promise<CancelTaskAnswer> {
     return this.call(ROUTES.cancelTask, input, options)
   }
@@ -3538,7 +3538,7 @@ export abstract class Operations {
     return this.call(ROUTES.reportCancel, input, options)
   }
 
-  /** List approvals. Tasks that wait for the approval of a person, longest waiting first, with what is to be approved. Other states are listed newest first. Agents see the approvals of their own tasks; callers who may decide see all. Repeat with next_cursor until it is null. */
+  /** List approvals. Tasks that wait for the approval of a person, longest waiting first, with what needs approval. Other states are listed newest first. Agents see the approvals of their own tasks; callers who may decide see all. Repeat with next_cursor until it is null. */
   listApprovals(input: ListApprovalsInput = {}, options?: CallOptions): Promise<ListApprovalsAnswer> {
     return this.call(ROUTES.listApprovals, input, options)
   }
@@ -3697,7 +3697,7 @@ export abstract class Operations {
     return this.call(ROUTES.listWorkers, input, options)
   }
 
-  /** Drain a worker. For admins: tells the worker in its next response to finish the tasks that it holds and stop; it receives no more tasks. drain false lifts this. */
+  /** Drain a worker. For admins: tells the worker in its next response to finish the tasks that it holds and stop; it receives no further tasks. drain false lifts this. */
   drainWorker(input: DrainWorkerInput, options?: CallOptions): Promise<DrainWorkerAnswer> {
     return this.call(ROUTES.drainWorker, input, options)
   }

@@ -12,7 +12,7 @@ export function isAddress(text: string): boolean {
   return local.length <= 64 && domain.length <= 253 && LOCAL.test(local) && DOMAIN.test(domain)
 }
 
-/** Addresses that differ in letter case only are the same to us, as they are to almost every server. */
+/** Addresses that differ in letter case only are equal here, as on almost every mail server. */
 export function foldAddress(address: string): string {
   return address.toLowerCase()
 }

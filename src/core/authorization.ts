@@ -47,10 +47,10 @@ export function checkReader(task: Task, caller: Caller): void {
   throw forbidden('admin', caller.role)
 }
 
-/** Nobody approves what he asked for himself, whatever his role. */
+/** No principal approves its own request, whatever its role. */
 export function checkApprover(task: TaskCore, question: Question, by: PrincipalKey): void {
   if (by !== task.owner && by !== `agent:${task.principal_ai}` && by !== question.asked_by) return
-  const message = `${by} asked for this, so somebody else has to decide on it.`
+  const message = `${by} asked for this, so another principal has to decide.`
   throw new Fault('FORBIDDEN', { task_id: task.task_id, n: question.n }, message)
 }
 

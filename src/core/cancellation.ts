@@ -24,7 +24,7 @@ export function isInterrupted(task: Task): task is InterruptedTask {
   return task.status === 'canceled' && task.lease !== null
 }
 
-/** The first word of each stage counts. Who has stopped has also heard. */
+/** The first report of each stage counts. A worker that has stopped has also acknowledged. */
 export function afterReport(before: CancelReport, stage: CancelStage, now: number): CancelReport {
   const acknowledged_at = before.acknowledged_at ?? now
   if (stage === 'acknowledged') return { acknowledged_at, stopped_at: before.stopped_at }

@@ -39,13 +39,13 @@ export interface Create extends TenantCommand {
   readonly idempotency_key: string | null
   /** The seq of the receipt that led to this task. */
   readonly caused_by: number | null
-  /** What is kept of what was asked. */
+  /** The stored input: the requested one without what rules redact. */
   readonly input: CanonicalJson
   /** What was asked, if a rule takes something out of it. */
   readonly asked?: CanonicalJson | undefined
   /** Body of its task.assigned receipt. */
   readonly contract: CanonicalJson
-  /** What must be answered before anybody works on it. */
+  /** The question that must be answered before the task can be claimed. */
   readonly question: Asked | null
   /** What a rule said about it. */
   readonly policy: CanonicalJson | null
@@ -96,7 +96,7 @@ export interface Renew extends TenantCommand, LeaseClaim {
 
 export interface Release extends TenantCommand, LeaseClaim {
   readonly verb: 'release'
-  /** Of the gateway: how long nobody may lease the task. */
+  /** Used by the gateway: how long the task cannot be leased. */
   readonly pause_ms?: number
   /** Of the gateway: the instance that found the lease after its holder had died. The loss counts as an expiry. */
   readonly recovered_by?: string
@@ -139,7 +139,7 @@ export interface Ask extends TenantCommand, LeaseClaim {
   readonly question: Asked
 }
 
-/** Somebody answers a question of a task. */
+/** A principal answers a question of a task. */
 export interface Answer extends TenantCommand {
   readonly verb: 'answer'
   readonly task_id: string
@@ -206,7 +206,7 @@ export interface ReportStale extends TenantCommand {
 /** Calls whose refusal the owner of a task may want to hear of. */
 export const REPORTED_CALLS = ['start', 'complete', 'fail'] as const
 
-/** Somebody without a valid lease of the task tried to start, complete or fail it. */
+/** A caller without a valid lease of the task tried to start, complete or fail it. */
 export interface ReportRefusal extends TenantCommand {
   readonly verb: 'report_refusal'
   readonly task_id: string
@@ -233,7 +233,7 @@ export interface ItemRef {
   readonly seq: number
 }
 
-/** Somebody was handed items, or says what became of them. */
+/** Items were delivered to a principal, or the principal reports what it did with them. */
 export interface MarkInbox extends TenantCommand {
   readonly verb: 'mark'
   readonly by: PrincipalKey
@@ -245,7 +245,7 @@ export interface MarkInbox extends TenantCommand {
 /** What is noted beside the tasks. */
 export const RECORDED_TYPES = ['policy.changed', 'upstream.changed'] as const satisfies readonly ReceiptType[]
 
-/** Somebody changed what the gate does. */
+/** A principal changed the configuration of the gate. */
 export interface Record extends TenantCommand {
   readonly verb: 'record'
   readonly type: (typeof RECORDED_TYPES)[number]

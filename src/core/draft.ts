@@ -8,7 +8,7 @@ import { checkReceipt, type Receipt, type ReceiptType, receiptHash, type Stateme
 import type { ProgressEntry, Task, TaskCore, TaskSpec } from './task.ts'
 import type { World } from './world.ts'
 
-/** Somebody is owed the receipt that closes receipt `seq`. */
+/** A principal is owed the receipt that closes receipt `seq`. */
 export interface Obligation {
   readonly tenant: number
   readonly principal: PrincipalKey
@@ -16,7 +16,7 @@ export interface Obligation {
   readonly task_id: string
 }
 
-/** What one command changes, and what its caller is told. */
+/** What one command changes, and the response for its caller. */
 export interface Decision<Answer> {
   readonly answer: Answer | Fault
   readonly tasks: readonly Task[]
@@ -25,7 +25,7 @@ export interface Decision<Answer> {
   readonly opened: readonly Obligation[]
   readonly closed: readonly Obligation[]
   readonly progress: ProgressEntry | null
-  /** Asked or decided, as they are now. */
+  /** The current state of questions that were asked or decided. */
   readonly questions: readonly Question[]
   readonly relationship: Relationship | null
   /** Receipts that come into inboxes. */
@@ -102,13 +102,13 @@ export class Draft {
     this.#marked.push(item)
   }
 
-  /** Puts a receipt into somebody's inbox. */
+  /** Puts a receipt into the inbox of a principal. */
   file(principal: PrincipalKey, seq: number): void {
     if (this.#filed === NONE) this.#filed = []
     this.#filed.push(newItem(this.world.tenant.tenant, principal, seq, this.world.now))
   }
 
-  /** Obliges somebody towards those for whom the task is done; by its assignment, unless said otherwise. */
+  /** Opens an obligation towards the owner of the task and the agent it is done for; by default by its assignment. */
   open(task: TaskCore, seq: number = task.seq): void {
     this.#opened.push(...obligationsOf(task, seq))
   }
@@ -145,7 +145,7 @@ export class Draft {
     return seq
   }
 
-  /** A refusal. What was drafted before it is kept: an anomaly may stand beside a refusal. */
+  /** Refuses the command. Earlier drafts stay part of the decision: a refusal may come with an anomaly. */
   refuse(fault: Fault): Decision<never> {
     return this.#decision<never>(fault)
   }

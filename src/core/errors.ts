@@ -77,7 +77,7 @@ export const ERRORS = {
     http: 404,
     retryable: false,
     message: 'There is no such mail.',
-    hint: 'Check the email_id or task_id; list_emails shows the mails you sent and got.',
+    hint: 'Check the email_id or task_id; list_emails lists the emails that you sent and received.',
   },
   RECIPIENT_NOT_ALLOWED: {
     http: 403,
@@ -125,7 +125,7 @@ export const ERRORS = {
     http: 403,
     retryable: false,
     message: 'A rule of this gate does not allow this.',
-    hint: 'Do not send it again as it is: details.reason says why, details.rule_id which rule. An admin changes rules with put_policy.',
+    hint: 'Do not send the same request again: details.reason says why, details.rule_id which rule. An admin changes rules with put_policy.',
   },
   POLICY_NOT_FOUND: {
     http: 404,
@@ -191,7 +191,7 @@ export const ERRORS = {
     http: 404,
     retryable: false,
     message: 'There is no result at this pointer.',
-    hint: 'Read the task with get_task: its status and artifacts say what there is. details.archived_at or details.stored_by says more, where it is known.',
+    hint: 'Read the task with get_task: its status and artifacts describe the result. details.archived_at or details.stored_by says more, where it is known.',
   },
   RESULT_CORRUPT: {
     http: 502,
@@ -275,7 +275,7 @@ export const ERRORS = {
     http: 502,
     retryable: false,
     message: 'The answer of the upstream is larger than is allowed.',
-    hint: 'Ask for less at once: a page, a range, fewer items. The limit is max_result_bytes of the upstream.',
+    hint: 'Request less data per call: a page, a range, fewer items. The limit is max_result_bytes of the upstream.',
   },
   RATE_LIMIT_EXCEEDED: {
     http: 429,
@@ -354,7 +354,7 @@ export const ERRORS = {
 export type ErrorCode = keyof typeof ERRORS
 export type FaultDetails = Readonly<Record<string, unknown>>
 
-/** An error that a caller is told about. Anything else that is thrown is a bug. */
+/** An error that is returned to the caller. Anything else that is thrown is a bug. */
 export class Fault extends Error {
   readonly code: ErrorCode
   readonly details: FaultDetails

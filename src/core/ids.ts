@@ -1,9 +1,9 @@
 import type { Random } from '../util/random.ts'
 
 /** A time-ordered id (UUID version 7): inserts go to the right edge of the index. */
-export function taskId(now: number, draw: Random): string {
+export function taskId(now: number, random: Random): string {
   const time = now.toString(16).padStart(12, '0')
-  const tail = draw.hex(10)
+  const tail = random.hex(10)
   return `${time.slice(0, 8)}-${time.slice(8)}-7${tail.slice(0, 3)}-${variant(tail[3])}${tail.slice(4, 7)}-${tail.slice(7, 19)}`
 }
 
@@ -16,9 +16,9 @@ export function taskTime(id: string): number {
  * A UUID (version 8) made of the seq of the task and 74 random bits. The seq leads from a lease to its task without an
  * index; the random bits are the secret of the holder.
  */
-export function leaseId(seq: number, draw: Random): string {
+export function leaseId(seq: number, random: Random): string {
   const task = seq.toString(16).padStart(12, '0')
-  const tail = draw.hex(10)
+  const tail = random.hex(10)
   return `${task.slice(0, 8)}-${task.slice(8)}-8${tail.slice(0, 3)}-${variant(tail[3])}${tail.slice(4, 7)}-${tail.slice(7, 19)}`
 }
 
@@ -30,8 +30,8 @@ export function leaseSeq(id: string): number | undefined {
 }
 
 /** The random half of every receipt id of a tenant: two groups of a UUID, drawn when the tenant is made. */
-export function tenantSalt(draw: Random): string {
-  const hex = draw.hex(8)
+export function tenantSalt(random: Random): string {
+  const hex = random.hex(8)
   return `${variant(hex[0])}${hex.slice(1, 4)}-${hex.slice(4)}`
 }
 

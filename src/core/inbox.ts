@@ -18,7 +18,7 @@ export function asksForAttention(type: ReceiptType): boolean {
   return ASKING.has(type)
 }
 
-/** A receipt in somebody's inbox, and what became of it there. Each time is set once and stays. */
+/** A receipt in the inbox of a principal, with its history there. Each time is set once and never changes. */
 export interface InboxItem {
   readonly tenant: number
   readonly principal: PrincipalKey

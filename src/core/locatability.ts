@@ -3,7 +3,7 @@ import { Fault, invalid } from './errors.ts'
 import { type CanonicalJson, canonicalWithin, type Json, type JsonObject } from './json/json.ts'
 import { MAX_ARTIFACTS, MAX_BODY_BYTES } from './receipt.ts'
 
-/** Where a result can be found. Both null: nobody can tell. */
+/** Where a result can be found. Both null: unknown. */
 export interface Evidence {
   readonly artifacts: CanonicalJson | null
   readonly delivery_proof: CanonicalJson | null

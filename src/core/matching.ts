@@ -16,7 +16,7 @@ export interface LaneRow extends Lane {
   readonly mark: number | null
   /** Its open tasks, ready or not. The number of a lane without any may be given to another lane. */
   readonly tasks: number
-  /** Whose limit the lane counts towards: an owner with open tasks in it. Null: nobody's, as for all pools. */
+  /** Whose limit the lane counts towards: an owner with open tasks in it. Null for pools, which count towards no limit. */
   readonly owner: PrincipalKey | null
   /** How many tasks must leave until it no longer counts towards that owner's limit. */
   readonly owned: number
@@ -35,7 +35,7 @@ export interface Wanted {
 /** Lanes that the open tasks of one owner may occupy. */
 export const MAX_LANES_PER_OWNER = 1_000
 
-/** Up to so many lanes of a tenant keep their names while they are empty, because the same work tends to come again. */
+/** Number of empty lanes of a tenant that are not deleted, because similar tasks tend to follow. */
 export const LANES_KEPT = 1_000
 
 /** The same for the same set, in whatever order and however often its members are named. */

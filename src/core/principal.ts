@@ -25,13 +25,13 @@ export interface Caller {
 /** AsyncGate itself, as the author of receipts. */
 export const GATE: PrincipalKey = 'service:asyncgate'
 
-/** Whoever holds a shared key and names nobody. */
+/** A caller that holds a shared key and names no principal. */
 export const OPERATOR: Principal = { kind: 'service', id: 'operator' }
 
 /** Makes the calls of upstream tools. */
 export const GATEWAY: Principal = { kind: 'service', id: 'gateway' }
 
-/** Sends word of approvals. */
+/** Sends notifications of approvals. */
 export const APPROVAL_WEBHOOK: Principal = { kind: 'service', id: 'approval-webhook' }
 
 /** Puts mail that arrives into inboxes. */

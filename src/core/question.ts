@@ -51,7 +51,7 @@ export interface Question {
   readonly content_hash: string | null
 }
 
-/** Whether a rule of the gate asked, and not a worker: whoever asks under a lease ends it. */
+/** Whether a rule of the gate asked, and not a worker. A worker asks under a lease, which ends. */
 export function isAskedByGate({ lease_id }: Pick<Question, 'lease_id'>): boolean {
   return lease_id === null
 }

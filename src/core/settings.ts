@@ -10,7 +10,7 @@ export interface Settings {
   readonly max_lease_renewals: number
   readonly max_lease_lifetime_seconds: number
   readonly max_lease_expiries: number
-  /** How long nobody else gets a task after its lease has ended on its own. */
+  /** How long no other worker can claim a task after its lease has expired. */
   readonly lease_grace_seconds: number
   /** A further pause before a task whose lease has lapsed can be claimed again. */
   readonly lease_requeue_delay_seconds: number
@@ -25,7 +25,7 @@ export interface Settings {
   /** Per tenant; -1 is no limit. */
   readonly max_active_tasks: number
   readonly max_concurrent_leases: number
-  /** How long an approval waits if nobody said; 0 is for as long as it takes. */
+  /** Default time after which an approval expires; 0: never. */
   readonly approval_expires_seconds: number
   readonly max_payload_bytes: number
   /** A larger result leaves its task, where there is a channel to take it. */
@@ -40,9 +40,9 @@ export interface Settings {
   /** Whether a refused start, completion or failure is reported to the owner of the task. */
   readonly lease_anomaly_receipts: boolean
   readonly escalation_enabled: boolean
-  /** Who hears of an expired lease or exhausted retries; null is the owner of the task. */
+  /** The principal that is notified of expired leases and exhausted retries; null: the owner of the task. */
   readonly escalation_target: PrincipalKey | null
-  /** Commands that may wait for a commit before callers are told OVERLOADED. */
+  /** Maximum number of commands that wait for a commit. Further ones are refused with OVERLOADED. */
   readonly max_pending_commands: number
   /** What those commands may carry in all. */
   readonly max_pending_bytes: number

@@ -45,7 +45,7 @@ export interface HeldTask extends TaskCore {
   readonly started_at: number | null
 }
 
-/** It waits for the answer to its newest question, and nobody holds it. */
+/** It waits for the answer to its newest question, and no worker holds it. */
 export interface ParkedTask extends TaskCore {
   readonly status: ParkedStatus
   /** When the question is over; null if it waits for as long as it takes. */
@@ -124,7 +124,7 @@ export interface ProgressEntry {
 }
 
 // Each object below is one literal: on Node 20 a spread that is then added to costs about 100 times as much, and a
-// task is made anew with every command.
+// new task object is created with every command.
 
 type Queued = Pick<QueuedTask, 'status' | 'attempt' | 'expiry_count' | 'updated_at' | 'next_eligible_at'>
 

@@ -28,7 +28,7 @@ export interface Tenant {
 /** What a decision may look at: one tenant as the commands before this one left it. Looking changes nothing. */
 export interface World {
   readonly settings: Settings
-  readonly draw: Random
+  readonly random: Random
   readonly now: number
   readonly tenant: Tenant
   task(taskId: string): Task | undefined
@@ -43,7 +43,7 @@ export interface World {
     priority: number,
     owner: PrincipalKey,
   ): { lane: number; pool: number }
-  /** The ready tasks that fit, in the order in which they are to be handed out. */
+  /** The ready tasks that match the claim, in the order in which they are leased. */
   ready(wanted: Wanted): Iterable<QueuedTask>
   receipt(seq: number): Receipt | undefined
   /** The newest receipt of that type among those that name `parent`. */

@@ -23,7 +23,7 @@ import { TenantWorld } from './tenant-world.ts'
 
 interface Surroundings {
   readonly settings: Settings
-  readonly draw: Random
+  readonly random: Random
   readonly directory: Directory
   /** Whether claims deal with what is due on the way. */
   readonly wakes: boolean
@@ -67,8 +67,8 @@ export class Batch {
     if (missing !== undefined) return missing
     this.#worlds = new Map()
     for (const tenant of loaded.tenants) {
-      const { settings, draw, directory } = this.#around
-      const setting = { settings, draw, lanes: directory.of(tenant.tenant) }
+      const { settings, random, directory } = this.#around
+      const setting = { settings, random, lanes: directory.of(tenant.tenant) }
       this.#worlds.set(tenant.tenant, new TenantWorld(setting, tenant, loaded))
     }
     this.#changed = []

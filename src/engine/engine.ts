@@ -17,7 +17,7 @@ import { Wakeups } from './wakeups.ts'
 export interface EngineOptions {
   readonly store: Store
   readonly settings?: Partial<Settings>
-  readonly draw?: Random
+  readonly random?: Random
   /** Receives every failure that callers see only as an error code. */
   readonly onError?: (error: unknown) => void
 }
@@ -35,7 +35,7 @@ export class Engine {
   readonly cursors: Cursors
   readonly relay: Relay
   readonly startedAt = Date.now()
-  readonly #draw: Random
+  readonly #random: Random
   readonly #report: (error: unknown) => void
   readonly #queue: CommitQueue
   readonly #refusalListeners: RefusalListener[] = []
@@ -44,7 +44,7 @@ export class Engine {
   constructor(options: EngineOptions) {
     this.store = options.store
     this.settings = { ...DEFAULT_SETTINGS, ...options.settings }
-    this.#draw = options.draw ?? cryptoRandom()
+    this.#random = options.random ?? cryptoRandom()
     this.#report = options.onError ?? (() => {})
     this.events = new Events(this.#report)
     this.cursors = new Cursors(() => this.store.secret())
@@ -132,7 +132,7 @@ export class Engine {
 
   /** A random number in [0, 1), for jitter. */
   unit(): number {
-    return this.#draw.unit()
+    return this.#random.unit()
   }
 
   /** Stops the sweeps and lets waiting calls return. Commands are still accepted. */
@@ -151,7 +151,7 @@ export class Engine {
     return new Batch(commands, {
       wakes,
       settings: this.settings,
-      draw: this.#draw,
+      random: this.#random,
       directory: this.directory,
       report: this.#report,
     })

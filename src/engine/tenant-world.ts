@@ -28,14 +28,14 @@ type Mutable<T> = { -readonly [K in keyof T]: T[K] }
 
 interface Setting {
   readonly settings: Settings
-  readonly draw: Random
+  readonly random: Random
   readonly lanes: TenantLanes
 }
 
 /** One tenant within a batch: what was loaded, and on top of it what the commands so far have decided. */
 export class TenantWorld implements World {
   readonly settings: Settings
-  readonly draw: Random
+  readonly random: Random
   readonly now: number
   readonly tenant: Mutable<Tenant>
 
@@ -64,9 +64,9 @@ export class TenantWorld implements World {
   readonly #marked = new Map<string, InboxItem>()
   readonly filed: InboxItem[] = []
 
-  constructor({ settings, draw, lanes }: Setting, tenant: Tenant, loaded: Loaded) {
+  constructor({ settings, random, lanes }: Setting, tenant: Tenant, loaded: Loaded) {
     this.settings = settings
-    this.draw = draw
+    this.random = random
     this.now = loaded.now
     this.tenant = { ...tenant }
     this.#lanes = new BatchLanes(lanes, this.tenant, loaded.heads)

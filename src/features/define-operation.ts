@@ -4,11 +4,7 @@ import type { Caller } from '../core/principal.ts'
 import { parse } from './input.ts'
 import type { Services } from './services.ts'
 
-/**
- * One public operation. REST routes, MCP tools, the OpenAPI document, the client's types and the protocol reference are
- * derived from its definition, so each fact about it, and each description of a field, is written once.
- */
-interface Definition<Name extends string, Input extends z.ZodObject, Output extends z.ZodType<object>> {
+interface Description<Name extends string, Input extends z.ZodObject, Output extends z.ZodType<object>> {
   /** The MCP tool is called `asyncgate.` followed by this name; the method of the gate is its camel case form. */
   readonly name: Name
   readonly title: string
@@ -16,38 +12,57 @@ interface Definition<Name extends string, Input extends z.ZodObject, Output exte
   readonly description: string
   readonly input: Input
   readonly output: Output
-  /** The kind of principal that calls it. It decides how a request under a shared key names its principal. */
-  readonly actor: 'agent' | 'worker' | 'anyone'
   /** The permission that the role of the caller must include. */
   readonly access: Permission
-  readonly rest: { readonly method: 'GET' | 'POST'; readonly path: `/v1/${string}` }
-  readonly effect: Effect
-  /** Rewrites the input before it is validated, for example to treat null as absent. */
-  readonly normalize?: (input: unknown) => unknown
   /** What repeating the same request does, where that depends on its fields. */
   readonly repeat?: string
   /** The input of an example request under a shared key. */
   readonly example?: Readonly<Record<string, unknown>>
   /**
    * Whether it makes a decision or changes what has to be decided. Such an operation requires a person who has proved
-   * their identity: over REST and MCP with a key of their own, in the console by signing in.
+   * their identity: over REST and MCP with their own key, in the console by signing in.
    */
   readonly needsPerson?: true
   /** Whether it may run as long as a wait does; it then stops between two steps when its caller disconnects. */
   readonly isLong?: true
+}
+
+type Path = `/v1/${string}`
+
+/**
+ * One public operation. REST routes, MCP tools, the OpenAPI document, the client's types and the protocol reference are
+ * derived from its definition, so each fact about it, and each description of a field, is written once. A GET operation
+ * only reads, unless its effect says otherwise.
+ */
+export type Definition<
+  Name extends string,
+  Input extends z.ZodObject,
+  Output extends z.ZodType<object>,
+> = Description<Name, Input, Output> & {
+  /** The kind of principal that calls it; anyone if absent. */
+  readonly actor?: Operation['actor']
+  /** Rewrites the input before it is validated, for example to treat null as absent. */
+  readonly normalize?: (input: unknown) => unknown
   run(
     services: Services,
     caller: Caller,
     input: z.output<Input>,
     signal?: AbortSignal,
   ): Promise<z.output<Output>>
-}
+} & (
+    | { readonly rest: { readonly method: 'GET'; readonly path: Path }; readonly effect?: Effect }
+    | { readonly rest: { readonly method: 'POST'; readonly path: Path }; readonly effect: Effect }
+  )
 
 export interface Operation<
   Name extends string = string,
   Input extends z.ZodObject = z.ZodObject,
   Output extends z.ZodType<object> = z.ZodType<object>,
-> extends Omit<Definition<Name, Input, Output>, 'normalize' | 'run'> {
+> extends Description<Name, Input, Output> {
+  /** The kind of principal that calls it. It decides how a request under a shared key names its principal. */
+  readonly actor: 'agent' | 'worker' | 'anyone'
+  readonly rest: { readonly method: 'GET' | 'POST'; readonly path: Path }
+  readonly effect: Effect
   /** Checks the caller and the input, then runs the operation. */
   call(services: Services, caller: Caller, input: unknown, signal?: AbortSignal): Promise<z.output<Output>>
 }
@@ -72,6 +87,8 @@ export function defineOperation<
   Output extends z.ZodType<object>,
 >(definition: Definition<Name, Input, Output>): Operation<Name, Input, Output> {
   return {
+    actor: 'anyone',
+    effect: READS,
     ...definition,
     async call(services, caller, input, signal) {
       checkRole(caller, definition.access)
@@ -88,12 +105,12 @@ export function inputSchema(operation: Pick<Operation, 'input'>): JsonSchema {
   return schemaOf(operation.input, 'input')
 }
 
-/** The JSON Schema (2020-12) of the answer. */
+/** The JSON Schema (2020-12) of the response. */
 export function outputSchema(operation: Pick<Operation, 'output'>): JsonSchema {
   return schemaOf(operation.output, 'output')
 }
 
-/** Places that take any JSON, or that only code can check, are open in the schema. */
+/** Fields that accept any JSON, or that only code can check, are unrestricted in the schema. */
 export function schemaOf(schema: z.ZodType, io: 'input' | 'output'): JsonSchema {
   const { $schema: _, ...rest } = z.toJSONSchema(schema, {
     io,
@@ -103,7 +120,7 @@ export function schemaOf(schema: z.ZodType, io: 'input' | 'output'): JsonSchema 
   return rest
 }
 
-/** Leaves out what the rest of a schema says already: it is read by models, and paid for by the token. */
+/** Removes redundant keywords: models read the schema, and each token costs money. */
 function shorten(schema: z.core.JSONSchema.BaseSchema): void {
   if (schema.format === 'date-time') delete schema.pattern
   if (schema.minimum === Number.MIN_SAFE_INTEGER) delete schema.minimum
@@ -111,7 +128,7 @@ function shorten(schema: z.core.JSONSchema.BaseSchema): void {
   delete schema.readOnly
 }
 
-/** Tells of each input whether the operation may take its time over it, so that it has to hear when its caller leaves. */
+/** Whether a call with this input may wait, so that it has to stop when its caller disconnects. */
 export function mayTakeTime({
   input,
   isLong,

@@ -8,10 +8,10 @@ export interface Address {
   readonly console: boolean
 }
 
-/** Commands talk to it when they are told nothing else. */
+/** The default of the CLI. */
 const DEFAULT_URL = 'http://127.0.0.1:8080'
 
-/** Where people go to look at a task and to decide about it. The address is known once the server listens. */
+/** URLs where people view and decide tasks. The address is known once the server listens. */
 export class Links {
   readonly #address: () => Address | undefined
 
@@ -19,7 +19,7 @@ export class Links {
     this.#address = address
   }
 
-  /** The page of a task: where it can be decided about, if it waits for that. */
+  /** The page of a task: the one for decisions if it waits for approval. */
   console(task_id: string, status: Status): { readonly console_url?: string } {
     const address = this.#address()
     if (!address?.console) return {}
@@ -33,7 +33,7 @@ export class Links {
     const url = this.#address()?.url ?? DEFAULT_URL
     const command = `asyncgate approvals approve ${task_id}${url === DEFAULT_URL ? '' : ` --url ${url}`}`
     return (
-      'A person or an admin, other than the one who asked, can approve it: ' +
+      'A person or an admin, other than the requester, can approve it: ' +
       `${console_url === undefined ? '' : `${console_url} or `}"${command}". Denying works in the same way.`
     )
   }

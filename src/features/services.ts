@@ -18,7 +18,7 @@ import { WorkerRegistry } from './workers/registry.ts'
 export interface ServicesOptions extends EngineOptions {
   /** Stores results that are too large for their task. Without it such results are refused. */
   readonly results?: ResultStore | undefined
-  /** The environment that clients are told: development, staging or production. */
+  /** The environment that clients see: development, staging or production. */
   readonly environment?: string
   /** The public address of this server, for links in responses; undefined until it is known. */
   readonly address?: () => Address | undefined

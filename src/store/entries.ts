@@ -2,32 +2,32 @@ import type { CanonicalJson } from '../core/json/json.ts'
 import type { LogLevel } from '../core/log.ts'
 
 /**
- * Records beside the tasks: what operators register, and what the server keeps for itself. Each is a JSON text under a
- * kind and a name. They change rarely, so a write is a transaction of its own.
+ * Records beside the tasks: what operators register, and internal state of the server. Each is a JSON text with a kind
+ * and a name. They change rarely, so each write is a separate transaction.
  */
 export interface Entries {
   get(tenant: number, kind: string, name: string): Promise<Entry | undefined>
-  /** Those of these names that there are, in no particular order. */
+  /** The entries with these names that exist, in no particular order. */
   several(tenant: number, kind: string, names: readonly string[]): Promise<Entry[]>
-  /** Those with a name above `after`, in the order of their names' bytes. */
+  /** Entries with a name above `after`, ordered by the bytes of their names. */
   list(tenant: number, kind: string, after: string, limit: number): Promise<Entry[]>
-  /** Those whose due time is `now` or earlier, the earliest first. */
+  /** Entries whose due time is `now` or earlier, earliest first. */
   due(tenant: number, kind: string, now: number, limit: number): Promise<Entry[]>
   /**
-   * Writes an entry and resolves with its new version. It is written only if its version is still the expected one: 0
-   * means that there is none yet, undefined that any will do. Otherwise nothing happens, and it resolves with undefined.
+   * Writes an entry and resolves with its new version. It is written only if it still has the expected version: 0 if
+   * it must not exist, undefined for any. Otherwise nothing is written, and it resolves with undefined.
    */
   put(entry: EntryDraft, expected?: number): Promise<number | undefined>
   /**
-   * Writes those that are new, in one transaction, and resolves with their names. All are of one tenant and kind. Nothing
-   * happens to an entry that there is.
+   * Writes the entries that do not exist yet, in one transaction, and resolves with their names. All belong to one
+   * tenant and kind.
    */
   insertNew(entries: readonly EntryDraft[]): Promise<ReadonlySet<string>>
-  /** Removes those whose due time is the earliest, in one transaction. */
+  /** Removes the entries with the earliest due times, in one transaction. */
   removeFirstDue(tenant: number, kind: string, limit: number): Promise<void>
-  /** How many there are, counted up to `limit`. */
+  /** The number of entries, counted up to `limit`. */
   count(tenant: number, kind: string, limit: number): Promise<number>
-  /** Whether it was there. */
+  /** Resolves with whether the entry existed. */
   remove(tenant: number, kind: string, name: string): Promise<boolean>
 }
 
@@ -36,12 +36,12 @@ export interface EntryDraft {
   readonly kind: string
   readonly name: string
   readonly value: string
-  /** When somebody must look at it; null: never. */
+  /** When the entry has to be processed; null: never. */
   readonly due_at: number | null
 }
 
 export interface Entry extends EntryDraft {
-  /** Counts its writes from 1. */
+  /** Number of the last write, counted from 1. */
   readonly version: number
 }
 

@@ -49,7 +49,7 @@ export interface LedgerReads {
   ): Promise<ReceiptLine[]>
   /** The receipts that name one of these as a parent. */
   children(tenant: number, parents: readonly number[], types: readonly ReceiptType[]): Promise<Child[]>
-  /** The receipts that oblige somebody towards `principal`, still open, oldest first. */
+  /** The receipts of obligations towards `principal`, still open, oldest first. */
   obligations(tenant: number, principal: PrincipalKey, after: number, limit: number): Promise<Receipt[]>
   /** Their narrow rows. */
   obligationLines(

@@ -12,7 +12,7 @@ import { messageOf } from '../util/error-message.ts'
 import type { Entries, Logs } from './entries.ts'
 import type { Reads } from './reads.ts'
 
-/** For so long others tell a process of their changes after it has asked for them. */
+/** How long other processes notify a process of their changes after its last request. */
 export const FOLLOWED_MS = 30_000
 
 /**
@@ -37,7 +37,7 @@ export interface Store {
   commit(need: Need, decide: (loaded: Loaded) => Changes | Need): Promise<Committed>
   /** Tasks whose wake time has come, over all tenants, at most `limit` of each. */
   due(limit: number): Promise<TaskRef[]>
-  /** In how many milliseconds the next task of the tenant is to be woken, or less than 0; null if none is. */
+  /** Milliseconds until the next task of the tenant is due, negative if it is overdue; null if none is. */
   nextWake(tenant: number): Promise<number | null>
   /** Hints of what other processes committed. A hint may be lost. */
   listen(onHint: (hint: Hint) => void): void
@@ -165,7 +165,7 @@ export interface Changes {
   readonly counted: readonly LaneRow[]
   readonly progress: readonly ProgressEntry[]
   readonly relationships: readonly Relationship[]
-  /** Receipts that come into inboxes, as they are before any mark. */
+  /** New inbox items, without marks. */
   readonly filed: readonly InboxItem[]
   /** Items whose marks have changed, also of those just filed. */
   readonly marked: readonly InboxItem[]
@@ -201,7 +201,7 @@ export interface HintedChange {
 }
 
 /**
- * Why a commit did not happen, or that nobody knows. `unavailable`: nothing was written. `unknown`: the connection
+ * Why a commit failed, or that its outcome is unknown. `unavailable`: nothing was written. `unknown`: the connection
  * broke during the commit. `refused`: the database rejected a statement, so some command of the batch is poison.
  */
 export class StoreError extends Error {

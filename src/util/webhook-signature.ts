@@ -25,7 +25,7 @@ export function signedHeaders(
   }
 }
 
-/** Whether the headers can be those of a signed message as far as can be told without its body. */
+/** Whether the headers can be those of a signed message as far as can be determined without its body. */
 export function mayBeSigned(headers: IncomingHttpHeaders, now: number): boolean {
   const { id, timestamp, macs } = partsOf(headers)
   return id !== '' && macs.length > 0 && isRecent(timestamp, now)

@@ -8,7 +8,7 @@ const seq = fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER })
 const salt = fc.nat().map((seed) => tenantSalt(seededRandom(seed)))
 
 /** How many of the drawn bits the result depends on: each one is flipped by itself. */
-function randomBits(make: (draw: Random) => string, bytes: number): number {
+function randomBits(make: (random: Random) => string, bytes: number): number {
   const drawn = (flipped: number): Random => ({
     unit: () => 0,
     hex(count) {
@@ -36,35 +36,35 @@ describe('a task id', () => {
     const time = fc.integer({ min: 0, max: 2 ** 45 })
     fc.assert(
       fc.property(time, time, fc.nat(), (a, b, seed) => {
-        const draw = seededRandom(seed)
-        const [first, second] = [taskId(a, draw), taskId(b, draw)]
+        const random = seededRandom(seed)
+        const [first, second] = [taskId(a, random), taskId(b, random)]
         if (a !== b) expect(first < second).toBe(a < b)
       }),
     )
   })
 
   test('has 74 random bits', () => {
-    expect(randomBits((draw) => taskId(0, draw), 10)).toBe(74)
+    expect(randomBits((random) => taskId(0, random), 10)).toBe(74)
   })
 
   test('does not come twice in a hundred thousand within one millisecond', () => {
-    const draw = cryptoRandom()
-    expect(new Set(Array.from({ length: 100_000 }, () => taskId(0, draw))).size).toBe(100_000)
+    const random = cryptoRandom()
+    expect(new Set(Array.from({ length: 100_000 }, () => taskId(0, random))).size).toBe(100_000)
   })
 })
 
 describe('a lease id', () => {
   test('is a UUID of version 8 from which the seq of its task is read back', () => {
-    const draw = cryptoRandom()
+    const random = cryptoRandom()
     for (const seq of [1, 15, 4096, 2 ** 32, 2 ** 48 - 1]) {
-      const id = leaseId(seq, draw)
+      const id = leaseId(seq, random)
       expect(id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
       expect(leaseSeq(id)).toBe(seq)
     }
   })
 
   test('has 74 random bits', () => {
-    expect(randomBits((draw) => leaseId(1, draw), 10)).toBe(74)
+    expect(randomBits((random) => leaseId(1, random), 10)).toBe(74)
   })
 
   test.each([
@@ -78,8 +78,8 @@ describe('a lease id', () => {
   })
 
   test('does not come twice in a hundred thousand', () => {
-    const draw = cryptoRandom()
-    expect(new Set(Array.from({ length: 100_000 }, () => leaseId(7, draw))).size).toBe(100_000)
+    const random = cryptoRandom()
+    expect(new Set(Array.from({ length: 100_000 }, () => leaseId(7, random))).size).toBe(100_000)
   })
 })
 
@@ -163,8 +163,8 @@ test.each([
 describe('randomness', () => {
   test('of one seed repeats, of another differs', () => {
     const sample = (seed: number) => {
-      const draw = seededRandom(seed)
-      return [draw.unit(), draw.hex(16), draw.unit(), draw.hex(3)]
+      const random = seededRandom(seed)
+      return [random.unit(), random.hex(16), random.unit(), random.hex(3)]
     }
     expect(sample(7)).toEqual(sample(7))
     expect(sample(8)).not.toEqual(sample(7))
@@ -180,10 +180,10 @@ describe('randomness', () => {
     ['seeded', () => seededRandom(3)],
     ['for production', cryptoRandom],
   ])('%s gives hex of the asked length and even numbers in [0, 1)', (_, make) => {
-    const draw = make()
+    const random = make()
     for (const count of [0, 1, 10, 16, 4096])
-      expect(draw.hex(count)).toMatch(new RegExp(`^[0-9a-f]{${2 * count}}$`))
-    const units = Array.from({ length: 10_000 }, () => draw.unit())
+      expect(random.hex(count)).toMatch(new RegExp(`^[0-9a-f]{${2 * count}}$`))
+    const units = Array.from({ length: 10_000 }, () => random.unit())
     expect(Math.min(...units)).toBeGreaterThanOrEqual(0)
     expect(Math.max(...units)).toBeLessThan(1)
     const mean = units.reduce((sum, unit) => sum + unit) / units.length

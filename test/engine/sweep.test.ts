@@ -78,7 +78,7 @@ describeGates('a sweep', (open) => {
   })
 
   it('spreads tasks that lapse together over five seconds', async () => {
-    const { gate, clock } = await open({ draw: seededRandom(1) })
+    const { gate, clock } = await open({ random: seededRandom(1) })
     await askMany(gate, 40)
     const offers = await claim(gate, { max_tasks: 40 })
     clock.advance(120)

@@ -44,18 +44,18 @@ export async function openWorld(
 ): Promise<World> {
   const clock = new ManualClock()
   const errors: unknown[] = []
-  const draw = drawPerLength(seed)
+  const random = drawPerLength(seed)
   const database = await openDatabase(storeName)
   const { results, folder } = resultsOnDisk()
   const onError = (error: unknown) => errors.push(error)
   const opened: { readonly gate: Gate; readonly store: Store; readonly upstreams: Upstreams }[] = []
   for (let n = 0; n < servers; n++) {
-    const store = wakingInOrder(await database.open({ now: () => clock.now, draw }))
+    const store = wakingInOrder(await database.open({ now: () => clock.now, random }))
     const mail = new EmailQueue({
       entries: store.entries,
       settings: { ...MAIL, mail_max_bytes: settings.max_payload_bytes ?? MAIL.mail_max_bytes },
       now: () => clock.now,
-      random: draw,
+      random,
     })
     const upstreams = await openUpstreams(store, onError)
     const memory = { store: async () => 'm1' }
@@ -66,7 +66,7 @@ export async function openWorld(
       memory,
       mail,
       upstreams,
-      draw,
+      random,
       sweeping: false,
       onError,
     })
@@ -107,7 +107,7 @@ async function openUpstreams(store: Store, onError: (error: unknown) => void): P
 
 /** A database of its own, since cursors and receipts depend on the number of the tenant. */
 async function openDatabase(storeName: StoreName) {
-  type Options = { now: () => number; draw: Random }
+  type Options = { now: () => number; random: Random }
   if (storeName === 'sqlite') {
     return {
       open: (options: Options) => openSqliteStore({ path: ':memory:', ...options }),

@@ -495,13 +495,13 @@ export class Model {
     const { task, kind } = question
     this.#settle(question, 'expired', { by: GATE, said: '' })
     if (kind === 'approval') {
-      const error = { code: 'APPROVAL_EXPIRED', message: 'Nobody approved it in time.' }
+      const error = { code: 'APPROVAL_EXPIRED', message: 'The approval expired.' }
       this.#finish(task, 'canceled', this.#write(task, 'task.canceled', GATE, {}), {
         error,
         deadLetter: false,
       })
     } else {
-      const error = { code: 'INPUT_EXPIRED', message: 'Nobody gave the input in time.' }
+      const error = { code: 'INPUT_EXPIRED', message: 'The input was not given in time.' }
       const receipt = this.#write(task, 'task.failed', GATE, { body: { error } })
       this.#finish(task, 'failed', receipt, { error, deadLetter: false })
     }

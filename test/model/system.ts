@@ -83,7 +83,7 @@ export async function openSystem(
       settings,
       ...(isStrict && { policy: { defaults: { plain: 'REQUIRE_APPROVAL' } } }),
       sweeping: false,
-      draw: seededRandom(seed + number - 1),
+      random: seededRandom(seed + number - 1),
       // What a gate that is gone still tries to write has no store any more.
       onError: (error) => number > gone && errors.push(error),
     })

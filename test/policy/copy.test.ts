@@ -1,32 +1,31 @@
 import { expect, test } from 'vitest'
 import { copyOf, NO_POLICIES } from '../../src/features/policies/copy.ts'
-import type { Entry } from '../../src/store/entries.ts'
 import { rule } from './support.ts'
 
 const parts = { fixed: NO_POLICIES, defaults: { plain: 'ALLOW', upstream: 'BLOCK' }, now: Date.now } as const
 
-function entry(id: string, version: number, fields: object = {}): Entry {
+function item(id: string, version: number, fields: object = {}) {
   const draft = rule(id, { action: 'ALLOW', condition: { '==': [1, 1] }, ...fields })
-  const value = JSON.stringify({ ...draft, updated_at: '2026-01-01T00:00:00.000Z', updated_by: 'human:root' })
-  return { tenant: 1, kind: 'policy', name: id, value, version, due_at: null }
+  const value = { ...draft, updated_at: '2026-01-01T00:00:00.000Z', updated_by: 'human:root' }
+  return { name: id, value, text: JSON.stringify(value), version }
 }
 
-test('rules that are read again and are the same are not compiled again', async () => {
-  const entries = [entry('a', 1), entry('b', 1)]
-  const first = await copyOf(parts, entries, [], undefined)
-  expect(await copyOf(parts, entries, [], first)).toBe(first)
+test('unchanged rules are not compiled again', async () => {
+  const items = [item('a', 1), item('b', 1)]
+  const first = await copyOf(parts, items, [], undefined)
+  expect(await copyOf(parts, items, [], first)).toBe(first)
 })
 
-test('of rules of which one has changed, only that one is', async () => {
-  const first = await copyOf(parts, [entry('a', 1), entry('b', 1)], [], undefined)
-  const next = await copyOf(parts, [entry('a', 1), entry('b', 2, { action: 'BLOCK' })], [], first)
+test('only a changed rule is compiled again', async () => {
+  const first = await copyOf(parts, [item('a', 1), item('b', 1)], [], undefined)
+  const next = await copyOf(parts, [item('a', 1), item('b', 2, { action: 'BLOCK' })], [], first)
   expect(next.book).not.toBe(first.book)
   expect(next.rules.get('a')).toBe(first.rules.get('a'))
   expect(next.rules.get('b')).not.toBe(first.rules.get('b'))
 })
 
-test('a rule of the file goes before one that is stored under its id', async () => {
+test('a rule of the file overrides a stored rule with the same id', async () => {
   const fixed = { rules: [rule('a', { action: 'BLOCK' })], patterns: [] }
-  const { rules, book } = await copyOf({ ...parts, fixed }, [entry('a', 1)], [], undefined)
+  const { rules, book } = await copyOf({ ...parts, fixed }, [item('a', 1)], [], undefined)
   expect([rules.get('a')?.view.source, book.rules.length]).toEqual(['file', 1])
 })

@@ -3,19 +3,19 @@ import { seededRandom } from '../../src/util/random.ts'
 
 /** All chance of a run, from one seed. */
 export class Dice {
-  readonly #draw: Random
+  readonly #random: Random
 
   constructor(seed: number) {
-    this.#draw = seededRandom(Math.imul(seed, 0x9e3779b1))
+    this.#random = seededRandom(Math.imul(seed, 0x9e3779b1))
   }
 
   /** A whole number below `count`. */
   below(count: number): number {
-    return Math.floor(this.#draw.unit() * count)
+    return Math.floor(this.#random.unit() * count)
   }
 
   chance(probability: number): boolean {
-    return this.#draw.unit() < probability
+    return this.#random.unit() < probability
   }
 
   pick<T>(items: readonly T[]): T {

@@ -27,7 +27,7 @@ export interface Report {
 /** One run, decided by its seed: a time in which things go wrong, and a quiet one in which all must come to an end. */
 export async function simulate(seed: number, timers: Timers): Promise<Report> {
   const clock = new ManualClock()
-  const store = await openSqliteStore({ path: ':memory:', now: () => clock.now, draw: seededRandom(seed) })
+  const store = await openSqliteStore({ path: ':memory:', now: () => clock.now, random: seededRandom(seed) })
   try {
     const world = new World(seed, drawSwarm(new Dice(seed)), store, clock, timers)
     await trouble(world)

@@ -135,7 +135,7 @@ describe('claims that wait', () => {
   const inHall = async (seed: number, visit: (hall: Hall, dice: Dice, gate: Gate) => Promise<void>) => {
     const clock = new ManualClock()
     const store = await openSqliteStore({ path: ':memory:', now: () => clock.now })
-    const gate = openGate({ store, sweeping: false, draw: seededRandom(seed) })
+    const gate = openGate({ store, sweeping: false, random: seededRandom(seed) })
     const dice = new Dice(seed)
     const hall = new Hall(gate, store, clock, dice)
     await visit(hall, dice, gate)

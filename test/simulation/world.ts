@@ -117,7 +117,7 @@ export class World {
       settings: { ...settings, instance_id: `gate-${number}` },
       ...(this.swarm.isStrict && { policy: { defaults: { plain: 'REQUIRE_APPROVAL' } } }),
       sweeping: false,
-      draw: seededRandom(this.#seed * 7919 + number),
+      random: seededRandom(this.#seed * 7919 + number),
       onError: (error) => {
         if (!(error instanceof StoreError)) this.history.violation(`a gate reported ${error}`)
       },

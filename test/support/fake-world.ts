@@ -148,9 +148,9 @@ type Given = Partial<Omit<State, 'settings'>> & {
  */
 export class FakeWorld implements World {
   readonly state: State
-  readonly draw: Random
+  readonly random: Random
 
-  constructor({ settings, seed, ...given }: Given = {}, draw = seededRandom(seed ?? 1)) {
+  constructor({ settings, seed, ...given }: Given = {}, random = seededRandom(seed ?? 1)) {
     const tasks = given.tasks ?? []
     this.state = deepFreeze({
       now: NOW,
@@ -166,7 +166,7 @@ export class FakeWorld implements World {
       settings: { ...DEFAULT_SETTINGS, ...settings },
       tenant: given.tenant ?? tenantOf(tasks),
     })
-    this.draw = draw
+    this.random = random
   }
 
   get settings(): Settings {
@@ -244,7 +244,7 @@ export class FakeWorld implements World {
 
   /** The same world a while later. */
   later(ms: number): FakeWorld {
-    return new FakeWorld({ ...this.state, now: this.now + ms }, this.draw)
+    return new FakeWorld({ ...this.state, now: this.now + ms }, this.random)
   }
 
   /** The world as the decision leaves it. */
@@ -290,7 +290,7 @@ export class FakeWorld implements World {
           ({ seq, principal }) => !closed.has(`${seq} ${principal}`),
         ),
       },
-      this.draw,
+      this.random,
     )
   }
 }

@@ -27,7 +27,7 @@ export class ManualClock {
 
 export interface OpenOptions {
   readonly settings?: Partial<Settings>
-  readonly draw?: Random
+  readonly random?: Random
   /** Sweeps run only when a test calls `gate.sweep()`, unless this says otherwise. */
   readonly sweeping?: boolean
   /** The database's own clock instead of the manual one. */
@@ -61,7 +61,7 @@ export interface Bench {
 export type Open = (options?: OpenOptions) => Promise<Bench>
 
 interface Database {
-  store(options: { now?: () => number; draw?: Random }): Promise<Store>
+  store(options: { now?: () => number; random?: Random }): Promise<Store>
   drop(): Promise<void>
 }
 
@@ -108,7 +108,7 @@ async function openOn(
   const errors: unknown[] = []
   const opened = await database.store({
     ...(!options.realTime && { now: () => clock.now }),
-    ...(options.draw && { draw: options.draw }),
+    ...(options.random && { random: options.random }),
   })
   const store = options.wrap?.(opened) ?? opened
   const gate = openGate({
@@ -120,7 +120,7 @@ async function openOn(
     ...(options.memory && { memory: options.memory }),
     ...(options.policy && { policy: options.policy }),
     ...(options.address && { address: options.address }),
-    ...(options.draw && { draw: options.draw }),
+    ...(options.random && { random: options.random }),
     ...(options.mail && { mail: options.mail(store, clock) }),
     ...(options.upstreams && { upstreams: await options.upstreams(store) }),
   })

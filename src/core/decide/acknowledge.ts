@@ -51,7 +51,7 @@ function change(draft: Draft, item: InboxItem, { as }: MarkInbox): InboxItem {
   return after
 }
 
-/** A receipt that asks for somebody else's attention, or one that is in no inbox. */
+/** A receipt that is addressed to another principal, or that is in no inbox. */
 function absent({ world }: Draft, { by, role }: MarkInbox, seq: number): Fault {
   const receipt = world.receipt(seq)
   const isOfOthers = receipt !== undefined && receipt.to !== by && asksForAttention(receipt.receipt_type)

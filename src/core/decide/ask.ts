@@ -7,7 +7,7 @@ import { asParked, type Task } from '../task.ts'
 import { transition } from '../transitions.ts'
 import { expiryOf, ask as put } from './question.ts'
 
-/** The lease ends and no attempt is spent. The task keeps its turn for when it is answered. */
+/** The lease ends and uses no attempt. The task keeps its rank in the queue until it is answered. */
 export function ask(draft: Draft, command: Ask): Decision<Answers['ask']> {
   const { world } = draft
   const known = world.task(command.task_id)
@@ -32,7 +32,7 @@ export function ask(draft: Draft, command: Ask): Decision<Answers['ask']> {
   return draft.done({ n: parked.question_count, status: parked.status, expires_at: parked.expires_at, seq })
 }
 
-/** A lease asks one question at most, since it ends with it: whoever says it again is answered as the first time. */
+/** A lease ends with its question, so it asks at most one. A repeated call gets the first response. */
 function isSame(question: Question, { lease_id, holder, question: asked }: Ask): boolean {
   return (
     question.lease_id === lease_id &&

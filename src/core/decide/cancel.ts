@@ -11,7 +11,7 @@ import { type Cause, isParked, type TerminalStatus } from '../transitions.ts'
 import { finish } from './finish.ts'
 import { decideOpen } from './question.ts'
 
-/** A task that has ended stays as it is, and the answer says how it ended. A question it waits for is withdrawn. */
+/** A task that has ended does not change, and the response has its status. An open question is withdrawn. */
 export function cancel(draft: Draft, command: Cancel): Decision<Answers['cancel']> {
   const { world } = draft
   const task = world.task(command.task_id)

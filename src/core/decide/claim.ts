@@ -20,7 +20,7 @@ export function claim(draft: Draft, command: Claim): Decision<Answers['claim']> 
     const accepted = acceptance(command)
     let length = 0
     for (const task of world.ready(command)) {
-      // Nobody works on it any more, whether or not a sweep has run.
+      // The deadline counts whether or not a sweep has run.
       if (isPastDeadline(task, world.now)) {
         missDeadline(draft, task)
         continue
@@ -34,7 +34,7 @@ export function claim(draft: Draft, command: Claim): Decision<Answers['claim']> 
   return draft.done({ granted, now: world.now })
 }
 
-/** A claim beyond the tenant's quota is not an error: there is just nothing to hand out. */
+/** A claim beyond the quota of the tenant is not an error: it receives no tasks. */
 function freeLeases({ world }: Draft): number {
   const limit = world.settings.max_concurrent_leases
   return limit < 0 ? Number.MAX_SAFE_INTEGER : Math.max(0, limit - world.tenant.active_leases)
@@ -59,7 +59,7 @@ export function grant(
   const { world } = draft
   const status = transition(task.status, 'claim')
   const lease: Lease = {
-    lease_id: leaseId(task.seq, world.draw),
+    lease_id: leaseId(task.seq, world.random),
     holder: command.holder,
     worker_id: command.worker_id,
     instance_id: command.instance_id,

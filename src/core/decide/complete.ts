@@ -33,7 +33,7 @@ export function complete(draft: Draft, command: Complete): Decision<Answers['com
 }
 
 /**
- * The same lease may say the same again and hears the same. It may also add the evidence that a success lacked:
+ * A repeated call under the same lease gets the same response. It may also add the evidence that a success lacked:
  * one more terminal receipt, which closes the obligation; the state stays.
  */
 function completeAgain(draft: Draft, task: DoneTask, command: Complete): Decision<Answers['complete']> {

@@ -63,7 +63,7 @@ export function create(draft: Draft, command: Create): Decision<Answers['create'
   return draft.done({ task_id: task.task_id, status: task.status, is_duplicate: false, seq })
 }
 
-/** The task has failed before anybody could work on it; its creator is told so. */
+/** The task fails before it can be claimed, and its creator receives the fault. */
 function blocked(draft: Draft, task: QueuedTask, block: Block): Decision<Answers['create']> {
   const { owner, task_id } = task
   const fault = blockFault(block, task_id)
@@ -147,7 +147,7 @@ function newTask(draft: Draft, command: Create): QueuedTask {
   const queue = world.owner(world.settings.claim_order === 'fifo' ? EVERYONE : command.owner)
   return {
     tenant: world.tenant.tenant,
-    task_id: taskId(world.now, world.draw),
+    task_id: taskId(world.now, world.random),
     seq: draft.nextSeq,
     status: 'queued',
     lane,

@@ -8,7 +8,7 @@ import { cancelBy } from './cancel.ts'
 import { failByGate, missDeadline } from './finish.ts'
 import { type Decided, decideOpen } from './question.ts'
 
-/** Nobody answered in time. What was not approved is not done; work that lacks its input has failed. */
+/** The question was not answered in time: an unapproved task is canceled, and one that lacks its input fails. */
 export function expireQuestion(
   draft: Draft,
   task: ParkedTask,
@@ -19,10 +19,10 @@ export function expireQuestion(
     return { question, status: missDeadline(draft, task) }
   }
   if (question.kind === 'approval') {
-    const reason = 'Nobody approved it in time.'
+    const reason = 'The approval expired.'
     const error = canonical({ code: 'APPROVAL_EXPIRED', message: reason })
     return { question, status: cancelBy(draft, task, { by: GATE, reason, cause: 'expire', error }) }
   }
-  const error = canonical({ code: 'INPUT_EXPIRED', message: 'Nobody gave the input in time.' })
+  const error = canonical({ code: 'INPUT_EXPIRED', message: 'The input was not given in time.' })
   return { question, status: failByGate(draft, task, 'expire', error) }
 }

@@ -18,7 +18,7 @@ export function fail(draft: Draft, command: Fail): Decision<Answers['fail']> {
   return draft.done(failed(draft, task, { from: command.holder, ...command }))
 }
 
-/** Said again by the one who said it. A failure that the gate found has another error than the worker's. */
+/** Whether the same lease holder repeats its report. A failure that the gate has detected has a different error. */
 function isSameReport(task: DoneTask, command: Fail): boolean {
   return task.lease !== null && matches(task.lease, command) && task.outcome.error === command.error
 }
@@ -30,7 +30,7 @@ interface Failure {
   readonly retry_after_ms: number | null
 }
 
-/** A failure, whoever reports it: tried again while attempts are left and there is time before the deadline, else the end. */
+/** Handles a failure: the task is retried while attempts and time before its deadline are left, and fails otherwise. */
 export function failed(draft: Draft, task: HeldTask, failure: Failure): Answers['fail'] {
   const { now, settings } = draft.world
   const delay = failure.retry_after_ms ?? backoffMs(task.retry_backoff_seconds, task.attempt + 1, settings)

@@ -10,7 +10,7 @@ import { transition } from '../transitions.ts'
 import { anomaly } from './record.ts'
 import { countExpiry, requeue } from './requeue.ts'
 
-/** Saying it again changes nothing and answers the same. */
+/** A repeated call changes nothing and gets the same response. */
 export function start(draft: Draft, command: Start): Decision<Answers['start']> {
   const task = checkLease(draft.world.task(command.task_id), command, draft.world.now)
   const running = begin(draft, task, command)
@@ -72,8 +72,8 @@ function extend(draft: Draft, task: HeldTask, extendMs: number, isCounted = true
 }
 
 /**
- * The worker gives the task back: it is ready at once, or after the pause, and no attempt is spent. A lease that is
- * recovered from a dead process was not given back by its holder, so it counts as an expiry.
+ * Requeues the task: it is ready immediately or after the pause, and no attempt is used. A lease that is recovered
+ * from a dead process was not released by its holder, so it counts as an expiry.
  */
 export function release(draft: Draft, command: Release): Decision<Answers['release']> {
   const { now } = draft.world

@@ -18,7 +18,7 @@ import { reclaim, wake } from './wake.ts'
 export type AnyAnswer = Answers[keyof Answers]
 
 /**
- * The heart: what a command does to the world, and what its caller is told. Pure: the same world and command give
+ * Decides what a command changes and what its caller receives. Pure: the same world and command give
  * the same decision, and nothing is changed by asking. A refusal is an answer, not an exception.
  */
 export function decide(world: World, command: Command): Decision<AnyAnswer> {

@@ -14,7 +14,7 @@ interface Asking {
   readonly not_before: number | null
 }
 
-/** Approvals wait as long as the operator says, if nobody else did; input for as long as it takes. Neither outlives the deadline. */
+/** By default approvals expire after the configured time and input never does. Neither outlives the deadline. */
 export function expiryOf(
   { now, settings }: World,
   task: TaskCore,
@@ -25,7 +25,7 @@ export function expiryOf(
   return ms > 0 ? cutAtDeadline(task, now + ms) : task.deadline_at
 }
 
-/** The question of a task that is parked by it, and word of it to its owner and to the agent for whom it is done. */
+/** Writes the question that a task is parked by, and notifies its owner and the agent on whose behalf it is done. */
 export function ask(
   draft: Draft,
   task: ParkedTask,

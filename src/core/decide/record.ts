@@ -5,7 +5,7 @@ import { canonical, type JsonObject } from '../json/json.ts'
 import { GATE } from '../principal.ts'
 import type { TaskCore } from '../task.ts'
 
-/** Notes what was done beside the tasks. It obliges nobody. */
+/** Records a change that belongs to no task. It creates no obligation. */
 export function record(draft: Draft, command: Record): Decision<Answers['record']> {
   const { type, from, to, body } = command
   return draft.done({ seq: draft.receipt({ type, from, to, body }) })
@@ -21,7 +21,7 @@ const ADVICE = {
   invalid_lease_call:
     'A worker reported on this task without a valid lease, and was refused. If that repeats, ask for longer leases or look at its logs.',
   result_displaced:
-    'The result channel did not take the result, so it is kept in details.kept_in. Have the operator put the channel right; details.reason says what is wrong.',
+    'The result channel did not accept the result, so it is stored in details.kept_in. The operator has to repair the channel; details.reason says what is wrong.',
   stale_schedule:
     'The schedule should have run long ago. details.reason says what is in the way; put it right, or delete the schedule.',
 } as const
@@ -51,7 +51,7 @@ export function anomaly(
   })
 }
 
-/** Refusals cost their caller nothing, so that only so many of them are written down. */
+/** Refusals cost their caller nothing, so the number of them that are recorded is limited. */
 const EVERY_MS = 60_000
 
 /** Tells the owner of a call without a valid lease, unless the task had an anomaly within the last minute. */

@@ -8,7 +8,7 @@ import { type Cause, transition } from '../transitions.ts'
 import { failByGate } from './finish.ts'
 import { anomaly } from './record.ts'
 
-/** Back to the queue, at its old rank. The lease is gone; the fence stays where it is. */
+/** Requeues a task at its previous rank. The lease ends; the fence does not change. */
 export function requeue(
   draft: Draft,
   task: HeldTask,
@@ -33,10 +33,10 @@ export function requeue(
   return queued.status
 }
 
-/** An expiry too many to be chance: the owner is told once. */
+/** The number of expiries at which the owner is notified, once. */
 const SUSPICIOUS_EXPIRIES = 4
 
-/** A lease was lost. At its limit of expiries the task has failed; otherwise its new count is the caller's to keep. */
+/** Counts a lost lease. At the limit of expiries the task fails; otherwise the caller stores the new count. */
 export function countExpiry(draft: Draft, task: HeldTask): { expiry_count: number; exhausted: boolean } {
   const expiry_count = task.expiry_count + 1
   if (expiry_count === SUSPICIOUS_EXPIRIES) {
@@ -51,7 +51,7 @@ export function countExpiry(draft: Draft, task: HeldTask): { expiry_count: numbe
   return { expiry_count, exhausted }
 }
 
-/** Tells the operator's target, always within the task's own tenant, where escalation is switched on. */
+/** Notifies the escalation target within the tenant of the task, if escalation is enabled. */
 export function escalate(
   draft: Draft,
   task: HeldTask,

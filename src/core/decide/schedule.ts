@@ -10,7 +10,7 @@ import { isoTime } from '../time.ts'
 import { anomaly } from './record.ts'
 
 /**
- * The lease proves that somebody asked. A schedule obliges the scheduler until it is deleted, however long ago the
+ * The lease proves that a task asked for it. A schedule obliges the scheduler until it is deleted, however long ago the
  * task that asked for it has ended. Each event is recorded once; said again, it is answered with the first receipt.
  */
 export function recordSchedule(draft: Draft, command: RecordSchedule): Decision<Answers['record_schedule']> {

@@ -13,7 +13,7 @@ import { failed } from './fail.ts'
 import { missDeadline } from './finish.ts'
 import { countExpiry, escalate, requeue } from './requeue.ts'
 
-/** Idempotent: a task whose time has not come, or that others have moved on, is left alone. */
+/** Idempotent: a task that is not due, or that has changed since, is not touched. */
 export function wake(draft: Draft, command: Wake): Decision<Answers['wake']> {
   const { now } = draft.world
   const task = draft.world.task(command.task_id)
@@ -58,7 +58,7 @@ function timeOut(draft: Draft, task: HeldTask): Status {
   return requeued ? 'queued' : 'failed'
 }
 
-/** The worker went silent. That is no failure of the task, so no attempt is spent; but it has a limit of its own. */
+/** The worker did not renew its lease. That uses no attempt, but the number of expiries has a separate limit. */
 function expire(draft: Draft, task: HeldTask): Status {
   const expiry_count = task.expiry_count + 1
   const exhausted = expiry_count >= task.max_expiries
@@ -69,7 +69,7 @@ function expire(draft: Draft, task: HeldTask): Status {
     task_id: task.task_id,
     lease_id: task.lease.lease_id,
     parents: [task.seq],
-    // Nobody has to do anything about a task that another worker will take on.
+    // A task that another worker will claim needs no attention.
     attention: exhausted,
     body: body({
       attempt: canonical(task.attempt),
@@ -81,8 +81,8 @@ function expire(draft: Draft, task: HeldTask): Status {
   })
   escalate(draft, task, 'lease_expired')
   if (countExpiry(draft, task).exhausted) return 'failed'
-  const { now, settings, draw } = draft.world
-  const next_eligible_at = requeueAt(now, task.lease.expires_at, settings, draw.unit())
+  const { now, settings, random } = draft.world
+  const next_eligible_at = requeueAt(now, task.lease.expires_at, settings, random.unit())
   return requeue(draft, task, 'expire', { expiry_count, next_eligible_at })
 }
 

@@ -68,7 +68,7 @@ class Reader {
     return { value: this.#value, ...(this.#flaw && { flaw: this.#flaw }) }
   }
 
-  /** Reads on, up to so many values. True if that was all. */
+  /** Reads up to `count` further values. Returns true at the end of the text. */
   read(values: number): boolean {
     for (let left = values; left > 0 && !this.#isOver; left--) this.#readValue()
     return this.#isOver

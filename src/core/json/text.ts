@@ -29,7 +29,7 @@ export function* parseFields(text: string): Generator<void, Json> {
   return checked(yield* jsonReading(text, { maxDepth: MAX_DEPTH, fieldDepth: 1 }))
 }
 
-/** A message whose fields are `levels` further down, in an envelope. Its flaws are told beside its value. */
+/** A message whose fields are `levels` further down, in an envelope. Its problems are returned beside its value. */
 export function readEnveloped(text: string, levels: number): Generator<void, Reading> {
   return jsonReading(text, { maxDepth: MAX_DEPTH + levels, fieldDepth: 1 + levels })
 }

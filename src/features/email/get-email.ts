@@ -5,7 +5,7 @@ import { isUuid } from '../../core/ids.ts'
 import { type Caller, GATE, principalKey } from '../../core/principal.ts'
 import type { Engine } from '../../engine/engine.ts'
 import { StoreError } from '../../store/store.ts'
-import { defineOperation, READS, WRITES_ONCE } from '../define-operation.ts'
+import { defineOperation, WRITES_ONCE } from '../define-operation.ts'
 import { nextCursor, pageLimit, taskId, text } from '../input.ts'
 import { readableTask } from '../tasks/read-task.ts'
 import { EMAIL_DIRECTIONS, EMAIL_STATUSES, type Email, type Mail } from './email.ts'
@@ -86,10 +86,8 @@ export const listEmails = defineOperation({
     emails: z.array(emailShape).readonly().describe('The emails of this page, without their content'),
     next_cursor: nextCursor,
   }),
-  actor: 'anyone',
   access: 'list',
   rest: { method: 'GET', path: '/v1/emails' },
-  effect: READS,
   async run({ engine, mail: configured }, caller, { status, direction, task_id, limit, cursor }) {
     const mail = configuredMail(configured)
     const { tenant } = await engine.tenant(caller.tenant)
@@ -117,7 +115,6 @@ export const getEmail = defineOperation({
     'One email with its body (JSON if it carries JSON) and attachments. With include_content false the content of the attachments is left out.',
   input: z.strictObject({ email_id: emailId, include_content: includeContent }),
   output: fullEmailShape,
-  actor: 'anyone',
   access: 'list',
   rest: { method: 'GET', path: '/v1/emails/{email_id}' },
   effect: WRITES_ONCE,
@@ -160,7 +157,6 @@ export const fetchTaskEmail = defineOperation({
     'The email with the result of a task, or the newest email about the task if there is none. The body is JSON if the email carries JSON. list_emails with task_id returns all emails of a task.',
   input: z.strictObject({ task_id: taskId, include_content: includeContent }),
   output: fullEmailShape,
-  actor: 'anyone',
   access: 'read',
   rest: { method: 'GET', path: '/v1/tasks/{task_id}/email' },
   effect: WRITES_ONCE,

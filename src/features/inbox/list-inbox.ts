@@ -5,7 +5,7 @@ import { INBOX_STATES, type InboxItem, isInInbox, stateOf } from '../../core/inb
 import { type Caller, type PrincipalKey, principalKey } from '../../core/principal.ts'
 import { boundedScan, type ScanPage, type ScanQuery, scanPage } from '../../engine/bounded-scan.ts'
 import type { Engine } from '../../engine/engine.ts'
-import { defineOperation, READS, WRITES } from '../define-operation.ts'
+import { defineOperation, WRITES } from '../define-operation.ts'
 import { askedPrincipal, cursor, nextCursor, pageLimit, parse, principalFields } from '../input.ts'
 import { getReceipt, receiptSeq } from '../receipts/get-receipt.ts'
 import { describeItems } from './describe-items.ts'
@@ -51,7 +51,6 @@ export const listInbox = defineOperation({
       .describe('The items, in the state after this call: listing your own inbox delivers its items'),
     next_cursor: nextCursor,
   }),
-  actor: 'anyone',
   access: 'receipts',
   rest: { method: 'GET', path: '/v1/inbox' },
   effect: WRITES,
@@ -159,10 +158,8 @@ export const inboxStats = defineOperation({
       .nullable()
       .describe('Share of the items whose result was stored in a memory, from 0 to 1; null without items'),
   }),
-  actor: 'anyone',
   access: 'receipts',
   rest: { method: 'GET', path: '/v1/inbox/stats' },
-  effect: READS,
   async run({ engine, fetches }, caller, { days, ...asked }) {
     const { tenant } = await engine.tenant(caller.tenant)
     const principal = askedPrincipal(caller, asked)

@@ -45,7 +45,6 @@ export const markInbox = defineOperation({
     ok: z.literal(true).describe('Always true'),
     items: z.array(marksShape).readonly().describe('The marked items'),
   }),
-  actor: 'anyone',
   access: 'receipts',
   rest: { method: 'POST', path: '/v1/inbox/mark' },
   effect: WRITES_ONCE,

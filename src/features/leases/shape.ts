@@ -19,7 +19,7 @@ export const drainField = {
     .literal(true)
     .optional()
     .describe(
-      'Present if an operator is draining the worker: finish the tasks that you hold, and claim no more',
+      'Present if an operator is draining the worker: finish the tasks that you hold, and stop claiming',
     ),
 }
 

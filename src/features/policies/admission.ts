@@ -19,7 +19,7 @@ interface AdmissionDeps {
   readonly upstreams: UpstreamRegistry | undefined
 }
 
-/** What the rules decide about a task that is to be created. */
+/** What the rules decide about a requested task. */
 export interface Admission {
   readonly context: PolicyContext
   readonly ruling: Ruling

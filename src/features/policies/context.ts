@@ -12,7 +12,7 @@ import type { UpstreamRegistry } from '../upstreams/upstreams.ts'
 export interface Asking {
   readonly type: string
   readonly input: Pick<CreateInput, 'inputs' | 'body' | 'payload_pointer' | 'requirements'>
-  /** The requested payload, or the edited one that is to be approved. */
+  /** The requested payload, or the edited one to approve. */
   readonly payload: Json | undefined
   readonly session_id: string | null
   readonly principal_ai: string

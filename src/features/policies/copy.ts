@@ -9,7 +9,7 @@ import {
 import type { RuleDraft } from '../../policy/rule.ts'
 import { RuleBook } from '../../policy/rule-book.ts'
 import type { Defaults } from '../../policy/ruling.ts'
-import type { Entry } from '../../store/entries.ts'
+import type { Item } from '../collection.ts'
 import type { PatternView, PolicyView } from './shape.ts'
 
 /** The rules and patterns of the operator's file. They apply to every tenant and override stored ones of the same name. */
@@ -53,11 +53,11 @@ export type Stored<Draft> = Draft & { readonly updated_at: string; readonly upda
 /** Compiles entries that are new or changed. Returns the same copy as before if there are none. */
 export async function copyOf(
   parts: CopyParts,
-  ruleEntries: readonly Entry[],
-  patternEntries: readonly Entry[],
+  storedRules: readonly Item<Stored<RuleDraft>>[],
+  storedPatterns: readonly Item<Stored<PatternDraft>>[],
   before: PolicyCopy | undefined,
 ): Promise<PolicyCopy> {
-  const views = [...fixedRules(parts.fixed), ...ruleEntries.map(ruleView)]
+  const views = [...fixedRules(parts.fixed), ...storedRules.map(ruleView)]
   const rules = new Map<string, RuleEntry>()
   for (const view of views) {
     if (rules.has(view.id)) continue
@@ -66,7 +66,7 @@ export async function copyOf(
     rules.set(view.id, known?.text === text ? known : { text, view, compiled: new CompiledRule(view) })
   }
   const patterns = await patternsOf(
-    [...fixedPatterns(parts.fixed), ...patternEntries.map(patternView)],
+    [...fixedPatterns(parts.fixed), ...storedPatterns.map(patternView)],
     rules,
     before,
   )
@@ -140,13 +140,13 @@ function fixedPatterns({ patterns }: FixedPolicies): PatternView[] {
   return patterns.map((draft) => ({ ...draft, source: 'file', ...NOT_STORED }))
 }
 
-export function ruleView({ value, version }: Entry): PolicyView {
-  const { updated_at, updated_by, ...draft }: Stored<RuleDraft> = JSON.parse(value)
+export function ruleView({ value, version }: Item<Stored<RuleDraft>>): PolicyView {
+  const { updated_at, updated_by, ...draft } = value
   return { ...draft, source: 'api', version, updated_at, updated_by }
 }
 
-export function patternView({ value, version }: Entry): PatternView {
-  const { updated_at, updated_by, ...draft }: Stored<PatternDraft> = JSON.parse(value)
+export function patternView({ value, version }: Item<Stored<PatternDraft>>): PatternView {
+  const { updated_at, updated_by, ...draft } = value
   return { ...draft, source: 'api', version, updated_at, updated_by }
 }
 

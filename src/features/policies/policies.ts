@@ -3,7 +3,7 @@ import { Fault } from '../../core/errors.ts'
 import { principalKey } from '../../core/principal.ts'
 import { patternOf, writtenPattern } from '../../policy/pattern.ts'
 import { ruleOf, writtenRule } from '../../policy/rule.ts'
-import { defineOperation, ENDS, READS, WRITES_ONCE } from '../define-operation.ts'
+import { defineOperation, ENDS, WRITES_ONCE } from '../define-operation.ts'
 import { text, withoutNulls } from '../input.ts'
 import { checkPattern, patternShape, policyShape } from './shape.ts'
 
@@ -24,13 +24,11 @@ export const listPolicies = defineOperation({
       })
       .describe('The action where no rule decides'),
   }),
-  actor: 'anyone',
   access: 'manage',
   rest: { method: 'GET', path: '/v1/policies' },
-  effect: READS,
   async run({ engine, policies }, caller) {
     const { tenant } = await engine.tenant(caller.tenant)
-    const { rules, book } = await policies.copy(tenant)
+    const { rules, book } = await policies.refresh(tenant)
     const views = book.rules.flatMap(({ id }) => rules.get(id)?.view ?? [])
     return { policies: views, defaults: { ...policies.parts.defaults } }
   },
@@ -42,13 +40,11 @@ export const getPolicy = defineOperation({
   description: 'For admins: one rule, with the author and time of its last change.',
   input: ruleInput,
   output: policyShape,
-  actor: 'anyone',
   access: 'manage',
   rest: { method: 'GET', path: '/v1/policies/{id}' },
-  effect: READS,
   async run({ engine, policies }, caller, { id }) {
     const { tenant } = await engine.tenant(caller.tenant)
-    const found = (await policies.copy(tenant)).rules.get(id)
+    const found = (await policies.refresh(tenant)).rules.get(id)
     if (found === undefined) throw new Fault('POLICY_NOT_FOUND', { id })
     return found.view
   },
@@ -62,7 +58,6 @@ export const putPolicy = defineOperation({
   input: writtenRule,
   normalize: withoutNulls,
   output: policyShape,
-  actor: 'anyone',
   access: 'manage',
   rest: { method: 'POST', path: '/v1/policies' },
   effect: WRITES_ONCE,
@@ -90,7 +85,6 @@ export const removePolicy = defineOperation({
     id: z.string().describe('Id of the rule'),
     removed: z.boolean().describe('False if there was no such rule'),
   }),
-  actor: 'anyone',
   access: 'manage',
   rest: { method: 'POST', path: '/v1/policies/{id}/remove' },
   effect: ENDS,
@@ -107,13 +101,11 @@ export const listRedactionPatterns = defineOperation({
   description: 'For admins: the patterns that rules can name to redact text, built-in patterns first.',
   input: z.strictObject({}),
   output: z.object({ patterns: z.array(patternShape).readonly().describe('All patterns') }),
-  actor: 'anyone',
   access: 'manage',
   rest: { method: 'GET', path: '/v1/redaction-patterns' },
-  effect: READS,
   async run({ engine, policies }, caller) {
     const { tenant } = await engine.tenant(caller.tenant)
-    const { patterns } = await policies.copy(tenant)
+    const { patterns } = await policies.refresh(tenant)
     return { patterns: [...patterns.values()].map(({ view }) => view) }
   },
 })
@@ -126,7 +118,6 @@ export const putRedactionPattern = defineOperation({
   input: writtenPattern,
   normalize: withoutNulls,
   output: patternShape,
-  actor: 'anyone',
   access: 'manage',
   rest: { method: 'POST', path: '/v1/redaction-patterns' },
   effect: WRITES_ONCE,
@@ -150,7 +141,6 @@ export const removeRedactionPattern = defineOperation({
     name: z.string().describe('Name of the pattern'),
     removed: z.boolean().describe('False if there was no such pattern'),
   }),
-  actor: 'anyone',
   access: 'manage',
   rest: { method: 'POST', path: '/v1/redaction-patterns/{name}/remove' },
   effect: ENDS,

@@ -32,7 +32,7 @@ const UNCHANGED: Redactor = {
 
 /** Whether reports of workers may need redaction. Checked for every report; most tenants have no such rule. */
 export function mayRedact({ policies }: Pick<RedactionDeps, 'policies'>, tenant: number): boolean {
-  return policies.known(tenant)?.redactsResults ?? true
+  return policies.known(tenant)?.book.redactsResults ?? true
 }
 
 /** The redactor for reports about a task. It is applied before any part of a report is stored. */
@@ -41,7 +41,7 @@ export async function redactorOf(
   tenant: TenantRef,
   task_id: string,
 ): Promise<Redactor> {
-  const rules = policies.known(tenant.tenant) ?? (await policies.load(tenant.tenant))
+  const { book: rules } = policies.known(tenant.tenant) ?? (await policies.load(tenant.tenant))
   if (!rules.redactsResults) return UNCHANGED
   const record = await engine.reading(() => engine.store.reads.task(tenant.tenant, task_id))
   // There is no such task, so the report is refused anyway.
@@ -57,7 +57,7 @@ export async function checkUpload(
   tenant: TenantRef,
   record: TaskRecord,
 ): Promise<void> {
-  const rules = policies.known(tenant.tenant) ?? (await policies.load(tenant.tenant))
+  const { book: rules } = policies.known(tenant.tenant) ?? (await policies.load(tenant.tenant))
   if (!rules.redactsResults) return
   const { context, redacting } = contextOf(upstreams, tenant, record)
   if (!rules.redactsResultOf(context, redacting)) return

@@ -78,7 +78,6 @@ export const testPolicy = defineOperation({
   }),
   normalize: withoutNullsInLists,
   output: testedShape,
-  actor: 'anyone',
   access: 'manage',
   rest: { method: 'POST', path: '/v1/policies/test' },
   effect: READS,
@@ -87,7 +86,7 @@ export const testPolicy = defineOperation({
     canonical(given.args ?? {}, 'context.args')
     canonical(given.inputs ?? {}, 'context.inputs')
     const tenant = await engine.tenant(caller.tenant)
-    const copy = await policies.copy(tenant.tenant)
+    const copy = await policies.refresh(tenant.tenant)
     const book =
       rules === undefined
         ? copy.book

@@ -8,7 +8,7 @@ import { readRecords } from '../../engine/portions.ts'
 import { storedJson, storedOrNull } from '../../engine/stored-json.ts'
 import type { QuestionLine, TaskLine, TaskRecord } from '../../store/reads.ts'
 import { nextTurn } from '../../util/turns.ts'
-import { defineOperation, READS } from '../define-operation.ts'
+import { defineOperation } from '../define-operation.ts'
 import { cursor, json, nextCursor, pageLimit, principalShape, taskId, text, time } from '../input.ts'
 import { readTask } from '../tasks/read-task.ts'
 import { statusShape, workShape } from '../tasks/shape.ts'
@@ -79,7 +79,7 @@ export const listApprovals = defineOperation({
   name: 'list_approvals',
   title: 'List approvals',
   description:
-    'Tasks that wait for the approval of a person, longest waiting first, with what is to be approved. Other states are listed newest first. ' +
+    'Tasks that wait for the approval of a person, longest waiting first, with what needs approval. Other states are listed newest first. ' +
     'Agents see the approvals of their own tasks; callers who may decide see all. Repeat with next_cursor until it is null.',
   input: z.strictObject({
     state: z
@@ -97,10 +97,8 @@ export const listApprovals = defineOperation({
       .describe('The approvals of this page. A page may have fewer than limit and still not be the last'),
     next_cursor: nextCursor,
   }),
-  actor: 'anyone',
   access: 'list',
   rest: { method: 'GET', path: '/v1/approvals' },
-  effect: READS,
   example: { state: 'open' },
   async run({ engine }, caller, { limit, cursor, state, type }) {
     const seesAll = may(caller, 'approve')
@@ -146,10 +144,8 @@ export const getApproval = defineOperation({
       .describe('The number of the question within the task; the newest question if absent'),
   }),
   output: approvalShape,
-  actor: 'anyone',
   access: 'read',
   rest: { method: 'GET', path: '/v1/approvals/{task_id}' },
-  effect: READS,
   async run({ engine }, caller, { task_id, n }) {
     const tenant = await engine.tenant(caller.tenant)
     const record = await readTask(engine, tenant, task_id)

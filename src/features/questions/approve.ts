@@ -112,7 +112,7 @@ async function editOf(
   const before = payloadAt(record, question.n - 1)
   if (payload !== undefined) await checkEdited(deps, tenant, record, before, payload)
   // Another server may have changed the rules a moment ago.
-  const rules = await deps.policies.fresh(tenant.tenant)
+  const { book: rules } = await deps.policies.fresh(tenant.tenant)
   const ruling = rules.rule(
     policyContext(deps.upstreams, tenant, {
       type: spec.type,

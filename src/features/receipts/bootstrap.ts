@@ -78,7 +78,6 @@ export const bootstrap = defineOperation({
       })
       .describe('Where the next call continues'),
   }),
-  actor: 'anyone',
   access: 'receipts',
   rest: { method: 'GET', path: '/v1/bootstrap' },
   effect: WRITES_ONCE,

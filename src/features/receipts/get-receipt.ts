@@ -9,7 +9,7 @@ import { isoOrNull, isoTime } from '../../core/time.ts'
 import type { Engine } from '../../engine/engine.ts'
 import { storedJson } from '../../engine/stored-json.ts'
 import type { TenantRef } from '../../store/store.ts'
-import { defineOperation, READS, WRITES_ONCE } from '../define-operation.ts'
+import { defineOperation, WRITES_ONCE } from '../define-operation.ts'
 import { json, principalShape, text, time } from '../input.ts'
 import { readTask } from '../tasks/read-task.ts'
 
@@ -93,10 +93,8 @@ export const getReceipt = defineOperation({
   description: 'One receipt, with its parents and its body.',
   input,
   output: receiptShape,
-  actor: 'anyone',
   access: 'receipts',
   rest: { method: 'GET', path: '/v1/receipts/{receipt_id}' },
-  effect: READS,
   async run({ engine }, caller, { receipt_id }) {
     const { tenant, receipt } = await readReceipt(engine, caller, receipt_id)
     const [view] = await withDeliveries(engine, tenant, [receipt])
@@ -117,10 +115,8 @@ export const checkTerminator = defineOperation({
       .describe('Whether the obligation is closed; false for a receipt that creates no obligation'),
     terminator: receiptShape.optional().describe('The receipt that closed it'),
   }),
-  actor: 'anyone',
   access: 'receipts',
   rest: { method: 'GET', path: '/v1/receipts/{receipt_id}/terminator' },
-  effect: READS,
   async run({ engine }, caller, { receipt_id }) {
     const { tenant, receipt } = await readReceipt(engine, caller, receipt_id)
     const types = terminatorsOf(receipt.receipt_type)
@@ -145,7 +141,6 @@ export const ackReceipt = defineOperation({
     ok: z.literal(true).describe('Always true'),
     receipt_id: z.string().describe('Id of the receipt that records the acknowledgement'),
   }),
-  actor: 'anyone',
   access: 'receipts',
   rest: { method: 'POST', path: '/v1/receipts/{receipt_id}/ack' },
   effect: WRITES_ONCE,

@@ -7,7 +7,7 @@ import type { Engine } from '../../engine/engine.ts'
 import { eachRecord, PAGE_BYTES } from '../../engine/portions.ts'
 import type { TenantRef } from '../../store/store.ts'
 import { nextTurn } from '../../util/turns.ts'
-import { defineOperation, READS } from '../define-operation.ts'
+import { defineOperation } from '../define-operation.ts'
 import { pageLimit, taskId, text } from '../input.ts'
 import { sinceReceiptId, sinceSeq } from './get-receipt.ts'
 import { ledgerReceipt, ledgerStatus } from './ledger-receipt.ts'
@@ -45,10 +45,8 @@ export const listReceiptsLedger = defineOperation({
     receipts: z.array(ledgerReceiptShape).readonly().describe('The receipts of this page'),
     next_cursor: nextReceiptCursor,
   }),
-  actor: 'anyone',
   access: 'receipts',
   rest: { method: 'GET', path: '/v1/receipts/ledger' },
-  effect: READS,
   async run({ engine }, caller, { task_id, lease_id, status, receipt_type, since_receipt_id, limit }) {
     if ([task_id, lease_id, status, receipt_type].every((value) => value === undefined)) {
       throw invalid('', 'needs at least one of task_id, lease_id, status, receipt_type')

@@ -7,7 +7,7 @@ import { boundedScan, type ScanPage, type ScanQuery, scanPage } from '../../engi
 import type { Engine } from '../../engine/engine.ts'
 import { readReceipts } from '../../engine/portions.ts'
 import type { ReceiptLine, ReceiptPath, TaskLine } from '../../store/reads.ts'
-import { defineOperation, READS } from '../define-operation.ts'
+import { defineOperation } from '../define-operation.ts'
 import { askedPrincipal, pageLimit, principalFields, taskId, text } from '../input.ts'
 import { relationshipShape, relationshipView, serverShape, serverView } from '../server/server.ts'
 import { receiptShape, sinceReceiptId, sinceSeq, withDeliveries } from './get-receipt.ts'
@@ -27,10 +27,8 @@ export const listOpenObligations = defineOperation({
       .nullable()
       .describe('Send it as since_receipt_id to get the next page; null on the last page'),
   }),
-  actor: 'anyone',
   access: 'receipts',
   rest: { method: 'GET', path: '/v1/obligations/open' },
-  effect: READS,
   example: { principal_id: 'planner' },
   async run({ engine, environment }, caller, { since_receipt_id, limit, ...asked }) {
     const tenant = await engine.tenant(caller.tenant)
@@ -140,10 +138,8 @@ export const listReceipts = defineOperation({
     receipts: z.array(receiptShape).readonly().describe('The receipts of this page'),
     next_cursor: nextReceiptCursor,
   }),
-  actor: 'anyone',
   access: 'receipts',
   rest: { method: 'GET', path: '/v1/receipts' },
-  effect: READS,
   example: { principal_id: 'planner', task_id: '0197d7a4-31c0-7c4e-9f6b-0d5a3f1e2b4c' },
   async run({ engine }, caller, asked) {
     const { since_receipt_id, receipt_type, limit } = asked

@@ -5,7 +5,7 @@ import type { Json } from '../../core/json/json.ts'
 import { parseJson } from '../../core/json/text.ts'
 import type { Caller } from '../../core/principal.ts'
 import { isoTime } from '../../core/time.ts'
-import { defineOperation, READS } from '../define-operation.ts'
+import { defineOperation } from '../define-operation.ts'
 import { json, time } from '../input.ts'
 import { statusShape } from '../tasks/shape.ts'
 import { type OpenResult, openStored, type ReadDeps, resultInput } from './open-result.ts'
@@ -61,10 +61,8 @@ export const fetchTaskResult = defineOperation({
     'Small JSON is returned as a value (encoding json); anything else in pages of length bytes, as text or base64: continue with offset = next_offset until it is null.',
   input: fetchResultInput,
   output: fetchedShape,
-  actor: 'anyone',
   access: 'read',
   rest: { method: 'GET', path: '/v1/tasks/{task_id}/result/content' },
-  effect: READS,
   example: { task_id: '0197d7a4-31c0-7c4e-9f6b-0d5a3f1e2b4c', principal_id: 'planner', offset: 32768 },
   run: ({ engine, results, fetches }, caller, input) =>
     fetchResult({ engine, results, fetches }, caller, input),

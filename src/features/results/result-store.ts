@@ -73,7 +73,7 @@ export interface Memory {
 
 export const MEMORY_KINDS = ['observation', 'pattern'] as const
 
-/** A result, as it is sent to the memory. */
+/** A result in the form that is sent to the memory service. */
 export interface MemoryNote {
   readonly kind: (typeof MEMORY_KINDS)[number]
   readonly domain: string

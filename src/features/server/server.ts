@@ -6,7 +6,7 @@ import type { Engine } from '../../engine/engine.ts'
 import { storedOrNull } from '../../engine/stored-json.ts'
 import type { Store } from '../../store/store.ts'
 import { VERSION } from '../../util/version.ts'
-import { defineOperation, READS } from '../define-operation.ts'
+import { defineOperation } from '../define-operation.ts'
 import { json, time } from '../input.ts'
 
 const version = z.string().describe('Version of AsyncGate')
@@ -49,10 +49,8 @@ export const getConfig = defineOperation({
     capabilities: z.array(z.string()).readonly().describe('Names of the features that this server supports'),
     version,
   }),
-  actor: 'anyone',
   access: 'read',
   rest: { method: 'GET', path: '/v1/config' },
-  effect: READS,
   async run({ engine }) {
     return {
       receipt_mode: 'standalone',
@@ -81,10 +79,8 @@ export const health = defineOperation({
   description: 'Whether the server and its database can serve requests.',
   input: z.strictObject({}),
   output: healthShape,
-  actor: 'anyone',
   access: 'read',
   rest: { method: 'GET', path: '/v1/health' },
-  effect: READS,
   run: ({ engine }) => checkHealth(engine.store),
 })
 

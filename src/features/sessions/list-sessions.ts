@@ -3,7 +3,7 @@ import { checkRole, seesAll } from '../../core/authorization.ts'
 import { Fault } from '../../core/errors.ts'
 import { type Caller, type PrincipalKey, principalKey } from '../../core/principal.ts'
 import type { Engine } from '../../engine/engine.ts'
-import { defineOperation, ENDS, READS, WRITES_ONCE } from '../define-operation.ts'
+import { defineOperation, ENDS, WRITES_ONCE } from '../define-operation.ts'
 import { type CreateAnswer, type CreateDeps, createTask } from '../tasks/create.ts'
 import { countFitting } from '../tasks/task-search.ts'
 import {
@@ -31,7 +31,6 @@ export const listSessions = defineOperation({
   actor: 'agent',
   access: 'list',
   rest: { method: 'GET', path: '/v1/sessions' },
-  effect: READS,
   async run({ engine, toolCalls }, caller) {
     return { sessions: await visibleSessions(engine, await registryOf(engine, toolCalls, caller), caller) }
   },
@@ -47,7 +46,6 @@ export const getSession = defineOperation({
   actor: 'agent',
   access: 'list',
   rest: { method: 'GET', path: '/v1/sessions/{session_id}' },
-  effect: READS,
   async run({ engine, toolCalls }, caller, { session_id }) {
     const session = await findSession(engine, await registryOf(engine, toolCalls, caller), caller, session_id)
     const { tenant } = await engine.tenant(caller.tenant)
@@ -64,7 +62,6 @@ export const setSession = defineOperation({
     'For admins: how many calls of a session run concurrently, and how many may be open. null restores the configured limit. The limits apply to this client from now on, also when it reconnects.',
   input: setSessionInput,
   output: sessionShape,
-  actor: 'anyone',
   access: 'manage',
   rest: { method: 'POST', path: '/v1/sessions/{session_id}' },
   effect: WRITES_ONCE,

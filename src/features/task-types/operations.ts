@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { Fault } from '../../core/errors.ts'
 import type { Engine } from '../../engine/engine.ts'
-import { defineOperation, ENDS, READS, WRITES_ONCE } from '../define-operation.ts'
+import { defineOperation, ENDS, WRITES_ONCE } from '../define-operation.ts'
 import { nextCursor, pageLimit, text, withoutNulls } from '../input.ts'
 import {
   checkedTaskType,
@@ -18,10 +18,8 @@ export const getTaskType = defineOperation({
   description: 'The registration of a task type: the schema of its payload, its defaults and its limits.',
   input: z.strictObject({ type: taskTypeName }),
   output: taskTypeShape,
-  actor: 'anyone',
   access: 'read',
   rest: { method: 'GET', path: '/v1/task-types/{type}' },
-  effect: READS,
   async run({ engine, taskTypes }, caller, { type }) {
     const { tenant } = await engine.tenant(caller.tenant)
     const found = await taskTypes.get(tenant, type)
@@ -43,10 +41,8 @@ export const listTaskTypes = defineOperation({
     task_types: z.array(taskTypeShape).readonly().describe('The task types of this page'),
     next_cursor: nextCursor,
   }),
-  actor: 'anyone',
   access: 'read',
   rest: { method: 'GET', path: '/v1/task-types' },
-  effect: READS,
   async run({ engine, taskTypes }, caller, { limit, cursor }) {
     const { tenant } = await engine.tenant(caller.tenant)
     const found = await taskTypes.list(tenant, cursor ?? '', limit + 1)
@@ -73,7 +69,6 @@ export const registerTaskType = defineOperation({
   input: registerTaskTypeInput,
   normalize: withoutNulls,
   output: taskTypeShape,
-  actor: 'anyone',
   access: 'manage',
   rest: { method: 'POST', path: '/v1/task-types' },
   effect: WRITES_ONCE,
@@ -106,7 +101,6 @@ export const removeTaskType = defineOperation({
     type: z.string().describe('Name of the task type'),
     removed: z.boolean().describe('False if the type was not registered'),
   }),
-  actor: 'anyone',
   access: 'manage',
   rest: { method: 'POST', path: '/v1/task-types/{type}/remove' },
   effect: ENDS,

@@ -1,9 +1,7 @@
 import { Fault, invalid } from '../../core/errors.ts'
 import { type CanonicalJson, canonical, type Json } from '../../core/json/json.ts'
 import { isoTime } from '../../core/time.ts'
-import type { Engine } from '../../engine/engine.ts'
-import { TenantCopies } from '../../engine/tenant-cache.ts'
-import type { Entry } from '../../store/entries.ts'
+import { Collection, type Item, TenantRegistry } from '../collection.ts'
 import type { Schemas } from './schemas.ts'
 import { type TaskTypeDraft, type TaskTypeView, toolName } from './shape.ts'
 
@@ -13,7 +11,7 @@ interface Guidance {
   readonly poll_suggestion_seconds?: number
 }
 
-/** The payload of a task that is to be created. */
+/** The payload of a requested task. */
 export interface GivenPayload {
   readonly value: Json
   readonly text: CanonicalJson
@@ -53,11 +51,8 @@ export class TaskTypeRule {
   }
 }
 
-const KIND = 'task_type'
-
 /** Limit per tenant: all types of a tenant are in memory. */
 const MAX_TASK_TYPES = 1000
-const PAGE = 200
 
 /** The types of a tenant. */
 export interface TypeTable {
@@ -72,49 +67,24 @@ export interface TypeTable {
 type Stored = Omit<TaskTypeView, 'version'>
 
 /** The registered task types: stored, and in memory so that creating a task reads nothing. */
-export class TaskTypes {
-  readonly #engine: Engine
-  readonly #copies: TenantCopies<TypeTable>
-  readonly #listeners = new Set<(tenant: number) => void>()
-
-  constructor(engine: Engine) {
-    this.#engine = engine
-    this.#copies = new TenantCopies({
-      shared: engine.store.shared,
-      read: (tenant, before) => this.#read(tenant, before),
-      replaced: (tenant, after, before) => {
-        if (after.tools !== before.tools) for (const listener of this.#listeners) listener(tenant)
-      },
-      report: (error) => engine.report(error),
-    })
-  }
-
-  /** Undefined until loaded. */
-  known(tenant: number): TypeTable | undefined {
-    return this.#copies.known(tenant)
-  }
-
-  load(tenant: number): Promise<TypeTable> {
-    return this.#engine.reading(() => this.#copies.load(tenant))
-  }
+export class TaskTypes extends TenantRegistry<TypeTable> {
+  readonly #types = new Collection(this.engine, 'task_type', storedOf)
 
   /** The listener is called when the tools of a tenant have changed. Returns an unsubscribe function. */
   onTools(listener: (tenant: number) => void): () => void {
-    this.#listeners.add(listener)
-    return () => this.#listeners.delete(listener)
+    return this.onReplaced((tenant, after, before) => {
+      if (after.tools !== before.tools) listener(tenant)
+    })
   }
 
   async get(tenant: number, type: string): Promise<TaskTypeView | undefined> {
-    const entry = await this.#engine.reading(() => this.#engine.store.entries.get(tenant, KIND, type))
-    return entry && viewOf(entry)
+    const item = await this.#types.get(tenant, type)
+    return item && viewOf(item)
   }
 
   /** Types after the name `after`, sorted by name. */
   async list(tenant: number, after: string, limit: number): Promise<TaskTypeView[]> {
-    const entries = await this.#engine.reading(() =>
-      this.#engine.store.entries.list(tenant, KIND, after, limit),
-    )
-    return entries.map(viewOf)
+    return (await this.#types.page(tenant, after, limit)).map(viewOf)
   }
 
   /** Creates or replaces a type. Registering the same again changes nothing. */
@@ -125,30 +95,21 @@ export class TaskTypes {
       await this.#checkConflicts(tenant, draft, before === undefined)
       const now = isoTime(Date.now())
       const stored: Stored = { ...draft, created_at: before?.created_at ?? now, updated_at: now }
-      const entry = { tenant, kind: KIND, name: draft.type, value: JSON.stringify(stored), due_at: null }
-      const version = await this.#engine.writing((entries) => entries.put(entry, before?.version ?? 0))
-      await this.#reload(tenant)
-      if (version !== undefined) return { ...stored, version }
+      const item = await this.#types.put(tenant, draft.type, stored, before?.version ?? 0)
+      await this.refresh(tenant)
+      if (item !== undefined) return viewOf(item)
     }
   }
 
   /** Resolves with whether the type was registered. */
   async remove(tenant: number, type: string): Promise<boolean> {
-    const removed = await this.#engine.writing((entries) => entries.remove(tenant, KIND, type))
-    await this.#reload(tenant)
+    const removed = await this.#types.remove(tenant, type)
+    await this.refresh(tenant)
     return removed
   }
 
-  stop(): Promise<void> {
-    return this.#copies.stop()
-  }
-
-  #reload(tenant: number): Promise<TypeTable> {
-    return this.#engine.reading(() => this.#copies.refresh(tenant))
-  }
-
   async #checkConflicts(tenant: number, draft: TaskTypeDraft, isNew: boolean): Promise<void> {
-    const { rules } = await this.#reload(tenant)
+    const { rules } = await this.refresh(tenant)
     if (isNew && rules.size >= MAX_TASK_TYPES) {
       throw invalid('type', `cannot be added: limit of ${MAX_TASK_TYPES} reached`)
     }
@@ -159,23 +120,12 @@ export class TaskTypes {
     }
   }
 
-  async #read(tenant: number, before: TypeTable | undefined): Promise<TypeTable> {
-    const { entries } = this.#engine.store
-    const found: Entry[] = []
-    for (let after = ''; ; after = found.at(-1)?.name ?? '') {
-      const page = await entries.list(tenant, KIND, after, PAGE)
-      found.push(...page)
-      if (page.length < PAGE) break
-    }
-    return this.#tableOf(found, before)
-  }
-
-  #tableOf(entries: readonly Entry[], before: TypeTable | undefined): TypeTable {
+  protected async read(tenant: number, before: TypeTable | undefined): Promise<TypeTable> {
     const rules = new Map<string, TaskTypeRule>()
-    for (const entry of entries) {
-      const text = `${entry.version} ${entry.value}`
-      const known = before?.rules.get(entry.name)
-      rules.set(entry.name, known?.text === text ? known : new TaskTypeRule(text, viewOf(entry)))
+    for (const item of await this.#types.all(tenant)) {
+      const text = `${item.version} ${item.text}`
+      const known = before?.rules.get(item.name)
+      rules.set(item.name, known?.text === text ? known : new TaskTypeRule(text, viewOf(item)))
     }
     const tools = [...rules.values()].map((rule) => rule.view).filter(isTool)
     const isOld = before !== undefined && isSameList(tools, before.tools)
@@ -184,10 +134,14 @@ export class TaskTypes {
   }
 }
 
-function viewOf({ value, version }: Entry): TaskTypeView {
-  const stored: Omit<Stored, 'milestones'> & Partial<Pick<Stored, 'milestones'>> = JSON.parse(value)
-  // Types registered by earlier versions have no milestones.
-  return { ...stored, milestones: stored.milestones ?? null, version }
+/** Types registered by earlier versions have no milestones. */
+function storedOf(text: string): Stored {
+  const stored: Omit<Stored, 'milestones'> & Partial<Stored> = JSON.parse(text)
+  return { ...stored, milestones: stored.milestones ?? null }
+}
+
+function viewOf({ value, version }: Item<Stored>): TaskTypeView {
+  return { ...value, version }
 }
 
 function isSame(draft: TaskTypeDraft, { version: _, created_at, updated_at, ...before }: TaskTypeView) {

@@ -16,7 +16,7 @@ export const cancelTask = defineOperation({
   name: 'cancel_task',
   title: 'Cancel a task',
   description:
-    'Cancels one of your tasks. The worker that holds it is told to stop. ok is false if the task had already ended; status says how.',
+    'Cancels one of your tasks. The worker that holds it is notified to stop. ok is false if the task had already ended; status says how.',
   input: z.strictObject({ task_id: taskId, reason }),
   output: z.object({
     ok: z.boolean().describe('Whether this call ended the task'),

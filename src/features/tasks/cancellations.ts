@@ -18,6 +18,7 @@ import { isoOrNull, isoTime } from '../../core/time.ts'
 import type { Engine } from '../../engine/engine.ts'
 import type { TaskRecord } from '../../store/reads.ts'
 import { nextTurn } from '../../util/turns.ts'
+import { Collection } from '../collection.ts'
 import type { TaskView } from './shape.ts'
 
 const KIND = 'cancellation'
@@ -35,11 +36,13 @@ const storedShape = z.object({ acknowledged_at: z.number().nullable(), stopped_a
  */
 export class Cancellations {
   readonly #engine: Engine
+  readonly #reports: Collection<CancelReport>
   #waiting: Call[] = []
   #writing: Promise<void> | undefined
 
   constructor(engine: Engine) {
     this.#engine = engine
+    this.#reports = new Collection(engine, KIND, reportOf)
   }
 
   async report(call: Call, stage: CancelStage): Promise<CancelReport> {
@@ -47,12 +50,11 @@ export class Cancellations {
     const record = await this.#engine.reading(() => this.#engine.store.reads.task(tenant, task_id))
     checkInterrupted(record?.task, call)
     for (;;) {
-      const entry = await this.#engine.reading(() => this.#engine.store.entries.get(tenant, KIND, task_id))
-      const before = entry === undefined ? UNHEARD : reportOf(entry.value)
+      const item = await this.#reports.get(tenant, task_id)
+      const before = item?.value ?? UNHEARD
       const after = afterReport(before, stage, await this.#engine.reading(() => this.#engine.store.now()))
       if (isSameReport(before, after)) return before
-      const draft = { tenant, kind: KIND, name: task_id, value: JSON.stringify(after), due_at: null }
-      const written = await this.#engine.writing((entries) => entries.put(draft, entry?.version ?? 0))
+      const written = await this.#reports.put(tenant, task_id, after, item?.version ?? 0)
       if (written !== undefined) return after
     }
   }

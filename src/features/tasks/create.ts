@@ -65,7 +65,7 @@ export async function createTask(
   const types = taskTypes.known(tenant.tenant) ?? (await taskTypes.load(tenant.tenant))
   const type = types.rules.get(input.type)
   const call = input.type === TOOL_CALL ? toolCallRule(upstreams, tenant, input, lane) : undefined
-  const rules = policies.known(tenant.tenant) ?? (await policies.load(tenant.tenant))
+  const { book: rules } = policies.known(tenant.tenant) ?? (await policies.load(tenant.tenant))
   const members = canonicalMembers(input, settings)
   const text = assemble(members)
   const refusal =

@@ -12,7 +12,7 @@ import { readRecords } from '../../engine/portions.ts'
 import type { LogLine } from '../../store/entries.ts'
 import type { TaskLine, TaskRecord } from '../../store/reads.ts'
 import type { TenantRef } from '../../store/store.ts'
-import { defineOperation, READS } from '../define-operation.ts'
+import { defineOperation } from '../define-operation.ts'
 import { cursor, jsonObject, nextCursor, pageLimit, parse, taskId, time } from '../input.ts'
 import { objectOf } from '../policies/values.ts'
 import type { Cancellations } from './cancellations.ts'
@@ -86,10 +86,8 @@ export const getTask = defineOperation({
     'To wait for the end use wait_for_task instead of polling.',
   input: taskIdInput,
   output: taskShape,
-  actor: 'anyone',
   access: 'read',
   rest: { method: 'GET', path: '/v1/tasks/{task_id}' },
-  effect: READS,
   async run({ engine, cancellations, links, fetches }, caller, { task_id }) {
     const record = await readableTask(engine, caller, task_id)
     fetches.note(record.task, principalKey(caller.principal))
@@ -120,10 +118,8 @@ export const getTaskProgress = defineOperation({
       .describe('The reports, in the requested order'),
     next_cursor: nextCursor,
   }),
-  actor: 'anyone',
   access: 'read',
   rest: { method: 'GET', path: '/v1/tasks/{task_id}/progress' },
-  effect: READS,
   async run({ engine }, caller, { task_id, limit, cursor, order }) {
     const { tenant, progress_count } = (await readableTask(engine, caller, task_id)).task
     const scope = { tenant, query: { list: 'progress', task_id, order } }
@@ -167,10 +163,8 @@ export const listLogs = defineOperation({
     lines: z.array(lineShape).readonly().describe('The lines, oldest first'),
     next_cursor: nextCursor,
   }),
-  actor: 'anyone',
   access: 'read',
   rest: { method: 'GET', path: '/v1/tasks/{task_id}/logs' },
-  effect: READS,
   async run({ engine }, caller, { task_id, limit, cursor }) {
     const { tenant } = await engine.tenant(caller.tenant)
     const task = await engine.reading(() => engine.store.reads.state(tenant, task_id))

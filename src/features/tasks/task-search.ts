@@ -8,7 +8,7 @@ import type { Engine } from '../../engine/engine.ts'
 import { readRecords } from '../../engine/portions.ts'
 import type { ScanPath, TaskLine } from '../../store/reads.ts'
 import { nextTurn } from '../../util/turns.ts'
-import { defineOperation, READS } from '../define-operation.ts'
+import { defineOperation } from '../define-operation.ts'
 import { cursor, labels, nextCursor, pageLimit, text } from '../input.ts'
 import { type TaskCounts, taskCountsShape, taskShape } from './shape.ts'
 import { viewsOf } from './view.ts'
@@ -191,10 +191,8 @@ export const listTasks = defineOperation({
     tasks: z.array(taskShape).readonly().describe('The tasks, newest first'),
     next_cursor: nextCursor,
   }),
-  actor: 'anyone',
   access: 'list',
   rest: { method: 'GET', path: '/v1/tasks' },
-  effect: READS,
   example: { principal_id: 'planner', status: 'failed', labels: { team: 'search' }, limit: 20 },
   async run({ engine, cancellations }, caller, { limit, cursor, ...asked }) {
     const { tenant } = await engine.tenant(caller.tenant)
@@ -221,10 +219,8 @@ export const countTasks = defineOperation({
     'If more is true, the count stopped at its limit and each number is a lower bound.',
   input: z.strictObject(countedBy),
   output: taskCountsShape,
-  actor: 'anyone',
   access: 'list',
   rest: { method: 'GET', path: '/v1/tasks/counts' },
-  effect: READS,
   example: { principal_id: 'planner', session_id: 'report-2026-01' },
   async run({ engine }, caller, input) {
     const { tenant } = await engine.tenant(caller.tenant)

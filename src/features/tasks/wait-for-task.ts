@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { principalKey } from '../../core/principal.ts'
 import { isParked, isTerminal, type Status } from '../../core/transitions.ts'
 import { isAtRest } from '../../engine/wakeups.ts'
-import { defineOperation, READS } from '../define-operation.ts'
+import { defineOperation } from '../define-operation.ts'
 import { MAX_WAIT_SECONDS, taskId } from '../input.ts'
 import { liveWorkers, outlook } from './outlook.ts'
 import { readableTask } from './read-task.ts'
@@ -40,10 +40,8 @@ export const waitForTask = defineOperation({
       ),
   }),
   output: waitedShape,
-  actor: 'anyone',
   access: 'read',
   rest: { method: 'GET', path: '/v1/tasks/{task_id}/wait' },
-  effect: READS,
   example: { task_id: '0197d7a4-31c0-7c4e-9f6b-0d5a3f1e2b4c', principal_id: 'planner', wait_seconds: 50 },
   async run(
     { engine, cancellations, links, fetches, workers },

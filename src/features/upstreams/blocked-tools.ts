@@ -61,7 +61,7 @@ export class BlockedTools {
     if (upstreams === undefined) return NONE
     const tenant = await engine.tenant(tenantName)
     if (upstreams.tenant !== tenant.tenant) return NONE
-    const book = policies.known(tenant.tenant) ?? (await policies.load(tenant.tenant))
+    const { book } = policies.known(tenant.tenant) ?? (await policies.load(tenant.tenant))
     return namesOf(this.#current(tenant, book, upstreams.tools()), principal)
   }
 
@@ -90,7 +90,7 @@ export class BlockedTools {
     const before = this.#evaluation
     const { upstreams, policies } = this.#deps
     if (before === undefined || upstreams === undefined) return
-    const book = policies.known(upstreams.tenant) ?? before.book
+    const book = policies.known(upstreams.tenant)?.book ?? before.book
     const now = this.#current(before.tenant, book, upstreams.tools())
     const isSame = [...before.cached].every(([principal, names]) => namesOf(now, principal) === names)
     if (!isSame) for (const listener of this.#listeners) listener()

@@ -77,7 +77,7 @@ export async function completeArgument(
   const tool = ref.type === 'ref/prompt' ? promptCall(ref.name) : READ_RESOURCE
   upstreams.offered(upstream, tool)
   const tenant = await engine.tenant(caller.tenant)
-  const rules = policies.known(tenant.tenant) ?? (await policies.load(tenant.tenant))
+  const { book: rules } = policies.known(tenant.tenant) ?? (await policies.load(tenant.tenant))
   const context = policyContext(upstreams, tenant, {
     type: TOOL_CALL,
     payload: { upstream, tool, arguments: ref.type === 'ref/prompt' ? known : { uri: ref.uri } },

@@ -3,7 +3,7 @@ import { seesAll } from '../../core/authorization.ts'
 import { canonicalWithin } from '../../core/json/json.ts'
 import { type Caller, principalKey } from '../../core/principal.ts'
 import type { Engine } from '../../engine/engine.ts'
-import { defineOperation, READS, WRITES_ONCE } from '../define-operation.ts'
+import { defineOperation, WRITES_ONCE } from '../define-operation.ts'
 import { jsonObject, nextCursor, pageLimit, text, workerId } from '../input.ts'
 import { drainField } from '../leases/shape.ts'
 import type { WorkerRegistry } from './registry.ts'
@@ -26,10 +26,8 @@ export const listWorkers = defineOperation({
       .describe('The workers of this page. With state, a page may have fewer than limit and not be the last'),
     next_cursor: nextCursor,
   }),
-  actor: 'anyone',
   access: 'read',
   rest: { method: 'GET', path: '/v1/workers' },
-  effect: READS,
   async run({ engine, workers }, caller, { state, limit, cursor }) {
     const { tenant } = await engine.tenant(caller.tenant)
     const found = await workers.list(tenant, cursor ?? '', limit + 1, seesAll(caller.role))
@@ -45,7 +43,7 @@ export const drainWorker = defineOperation({
   name: 'drain_worker',
   title: 'Drain a worker',
   description:
-    'For admins: tells the worker in its next response to finish the tasks that it holds and stop; it receives no more tasks. drain false lifts this.',
+    'For admins: tells the worker in its next response to finish the tasks that it holds and stop; it receives no further tasks. drain false lifts this.',
   input: z.strictObject({
     worker_id: workerId,
     drain: z.boolean().default(true).describe('Whether the worker has to stop'),
@@ -54,7 +52,6 @@ export const drainWorker = defineOperation({
     worker_id: z.string().describe('Name of the worker'),
     drain: z.boolean().describe('Whether the worker has to stop'),
   }),
-  actor: 'anyone',
   access: 'manage',
   rest: { method: 'POST', path: '/v1/workers/{worker_id}/drain' },
   effect: WRITES_ONCE,

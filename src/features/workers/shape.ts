@@ -8,7 +8,7 @@ import { jsonObject, principalShape, time } from '../input.ts'
 export const WORKER_STATES = ['idle', 'busy', 'offline'] as const
 export type WorkerState = (typeof WORKER_STATES)[number]
 
-/** A worker as it is stored. */
+/** The stored form of a worker. */
 export interface WorkerRecord {
   readonly holder: PrincipalKey
   readonly worker_type: string | null
@@ -30,7 +30,7 @@ export const workerShape = z.object({
   state: z
     .enum(WORKER_STATES)
     .describe('busy: holds a lease; idle: holds none and was seen recently; offline: holds none and was not'),
-  drain: z.boolean().describe('Whether an admin told the worker to stop; it then receives no more tasks'),
+  drain: z.boolean().describe('Whether an admin has drained the worker; it then receives no further tasks'),
   principal: principalShape.describe('The principal that the worker last called as'),
   worker_type: z.string().nullable().describe('Kind of worker, for people; null if not given'),
   instance_id: z

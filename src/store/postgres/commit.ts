@@ -23,10 +23,10 @@ import { SEQ_KEY, TASK_KEY } from './shapes.ts'
 import { READ_TIME } from './time.ts'
 import { writes, writesOf } from './write.ts'
 
-export interface Surroundings {
+export interface CommitDeps {
   /** Instead of the database's clock. */
   readonly now: (() => number) | undefined
-  /** Raises the database's time to the last commit, in a transaction of its own. */
+  /** Raises the database's time to the last commit, in a separate transaction. */
   readonly catchUp: () => Promise<void>
   readonly listener: Pick<Listener, 'token' | 'encode'>
 }
@@ -54,16 +54,16 @@ export async function commit(
   client: pg.Client,
   need: Need,
   decide: (loaded: Loaded) => Changes | Need,
-  around: Surroundings,
+  deps: CommitDeps,
 ): Promise<Committed> {
   const loaded = emptyLoaded(0)
   const seen: Seen = { time: 0, committed: 0, followed: false }
   let wanted = need
   for (let looks = 1; looks <= MAX_LOAD_ROUNDS; looks++) {
     const askedAt = performance.now()
-    await look(client, wanted, loaded, seen, around, looks === 1)
+    await look(client, wanted, loaded, seen, deps, looks === 1)
     const decided = decide(loaded)
-    if (!isNeed(decided)) return write(client, decided, loaded, seen, around, askedAt)
+    if (!isNeed(decided)) return write(client, decided, loaded, seen, deps, askedAt)
     wanted = decided
   }
   throw new Error(`after ${MAX_LOAD_ROUNDS} looks something is still missing`)
@@ -74,7 +74,7 @@ async function look(
   need: Need,
   loaded: Loaded,
   seen: Seen,
-  { now, catchUp, listener: { token } }: Surroundings,
+  { now, catchUp, listener: { token } }: CommitDeps,
   first: boolean,
 ): Promise<void> {
   const locked = loaded.tenants.map(({ tenant }) => tenant)
@@ -111,7 +111,7 @@ interface Seen {
 }
 
 /**
- * Locking, reading the time and loading are statements of their own: what a statement reads besides the rows that
+ * Locking, reading the time and loading are separate statements: what a statement reads besides the rows that
  * it waits for is as old as its start.
  */
 function lock(
@@ -145,14 +145,14 @@ async function write(
   changes: Changes,
   loaded: Loaded,
   { followed }: Seen,
-  { listener }: Surroundings,
+  { listener }: CommitDeps,
   askedAt: number,
 ): Promise<Committed> {
   const { calls, payloads } = prepare(changes, loaded, (hints) =>
     listener.encode(followed ? hints : hints.map(withoutChanges)),
   )
-  // If COMMIT were sent on a lost connection, nobody would know what became of it. The database ends the session of a
-  // process that stands still; its word of that, which came meanwhile, has yet to be read.
+  // If COMMIT were sent on a lost connection, its outcome would be unknown. The database ends the session of a
+  // stalled process; that notice may have arrived and is read first.
   if (performance.now() - askedAt > LONG_MS) await readWhatCame()
   if (isLost(client)) throw new StoreError('unavailable', 'the connection was lost before COMMIT was sent')
   // Where nothing changes, a rollback is as good and spares the wait for the disk.
@@ -180,7 +180,7 @@ async function readWhatCame(): Promise<void> {
   await immediate()
 }
 
-/** What wakes those who wait, and no more. */
+/** The data that wakes waiting callers. */
 function withoutChanges(hint: Hint): Hint {
   return { ...hint, changes: [] }
 }
@@ -210,7 +210,7 @@ async function answeredQuestions(client: pg.Client, { answered }: Changes): Prom
 
 /**
  * After COMMIT, since a transaction that notifies makes all others of the server that do so wait until it is on
- * disk. Nobody waits for the answer: hints may be lost.
+ * disk. No caller waits for the response: hints may be lost.
  */
 function notify(client: pg.Client, payloads: readonly string[]): void {
   if (payloads.length > 0) run(client, NOTIFY, [textArray(payloads)]).catch(ignore)

@@ -10,7 +10,7 @@ export interface Statement {
 export type Value = string | number | null
 
 export interface Connections extends Pooled {
-  /** A connection for transactions of its own. */
+  /** A separate connection for transactions. */
   client(): Promise<pg.Client>
 }
 
@@ -89,7 +89,7 @@ export function connectTo(url: string): Connections {
     query_timeout: STATEMENT_MS,
     onConnect: prepare,
   })
-  // An idle connection that breaks is replaced when it is needed; nobody is waiting for it.
+  // An idle connection that breaks is replaced when it is needed; no call is waiting for it.
   pool.on('error', ignore)
   return {
     pool,

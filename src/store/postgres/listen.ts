@@ -98,7 +98,7 @@ const FOLLOW = {
     ON CONFLICT (server) DO UPDATE SET until = excluded.until`,
 }
 
-/** Hears what other processes notify, on a connection that is made anew whenever it is lost. */
+/** Receives the notifications of other processes, on a connection that is replaced whenever it is lost. */
 export class Listener {
   readonly #connections: Connections
   /** Tells our own notifications from those of others. */

@@ -4,7 +4,7 @@ import type pg from 'pg'
 const SILENCE_MS = 1_500
 
 /**
- * Finds connections that are dead although nobody said so, as after a network fault. When one falls silent, all others
+ * Detects connections that are dead without an error, for example after a network fault. When one falls silent, all others
  * on which nothing was heard since are suspect too, and are replaced before they are used.
  */
 export class Liveness {

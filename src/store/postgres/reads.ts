@@ -138,7 +138,7 @@ export function findDue(pooled: Pooled, limit: number, now: number | null): Prom
   })
 }
 
-/** In how many ms the next task of the tenant is to be woken; without `now`, by the database's time. */
+/** Milliseconds until the next task of the tenant is due; without `now`, by the clock of the database. */
 export async function findNextWake(
   pooled: Pooled,
   tenant: number,

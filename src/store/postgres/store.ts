@@ -29,9 +29,9 @@ import { Writer } from './writer.ts'
 
 export interface PostgresOptions {
   readonly url: string
-  /** Instead of the database's clock, and used as it is. */
+  /** Replaces the clock of the database, without corrections. */
   readonly now?: () => number
-  readonly draw?: Random
+  readonly random?: Random
 }
 
 const BATCH_SIZE = 500
@@ -66,15 +66,15 @@ class PostgresStore implements Store {
   readonly #writer: Writer
   readonly #listener: Listener
   readonly #now: (() => number) | undefined
-  readonly #draw: Random
+  readonly #random: Random
   readonly #tenants = new Map<string, Promise<TenantRef>>()
   #secret: Buffer | undefined
   #closed: Promise<void> | undefined
 
-  constructor(connections: Connections, { now, draw }: PostgresOptions) {
+  constructor(connections: Connections, { now, random }: PostgresOptions) {
     this.#connections = connections
     this.#now = now
-    this.#draw = draw ?? cryptoRandom()
+    this.#random = random ?? cryptoRandom()
     this.#writer = new Writer(connections)
     this.#listener = new Listener(connections)
     this.reads = { ...readsOn(connections), ...inboxReadsOn(connections), ...questionReadsOn(connections) }
@@ -119,7 +119,7 @@ class PostgresStore implements Store {
   async secret(): Promise<Buffer> {
     if (this.#secret !== undefined) return this.#secret
     const insert = `INSERT INTO secrets (name, value) VALUES ('cursors', $1) ON CONFLICT (name) DO NOTHING`
-    await this.#query(insert, [Buffer.from(this.#draw.hex(32), 'hex')])
+    await this.#query(insert, [Buffer.from(this.#random.hex(32), 'hex')])
     const [row] = await this.#query<{ value: Buffer }>(`SELECT value FROM secrets WHERE name = 'cursors'`)
     if (row === undefined) throw new StoreError('unavailable', 'the secret was not stored')
     this.#secret = row.value
@@ -151,7 +151,7 @@ class PostgresStore implements Store {
     const insert = 'INSERT INTO tenants (name, salt) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING'
     const [known] = await this.#query<TenantRef>(select, [name])
     if (known !== undefined) return known
-    await this.#query(insert, [name, tenantSalt(this.#draw)])
+    await this.#query(insert, [name, tenantSalt(this.#random)])
     const [made] = await this.#query<TenantRef>(select, [name])
     if (made === undefined) throw new StoreError('unavailable', `the tenant ${name} was not stored`)
     return made

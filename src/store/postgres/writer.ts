@@ -57,7 +57,7 @@ export class Writer {
     try {
       return await work(client)
     } catch (error) {
-      // After an error of the database nobody needs to know what the connection is still good for.
+      // After an error of the database the state of the connection does not matter.
       if (error instanceof StoreError) this.#drop(client)
       else await client.query('ROLLBACK').catch(() => this.#drop(client))
       throw error

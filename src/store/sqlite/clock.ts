@@ -4,9 +4,9 @@ import { SLOWER_BY } from '../time.ts'
 export type Clock = () => number
 
 export interface TimeSources {
-  /** Milliseconds since the epoch. Somebody may set it. */
+  /** Milliseconds since the epoch. The clock may be set. */
   wall(): number
-  /** Milliseconds since some moment. It never goes back, and may stand still while the machine is suspended. */
+  /** Milliseconds since an arbitrary time. It is monotonic, and may stop while the machine is suspended. */
   monotonic(): number
 }
 

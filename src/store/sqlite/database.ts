@@ -169,5 +169,5 @@ function spreadRows(statement: Statement): Statement {
   }
 }
 
-/** Runs a write that is a transaction of its own. */
+/** Runs a write in a separate transaction. */
 export type Change = <T>(write: () => T) => T

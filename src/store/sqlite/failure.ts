@@ -25,7 +25,7 @@ export function attempt<T>(work: () => T): T {
   }
 }
 
-/** Runs a write that is a transaction of its own. */
+/** Runs a write in a separate transaction. */
 export function attemptChange<T>(work: () => T): T {
   try {
     return attempt(work)

@@ -8,7 +8,7 @@ export interface Lock {
 }
 
 /**
- * The locks of this process, by file. POSIX locks do not hold within one process; and a connection that nobody
+ * The locks of this process, by file. POSIX locks do not hold within one process; and a connection that no code
  * refers to is closed by the garbage collector, which would release the lock.
  */
 const held = new Map<string, Database | undefined>()

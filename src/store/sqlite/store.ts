@@ -25,16 +25,16 @@ import { openSession, type Session } from './session.ts'
 export interface SqliteOptions {
   /** A file, made if it is new together with its folder; or `:memory:`. */
   readonly path: string
-  /** Instead of the store's own clock, and used as it is. */
+  /** Replaces the clock of the store, without corrections. */
   readonly now?: () => number
-  readonly draw?: Random
+  readonly random?: Random
   /** Instead of the SQLite that Node has, or better-sqlite3. */
   readonly driver?: Driver
 }
 
 /** More commands would block the process for too long at a time. */
 const BATCH_SIZE = 128
-/** A decision that still asks for more after so many looks never ends. */
+/** Maximum number of load rounds: a decision that needs more would never end. */
 const MAX_LOAD_ROUNDS = 10
 
 export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
@@ -66,9 +66,9 @@ class SqliteStore implements Store {
   readonly #driver: Driver
   readonly #lock: Lock | undefined
   readonly #now: Clock
-  readonly #draw: Random
+  readonly #random: Random
   readonly #secret: Buffer
-  /** Undefined after a write of which nobody knows whether it reached the disk, until the database is opened again. */
+  /** Undefined after a write that may or may not have reached the disk, until the database is opened again. */
   #session: Session | undefined
   #isClosed = false
 
@@ -76,12 +76,12 @@ class SqliteStore implements Store {
     this.#path = options.path
     this.#driver = driver
     this.#lock = lock
-    this.#draw = options.draw ?? cryptoRandom()
+    this.#random = options.random ?? cryptoRandom()
     const session = openSession(this.#path, driver, (options.now ?? Date.now)(), this.#change)
     this.#session = session
     try {
       this.#now = options.now ?? startClock(lastTime(session.reader))
-      this.#secret = findSecret(session.writer, this.#draw)
+      this.#secret = findSecret(session.writer, this.#random)
     } catch (error) {
       session.close()
       throw error
@@ -97,7 +97,7 @@ class SqliteStore implements Store {
     return this.#change(() => {
       let found = find()
       if (found === undefined) {
-        insertTenant.run(name, tenantSalt(this.#draw))
+        insertTenant.run(name, tenantSalt(this.#random))
         found = find()
       }
       if (found === undefined) throw new Error(`the tenant ${name} was not stored`)
@@ -172,7 +172,7 @@ class SqliteStore implements Store {
     this.#lock?.close()
   }
 
-  /** The database as it is on the disk. */
+  /** Opens the database in its current state on disk. */
   #open(): Session {
     if (this.#isClosed) throw new StoreError('unavailable', 'the store is closed')
     this.#session ??= attemptAvailable(() => openSession(this.#path, this.#driver, this.#now(), this.#change))
@@ -238,9 +238,9 @@ function lastTime(database: Database): number {
   return (row as { readonly at: number }).at
 }
 
-function findSecret(database: Database, draw: Random): Buffer {
+function findSecret(database: Database, random: Random): Buffer {
   const insert = database.prepare('INSERT INTO secrets (name, value) VALUES (?, ?) ON CONFLICT DO NOTHING')
-  insert.run('cursors', Buffer.from(draw.hex(32), 'hex'))
+  insert.run('cursors', Buffer.from(random.hex(32), 'hex'))
   const row = database.prepare('SELECT value FROM secrets WHERE name = ?').get('cursors')
   return Buffer.from((row as { readonly value: Uint8Array }).value)
 }

@@ -227,7 +227,7 @@ describeGates('an approval', (open) => {
     // Whatever their role.
     const askers = [owner, caller('agent', 'planner', 'admin'), caller('worker', 'w1', 'admin')]
     for (const by of askers) {
-      const message = `${by.principal.kind}:${by.principal.id} asked for this, so somebody else has to decide on it.`
+      const message = `${by.principal.kind}:${by.principal.id} asked for this, so another principal has to decide.`
       expect(await refusal(gate.approve(by, { task_id }))).toMatchObject({ code: 'FORBIDDEN', message })
       expect(await refusal(gate.deny(by, { task_id, reason: 'no' }))).toMatchObject({ message })
     }
