@@ -1,17 +1,20 @@
 import { z } from 'zod'
+import type { Fields } from '../auth/caller.ts'
+import type { Credential } from '../auth/credential.ts'
 import { type Fault, invalid } from '../core/errors.ts'
+import { leaseNext } from '../features/leases/lease-next.ts'
+import { renewLease } from '../features/leases/renew-lease.ts'
 import type { OfferView } from '../features/leases/shape.ts'
-import { admit, identify, note, readFields } from './context.ts'
+import { withHolder } from '../features/leases/worker-port.ts'
+import { admit, type Context, identify, note, readFields } from './context.ts'
 import type { Endpoint, EndpointContext } from './endpoint.ts'
 import type { Exchange } from './exchange.ts'
-import { LEASE_ERRORS, operationNamed, renamed, withLease } from './lease-calls.ts'
 import type { Params } from './router.ts'
+
+export const LEASE_ERRORS = [400, 401, 403, 404, 409, 413, 415, 500, 503]
 
 const WORKER_ID = /^[^.\s]+\.\S+$/
 const WORKER_PATTERN = 'must match pattern {type}.{instance}'
-
-const claim = operationNamed('lease_next')
-const renew = operationNamed('renew_lease')
 
 const offerShape = z.object({
   lease_id: z.string().describe('The lease, for heartbeats and for the report'),
@@ -106,7 +109,7 @@ async function poll(context: EndpointContext, exchange: Exchange): Promise<void>
     { lease_ttl_seconds: context.gate.settings.lease_protocol_ttl_seconds, ...body },
     { preferred_kinds: 'preferred_types' },
   )
-  const { caller, input } = identify(exchange, credential, claim, fields)
+  const { caller, input } = identify(exchange, credential, leaseNext, fields)
   const { tasks } = await context.gate.leaseNext(caller, input, context.held.signal(exchange.response))
   const [first, ...others] = tasks.map(offerView)
   if (first === undefined) return exchange.empty(204)
@@ -139,7 +142,7 @@ async function heartbeat(context: EndpointContext, exchange: Exchange, { lease_i
   const body = await readFields(context, exchange)
   const asked = { extend_by_seconds: gate.settings.lease_protocol_ttl_seconds, ...body, lease_id }
   const fields = await withLease(context, credential, asked)
-  const { caller, input } = identify(exchange, credential, renew, fields)
+  const { caller, input } = identify(exchange, credential, renewLease, fields)
   const renewal = 'progress' in input ? gate.reportProgress(caller, input) : gate.renewLease(caller, input)
   const { expires_at, drain } = await renewal
   exchange.json(200, { status: 'ok', lease_id, lease_expires_at: expires_at, ...(drain && { drain }) })
@@ -148,4 +151,18 @@ async function heartbeat(context: EndpointContext, exchange: Exchange, { lease_i
 function describe(fault: Fault): object {
   if (fault.details.problem === WORKER_PATTERN) return { error: 'invalid_worker_id', detail: WORKER_PATTERN }
   return { detail: fault.message }
+}
+
+/** The fields of a call about a lease, completed with the task and the worker, which the older protocols omit. */
+export async function withLease({ gate }: Context, credential: Credential, fields: Fields): Promise<Fields> {
+  const { lease_id } = fields
+  if (typeof lease_id !== 'string') throw invalid('run_id', 'is required: it names the lease')
+  return withHolder(gate, credential.tenant, { ...fields, lease_id })
+}
+
+/** The same fields under the names of the catalogue. */
+export function renamed(fields: Fields, names: Readonly<Record<string, string>>): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(fields).map(([name, value]) => [Object.hasOwn(names, name) ? names[name] : name, value]),
+  )
 }

@@ -3,14 +3,13 @@ import type { Fields } from '../auth/caller.ts'
 import type { Fault } from '../core/errors.ts'
 import type { Caller } from '../core/principal.ts'
 import type { Gate } from '../features/gate.ts'
+import { leaseNext } from '../features/leases/lease-next.ts'
+import { renewLease } from '../features/leases/renew-lease.ts'
 import { completeRun, failRun, heartbeatRun, NO_TASK, runView } from '../features/leases/worker-port.ts'
 import { admit, identify, note, readFields } from './context.ts'
 import type { Endpoint, EndpointContext } from './endpoint.ts'
 import type { Exchange } from './exchange.ts'
-import { LEASE_ERRORS, operationNamed, renamed, withLease } from './lease-calls.ts'
-
-const claim = operationNamed('lease_next')
-const renew = operationNamed('renew_lease')
+import { LEASE_ERRORS, renamed, withLease } from './lease-protocol.ts'
 
 const time = z.iso.datetime()
 
@@ -158,7 +157,7 @@ async function lease(context: EndpointContext, exchange: Exchange, respondNone: 
   const credential = admit(context, exchange)
   const body = await readFields(context, exchange)
   const fields = renamed(body, { task_types: 'accept_types', lease_seconds: 'lease_ttl_seconds' })
-  const { caller, input } = identify(exchange, credential, claim, { ...fields, max_tasks: 1 })
+  const { caller, input } = identify(exchange, credential, leaseNext, { ...fields, max_tasks: 1 })
   const { tasks } = await context.gate.leaseNext(caller, input, context.held.signal(exchange.response))
   const [offer] = tasks
   if (offer === undefined) return respondNone()
@@ -174,7 +173,7 @@ function aboutRun(run: Run, names: Readonly<Record<string, string>> = {}): Endpo
     const credential = admit(context, exchange)
     const fields = renamed(await readFields(context, exchange), { run_id: 'lease_id', ...names })
     const complete = await withLease(context, credential, fields)
-    const { caller, input } = identify(exchange, credential, renew, complete)
+    const { caller, input } = identify(exchange, credential, renewLease, complete)
     exchange.json(200, await run(context.gate, caller, input))
   }
 }
