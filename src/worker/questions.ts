@@ -121,7 +121,8 @@ function again(
 ): Question['request'] {
   if (problem === undefined) return asked
   const { path } = problem
-  const wrong = `The last answer is not valid: ${path === '' ? '' : `${path}: `}${problem.message}`
+  // Part of the recorded question: another text would not match questions of earlier versions.
+  const wrong = `The last answer did not fit: ${path === '' ? '' : `${path}: `}${problem.message}`
   return { ...asked, message: `${message}\n\n${wrong}`.slice(0, MAX_MESSAGE) }
 }
 

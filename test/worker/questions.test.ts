@@ -406,7 +406,7 @@ describe('a worker whose task asks', () => {
     expect((await bench.end(await bench.ask('quick'))).status).toBe('succeeded')
     expect(await bench.status(id)).toBe('input_required')
     expect(worker.metrics().types.asks).toMatchObject({ parked: 1, completed: 0 })
-    expect(warnings).toEqual([expect.stringContaining('went on after it had asked')])
+    expect(warnings).toEqual([expect.stringContaining('continued after a question')])
     await bench.gate.answerQuestion(caller('agent', 'alice', 'agent'), { task_id: id, content: 'this' })
     expect((await bench.end(id)).result?.result).toBe('this')
   })
