@@ -64,7 +64,7 @@ export async function serveUntilStopped(
     process.once('exit', remove)
     if (!isStdio) {
       output.event({ event: 'listening', url })
-      output.say(`AsyncGate listening on ${url}`)
+      output.print(`AsyncGate listening on ${url}`)
     }
     stack.defer(warnOfCommands(server.upstreams, warn))
     const companion = await whenReady(server)

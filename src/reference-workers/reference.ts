@@ -16,10 +16,6 @@ export interface ReferenceOptions {
   readonly execute?: ExecuteOptions
 }
 
-export function isReferenceTask(name: string): name is ReferenceTask {
-  return REFERENCE_TASKS.some((known) => known === name)
-}
-
 /** The tasks of these names, ready for a worker. */
 export function referenceTasks(
   names: readonly ReferenceTask[],

@@ -114,7 +114,7 @@ describe('approvals', () => {
     const { task_id, type } = await asking(approval('Go on?'))
     expect(await ask('approvals', 'approve', task_id, '--comment', 'fine')).toMatchObject({
       code: 0,
-      stdout: 'Approved: Go on?\nThe task is queued and goes on.\n',
+      stdout: 'Approved: Go on?\nThe task is queued and continues.\n',
     })
     expect(await askJson('approvals', 'show', task_id)).toMatchObject({
       state: 'approved',
@@ -225,7 +225,7 @@ describe('approvals', () => {
     const file = join(testFolder(), 'payload.json')
     writeFileSync(file, '{"to":"bob","cc":null}')
     const done = await ask('approvals', 'approve', task_id, '--payload', `@${file}`)
-    expect(done.stdout).toContain('goes on with your payload')
+    expect(done.stdout).toContain('continues with your payload')
     expect((await ask('approvals', 'show', task_id)).stdout).toMatch(/\/?to: "everybody" -> "bob"$/m)
     expect(await take(type)).toMatchObject({ payload: { to: 'bob', cc: null } })
     expect(await ask('approvals', 'approve', task_id, '--payload', '1', '--edit')).toMatchObject({ code: 2 })
@@ -289,14 +289,16 @@ describe('tasks answer', () => {
   it('shows what is asked, and gives the answer', async () => {
     const schema = { type: 'object', properties: { size: { type: 'integer' } }, required: ['size'] }
     const { task_id, type } = await asking({ kind: 'input', request: { message: 'How large?', schema } })
-    expect((await ask('tasks', 'answer', task_id)).stdout).toMatch(/^How large\?\n\nThe answer must fit\n\{/)
+    expect((await ask('tasks', 'answer', task_id)).stdout).toMatch(
+      /^How large\?\n\nThe answer must match\n\{/,
+    )
     expect(await ask('tasks', 'answer', task_id, '{"size":"big"}')).toMatchObject({
       code: 2,
       stderr: expect.stringContaining('VALIDATION_ERROR'),
     })
     expect(await ask('tasks', 'answer', task_id, '{"size":3}')).toMatchObject({
       code: 0,
-      stdout: 'Answered. The task is queued and goes on.\n',
+      stdout: 'Answered. The task is queued and continues.\n',
     })
     expect(await take(type)).toMatchObject({ answers: [{ answer: { content: { size: 3 } } }] })
     expect(await ask('tasks', 'answer', task_id, '1')).toMatchObject({

@@ -106,7 +106,7 @@ describe('tasks', () => {
   it('that are there already are said to be', async () => {
     const again = ['tasks', 'create', 'twice', '--idempotency-key', 'k2']
     await ask(...again)
-    expect((await ask(...again)).stdout).toContain('(it was there already)')
+    expect((await ask(...again)).stdout).toContain('(it existed already)')
     expectRefusal(
       await ask(...again, '--priority', '1'),
       1,
@@ -137,7 +137,7 @@ describe('tasks', () => {
 
   it('that are not done in time are still under way', async () => {
     const task_id = await create('slow')
-    expectRefusal(await ask('tasks', 'wait', task_id, '--timeout', '0'), 1, 'still queued', 'It goes on')
+    expectRefusal(await ask('tasks', 'wait', task_id, '--timeout', '0'), 1, 'still queued', 'It continues')
   })
 
   it('show what was logged about them, and no control characters of it', async () => {
@@ -172,7 +172,7 @@ describe('tasks', () => {
     await post(`/v1/tasks/${task_id}/fail`, { ...held, error: { reason: 'no' } })
     expect((await ask('tasks', 'wait', task_id)).code).toBe(1)
     expect((await ask('workers')).stdout).toMatch(/^w1 +idle +0 +0 /m)
-    expect((await ask('workers', '--state', 'busy')).stdout).toBe('There is no such worker.\n')
+    expect((await ask('workers', '--state', 'busy')).stdout).toBe('There are no such workers.\n')
   })
 
   it('that were canceled in the hands of a worker show how far that has come', async () => {
@@ -223,7 +223,7 @@ describe('many tasks', () => {
   })
 
   it('are never canceled by mistake', async () => {
-    expectRefusal(await ask('tasks', 'cancel'), 2, 'Name a task, or say which')
+    expectRefusal(await ask('tasks', 'cancel'), 2, 'Give a TASK_ID, or a filter')
     expectRefusal(await ask('tasks', 'cancel', NO_SUCH, '--all'), 2, 'not both')
     expectRefusal(await ask('tasks', 'cancel', '--all', '--type', 'x'), 2, 'cannot be combined with a filter')
   })
@@ -267,7 +267,7 @@ describe('the ledger', () => {
       const { open_obligations } = await askJson('obligations', ...who)
       expect(open_obligations).toMatchObject([{ task_id }])
     }
-    expect((await ask('obligations', 'nobody')).stdout).toBe('Nothing is owed.\n')
+    expect((await ask('obligations', 'nobody')).stdout).toBe('There are no open obligations.\n')
     expect((await ask('receipts', '--to', 'nobody')).stdout).toBe('There are no such receipts.\n')
     expectRefusal(await ask('receipts', '--type', 'nonsense'), 2, 'VALIDATION_ERROR')
   })

@@ -78,7 +78,7 @@ describe('asyncgate policies', () => {
     for (const option of ['--inputs', '--requirements']) {
       expect(await ask('policies', 'test', '--type', 'sell', option, 'no JSON')).toMatchObject({
         code: 2,
-        stderr: expect.stringContaining(`${option} takes JSON.`),
+        stderr: expect.stringContaining(`${option} is not JSON`),
       })
     }
     expect(await say('policies', 'remove', 'dear')).toBe('dear is removed\n')

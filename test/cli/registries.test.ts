@@ -121,10 +121,10 @@ describe('asyncgate workers', () => {
       stderr: expect.stringContaining('WORKER_NOT_FOUND'),
     })
     await claim()
-    expect(await say('workers', 'drain', 'w/1')).toBe('w/1 is told to stop\n')
+    expect(await say('workers', 'drain', 'w/1')).toBe('w/1 is draining\n')
     expect(await claim()).toEqual({ tasks: [], drain: true })
     expect(await say('workers')).toMatch(/^w\/1 +idle, draining +0 +0 .* any$/m)
-    expect(await say('workers', 'undrain', 'w/1')).toBe('w/1 may go on\n')
+    expect(await say('workers', 'undrain', 'w/1')).toBe('w/1 receives tasks again\n')
     expect(await claim()).toEqual({ tasks: [] })
   })
 })

@@ -6,6 +6,7 @@ import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { isProof, PROOF_HEADER } from '../../src/auth/local-proof.ts'
 import { hintFor, refusal } from '../../src/cli/refusal.ts'
 import { findTarget } from '../../src/cli/target.ts'
+import { GateError } from '../../src/client/transport.ts'
 import { ERRORS } from '../../src/core/errors.ts'
 import { OPERATIONS } from '../../src/features/catalogue.ts'
 import { openLocalKey } from '../../src/server/local-key.ts'
@@ -195,12 +196,11 @@ describe('the hint of a refusal', () => {
 
   it('comes with the details of the server', async () => {
     const text = JSON.stringify({ code: 'FORBIDDEN', message: 'No.', details: { required_role: 'admin' } })
-    expect(refusal(403, text)).toMatchObject({
+    const error = GateError.of({ status: 403, headers: new Headers(), text })
+    expect(refusal(error)).toMatchObject({
       exitCode: 4,
       message: 'No. (FORBIDDEN)',
-      hint: expect.stringMatching(
-        /^ {2}required_role: admin\nUse the key of somebody with the required role/,
-      ),
+      hint: expect.stringMatching(/^ {2}required_role: admin\nUse a key with the required role/),
     })
   })
 })
