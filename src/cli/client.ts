@@ -71,11 +71,8 @@ export class Client {
   /** Changes of tasks until the server ends the stream. It does not reconnect: changes in between would be missed. */
   async *events(filter: EventsInput): AsyncGenerator<TaskChange, void> {
     const events = await this.#guard(async ({ transport: { url }, fetch }) => {
-      const response = await fetch(`${url}/v1/events${queryOf({ ...this.#identity, ...filter })}`).catch(
-        (error: unknown) => {
-          throw GateError.unreachable(url, error)
-        },
-      )
+      const path = `/v1/events${queryOf({ ...this.#identity, ...filter })}`
+      const response = await reach(url, fetch(url + path))
       const { status, headers, body } = response
       if (!response.ok) throw GateError.of({ status, headers, text: await response.text() })
       if (body === null) throw GateError.strange(url, status)
@@ -83,11 +80,7 @@ export class Client {
     })
     try {
       for (;;) {
-        const next = await this.#guard(({ transport: { url } }) =>
-          events.next().catch((error: unknown) => {
-            throw GateError.unreachable(url, error)
-          }),
-        )
+        const next = await this.#guard(({ transport: { url } }) => reach(url, events.next()))
         if (next.done) return
         if (next.value.event === 'task') yield next.value.data
       }
@@ -121,6 +114,12 @@ export class Client {
       throw error
     }
   }
+}
+
+function reach<T>(url: string, answer: Promise<T>): Promise<T> {
+  return answer.catch((error: unknown) => {
+    throw GateError.unreachable(url, error)
+  })
 }
 
 interface ServerSpec<O extends Options> extends Omit<Spec<O>, 'options' | 'run'> {

@@ -23,23 +23,17 @@ export interface Spec<O extends Options> {
   run(input: Input<keyof O & string>, output: Output): Ending
 }
 
-export interface Command {
-  readonly name: string
-  readonly summary: string
+export interface Command extends Omit<Spec<Options>, 'takes' | 'run'> {
   readonly usage: string
-  readonly options: Options
-  readonly notes: (() => string) | undefined
   run(args: readonly string[]): Promise<ExitCode | 'help' | undefined>
 }
 
 export function command<const O extends Options>({ takes = [], ...spec }: Spec<O>): Command {
   const options = { ...spec.options, ...COMMON }
   return {
-    name: spec.name,
-    summary: spec.summary,
+    ...spec,
     usage: ['asyncgate', spec.name, ...takes].join(' '),
     options,
-    notes: spec.notes,
     async run(args) {
       const input = Input.parse<(keyof O & string) | keyof typeof COMMON>(spec.name, args, options)
       if (input.flag('help')) return 'help'

@@ -31,9 +31,12 @@ export function settingsFlags(input: Input<Names>) {
 }
 
 /** Loads the settings and prints their notices on stderr. */
-export function configOf(input: Input<Names>, more: Readonly<Record<string, unknown>> = {}): Config {
-  const { file, flags } = settingsFlags(input)
-  const config = loadConfig({ env: process.env, file, flags: { ...flags, ...more } })
+export function configOf(
+  input: Input<'config' | 'log-level'>,
+  flags: Readonly<Record<string, unknown>>,
+): Config {
+  const given = { log_level: input.text('log-level'), ...flags }
+  const config = loadConfig({ env: process.env, file: input.text('config'), flags: given })
   for (const notice of config.notices) warn(notice)
   return config
 }

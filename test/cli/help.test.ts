@@ -30,20 +30,20 @@ describe('help', () => {
     expect((await cli(['tasks'])).stdout).toContain('tasks cancel')
   })
 
-  it('says the version', async () => {
+  it('prints the version', async () => {
     expect(await cli(['--version'])).toMatchObject({
       code: 0,
       stdout: expect.stringMatching(/^\d+\.\d+\.\d+\n$/),
     })
   })
 
-  it('and docs/operate.md agree on the exit codes', () => {
+  it('has the exit codes of docs/operate.md', () => {
     const rows = markdownTable(repositoryText('docs/operate.md'), 'Exit code')
     expect(rows.map((row) => [Number(row['Exit code']), row.Meaning])).toEqual(EXIT_MEANINGS)
   })
 })
 
-describe('what cannot be understood', () => {
+describe('a usage error', () => {
   it.each([
     [['frobnicate'], 'There is no command "frobnicate"', 'See "asyncgate --help".'],
     [['taks'], 'There is no command "taks"', 'Did you mean "asyncgate tasks"?'],

@@ -66,10 +66,7 @@ class Story {
     this.#tell('3. alice waits for it and reads the ledger')
     const task = await this.#gate.waitForTask(agent, { task_id })
     this.#tell(`   status ${task.status}, result ${JSON.stringify(task.result?.result)}`)
-    const receipts = await this.#receipts(task_id)
-    const owed = await this.#owed(task_id)
-    this.#tell(`   alice is owed ${owed} answers: the obligation is closed\n`)
-    return { scene: 'golden path', task_id, status: task.status, receipts, owed }
+    return this.#ending('golden path', task_id)
   }
 
   async crashRecovery() {
@@ -89,11 +86,7 @@ class Story {
     this.#tell(`   mallory returns and is refused: ${late instanceof Error ? late.message : ''}`)
     const artifacts = [{ url: 'file:///tmp/next.txt' }]
     await this.#gate.complete(carol, { ...lease(offer, 'carol'), result: 'done', artifacts })
-    const { status } = await this.#gate.getTask(agent, { task_id })
-    const receipts = await this.#receipts(task_id)
-    const owed = await this.#owed(task_id)
-    this.#tell(`   alice is owed ${owed} answers\n`)
-    return { scene: 'crash recovery', task_id, status, receipts, owed }
+    return this.#ending('crash recovery', task_id)
   }
 
   async approval() {
@@ -128,11 +121,7 @@ class Story {
         proof: { message_id: 'demo' },
       },
     })
-    const { status } = await this.#gate.getTask(agent, { task_id })
-    const receipts = await this.#receipts(task_id)
-    const owed = await this.#owed(task_id)
-    this.#tell(`   alice is owed ${owed} answers`)
-    return { scene: 'approval', task_id, status, receipts, owed }
+    return this.#ending('approval', task_id)
   }
 
   #tell(line: string): void {
@@ -153,14 +142,17 @@ class Story {
     return open_obligations.filter((receipt) => receipt.task_id === task_id).length
   }
 
-  /** Prints the receipts of a task that alice can see, and returns their types. */
-  async #receipts(task_id: string): Promise<string[]> {
+  /** Prints the receipts of a task that alice can see, and returns how the scene ended. */
+  async #ending(scene: string, task_id: string) {
+    const { status } = await this.#gate.getTask(agent, { task_id })
     const { receipts } = await this.#gate.listReceipts(agent, { task_id })
     for (const { seq, receipt_type, from, to } of receipts) {
       const route = `${from.kind}:${from.id} -> ${to.kind}:${to.id}`
       this.#tell(`   #${String(seq).padEnd(4)} ${receipt_type.padEnd(18)} ${route}`)
     }
-    return receipts.map((receipt) => receipt.receipt_type)
+    const owed = await this.#owed(task_id)
+    this.#tell(`   alice is owed ${owed} answers: the obligation is closed\n`)
+    return { scene, task_id, status, receipts: receipts.map(({ receipt_type }) => receipt_type), owed }
   }
 }
 

@@ -3,7 +3,7 @@ import { CLIENT_OPTIONS } from '../client.ts'
 import { command } from '../command.ts'
 import { flag, text } from '../input.ts'
 import { warn } from '../output.ts'
-import { configOf, SETTINGS_OPTIONS } from '../settings-options.ts'
+import { configOf, SETTINGS_OPTIONS, settingsFlags } from '../settings-options.ts'
 import { stopRequested } from '../signals.ts'
 import { findTarget } from '../target.ts'
 
@@ -109,7 +109,7 @@ const serve = command({
     'Only one server at a time can use a SQLite file. If "asyncgate dev" or "serve" uses it, connect to the URL of that\n' +
     'server instead: "asyncgate mcp config" prints the settings.',
   async run(input) {
-    const config = configOf(input)
+    const config = configOf(input, settingsFlags(input).flags)
     const logger = createLogger(config.logLevel)
     const { openLocalGate } = await import('../../server/open-server.ts')
     const opened = await openLocalGate(config, logger, { warn })

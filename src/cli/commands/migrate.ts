@@ -4,7 +4,7 @@ import { command } from '../command.ts'
 import { CliError, EXIT } from '../exit.ts'
 import { flag } from '../input.ts'
 import { ProgressLine } from '../output.ts'
-import { configOf, SETTINGS_OPTIONS } from '../settings-options.ts'
+import { configOf, SETTINGS_OPTIONS, settingsFlags } from '../settings-options.ts'
 import { readSchema } from './schema.ts'
 
 const migrate = command({
@@ -15,7 +15,7 @@ const migrate = command({
     ...SETTINGS_OPTIONS,
   },
   async run(input, output) {
-    const { database } = configOf(input)
+    const { database } = configOf(input, settingsFlags(input).flags)
     const before = await readSchema(database).catch((error: unknown) => {
       const reason = messageOf(error)
       throw new CliError(

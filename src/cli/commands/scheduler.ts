@@ -1,4 +1,3 @@
-import { loadConfig } from '../../config/index.ts'
 import { createLogger } from '../../http/log.ts'
 import { openScheduler, type Scheduler, type SchedulerOptions } from '../../scheduler/scheduler.ts'
 import { messageOf } from '../../util/error-message.ts'
@@ -6,14 +5,10 @@ import { CLIENT_OPTIONS } from '../client.ts'
 import { command } from '../command.ts'
 import { CliError, EXIT, usageError } from '../exit.ts'
 import { text } from '../input.ts'
-import { warn } from '../output.ts'
 import { processRefusal } from '../refusal.ts'
-import { SETTINGS_OPTIONS } from '../settings-options.ts'
-import { stopRequested } from '../signals.ts'
+import { configOf, SETTINGS_OPTIONS } from '../settings-options.ts'
+import { limitStop, stopRequested } from '../signals.ts'
 import { findTarget } from '../target.ts'
-
-/** Process managers wait ten seconds before they kill a process. A run that is cut off is fired after the next start. */
-const STOP_WITHIN_MS = 9_500
 
 const scheduler = command({
   name: 'scheduler',
@@ -34,27 +29,28 @@ const scheduler = command({
     ].join('\n'),
   async run(input, output) {
     const file = input.text('config')
-    const flags = { scheduler_db: input.text('db'), log_level: input.text('log-level') }
-    const config = loadConfig({ env: process.env, file, flags })
-    for (const notice of config.notices) warn(notice)
+    const config = configOf(input, { scheduler_db: input.text('db') })
     const { scheduler_db: path } = config.server
     const { url, key } = await findTarget({ url: input.text('url'), key: input.text('key'), file })
     const logger = createLogger(config.logLevel)
     const workerId = input.text('worker-id')
     const opened = await open({ url, ...(key !== null && { key }), path, workerId, logger })
     const stopping = new AbortController()
+    let cancelLimit = () => {}
     void stopRequested().then(() => {
       stopping.abort()
-      setTimeout(() => {
-        warn(`Not everything has ended within ${STOP_WITHIN_MS / 1000} s; the rest is aborted.`)
-        process.exit(EXIT.failure)
-      }, STOP_WITHIN_MS).unref()
+      // A run that is aborted is fired after the next start.
+      cancelLimit = limitStop()
     })
     output.event({ event: 'scheduling', url, db: path })
     output.print(`Scheduler running for ${url}, schedules in ${path}`)
-    await opened.run({ signal: stopping.signal }).catch((error: unknown) => {
+    try {
+      await opened.run({ signal: stopping.signal })
+    } catch (error) {
       throw processRefusal(error, url, 'scheduler')
-    })
+    } finally {
+      cancelLimit()
+    }
     output.print('The scheduler has stopped.')
     logger.flush()
   },

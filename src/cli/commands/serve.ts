@@ -1,6 +1,12 @@
 import { helpSettings } from '../../config/table.ts'
 import { command } from '../command.ts'
-import { configOf, LISTEN_OPTIONS, listenFlags, SETTINGS_OPTIONS } from '../settings-options.ts'
+import {
+  configOf,
+  LISTEN_OPTIONS,
+  listenFlags,
+  SETTINGS_OPTIONS,
+  settingsFlags,
+} from '../settings-options.ts'
 import { reportUpstreams } from './gateway/report-upstreams.ts'
 
 const serve = command({
@@ -16,7 +22,7 @@ const serve = command({
       helpSettings(),
     ].join('\n'),
   async run(input, output) {
-    const config = configOf(input, listenFlags(input))
+    const config = configOf(input, { ...settingsFlags(input).flags, ...listenFlags(input) })
     const { serveUntilStopped } = await import('../server-process.ts')
     await serveUntilStopped(config, output, (server) => reportUpstreams(output, server))
   },

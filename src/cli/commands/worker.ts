@@ -1,5 +1,4 @@
 import { hostname } from 'node:os'
-import { type Config, loadConfig } from '../../config/index.ts'
 import type { LogLevel } from '../../config/kinds.ts'
 import {
   type AllowList,
@@ -14,9 +13,8 @@ import { CLIENT_OPTIONS } from '../client.ts'
 import { command } from '../command.ts'
 import { usageError } from '../exit.ts'
 import { flag, type Input, type Options, text, texts, unlessEmpty } from '../input.ts'
-import { warn } from '../output.ts'
 import { processRefusal } from '../refusal.ts'
-import { SETTINGS_OPTIONS } from '../settings-options.ts'
+import { configOf, SETTINGS_OPTIONS } from '../settings-options.ts'
 import { findTarget } from '../target.ts'
 
 const OPTIONS = {
@@ -53,7 +51,13 @@ const worker = command({
       'second signal releases them immediately. command.execute is off unless commands are allowed.',
     ].join('\n'),
   async run(input, output) {
-    const config = settingsOf(input)
+    const config = configOf(input, {
+      url: input.text('url'),
+      api_key: input.text('key'),
+      command_folder: input.text('folder'),
+      egress_allow_http: input.flag('allow-http') || undefined,
+      egress_private: unlessEmpty(input.texts('allow-private')),
+    })
     const { server } = config
     const { url, key } = await findTarget({
       url: input.text('url'),
@@ -100,24 +104,6 @@ const worker = command({
 })
 
 export const commands = [worker]
-
-function settingsOf(input: WorkerInput): Config {
-  const hosts = input.texts('allow-private')
-  const config = loadConfig({
-    env: process.env,
-    file: input.text('config'),
-    flags: {
-      url: input.text('url'),
-      api_key: input.text('key'),
-      log_level: input.text('log-level'),
-      command_folder: input.text('folder'),
-      egress_allow_http: input.flag('allow-http') ? true : undefined,
-      egress_private: unlessEmpty(hosts),
-    },
-  })
-  for (const notice of config.notices) warn(notice)
-  return config
-}
 
 async function allowListOf(
   commands: Readonly<Record<string, string | readonly string[]>>,
@@ -180,15 +166,10 @@ function validated<T>(create: () => T): T {
   }
 }
 
+/** Levels that the logger of the SDK does not have. */
+const SDK_LEVELS = { trace: 'debug', fatal: 'error' } as const
+
 function loggerOf(level: LogLevel): Logger | false {
-  switch (level) {
-    case 'silent':
-      return false
-    case 'trace':
-      return jsonLogger('debug')
-    case 'fatal':
-      return jsonLogger('error')
-    default:
-      return jsonLogger(level)
-  }
+  if (level === 'silent') return false
+  return jsonLogger(level === 'trace' || level === 'fatal' ? SDK_LEVELS[level] : level)
 }

@@ -55,19 +55,14 @@ function missingPackages(config: Config): Finding[] {
 
 /** The files that a server reads when it starts, with the same readers. */
 async function checkFiles({ server }: Config): Promise<Finding[]> {
-  const {
-    task_types_file: types,
-    policies_file: policies,
-    upstreams_file: upstreams,
-    upstream_private,
-  } = server
-  return [
-    ...(types === null ? [] : [await checkFile('types', types, readTypesFile)]),
-    ...(policies === null ? [] : [await checkFile('policies', policies, rulesOf)]),
-    ...(upstreams === null && upstream_private.length === 0
-      ? []
-      : [await checkFile('upstreams', upstreams ?? 'no file', async () => safeUpstreams(server))]),
+  const { task_types_file: types, policies_file: policies, upstreams_file: upstreams } = server
+  const upstreamSource = upstreams ?? (server.upstream_private.length > 0 ? 'no file' : null)
+  const findings = [
+    await checkFile('types', types, readTypesFile),
+    await checkFile('policies', policies, rulesOf),
+    await checkFile('upstreams', upstreamSource, async () => safeUpstreams(server)),
   ]
+  return findings.flat()
 }
 
 /** The upstreams of the settings, unless one of them could read the approval key: then a server does not start. */
@@ -92,13 +87,14 @@ async function rulesOf(file: string): Promise<readonly unknown[]> {
 
 async function checkFile(
   check: string,
-  file: string,
+  file: string | null,
   read: (file: string) => Promise<readonly unknown[]>,
-): Promise<Finding> {
+): Promise<Finding[]> {
+  if (file === null) return []
   try {
-    return { check, ok: true, detail: `${(await read(file)).length} in ${file}` }
+    return [{ check, ok: true, detail: `${(await read(file)).length} in ${file}` }]
   } catch (error) {
-    return findingOf(check, error)
+    return [findingOf(check, error)]
   }
 }
 
