@@ -1,6 +1,11 @@
 import { serverCommand } from '../client.ts'
 import { flag, text } from '../input.ts'
 
+const COLUMNS = [
+  ...['SESSION', 'WHO', 'CLIENT', 'STATE', 'RUNNING', 'WAITING'],
+  ...['CALLS', 'AT ONCE', 'LAST CALL', 'SERVER'],
+]
+
 const list = serverCommand({
   name: 'sessions',
   summary: 'List the clients that call tools of upstreams, and their numbers of calls.',
@@ -8,7 +13,7 @@ const list = serverCommand({
     const found = await client.call('listSessions', {})
     output.result(found, () =>
       output.table(
-        'SESSION,WHO,CLIENT,STATE,RUNNING,WAITING,CALLS,AT ONCE,LAST CALL,SERVER'.split(','),
+        COLUMNS,
         found.sessions.map((session) => [
           session.session_id,
           session.principal,
