@@ -1,49 +1,44 @@
 import type { ExitCode } from './exit.ts'
-import { Input, type Options } from './input.ts'
+import { flag, Input, type Options } from './input.ts'
 import { Output } from './output.ts'
 
 const COMMON = {
-  json: { type: 'boolean', doc: 'print JSON' },
-  help: { type: 'boolean', short: 'h', doc: 'print this text' },
+  json: flag('print JSON'),
+  help: { ...flag('print this text'), short: 'h' },
 } as const satisfies Options
 
-interface Spec<O extends Options> {
+/** The exit code; success if there is none. */
+export type Ending = Promise<void> | Promise<ExitCode | undefined>
+
+export interface Spec<O extends Options> {
   /** One or two words. */
   readonly name: string
+  /** The overview of all commands shows the first sentence. */
   readonly summary: string
-  /** The words that follow the name, as help writes them. */
+  /** The arguments, as help shows them. */
   readonly takes?: readonly string[]
   readonly options: O
-  /** More for the help. */
+  /** Further text of the help page. */
   readonly notes?: () => string
-  /** Resolves with the exit code, if it is not that of success. */
-  run(input: Input<keyof O & string>, output: Output): Promise<ExitCode | undefined>
+  run(input: Input<keyof O & string>, output: Output): Ending
 }
 
-export interface Command {
-  readonly name: string
-  readonly summary: string
+export interface Command extends Omit<Spec<Options>, 'takes' | 'run'> {
   readonly usage: string
-  readonly options: Options
-  readonly notes: (() => string) | undefined
   run(args: readonly string[]): Promise<ExitCode | 'help' | undefined>
 }
 
-/** A command of the CLI: what it is called, what it takes, and what it does. */
-export function command<const O extends Options>(spec: Spec<O>): Command {
-  const takes = spec.takes ?? []
+export function command<const O extends Options>({ takes = [], ...spec }: Spec<O>): Command {
   const options = { ...spec.options, ...COMMON }
   return {
-    name: spec.name,
-    summary: spec.summary,
+    ...spec,
     usage: ['asyncgate', spec.name, ...takes].join(' '),
     options,
-    notes: spec.notes,
     async run(args) {
       const input = Input.parse<(keyof O & string) | keyof typeof COMMON>(spec.name, args, options)
       if (input.flag('help')) return 'help'
       input.expect(takes)
-      return spec.run(input, new Output(input.flag('json')))
+      return (await spec.run(input, new Output(input.flag('json')))) ?? undefined
     },
   }
 }

@@ -17,13 +17,14 @@ export function commandHelp(command: Command): string {
   ].join('\n')
 }
 
-export function overview(commands: readonly { readonly name: string; readonly summary: string }[]): string {
+/** One line for each command: its name and the first sentence of its summary. */
+export function overview(commands: readonly Command[]): string {
   return [
-    `asyncgate ${VERSION}: the durable place where AI agents put work`,
+    `asyncgate ${VERSION}: a durable task gateway for AI agents`,
     '',
     'Usage: asyncgate COMMAND [options]     without a command: asyncgate dev',
     '',
-    ...columns(commands.map(({ name, summary }) => [name, summary])),
+    ...columns(commands.map(({ name, summary }) => [name, summary.replace(/\.( .*)?$/, '')])),
     '',
     'Every command takes --help, and --json for programs. Settings: asyncgate config, asyncgate serve --help.',
     '',

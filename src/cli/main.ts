@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import { run } from './run.ts'
 
-// Whoever reads the output, such as head, may have seen enough.
+// The reader of the output, such as head, may close the pipe early.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code === 'EPIPE') process.exit()
   throw error

@@ -2,17 +2,17 @@ import { styleText } from 'node:util'
 
 type Style = Parameters<typeof styleText>[0]
 
-function mayColour(stream: NodeJS.WriteStream): boolean {
+function hasColors(stream: NodeJS.WriteStream): boolean {
   return stream.isTTY === true && !process.env.NO_COLOR && process.env.TERM !== 'dumb'
 }
 
-/** Colours a text for standard output, if that is a terminal. */
+/** Styles text for standard output, if that is a terminal. */
 export function paint(style: Style, text: string): string {
-  return mayColour(process.stdout) ? styleText(style, text) : text
+  return hasColors(process.stdout) ? styleText(style, text) : text
 }
 
 export function warn(text: string): void {
-  process.stderr.write(`${mayColour(process.stderr) ? styleText('yellow', text) : text}\n`)
+  process.stderr.write(`${hasColors(process.stderr) ? styleText('yellow', text) : text}\n`)
 }
 
 const STATUS_STYLES: Readonly<Record<string, Style>> = {
@@ -30,7 +30,9 @@ export function paintStatus(padded: string): string {
   return style === undefined ? padded : paint(style, padded)
 }
 
-/** What a command says: tables and sentences for people, or JSON for programs. */
+type Cell = string | number | null | undefined
+
+/** The output of a command: tables and sentences for people, or JSON for programs. */
 export class Output {
   readonly json: boolean
 
@@ -38,34 +40,52 @@ export class Output {
     this.json = json
   }
 
-  /** One answer in both forms. */
-  answer(value: object, tell: () => void): void {
+  /** Prints a value as JSON with --json, and otherwise by `print`. */
+  result(value: object, print: () => void): void {
     if (this.json) this.write(JSON.stringify(value, null, 2))
-    else tell()
+    else print()
   }
 
-  /** A line for people. */
-  say(line = ''): void {
+  /** Prints a line, unless --json is given. */
+  print(line = ''): void {
     if (!this.json) this.write(line)
   }
 
-  /** A line of its own for programs, of commands that go on and on. */
+  /** Prints one line of JSON with --json, for commands that run until they are stopped. */
   event(value: object): void {
     if (this.json) this.write(JSON.stringify(value))
   }
 
-  table(titles: readonly string[], rows: readonly (readonly string[])[]): void {
+  /** Prints labelled lines. Those without a value are left out. */
+  details(lines: readonly (readonly [name: string, value: Cell])[], width = 10): void {
+    for (const [name, value] of lines) {
+      if (value !== '' && value !== null && value !== undefined) this.print(`${name.padEnd(width)} ${value}`)
+    }
+  }
+
+  /** Tells on stderr how to get the next page, if there is one. */
+  nextPage(cursor: string | null, option = '--cursor'): void {
+    if (cursor !== null) warn(`There are more: ${option} ${cursor}`)
+  }
+
+  /** Prints a table, or the line `none` if it has no rows. */
+  table(titles: readonly string[], cells: readonly (readonly Cell[])[], none?: string): void {
+    if (cells.length === 0 && none !== undefined) {
+      this.print(none)
+      return
+    }
+    const rows = cells.map((row) => row.map((cell) => String(cell ?? '')))
     const widths = titles.map((title, i) =>
       Math.max(title.length, ...rows.map((row) => (row[i] ?? '').length)),
     )
-    const line = (cells: readonly string[], tint: (cell: string, column: number) => string) =>
+    const line = (cells: readonly string[], style: (cell: string, column: number) => string) =>
       cells
-        .map((cell, i) => tint(i === cells.length - 1 ? cell : cell.padEnd(widths[i] ?? 0), i))
+        .map((cell, i) => style(i === cells.length - 1 ? cell : cell.padEnd(widths[i] ?? 0), i))
         .join('  ')
         .trimEnd()
-    this.say(line(titles, (cell) => paint('bold', cell)))
+    this.print(line(titles, (cell) => paint('bold', cell)))
     const status = titles.indexOf('STATUS')
-    for (const row of rows) this.say(line(row, (cell, i) => (i === status ? paintStatus(cell) : cell)))
+    for (const row of rows) this.print(line(row, (cell, i) => (i === status ? paintStatus(cell) : cell)))
   }
 
   write(line: string): void {
@@ -73,7 +93,7 @@ export class Output {
   }
 }
 
-/** A line that shows how a long wait stands and goes away when it is over. Only on a terminal. */
+/** A status line for long waits, on stderr and only on a terminal. */
 export class ProgressLine {
   readonly #stream = process.stderr
 

@@ -11,10 +11,7 @@ import { messageOf } from '../util/error-message.ts'
 import { ResourceStack } from '../util/resource-stack.ts'
 import { CliError, EXIT } from './exit.ts'
 import { type Output, warn } from './output.ts'
-import { exitCodeOf, stopRequested } from './signals.ts'
-
-/** Process managers wait ten seconds before they kill a process. What has not ended by then is aborted. */
-const STOP_WITHIN_MS = 9_500
+import { exitCodeOf, limitStop, stopRequested } from './signals.ts'
 
 /** Work beside a server that is stopped before it. */
 export interface Companion {
@@ -64,7 +61,7 @@ export async function serveUntilStopped(
     process.once('exit', remove)
     if (!isStdio) {
       output.event({ event: 'listening', url })
-      output.say(`AsyncGate listening on ${url}`)
+      output.print(`AsyncGate listening on ${url}`)
     }
     stack.defer(warnOfCommands(server.upstreams, warn))
     const companion = await whenReady(server)
@@ -75,12 +72,9 @@ export async function serveUntilStopped(
 
   const signal = await stopping
   logger.info({ signal }, 'stopping')
-  const late = setTimeout(() => {
-    warn(`Not everything has ended within ${STOP_WITHIN_MS / 1000} s; the rest is aborted.`)
-    process.exit(EXIT.failure)
-  }, STOP_WITHIN_MS)
+  const cancelLimit = limitStop()
   await running.close()
-  clearTimeout(late)
+  cancelLimit()
   logger.info('stopped')
   logger.flush()
 }

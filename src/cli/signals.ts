@@ -1,3 +1,18 @@
+import { EXIT } from './exit.ts'
+import { warn } from './output.ts'
+
+/** Process managers wait ten seconds before they kill a process. */
+const STOP_WITHIN_MS = 9_500
+
+/** Ends the process if it has not stopped in time. Returns a function that cancels this. */
+export function limitStop(): () => void {
+  const timer = setTimeout(() => {
+    warn(`Not everything has ended within ${STOP_WITHIN_MS / 1000} s; the rest is aborted.`)
+    process.exit(EXIT.failure)
+  }, STOP_WITHIN_MS)
+  return () => clearTimeout(timer)
+}
+
 const SIGNALS = { SIGINT: 2, SIGTERM: 15 } as const
 
 /** The exit code of a process that a signal has ended. */

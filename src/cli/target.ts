@@ -4,35 +4,35 @@ import { ConfigError, type Line, reportConfig } from '../config/index.ts'
 import { isLoopback } from '../config/refusals.ts'
 import { DEFAULT_URL } from '../config/server.ts'
 import { readableLocalKey } from '../server/local-key.ts'
-import { dataFolder, runningServers, type ServerRecord, versionAt } from '../server/server-file.ts'
+import { dataFolder, runningServers, versionAt } from '../server/server-file.ts'
 import { CliError, EXIT } from './exit.ts'
 import { warn } from './output.ts'
 
-/** The server that a command talks to. */
+/** The server that a command calls. */
 export interface Target {
   readonly url: string
   readonly key: string | null
-  /** What hints add to a command so that it talks to the same server. */
+  /** Option that hints add to a command so that it calls the same server. */
   readonly option: string
-  /** The key of the person, for proofs at this address, if the server is on this machine. */
+  /** The approval key of the user and the address that proofs are made for, if the server is on this machine. */
   readonly local?: { readonly key: string; readonly at: LocalAddress }
-  /** Why a key that is kept in this folder was not sent. */
+  /** Why the key of the config file was not sent. */
   readonly withheld?: string
 }
 
 interface Asked {
   readonly url: string | undefined
   readonly key: string | undefined
-  /** The config file, if it is named. */
+  /** The config file, if one was given. */
   readonly file?: string | undefined
-  /** Whether it is the person who runs the command that calls, and not somebody on whose behalf they do. */
+  /** Whether the user calls, and not another principal (--as). */
   readonly isPerson?: boolean
 }
 
 /**
- * Finds the server: --url, ASYNCGATE_URL, the config file (url, or host and port), a server that runs in this folder, the
- * default. A key of the config file goes only to the server of that file. The key of the person goes nowhere: a server
- * on this machine gets a proof that is worth nothing elsewhere.
+ * Finds the server: --url, ASYNCGATE_URL, the config file (url, or host and port), a server that runs in this folder, or
+ * the default. A key of the config file is sent only to the server of that file. The approval key of the user is never
+ * sent: a server on this machine receives a proof that is not valid for another server.
  */
 export async function findTarget({ url, key, file, isPerson = false }: Asked): Promise<Target> {
   const report = reportConfig({ env: process.env, file, flags: { url, api_key: key } })
@@ -41,8 +41,13 @@ export async function findTarget({ url, key, file, isPerson = false }: Asked): P
   const line = (name: string) => lines.find((candidate) => candidate.name === name)
   const { server, database } = config
   const named = originOf(line('url')) === 'default' ? undefined : server.url
-  const listening = listeningUrl(server.host, server.port, [line('host'), line('port')].some(isGiven))
-  const running = await runningIn([...new Set([dataFolder(database), DATA_FOLDER])])
+  const listening = listeningUrl(
+    server.host,
+    server.port,
+    ['host', 'port'].some((name) => originOf(line(name)) !== 'default'),
+  )
+  const folders = new Set([dataFolder(database), DATA_FOLDER])
+  const running = (await Promise.all([...folders].map(runningServers))).flat()
   const [first] = running
   const found = checkedUrl(named ?? listening ?? first?.url ?? DEFAULT_URL)
   const record = running.find((candidate) => isSame(candidate.url, found))
@@ -55,20 +60,20 @@ export async function findTarget({ url, key, file, isPerson = false }: Asked): P
   const isOurs =
     originOf(line('url')) === 'file' || record !== undefined || isSame(found, listening ?? DEFAULT_URL)
   if (isStored && !isOurs) {
-    const withheld = `The api_key of ${line('api_key')?.origin} was not sent: that file is about another server.`
+    const withheld = `The api_key of ${line('api_key')?.origin} was not sent: that file is for another server.`
     return { key: null, option, withheld, ...there }
   }
   return { key: server.api_key, option, ...there }
 }
 
-/** The server with the key of the person, where it is one of this machine and the person has a key. */
+/** Adds the approval key of the user, if they have one and the server is on this machine. */
 async function withLocalKey(url: string): Promise<Pick<Target, 'url' | 'local'>> {
   const key = readableLocalKey(warn)
   const found = key === undefined ? undefined : await localAt(url)
   return key === undefined || found === undefined ? { url } : { url: found.url, local: { key, at: found.at } }
 }
 
-/** The address of a server on this machine: a proof is for one address, so a name is replaced with the one that answers. */
+/** The address of a server on this machine. A proof is for one address, so a host name is resolved to the one that responds. */
 async function localAt(url: string): Promise<{ url: string; at: LocalAddress } | undefined> {
   const { protocol, hostname, port } = new URL(url)
   if (protocol !== 'http:' || !isLoopback(hostname)) return undefined
@@ -85,13 +90,8 @@ async function localAt(url: string): Promise<{ url: string; at: LocalAddress } |
   return undefined
 }
 
-/** Where a server keeps its data by default. */
+/** Default data folder of a server. */
 const DATA_FOLDER = '.asyncgate'
-
-async function runningIn(folders: readonly string[]): Promise<readonly ServerRecord[]> {
-  const found = await Promise.all(folders.map(runningServers))
-  return found.flat()
-}
 
 function originOf(line: Line | undefined): 'default' | 'flag' | 'environment' | 'file' {
   const origin = line?.origin ?? 'default'
@@ -100,11 +100,7 @@ function originOf(line: Line | undefined): 'default' | 'flag' | 'environment' | 
   return origin === line?.variable ? 'environment' : 'file'
 }
 
-function isGiven(line: Line | undefined): boolean {
-  return originOf(line) !== 'default'
-}
-
-/** Where a server with these settings listens; undefined if they do not say it. */
+/** The URL of a server with these settings; undefined if the settings do not determine it. */
 function listeningUrl(host: string, port: number, given: boolean): string | undefined {
   if (!given || port === 0) return undefined
   const name = /^(0\.0\.0\.0|\[?::\]?)$/.test(host) ? '127.0.0.1' : host
@@ -116,7 +112,7 @@ function checkedUrl(url: string): string {
   throw new CliError(EXIT.usage, `"${url}" is not a URL.`, 'Give --url as in http://127.0.0.1:8080.')
 }
 
-/** Whether two URLs lead to one server. Of names only localhost is known: it is this machine. */
+/** Whether two URLs are those of the same server. localhost and 127.0.0.1 are the same host. */
 function isSame(one: string, other: string): boolean {
   const [a, b] = [new URL(one), new URL(other)]
   const isLocal = ({ hostname }: URL) => /^(localhost|127\.0\.0\.1)$/.test(hostname)

@@ -27,10 +27,6 @@ const DEFINITIONS: Readonly<Record<ReferenceTask, Define>> = {
   },
 }
 
-export function isReferenceTask(name: string): name is ReferenceTask {
-  return Object.hasOwn(DEFINITIONS, name)
-}
-
 /** The task definitions with these names. */
 export async function referenceTasks(
   names: readonly ReferenceTask[],

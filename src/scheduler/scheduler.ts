@@ -12,7 +12,7 @@ const WORKER_ID = 'scheduler'
 /** Short, because control tasks are: after a crash another scheduler gets the task soon. */
 const LEASE_SECONDS = 30
 
-interface SchedulerOptions extends GateAddress {
+export interface SchedulerOptions extends GateAddress {
   /** The file with the schedules. */
   readonly path: string
   readonly logger: Logger

@@ -61,8 +61,8 @@ async function take(type: string) {
 
 const approval = (title: string, more = {}) => ({ kind: 'approval', request: { title, ...more } })
 
-describe('the answers of a server', () => {
-  it('say where a task can be seen, and how it can be approved at this very server', async () => {
+describe('hints of the server', () => {
+  it('name the console page and the approve command of this server', async () => {
     const { stdout, stderr } = await ask('tasks', 'create', 'lonely')
     expect(stdout).toMatch(
       / is queued\nNo worker has served type lonely in the last 2 minutes\. The task waits until one does\.\n$/,
@@ -78,7 +78,7 @@ describe('the answers of a server', () => {
 })
 
 describe('approvals', () => {
-  it('are listed, longest waiting first, and shown with all that a person needs', async () => {
+  it('lists approvals oldest first and shows what an approver needs', async () => {
     const { task_id, type } = await asking(
       approval('Send the mail?', { show: { size: 3 }, reason: 'it is large' }),
     )
@@ -110,11 +110,11 @@ describe('approvals', () => {
     )
   })
 
-  it('are approved, and the task goes on; the first decision counts', async () => {
+  it('approve continues the task, and the first decision stands', async () => {
     const { task_id, type } = await asking(approval('Go on?'))
     expect(await ask('approvals', 'approve', task_id, '--comment', 'fine')).toMatchObject({
       code: 0,
-      stdout: 'Approved: Go on?\nThe task is queued and goes on.\n',
+      stdout: 'Approved: Go on?\nThe task is queued and continues.\n',
     })
     expect(await askJson('approvals', 'show', task_id)).toMatchObject({
       state: 'approved',
@@ -136,7 +136,7 @@ describe('approvals', () => {
     expect(await take(type)).toMatchObject({ payload: { to: 'ann' } })
   })
 
-  it('are shown with everything that the worker will get, and decided on as they were shown', async () => {
+  it('shows everything that the worker will receive, and decides only on that content', async () => {
     types += 1
     const type = `mail-${types}`
     const work = {
@@ -183,7 +183,7 @@ describe('approvals', () => {
     expect(offer).toMatchObject({ ...work, answers: [{ content_hash }] })
   })
 
-  it('are denied with a reason', async () => {
+  it('deny requires a reason', async () => {
     const { task_id } = await asking(approval('Delete it all?'))
     expect(await ask('approvals', 'deny', task_id)).toMatchObject({
       code: 2,
@@ -200,7 +200,7 @@ describe('approvals', () => {
     expect((await askJson('approvals', 'list', '--state', 'denied')).approvals).toMatchObject([{ task_id }])
   })
 
-  it('are decided under the name of whoever runs the command, and no other', async () => {
+  it('records the user who runs the command as the decider', async () => {
     const { task_id } = await asking(approval('In whose name?'))
     for (const name of ['human:ann', 'agent:bob', 'service:ci']) {
       expect(await ask('approvals', 'approve', task_id, '--as', name)).toMatchObject({
@@ -212,7 +212,7 @@ describe('approvals', () => {
     expect(await ask('approvals', 'approve', task_id, ...own)).toMatchObject({ code: 0 })
   })
 
-  it('cannot be given by who asks for the work', async () => {
+  it('refuses an approval by the requester', async () => {
     const { task_id } = await asking(approval('Mine?'))
     expect(await ask('approvals', 'approve', task_id, '--as', 'agent:alice')).toMatchObject({
       code: 4,
@@ -220,18 +220,18 @@ describe('approvals', () => {
     })
   })
 
-  it('take another payload, from the line or a file, and show what was changed', async () => {
+  it('accepts another payload from the command line or a file, and shows the changes', async () => {
     const { task_id, type } = await asking(approval('Send?'), { to: 'everybody', cc: null })
     const file = join(testFolder(), 'payload.json')
     writeFileSync(file, '{"to":"bob","cc":null}')
     const done = await ask('approvals', 'approve', task_id, '--payload', `@${file}`)
-    expect(done.stdout).toContain('goes on with your payload')
+    expect(done.stdout).toContain('continues with your payload')
     expect((await ask('approvals', 'show', task_id)).stdout).toMatch(/\/?to: "everybody" -> "bob"$/m)
     expect(await take(type)).toMatchObject({ payload: { to: 'bob', cc: null } })
     expect(await ask('approvals', 'approve', task_id, '--payload', '1', '--edit')).toMatchObject({ code: 2 })
   })
 
-  it('do not let what is asked speak to the terminal, nor hide anything', async () => {
+  it('escapes control and hidden characters of the request', async () => {
     const trick = '\u001b[2Jok\u202e'
     const { task_id } = await asking(approval(`Pay ${trick} now?`), { note: `a\u202eb\u200bc` })
     const { stdout } = await ask('approvals', 'show', task_id)
@@ -254,14 +254,14 @@ describe('approvals approve --edit', () => {
     return startCli(['approvals', 'approve', task_id, '--edit'], home, env).ended
   }
 
-  it('opens the editor on the payload and uses what comes back', async () => {
+  it('opens the payload in the editor and uses the edited payload', async () => {
     const { task_id, type } = await asking(approval('Send?'))
     const { code, stdout } = await edit(task_id, `text = text.replace('"ann"', '"bob"')`)
     expect({ code, stdout }).toMatchObject({ code: 0, stdout: expect.stringContaining('with your payload') })
     expect(await take(type)).toMatchObject({ payload: { to: 'bob', lines: [1, 2] } })
   })
 
-  it('decides nothing if nothing was changed, or the editor failed', async () => {
+  it('decides nothing if the payload is unchanged or the editor fails', async () => {
     const { task_id } = await asking(approval('Send?'))
     expect(await edit(task_id, '')).toMatchObject({
       code: 2,
@@ -274,7 +274,7 @@ describe('approvals approve --edit', () => {
     expect((await askJson('approvals', 'show', task_id)).state).toBe('open')
   })
 
-  it('keeps what is not JSON, and says where', async () => {
+  it('keeps an edited payload that is not JSON, and prints its path', async () => {
     const { task_id } = await asking(approval('Send?'))
     const { code, stderr } = await edit(task_id, `text = '{"to": oops}'`)
     expect(code).toBe(2)
@@ -286,17 +286,19 @@ describe('approvals approve --edit', () => {
 })
 
 describe('tasks answer', () => {
-  it('shows what is asked, and gives the answer', async () => {
+  it('shows the question and sends the answer', async () => {
     const schema = { type: 'object', properties: { size: { type: 'integer' } }, required: ['size'] }
     const { task_id, type } = await asking({ kind: 'input', request: { message: 'How large?', schema } })
-    expect((await ask('tasks', 'answer', task_id)).stdout).toMatch(/^How large\?\n\nThe answer must fit\n\{/)
+    expect((await ask('tasks', 'answer', task_id)).stdout).toMatch(
+      /^How large\?\n\nThe answer must match\n\{/,
+    )
     expect(await ask('tasks', 'answer', task_id, '{"size":"big"}')).toMatchObject({
       code: 2,
       stderr: expect.stringContaining('VALIDATION_ERROR'),
     })
     expect(await ask('tasks', 'answer', task_id, '{"size":3}')).toMatchObject({
       code: 0,
-      stdout: 'Answered. The task is queued and goes on.\n',
+      stdout: 'Answered. The task is queued and continues.\n',
     })
     expect(await take(type)).toMatchObject({ answers: [{ answer: { content: { size: 3 } } }] })
     expect(await ask('tasks', 'answer', task_id, '1')).toMatchObject({
@@ -305,7 +307,7 @@ describe('tasks answer', () => {
     })
   })
 
-  it('leads to approvals where it is not input that is asked', async () => {
+  it('refers to approvals if the question is an approval', async () => {
     const { task_id } = await asking(approval('Go on?'))
     expect((await ask('tasks', 'answer', task_id, '1')).stderr).toContain('asyncgate approvals approve')
   })

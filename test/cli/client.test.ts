@@ -46,7 +46,7 @@ async function post(path: string, body: object): Promise<Response> {
 
 const claimed = z.object({ tasks: z.array(z.object({ task_id: z.string(), lease_id: z.string() })) })
 
-/** Takes the task of this type as a worker would. */
+/** Claims the task of this type as a worker. */
 async function lease(type: string) {
   const response = await post('/v1/leases/claim', { worker_id: 'w1', accept_types: [type] })
   const [offer] = claimed.parse(await response.json()).tasks
@@ -63,8 +63,8 @@ function expectRefusal(ended: Ended, code: number, ...parts: string[]): void {
   for (const part of parts) expect(ended.stderr).toContain(part)
 }
 
-describe('tasks', () => {
-  it('are created with all that was asked, and found by it', async () => {
+describe('asyncgate tasks', () => {
+  it('create sends all options, and list finds the task by them', async () => {
     const task_id = await create(
       ...['listed', '--payload', '{"n":1}', '--summary', 'count to one', '--priority', '5'],
       ...['--label', 'a=b', '--session', 's1', '--capability', 'count', '--max-attempts', '3'],
@@ -88,7 +88,7 @@ describe('tasks', () => {
     expect((await ask('tasks', 'list', '--type', 'none')).stdout).toBe('There are no such tasks.\n')
   })
 
-  it('are counted by status, as a filter says', async () => {
+  it('counts counts the matching tasks by status', async () => {
     for (const session of ['c1', 'c1', 'c2']) await create('counted', '--session', session)
     const counts = await askJson('tasks', 'counts', '--type', 'counted')
     expect(counts).toMatchObject({ queued: 3, running: 0, succeeded: 0, more: false })
@@ -103,10 +103,10 @@ describe('tasks', () => {
     )
   })
 
-  it('that are there already are said to be', async () => {
+  it('create reports a duplicate idempotency key', async () => {
     const again = ['tasks', 'create', 'twice', '--idempotency-key', 'k2']
     await ask(...again)
-    expect((await ask(...again)).stdout).toContain('(it was there already)')
+    expect((await ask(...again)).stdout).toContain('(it existed already)')
     expectRefusal(
       await ask(...again, '--priority', '1'),
       1,
@@ -115,7 +115,7 @@ describe('tasks', () => {
     )
   })
 
-  it('go on to the next page', async () => {
+  it('list continues with the cursor of the previous page', async () => {
     await create('paged')
     await create('paged')
     const { stdout, stderr } = await ask('tasks', 'list', '--type', 'paged', '--limit', '1')
@@ -125,7 +125,7 @@ describe('tasks', () => {
     expect(stdout).not.toContain(next.tasks[0].task_id)
   })
 
-  it('are waited for, until they have ended', async () => {
+  it('wait returns when the task has ended', async () => {
     const task_id = await create('waited')
     const waiting = ask('tasks', 'wait', task_id)
     await complete('waited', { answer: 42 })
@@ -135,12 +135,12 @@ describe('tasks', () => {
     expect(stdout).toMatch(/^result +\{"answer":42\}$/m)
   })
 
-  it('that are not done in time are still under way', async () => {
+  it('wait fails when the timeout is reached', async () => {
     const task_id = await create('slow')
-    expectRefusal(await ask('tasks', 'wait', task_id, '--timeout', '0'), 1, 'still queued', 'It goes on')
+    expectRefusal(await ask('tasks', 'wait', task_id, '--timeout', '0'), 1, 'still queued', 'It continues')
   })
 
-  it('show what was logged about them, and no control characters of it', async () => {
+  it('logs prints log lines with control characters escaped', async () => {
     const task_id = await create('logged')
     expect((await ask('tasks', 'logs', task_id)).stdout).toBe('Nothing was logged about this task.\n')
     const held = await lease('logged')
@@ -157,7 +157,7 @@ describe('tasks', () => {
     await post(`/v1/tasks/${task_id}/complete`, { ...held, result: 1 })
   })
 
-  it('are shown with worker and progress, as workers are', async () => {
+  it('show prints worker and progress, and workers lists the worker', async () => {
     const task_id = await create('shown')
     const held = await lease('shown')
     await post(`/v1/tasks/${task_id}/progress`, { ...held, progress: { percent: 40, message: 'at it' } })
@@ -172,10 +172,10 @@ describe('tasks', () => {
     await post(`/v1/tasks/${task_id}/fail`, { ...held, error: { reason: 'no' } })
     expect((await ask('tasks', 'wait', task_id)).code).toBe(1)
     expect((await ask('workers')).stdout).toMatch(/^w1 +idle +0 +0 /m)
-    expect((await ask('workers', '--state', 'busy')).stdout).toBe('There is no such worker.\n')
+    expect((await ask('workers', '--state', 'busy')).stdout).toBe('There are no such workers.\n')
   })
 
-  it('that were canceled in the hands of a worker show how far that has come', async () => {
+  it('show prints the progress of a cancellation', async () => {
     const task_id = await create('interrupted')
     const held = await lease('interrupted')
     await ask('tasks', 'cancel', task_id, '--reason', 'no need')
@@ -186,7 +186,7 @@ describe('tasks', () => {
     expect((await ask('tasks', 'show', task_id)).stdout).toMatch(/^acknowledged +\S+Z\nstopped +\S+Z$/m)
   })
 
-  it('are canceled once, and asked for again', async () => {
+  it('cancel is idempotent, and retry creates a new task', async () => {
     const task_id = await create('canceled')
     expect(await ask('tasks', 'cancel', task_id, '--reason', 'no need')).toMatchObject({
       code: 0,
@@ -204,8 +204,8 @@ describe('tasks', () => {
   })
 })
 
-describe('many tasks', () => {
-  it('are canceled by session, agent, type or label, and counted', async () => {
+describe('asyncgate tasks cancel', () => {
+  it('cancels by session, agent, type or label, and prints the number', async () => {
     const many = { tasks: Array.from({ length: 1000 }, () => ({ type: 'flood', session_id: 'wild' })) }
     for (let i = 0; i < 2; i++) await post('/v1/tasks/batch', { ...many, agent_id: 'runaway' })
     await create('flood', '--session', 'wild', '--as', 'agent:calm', '--label', 'keep=not')
@@ -222,13 +222,13 @@ describe('many tasks', () => {
     expect(await askJson('tasks', 'cancel', '--all', '--as', 'agent:calm')).toMatchObject({ count: 0 })
   })
 
-  it('are never canceled by mistake', async () => {
-    expectRefusal(await ask('tasks', 'cancel'), 2, 'Name a task, or say which')
+  it('requires either a task id or a filter', async () => {
+    expectRefusal(await ask('tasks', 'cancel'), 2, 'Give a TASK_ID, or a filter')
     expectRefusal(await ask('tasks', 'cancel', NO_SUCH, '--all'), 2, 'not both')
     expectRefusal(await ask('tasks', 'cancel', '--all', '--type', 'x'), 2, 'cannot be combined with a filter')
   })
 
-  it('are canceled until Ctrl-C, which says how many there are', async () => {
+  it('stops on Ctrl-C and prints the number of canceled tasks', async () => {
     const second = new Promise<IncomingMessage>((resolve) => {
       let requests = 0
       const slow = createServer((request, response) => {
@@ -257,8 +257,8 @@ describe('many tasks', () => {
   })
 })
 
-describe('the ledger', () => {
-  it('shows receipts and what is owed', async () => {
+describe('asyncgate receipts and obligations', () => {
+  it('list receipts and open obligations', async () => {
     const task_id = await create('owed', '--as', 'agent:bob')
     expect((await ask('receipts', '--task', task_id)).stdout).toMatch(/^\d+ +task\.assigned .* agent:bob /m)
     const { receipts } = await askJson('receipts', '--to', 'agent:bob', '--type', 'task.assigned')
@@ -267,14 +267,14 @@ describe('the ledger', () => {
       const { open_obligations } = await askJson('obligations', ...who)
       expect(open_obligations).toMatchObject([{ task_id }])
     }
-    expect((await ask('obligations', 'nobody')).stdout).toBe('Nothing is owed.\n')
+    expect((await ask('obligations', 'nobody')).stdout).toBe('There are no open obligations.\n')
     expect((await ask('receipts', '--to', 'nobody')).stdout).toBe('There are no such receipts.\n')
     expectRefusal(await ask('receipts', '--type', 'nonsense'), 2, 'VALIDATION_ERROR')
   })
 })
 
-describe('tail', () => {
-  it('follows changes as they happen, a line of JSON each', async () => {
+describe('asyncgate tail', () => {
+  it('prints each change as one line of JSON', async () => {
     const env = { ASYNCGATE_URL: server.url, ASYNCGATE_API_KEY: KEY }
     const following = startCli(['tail', '--json', '--count', '2', '--session', 'tailed'], home, env)
     // It may not have connected yet: tasks are created until it has seen enough.
@@ -292,13 +292,13 @@ describe('tail', () => {
     expect(changes).toMatchObject([{ type: 'tailed', status: 'queued' }, { status: 'queued' }])
   })
 
-  it('says when there is no such task', async () => {
+  it('fails if there is no such task', async () => {
     expectRefusal(await ask('tail', '--task', NO_SUCH), 3, 'TASK_NOT_FOUND')
   })
 })
 
-describe('a refusal', () => {
-  it('of what does not exist is exit code 3', async () => {
+describe('the exit code', () => {
+  it('is 3 for an object that does not exist', async () => {
     for (const verb of ['show', 'wait', 'cancel', 'retry']) {
       expectRefusal(await ask('tasks', verb, NO_SUCH), 3, 'There is no such task.', 'Check the task_id')
     }
@@ -312,10 +312,10 @@ describe('a refusal', () => {
     })
   })
 
-  it('of the key or the role is exit code 4', async () => {
+  it('is 4 for a wrong key or a missing role', async () => {
     const hint = 'Give the key with --key, or set ASYNCGATE_API_KEY.'
     const env = { ASYNCGATE_URL: server.url }
-    // The commands of who runs the server need no key.
+    // The user who runs the server needs no key.
     expect(await cli(['tasks', 'list'], env)).toMatchObject({ code: 0 })
     vi.stubEnv('ASYNCGATE_CONFIG_DIR', testFolder())
     onTestFinished(() => void vi.unstubAllEnvs())
@@ -325,25 +325,28 @@ describe('a refusal', () => {
     expectRefusal(await ask('tasks', 'list', '--as', 'worker:w1'), 4, 'FORBIDDEN')
   })
 
-  it('of a value is exit code 2', async () => {
+  it('is 2 for an invalid value', async () => {
     expectRefusal(await ask('tasks', 'list', '--status', 'lost'), 2, 'VALIDATION_ERROR', 'status')
     expectRefusal(await ask('tasks', 'create', 't', '--priority', '9999'), 2, 'VALIDATION_ERROR', 'priority')
   })
 
-  it('of the network is exit code 5', async () => {
+  it('is 5 if the server is unreachable', async () => {
     for (const args of [['tasks', 'list'], ['obligations'], ['tail']]) {
       const refused = await cli([...args, '--url', 'http://127.0.0.1:9'])
       expectRefusal(refused, 5, 'No server answers at http://127.0.0.1:9', 'asyncgate dev')
     }
   })
 
-  it('of something that is no AsyncGate says so', async () => {
-    const other = createServer((_, response) => response.end('<html>hello</html>')).listen(0, '127.0.0.1')
+  it.each([
+    ['<html>hello</html>', 'does not answer like an AsyncGate'],
+    ['[]', 'does not answer like an AsyncGate'],
+    ['{"hello": "world"}', 'does not fit this version of AsyncGate'],
+  ])('is 1 for a server that is not an AsyncGate and responds with %s', async (body, message) => {
+    const other = createServer((_, response) => response.end(body)).listen(0, '127.0.0.1')
     await once(other, 'listening')
     onTestFinished(() => void other.close())
     const address = other.address()
     const port = typeof address === 'object' ? address?.port : ''
-    const answer = await cli(['tasks', 'list', '--url', `http://127.0.0.1:${port}`])
-    expectRefusal(answer, 1, 'does not answer like an AsyncGate')
+    expectRefusal(await cli(['tasks', 'list', '--url', `http://127.0.0.1:${port}`]), 1, message)
   })
 })

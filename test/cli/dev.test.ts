@@ -12,21 +12,21 @@ beforeAll(async () => {
 afterAll(() => rmSync(home, { recursive: true, force: true }))
 
 describe('asyncgate dev', () => {
-  it('is ready when it says so, on loopback', async () => {
+  it('listens on loopback when it prints its URL', async () => {
     expect(server.url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/)
     expect((await fetch(`${server.url}/health/ready`)).status).toBe(200)
   })
 
-  it('shows how an agent and a worker begin', async () => {
+  it('prints commands for an agent and a worker', async () => {
     const shown = server.output()
     expect(shown).toContain(`claude mcp add --transport http asyncgate ${server.url}/mcp`)
     expect(shown).toContain(`curl -s ${server.url}/v1/leases/claim`)
     expect(shown).not.toContain('\u001b')
   })
 
-  it('has the console, with the files that its pages load', async () => {
+  it('serves the console and the files that its pages load', async () => {
     expect(server.output()).toContain(`console ${server.url}/console`)
-    // Whoever comes without a cookie gets one, and is sent to the approvals.
+    // A request without a cookie gets one, and is redirected to the approvals.
     const page = await fetch(`${server.url}/console`)
     const text = await page.text()
     expect(text).toContain('Nothing waits for you.')
@@ -35,7 +35,7 @@ describe('asyncgate dev', () => {
     for (const path of files) expect((await fetch(`${server.url}${path}`)).status).toBe(200)
   })
 
-  it('has an echo worker with --demo', async () => {
+  it('starts an echo worker with --demo', async () => {
     const { code, stdout } = await cli(
       ['tasks', 'create', 'echo', '--payload', '{"hello":"world"}', '--wait', '--json'],
       { ASYNCGATE_URL: server.url },
@@ -56,7 +56,7 @@ describe('asyncgate dev', () => {
     expect(await response.text()).toContain('asyncgate.create_task')
   })
 
-  it('refuses a database that another server has', async () => {
+  it('refuses a database that another server uses', async () => {
     const second = await startCli(['dev', '--port', '0'], home).ended
     expect(second).toMatchObject({ code: 1, stdout: '' })
     expect(second.stderr).toContain(
@@ -65,7 +65,7 @@ describe('asyncgate dev', () => {
     expect(second.stderr).not.toContain('    at ')
   })
 
-  it('is only for development', async () => {
+  it('refuses to run outside of development', async () => {
     const refused = await cli(['dev', '--port', '0'], { ASYNCGATE_ENV: 'production' })
     expect(refused).toMatchObject({ code: 1, stdout: '' })
     expect(refused.stderr).toContain('Use "asyncgate serve".')
@@ -74,7 +74,7 @@ describe('asyncgate dev', () => {
     expect(open.stderr).toContain('Set ASYNCGATE_API_KEY')
   })
 
-  it('warns loudly that it is open, and ends with 0 on SIGTERM', async () => {
+  it('warns that no key is required, and exits with 0 on SIGTERM', async () => {
     const { code, stderr } = await server.stop()
     expect(code).toBe(0)
     expect(stderr).toContain('INSECURE')

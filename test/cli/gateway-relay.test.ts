@@ -50,7 +50,7 @@ const initialize = { id: 0, method: 'initialize', params: { clientInfo: { name: 
 const initialized = { method: 'notifications/initialized' }
 const call = (id: number, name: string) => ({ id, method: 'tools/call', params: { name } })
 
-it('introduces its client to the next gateway, which the client does not notice', async () => {
+it('repeats the handshake of the client with the next gateway', async () => {
   const { say, heard, connect } = relay()
   const first = connect()
   say(initialize)
@@ -73,7 +73,7 @@ it('introduces its client to the next gateway, which the client does not notice'
   ])
 })
 
-it('sends open requests again under their number, and answers those that must not be repeated', async () => {
+it('repeats open requests under their number, and fails those that must not be repeated', async () => {
   const { say, heard, connect } = relay()
   const first = connect()
   for (const message of [
@@ -100,7 +100,7 @@ it('sends open requests again under their number, and answers those that must no
   expect(third.methods()).toEqual(['tools/list'])
 })
 
-it('keeps what its client says between two gateways', async () => {
+it('buffers messages of the client between two gateways', async () => {
   const { say, connect } = relay()
   const first = connect()
   say({ id: 1, method: 'ping' })
@@ -113,7 +113,7 @@ it('keeps what its client says between two gateways', async () => {
   expect(second.lines()[0]).toContain('"id":2')
 })
 
-it('carries lines of any size, and lines that are no messages', async () => {
+it('relays lines of any size, and lines that are not messages', async () => {
   const { say, raw, connect } = relay()
   const { lines, answer } = connect()
   const text = 'x'.repeat(3_000_000)
@@ -129,7 +129,7 @@ it('carries lines of any size, and lines that are no messages', async () => {
   expect(raw()[0]).toContain(text)
 })
 
-it('ends with its client', async () => {
+it('ends when the client disconnects', async () => {
   const { input, connect } = relay()
   const { over } = connect()
   input.end()

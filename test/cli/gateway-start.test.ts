@@ -25,7 +25,7 @@ describe('the start of asyncgate gateway', () => {
     ['SIGTERM', 143],
     ['SIGINT', 130],
   ] as const) {
-    it(`says at once what it starts, and ends with the first ${signal} together with the program`, async () => {
+    it(`prints the command, and ends with its program on the first ${signal}`, async () => {
       const { cwd, child, ended, wrote } = spawnGateway(SILENT)
       await wrote('Starting ')
       await wrote('Waiting for it to respond as an MCP server (at most 30 s)')
@@ -36,7 +36,7 @@ describe('the start of asyncgate gateway', () => {
     })
   }
 
-  it('fails when the program does not answer in time, with its last lines and how to wait longer', async () => {
+  it('fails on a connect timeout, with the last stderr lines and a hint', async () => {
     const { cwd, ended } = spawnGateway(SILENT, { options: ['--connect-timeout', '1'] })
     const { code, stderr } = await ended
     expect(code).toBe(1)
@@ -61,7 +61,7 @@ describe('the start of asyncgate gateway', () => {
     expect(stderr).toContain('There is no program no-such-program-here (ENOENT)')
   })
 
-  it('refuses a connect timeout that is none', async () => {
+  it('refuses an invalid connect timeout', async () => {
     for (const value of ['0', '601', 'soon']) {
       const { code, stderr } = await cli(['gateway', '--connect-timeout', value, '--', 'x'])
       expect(code).toBe(2)

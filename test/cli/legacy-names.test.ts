@@ -65,8 +65,8 @@ async function memory() {
   return { got, url: `http://127.0.0.1:${port}/memory` }
 }
 
-describe('a server whose settings ask for the old names', () => {
-  it('has them, and stores a result in the memory of its settings', async () => {
+describe('a server with legacy names enabled', () => {
+  it('serves the legacy names and stores a result in its memory', async () => {
     const { got, url } = await memory()
     const { gate, call } = await serve({
       ASYNCGATE_LEGACY_TOOLS: 'true',
@@ -82,14 +82,14 @@ describe('a server whose settings ask for the old names', () => {
     expect(await gate.listInbox(kee, { state: 'promoted' })).toMatchObject({ items: [{ task_id }] })
   })
 
-  it('has none of them otherwise', async () => {
+  it('serves no legacy names by default', async () => {
     const { post } = await serve({})
     const answer = await post({ method: 'tools/call', params: { name: 'queue_task', arguments: KEE } })
     expect(answer).toMatchObject({ error: { code: -32602 } })
   })
 })
 
-it('asyncgate mcp has the old names if its settings ask for them', async () => {
+it('asyncgate mcp serves the legacy names if they are enabled', async () => {
   const child = startCli(['mcp'], testFolder(), { ASYNCGATE_LEGACY_TOOLS: 'true' })
   const { stdin, stdout } = child.process
   if (stdin === null || stdout === null) throw new Error('no pipes')

@@ -41,7 +41,7 @@ function upstreamsFile(...args: string[]): string {
 }
 
 describe('the start of a server', () => {
-  it('removes the key file that an earlier version left in the working folder', async () => {
+  it('removes the key file of an earlier version from the working folder', async () => {
     const cwd = testFolder()
     const old = join(cwd, '.asyncgate', 'own-key')
     mkdirSync(join(cwd, '.asyncgate'))
@@ -55,7 +55,7 @@ describe('the start of a server', () => {
     expect(readFileSync(join(config, 'local-key'), 'utf8')).not.toContain('earlier-version')
   })
 
-  it('makes a key file private that other accounts can read, and says so', async () => {
+  it('makes a key file private that other accounts can read, and warns', async () => {
     const { env, mode, file } = sharedKey()
     const server = await startServer(['dev'], testFolder(), env)
     expect(mode()).toBe(0o600)
@@ -71,7 +71,7 @@ describe('asyncgate doctor', () => {
     return cli(['doctor', ...options], { ASYNCGATE_ALLOW_INSECURE_DEV: 'true', ...env })
   }
 
-  it('warns of a key file that other accounts can read, and leaves it alone', async () => {
+  it('warns of a key file that other accounts can read, without changing it', async () => {
     const { env, mode, file } = sharedKey()
     const { code, stdout } = await doctor(env)
     expect(stdout).toContain(`Other accounts may read your approval key: run "chmod 600 ${file}"`)

@@ -27,7 +27,7 @@ async function connect(env: Readonly<Record<string, string>> = {}) {
 const CREATE = { name: 'asyncgate.create_task', arguments: { type: 'echo', agent_id: 'alice' } }
 
 describe('asyncgate mcp', () => {
-  it('speaks MCP on stdin and stdout, and ends with its client', async () => {
+  it('serves MCP on stdin and stdout until the client disconnects', async () => {
     const { call, leave } = await connect()
     const created = await call(2, 'tools/call', CREATE)
     expect(created).toMatchObject({ result: { structuredContent: { status: 'queued' } } })
@@ -47,7 +47,7 @@ describe('asyncgate mcp', () => {
     expect((await leave()).code).toBe(0)
   })
 
-  it('says why it cannot start', async () => {
+  it('prints why it cannot start', async () => {
     const { code, stderr } = await cli(['mcp', '--database-url', 'oracle:x'])
     expect(code).toBe(1)
     expect(stderr).toContain('--database-url is not sqlite:PATH or postgres://')
@@ -81,7 +81,7 @@ describe('asyncgate mcp config', () => {
     }
   })
 
-  it('is an object with --json, with the file that it belongs into', async () => {
+  it('prints the settings and their file with --json', async () => {
     const { stdout } = await cli(['mcp', 'config', '--client', 'codex', '--json'])
     expect(JSON.parse(stdout)).toMatchObject({ client: 'codex', file: '~/.codex/config.toml' })
   })

@@ -15,7 +15,7 @@ const json = async (...args: string[]) => {
 }
 
 describe('asyncgate migrate', () => {
-  it('makes the database, once, and says before what it would do', async () => {
+  it('creates the database once, and lists pending migrations with --dry-run', async () => {
     const path = join(testFolder(), 'new', 'a.db')
     const url = ['--database-url', `sqlite:${path}`]
     const planned = await json('migrate', '--dry-run', ...url)
@@ -26,7 +26,7 @@ describe('asyncgate migrate', () => {
     expect((await cli(['migrate', ...url])).stdout).toMatch(/^The database is up to date \(schema \d+\)\.$/m)
   })
 
-  it('says why it cannot', async () => {
+  it('prints why the database cannot be read', async () => {
     const path = join(testFolder(), 'no.db')
     writeFileSync(path, 'this is no database, however long it may be made to look like one'.repeat(20))
     const { code, stderr } = await cli(['migrate', '--database-url', `sqlite:${path}`])
@@ -59,7 +59,7 @@ describe('asyncgate doctor', () => {
     return { code, ok, wrong }
   }
 
-  it('finds a fresh machine well, and leaves no trace', async () => {
+  it('passes on a fresh machine without creating files', async () => {
     const path = join(testFolder(), 'a.db')
     const { code, stdout } = await cli(['doctor', '--port', '0', '--database-url', `sqlite:${path}`])
     expect(code).toBe(0)
@@ -68,7 +68,7 @@ describe('asyncgate doctor', () => {
     expect(existsSync(path)).toBe(false)
   })
 
-  it('says how to mend each thing that is wrong', async () => {
+  it('prints a fix for each failed check', async () => {
     const home = testFolder()
     const db = `sqlite:${join(home, 'a.db')}`
     const taken = createServer().listen(0, '127.0.0.1')
@@ -102,7 +102,7 @@ describe('asyncgate doctor', () => {
     })
   })
 
-  it('reads every file that a server reads, and says what is wrong with it as serve does', async () => {
+  it('reports the same file errors as serve', async () => {
     const home = testFolder()
     const file = join(home, 'broken.yaml')
     writeFileSync(file, '- name: files\n  transport: { type: studio }\n')
@@ -128,7 +128,7 @@ describe('asyncgate doctor', () => {
     expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining(`1 in ${good}`) })
   })
 
-  it('tells its own server from another one that has the port', async () => {
+  it('distinguishes its own server from another one on the port', async () => {
     const [home, elsewhere] = [testFolder(), testFolder()]
     const server = await startServer(['serve'], home, { ASYNCGATE_API_KEY: 'a-key-of-the-tests' })
     const { port } = new URL(server.url)
@@ -141,7 +141,7 @@ describe('asyncgate doctor', () => {
     await server.stop()
   })
 
-  it('passes on what the settings give reason to say', async () => {
+  it('prints the notices of the settings', async () => {
     const env = { ASYNCGATE_ENV: 'production', ASYNCGATE_API_KEY: 'a-key-of-the-tests' }
     const options = ['--port', '0', '--database-url', `sqlite:${join(testFolder(), 'a.db')}`]
     expect(await cli(['doctor', ...options], env)).toMatchObject({
@@ -154,7 +154,7 @@ describe('asyncgate doctor', () => {
     })
   })
 
-  it('knows a database of a newer version, and one that another process has', async () => {
+  it('reports a database of a newer version, and one in use by another process', async () => {
     const path = join(testFolder(), 'a.db')
     const options = ['--port', '0', '--database-url', `sqlite:${path}`]
     await cli(['migrate', '--database-url', `sqlite:${path}`])
@@ -168,7 +168,7 @@ describe('asyncgate doctor', () => {
     expect((await findings(...options)).wrong).toMatchObject([{ fix: expect.stringContaining('newer one') }])
   })
 
-  it('judges Node and the clock', () => {
+  it('checks the version of Node and the clock', () => {
     expect(['18.20.0', '20.18.3', '20.19.0', '24.1.0'].map((version) => checkNode(version).ok)).toEqual([
       false,
       false,
@@ -204,7 +204,7 @@ describe('asyncgate config', () => {
     expect(stdout).not.toContain('hush')
   })
 
-  it('shows them also if something is wrong, and what', async () => {
+  it('shows the settings and the problems if a setting is invalid', async () => {
     const { code, stdout } = await cli(['config', '--json'], { ASYNCGATE_PORT: 'x' })
     expect(code).toBe(1)
     const { settings, problems } = JSON.parse(stdout)
@@ -219,7 +219,7 @@ describe('asyncgate config', () => {
 })
 
 describe('asyncgate demo', () => {
-  it('tells all scenes to their end', async () => {
+  it('runs all scenes', async () => {
     const { code, database, scenes } = await json('demo', '--db', join(testFolder(), 'demo.db'))
     expect(code).toBe(0)
     expect(database).toContain('demo.db')

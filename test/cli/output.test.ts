@@ -25,7 +25,7 @@ function written(stream: NodeJS.WriteStream, work: () => void): string {
   return text
 }
 
-describe('colours and the progress line', () => {
+describe('colors and the progress line', () => {
   it('appear on a terminal only, and not with NO_COLOR', () => {
     vi.stubEnv('NO_COLOR', '')
     vi.stubEnv('TERM', 'xterm')

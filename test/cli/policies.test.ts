@@ -48,7 +48,7 @@ describe('asyncgate policies', () => {
     expect(await ask('policies', 'remove', 'no-delete')).toMatchObject({ code: 2 })
   })
 
-  it('writes, shows, tries and removes a rule', async () => {
+  it('sets, shows, tests and removes a rule', async () => {
     const condition = '{">": [{"var": "args.amount"}, 100]}'
     const set = ['policies', 'set', 'dear', 'require-approval', '--type', 'buy', '--when', condition]
     expect(await say(...set, '--priority', '200')).toMatch(/^action +REQUIRE_APPROVAL$/m)
@@ -78,7 +78,7 @@ describe('asyncgate policies', () => {
     for (const option of ['--inputs', '--requirements']) {
       expect(await ask('policies', 'test', '--type', 'sell', option, 'no JSON')).toMatchObject({
         code: 2,
-        stderr: expect.stringContaining(`${option} takes JSON.`),
+        stderr: expect.stringContaining(`${option} is not JSON`),
       })
     }
     expect(await say('policies', 'remove', 'dear')).toBe('dear is removed\n')
@@ -86,7 +86,7 @@ describe('asyncgate policies', () => {
     expect(await ask('policies', 'show', 'dear')).toMatchObject({ code: 3 })
   })
 
-  it('blocks what a rule blocks', async () => {
+  it('a BLOCK rule blocks a task', async () => {
     await say(
       'policies',
       'set',
@@ -103,7 +103,7 @@ describe('asyncgate policies', () => {
     await say('policies', 'remove', 'no-render')
   })
 
-  it('tries the rules of a file before they are used', async () => {
+  it('tests the rules of a file', async () => {
     const file = join(testFolder(), 'rules.yaml')
     writeFileSync(file, '- { id: never, action: BLOCK }\n- { id: sometimes, action: ALLOW, priority: 1 }\n')
     expect(await answer('policies', 'test', '--type', 'x', '--rules', file)).toMatchObject({
@@ -111,7 +111,7 @@ describe('asyncgate policies', () => {
     })
   })
 
-  it('takes a redaction apart', async () => {
+  it('shows the redacted fields of a test', async () => {
     const set = [
       'policies',
       'set',
@@ -133,7 +133,7 @@ describe('asyncgate policies', () => {
     expect(await ask('policies', 'set', 'x', 'REDACT', '--path', '$.a')).toMatchObject({ code: 2 })
   })
 
-  it('lists, writes and removes redaction patterns', async () => {
+  it('lists, sets and removes redaction patterns', async () => {
     expect(await say('policies', 'patterns')).toMatch(/^plate +on +file +\[REDACTED\] +\[A-Z\]\{2\}-\\d\+$/m)
     await say('policies', 'set-pattern', 'badge', 'B\\d{4}', '--replacement', '(badge)')
     expect(await say('policies', 'patterns')).toMatch(/^badge +on +api +\(badge\)/m)
@@ -145,12 +145,12 @@ describe('asyncgate policies', () => {
     expect(await ask('policies', 'remove-pattern', 'badge')).toMatchObject({ code: 3 })
   })
 
-  it('is for admins', async () => {
+  it('requires the admin role', async () => {
     expect(await ask('policies', 'list', '--as', 'agent:alice')).toMatchObject({ code: 4 })
   })
 })
 
-describe('a file of policies', () => {
+describe('a policies file', () => {
   it.each([
     ['rules: [', 'is not YAML or JSON'],
     ['rules: 5', 'has rules that are not a list'],

@@ -57,7 +57,7 @@ describe('asyncgate types', () => {
     expect(await ask('types', 'show', 'a/b c')).toMatchObject({ code: 3 })
   })
 
-  it('switches a type off and on, and changes nothing else', async () => {
+  it('disables and enables a type without other changes', async () => {
     const before = await answer('types', 'show', 'summarise')
     expect(await say('types', 'disable', 'summarise')).toBe('summarise is disabled\n')
     const refused = await ask('tasks', 'create', 'summarise', '--payload', '{"text":"x"}')
@@ -69,12 +69,12 @@ describe('asyncgate types', () => {
     expect(wrong).toMatchObject({ code: 2, stderr: expect.stringContaining('payload.text: must be string') })
   })
 
-  it('is for admins', async () => {
+  it('requires the admin role', async () => {
     expect(await ask('types', 'remove', 'render', '--as', 'agent:alice')).toMatchObject({ code: 4 })
   })
 })
 
-describe('a file of types', () => {
+describe('a types file', () => {
   it.each([
     ['- type: [', 'is not YAML or JSON'],
     ['type: a', 'is not a list of task types'],
@@ -100,14 +100,14 @@ describe('a file of types', () => {
     )
   })
 
-  it('that is not there keeps a server from starting', async () => {
+  it('that does not exist prevents the start of a server', async () => {
     const { code, stderr } = await cli(['types', 'register', 'nowhere.yaml'])
     expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining('cannot be read (ENOENT)') })
   })
 })
 
 describe('asyncgate workers', () => {
-  it('tells a worker to stop, and lets it go on', async () => {
+  it('drains and undrains a worker', async () => {
     const claim = async () => {
       const response = await fetch(`${server.url}/v1/leases/claim`, {
         method: 'POST',
@@ -121,10 +121,10 @@ describe('asyncgate workers', () => {
       stderr: expect.stringContaining('WORKER_NOT_FOUND'),
     })
     await claim()
-    expect(await say('workers', 'drain', 'w/1')).toBe('w/1 is told to stop\n')
+    expect(await say('workers', 'drain', 'w/1')).toBe('w/1 is draining\n')
     expect(await claim()).toEqual({ tasks: [], drain: true })
     expect(await say('workers')).toMatch(/^w\/1 +idle, draining +0 +0 .* any$/m)
-    expect(await say('workers', 'undrain', 'w/1')).toBe('w/1 may go on\n')
+    expect(await say('workers', 'undrain', 'w/1')).toBe('w/1 receives tasks again\n')
     expect(await claim()).toEqual({ tasks: [] })
   })
 })

@@ -9,7 +9,7 @@ import { cli, startServer, testFolder } from './support.ts'
 const KEY = 'a-key-of-the-tests'
 
 describe('asyncgate serve', () => {
-  it('serves with its key, and on SIGTERM answers who waits and exits with 0', async () => {
+  it('requires its key, and on SIGTERM answers waiting callers and exits with 0', async () => {
     const home = testFolder()
     writeFileSync(join(home, 'asyncgate.config.yaml'), 'instance_id: gate-a\n')
     const server = await startServer(['serve'], home, { ASYNCGATE_API_KEY: KEY, ASYNCGATE_ENV: 'production' })
@@ -35,7 +35,7 @@ describe('asyncgate serve', () => {
     )
   })
 
-  it('ends at once on a second signal', async () => {
+  it('exits immediately on a second signal', async () => {
     const server = await startServer(['serve', '--json'], testFolder(), { ASYNCGATE_API_KEY: KEY })
     expect(JSON.parse(server.output())).toEqual({ event: 'listening', url: server.url })
     // A request that never arrives in full is what it would wait for.
@@ -71,7 +71,7 @@ describe('asyncgate serve', () => {
     expect(stderr).not.toContain('    at ')
   })
 
-  it('links to the URL that people know it by, and answers to that name', async () => {
+  it('uses its public URL in links and accepts that host name', async () => {
     const server = await startServer(['serve'], testFolder(), {
       ASYNCGATE_API_KEY: KEY,
       ASYNCGATE_PUBLIC_URL: 'https://gate.example/tools/',
@@ -84,7 +84,7 @@ describe('asyncgate serve', () => {
     await server.stop()
   })
 
-  it('says which port is taken, and leaves the database free', async () => {
+  it('reports a port in use and releases the database', async () => {
     const taken = createServer().listen(0, '127.0.0.1')
     await once(taken, 'listening')
     onTestFinished(() => void taken.close())

@@ -37,12 +37,12 @@ export function folder(): string {
 export function testFolder(): string {
   const path = folder()
   const options = { recursive: true, force: true, maxRetries: 10, retryDelay: 50 } as const
-  // A process that was told to stop may still write to its folder.
+  // A process that is stopping may still write to its folder.
   onTestFinished(() => rmSync(path, options))
   return path
 }
 
-/** The command as a process of its own, without settings of ours in its environment. */
+/** Starts the command as a process, without ASYNCGATE_ variables in its environment. */
 export function startCli(args: readonly string[], cwd: string, env: Environment = {}): Child {
   const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('ASYNCGATE_'))
   const child = spawn(process.execPath, [MAIN, ...args], {
@@ -64,7 +64,7 @@ export function startCli(args: readonly string[], cwd: string, env: Environment 
   return { process: child, ended }
 }
 
-/** A server that listens on a free port. */
+/** Starts a server on a free port. */
 export async function startServer(
   args: readonly string[],
   cwd: string,
@@ -88,7 +88,7 @@ export async function startServer(
   return { process: child, ended, url, output: () => seen, stop }
 }
 
-/** The command in this process, which is quicker: the same code, with what it writes caught. */
+/** Runs the command in this process, which is faster, and captures its output. */
 export async function cli(args: readonly string[], env: Environment = {}): Promise<Ended> {
   const written = { stdout: '', stderr: '' }
   const spies = (['stdout', 'stderr'] as const).map((name) =>

@@ -6,6 +6,7 @@ import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { isProof, PROOF_HEADER } from '../../src/auth/local-proof.ts'
 import { hintFor, refusal } from '../../src/cli/refusal.ts'
 import { findTarget } from '../../src/cli/target.ts'
+import { GateError } from '../../src/client/gate-error.ts'
 import { ERRORS } from '../../src/core/errors.ts'
 import { OPERATIONS } from '../../src/features/catalogue.ts'
 import { openLocalKey } from '../../src/server/local-key.ts'
@@ -19,7 +20,7 @@ afterEach(() => {
   vi.unstubAllEnvs()
 })
 
-/** Something that answers like an AsyncGate without a task, and keeps the keys that it was sent. */
+/** A fake AsyncGate without tasks, which records the keys that it receives. */
 async function listener() {
   const keys: (string | undefined)[] = []
   const proofs: (string | undefined)[] = []
@@ -56,7 +57,7 @@ function dataOf(): string {
 }
 
 describe('the file of a running server', () => {
-  it('is beside its data for its owner only, leads commands to it, and goes when it stops', async () => {
+  it('is private, is found by commands, and is removed when the server stops', async () => {
     const home = testFolder()
     const server = await startServer(['dev'], home)
     const file = join(home, '.asyncgate', 'server.json')
@@ -72,7 +73,7 @@ describe('the file of a running server', () => {
     expect(existsSync(file)).toBe(false)
   })
 
-  it('stays that of the first of two servers, and the second one removes only its own', async () => {
+  it('is not replaced or removed by a second server', async () => {
     const folder = testFolder()
     const first = await listener()
     record(folder, { url: first.url, pid: process.ppid })
@@ -81,7 +82,7 @@ describe('the file of a running server', () => {
     expect(await runningServers(folder)).toMatchObject([{ url: first.url }])
   })
 
-  it('names an address that can be connected to', async () => {
+  it('contains an address that accepts connections', async () => {
     const folder = testFolder()
     const path = join(folder, 'server.json')
     await writeServerFile(path, { url: 'http://0.0.0.0:8123' })
@@ -90,7 +91,7 @@ describe('the file of a running server', () => {
 })
 
 describe('a command without a URL', () => {
-  it('takes the server that runs in its folder', async () => {
+  it('uses the server that runs in its folder', async () => {
     const { url } = await listener()
     record(dataOf(), { url })
     expect(await findTarget(asked)).toEqual({ url, key: null, option: '' })
@@ -105,7 +106,7 @@ describe('a command without a URL', () => {
     expect(await findTarget(asked)).toMatchObject({ url: DEFAULT })
   })
 
-  it('prefers --url, then ASYNCGATE_URL, then the settings of the server, then what runs', async () => {
+  it('prefers --url, then ASYNCGATE_URL, then the settings of the server, then a running server', async () => {
     const { url } = await listener()
     const data = dataOf()
     record(data, { url })
@@ -120,7 +121,7 @@ describe('a command without a URL', () => {
     })
   })
 
-  it('does not take a port that the server is to choose for its address', async () => {
+  it('ignores port 0 of the settings', async () => {
     const { url } = await listener()
     const data = dataOf()
     record(data, { url })
@@ -129,7 +130,7 @@ describe('a command without a URL', () => {
     expect(await findTarget({ ...asked, file })).toMatchObject({ url })
   })
 
-  it('says what is wrong with a URL', async () => {
+  it('reports an invalid URL', async () => {
     const { code, stderr } = await cli(['tasks', 'list', '--url', 'elsewhere'])
     expect({ code, stderr }).toEqual({
       code: 2,
@@ -138,8 +139,8 @@ describe('a command without a URL', () => {
   })
 })
 
-describe('a key that is kept in the folder', () => {
-  it('of the config file goes to the server of that file and to no other', async () => {
+describe('a stored key', () => {
+  it('of the config file is sent only to the server of that file', async () => {
     const data = dataOf()
     const file = join(data, 'settings.yaml')
     const theirs = await listener()
@@ -153,7 +154,7 @@ describe('a key that is kept in the folder', () => {
     expect((await findTarget({ ...asked, file, url: theirs.url })).key).toBe('a-key-that-was-given')
   })
 
-  it('of a person is not sent, only a proof for the server at that address', async () => {
+  it('of a user is not sent, only a proof for that address', async () => {
     const home = testFolder()
     const ours = await listener()
     vi.stubEnv('ASYNCGATE_CONFIG_DIR', join(home, 'config'))
@@ -172,7 +173,7 @@ describe('a key that is kept in the folder', () => {
     expect(isProof(proof, key, { ...at, port: at.port + 1 }, { now, startedAt })).toBe(false)
   })
 
-  it('of a person proves nothing to a server that is not on this machine', async () => {
+  it('of a user is not used for a server on another machine', async () => {
     vi.stubEnv('ASYNCGATE_CONFIG_DIR', join(testFolder(), 'config'))
     openLocalKey(() => {})
     const of = (url: string) => findTarget({ ...asked, url, isPerson: true })
@@ -183,7 +184,7 @@ describe('a key that is kept in the folder', () => {
   })
 })
 
-describe('the hint of a refusal', () => {
+describe('the hint of a server error', () => {
   it('names commands and the details that are printed, never an operation or a field of the API', () => {
     const operations = OPERATIONS.map(({ name }) => name).filter((name) => name.includes('_'))
     const foreign = Object.entries(ERRORS).filter(([code, { hint }]) => {
@@ -193,14 +194,13 @@ describe('the hint of a refusal', () => {
     expect(foreign.map(([code]) => code)).toEqual([])
   })
 
-  it('comes with the details of the server', async () => {
+  it('includes the details of the server', async () => {
     const text = JSON.stringify({ code: 'FORBIDDEN', message: 'No.', details: { required_role: 'admin' } })
-    expect(refusal(403, text)).toMatchObject({
+    const error = GateError.of({ status: 403, headers: new Headers(), text })
+    expect(refusal(error)).toMatchObject({
       exitCode: 4,
       message: 'No. (FORBIDDEN)',
-      hint: expect.stringMatching(
-        /^ {2}required_role: admin\nUse the key of somebody with the required role/,
-      ),
+      hint: expect.stringMatching(/^ {2}required_role: admin\nUse a key with the required role/),
     })
   })
 })

@@ -185,7 +185,7 @@ describe('a server with email', () => {
     }
     const server = await serve({ ...env, ASYNCGATE_MAIL_MAX_ATTEMPTS })
     const run = (...args: string[]) => cli(['emails', ...args, '--url', server.url, '--key', KEY])
-    expect((await run('list')).stdout).toContain('There are no such mails here.')
+    expect((await run('list')).stdout).toContain('There are no such emails.')
     const note = { to: 'a@elsewhere.example', subject: 'A note', body: { n: 1 } }
     const { email_id } = await server.gate.sendEmail(KEE, {
       ...note,
@@ -201,11 +201,11 @@ describe('a server with email', () => {
     expect(shown.stdout).toContain('"n": 1')
     const listed = await run('list', '--status', 'failed', '--json')
     expect(JSON.parse(listed.stdout).emails).toMatchObject([{ email_id, status: 'failed' }])
-    expect((await run('list', '--inbound')).stdout).toContain('There are no such mails here.')
+    expect((await run('list', '--inbound')).stdout).toContain('There are no such emails.')
     expect((await run('list', '--status', 'lost')).code).toBe(2)
     expect(await run('retry', email_id)).toMatchObject({ code: 0, stdout: `${email_id} is pending again\n` })
     expect((await run('show', 'none')).code).toBe(3)
-    expect((await run('list', '--as', 'agent:mallory')).stdout).toContain('There are no such mails here.')
+    expect((await run('list', '--as', 'agent:mallory')).stdout).toContain('There are no such emails.')
   }, 120_000)
 })
 

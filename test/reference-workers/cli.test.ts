@@ -42,7 +42,7 @@ async function printed(stream: Readable | null, text: string): Promise<void> {
 describe('asyncgate worker', () => {
   it('runs the reference tasks, and finishes running ones when it is stopped', async () => {
     const { said, process: child, ended } = await startWorker(['--worker-id', 'w1'])
-    expect(said).toBe(`Worker w1 does echo, sleep_then_return, http_get for ${gate.url}`)
+    expect(said).toBe(`Worker w1 runs echo, sleep_then_return, http_get for ${gate.url}`)
     expect(await outcomeOf(gate, 'echo', { hello: 'world' })).toMatchObject({
       status: 'succeeded',
       result: { echo: { hello: 'world' } },
@@ -98,7 +98,7 @@ describe('asyncgate worker', () => {
       `commands:\n  count: ["${process.execPath}", "-p", "process.argv.length - 1", "--", ...]\ncommand_folder: here\n`,
     )
     const { said } = await startWorker(['--allow', `version=${process.execPath} --version`], folder)
-    expect(said).toContain('does echo, sleep_then_return, http_get, command.execute for')
+    expect(said).toContain('runs echo, sleep_then_return, http_get, command.execute for')
     expect(await outcomeOf(gate, 'command.execute', { command: 'version' })).toMatchObject({
       result: { stdout: `${process.version}\n`, exit_code: 0 },
     })
@@ -128,17 +128,17 @@ describe('asyncgate worker', () => {
   })
 
   it.each([
-    [['--tasks', 'ecko'], 'This worker has no task "ecko".\nDid you mean echo?'],
+    [['--tasks', 'ecko'], 'This worker has no task type "ecko".\nDid you mean echo?'],
     [['--tasks', 'knit'], 'It has echo, sleep_then_return, http_get, command.execute.'],
     [['--tasks', ','], '--tasks is empty.'],
-    [['--tasks', 'command.execute'], 'command.execute needs commands that are allowed.'],
+    [['--tasks', 'command.execute'], 'command.execute needs allowed commands.'],
     [['--allow', 'count'], '--allow takes KEY=VALUE'],
     [['--allow', 'count=wc'], 'needs the absolute path of a program, not "wc"'],
     [['--allow', 'count=/no/such/program'], 'The command count cannot be run'],
     [['--concurrency', '0'], 'concurrency'],
-    [['--concurrency', 'many'], '--concurrency takes a whole number'],
+    [['--concurrency', 'many'], '--concurrency takes an integer'],
     [['--url', 'nowhere'], 'nowhere'],
-    [['extra'], 'one argument too many'],
+    [['extra'], 'Unexpected argument "extra"'],
   ])('refuses %j', async (args, said) => {
     const { code, stderr } = await cli(['worker', ...args], { ASYNCGATE_URL: gate.url })
     expect({ code, stderr }).toMatchObject({ code: 2, stderr: expect.stringContaining(said) })

@@ -111,7 +111,7 @@ describe('asyncgate schedules', () => {
     const ended = await cli(['schedules', 'list'], lonely)
     expect(ended).toMatchObject({
       code: 1,
-      stderr: expect.stringMatching(/No scheduler has answered within 10 s/),
+      stderr: expect.stringMatching(/No scheduler responded within 10 s/),
     })
     expect((await cli(['tasks', 'list', '--status', 'queued'], lonely)).stdout).toBe(
       'There are no such tasks.\n',
@@ -138,7 +138,7 @@ describe('asyncgate scheduler', () => {
       .ended
     expect(ended).toMatchObject({
       code: 4,
-      stderr: expect.stringMatching(/does not take this scheduler.*UNAUTHENTICATED/),
+      stderr: expect.stringMatching(/does not accept this scheduler.*UNAUTHENTICATED/),
     })
   })
 

@@ -2,19 +2,20 @@ import { openStore } from '../../server/open-store.ts'
 import { messageOf } from '../../util/error-message.ts'
 import { command } from '../command.ts'
 import { CliError, EXIT } from '../exit.ts'
+import { flag } from '../input.ts'
 import { ProgressLine } from '../output.ts'
-import { configOf, SETTINGS_OPTIONS } from '../settings-options.ts'
+import { configOf, SETTINGS_OPTIONS, settingsFlags } from '../settings-options.ts'
 import { readSchema } from './schema.ts'
 
-export const migrate = command({
+const migrate = command({
   name: 'migrate',
   summary: 'Apply the database migrations and exit. A server does the same when it starts.',
   options: {
-    'dry-run': { type: 'boolean', doc: 'print the pending migrations without applying them' },
+    'dry-run': flag('print the pending migrations without applying them'),
     ...SETTINGS_OPTIONS,
   },
   async run(input, output) {
-    const { database } = configOf(input)
+    const { database } = configOf(input, settingsFlags(input).flags)
     const before = await readSchema(database).catch((error: unknown) => {
       const reason = messageOf(error)
       throw new CliError(
@@ -32,10 +33,11 @@ export const migrate = command({
       progress.clear()
     }
     const { pending, newest } = before
-    output.answer({ dry_run: dryRun, migrations: pending, schema: dryRun ? before.applied : newest }, () => {
-      for (const name of pending) output.say(`${dryRun ? 'pending' : 'applied'}: ${name}`)
-      if (pending.length === 0) output.say(`The database is up to date (schema ${newest}).`)
+    output.result({ dry_run: dryRun, migrations: pending, schema: dryRun ? before.applied : newest }, () => {
+      for (const name of pending) output.print(`${dryRun ? 'pending' : 'applied'}: ${name}`)
+      if (pending.length === 0) output.print(`The database is up to date (schema ${newest}).`)
     })
-    return undefined
   },
 })
+
+export const commands = [migrate]

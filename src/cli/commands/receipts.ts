@@ -1,74 +1,74 @@
-import { z } from 'zod'
-import { CLIENT_OPTIONS, clientOf } from '../client.ts'
-import { command } from '../command.ts'
-import { type Output, warn } from '../output.ts'
+import type { Receipt } from '../../client/operations.ts'
+import { serverCommand } from '../client.ts'
+import { PAGE, splitPrincipal, text } from '../input.ts'
+import type { Output } from '../output.ts'
+import { nameOf } from './tasks/print.ts'
 
-const party = z.looseObject({ kind: z.string(), id: z.string() })
+const OPTIONS = {
+  since: text('RECEIPT_ID', 'only receipts after this one'),
+  limit: PAGE.limit,
+}
 
-export const receiptShape = z.looseObject({
-  receipt_id: z.string(),
-  seq: z.number(),
-  receipt_type: z.string(),
-  created_at: z.string(),
-  from: party,
-  to: party,
-  task_id: z.string().nullable(),
-})
-
-const pageShape = z.looseObject({ receipts: z.array(receiptShape), next_cursor: z.string().nullable() })
-
-export const receipts = command({
+const receipts = serverCommand({
   name: 'receipts',
-  summary: 'List receipts, oldest first: those of a task, or those addressed to somebody.',
+  summary: 'List receipts, oldest first: those of a task, or those addressed to a principal.',
   options: {
-    task: { type: 'string', value: 'TASK_ID', doc: 'only of this task' },
-    to: { type: 'string', value: 'KIND:ID', doc: 'addressed to this principal; default the caller' },
-    type: { type: 'string', value: 'TYPE', doc: 'only of this type, as in task.completed' },
-    since: { type: 'string', value: 'RECEIPT_ID', doc: 'only those after this one' },
-    limit: { type: 'string', value: 'N', doc: 'at most so many, up to 200; default 50' },
-    ...CLIENT_OPTIONS,
+    task: text('TASK_ID', 'only receipts of this task'),
+    to: text('KIND:ID', 'addressed to this principal; default the caller'),
+    type: text('TYPE', 'only receipts of this type, as in task.completed'),
+    ...OPTIONS,
   },
-  async run(input, output) {
+  async run(client, input, output) {
     const to = input.principal('to')
-    const page = await clientOf(input).get(
-      '/v1/receipts',
-      {
-        task_id: input.text('task'),
-        to_kind: to?.kind,
-        to_id: to?.id,
-        receipt_type: input.text('type'),
-        since_receipt_id: input.text('since'),
-        limit: input.whole('limit'),
-      },
-      pageShape,
-    )
-    output.answer(page, () => {
-      tellReceipts(output, page.receipts, 'There are no such receipts.')
-      if (page.next_cursor !== null) warn(`There are more: --since ${page.next_cursor}`)
+    const page = await client.call('listReceipts', {
+      task_id: input.text('task'),
+      to_kind: to?.kind,
+      to_id: to?.id,
+      receipt_type: input.text('type'),
+      since_receipt_id: input.text('since'),
+      limit: input.integer('limit'),
     })
-    return undefined
+    output.result(page, () => {
+      printReceipts(output, page.receipts, 'There are no such receipts.')
+      output.nextPage(page.next_cursor, '--since')
+    })
   },
 })
 
-export function tellReceipts(
-  output: Output,
-  list: readonly z.output<typeof receiptShape>[],
-  none: string,
-): void {
-  if (list.length === 0) {
-    output.say(none)
-    return
-  }
+const obligations = serverCommand({
+  name: 'obligations',
+  summary: 'List the open obligations towards a principal, oldest first.',
+  takes: ['[KIND:ID]'],
+  options: OPTIONS,
+  async run(client, input, output) {
+    const [owner] = input.args
+    const [principal_kind, principal_id] = owner === undefined ? [] : splitPrincipal(owner)
+    const page = await client.call('listOpenObligations', {
+      ...(owner !== undefined && { principal_kind, principal_id }),
+      since_receipt_id: input.text('since'),
+      limit: input.integer('limit'),
+    })
+    output.result(page, () => {
+      printReceipts(output, page.open_obligations, 'There are no open obligations.')
+      output.nextPage(page.cursor, '--since')
+    })
+  },
+})
+
+function printReceipts(output: Output, list: readonly Receipt[], none: string): void {
   output.table(
     ['SEQ', 'TYPE', 'FROM', 'TO', 'TASK', 'CREATED', 'RECEIPT'],
     list.map((receipt) => [
-      String(receipt.seq),
+      receipt.seq,
       receipt.receipt_type,
-      `${receipt.from.kind}:${receipt.from.id}`,
-      `${receipt.to.kind}:${receipt.to.id}`,
-      receipt.task_id ?? '',
+      nameOf(receipt.from),
+      nameOf(receipt.to),
+      receipt.task_id,
       receipt.created_at,
       receipt.receipt_id,
     ]),
+    none,
   )
 }
+
+export const commands = [receipts, obligations]

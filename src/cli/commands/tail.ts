@@ -1,50 +1,40 @@
-import { z } from 'zod'
-import { CLIENT_OPTIONS, clientOf } from '../client.ts'
-import { command } from '../command.ts'
+import { serverCommand } from '../client.ts'
 import { CliError, EXIT } from '../exit.ts'
+import { text } from '../input.ts'
 import { ProgressLine, paintStatus } from '../output.ts'
 
-const changeShape = z.looseObject({
-  task_id: z.string(),
-  type: z.string(),
-  status: z.string(),
-  principal_ai: z.string(),
-  worker_id: z.string().nullable(),
-  at: z.string(),
-})
-
-export const tail = command({
+const tail = serverCommand({
   name: 'tail',
   summary: 'Follow the changes of tasks as they happen; Ctrl-C ends it.',
   options: {
-    task: { type: 'string', value: 'TASK_ID', doc: 'only of this task' },
-    session: { type: 'string', value: 'ID', doc: 'only of this session' },
-    worker: { type: 'string', value: 'ID', doc: 'only of this worker' },
-    count: { type: 'string', value: 'N', doc: 'end after so many changes' },
-    ...CLIENT_OPTIONS,
+    task: text('TASK_ID', 'only changes of this task'),
+    session: text('ID', 'only changes of tasks of this session'),
+    worker: text('ID', 'only changes of tasks of this worker'),
+    count: text('N', 'end after this number of changes'),
   },
-  notes: () => 'With --json each change is a line of its own.',
-  async run(input, output) {
-    const count = input.whole('count') ?? Number.POSITIVE_INFINITY
-    const changes = clientOf(input).events('/v1/events', {
-      task_id: input.text('task'),
-      session_id: input.text('session'),
-      worker_id: input.text('worker'),
-    })
+  notes: () => 'With --json each change is one line.',
+  async run(client, input, output) {
+    const count = input.integer('count') ?? Number.POSITIVE_INFINITY
     const progress = new ProgressLine()
     progress.show('waiting for changes')
     let seen = 0
-    for await (const data of changes) {
-      const change = changeShape.parse(JSON.parse(data))
+    for await (const change of client.events({
+      task_id: input.text('task'),
+      session_id: input.text('session'),
+      worker_id: input.text('worker'),
+    })) {
       progress.clear()
       output.event(change)
-      const worker = change.worker_id === null ? '' : `by ${change.worker_id}`
-      output.say(
-        `${change.at}  ${paintStatus(change.status.padEnd(9))}  ${change.task_id}  ${change.type}  for ${change.principal_ai} ${worker}`.trimEnd(),
+      const { at, status, task_id, type, principal_ai, worker_id } = change
+      const worker = worker_id === null ? '' : ` by ${worker_id}`
+      output.print(
+        `${at}  ${paintStatus(status.padEnd(9))}  ${task_id}  ${type}  for ${principal_ai}${worker}`,
       )
       seen++
-      if (seen >= count) return undefined
+      if (seen >= count) return
     }
     throw new CliError(EXIT.unreachable, 'The server has ended the stream.', 'Run the command again.')
   },
 })
+
+export const commands = [tail]

@@ -1,5 +1,4 @@
 import { hostname } from 'node:os'
-import { type Config, loadConfig } from '../../config/index.ts'
 import type { LogLevel } from '../../config/kinds.ts'
 import {
   type AllowList,
@@ -7,73 +6,58 @@ import {
   allowedCommand,
   checkPrograms,
 } from '../../reference-workers/command/allow-list.ts'
-import {
-  isReferenceTask,
-  REFERENCE_TASKS,
-  type ReferenceTask,
-  referenceTasks,
-} from '../../reference-workers/reference.ts'
-import { egressOf } from '../../server/egress.ts'
+import type { ReferenceTask } from '../../reference-workers/reference.ts'
 import { closest } from '../../util/closest.ts'
-import { GateError, jsonLogger, type Logger, worker as sdkWorker } from '../../worker/index.ts'
+import { jsonLogger, type Logger, worker as sdkWorker } from '../../worker/index.ts'
 import { CLIENT_OPTIONS } from '../client.ts'
 import { command } from '../command.ts'
-import { CliError, EXIT, usageError } from '../exit.ts'
-import type { Input, Options } from '../input.ts'
-import { warn } from '../output.ts'
-import { SETTINGS_OPTIONS } from '../settings-options.ts'
+import { usageError } from '../exit.ts'
+import { flag, type Input, type Options, text, texts, unlessEmpty } from '../input.ts'
+import { processRefusal } from '../refusal.ts'
+import { configOf, SETTINGS_OPTIONS } from '../settings-options.ts'
 import { findTarget } from '../target.ts'
 
 const OPTIONS = {
-  tasks: { type: 'string', value: 'NAMES', doc: 'which of them to do, separated by commas; default all' },
-  concurrency: { type: 'string', value: 'N', doc: 'how many at once; default 4' },
-  'worker-id': {
-    type: 'string',
-    value: 'ID',
-    doc: 'the name of the worker; default the host and the process',
-  },
-  capabilities: { type: 'string', value: 'NAMES', doc: 'what it offers besides the names of its tasks' },
-  allow: {
-    type: 'string',
-    multiple: true,
-    value: 'NAME=PROGRAM',
-    doc: 'a command for command.execute, as in count=/usr/bin/wc -w (ASYNCGATE_COMMANDS)',
-  },
-  folder: {
-    type: 'string',
-    value: 'PATH',
-    doc: 'where commands run and put their files (ASYNCGATE_COMMAND_FOLDER)',
-  },
-  'allow-http': {
-    type: 'boolean',
-    doc: 'let http_get fetch http, not only https (ASYNCGATE_EGRESS_ALLOW_HTTP)',
-  },
-  'allow-private': {
-    type: 'string',
-    multiple: true,
-    value: 'PLACE',
-    doc: 'a host, address or network that http_get may reach though it is not public (ASYNCGATE_EGRESS_PRIVATE)',
-  },
+  tasks: text('NAMES', 'the task types to run, separated by commas; default all'),
+  concurrency: text('N', 'number of concurrent tasks; default 4'),
+  'worker-id': text('ID', 'its worker_id; default the host and the process'),
+  capabilities: text('NAMES', 'further capabilities, besides the names of its tasks'),
+  allow: texts(
+    'NAME=PROGRAM',
+    'a command for command.execute, as in count=/usr/bin/wc -w (ASYNCGATE_COMMANDS)',
+  ),
+  folder: text('PATH', 'working folder of commands (ASYNCGATE_COMMAND_FOLDER)'),
+  'allow-http': flag('allow http_get to fetch http, not only https (ASYNCGATE_EGRESS_ALLOW_HTTP)'),
+  'allow-private': texts(
+    'HOST',
+    'a private host, address or network that http_get may reach (ASYNCGATE_EGRESS_PRIVATE)',
+  ),
   url: CLIENT_OPTIONS.url,
   key: CLIENT_OPTIONS.key,
   config: SETTINGS_OPTIONS.config,
   'log-level': SETTINGS_OPTIONS['log-level'],
 } as const satisfies Options
 
-type Asked = Input<keyof typeof OPTIONS>
+type WorkerInput = Input<keyof typeof OPTIONS>
 
-export const worker = command({
+const worker = command({
   name: 'worker',
   summary:
-    'Do tasks of the types echo, sleep_then_return, http_get and, for what is allowed, command.execute.',
+    'Run a worker for tasks of the types echo, sleep_then_return, http_get and, for allowed commands, command.execute.',
   options: OPTIONS,
   notes: () =>
     [
-      'SIGTERM or SIGINT: it takes no more, lets what it has begun finish for 20 s, and gives the rest back; a',
-      'second signal gives it back at once. command.execute is off unless commands are allowed.',
+      'On SIGTERM or SIGINT it claims no more tasks, finishes running ones for up to 20 s, and releases the rest; a',
+      'second signal releases them immediately. command.execute is off unless commands are allowed.',
     ].join('\n'),
   async run(input, output) {
-    const config = settingsOf(input)
+    const config = configOf(input, {
+      url: input.text('url'),
+      api_key: input.text('key'),
+      command_folder: input.text('folder'),
+      egress_allow_http: input.flag('allow-http') || undefined,
+      egress_private: unlessEmpty(input.texts('allow-private')),
+    })
     const { server } = config
     const { url, key } = await findTarget({
       url: input.text('url'),
@@ -81,7 +65,9 @@ export const worker = command({
       file: input.text('config'),
     })
     const allowed = await allowListOf({ ...server.commands, ...input.pairs('allow') })
-    const names = namesOf(input, allowed)
+    const { REFERENCE_TASKS, referenceTasks } = await import('../../reference-workers/reference.ts')
+    const { egressOf } = await import('../../server/egress.ts')
+    const names = namesOf(input, allowed, REFERENCE_TASKS)
     const tasks = await referenceTasks(names, {
       egress: { ...egressOf(server), max_bytes: server.egress_max_bytes },
       execute: {
@@ -97,44 +83,27 @@ export const worker = command({
         },
       },
     })
-    const made = make(() =>
+    const running = validated(() =>
       sdkWorker({
         url,
         ...(key !== null && { key }),
         tasks,
-        concurrency: input.whole('concurrency') ?? 4,
+        concurrency: input.integer('concurrency') ?? 4,
         workerId: input.text('worker-id') ?? `worker.${hostname()}-${process.pid}`,
         capabilities: [...names, ...listOf(input.text('capabilities'))],
         logger: loggerOf(config.logLevel),
       }),
     )
-    output.event({ event: 'working', worker_id: made.id, tasks: names, url })
-    output.say(`Worker ${made.id} does ${names.join(', ')} for ${url}`)
-    await made.run().catch((error: unknown) => {
-      throw refusal(error, url)
+    output.event({ event: 'working', worker_id: running.id, tasks: names, url })
+    output.print(`Worker ${running.id} runs ${names.join(', ')} for ${url}`)
+    await running.run().catch((error: unknown) => {
+      throw processRefusal(error, url, 'worker')
     })
-    output.say('The worker has stopped.')
-    return undefined
+    output.print('The worker has stopped.')
   },
 })
 
-function settingsOf(input: Asked): Config {
-  const places = input.texts('allow-private')
-  const config = loadConfig({
-    env: process.env,
-    file: input.text('config'),
-    flags: {
-      url: input.text('url'),
-      api_key: input.text('key'),
-      log_level: input.text('log-level'),
-      command_folder: input.text('folder'),
-      egress_allow_http: input.flag('allow-http') ? true : undefined,
-      egress_private: places.length > 0 ? places : undefined,
-    },
-  })
-  for (const notice of config.notices) warn(notice)
-  return config
-}
+export const commands = [worker]
 
 async function allowListOf(
   commands: Readonly<Record<string, string | readonly string[]>>,
@@ -152,23 +121,28 @@ async function allowListOf(
   }
 }
 
-/** The tasks that are asked for; command.execute only where a command is allowed. */
-function namesOf(input: Asked, allowed: AllowList): readonly ReferenceTask[] {
+/** The task types to run. command.execute needs an allowed command. */
+function namesOf(
+  input: WorkerInput,
+  allowed: AllowList,
+  known: readonly ReferenceTask[],
+): readonly ReferenceTask[] {
   const asked = input.text('tasks')
   const canExecute = allowed.size > 0
-  if (asked === undefined) return REFERENCE_TASKS.filter((name) => canExecute || name !== 'command.execute')
+  if (asked === undefined) return known.filter((name) => canExecute || name !== 'command.execute')
   const names = listOf(asked).map((name) => {
-    if (isReferenceTask(name)) return name
-    const meant = closest(name, REFERENCE_TASKS)
+    const found = known.find((each) => each === name)
+    if (found !== undefined) return found
+    const meant = closest(name, known)
     throw usageError(
-      `This worker has no task "${name}".`,
-      meant === undefined ? `It has ${REFERENCE_TASKS.join(', ')}.` : `Did you mean ${meant}?`,
+      `This worker has no task type "${name}".`,
+      meant === undefined ? `It has ${known.join(', ')}.` : `Did you mean ${meant}?`,
     )
   })
-  if (names.length === 0) throw input.wrong('--tasks is empty.')
+  if (names.length === 0) throw input.usageError('--tasks is empty.')
   if (names.includes('command.execute') && !canExecute) {
     throw usageError(
-      'command.execute needs commands that are allowed.',
+      'command.execute needs allowed commands.',
       'Add --allow NAME=PROGRAM, or set ASYNCGATE_COMMANDS.',
     )
   }
@@ -182,8 +156,8 @@ function listOf(text = ''): string[] {
     .filter((name) => name !== '')
 }
 
-/** The worker says itself what is wrong with its options. */
-function make<T>(create: () => T): T {
+/** The worker validates its options. */
+function validated<T>(create: () => T): T {
   try {
     return create()
   } catch (error) {
@@ -192,25 +166,10 @@ function make<T>(create: () => T): T {
   }
 }
 
-function loggerOf(level: LogLevel): Logger | false {
-  switch (level) {
-    case 'silent':
-      return false
-    case 'trace':
-      return jsonLogger('debug')
-    case 'fatal':
-      return jsonLogger('error')
-    default:
-      return jsonLogger(level)
-  }
-}
+/** Levels that the logger of the SDK does not have. */
+const SDK_LEVELS = { trace: 'debug', fatal: 'error' } as const
 
-function refusal(error: unknown, url: string): unknown {
-  if (!(error instanceof GateError)) return error
-  const isKey = error.status === 401 || error.status === 403
-  return new CliError(
-    isKey ? EXIT.refused : EXIT.failure,
-    `${url} does not take this worker: ${error.message} (${error.code})`,
-    error.status === 401 ? 'Give the key with --key, or set ASYNCGATE_API_KEY.' : error.hint,
-  )
+function loggerOf(level: LogLevel): Logger | false {
+  if (level === 'silent') return false
+  return jsonLogger(level === 'trace' || level === 'fatal' ? SDK_LEVELS[level] : level)
 }

@@ -180,10 +180,10 @@ describe('asyncgate sessions', () => {
     expect(await cli(['sessions', 'set', id, ...at])).toMatchObject({ code: 2 })
     expect(await cli(['sessions', 'set', id, '--workers', '9', '--queue', '50', ...at])).toMatchObject({
       code: 0,
-      stdout: `${id} makes 9 calls at once, and may have 50 open.\n`,
+      stdout: `${id} runs 9 calls concurrently, and may have 50 open.\n`,
     })
     expect(await cli(['sessions', 'set', id, '--workers', 'default', ...at])).toMatchObject({
-      stdout: `${id} makes 3 calls at once, and may have 50 open.\n`,
+      stdout: `${id} runs 3 calls concurrently, and may have 50 open.\n`,
     })
     expect(await cli(['sessions', 'end', id, '--cancel', ...at])).toMatchObject({
       code: 0,

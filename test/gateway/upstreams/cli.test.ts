@@ -114,7 +114,7 @@ describe('asyncgate upstreams', () => {
       '--header',
       'X-Home=env:HOME',
     ]
-    expect(await say('add', 'fix', url, ...options)).toContain('fix is there.')
+    expect(await say('add', 'fix', url, ...options)).toContain('fix is added.')
     await upstreams.settled()
     expect(await say('list')).toMatch(new RegExp(`^fix +ready +closed +1 +0 +api +${url}$`, 'm'))
     const shown = await say('show', 'fix')

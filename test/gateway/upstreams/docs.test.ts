@@ -36,9 +36,9 @@ it('the commands of docs/gateway.md exist, with their options', async () => {
       .trim()
       .split(/\s+/)
       .slice(1)
-    const found = findCommand(words)
+    const found = await findCommand(words)
     if (found === undefined) throw new Error(`there is no command for ${line}`)
-    const { options } = await found.entry.load()
+    const { options } = found.command
     const own = found.args.slice(0, (found.args.indexOf('--') + 1 || found.args.length + 1) - 1)
     for (const word of own.filter((each) => each.startsWith('--'))) {
       expect(Object.keys(options)).toContain(word.slice(2))

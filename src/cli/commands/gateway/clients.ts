@@ -4,7 +4,7 @@ import { createServer, type Server, type Socket } from 'node:net'
 import { type Duplex, PassThrough } from 'node:stream'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { RelayedClient } from '../../../mcp/transport/stdio.ts'
-import { type Answer, difference, firstLine, helloShape, type Serves } from './join.ts'
+import { type Answer, difference, firstLine, helloShape, parseLine, type Serves } from './join.ts'
 
 /** Serves clients, once the gateway has started. */
 export interface ClientService {
@@ -127,7 +127,7 @@ export class GatewayClients {
     const { pid } = process
     this.#waiting.add(socket)
     socket.once('close', () => this.#waiting.delete(socket))
-    const hello = readHello(await firstLine(socket))
+    const hello = parseLine(await firstLine(socket), helloShape)
     if (hello === undefined) {
       const message = 'the gateway that runs is another version of AsyncGate'
       send({ status: 'different', pid, url: '', message })
@@ -148,13 +148,5 @@ export class GatewayClients {
       return
     }
     socket.end()
-  }
-}
-
-function readHello(line: string | undefined) {
-  try {
-    return line === undefined ? undefined : helloShape.safeParse(JSON.parse(line)).data
-  } catch {
-    return undefined
   }
 }

@@ -115,7 +115,7 @@ export async function joinGateway(
     for (;;) {
       const line = await firstLine(socket)
       clearTimeout(silent)
-      const answer = line === undefined ? undefined : readAnswer(line)
+      const answer = parseLine(line, answerShape)
       if (answer === undefined) break
       if (answer.status === 'joined') return { ...answer, socket }
       if (answer.status !== 'starting') {
@@ -143,9 +143,13 @@ function isTrusted(path: string): boolean {
   }
 }
 
-function readAnswer(line: string): Answer | undefined {
+/** The value of a line of JSON; undefined if there is no line or it has another shape. */
+export function parseLine<Shape extends z.ZodType>(
+  line: string | undefined,
+  shape: Shape,
+): z.output<Shape> | undefined {
   try {
-    return answerShape.safeParse(JSON.parse(line)).data
+    return line === undefined ? undefined : shape.safeParse(JSON.parse(line)).data
   } catch {
     return undefined
   }

@@ -43,12 +43,12 @@ export class Relay {
     this.#deps = deps
     const { input } = deps
     this.gone = new Promise((resolve) => {
-      const leave = () => {
+      const disconnect = () => {
         this.#isGone = true
         resolve()
       }
-      input.once('end', leave)
-      input.once('close', leave)
+      input.once('end', disconnect)
+      input.once('close', disconnect)
     })
     eachLine(input, (line) => this.#fromClient(line.toString('utf8')))
     input.pause()

@@ -17,7 +17,7 @@ export function reportUpstreams(output: Output, { gate, upstreams }: OpenServer)
     if (isStopped || upstreams.get(name) === undefined) return
     const upstream = await gate.getUpstream(CALLER, { name })
     output.event({ event: 'upstream', name, state: upstream.health.state, ...countsOf(upstream) })
-    output.say(`  ${upstreamLine(upstream)}`)
+    output.print(`  ${upstreamLine(upstream)}`)
   }
   for (const { name } of upstreams.list()) {
     report(name).catch((error: unknown) => {

@@ -69,7 +69,7 @@ export async function serveStdioGateway(plan: StdioPlan): Promise<void> {
   const relay = new Relay({
     input: process.stdin,
     output: process.stdout,
-    mayRepeat: (tool, isSameDatabase) => isRead(tool) || (isSameDatabase && tool.startsWith(`${name}__`)),
+    mayRepeat: (tool, isSameDatabase) => READS.has(tool) || (isSameDatabase && tool.startsWith(`${name}__`)),
   })
   const client = randomUUID()
   let isHost = false
@@ -194,7 +194,3 @@ const READS: ReadonlySet<string> = new Set(
     `asyncgate_${name}`,
   ]),
 )
-
-function isRead(tool: string): boolean {
-  return READS.has(tool)
-}

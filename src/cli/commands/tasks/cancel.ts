@@ -1,64 +1,97 @@
-import { z } from 'zod'
-import { CLIENT_OPTIONS, type Client, clientOf } from '../../client.ts'
-import { command } from '../../command.ts'
-import { EXIT, type ExitCode } from '../../exit.ts'
-import type { Output } from '../../output.ts'
-import { cancelAll } from './cancel-all.ts'
+import { type Client, serverCommand } from '../../client.ts'
+import { CliError, EXIT, type ExitCode } from '../../exit.ts'
+import { flag, text, texts, unlessEmpty } from '../../input.ts'
+import { type Output, ProgressLine } from '../../output.ts'
+import { stopRequested } from '../../signals.ts'
 
-const canceledShape = z.looseObject({ ok: z.boolean(), status: z.string() })
-
-export const tasksCancel = command({
+export const cancel = serverCommand({
   name: 'tasks cancel',
-  summary:
-    'Stop a task, or all open tasks that fit. Exit code 1 if the one task had ended in another way before.',
+  summary: 'Cancel a task, or all open tasks that match. Exit code 1 if the one task had ended otherwise.',
   takes: ['[TASK_ID]'],
   options: {
-    session: { type: 'string', value: 'ID', doc: 'all of this session' },
-    agent: { type: 'string', value: 'ID', doc: 'all of this agent; KIND:ID for another kind of owner' },
-    type: { type: 'string', value: 'TYPE', doc: 'all of this type' },
-    status: { type: 'string', value: 'STATUS', doc: 'all with this status, as in queued' },
-    label: { type: 'string', value: 'KEY=VALUE', multiple: true, doc: 'all with this label' },
-    all: { type: 'boolean', doc: 'all that there are' },
-    reason: { type: 'string', value: 'TEXT', doc: 'why, for the receipt' },
-    ...CLIENT_OPTIONS,
+    session: text('ID', 'tasks of this session'),
+    agent: text('ID', 'tasks of this agent; KIND:ID for another kind of owner'),
+    type: text('TYPE', 'tasks of this type'),
+    status: text('STATUS', 'tasks in this status, as in queued'),
+    label: texts('KEY=VALUE', 'tasks with this label'),
+    all: flag('all open tasks'),
+    reason: text('TEXT', 'the reason, for the receipt'),
   },
   notes: () =>
-    'Of several filters all must fit. Tasks that are created after the command began are left alone.\n' +
-    'Ctrl-C stops it; what is canceled by then stays so.',
-  async run(input, output) {
-    const labels = input.pairs('label')
+    'With several filters, a task must match all of them. Tasks that are created after the command has started are not\n' +
+    'canceled. Ctrl-C stops the command; tasks that it has canceled stay canceled.',
+  async run(client, input, output) {
     const filter = {
       session_id: input.text('session'),
       created_by: input.text('agent'),
       type: input.text('type'),
       status: input.text('status'),
-      labels: Object.keys(labels).length > 0 ? labels : undefined,
+      labels: unlessEmpty(input.pairs('label')),
       all: input.flag('all') || undefined,
     }
     const isFiltered = Object.values(filter).some((value) => value !== undefined)
-    const [task_id] = input.words
-    if (task_id === undefined && !isFiltered) {
-      throw input.wrong('Name a task, or say which: --session, --agent, --type, --status, --label or --all.')
-    }
-    if (task_id !== undefined && isFiltered) throw input.wrong('Name a task or a filter, not both.')
-    const client = clientOf(input)
+    const [task_id] = input.args
     const reason = input.text('reason')
-    return task_id === undefined
-      ? cancelAll(client, { ...filter, reason }, output)
-      : cancelOne(client, task_id, reason, output)
+    if (task_id === undefined) {
+      if (isFiltered) return cancelAll(client, { ...filter, reason }, output)
+      const filters = '--session, --agent, --type, --status, --label or --all'
+      throw input.usageError(`Give a TASK_ID, or a filter: ${filters}.`)
+    }
+    if (isFiltered) throw input.usageError('Give a TASK_ID or a filter, not both.')
+    const canceled = await client.call('cancelTask', { task_id, reason })
+    output.result(canceled, () => {
+      output.print(
+        canceled.ok ? 'The task is canceled.' : `The task had ended before: it is ${canceled.status}.`,
+      )
+    })
+    return canceled.status === 'canceled' ? EXIT.ok : EXIT.failure
   },
 })
 
-async function cancelOne(
+/** Tasks per call: small enough that the progress line changes. */
+const BATCH = 1000
+
+async function cancelAll(
   client: Client,
-  task_id: string,
-  reason: string | undefined,
+  filter: Readonly<Record<string, unknown>>,
   output: Output,
 ): Promise<ExitCode> {
-  const path = `/v1/tasks/${encodeURIComponent(task_id)}/cancel`
-  const answer = await client.post(path, { reason }, canceledShape)
-  output.answer(answer, () => {
-    output.say(answer.ok ? 'The task is canceled.' : `The task had ended before: it is ${answer.status}.`)
+  const stopping = new AbortController()
+  stopRequested().then(() => stopping.abort())
+  const progress = new ProgressLine()
+  let count = 0
+  let skipped = 0
+  let cursor: string | undefined
+  try {
+    do {
+      progress.show(`canceled ${formatted(count)}`)
+      const page = await client.call('cancelTasks', { ...filter, limit: BATCH, cursor }, stopping.signal)
+      count += page.count
+      skipped += page.skipped
+      cursor = page.next_cursor ?? undefined
+    } while (cursor !== undefined)
+  } catch (error) {
+    if (count === 0 && !stopping.signal.aborted) throw error
+    throw incomplete(error, count, stopping.signal.aborted)
+  } finally {
+    progress.clear()
+  }
+  output.result({ count, matched: count + skipped, skipped }, () => {
+    const others = skipped === 0 ? '' : `; ${formatted(skipped)} had ended before`
+    output.print(`${count === 1 ? '1 task is' : `${formatted(count)} tasks are`} canceled${others}.`)
   })
-  return answer.status === 'canceled' ? EXIT.ok : EXIT.failure
+  return EXIT.ok
+}
+
+/** The error of a cancellation that was not finished. It always has the number of canceled tasks. */
+function incomplete(error: unknown, count: number, wasStopped: boolean): CliError {
+  const soFar = `At least ${formatted(count)} tasks are canceled; others may still be open.`
+  const again = 'Run the command again to continue.'
+  if (wasStopped) return new CliError(EXIT.failure, `Stopped. ${soFar}`, again, { count })
+  if (!(error instanceof CliError)) throw error
+  return new CliError(error.exitCode, `${error.message} ${soFar}`, again, { ...error.body, count })
+}
+
+function formatted(count: number): string {
+  return count.toLocaleString('en-US')
 }

@@ -1,0 +1,143 @@
+import { GistApi, GistRefusal } from '../../../channels/gist-api.ts'
+import { type Config, ConfigError, type reportConfig } from '../../../config/index.ts'
+import { EgressError } from '../../../egress/error.ts'
+import { readUpstreams } from '../../../server/gateway.ts'
+import { checkKeyExposure } from '../../../server/key-exposure.ts'
+import { isLocalKeyShared, localKeyFile } from '../../../server/local-key.ts'
+import { OperatorError } from '../../../server/operator-error.ts'
+import { readPoliciesFile, readTypesFile } from '../../../server/operator-files.ts'
+import { dataFolder, runningServers } from '../../../server/server-file.ts'
+import { checkPackages, GIST_TOKEN, gistOptions } from '../../../server/services.ts'
+import { ProgressLine, warn } from '../../output.ts'
+import { checkClock, checkDatabase, checkDriver } from './database.ts'
+import { checkNode, checkPort, type Finding } from './machine.ts'
+
+type ConfigReport = ReturnType<typeof reportConfig>
+
+/** Checks the setup and returns the findings, and notices that are no failures. */
+export async function checkSetup(report: ConfigReport): Promise<{ findings: Finding[]; notices: string[] }> {
+  const { config, problems } = report
+  return {
+    findings: [
+      checkNode(),
+      ...checkSettings(problems, config),
+      ...(config === undefined ? [] : await checkConfig(config)),
+    ],
+    notices: [...report.notices, ...(config?.warnings ?? []), ...keyNotices()],
+  }
+}
+
+const CORRECT = 'Correct it; "asyncgate config" shows where each setting comes from.'
+
+function checkSettings(problems: readonly string[], config: Config | undefined): Finding[] {
+  const wrong = [...problems, ...(config?.refusals ?? [])]
+  if (wrong.length === 0) return [{ check: 'settings', ok: true, detail: 'valid' }]
+  return wrong.map((detail) => ({ check: 'settings', ok: false, detail, fix: CORRECT }))
+}
+
+async function checkConfig(config: Config): Promise<Finding[]> {
+  return [
+    ...missingPackages(config),
+    ...(await checkFiles(config)),
+    ...(await checkMachine(config)),
+    ...(await checkGists(config)),
+  ]
+}
+
+function missingPackages(config: Config): Finding[] {
+  try {
+    checkPackages(config)
+    return []
+  } catch (error) {
+    return [findingOf('packages', error)]
+  }
+}
+
+/** The files that a server reads when it starts, with the same readers. */
+async function checkFiles({ server }: Config): Promise<Finding[]> {
+  const { task_types_file: types, policies_file: policies, upstreams_file: upstreams } = server
+  const upstreamSource = upstreams ?? (server.upstream_private.length > 0 ? 'no file' : null)
+  const findings = [
+    await checkFile('types', types, readTypesFile),
+    await checkFile('policies', policies, rulesOf),
+    await checkFile('upstreams', upstreamSource, async () => safeUpstreams(server)),
+  ]
+  return findings.flat()
+}
+
+/** The upstreams of the settings, unless one of them could read the approval key: then a server does not start. */
+async function safeUpstreams(server: Config['server']): Promise<readonly unknown[]> {
+  const upstreams = readUpstreams(server)
+  checkKeyExposure(upstreams, warn)
+  return upstreams
+}
+
+function keyNotices(): readonly string[] {
+  if (!isLocalKeyShared()) return []
+  const file = localKeyFile()
+  return [
+    `Other accounts may read your approval key: run "chmod 600 ${file}", or delete the file to get another key.`,
+  ]
+}
+
+async function rulesOf(file: string): Promise<readonly unknown[]> {
+  const { rules, patterns } = await readPoliciesFile(file)
+  return [...rules, ...patterns]
+}
+
+async function checkFile(
+  check: string,
+  file: string | null,
+  read: (file: string) => Promise<readonly unknown[]>,
+): Promise<Finding[]> {
+  if (file === null) return []
+  try {
+    return [{ check, ok: true, detail: `${(await read(file)).length} in ${file}` }]
+  } catch (error) {
+    return [findingOf(check, error)]
+  }
+}
+
+function findingOf(check: string, error: unknown): Finding {
+  if (error instanceof ConfigError) return { check, ok: false, detail: error.message, fix: CORRECT }
+  if (error instanceof OperatorError) return { check, ok: false, detail: error.message, fix: error.hint }
+  throw error
+}
+
+/** Whether the API accepts the token of the gist channel. */
+async function checkGists(config: Config): Promise<Finding[]> {
+  const check = 'gists'
+  try {
+    const options = await gistOptions(config)
+    if (options === undefined) return []
+    await new GistApi(options).check()
+    return [{ check, ok: true, detail: `${options.apiUrl} accepts the token` }]
+  } catch (error) {
+    const isExpected =
+      error instanceof ConfigError || error instanceof GistRefusal || error instanceof EgressError
+    if (!isExpected) throw error
+    return [
+      { check, ok: false, detail: error.message, fix: `Correct ${GIST_TOKEN} or RESULTS_GIST_API_URL.` },
+    ]
+  }
+}
+
+async function checkMachine({ database, server }: Config): Promise<Finding[]> {
+  const progress = new ProgressLine()
+  progress.show('checking the database and the port')
+  try {
+    const [own] = await runningServers(dataFolder(database))
+    const driver = database.kind === 'sqlite' ? [await checkDriver()] : []
+    const checked = driver.every(({ ok }) => ok)
+      ? await checkDatabase(database, own !== undefined)
+      : undefined
+    return [
+      ...driver,
+      ...(checked === undefined ? [] : [checked.finding]),
+      await checkPort(server.host, server.port, own),
+      checkClock(database, checked?.time),
+    ]
+  } finally {
+    progress.clear()
+  }
+}

@@ -1,0 +1,196 @@
+import { STATUSES } from '../../../core/transitions.ts'
+import { isObject } from '../../../util/guards.ts'
+import { visibleText } from '../../../util/untrusted-text.ts'
+import { serverCommand } from '../../client.ts'
+import { CliError, EXIT } from '../../exit.ts'
+import { flag, PAGE, readJson, text, texts, unlessEmpty } from '../../input.ts'
+import { warn } from '../../output.ts'
+import { cancel } from './cancel.ts'
+import { nameOf, printTask, textField } from './print.ts'
+import { wait, waitFor } from './wait.ts'
+
+const FILTER = {
+  type: text('TYPE', 'only tasks of this type'),
+  'created-by': text('KIND:ID', 'only tasks of this owner'),
+  session: text('ID', 'only tasks of this session'),
+  label: texts('KEY=VALUE', 'only tasks with this label'),
+}
+
+const list = serverCommand({
+  name: 'tasks list',
+  summary: 'List tasks, newest first.',
+  options: { status: text('STATUS', STATUSES.join(', ')), ...FILTER, ...PAGE },
+  async run(client, input, output) {
+    const page = await client.call('listTasks', {
+      status: input.text('status'),
+      type: input.text('type'),
+      created_by: input.text('created-by'),
+      session_id: input.text('session'),
+      labels: unlessEmpty(input.pairs('label')),
+      limit: input.integer('limit'),
+      cursor: input.text('cursor'),
+    })
+    output.result(page, () => {
+      output.table(
+        ['TASK', 'STATUS', 'TYPE', 'OWNER', 'CREATED', 'SUMMARY'],
+        page.tasks.map((task) => [
+          task.task_id,
+          task.status,
+          task.type,
+          nameOf(task.created_by),
+          task.created_at,
+          task.summary?.slice(0, 60),
+        ]),
+        'There are no such tasks.',
+      )
+      output.nextPage(page.next_cursor)
+    })
+  },
+})
+
+const counts = serverCommand({
+  name: 'tasks counts',
+  summary: 'Count tasks by status.',
+  options: FILTER,
+  async run(client, input, output) {
+    const found = await client.call('countTasks', {
+      type: input.text('type'),
+      created_by: input.text('created-by'),
+      session_id: input.text('session'),
+      labels: unlessEmpty(input.pairs('label')),
+    })
+    output.result(found, () => {
+      output.table(
+        ['STATUS', 'TASKS'],
+        STATUSES.map((status) => [status, found[status]]),
+      )
+      if (found.more) warn('The count stopped at its limit: each number is a lower bound.')
+    })
+  },
+})
+
+const show = serverCommand({
+  name: 'tasks show',
+  summary: 'Show a task, its progress, and its result once it has ended.',
+  takes: ['TASK_ID'],
+  async run(client, input, output) {
+    const task = await client.call('getTask', { task_id: input.arg(0) })
+    output.result(task, () => printTask(output, task))
+  },
+})
+
+const logs = serverCommand({
+  name: 'tasks logs',
+  summary: 'Show the log lines that workers wrote about a task, oldest first.',
+  takes: ['TASK_ID'],
+  options: PAGE,
+  async run(client, input, output) {
+    const page = await client.call('listLogs', {
+      task_id: input.arg(0),
+      limit: input.integer('limit'),
+      cursor: input.text('cursor'),
+    })
+    output.result(page, () => {
+      if (page.lines.length === 0) output.print('Nothing was logged about this task.')
+      for (const { at, level, text: line, context } of page.lines) {
+        const more = context === undefined ? '' : ` ${JSON.stringify(context)}`
+        output.print(visibleText(`${at} ${level.padEnd(5)} ${line}${more}`))
+      }
+      output.nextPage(page.next_cursor)
+    })
+  },
+})
+
+const create = serverCommand({
+  name: 'tasks create',
+  summary: 'Create a task.',
+  takes: ['TYPE'],
+  options: {
+    payload: text('JSON', 'input of the work; @FILE reads a file, - standard input'),
+    summary: text('TEXT', 'the work in one sentence, for people'),
+    priority: text('N', 'from -1000 to 1000, higher first'),
+    'idempotency-key': text('KEY', 'makes sending it twice create it once'),
+    'max-attempts': text('N', 'number of attempts before the task fails'),
+    delay: text('SECONDS', 'time before the first attempt'),
+    timeout: text('SECONDS', 'time limit of one attempt'),
+    deadline: text('TIME', 'time by which it must have ended, as in 2026-01-31T12:00:00Z'),
+    capability: texts('NAME', 'capability that a worker must have'),
+    label: texts('KEY=VALUE', 'label to find it by'),
+    session: text('ID', 'the session it belongs to'),
+    wait: flag('wait for its end, as "tasks wait" does'),
+  },
+  async run(client, input, output) {
+    const capabilities = input.texts('capability')
+    const created = await client.call('createTask', {
+      type: input.arg(0),
+      payload: input.json('payload'),
+      summary: input.text('summary'),
+      priority: input.integer('priority'),
+      idempotency_key: input.text('idempotency-key'),
+      max_attempts: input.integer('max-attempts'),
+      delay_seconds: input.integer('delay'),
+      timeout_seconds: input.integer('timeout'),
+      deadline_at: input.text('deadline'),
+      requirements: capabilities.length > 0 ? { capabilities } : undefined,
+      labels: unlessEmpty(input.pairs('label')),
+      session_id: input.text('session'),
+    })
+    const { task_id, status, is_duplicate, hint } = created
+    if (input.flag('wait')) {
+      if (hint !== undefined) output.print(hint)
+      return waitFor(client, task_id, output, { hint })
+    }
+    output.result(created, () => {
+      output.print(`${task_id} is ${status}${is_duplicate ? ' (it existed already)' : ''}`)
+      if (hint !== undefined) output.print(hint)
+    })
+    return EXIT.ok
+  },
+})
+
+const retry = serverCommand({
+  name: 'tasks retry',
+  summary: 'Retry a failed or canceled task, as a new task.',
+  takes: ['TASK_ID'],
+  async run(client, input, output) {
+    const created = await client.call('retryTask', { task_id: input.arg(0) })
+    output.result(created, () => output.print(`${created.task_id} is ${created.status}, with the same input`))
+  },
+})
+
+const answer = serverCommand({
+  name: 'tasks answer',
+  summary: 'Answer the question of a task that waits for input; without an answer, show the question.',
+  takes: ['TASK_ID', '[JSON]'],
+  notes: () => '@FILE reads the answer from a file, - from standard input.',
+  async run(client, input, output) {
+    const [task_id = '', given] = input.args
+    const { question, status } = await client.call('getTask', { task_id })
+    if (question === null || question.kind !== 'input') {
+      throw new CliError(
+        EXIT.failure,
+        `The task asks for no input: it is ${status}.`,
+        status === 'pending_approval' ? 'Use "asyncgate approvals approve" or "deny".' : undefined,
+      )
+    }
+    const { n, request } = question
+    if (given === undefined) {
+      const { option } = await client.target()
+      output.result(question, () => {
+        output.print(visibleText(textField(request, 'message') ?? ''))
+        const schema = isObject(request) ? request.schema : undefined
+        if (schema !== undefined) output.print(`\nThe answer must match\n${JSON.stringify(schema, null, 2)}`)
+        output.print(`\nasyncgate tasks answer ${task_id} JSON${option}`)
+      })
+      return
+    }
+    const decided = await client.call('answerQuestion', {
+      task_id,
+      n,
+      content: readJson(given, 'The answer'),
+    })
+    output.result(decided, () => output.print(`Answered. The task is ${decided.status} and continues.`))
+  },
+})
+
+export const commands = [list, counts, show, logs, create, wait, cancel, retry, answer]

@@ -1,0 +1,77 @@
+import type { Task } from '../../../client/operations.ts'
+import { isObject } from '../../../util/guards.ts'
+import { visibleLine } from '../../../util/untrusted-text.ts'
+import { type Output, paintStatus } from '../../output.ts'
+
+export function printTask(output: Output, task: Task): void {
+  const { result, lease } = task
+  const labels = Object.entries(task.labels).map(([key, value]) => `${key}=${value}`)
+  output.details(
+    [
+      ['task', task.task_id],
+      ['type', task.type],
+      ['status', paintStatus(task.status)],
+      ['summary', task.summary],
+      ['created', `${task.created_at} by ${nameOf(task.created_by)}`],
+      ['attempts', `${task.attempt} of ${task.max_attempts} failed; priority ${task.priority}`],
+      ['labels', labels.join(' ')],
+      ['lease', lease && `${lease.worker_id} until ${lease.expires_at}`],
+      ['waits for', questionLine(task)],
+      ['progress', progressLine(task)],
+      ['payload', json(task.payload)],
+      ['ended', result?.completed_at],
+      ...cancellationLines(task),
+      ['result', json(result?.result)],
+      ['error', json(result?.error)],
+      ['artifacts', json(result?.artifacts)],
+      ['console', task.console_url],
+    ],
+    12,
+  )
+}
+
+/** `kind:id` of a principal. */
+export function nameOf({ kind, id }: { readonly kind: string; readonly id: string }): string {
+  return `${kind}:${id}`
+}
+
+/** A text field of an object that a worker wrote. */
+export function textField(value: unknown, name: string): string | undefined {
+  const field = isObject(value) ? value[name] : undefined
+  return typeof field === 'string' ? field : undefined
+}
+
+/** The open question of a task, and the command that answers it. */
+function questionLine({ task_id, question }: Task): string {
+  if (question === null) return ''
+  const { kind, request, asked_at } = question
+  const title = visibleLine(textField(request, 'title') ?? textField(request, 'message') ?? '', 500)
+  const next = kind === 'approval' ? `approvals show ${task_id}` : `tasks answer ${task_id}`
+  return `${kind} since ${asked_at}: ${title} ("asyncgate ${next}")`
+}
+
+/** The progress of a cancellation while a worker holds the task. */
+function cancellationLines({ cancellation }: Task): [string, string][] {
+  if (cancellation === undefined) return []
+  const { requested_at, requested_by, reason, acknowledged_at, stopped_at } = cancellation
+  return [
+    ['canceled', `${requested_at} by ${nameOf(requested_by)}${reason === null ? '' : `: ${reason}`}`],
+    ['acknowledged', acknowledged_at ?? 'not yet: the worker does not know of it'],
+    ['stopped', stopped_at ?? 'not yet: the worker has not reported it'],
+  ]
+}
+
+/** Percent and message, and any other fields that the worker reported. */
+export function progressLine({ progress = {} }: Task): string {
+  const { percent, message, updated_at: _, ...rest } = progress
+  const parts = [
+    typeof percent === 'number' ? `${percent} %` : '',
+    typeof message === 'string' ? message : '',
+    Object.keys(rest).length > 0 ? JSON.stringify(rest) : '',
+  ]
+  return parts.filter((part) => part !== '').join(' ')
+}
+
+function json(value: unknown): string {
+  return value === undefined || value === null ? '' : JSON.stringify(value)
+}
