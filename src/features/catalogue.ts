@@ -30,7 +30,7 @@ import { archiveTaskResult, promoteTaskResult } from './results/archive-task-res
 import { fetchTaskResult } from './results/fetch-task-result.ts'
 import { recordSchedule, reportStaleSchedule, runSchedule } from './schedules/record-schedule.ts'
 import { getConfig, health } from './server/server.ts'
-import { endSession, getSession, listSessions, setSession } from './sessions/list-sessions.ts'
+import { endSession, getSession, listSessions, setSession } from './sessions/operations.ts'
 import { getTaskType, listTaskTypes, registerTaskType, removeTaskType } from './task-types/operations.ts'
 import { cancelTask, cancelTasks } from './tasks/cancel-tasks.ts'
 import { createTask, createTasks } from './tasks/create-task.ts'

@@ -1,4 +1,4 @@
-import { endSession, listSessions, setSession } from '../../features/sessions/list-sessions.ts'
+import { endSession, listSessions, setSession } from '../../features/sessions/operations.ts'
 import type { SessionView } from '../../features/sessions/sessions.ts'
 import { type Html, html } from '../../util/html.ts'
 import { count, empty, facts, form, heading, identifier, line, notice, time } from '../components.ts'

@@ -7,7 +7,7 @@ import type { Engine } from '../../engine/engine.ts'
 import { Waiter } from '../../engine/waiters.ts'
 import { defineOperation, WRITES } from '../define-operation.ts'
 import { MAX_WAIT_SECONDS, ONE_YEAR, seconds, text, workerId } from '../input.ts'
-import { checkNoSeat } from '../sessions/tool-calls.ts'
+import { checkNoSessionLane } from '../sessions/tool-calls.ts'
 import type { WorkerRegistry } from '../workers/registry.ts'
 import { type LeaseDeps, leaseMs } from './lease-call.ts'
 import { drainField, offerShape, offerView } from './shape.ts'
@@ -69,7 +69,7 @@ export const leaseNext = defineOperation({
     wait_seconds: 50,
   },
   async run({ engine, workers }, caller, input, signal) {
-    if (input.capabilities !== undefined) checkNoSeat(input.capabilities, 'capabilities')
+    if (input.capabilities !== undefined) checkNoSessionLane(input.capabilities, 'capabilities')
     if (input.reclaim === true && caller.principal.instance_id === undefined) {
       throw invalid('worker_instance_id', 'is required with reclaim, to tell this process from earlier ones')
     }

@@ -73,7 +73,7 @@ export interface Client {
 /** A call that was admitted to a session. */
 export interface Admission {
   readonly session_id: string
-  readonly seat: number
+  readonly sessionLane: number
   /** The task of the call was created. */
   created(task_id: string): void
   /** No task was created. */
@@ -86,7 +86,7 @@ export interface Sessions {
   /** Admits a call to the session of a client; the first call begins the session. Throws a Fault if the session is full. */
   admit(caller: Caller, client: Client): Admission
   /** A call is about to be committed: the workers of the session have to look for it. */
-  submitted(seat: number): void
+  submitted(sessionLane: number): void
   /** The sessions of this server first, then those that other servers have reported. */
   list(): Promise<readonly SessionView[]>
   set(change: SetSession): Promise<SessionView | undefined>

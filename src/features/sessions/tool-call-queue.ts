@@ -8,7 +8,7 @@ import type { TaskEvent } from '../../engine/events.ts'
 import { type OfferView, offerView } from '../leases/shape.ts'
 import type { WorkerRegistry } from '../workers/registry.ts'
 import type { Sessions } from './sessions.ts'
-import { seatName, seatOf, TOOL_CALL } from './tool-calls.ts'
+import { sessionLaneName, sessionLaneOf, TOOL_CALL } from './tool-calls.ts'
 
 type LeaseKey = Pick<LeaseClaim, 'task_id' | 'lease_id' | 'worker_id'>
 
@@ -16,12 +16,12 @@ type LeaseKey = Pick<LeaseClaim, 'task_id' | 'lease_id' | 'worker_id'>
 export interface GrantedCall {
   readonly offer: OfferView
   readonly task: QueuedTask
-  readonly seat: number
+  readonly sessionLane: number
 }
 
 /** A call is ready, or will be. */
 export interface ReadyCall {
-  readonly seat: number
+  readonly sessionLane: number
   /** Delay until it is ready, in ms. */
   readonly in_ms: number
 }
@@ -47,13 +47,13 @@ export class ToolCallQueue {
     return gatewayWorkerId(this.#engine.settings.instance_id)
   }
 
-  /** Leases the next call of these seats. */
+  /** Leases the next call of these session lanes. */
   async claim(
     tenant: number,
-    seats: () => readonly number[],
+    sessionLanes: () => readonly number[],
     ttlMs: number,
   ): Promise<GrantedCall | undefined> {
-    const claimed = seats()
+    const claimed = sessionLanes()
     const command: Claim = {
       verb: 'claim',
       expected_duration: null,
@@ -61,7 +61,7 @@ export class ToolCallQueue {
       holder: principalKey(this.caller('').principal),
       worker_id: this.workerId,
       instance_id: null,
-      capabilities: claimed.map(seatName),
+      capabilities: claimed.map(sessionLaneName),
       accept_types: [TOOL_CALL],
       max_tasks: 1,
       ttl_ms: this.#atMost(ttlMs),
@@ -69,14 +69,16 @@ export class ToolCallQueue {
     const { granted, now } = await this.#engine.submit(command)
     const [handout] = granted
     if (handout === undefined) {
-      // The claim itself may have loaded further seats at which calls wait.
+      // The claim itself may have loaded further session lanes at which calls wait.
       const known = new Set(claimed)
-      return seats().every((seat) => known.has(seat)) ? undefined : this.claim(tenant, seats, ttlMs)
+      return sessionLanes().every((sessionLane) => known.has(sessionLane))
+        ? undefined
+        : this.claim(tenant, sessionLanes, ttlMs)
     }
     this.#workers.saw(command, { capabilities: [], accept_types: [TOOL_CALL] })
     this.#workers.took(command, 1)
-    const seat = this.#seatAt(tenant, handout.task.lane)
-    return { offer: offerView(handout, now), task: handout.task, seat: seat ?? 0 }
+    const sessionLane = this.#sessionLaneAt(tenant, handout.task.lane)
+    return { offer: offerView(handout, now), task: handout.task, sessionLane: sessionLane ?? 0 }
   }
 
   /** Renews the lease of a call, without a limit on renewals. Resolves with the remaining time in ms. */
@@ -112,8 +114,10 @@ export class ToolCallQueue {
   ready({ tenant, type, status, lane, created_at, wake_at, at }: TaskEvent): ReadyCall | undefined {
     if (type !== TOOL_CALL || status !== 'queued' || (created_at !== undefined && wake_at === null))
       return undefined
-    const seat = this.#seatAt(tenant, lane)
-    return seat === undefined ? undefined : { seat, in_ms: wake_at === null ? 0 : Math.max(0, wake_at - at) }
+    const sessionLane = this.#sessionLaneAt(tenant, lane)
+    return sessionLane === undefined
+      ? undefined
+      : { sessionLane, in_ms: wake_at === null ? 0 : Math.max(0, wake_at - at) }
   }
 
   /** Releases a call that was not sent. It is not leased again before the pause is over, and uses no attempt. */
@@ -153,14 +157,14 @@ export class ToolCallQueue {
     return count
   }
 
-  /** The seats at which calls are known to be ready. */
-  seats(tenant: number): readonly number[] {
-    const seats = new Set<number>()
+  /** The session lanes at which calls are known to be ready. */
+  sessionLanes(tenant: number): readonly number[] {
+    const sessionLanes = new Set<number>()
     for (const { capabilities } of this.#engine.directory.of(tenant).ready.lanesOf(TOOL_CALL)) {
-      const seat = seatOf(capabilities)
-      if (seat !== undefined) seats.add(seat)
+      const sessionLane = sessionLaneOf(capabilities)
+      if (sessionLane !== undefined) sessionLanes.add(sessionLane)
     }
-    return [...seats]
+    return [...sessionLanes]
   }
 
   /** The maximum duration of a lease applies to the gateway too. */
@@ -168,7 +172,7 @@ export class ToolCallQueue {
     return Math.min(ms, this.#engine.settings.max_lease_ttl_seconds * 1000)
   }
 
-  #seatAt(tenant: number, lane: number): number | undefined {
-    return seatOf(this.#engine.directory.of(tenant).get(lane)?.capabilities ?? [])
+  #sessionLaneAt(tenant: number, lane: number): number | undefined {
+    return sessionLaneOf(this.#engine.directory.of(tenant).get(lane)?.capabilities ?? [])
   }
 }

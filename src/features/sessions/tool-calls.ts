@@ -11,13 +11,13 @@ import type { UpstreamRegistry } from '../upstreams/upstreams.ts'
 export const TOOL_CALL = 'mcp.tool_call'
 
 /**
- * Each session has a seat: a capability that its calls require and its workers have, so that its calls have a separate
- * lane. Callers can neither require nor claim with such a capability.
+ * Each session has a number, its session lane, and a capability with that number, which its calls require and only its
+ * slots have. Its calls therefore have a separate lane. Callers can neither require nor claim with such a capability.
  */
-const SEAT = 'mcp.seat.'
+const SESSION_LANE = 'mcp.session-lane.'
 
-/** The seat of calls that belong to no session. */
-export const COMMON_SEAT = 0
+/** The session lane of calls that belong to no session. */
+export const COMMON_SESSION_LANE = 0
 
 /** Default for tool calls: three attempts, with pauses of 1 s and 2 s. */
 export const TOOL_CALL_DEFAULTS = { default_max_attempts: 3, default_retry_backoff_seconds: 1 }
@@ -35,19 +35,19 @@ const toolCall = z.strictObject({
   arguments: jsonObject.default({}),
 })
 
-export function seatName(seat: number): string {
-  return SEAT + seat
+export function sessionLaneName(sessionLane: number): string {
+  return SESSION_LANE + sessionLane
 }
 
-/** The seat among the capabilities of a lane. */
-export function seatOf(capabilities: readonly string[]): number | undefined {
-  const name = capabilities.find((capability) => capability.startsWith(SEAT))
-  return name === undefined ? undefined : Number(name.slice(SEAT.length))
+/** The session lane among the capabilities of a lane. */
+export function sessionLaneOf(capabilities: readonly string[]): number | undefined {
+  const name = capabilities.find((capability) => capability.startsWith(SESSION_LANE))
+  return name === undefined ? undefined : Number(name.slice(SESSION_LANE.length))
 }
 
-export function checkNoSeat(capabilities: readonly string[], path: string): void {
-  if (seatOf(capabilities) === undefined) return
-  throw invalid(path, `has a name that begins with ${SEAT}, which is reserved`)
+export function checkNoSessionLane(capabilities: readonly string[], path: string): void {
+  if (sessionLaneOf(capabilities) === undefined) return
+  throw invalid(path, `has a name that begins with ${SESSION_LANE}, which is reserved`)
 }
 
 /** The tool call in a payload. Throws a Fault if it is malformed. */

@@ -9,7 +9,7 @@ import type { Settings } from '../../core/settings.ts'
 import { isoTime } from '../../core/time.ts'
 import type { TenantRef } from '../../store/store.ts'
 import type { Admission } from '../policies/admission.ts'
-import { checkNoSeat, TOOL_CALL_DEFAULTS } from '../sessions/tool-calls.ts'
+import { checkNoSessionLane, TOOL_CALL_DEFAULTS } from '../sessions/tool-calls.ts'
 import type { TaskTypeRule } from '../task-types/task-types.ts'
 import { type CreateInput, deliveryOf, storedInput } from './task-input.ts'
 import { contentHash, workOf } from './work.ts'
@@ -45,7 +45,7 @@ export function createCommand(
   { text, asked, refusal, block, question, policy }: Checked,
 ): Create {
   const required = input.requirements?.capabilities
-  if (required !== undefined) checkNoSeat(required, 'requirements.capabilities')
+  if (required !== undefined) checkNoSessionLane(required, 'requirements.capabilities')
   const capabilities = call?.capabilities ?? sortedSet(required ?? [])
   const standard = call === undefined ? settings : TOOL_CALL_DEFAULTS
   const defaults = type?.view

@@ -8,7 +8,7 @@ import type { TenantRef } from '../../store/store.ts'
 import { admit } from '../policies/admission.ts'
 import type { StoredPolicies } from '../policies/stored-policies.ts'
 import type { Sessions } from '../sessions/sessions.ts'
-import { COMMON_SEAT, seatName, TOOL_CALL, toolCallRefusal } from '../sessions/tool-calls.ts'
+import { COMMON_SESSION_LANE, sessionLaneName, TOOL_CALL, toolCallRefusal } from '../sessions/tool-calls.ts'
 import type { Schemas } from '../task-types/schemas.ts'
 import type { GivenPayload, TaskTypes } from '../task-types/task-types.ts'
 import type { UpstreamRegistry } from '../upstreams/upstreams.ts'
@@ -58,7 +58,7 @@ export async function createTask(
   tenant: TenantRef,
   caller: Caller,
   input: CreateInput,
-  { lane = COMMON_SEAT, request }: CreateOptions = {},
+  { lane = COMMON_SESSION_LANE, request }: CreateOptions = {},
 ): Promise<CreateAnswer> {
   const { engine, taskTypes, schemas, policies, upstreams, toolCalls, links } = deps
   const { settings } = engine
@@ -111,7 +111,7 @@ function toolCallRule(
   lane: number,
 ): ToolCallRule {
   const ofTenant = upstreams?.tenant === tenant ? upstreams : undefined
-  return { capabilities: [seatName(lane)], refusal: toolCallRefusal(input, ofTenant) }
+  return { capabilities: [sessionLaneName(lane)], refusal: toolCallRefusal(input, ofTenant) }
 }
 
 function unknownType(type: string, settings: Settings): Fault | undefined {

@@ -3,7 +3,7 @@ import { Fault } from '../../core/errors.ts'
 import type { Caller } from '../../core/principal.ts'
 import type { Gate } from '../../features/gate.ts'
 import type { GrantedCall } from '../../features/sessions/tool-call-queue.ts'
-import { COMMON_SEAT, readToolCall, type ToolCall } from '../../features/sessions/tool-calls.ts'
+import { COMMON_SESSION_LANE, readToolCall, type ToolCall } from '../../features/sessions/tool-calls.ts'
 import type { CallSession } from '../upstreams/connection.ts'
 import type { Upstreams } from '../upstreams/upstreams.ts'
 import { type Failure, failureOf, heldBackFor, Patience, pauseOf, stopFailure } from './call-failure.ts'
@@ -109,9 +109,9 @@ export class CallMaker {
   }
 
   /** A call in the common lane was created over REST, whatever session it names. */
-  #sessionOf({ seat, offer }: GrantedCall): CallSession | undefined {
+  #sessionOf({ sessionLane, offer }: GrantedCall): CallSession | undefined {
     const { session_id: id } = offer
-    if (seat === COMMON_SEAT || id === null) return undefined
+    if (sessionLane === COMMON_SESSION_LANE || id === null) return undefined
     return { id, isLive: () => this.#deps.isLive(id) }
   }
 

@@ -9,7 +9,7 @@ const SILENT_MS = 35_000
 
 const report = z.object({
   at: z.number(),
-  seats: z.array(z.int()),
+  sessionLanes: z.array(z.int()),
   sessions: z.array(sessionShape),
 })
 
@@ -50,7 +50,7 @@ export class Peers {
       if (name === instance || !read.success) continue
       // Tolerates clock skew between servers.
       if (Math.abs(Date.now() - read.data.at) > SILENT_MS) continue
-      for (const lane of read.data.seats) lanes.add(lane)
+      for (const lane of read.data.sessionLanes) lanes.add(lane)
       sessions.push(...read.data.sessions)
     }
     this.#lanes = lanes
@@ -65,7 +65,7 @@ export class Peers {
       this.#hasPublished = false
       return
     }
-    const value = JSON.stringify({ at: Date.now(), seats: lanes, sessions })
+    const value = JSON.stringify({ at: Date.now(), sessionLanes: lanes, sessions })
     this.#hasPublished = true
     await entries.put({ tenant, kind: KIND, name: instance, value, due_at: null })
   }

@@ -14,7 +14,7 @@ import type {
   SetSession,
 } from '../../features/sessions/sessions.ts'
 import type { GrantedCall } from '../../features/sessions/tool-call-queue.ts'
-import { COMMON_SEAT, TOOL_CALL } from '../../features/sessions/tool-calls.ts'
+import { COMMON_SESSION_LANE, TOOL_CALL } from '../../features/sessions/tool-calls.ts'
 import type { Entries } from '../../store/entries.ts'
 import { Semaphore } from '../../util/semaphore.ts'
 import type { Upstreams } from '../upstreams/upstreams.ts'
@@ -106,7 +106,7 @@ export class GatewaySessions implements Sessions {
       () => settings.gateway_common_workers,
       () => {
         const isFree = (lane: number) => !this.#byLane.has(lane) && !this.#peers.lanes.has(lane)
-        return [...new Set([COMMON_SEAT, ...gate.toolCalls.seats(tenant)])].filter(isFree)
+        return [...new Set([COMMON_SESSION_LANE, ...gate.toolCalls.sessionLanes(tenant)])].filter(isFree)
       },
     )
   }
@@ -185,7 +185,7 @@ export class GatewaySessions implements Sessions {
     session.lastCallAt = Date.now()
     return {
       session_id: session.id,
-      seat: session.lane,
+      sessionLane: session.lane,
       created: (taskId) => {
         session.arriving -= 1
         session.open.add(taskId)
@@ -275,7 +275,7 @@ export class GatewaySessions implements Sessions {
     this.#sessions.set(id, session)
     this.#byLane.set(lane, session)
     // An earlier session of the lane may have left calls.
-    if (this.#options.gate.toolCalls.seats(this.tenant).includes(lane)) slots.look()
+    if (this.#options.gate.toolCalls.sessionLanes(this.tenant).includes(lane)) slots.look()
     return session
   }
 
@@ -325,8 +325,8 @@ export class GatewaySessions implements Sessions {
     if (isTerminal(event.status)) this.#ended(event.task_id)
     const ready = this.#options.gate.toolCalls.ready(event)
     if (ready === undefined) return
-    if (ready.in_ms === 0) this.#slotsOf(ready.seat).wake()
-    else this.#due.add(ready.seat, ready.in_ms)
+    if (ready.in_ms === 0) this.#slotsOf(ready.sessionLane).wake()
+    else this.#due.add(ready.sessionLane, ready.in_ms)
   }
 
   #ended(taskId: string): void {

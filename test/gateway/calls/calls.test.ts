@@ -137,12 +137,12 @@ describeGates('calls of tools of upstreams', (open) => {
     })
     await call('hold')
     await call('hold')
-    const seat = { capabilities: ['mcp.seat.1'] }
-    await expect(gate.leaseNext(worker(), { worker_id: 'w1', ...seat })).rejects.toMatchObject({
+    const sessionLane = { capabilities: ['mcp.session-lane.1'] }
+    await expect(gate.leaseNext(worker(), { worker_id: 'w1', ...sessionLane })).rejects.toMatchObject({
       code: 'VALIDATION_ERROR',
       details: { path: 'capabilities' },
     })
-    await expect(gate.createTask(ADA, { type: 'x', requirements: seat })).rejects.toMatchObject({
+    await expect(gate.createTask(ADA, { type: 'x', requirements: sessionLane })).rejects.toMatchObject({
       code: 'VALIDATION_ERROR',
       details: { path: 'requirements.capabilities' },
     })

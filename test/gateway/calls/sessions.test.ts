@@ -492,7 +492,7 @@ describeGates('sessions', (open, storeName) => {
       const figures = { state: 'live', workers: 1, queue: 1, running: 0, waiting: 0, calls: 0 }
       const time = new Date().toISOString()
       const session = { ...view, ...figures, instance: 'gone', began_at: time, last_call_at: time }
-      const value = JSON.stringify({ at: Date.now(), seats: [1], sessions: [session] })
+      const value = JSON.stringify({ at: Date.now(), sessionLanes: [1], sessions: [session] })
       await gateway.store.entries.put({ tenant, kind: 'gateway_peer', name: 'gone', value, due_at: null })
       expect(await gateway.gate.endSession(ADA, { session_id: view.session_id, mode: 'cancel' })).toEqual({
         session_id: view.session_id,

@@ -152,7 +152,7 @@ export async function callTool(
     ...(key !== undefined && { idempotency_key: key }),
   }
   try {
-    const created = await createTask(deps, tenant, caller, input, { lane: admission.seat })
+    const created = await createTask(deps, tenant, caller, input, { lane: admission.sessionLane })
     // The earlier task may have ended already, and its end would not be reported again.
     if (created.is_duplicate) admission.dropped()
     else admission.created(created.task_id)
