@@ -1,21 +1,21 @@
 interface Needs {
-  /** In how many ms the next task of the tenant is to be woken; null if none is. */
+  /** Milliseconds until the next task of the tenant is due; null if none is. */
   nextWake(tenant: number): Promise<number | null>
   /** Wakes everything that is due. */
   sweep(): Promise<unknown>
-  /** Whether somebody waits for work of the tenant. */
+  /** Whether a claim waits for tasks of the tenant. */
   isAwaited(tenant: number): boolean
   report(error: unknown): void
 }
 
-/** What is further ahead is looked up again by then. */
+/** The longest timer. A later due time is looked up again when it fires. */
 const MAX_TIMER_MS = 60_000
-/** The pause between two sweeps that were to wake the same task. */
+/** The pause between two sweeps for the same task. */
 const PAUSE_MS = 1000
 
 /**
- * Sweeps at the instant at which the next task of a tenant is due, while claims wait for its work: a delay that ends or
- * a lease that lapses must not wait for the next regular sweep. There is one timer per tenant.
+ * Sweeps when the next task of a tenant is due, while claims wait for its tasks: the end of a delay or the expiry of a
+ * lease must not wait for the next regular sweep. There is one timer per tenant.
  */
 export class Alarms {
   readonly #needs: Needs
@@ -41,7 +41,7 @@ export class Alarms {
     }
   }
 
-  /** A task of the tenant is due in so many ms. */
+  /** A task of the tenant is due in `ms` milliseconds. */
   set(tenant: number, ms: number): void {
     if (this.#stopped || !this.#needs.isAwaited(tenant)) return
     const at = performance.now() + ms
@@ -61,7 +61,7 @@ export class Alarms {
   async #ring(tenant: number): Promise<void> {
     this.#timers.delete(tenant)
     if (!this.#needs.isAwaited(tenant)) return
-    // Where a wake fails it is reported. What is due even after the sweep could not be woken, and is tried again.
+    // Failed wakes are reported. A task that is still due after the sweep could not be woken, and is tried again.
     await this.#needs.sweep().catch(() => {})
     const ms = await this.#needs.nextWake(tenant).catch(() => PAUSE_MS)
     if (ms !== null) this.set(tenant, ms > 0 ? ms : PAUSE_MS)

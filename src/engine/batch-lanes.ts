@@ -10,11 +10,11 @@ import { joinLevels, ReadyLanes } from './ready-lanes.ts'
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] }
 
-/** The lanes of one tenant within a batch: those that are committed, and on top of them what the batch has changed. */
+/** The lanes of one tenant within a batch: the committed ones, with the changes of the batch applied. */
 export class BatchLanes {
   /** How many tasks became ready, by lane. */
   readonly becameReady = new Map<number, number>()
-  /** What the batch has changed, once it is decided. */
+  /** The lanes that the batch has changed, once it is decided. */
   changed: readonly LaneRow[] = []
   readonly #lanes: TenantLanes
   readonly #tenant: Mutable<Tenant>
@@ -31,13 +31,13 @@ export class BatchLanes {
     this.#lanes = lanes
     this.#tenant = tenant
     for (const head of heads) {
-      // A lane that turned out to have no mark is treated like others that were not looked into.
+      // A lane without a mark is treated like lanes that were not loaded.
       if (head.tenant !== tenant.tenant || (lanes.get(head.lane)?.mark ?? null) === null) continue
       this.#queues.set(head.lane, new ReadyQueue(head))
     }
   }
 
-  /** The lane and the pool of a new task, numbered if there are none of that name. */
+  /** The lane and the pool of a new task. New ones get a number. */
   place(type: string, capabilities: readonly string[], priority: number, owner: PrincipalKey) {
     const known = this.#find(laneName(type, capabilities, priority))
     if (known === undefined || known.tasks === 0) this.#checkLimit(owner)
@@ -47,7 +47,7 @@ export class BatchLanes {
     }
   }
 
-  /** An open task more, or one less, in its lane and pool. */
+  /** Adds an open task to the counts of its lane and pool, or removes it. */
   count({ lane, pool, owner }: Task, difference: 1 | -1): void {
     this.#change(pool).tasks += difference
     const row = this.#change(lane)
@@ -80,7 +80,7 @@ export class BatchLanes {
     this.#queues.get(task.pool)?.remove(task)
   }
 
-  /** The ready tasks that fit, best first, as far as they were loaded. Returns whether there may be more behind them. */
+  /** The loaded ready tasks that match, best first. Returns whether more may follow in the store. */
   *ready(wanted: Wanted): Generator<QueuedTask, boolean, undefined> {
     const seen = new Set<string>()
     for (const { lanes } of joinLevels(this.#lanes.ready.levels(wanted), this.#fresh.levels(wanted))) {
@@ -95,7 +95,7 @@ export class BatchLanes {
     return false
   }
 
-  /** The rows to be written, in their final form, with the next version. To be called once. */
+  /** The rows to write, in their final form, with the next version. Must be called once. */
   changes(): { lanes: LaneRow[]; counted: LaneRow[] } {
     for (const [lane, queue] of this.#queues) {
       if (queue.mark !== this.#row(lane)?.mark) this.#change(lane).mark = queue.mark
@@ -169,7 +169,7 @@ export class BatchLanes {
     this.#occupied.set(owner, (this.#occupied.get(owner) ?? 0) + difference)
   }
 
-  /** Per owner, so that nobody can use up what others need. */
+  /** The limit is per owner, so that one owner cannot exhaust it for others. */
   #checkLimit(owner: PrincipalKey): void {
     const limit = MAX_LANES_PER_OWNER
     if (this.#lanes.occupiedBy(owner) + (this.#occupied.get(owner) ?? 0) < limit) return

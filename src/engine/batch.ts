@@ -21,43 +21,43 @@ import type { Directory } from './lane-directory.ts'
 import { FIRST_LANES, headsFor, needOf } from './needs.ts'
 import { TenantWorld } from './tenant-world.ts'
 
-interface Surroundings {
+interface BatchDeps {
   readonly settings: Settings
   readonly random: Random
   readonly directory: Directory
-  /** Whether claims deal with what is due on the way. */
+  /** Whether a batch with claims also wakes due tasks. */
   readonly wakes: boolean
-  /** Told of bugs, which callers only see as INTERNAL_ERROR. */
+  /** Receives bugs, which callers see only as INTERNAL_ERROR. */
   report(error: unknown): void
 }
 
 export type SpecLookup = (tenant: number, seq: number) => TaskSpec | undefined
 export type QuestionLookup = (task: TaskRef) => readonly Question[]
 
-/** What became of a command: an answer, a refusal, or that it must wait for the next batch. */
+/** The outcome of a command: an answer, a refusal, or `again` if it must wait for the next batch. */
 export type Outcome = AnyAnswer | Fault | 'again'
 
 /**
- * Commands that are committed together, each seeing the ones before it. A batch is decided from what the store
- * loads and may be decided anew from more: nothing outside of it changes until it is committed.
+ * Commands that are committed together, each seeing the ones before it. A batch may be decided several times, each time
+ * with more loaded rows: nothing outside of it changes until it is committed.
  */
 export class Batch {
   readonly commands: readonly Command[]
   readonly need: Need
   outcomes: Outcome[] = []
-  readonly #around: Surroundings
+  readonly #deps: BatchDeps
   #changed: Task[] = []
-  /** Those of them that other processes hear of: a renewal is news to nobody. */
-  #told: Task[] = []
+  /** The changed tasks that other processes are notified of. Renewals are omitted, because no one waits for them. */
+  #notified: Task[] = []
   #worlds = new Map<number, TenantWorld>()
   #room = FIRST_LANES
-  /** The versions of the lanes that were known when the batch was put together. */
+  /** The known versions of the lanes when the batch was created. */
   readonly #versions: ReadonlyMap<number, number>
 
-  constructor(commands: readonly Command[], around: Surroundings) {
-    const { directory, settings, wakes } = around
+  constructor(commands: readonly Command[], deps: BatchDeps) {
+    const { directory, settings, wakes } = deps
     this.commands = commands
-    this.#around = around
+    this.#deps = deps
     this.need = needOf(commands, directory, settings, wakes)
     this.#versions = new Map(this.need.tenants.map((tenant) => [tenant, directory.of(tenant).version]))
   }
@@ -67,24 +67,24 @@ export class Batch {
     if (missing !== undefined) return missing
     this.#worlds = new Map()
     for (const tenant of loaded.tenants) {
-      const { settings, random, directory } = this.#around
+      const { settings, random, directory } = this.#deps
       const setting = { settings, random, lanes: directory.of(tenant.tenant) }
       this.#worlds.set(tenant.tenant, new TenantWorld(setting, tenant, loaded))
     }
     this.#changed = []
-    this.#told = []
+    this.#notified = []
     for (const { tenant, task_id } of loaded.due) this.#run({ verb: 'wake', tenant, task_id })
     this.outcomes = this.commands.map((command) => this.#run(command))
     return this.#changes()
   }
 
-  /** To be called once the batch is committed; returns what happened, in order. */
+  /** Must be called once the batch is committed. Returns its events in order. */
   committed(specOf: SpecLookup): TaskEvent[] {
-    const { directory } = this.#around
+    const { directory } = this.#deps
     for (const [tenant, world] of this.#worlds) directory.of(tenant).put(world.changedLanes)
     return this.#changed.map((task) => {
       const spec = specOf(task.tenant, task.seq)
-      // The lane of a task that was done before may have another type by now; then its spec is here.
+      // The lane of a task that was already done may have another type by now; then its spec is loaded.
       const type = spec?.type ?? directory.of(task.tenant).get(task.lane)?.type ?? ''
       return taskEvent(task, type, spec, this.now)
     })
@@ -94,25 +94,25 @@ export class Batch {
     return [...this.#worlds.values()].flatMap((world) => world.newReceipts)
   }
 
-  /** The specs of the tasks that were made or handed out, by tenant and seq. */
+  /** The specs of the tasks that were created or leased, by tenant and seq. */
   specs(committed: Committed): SpecLookup {
     const stored = new Map(committed.specs.map((spec) => [`${spec.tenant} ${spec.seq}`, spec]))
     return (tenant, seq) => this.#worlds.get(tenant)?.newSpecs.get(seq) ?? stored.get(`${tenant} ${seq}`)
   }
 
-  /** The questions of the tasks that were handed out. */
+  /** The questions of the tasks that were leased. */
   questions({ questions }: Committed): QuestionLookup {
     if (questions.length === 0) return () => NO_QUESTIONS
     return ({ tenant, task_id }) =>
       questions.filter((question) => question.task_id === task_id && question.tenant === tenant)
   }
 
-  /** The tenants as the batch leaves them. */
+  /** The state of the tenants after the batch. */
   *tenants(): Generator<Tenant> {
     for (const world of this.#worlds.values()) yield world.tenant
   }
 
-  /** Lanes in which tasks became ready, with their number. */
+  /** Lanes in which tasks became ready, with the number of tasks. */
   *ready(): Generator<{ tenant: number; lane: number; count: number }> {
     for (const [tenant, world] of this.#worlds) {
       for (const [lane, count] of world.becameReady) yield { tenant, lane, count }
@@ -126,7 +126,7 @@ export class Batch {
   #run(command: Command): Outcome {
     const world = this.#worlds.get(command.tenant)
     if (world === undefined) {
-      this.#around.report(new Error(`tenant ${command.tenant} is not in the database`))
+      this.#deps.report(new Error(`tenant ${command.tenant} is not in the database`))
       return new Fault('DATABASE_UNAVAILABLE')
     }
     try {
@@ -135,19 +135,19 @@ export class Batch {
       const isVain = command.verb === 'claim' && isEmpty(decision.answer)
       if (isVain && decision.tasks.length === 0 && world.couldGrantMore(command)) return 'again'
       this.#changed.push(...decision.tasks)
-      if (command.verb !== 'renew') this.#told.push(...decision.tasks)
+      if (command.verb !== 'renew') this.#notified.push(...decision.tasks)
       world.apply(decision)
-      // It only met tasks past their deadline, which have ended by it: what stood behind them is for the next batch.
+      // The claim met only tasks past their deadline and ended them. The tasks behind them are left to the next batch.
       return isVain && decision.tasks.length > 0 ? 'again' : decision.answer
     } catch (error) {
-      this.#around.report(error)
+      this.#deps.report(error)
       return new Fault('INTERNAL_ERROR')
     }
   }
 
-  /** What only the first look has shown to be needed. */
+  /** Rows that the first load has shown to be needed. */
   #missing(loaded: Loaded): Need | undefined {
-    const { directory } = this.#around
+    const { directory } = this.#deps
     const lanes = this.#missingLanes(loaded)
     if (lanes.length > 0) return { ...NO_NEED, lanes }
 
@@ -161,12 +161,12 @@ export class Batch {
     return count === 0 ? undefined : { ...NO_NEED, heads, tasks, questions }
   }
 
-  /** Brings the directory up to date with what was loaded; returns what it lacks. */
+  /** Updates the directory with the loaded lanes. Returns what is still missing. */
   #missingLanes(loaded: Loaded): Need['lanes'] {
-    const { directory } = this.#around
+    const { directory } = this.#deps
     const missing: { tenant: number; after: number }[] = []
     for (const { tenant, lanes_version } of loaded.tenants) {
-      // More than the database has: it was restored to an earlier time, and what we know is of another.
+      // A version that the database does not have: it was restored from a backup, so the copy is invalid.
       if (directory.of(tenant).version > lanes_version) directory.forget(tenant)
       const lanes = directory.of(tenant)
       directory.learn(
@@ -209,13 +209,13 @@ export class Batch {
         tenant: world.tenant.tenant,
         lanes: [...world.becameReady.keys()],
         tasks: [...(parts[i]?.finished ?? []), ...(parts[i]?.parked ?? [])].map((task) => task.task_id),
-        changes: this.#told.filter((task) => task.tenant === world.tenant.tenant),
+        changes: this.#notified.filter((task) => task.tenant === world.tenant.tenant),
         at: world.now,
       })),
     }
   }
 
-  /** Tasks that are handed out and whose specs are not in this very batch. */
+  /** Leased tasks whose specs were not created in this batch. */
   #granted(): { tenant: number; seq: number }[] {
     return this.outcomes.flatMap((outcome) => {
       if (outcome === 'again' || outcome instanceof Fault || !('granted' in outcome)) return []
@@ -225,7 +225,7 @@ export class Batch {
     })
   }
 
-  /** Tasks that are handed out and have asked something. */
+  /** Leased tasks that have asked questions. */
   #answered(): TaskRef[] {
     return this.outcomes.flatMap((outcome) => {
       if (outcome === 'again' || outcome instanceof Fault || !('granted' in outcome)) return []
@@ -238,7 +238,7 @@ export class Batch {
 
 const NO_QUESTIONS: readonly Question[] = []
 
-/** A task that waits cannot be moved on without what it waits for. */
+/** A parked task cannot proceed without its questions. */
 function missingQuestions(loaded: Loaded): TaskRef[] {
   const parked: TaskRef[] = []
   for (const tasks of [loaded.tasks, loaded.due]) {

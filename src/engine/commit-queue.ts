@@ -10,7 +10,7 @@ import { Pending } from './pending.ts'
 
 export type Handout = Granted & { readonly spec: TaskSpec; readonly questions: readonly Question[] }
 
-/** A claim is answered with the tasks' specs, which only the commit brings. */
+/** The answer to a claim contains the specs of the tasks, which the commit loads. */
 export type QueueAnswer<C extends Command> = C extends Claim | Reclaim
   ? { readonly granted: readonly Handout[]; readonly now: number }
   : AnswerTo<C>
@@ -26,18 +26,18 @@ interface Entry {
 interface Hooks {
   readonly store: Store
   readonly limits: { readonly commands: number; readonly bytes: number }
-  /** With `wakes`, claims deal with what is due on the way. */
+  /** With `wakes`, a batch with claims also wakes due tasks. */
   batch(commands: readonly Command[], wakes: boolean): Batch
   committed(batch: Batch, events: readonly TaskEvent[], ms: number): void
-  /** Told of commands that were refused, before their callers are. */
+  /** Called for each refused command, before its caller gets the error. */
   refused(command: Command, fault: Fault): void
   report(error: unknown): void
 }
 
 /**
- * Group commit. While one batch is being made durable the commands that arrive collect, and go into the next. No
- * command waits for a timer: an idle queue commits at once. At most one batch is in flight, because a second would
- * only wait for the first one's locks.
+ * Group commit. Commands that arrive while a batch is being committed go into the next batch. No command waits for a
+ * timer: an idle queue commits immediately. At most one batch is in flight, because a second one would only wait for the
+ * locks of the first.
  */
 export class CommitQueue {
   readonly #hooks: Hooks
@@ -55,7 +55,7 @@ export class CommitQueue {
       return Promise.reject(new Fault('OVERLOADED', { waiting_commands: this.#pending.length }))
     }
     return new Promise<QueueAnswer<C>>((resolve, reject) => {
-      // A command is answered by its own verb's decision, so the answer has its type.
+      // Each command is answered by the decision of its own verb, so the answer has this type.
       this.#pending.add({ command, resolve: (answer) => resolve(answer as QueueAnswer<C>), reject })
       this.#schedule()
     })
@@ -70,7 +70,7 @@ export class CommitQueue {
   #schedule(): void {
     if (this.#busy) return
     this.#busy = true
-    // Callers that are answered in this turn of the event loop get their next command into the same batch.
+    // Callers that get an answer in this turn of the event loop can add their next command to the same batch.
     setImmediate(() => void this.#run())
   }
 
@@ -79,7 +79,7 @@ export class CommitQueue {
     try {
       await this.#commit(entries)
     } catch (error) {
-      // A bug, whose callers must not wait for ever nor anybody after them.
+      // This is a bug. Its callers must get an error, and later commands must still run.
       this.#hooks.report(error)
       for (const entry of entries) entry.reject(new Fault('INTERNAL_ERROR'))
     }
@@ -140,8 +140,8 @@ export class CommitQueue {
   }
 
   /**
-   * One command that the database refuses must not fail its neighbours: halves are tried until it stands alone. Nor may
-   * a wake that a claim makes on the way fail the claim.
+   * A command that the database refuses must not fail the others: the batch is halved until the command is alone. A wake
+   * in a batch with claims must not fail the claims either.
    */
   async #failed(entries: readonly Entry[], error: unknown, woke: boolean): Promise<void> {
     const reason = error instanceof StoreError ? error.reason : 'refused'

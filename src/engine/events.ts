@@ -12,18 +12,18 @@ export interface TaskEvent {
   readonly status: Status
   readonly owner: PrincipalKey
   readonly principal_ai: string
-  /** Whose lease it is under, or ended under. */
+  /** The worker that holds the lease, or held it at the end. */
   readonly holder: PrincipalKey | null
   readonly worker_id: string | null
   readonly lease_id: string | null
-  /** How many leases it has had. */
+  /** The number of leases so far. */
   readonly fence: number
-  /** Undefined where the commit did not need to know what was asked. */
+  /** Undefined if the commit did not load the spec. */
   readonly session_id: string | null | undefined
   readonly created_at: number | undefined
   readonly started_at: number | null
   readonly completed_at: number | null
-  /** When the clock will look at it next; null if never. */
+  /** When the task is due next; null if never. */
   readonly wake_at: number | null
   readonly at: number
 }
@@ -38,7 +38,7 @@ export interface Commit {
 export type TaskListener = (event: TaskEvent) => void
 export type CommitListener = (commit: Commit) => void
 
-/** What happens, given after each commit in the order of the commits. */
+/** Events of committed batches, in the order of the commits. */
 export class Events {
   readonly #report: (error: unknown) => void
   readonly #own = new Set<TaskListener>()
@@ -49,12 +49,12 @@ export class Events {
     this.#report = report
   }
 
-  /** Changes of this process. Returns the way to stop listening. */
+  /** Changes made by this process. Returns an unsubscribe function. */
   onTask(listener: TaskListener): () => void {
     return add(this.#own, listener)
   }
 
-  /** Those of this process, and what is heard of others. */
+  /** Changes made by this process and, as far as they are known, by others. */
   onAnyTask(listener: TaskListener): () => void {
     return add(this.#all, listener)
   }
@@ -68,7 +68,7 @@ export class Events {
     this.#tell(this.#all, events)
   }
 
-  /** Another process did this. */
+  /** Another process made this change. */
   relay(events: readonly TaskEvent[]): void {
     this.#tell(this.#all, events)
   }
@@ -77,12 +77,12 @@ export class Events {
     if (this.#commits.size > 0) this.#tell(this.#commits, [commit()])
   }
 
-  /** Whether anybody wants to hear of other processes. */
+  /** Whether a listener follows the changes of other processes. */
   get followed(): boolean {
     return this.#all.size > 0
   }
 
-  /** A listener that throws is reported; it stops neither the others nor what comes after the commit. */
+  /** An error of a listener is reported and does not affect the other listeners or the commit. */
   #tell<T>(listeners: ReadonlySet<(event: T) => void>, events: readonly T[]): void {
     if (listeners.size === 0) return
     for (const event of events) {

@@ -8,10 +8,10 @@ import { ReadyLanes } from './ready-lanes.ts'
  */
 export class Directory {
   #tenants = new Map<number, TenantLanes>()
-  /** Told of lanes with ready tasks that another process has changed. */
+  /** Called with lanes that have ready tasks and were changed by another process. */
   onNews: (lane: LaneRow) => void = () => {}
 
-  /** Takes over what others have changed. Whoever learns of it first tells those who wait: it is news only once. */
+  /** Applies the changes of other processes. Each change is reported to waiting claims once. */
   learn(tenant: number, rows: readonly LaneRow[]): void {
     for (const row of this.of(tenant).put(rows)) if (row.mark !== null) this.onNews(row)
   }
@@ -33,7 +33,7 @@ export class Directory {
 export class TenantLanes {
   /** All changes up to this version are in this copy. */
   version = 0
-  /** Whether another process has changed lanes of late: then the changes are best loaded ahead. */
+  /** Whether another process has changed lanes recently. Then changes are loaded with the first round. */
   isContended = false
   readonly ready = new ReadyLanes()
   readonly #rows = new Map<number, LaneRow>()
@@ -42,7 +42,7 @@ export class TenantLanes {
   /** Lanes and pools without tasks, in the order in which they became empty. */
   readonly #empty = { lanes: new Set<number>(), pools: new Set<number>() }
 
-  /** Takes over committed rows, unless it has newer ones. Returns those that it took. */
+  /** Applies committed rows that are newer than the copy. Returns the applied ones. */
   put(rows: readonly LaneRow[]): LaneRow[] {
     return rows.filter((row) => {
       const before = this.#rows.get(row.lane)
@@ -64,19 +64,19 @@ export class TenantLanes {
     return lane === undefined ? undefined : this.#rows.get(lane)
   }
 
-  /** How many lanes count towards the limit of this owner. */
+  /** The number of lanes that count towards the limit of this owner. */
   occupiedBy(owner: PrincipalKey): number {
     return this.#occupied.get(owner) ?? 0
   }
 
-  /** Numbers that may be given to another lane, or pool. */
+  /** Numbers of empty lanes or pools that can be reused. */
   empty(kind: 'lanes' | 'pools'): Iterator<number> {
     return this.#empty[kind].values()
   }
 
   #rename(before: LaneRow | undefined, row: LaneRow): void {
     const old = before === undefined ? undefined : nameOf(before)
-    // Its old name may by now be that of another lane.
+    // Another lane may have its old name by now.
     if (old !== undefined && this.#byName.get(old) === row.lane) this.#byName.delete(old)
     this.#byName.set(nameOf(row), row.lane)
   }
@@ -104,7 +104,7 @@ function nameOf({ type, capabilities, priority }: LaneRow): string {
 }
 
 function isNamesake(a: LaneRow, b: LaneRow): boolean {
-  // The capabilities of a row that was only counted anew are the same array.
+  // A row whose counts alone have changed shares the array of capabilities.
   return a.type === b.type && a.priority === b.priority && a.capabilities === b.capabilities
 }
 

@@ -6,18 +6,18 @@ import type { ChildRef, Head, HeadRef, Need } from '../store/store.ts'
 import type { Directory } from './lane-directory.ts'
 import { isTruncated } from './ready.ts'
 
-/** Ready tasks loaded per lane and batch at most. Claims that find the rest used up wait for the next batch. */
+/** Maximum ready tasks loaded per lane and batch. Claims that find no more tasks wait for the next batch. */
 const MAX_HEADS = 512
 
-/** Lanes that a claim looks into at first. Where they do not have enough, it looks into four times as many, and so on. */
+/** Number of lanes that are loaded for a claim first. If they lack tasks, four times as many are loaded, and so on. */
 export const FIRST_LANES = 16
 
-/** Lapsed leases and due delays that a batch with a claim deals with on the way. */
+/** Maximum expired leases and ended delays that a batch with claims wakes. */
 const DUE_PER_BATCH = 100
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] extends readonly (infer Item)[] ? Item[] : T[K] }
 
-/** What these commands will look at. */
+/** The rows that these commands read. */
 export function needOf(
   commands: readonly Command[],
   directory: Directory,
@@ -78,7 +78,7 @@ export function needOf(
       case 'mark':
         for (const { principal, seq } of command.items) {
           need.items.push({ tenant, principal, seq })
-          // What the gate marks by itself is known to be there; only what somebody names may be absent.
+          // Items that the gate marks itself exist; only an item that a caller names may be absent.
           if (isNamed(command.as)) need.receipts.push({ tenant, seq })
         }
         break
@@ -96,7 +96,7 @@ export function needOf(
   need.items = unique(need.items, (ref) => `${ref.tenant} ${ref.seq} ${ref.principal}`)
   need.owners = unique(need.owners, (ref) => `${ref.tenant} ${ref.owner}`)
   need.heads = headsFor(claims, directory, FIRST_LANES)
-  // Where other processes write too, what they have changed is loaded along with the rest.
+  // If other processes write too, their changes are loaded in the same round.
   need.lanes = need.tenants
     .filter((tenant) => directory.of(tenant).isContended)
     .map((tenant) => ({ tenant, after: directory.of(tenant).version }))
@@ -105,7 +105,7 @@ export function needOf(
   return need
 }
 
-/** What was recorded about a schedule. */
+/** The recorded receipts of a schedule. */
 function childrenOf({ tenant, asked, created }: RecordSchedule | ReportStale): ChildRef[] {
   const opening: ChildRef = { tenant, parent: asked, receipt_type: 'schedule.created' }
   if (created === null) return [opening]
@@ -117,8 +117,8 @@ function childrenOf({ tenant, asked, created }: RecordSchedule | ReportStale): C
 }
 
 /**
- * What the claims still have to see, with as many tasks of each lane as all of them together could take. A claim goes
- * down the levels until the tasks on them are enough for everybody, and is given whole levels with about `room` lanes.
+ * The heads of lanes that the claims still need, with as many tasks per lane as all claims together could take. A claim
+ * descends the levels until they hold enough tasks for all claims, in complete levels with about `room` lanes.
  */
 export function headsFor(
   claims: readonly Claim[],

@@ -9,10 +9,10 @@ interface Limits {
   readonly bytes: number
 }
 
-/** What a batch carries in texts: beyond this a transaction and its statements become unwieldy. */
+/** Maximum characters of text in a batch. Larger transactions and statements become unwieldy. */
 const BATCH_BYTES = 16 * 1024 * 1024
 
-/** The commands that wait for a commit, bounded in number and in what they carry. */
+/** The commands that wait for a commit, bounded in number and in size. */
 export class Pending<Entry extends Waiting> {
   readonly #limits: Limits
   #entries: Entry[] = []
@@ -49,14 +49,14 @@ export class Pending<Entry extends Waiting> {
     return this.#entries.splice(0, count)
   }
 
-  /** Those that must wait for the next batch go in front. */
+  /** Commands that must wait for the next batch are put first. */
   putBack(entries: readonly Entry[]): void {
     this.#entries.unshift(...entries)
     for (const entry of entries) this.#bytes += sizeOf(entry.command)
   }
 }
 
-/** About as many characters as the command will write. */
+/** The approximate number of characters that the command writes. */
 function sizeOf(command: Command): number {
   switch (command.verb) {
     case 'create':

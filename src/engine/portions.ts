@@ -3,13 +3,13 @@ import type { ReceiptLine, TaskLine, TaskRecord } from '../store/reads.ts'
 import type { Store } from '../store/store.ts'
 import { nextTurn } from '../util/turns.ts'
 
-/** Stored text in one answer. A list that holds more goes on behind its cursor. */
+/** Maximum stored text in one response. A longer list continues at its cursor. */
 export const PAGE_BYTES = 8 * 1024 * 1024
 
-/** Stored text that is read from the database in one go. */
+/** Maximum stored text that one query reads. */
 const PORTION_BYTES = 1024 * 1024
 
-/** Rows that a portion holds at most. */
+/** Maximum rows of a portion. */
 const PORTION_ROWS = 200
 
 type Sized = { readonly bytes: number }
@@ -19,16 +19,16 @@ interface Reader {
   reading<T>(read: () => Promise<T>): Promise<T>
 }
 
-/** Whole rows of the first lines, as many as fit into a page, and where the page ends. */
+/** Complete rows for the first lines, as many as fit into a page. */
 export interface Portions<Row> {
   readonly rows: readonly Row[]
-  /** How many of the lines it covers: all of them unless the page is full. */
+  /** The number of lines that the page covers: all unless the page is full. */
   readonly covered: number
 }
 
 /**
- * The whole tasks of these lines, in their order, until they fill a page. Large ones are read a few at a time, so that
- * neither memory nor one turn of the event loop has to hold more than the page.
+ * The complete tasks of these lines, in order, until they fill a page. Large ones are read a few at a time, which bounds
+ * the memory and the time of one turn of the event loop.
  */
 export function readRecords(
   engine: Reader,
@@ -88,7 +88,7 @@ async function inPortions<Line extends Sized & { readonly seq: number }, Row>(
   return { rows, covered }
 }
 
-/** At least one. */
+/** The lines of the next portion, at least one. */
 function firstPortion<Line extends Sized>(lines: readonly Line[], from: number): readonly Line[] {
   let end = from
   let bytes = 0
@@ -100,7 +100,7 @@ function firstPortion<Line extends Sized>(lines: readonly Line[], from: number):
   return lines.slice(from, end)
 }
 
-/** Each in its turn, and nothing of it is kept: for what needs a little of many whole tasks. */
+/** Visits complete tasks one after the other without keeping them, for callers that need little of many tasks. */
 export async function eachRecord(
   engine: Reader,
   tenant: number,
@@ -118,7 +118,7 @@ export async function eachRecord(
   }
 }
 
-/** How long the texts of a task are. */
+/** The length of the texts of a task. */
 function recordBytes({ task, spec, progress, questions }: TaskRecord): number {
   let bytes = spec.input.length + (progress?.progress.length ?? 0)
   for (const { request, answer } of questions) bytes += request.length + (answer?.length ?? 0)

@@ -1,6 +1,6 @@
 import { type Lane, servable, type Wanted } from '../core/matching.ts'
 
-/** Lanes of equal standing for a claim: their tasks compete by rank alone. */
+/** Lanes of equal priority for a claim: their tasks are ordered by rank alone. */
 export interface Level {
   readonly preferred: boolean
   readonly priority: number
@@ -14,29 +14,29 @@ interface CatalogEntry {
   readonly lanes: Map<number, Map<number, Lane>>
 }
 
-/** Lanes with ready tasks. A claim gets those that it can serve, best first, at no cost for the others. */
+/** Lanes with ready tasks. A claim iterates over matching lanes, best first, at no cost for the others. */
 export class ReadyLanes {
   readonly #types = new Map<string | null, CatalogEntry>()
 
   add(lane: Lane): void {
-    const shelf = this.#types.get(lane.type) ?? { priorities: [], lanes: new Map() }
-    this.#types.set(lane.type, shelf)
-    const peers = shelf.lanes.get(lane.priority)
+    const entry = this.#types.get(lane.type) ?? { priorities: [], lanes: new Map() }
+    this.#types.set(lane.type, entry)
+    const peers = entry.lanes.get(lane.priority)
     if (peers !== undefined) {
       peers.set(lane.lane, lane)
       return
     }
-    shelf.lanes.set(lane.priority, new Map([[lane.lane, lane]]))
-    shelf.priorities.splice(place(shelf.priorities, lane.priority), 0, lane.priority)
+    entry.lanes.set(lane.priority, new Map([[lane.lane, lane]]))
+    entry.priorities.splice(place(entry.priorities, lane.priority), 0, lane.priority)
   }
 
   delete(lane: Lane): void {
-    const shelf = this.#types.get(lane.type)
-    const peers = shelf?.lanes.get(lane.priority)
-    if (shelf === undefined || peers === undefined || !peers.delete(lane.lane) || peers.size > 0) return
-    shelf.lanes.delete(lane.priority)
-    shelf.priorities.splice(place(shelf.priorities, lane.priority), 1)
-    if (shelf.priorities.length === 0) this.#types.delete(lane.type)
+    const entry = this.#types.get(lane.type)
+    const peers = entry?.lanes.get(lane.priority)
+    if (entry === undefined || peers === undefined || !peers.delete(lane.lane) || peers.size > 0) return
+    entry.lanes.delete(lane.priority)
+    entry.priorities.splice(place(entry.priorities, lane.priority), 1)
+    if (entry.priorities.length === 0) this.#types.delete(lane.type)
   }
 
   *lanesOf(type: string): Generator<Lane> {
@@ -44,8 +44,8 @@ export class ReadyLanes {
   }
 
   /**
-   * The lanes that a claim looks at: first those of preferred types, then by priority. A worker that names its types
-   * looks at their lanes; one that takes any looks at the pools, and before them at the lanes of the types it prefers.
+   * The lanes that a claim considers: first those of preferred types, then by priority. A worker with a list of types
+   * considers their lanes. A worker without one considers the lanes of its preferred types and then the pools.
    */
   *levels({ capabilities, accept_types, preferred_types }: Wanted): Generator<Level> {
     const has = new Set(capabilities)
@@ -57,23 +57,23 @@ export class ReadyLanes {
   }
 
   *#levelsOf(types: Iterable<string | null>, has: ReadonlySet<string>, preferred: boolean): Generator<Level> {
-    const cursors: { readonly shelf: CatalogEntry; next: number }[] = []
+    const cursors: { readonly entry: CatalogEntry; next: number }[] = []
     for (const type of types) {
-      const shelf = this.#types.get(type)
-      if (shelf !== undefined) cursors.push({ shelf, next: 0 })
+      const entry = this.#types.get(type)
+      if (entry !== undefined) cursors.push({ entry, next: 0 })
     }
     for (;;) {
       let priority: number | undefined
-      for (const { shelf, next } of cursors) {
-        const first = shelf.priorities[next]
+      for (const { entry, next } of cursors) {
+        const first = entry.priorities[next]
         if (first !== undefined && (priority === undefined || first > priority)) priority = first
       }
       if (priority === undefined) return
       const lanes: Lane[] = []
       for (const cursor of cursors) {
-        if (cursor.shelf.priorities[cursor.next] !== priority) continue
+        if (cursor.entry.priorities[cursor.next] !== priority) continue
         cursor.next++
-        for (const lane of cursor.shelf.lanes.get(priority)?.values() ?? []) {
+        for (const lane of cursor.entry.lanes.get(priority)?.values() ?? []) {
           if (servable(lane, has)) lanes.push(lane)
         }
       }
@@ -106,13 +106,13 @@ function* rest(first: IteratorResult<Level>, others: Generator<Level>): Generato
   yield* others
 }
 
-/** Negative if `a` goes first. */
+/** Negative if `a` comes first. */
 function compare(a: Level, b: Level): number {
   if (a.preferred !== b.preferred) return a.preferred ? -1 : 1
   return b.priority - a.priority
 }
 
-/** Where a priority stands, or would stand, among those in descending order. */
+/** The index of a priority in a list in descending order, or the index to insert it at. */
 function place(priorities: readonly number[], priority: number): number {
   let low = 0
   let high = priorities.length

@@ -1,14 +1,14 @@
 import type { QueuedTask } from '../core/task.ts'
 import type { Head } from '../store/store.ts'
 
-/** The ready tasks of one lane, as far as they were loaded, in claim order. */
+/** The loaded ready tasks of one lane, in claim order. */
 export class ReadyQueue {
-  /** Whether the store may have more behind what was loaded. */
+  /** Whether the store may have more tasks after the loaded ones. */
   readonly truncated: boolean
   readonly #lastLoaded: number
   #tasks: QueuedTask[]
 
-  /** Without a head, of a lane that had no ready task. */
+  /** Without a head, for a lane without ready tasks. */
   constructor(head?: Head) {
     this.truncated = head !== undefined && isTruncated(head)
     this.#lastLoaded = head?.tasks.at(-1)?.rank ?? 0
@@ -19,7 +19,7 @@ export class ReadyQueue {
     return this.#tasks
   }
 
-  /** A task that became ready takes its place, unless unloaded ones stand before it. */
+  /** Inserts a task that became ready, unless tasks that were not loaded come before it. */
   add(task: QueuedTask): void {
     if (this.truncated && task.rank > this.#lastLoaded) return
     let low = 0
@@ -38,7 +38,7 @@ export class ReadyQueue {
     if (index >= 0) this.#tasks.splice(index, 1)
   }
 
-  /** The mark of the lane as it is now. */
+  /** The current low-water mark of the lane. */
   get mark(): number | null {
     return this.#tasks[0]?.rank ?? (this.truncated ? this.#lastLoaded : null)
   }
@@ -54,9 +54,9 @@ function isBefore(a: QueuedTask, b: QueuedTask): boolean {
 }
 
 /**
- * Merges the queues of one level by rank, then age. It looks only, so the caller may stop anywhere; what has been seen
- * is left out. It ends where a queue does that may go on behind what was loaded, because the next task might be one of
- * those, and returns whether that is so.
+ * Merges the queues of one level by rank, then age, without the tasks in `seen`. It removes nothing, so the caller may
+ * stop anywhere. It ends at the end of a truncated queue, because the next task might be one that was not loaded, and
+ * returns whether that is the case.
  */
 export function* merge(
   queues: readonly ReadyQueue[],

@@ -3,15 +3,15 @@ import type { TaskRecord } from '../store/reads.ts'
 import { FOLLOWED_MS, type Hint, type HintedChange, type Store } from '../store/store.ts'
 import { type Events, type TaskEvent, taskEvent } from './events.ts'
 
-/** Changes that wait to be read. Who falls further behind misses the oldest; events may be lost. */
+/** Maximum changes that wait to be read. Beyond it the oldest are dropped: events may be lost. */
 const MAX_WAITING = 10_000
 
-/** Tasks that are read at once. */
+/** Tasks that one query reads. */
 const MAX_READ = 500
 
 const MAX_REMEMBERED = 10_000
 
-/** How often other processes are asked to go on telling. */
+/** The interval at which other processes are asked to keep sending hints. */
 const ASK_EVERY_MS = FOLLOWED_MS / 3
 
 interface Deps {
@@ -24,12 +24,12 @@ interface Deps {
 type Waiting = HintedChange & { readonly tenant: number; readonly at: number }
 
 /**
- * Tells those who follow tasks what other processes did. A hint says which task came to which status, and what else
- * there is to say of the task is read from the store. What is told of a task never goes back in its life.
+ * Passes the changes of other processes to listeners. A hint names the task and its new status; the rest is read from
+ * the store. The events of a task never go back to an earlier stage of its life.
  */
 export class Relay {
   readonly #deps: Deps
-  readonly #told = new Map<string, number>()
+  readonly #reported = new Map<string, number>()
   #waiting: Waiting[] = []
   #isReading = false
   #timer: NodeJS.Timeout | undefined
@@ -38,7 +38,7 @@ export class Relay {
     this.#deps = deps
   }
 
-  /** To be called before somebody follows. Once it resolves, other processes tell what they do. */
+  /** Must be called before a listener follows. Once it resolves, other processes send hints. */
   async follow(): Promise<void> {
     const { store } = this.#deps
     if (!store.shared || this.#timer !== undefined) return
@@ -58,7 +58,7 @@ export class Relay {
     if (!this.#isReading) void this.#readAll()
   }
 
-  /** This process did it, and tells of it itself. */
+  /** A change of this process, which it has reported itself. */
   committed(events: readonly TaskEvent[]): void {
     const { store, events: listeners } = this.#deps
     if (!store.shared || !listeners.followed) return
@@ -101,16 +101,16 @@ export class Relay {
     }
   }
 
-  /** Whether nothing later has been told of the task. Hints of two processes can overtake each other. */
+  /** Whether no later event of the task was reported. Hints of two processes can overtake each other. */
   #isNext(event: TaskEvent): boolean {
     const key = keyOf(event)
     const place = placeOf(event)
-    if ((this.#told.get(key) ?? -1) > place) return false
-    this.#told.delete(key)
-    this.#told.set(key, place)
-    if (this.#told.size > MAX_REMEMBERED) {
-      const [oldest] = this.#told.keys()
-      if (oldest !== undefined) this.#told.delete(oldest)
+    if ((this.#reported.get(key) ?? -1) > place) return false
+    this.#reported.delete(key)
+    this.#reported.set(key, place)
+    if (this.#reported.size > MAX_REMEMBERED) {
+      const [oldest] = this.#reported.keys()
+      if (oldest !== undefined) this.#reported.delete(oldest)
     }
     return true
   }
@@ -120,7 +120,7 @@ function keyOf({ tenant, task_id }: { readonly tenant: number; readonly task_id:
   return `${tenant} ${task_id}`
 }
 
-/** The task as it was then, as far as it is known: a lease that has ended since is known only if it was the last. */
+/** The state of the task at that time, as far as it is known: an ended lease is known only if it was the last one. */
 function eventOf({ status, fence, at }: Waiting, { task, spec }: TaskRecord): TaskEvent {
   const now = taskEvent(task, spec.type, spec, at)
   if (now.status === status && now.fence === fence) return now
@@ -139,7 +139,7 @@ function isUnderLease(status: Status): boolean {
   return status === 'leased' || status === 'running' || isTerminal(status)
 }
 
-/** A number that grows along the life of a task: leases are counted, and what happens under one has an order. */
+/** A number that increases over the life of a task: by lease, and within a lease by status. */
 function placeOf({ status, fence }: Pick<TaskEvent, 'status' | 'fence'>): number {
   return (
     fence * 8 +

@@ -10,18 +10,18 @@ import { membersIn } from '../core/json/members.ts'
 import { isObject } from '../util/guards.ts'
 import { nextTurn } from '../util/turns.ts'
 
-/** Shorter texts are cheaper to parse and to write again than to handle as texts. */
+/** Shorter texts are cheaper to parse and serialize again than to embed. */
 export const LARGE = 8 * 1024
 
-/** Stands for an embedded text while the JSON around it is written. Nobody outside of this process can know it. */
+/** Placeholder for an embedded text while the JSON around it is written. It is unknown outside of this process. */
 const MARK = randomUUID()
 
-/** The texts that the JSON being written embeds, in their order; undefined while nothing is being written. */
+/** The texts that the JSON being written embeds, in order; undefined while nothing is being written. */
 let embedded: Iterable<string>[] | undefined
 
 /**
- * The value of a stored text. A large object or array is parsed only when somebody looks into it: `writeJson` embeds
- * its text as it is, so that an answer with many large values costs neither their parsing nor their memory.
+ * The value of a stored text. A large object or array is parsed when it is first accessed. `writeJson` embeds its text
+ * unparsed, so that a response with many large values costs neither their parsing nor their memory.
  */
 export function storedJson(text: CanonicalJson): Json {
   if (text.length < LARGE) return parseCanonical(text)
@@ -42,13 +42,13 @@ export function storedOrNull(text: CanonicalJson | null): Json {
 /** The texts of values that were not parsed. */
 const texts = new WeakMap<object, CanonicalJson>()
 
-/** The canonical text of a value. That of a large stored one is at hand. */
+/** The canonical text of a value. A large stored value has it already. */
 export function canonicalText(value: Json): CanonicalJson {
   const stored = typeof value === 'object' && value !== null ? texts.get(value) : undefined
   return stored ?? canonical(value)
 }
 
-/** The members of a stored object, of which the large ones are not parsed yet. */
+/** The members of a stored object. Large ones are not parsed yet. */
 export function storedMembers(text: CanonicalJson): JsonObject {
   if (text.length < LARGE) {
     const value = parseCanonical(text)
@@ -58,7 +58,7 @@ export function storedMembers(text: CanonicalJson): JsonObject {
   return Object.fromEntries(membersIn(text).map(([name, member]) => [name, storedJson(member)]))
 }
 
-/** An object or array that fills itself from the text when it is first looked into. */
+/** An object or array that is parsed when it is first accessed. */
 function unparsed<T extends object>(target: T, text: CanonicalJson): T {
   let isParsed = false
   const filled = (): T => {
@@ -84,7 +84,7 @@ function unparsed<T extends object>(target: T, text: CanonicalJson): T {
   return proxy
 }
 
-/** The JSON of a value in pieces, for who writes it piece by piece. */
+/** The JSON of a value in pieces, to be written one by one. */
 export class JsonPieces implements Iterable<string> {
   readonly #frames: readonly string[]
   readonly #embedded: readonly Iterable<string>[]
@@ -94,7 +94,7 @@ export class JsonPieces implements Iterable<string> {
     this.#embedded = texts
   }
 
-  /** Characters of all pieces. A JSON string in it counts as long as what it quotes. */
+  /** Characters of all pieces. A quoted piece counts without its escapes. */
   get length(): number {
     let length = 0
     for (const frame of this.#frames) length += frame.length
@@ -102,7 +102,7 @@ export class JsonPieces implements Iterable<string> {
     return length
   }
 
-  /** The same between two texts. */
+  /** These pieces between two texts. */
   enclosed(head: string, tail: string): JsonPieces {
     return new JsonPieces([head, tail], [this])
   }
@@ -136,7 +136,7 @@ export function writeJson(value: object): string | JsonPieces {
   }
 }
 
-/** The same as one text. */
+/** The JSON of a value as one text. */
 export function jsonText(value: Json): string {
   if (typeof value !== 'object' || value === null) return JSON.stringify(value)
   const written = writeJson(value)
@@ -175,7 +175,7 @@ class QuotedPieces implements Iterable<string> {
   }
 }
 
-/** The pieces as bytes, with a turn of the event loop for others after each large one. */
+/** The pieces as bytes. It yields to the event loop after each large chunk. */
 export async function* inTurns(pieces: Iterable<string>): AsyncGenerator<Uint8Array> {
   let waiting: string[] = []
   let length = 0

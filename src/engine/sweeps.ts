@@ -2,10 +2,10 @@ import { Fault } from '../core/errors.ts'
 import type { Settings } from '../core/settings.ts'
 import type { Store, TaskRef } from '../store/store.ts'
 
-/** Due tasks that are taken on in one go, of each tenant. */
+/** Maximum due tasks per tenant and round. */
 const PER_TENANT = 100
 
-/** Wakes are committed in small groups with pauses, so that a mass expiry leaves room for everybody else. */
+/** Wakes are committed in small groups with pauses, so that a mass expiry does not delay other commands. */
 const GROUP = 20
 const PAUSE_MS = 10
 
@@ -19,8 +19,8 @@ interface Deps {
 }
 
 /**
- * Finds tasks whose lease has lapsed, whose time is over or whose delay has ended, and submits a wake for each.
- * Any process may sweep any tenant: a wake that comes twice does nothing the second time.
+ * Finds tasks whose lease has expired, whose deadline has passed or whose delay has ended, and submits a wake for each.
+ * Any process may sweep any tenant: a second wake of a task has no effect.
  */
 export class Sweeps {
   readonly #deps: Deps
@@ -32,7 +32,7 @@ export class Sweeps {
     this.#deps = deps
   }
 
-  /** Sweeps again and again, at uneven intervals so that several processes do not fall into step. */
+  /** Sweeps periodically, with jitter so that several processes do not sweep at the same time. */
   start(): void {
     if (this.#stopped) return
     const interval = this.#deps.settings.lease_sweep_interval_seconds * 1000
@@ -47,7 +47,7 @@ export class Sweeps {
     this.#timer.unref()
   }
 
-  /** Deals with everything that is due now; returns how many tasks that was. */
+  /** Wakes all tasks that are due. Returns their number. */
   sweep(): Promise<number> {
     this.#running ??= this.#sweepAll().finally(() => {
       this.#running = undefined
@@ -62,7 +62,7 @@ export class Sweeps {
   }
 
   async #sweepAll(): Promise<number> {
-    // Wakes that can never be made. They stay due, and stand in front of what became due after them.
+    // Tasks that cannot be woken. They stay due and come before tasks that became due later.
     const broken = new Map<string, unknown>()
     let count = 0
     for (;;) {
@@ -74,7 +74,7 @@ export class Sweeps {
         failures.push(...(await this.#wake(due.slice(i, i + GROUP))))
       }
       for (const { task, error } of failures) {
-        // An outage or an overload passes: what it kept from being woken is left to the next sweep.
+        // An outage or an overload is temporary: the next sweep wakes these tasks.
         if (!(error instanceof Fault) || error.code !== 'INTERNAL_ERROR') throw error
         broken.set(nameOf(task), error)
       }
@@ -85,7 +85,7 @@ export class Sweeps {
     }
   }
 
-  /** What went wrong. One wake that fails keeps none of the others from being made. */
+  /** Returns the errors. A failed wake does not prevent the others. */
   async #wake(tasks: readonly TaskRef[]): Promise<Failure[]> {
     const outcomes = await Promise.allSettled(
       tasks.map((task) => this.#deps.submit({ verb: 'wake', ...task })),

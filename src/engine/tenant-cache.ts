@@ -1,18 +1,18 @@
-/** How often what other processes may have changed is read anew. */
+/** The interval at which changes of other processes are read. */
 const READ_EVERY_MS = 2000
 
-/** Tenants that nobody has asked about for so many readings are forgotten. */
+/** A tenant that was not used for this number of intervals is dropped. */
 const IDLE_READINGS = 30
 
 interface Kept<Copy> {
   copy: Copy
-  /** Which of the readings it is from. */
+  /** The number of the read that returned it. */
   reading: number
   idle: number
 }
 
 export interface CopySource<Copy> {
-  /** Whether other processes may change what is copied. */
+  /** Whether other processes may change the records. */
   readonly shared: boolean
   read(tenant: number, before: Copy | undefined): Promise<Copy>
   /** A copy was replaced. */
@@ -21,14 +21,14 @@ export interface CopySource<Copy> {
 }
 
 /**
- * A copy in memory of a small part of the store, by tenant. It is read once, again after each change made here, and
- * every two seconds for the changes of other processes, so that whoever looks at it never waits.
+ * A copy in memory of a small part of the store, by tenant. It is read once, after each change made by this process, and
+ * every two seconds for the changes of other processes, so that readers never wait.
  */
 export class TenantCopies<Copy> {
   readonly #source: CopySource<Copy>
   readonly #kept = new Map<number, Kept<Copy>>()
   readonly #loading = new Map<number, Promise<Copy>>()
-  /** What `fresh` is reading, and what it will read after that. */
+  /** The current read of `fresh`, and the one that follows. */
   readonly #current = new Map<number, Promise<Copy>>()
   readonly #next = new Map<number, Promise<Copy>>()
   #readings = 0
@@ -54,12 +54,12 @@ export class TenantCopies<Copy> {
     return loading.finally(() => this.#loading.delete(tenant))
   }
 
-  /** Reads it anew. */
+  /** Reads the store. */
   async refresh(tenant: number): Promise<Copy> {
     const reading = ++this.#readings
     const copy = await this.#source.read(tenant, this.#kept.get(tenant)?.copy)
     const kept = this.#kept.get(tenant)
-    // One that began later knows more.
+    // A read that started later is newer.
     if (kept !== undefined && kept.reading > reading) return kept.copy
     this.#kept.set(tenant, { copy, reading, idle: kept?.idle ?? 0 })
     this.#keepReading()
@@ -68,8 +68,8 @@ export class TenantCopies<Copy> {
   }
 
   /**
-   * A copy with every change that was made before this call, by any process. If only this one makes changes, that is the copy
-   * at hand. Otherwise it is read: those who ask while another is being read share the next one.
+   * A copy with every change that was made before this call, by any process. If only this process makes changes, that is
+   * the current copy. Otherwise the store is read: calls during a read share the next one.
    */
   fresh(tenant: number): Promise<Copy> {
     const known = this.#source.shared ? undefined : this.known(tenant)
@@ -94,7 +94,7 @@ export class TenantCopies<Copy> {
     })
   }
 
-  /** Reads no more by itself. Resolves when nobody waits for a copy. */
+  /** Stops the periodic reads. Resolves when no read is in progress. */
   async stop(): Promise<void> {
     this.#stopped = true
     clearInterval(this.#timer)

@@ -32,7 +32,7 @@ interface Setting {
   readonly lanes: TenantLanes
 }
 
-/** One tenant within a batch: what was loaded, and on top of it what the commands so far have decided. */
+/** One tenant within a batch: the loaded rows with the decisions of the commands so far applied. */
 export class TenantWorld implements World {
   readonly settings: Settings
   readonly random: Random
@@ -118,7 +118,7 @@ export class TenantWorld implements World {
     return this.#lanes.ready(wanted)
   }
 
-  /** Whether a claim that found nothing here might find something behind what was loaded. */
+  /** Whether a claim that got no task might get one that was not loaded. */
   couldGrantMore(wanted: Wanted): boolean {
     const limit = this.settings.max_concurrent_leases
     if (limit >= 0 && this.tenant.active_leases >= limit) return false
@@ -148,7 +148,7 @@ export class TenantWorld implements World {
     return known ?? this.filed.find((item) => item.seq === seq && item.principal === principal)
   }
 
-  /** Makes a decision part of the world that the next command sees. */
+  /** Applies a decision, so that the next command sees it. */
   apply(decision: Decision<unknown>): void {
     if (decision.spec !== null) {
       this.#key(decision.spec)
@@ -157,7 +157,7 @@ export class TenantWorld implements World {
     for (const task of decision.tasks) this.#change(task)
     for (const obligation of decision.opened) this.#opened.set(obligationKey(obligation), obligation)
     for (const obligation of decision.closed) {
-      // What is opened and closed in one batch is never written at all.
+      // An obligation that is opened and closed in one batch is not written.
       if (!this.#opened.delete(obligationKey(obligation))) this.#closed.push(obligation)
     }
     if (decision.receipts.length > 0) {
@@ -207,7 +207,7 @@ export class TenantWorld implements World {
       updated,
       finished,
       repaired,
-      /** Those of the inserted and updated that wait for an answer. */
+      /** The inserted and updated tasks that wait for an answer. */
       parked,
       opened: [...this.#opened.values()],
       closed: this.#closed,
@@ -279,7 +279,7 @@ export class TenantWorld implements World {
     if (isHeld(after) && !wasHeld) tenant.clock = Math.max(tenant.clock, after.rank)
   }
 
-  /** A new task takes its owner's next turn. */
+  /** A new task gets the next turn of its owner. */
   #taken(task: Task): void {
     const queue = this.owner(this.settings.claim_order === 'fifo' ? EVERYONE : task.owner)
     this.newOwners.set(queue.owner, { ...queue, last_rank: task.rank })

@@ -1,16 +1,16 @@
 import { type Lane, servable, sortedSet, type Wanted } from '../core/matching.ts'
 
-/** Why a waiting claim tries again: work came for it, or it is time to look. */
+/** Why a waiting claim tries again: tasks became ready, or the poll interval has passed. */
 export type Wakeup = 'ready' | 'look' | 'timeout'
 
-/** A claim that waits for work. It is known before it claims, so that no work can slip in between. */
+/** A claim that waits for tasks. It is registered before it claims, so that no task is missed in between. */
 export class Waiter {
   readonly tenant: number
   readonly #types: ReadonlySet<string> | undefined
   readonly #capabilities: ReadonlySet<string>
   /** Waiters with the same profile could take the same tasks. */
   readonly profile: string
-  /** The lane whose work it was woken for, until it has looked. */
+  /** The lane that it was woken for, until it has claimed. */
   called: Lane | undefined
   #wakeup: Wakeup | undefined
   #resolve: (() => void) | undefined
@@ -32,18 +32,18 @@ export class Waiter {
     return this.#wakeup !== undefined
   }
 
-  /** Whether it waits, rather than claims at this moment. */
+  /** Whether it waits; false while it claims. */
   get isAsleep(): boolean {
     return this.#resolve !== undefined && !this.isAwake
   }
 
-  /** The first reason counts, but nothing outdoes the end of the wait. */
+  /** The first reason counts, except that the end of the wait overrides all. */
   wake(wakeup: Wakeup): void {
     if (this.#wakeup === undefined || wakeup === 'timeout') this.#wakeup = wakeup
     this.#resolve?.()
   }
 
-  /** Resolves at the next wakeup, or at once if there was one since the last. */
+  /** Resolves at the next wakeup, or immediately if there was one since the last call. */
   async sleep(): Promise<Wakeup> {
     if (this.#wakeup === undefined) await new Promise<void>((resolve) => (this.#resolve = resolve))
     const wakeup = this.#wakeup ?? 'look'
@@ -53,7 +53,7 @@ export class Waiter {
   }
 }
 
-/** The waiting claims of this process, in the order in which they came. */
+/** The waiting claims of this process, in order of arrival. */
 export class Waiters {
   #tenants = new Map<number, Set<Waiter>>()
 
@@ -63,7 +63,7 @@ export class Waiters {
     else waiters.add(waiter)
   }
 
-  /** It stops waiting, with tasks of these lanes. Work that it was called for and leaves behind is another's. */
+  /** Removes a waiter that got tasks of these lanes. If it was woken for another lane, another waiter is woken instead. */
   remove(waiter: Waiter, taken: readonly number[]): void {
     const waiters = this.#tenants.get(waiter.tenant)
     waiters?.delete(waiter)
@@ -87,12 +87,12 @@ export class Waiters {
     return [...this.#tenants.keys()]
   }
 
-  /** As many tasks became ready in a lane: as many waiters that could take them are woken, not all. */
+  /** Wakes as many matching waiters as tasks became ready in a lane. */
   ready(lane: Lane, count: number): void {
     this.#wake(lane.tenant, 'ready', count, (waiter) => waiter.takes(lane), lane)
   }
 
-  /** One waiter of each profile looks; if it finds something it sends the next one of its profile. */
+  /** Wakes one waiter of each profile. If it gets a task, it wakes the next one of its profile. */
   look(tenant: number, fits: (waiter: Waiter) => boolean = () => true): void {
     const seen = new Set<string>()
     for (const waiter of this.#tenants.get(tenant) ?? []) {
@@ -102,22 +102,22 @@ export class Waiters {
     }
   }
 
-  /** Of each profile that could take tasks of the lane, one waiter looks. */
+  /** Wakes one waiter of each profile that matches the lane. */
   lookInto(lane: Lane): void {
     this.look(lane.tenant, (waiter) => waiter.takes(lane))
   }
 
-  /** The next waiter like this one looks too. */
+  /** Wakes the next waiter of the same profile. */
   sendNext(like: Waiter): void {
     this.#wake(like.tenant, 'look', 1, (waiter) => waiter !== like && waiter.profile === like.profile)
   }
 
-  /** Everybody stops waiting. */
+  /** Ends all waits. */
   release(): void {
     for (const waiters of this.#tenants.values()) for (const waiter of waiters) waiter.wake('timeout')
   }
 
-  /** One that claims at this moment may come back with other work, so it is told too but not counted. */
+  /** A waiter that is claiming may return with other tasks, so it is woken too but not counted. */
   #wake(tenant: number, wakeup: Wakeup, count: number, fits: (waiter: Waiter) => boolean, lane?: Lane): void {
     let left = count
     for (const waiter of this.#tenants.get(tenant) ?? []) {

@@ -9,8 +9,8 @@ import type { Sweeps } from './sweeps.ts'
 import { type Waiter, Waiters } from './waiters.ts'
 import { Watchers } from './watchers.ts'
 
-/** In a shared database a hint of another process may be lost, so this often it is asked whether anything changed. */
-const LOOK_EVERY_MS = 1000
+/** In a shared database a hint of another process may be lost, so changes are polled at this interval. */
+const POLL_INTERVAL_MS = 1000
 
 interface Deps {
   readonly store: Pick<Store, 'shared' | 'nextWake' | 'reads'>
@@ -20,25 +20,25 @@ interface Deps {
   report(error: unknown): void
 }
 
-/** Wakes waiting claims when there is work for them, and waits for a task when it ends or itself has to wait. */
+/** Wakes waiting claims when tasks become ready, and waits for a task when it ends or is parked. */
 export class Wakeups {
   readonly claims = new Waiters()
   stopped = false
   readonly #deps: Deps
   readonly #watchers = new Watchers()
   readonly #alarms: Alarms
-  /** Tenants that had as many leases as they may have. */
+  /** Tenants that have reached their quota of leases. */
   readonly #full = new Set<number>()
-  /** The newest receipt of a tenant when it was last looked at. */
-  readonly #looked = new Map<number, number>()
-  /** Tenants whose lanes are being loaded, and whether there is news since that began. */
+  /** The newest receipt of a tenant at the last poll. */
+  readonly #polled = new Map<number, number>()
+  /** Tenants whose lanes are being loaded, and whether a hint arrived since the load started. */
   readonly #loading = new Map<number, boolean>()
-  #look: NodeJS.Timeout | undefined
+  #timer: NodeJS.Timeout | undefined
 
   constructor(deps: Deps) {
     this.#deps = deps
-    // A claim waits only if its lanes had nothing ready, so what others have for it is in lanes that have a mark since. How
-    // many tasks are left is unknown, so one of each kind of waiter looks.
+    // A claim waits only if its lanes had no ready task, so tasks of other processes are in lanes that have a mark since.
+    // The number of remaining tasks is unknown, so one waiter of each profile is woken.
     deps.directory.onNews = (lane) => this.claims.lookInto(lane)
     this.#alarms = new Alarms({
       nextWake: (tenant) => deps.store.nextWake(tenant),
@@ -48,16 +48,16 @@ export class Wakeups {
     })
   }
 
-  /** A claim waits, until it is removed from `claims`. */
+  /** Registers a waiting claim, until it is removed from `claims`. */
   wait(waiter: Waiter): void {
     this.claims.add(waiter)
     this.#alarms.plan(waiter.tenant)
-    this.#keepLooking()
+    this.#keepPolling()
   }
 
-  /** Calls back when the task has ended, or waits for an answer. Returns the function that unsubscribes. */
+  /** Calls back when the task has ended or is parked. Returns an unsubscribe function. */
   watch(tenant: number, taskId: string, onRest: () => void): () => void {
-    this.#keepLooking()
+    this.#keepPolling()
     return this.#watchers.add(tenant, taskId, onRest)
   }
 
@@ -82,14 +82,14 @@ export class Wakeups {
 
   stop(): void {
     this.stopped = true
-    clearInterval(this.#look)
-    this.#look = undefined
+    clearInterval(this.#timer)
+    this.#timer = undefined
     this.#alarms.stop()
     this.claims.release()
     this.#watchers.release()
   }
 
-  /** A lease that becomes free under the quota is work for claims that found the quota used up. */
+  /** A lease that ends makes room for claims that were limited by the quota. */
   #count(tenant: number, leases: number): void {
     const limit = this.#deps.settings.max_concurrent_leases
     if (limit < 0) return
@@ -97,36 +97,36 @@ export class Wakeups {
     else if (this.#full.delete(tenant)) this.claims.look(tenant)
   }
 
-  /** It ends by itself when nobody waits any more. Without other processes there is nothing to look for. */
-  #keepLooking(): void {
-    if (this.#deps.store.shared) this.#look ??= setInterval(() => void this.#lookNow(), LOOK_EVERY_MS)
+  /** Polls while claims or waits exist. Without other processes it is not needed. */
+  #keepPolling(): void {
+    if (this.#deps.store.shared) this.#timer ??= setInterval(() => void this.#poll(), POLL_INTERVAL_MS)
   }
 
-  async #lookNow(): Promise<void> {
+  async #poll(): Promise<void> {
     if (this.claims.isEmpty && this.#watchers.isEmpty) {
-      clearInterval(this.#look)
-      this.#look = undefined
-      this.#looked.clear()
+      clearInterval(this.#timer)
+      this.#timer = undefined
+      this.#polled.clear()
       return
     }
-    await Promise.all([...this.claims.tenants().map((tenant) => this.#lookAt(tenant)), this.#checkWatched()])
+    await Promise.all([...this.claims.tenants().map((tenant) => this.#pollTenant(tenant)), this.#checkWatched()])
   }
 
-  /** One row says whether anything happened that this process has not seen. */
-  async #lookAt(tenant: number): Promise<void> {
+  /** One row shows whether another process has committed since the last poll. */
+  async #pollTenant(tenant: number): Promise<void> {
     try {
       const { seq, active_leases, lanes_version } = await this.#deps.store.reads.counters(tenant)
       this.#count(tenant, active_leases)
       if (lanes_version !== this.#deps.directory.of(tenant).version) await this.#catchUp(tenant)
-      if (seq === this.#looked.get(tenant)) return
-      this.#looked.set(tenant, seq)
+      if (seq === this.#polled.get(tenant)) return
+      this.#polled.set(tenant, seq)
       await this.#alarms.check(tenant)
     } catch (error) {
       this.#deps.report(error)
     }
   }
 
-  /** Loads lanes that other processes have changed, one time after the other: many hints may come at once. */
+  /** Loads lanes that other processes have changed, one load at a time: many hints may arrive together. */
   async #catchUp(tenant: number): Promise<void> {
     const isLoading = this.#loading.has(tenant)
     this.#loading.set(tenant, isLoading)
@@ -149,7 +149,7 @@ export class Wakeups {
     }
   }
 
-  /** In a shared database a task may have come to rest in another process, and its hint been lost. */
+  /** In a shared database another process may have ended or parked the task, and its hint may be lost. */
   async #checkWatched(): Promise<void> {
     for (const { tenant, taskIds } of this.#watchers.watched()) {
       try {
@@ -162,7 +162,7 @@ export class Wakeups {
   }
 }
 
-/** Nothing more happens to it for now: it has ended, or waits for somebody's answer. */
+/** Whether the task has ended or is parked. */
 export function isAtRest(status: Status): boolean {
   return isTerminal(status) || isParked(status)
 }

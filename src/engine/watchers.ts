@@ -1,6 +1,6 @@
 type Callback = () => void
 
-/** Who waits for which task to come to rest. */
+/** The waits for tasks to end or to be parked. */
 export class Watchers {
   #tenants = new Map<number, Map<string, Set<Callback>>>()
 
@@ -8,17 +8,17 @@ export class Watchers {
     return this.#tenants.size === 0
   }
 
-  /** Returns the function that unsubscribes; calling it again does nothing. */
+  /** Returns an unsubscribe function; a second call has no effect. */
   add(tenant: number, taskId: string, onRest: Callback): () => void {
     const tasks = this.#tenants.get(tenant) ?? new Map<string, Set<Callback>>()
     this.#tenants.set(tenant, tasks)
     const callbacks = tasks.get(taskId) ?? new Set<Callback>()
     tasks.set(taskId, callbacks)
-    // A subscription of its own: the same callback may be added twice, and each is removed by its own unsubscribe.
+    // A separate object, because the same callback may be added twice and each subscription is removed separately.
     const subscription = () => onRest()
     callbacks.add(subscription)
     return () => {
-      // Once these are empty and removed, others may have been put in their place, which are not ours to remove.
+      // A map that became empty was removed and may have been replaced by a new one, which must stay.
       if (!callbacks.delete(subscription) || callbacks.size > 0) return
       if (tasks.get(taskId) === callbacks) tasks.delete(taskId)
       if (tasks.size === 0 && this.#tenants.get(tenant) === tasks) this.#tenants.delete(tenant)
@@ -34,7 +34,7 @@ export class Watchers {
     return [...this.#tenants].map(([tenant, tasks]) => ({ tenant, taskIds: [...tasks.keys()] }))
   }
 
-  /** Everybody stops waiting. */
+  /** Ends all waits. */
   release(): void {
     for (const { tenant, taskIds } of this.watched()) for (const id of taskIds) this.rests(tenant, id)
   }
