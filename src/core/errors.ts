@@ -76,13 +76,13 @@ export const ERRORS = {
   EMAIL_NOT_FOUND: {
     http: 404,
     retryable: false,
-    message: 'There is no such mail.',
+    message: 'There is no such email.',
     hint: 'Check the email_id or task_id; list_emails lists the emails that you sent and received.',
   },
   RECIPIENT_NOT_ALLOWED: {
     http: 403,
     retryable: false,
-    message: 'Mail may not be sent to this address.',
+    message: 'Emails may not be sent to this address.',
     hint: 'Write to an agent of this gate, or have the operator add the address to ASYNCGATE_MAIL_RECIPIENTS.',
   },
   WORKER_NOT_FOUND: {
@@ -118,7 +118,7 @@ export const ERRORS = {
   READ_NOT_DONE: {
     http: 409,
     retryable: false,
-    message: 'What was to be read is not there yet.',
+    message: 'The result of the read is not available yet.',
     hint: 'Do not read it again: the read goes on as the task in details.task_id, and wait_for_task has its result. If details.status is pending_approval, a person has to approve it first.',
   },
   POLICY_BLOCKED: {
@@ -131,7 +131,7 @@ export const ERRORS = {
     http: 404,
     retryable: false,
     message: 'There is no such rule or redaction pattern.',
-    hint: 'Check the id; list_policies and list_redaction_patterns show those that there are.',
+    hint: 'Check the id; list_policies and list_redaction_patterns list the existing ones.',
   },
   LEASE_NOT_FOUND: {
     http: 404,
@@ -143,7 +143,7 @@ export const ERRORS = {
     http: 409,
     retryable: false,
     message: 'The lease is wrong, expired, released or replaced.',
-    hint: 'Stop working on this task. details.task_status says what became of it; claim again for new work.',
+    hint: 'Stop working on this task. details.task_status is its current status; claim again for new work.',
   },
   INVALID_STATE_TRANSITION: {
     http: 409,
@@ -268,8 +268,8 @@ export const ERRORS = {
   UPSTREAM_OUTCOME_UNKNOWN: {
     http: 502,
     retryable: false,
-    message: 'The call was sent to the upstream, and it is not known whether it had its effect.',
-    hint: 'Look at the upstream whether the call had its effect. If it had none, make the call again, or use retry_task; AsyncGate does not repeat it by itself.',
+    message: 'The call was sent to the upstream, but its outcome is unknown.',
+    hint: 'Check at the upstream whether the call took effect. If it did not, make the call again, or use retry_task; AsyncGate does not repeat it by itself.',
   },
   UPSTREAM_RESULT_TOO_LARGE: {
     http: 502,

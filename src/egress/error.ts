@@ -15,8 +15,8 @@ const OUTCOMES = {
 type EgressCode = keyof typeof OUTCOMES
 
 /**
- * A request without a usable response. `message` is for the caller and is the same for a private address and a host that does
- * not exist; `reason` has the details and is only for the operator.
+ * A request without a usable response. `message` is for the caller and is the same for a private address and a host that
+ * does not exist; `reason` has the details and is only for the operator.
  */
 export class EgressError extends Error {
   readonly code: EgressCode

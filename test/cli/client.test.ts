@@ -333,13 +333,13 @@ describe('the exit code', () => {
   it('is 5 if the server is unreachable', async () => {
     for (const args of [['tasks', 'list'], ['obligations'], ['tail']]) {
       const refused = await cli([...args, '--url', 'http://127.0.0.1:9'])
-      expectRefusal(refused, 5, 'No server answers at http://127.0.0.1:9', 'asyncgate dev')
+      expectRefusal(refused, 5, 'No server responds at http://127.0.0.1:9', 'asyncgate dev')
     }
   })
 
   it.each([
-    ['<html>hello</html>', 'does not answer like an AsyncGate'],
-    ['[]', 'does not answer like an AsyncGate'],
+    ['<html>hello</html>', 'does not respond like an AsyncGate'],
+    ['[]', 'does not respond like an AsyncGate'],
     ['{"hello": "world"}', 'does not fit this version of AsyncGate'],
   ])('is 1 for a server that is not an AsyncGate and responds with %s', async (body, message) => {
     const other = createServer((_, response) => response.end(body)).listen(0, '127.0.0.1')

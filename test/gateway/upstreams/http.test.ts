@@ -272,7 +272,7 @@ describe('a server over HTTP', () => {
     const { health } = upstreams.get('fix') ?? {}
     expect(health).toMatchObject({
       state: 'down',
-      last_error: { code: 'UPSTREAM_REFUSED', message: expect.stringContaining('not fetched') },
+      last_error: { code: 'UPSTREAM_REFUSED', message: expect.stringContaining('not allowed') },
     })
     expect(requests).toEqual([])
     await expect(upstreams.call('fix', 'echo', {})).rejects.toMatchObject(fault('UPSTREAM_UNAVAILABLE'))
