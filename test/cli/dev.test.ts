@@ -29,7 +29,7 @@ describe('asyncgate dev', () => {
     // A request without a cookie gets one, and is redirected to the approvals.
     const page = await fetch(`${server.url}/console`)
     const text = await page.text()
-    expect(text).toContain('Nothing waits for you.')
+    expect(text).toContain('No approvals are waiting.')
     const files = Array.from(text.matchAll(/"(\/console\/[\w.-]+\.(?:css|js))"/g), ([, path]) => path)
     expect(files).toHaveLength(2)
     for (const path of files) expect((await fetch(`${server.url}${path}`)).status).toBe(200)

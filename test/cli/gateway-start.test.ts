@@ -55,6 +55,14 @@ describe('the start of asyncgate gateway', () => {
     expect(stderr).not.toContain('--connect-timeout')
   })
 
+  it('waits for the exit code of a program that closes its input before it exits', async () => {
+    const program =
+      "process.stdin.destroy(); setTimeout(() => { console.error('No token'); process.exit(3) }, 300)"
+    const { code, stderr } = await spawnGateway([process.execPath, '-e', program]).ended
+    expect(code).toBe(1)
+    expect(stderr).toContain('the program ended with code 3: No token')
+  })
+
   it('fails when there is no such program', async () => {
     const { code, stderr } = await spawnGateway(['no-such-program-here']).ended
     expect(code).toBe(1)

@@ -92,7 +92,7 @@ it('the walk finds what it is to find', () => {
   const { files, others } = reach('testing/index.js')
   expect(files).toContain('features/gate.js')
   expect(others).toContain('testing/index.js: node:os')
-  expect(nodeNamesOf('http/exchange.js')).toContain('http/exchange.js: Buffer')
+  expect(nodeNamesOf('http/response.js')).toContain('http/response.js: Buffer')
 })
 
 it('the declared types need no types of Node', { timeout: 60_000 }, () => {

@@ -28,6 +28,9 @@ const LAST_WORDS_MS = 100
 /** How long the program may take to exit after its stdin is closed. */
 const GRACE_MS = 2_000
 
+/** How long the exit of a program may take to be reported after a write to it has failed. */
+const EXIT_REPORT_MS = 1_000
+
 /**
  * MCP over stdio. Unlike the transport of the SDK, it also ends child processes of the program, and a response that is
  * too large does not close the connection.
@@ -46,6 +49,7 @@ export class StdioTransport implements Transport {
   /** The last line on stderr. */
   #complaint = ''
   #ending: string | undefined
+  #exit: Promise<void> | undefined
 
   constructor(options: StdioOptions) {
     this.#options = options
@@ -66,6 +70,12 @@ export class StdioTransport implements Transport {
     return this.#ending
   }
 
+  /** Like `ending`, but waits for an exit in progress: a write to an exiting program fails before its exit is reported. */
+  async endingSoon(): Promise<string | undefined> {
+    await Promise.race([this.#exit, delay(EXIT_REPORT_MS, undefined, { ref: false })])
+    return this.#ending
+  }
+
   async start(): Promise<void> {
     const group = await ProcessGroup.start(this.#options.program)
     this.#group = group
@@ -74,7 +84,7 @@ export class StdioTransport implements Transport {
     group.stdout.on('error', (error) => this.onerror?.(error))
     group.stdout.on('data', (chunk: Buffer) => this.#receive(chunk))
     this.#listenToComplaints(group)
-    void group.exited.then(async ({ code, signal }) => {
+    this.#exit = group.exited.then(async ({ code, signal }) => {
       this.#group = undefined
       await lastWords(group)
       const how = signal === null ? `with code ${code}` : `by ${signal}`

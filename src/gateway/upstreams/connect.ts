@@ -9,7 +9,7 @@ import { HttpTransport } from '../transports/http-transport.ts'
 import { StdioTransport } from '../transports/stdio-transport.ts'
 import { Connection } from './connection.ts'
 import { type Environment, type Resolved, resolveAll, scrubber } from './credentials.ts'
-import { loadSdk, ProgramEnded, type Sdk, upstreamFault } from './upstream-fault.ts'
+import { isConnectionLoss, loadSdk, ProgramEnded, type Sdk, upstreamFault } from './upstream-fault.ts'
 
 export interface ConnectOptions {
   readonly egress: Partial<EgressSettings>
@@ -123,22 +123,23 @@ class Attempt {
       })
       return connection
     } catch (error) {
+      const reason =
+        isLate || performance.now() >= this.#deadline
+          ? noHandshake(record)
+          : await this.#betterReason(error, transport)
       await transport.close().catch(() => {})
-      throw isLate || performance.now() >= this.#deadline
-        ? noHandshake(record)
-        : this.#betterReason(error, transport)
+      throw reason
     } finally {
       clearTimeout(late)
       signal.removeEventListener('abort', stop)
     }
   }
 
-  /** What the program wrote before it exited says more than that the connection was closed. */
-  #betterReason(error: unknown, transport: Ours): unknown {
-    const { sdk } = this.#deps
-    const ending = endingOf(transport)
-    const isClosed = sdk.SdkError.isInstance(error) && error.code === sdk.SdkErrorCode.ConnectionClosed
-    return ending !== undefined && isClosed ? new ProgramEnded(ending) : error
+  /** What the program wrote before it exited says more than that the connection was lost. */
+  async #betterReason(error: unknown, transport: Ours): Promise<unknown> {
+    if (!(transport instanceof StdioTransport) || !isConnectionLoss(error, this.#deps.sdk)) return error
+    const ending = await transport.endingSoon()
+    return ending === undefined ? error : new ProgramEnded(ending)
   }
 
   #transport(): Ours {

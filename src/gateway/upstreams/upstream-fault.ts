@@ -62,15 +62,14 @@ export function upstreamFault(error: unknown, sdk: Sdk, { upstream, scrub }: Sou
       ...said(typeof error.data.text === 'string' ? error.data.text : ''),
     })
   }
+  if (isConnectionLoss(error, sdk))
+    return fault('UPSTREAM_UNAVAILABLE', { problem: 'the connection was lost' })
   if (sdk.SdkError.isInstance(error)) {
     switch (error.code) {
       case sdk.SdkErrorCode.RequestTimeout:
         return fault('UPSTREAM_TIMEOUT')
       case sdk.SdkErrorCode.NotConnected:
         return fault('UPSTREAM_UNAVAILABLE', { problem: 'it is not connected', ...NOT_RUN })
-      case sdk.SdkErrorCode.ConnectionClosed:
-      case sdk.SdkErrorCode.SendFailed:
-        return fault('UPSTREAM_UNAVAILABLE', { problem: 'the connection was lost' })
       case sdk.SdkErrorCode.EraNegotiationFailed:
         if (error.cause instanceof Error) return upstreamFault(error.cause, sdk, { upstream, scrub })
         return fault('UPSTREAM_UNAVAILABLE', {
@@ -90,13 +89,16 @@ export function upstreamFault(error: unknown, sdk: Sdk, { upstream, scrub }: Sou
   const unstartable = unstartableProgram(error, code)
   if (unstartable !== undefined) return fault('UPSTREAM_UNAVAILABLE', { problem: unstartable })
   const message = messageOf(error)
-  const isAborted = error instanceof Error && error.name === 'AbortError'
   if (message === 'Not connected')
     return fault('UPSTREAM_UNAVAILABLE', { problem: 'it is not connected', ...NOT_RUN })
-  if (isAborted || GONE.test(code)) {
-    return fault('UPSTREAM_UNAVAILABLE', { problem: 'the connection was lost' })
-  }
   return fault('UPSTREAM_REFUSED', { problem: cleanLine(scrub(message), MAX_MESSAGE) })
+}
+
+export function isConnectionLoss(error: unknown, { SdkError, SdkErrorCode }: Sdk): boolean {
+  if (SdkError.isInstance(error))
+    return error.code === SdkErrorCode.ConnectionClosed || error.code === SdkErrorCode.SendFailed
+  if (!(error instanceof Error)) return false
+  return error.name === 'AbortError' || ('code' in error && GONE.test(String(error.code)))
 }
 
 /** Why a program cannot be started; undefined for other errors. */
