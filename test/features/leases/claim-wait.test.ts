@@ -176,7 +176,7 @@ describeGates('waiting claim', (open, storeName) => {
     expect(taken.toSorted()).toEqual(others.toSorted())
   })
 
-  it('a waiting claim gets its task also while the one before it is being served', async () => {
+  it('a waiting claim gets its task while the claim before it is being served', async () => {
     withoutLooks()
     const { gate } = await open()
     const waiting = [wait(gate, { accept_types: ['job'] }), wait(gate, {}, worker('w2'))]
@@ -251,14 +251,14 @@ describeGates('waiting claim', (open, storeName) => {
       return { gate, commits, leaving, waiting, task }
     }
 
-    it('it returns, although it was asked to search again', async () => {
+    it('a claim returns although it was asked to search again', async () => {
       const { commits, leaving, waiting } = await busy()
       leaving.abort()
       commits.open()
       expect(await soon(waiting)).toEqual({ tasks: [] })
     })
 
-    it('it releases the tasks that it leased after its caller has disconnected', async () => {
+    it('a claim releases the tasks that it leased after its caller has disconnected', async () => {
       const { gate, commits, leaving, waiting, task } = await busy({})
       leaving.abort()
       commits.open()
@@ -267,7 +267,7 @@ describeGates('waiting claim', (open, storeName) => {
       expect(await look(gate, task)).toMatchObject({ status: 'queued', attempt: 0, expiry_count: 0 })
     })
 
-    it('it returns when the gate closes, although it was asked to search again', async () => {
+    it('a claim returns when the gate closes, although it was asked to search again', async () => {
       const { gate, commits, waiting } = await busy()
       const closed = gate.close()
       commits.open()

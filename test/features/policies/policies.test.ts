@@ -119,7 +119,7 @@ describeGates('rules for new tasks', (open, storeName) => {
     const reason = 'Rule no-jobs blocks this.'
     const row = { phase: 'complete', status: 'failure', outcome_text: reason, task_type: 'job' }
     expect(ledger.receipts).toMatchObject([row, row])
-    // The failure of the task stands for it in the ledger as a whole.
+    // In the ledger the failure of the task represents the block.
     const failures = await gate.listReceiptsLedger(admin(), { status: 'failure' })
     expect(failures.receipts.map(({ metadata }) => metadata.receipt_type)).toEqual([
       'task.failed',

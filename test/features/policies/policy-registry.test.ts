@@ -104,7 +104,7 @@ describeGates('policy rules', (open) => {
     ['scope', { action: 'ALLOW', scope: { tools: 'x' } }],
     ['id', { id: 'default', action: 'ALLOW' }],
     ['id', { id: 'a/b', action: 'ALLOW' }],
-  ])('refuses a rule with a wrong %s, and keeps nothing of it', async (path, fields) => {
+  ])('put_policy refuses a rule with a wrong %s and stores nothing', async (path, fields) => {
     const { gate } = await open()
     expect(await refusal(put(gate, 'r', fields))).toMatchObject({
       code: 'VALIDATION_ERROR',
@@ -201,7 +201,7 @@ describeGates('redaction patterns', (open) => {
     ['pattern', { pattern: 'a'.repeat(1001) }],
     ['name', { name: 'email' }],
     ['name', { name: 'No' }],
-  ])('with a wrong %s are refused: %j', async (path, fields) => {
+  ])('a pattern with a wrong %s is refused: %j', async (path, fields) => {
     const { gate } = await open()
     const call = gate.putRedactionPattern(admin(), { name: 'x', pattern: 'x', ...fields })
     expect(await refusal(call)).toMatchObject({ code: 'VALIDATION_ERROR', details: { path } })

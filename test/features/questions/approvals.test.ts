@@ -224,7 +224,7 @@ describeGates('an approval', (open) => {
       expect(await refusal(gate.approve(by, { task_id }))).toMatchObject({ code: 'FORBIDDEN', details })
       expect(await refusal(gate.deny(by, { task_id, reason: 'no' }))).toMatchObject({ code: 'FORBIDDEN' })
     }
-    // Whatever their role.
+    // Regardless of their role.
     const askers = [owner, caller('agent', 'planner', 'admin'), caller('worker', 'w1', 'admin')]
     for (const by of askers) {
       const message = `${by.principal.kind}:${by.principal.id} asked for this, so another principal has to decide.`
@@ -253,7 +253,7 @@ describeGates('an approval', (open) => {
         details: { n: 1, state: 'approved', decided_by: 'human:paul', decided_at },
       })
     }
-    // The same of the same person is answered as the first time.
+    // The same decision by the same person gets the same response.
     expect(await gate.approve(person(), { task_id, n: 1, comment: 'yes' })).toEqual({
       ...first,
       is_duplicate: true,

@@ -18,7 +18,7 @@ import {
 
 const PAST = '2025-12-31T00:00:00.000Z'
 
-/** A schedule, and the task that asked for it, which has ended. */
+/** A schedule and the ended task that created it. */
 async function plan(gate: Gate, principal_ai = 'alice') {
   const offer = await hold(gate, { type: 'schedule.create', principal_ai })
   const schedule_id = offer.task_id
