@@ -9,7 +9,7 @@ const salt = fc.nat().map((seed) => tenantSalt(seededRandom(seed)))
 
 /** The number of random bits that affect the result, found by flipping each bit. */
 function randomBits(make: (random: Random) => string, bytes: number): number {
-  const drawn = (flipped: number): Random => ({
+  const randomWithBit = (flipped: number): Random => ({
     unit: () => 0,
     hex(count) {
       expect(count).toBe(bytes)
@@ -18,8 +18,8 @@ function randomBits(make: (random: Random) => string, bytes: number): number {
       return buffer.toString('hex')
     },
   })
-  const ids = new Set(Array.from({ length: bytes * 8 }, (_, bit) => make(drawn(bit))))
-  ids.delete(make(drawn(-1)))
+  const ids = new Set(Array.from({ length: bytes * 8 }, (_, bit) => make(randomWithBit(bit))))
+  ids.delete(make(randomWithBit(-1)))
   return ids.size
 }
 
@@ -172,8 +172,8 @@ describe('random sources', () => {
 
   test('cryptoRandom never repeats, also beyond its pool of bytes', () => {
     const [one, other] = [cryptoRandom(), cryptoRandom()]
-    const drawn = Array.from({ length: 2000 }, () => [one.hex(16), other.hex(16)]).flat()
-    expect(new Set(drawn).size).toBe(drawn.length)
+    const values = Array.from({ length: 2000 }, () => [one.hex(16), other.hex(16)]).flat()
+    expect(new Set(values).size).toBe(values.length)
   })
 
   test.each([

@@ -39,7 +39,7 @@ const table: Edge[] = Object.entries(TRANSITIONS).flatMap(([from, edges]) =>
   Object.entries(edges).map(([cause, to]) => ({ from, cause, to })),
 )
 
-function drawn(): { edges: Edge[]; begins: Edge[]; ends: string[] } {
+function documentedDiagram(): { edges: Edge[]; begins: Edge[]; ends: string[] } {
   const concepts = repositoryText('docs/concepts.md')
   const [, diagram = ''] = /```mermaid\nstateDiagram-v2\n(.*?)```/s.exec(concepts) ?? []
   const arrows = diagram
@@ -63,11 +63,11 @@ const inOrder = (edges: readonly Edge[]) =>
 
 describe('state machine', () => {
   test('docs/concepts.md shows exactly the transitions of the table', () => {
-    expect(inOrder(drawn().edges)).toEqual(inOrder(table))
+    expect(inOrder(documentedDiagram().edges)).toEqual(inOrder(table))
   })
 
   test('docs/concepts.md shows all initial states and an end for every terminal status', () => {
-    const { begins, ends } = drawn()
+    const { begins, ends } = documentedDiagram()
     expect(begins).toEqual([
       { from: '[*]', cause: 'create', to: 'queued' },
       { from: '[*]', cause: 'create', to: 'pending_approval' },

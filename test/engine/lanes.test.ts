@@ -213,21 +213,21 @@ describeGates('lanes', (open, storeName) => {
   })
 
   it('a claim loads lanes of low priority only after those of high priority are empty', async () => {
-    const looked: number[] = []
+    const loadedHeads: number[] = []
     const { gate } = await open({
       wrap: (store) =>
         override(store, {
           commit: (need, decide) =>
             store.commit(need, (loaded) => {
-              looked.push(loaded.heads.length)
+              loadedHeads.push(loaded.heads.length)
               return decide(loaded)
             }),
         }),
     })
     const ids = await fill(gate, ALICE, 900, (n) => ({ priority: n }))
-    looked.length = 0
+    loadedHeads.length = 0
     expect(await lease(gate, { accept_types: ['job'] })).toMatchObject({ task_id: ids.at(-1) })
-    expect(Math.max(...looked)).toBeLessThan(50)
+    expect(Math.max(...loadedHeads)).toBeLessThan(50)
     const many = await claim(gate, { accept_types: ['job'], max_tasks: 100 })
     expect(many.map((task) => task.task_id)).toEqual(ids.slice(-101, -1).reverse())
   })

@@ -28,25 +28,25 @@ describe('lanes that a claim searches', () => {
   const render = lane({ type: 'render' })
   const print = lane({ type: 'print' })
   const all = ready(pool, render, print)
-  const looksAt = (asked: Partial<Wanted>) => lanesOf(levels(all, asked)).flat()
+  const searched = (asked: Partial<Wanted>) => lanesOf(levels(all, asked)).flat()
 
   it('a claim for any type searches only the pools', () => {
-    expect(looksAt({})).toEqual([pool])
+    expect(searched({})).toEqual([pool])
   })
 
   it('a claim for given types searches only the lanes of these types', () => {
-    expect(looksAt({ accept_types: ['render'] })).toEqual([render])
-    expect(looksAt({ accept_types: ['print', 'render'] })).toEqual([print, render])
+    expect(searched({ accept_types: ['render'] })).toEqual([render])
+    expect(searched({ accept_types: ['print', 'render'] })).toEqual([print, render])
   })
 
   it('a claim searches each lane once, even if its type is repeated', () => {
-    expect(looksAt({ accept_types: ['print', 'print'], preferred_types: ['print', 'print'] })).toEqual([
+    expect(searched({ accept_types: ['print', 'print'], preferred_types: ['print', 'print'] })).toEqual([
       print,
     ])
   })
 
   it('a claim with an empty list of types searches nothing', () => {
-    expect(looksAt({ accept_types: [] })).toEqual([])
+    expect(searched({ accept_types: [] })).toEqual([])
   })
 
   it('a claim for any type searches the lanes of preferred types before the pools', () => {
@@ -54,7 +54,7 @@ describe('lanes that a claim searches', () => {
   })
 
   it('a claim never searches a preferred type that it does not accept', () => {
-    expect(looksAt({ accept_types: ['render'], preferred_types: ['print'] })).toEqual([render])
+    expect(searched({ accept_types: ['render'], preferred_types: ['print'] })).toEqual([render])
   })
 
   it('a claim searches no lane or pool whose capabilities the worker lacks', () => {

@@ -58,7 +58,7 @@ describeGates('execution timeout', (open) => {
     expect(await look(gate, offer)).toMatchObject({ status: 'queued', attempt: 1 })
   })
 
-  it('there is no timeout by default', async () => {
+  it('a task has no timeout by default', async () => {
     const { gate } = await open()
     const offer = await hold(gate, {}, { lease_ttl_seconds: 1200 })
     expect(offer).toMatchObject({ expires_in_ms: 1_200_000, timeout_seconds: null })

@@ -93,7 +93,7 @@ async function serveAll({ gates, errors }: World, mode: AuthMode): Promise<Serve
   return {
     async send(sent, oneServer = false) {
       const server = servers[oneServer ? 0 : turn++ % servers.length]
-      if (server === undefined) throw new Error('there is no server')
+      if (server === undefined) throw new Error('no server')
       return server.send(sent)
     },
     async close() {

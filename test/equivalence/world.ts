@@ -44,7 +44,7 @@ export async function openWorld(
 ): Promise<World> {
   const clock = new ManualClock()
   const errors: unknown[] = []
-  const random = drawPerLength(seed)
+  const random = randomPerLength(seed)
   const database = await openDatabase(storeName)
   const { results, folder } = resultsOnDisk()
   const onError = (error: unknown) => errors.push(error)
@@ -122,7 +122,7 @@ async function openDatabase(storeName: StoreName) {
  * A random sequence for each length of id: the stores create their secrets at different moments, but with different
  * lengths.
  */
-function drawPerLength(seed: number): Random {
+function randomPerLength(seed: number): Random {
   const sequences = new Map<number, Random>()
   return {
     unit: seededRandom(seed).unit,

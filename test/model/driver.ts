@@ -449,10 +449,10 @@ export class Driver {
   async #observeTask(task: ModelTask): Promise<void> {
     const view = await this.gate.getTask(this.admin, { task_id: task.id })
     if (task.eligibleAt === 'jitter') {
-      const drawn = Date.parse(view.next_eligible_at ?? '')
-      assert.ok(isJitter(task.updatedAt, drawn), `${view.next_eligible_at} is not within 5 s of the expiry`)
-      this.#jitters.push(drawn - task.updatedAt)
-      task.eligibleAt = drawn
+      const chosen = Date.parse(view.next_eligible_at ?? '')
+      assert.ok(isJitter(task.updatedAt, chosen), `${view.next_eligible_at} is not within 5 s of the expiry`)
+      this.#jitters.push(chosen - task.updatedAt)
+      task.eligibleAt = chosen
     }
     const asked = openQuestion(task)
     // The model does not predict the request of a rule's question.

@@ -57,7 +57,7 @@ describe.each(Object.entries(PLACES))('killed process on %s', (storeName, makePl
         await delay(Math.random() * 20)
         await load.kill()
         acknowledged.push(...load.acknowledged)
-        expect(troubles(load)).toEqual([])
+        expect(unexpectedRefusals(load)).toEqual([])
 
         await withGate(place, async (gate, store, tenant) => {
           unanswered += await sendAgain(gate, load)
@@ -93,16 +93,16 @@ describe.skipIf(!postgresUrl())('killed PostgreSQL', () => {
     cleanups.push(() => load.kill())
     for (let cycle = 0; cycle < CYCLES; cycle++) {
       await acknowledgedMore(load, 200)
-      const before = troubles(load).length
+      const before = unexpectedRefusals(load).length
       await delay(Math.random() * 20)
       await [stopImmediately, killServer, killBackend][cycle % 3]?.(server)
-      await load.until((load) => troubles(load).length > before)
+      await load.until((load) => unexpectedRefusals(load).length > before)
       await vi.waitFor(() => server.start(), { timeout: 20_000, interval: 100 })
     }
     await acknowledgedMore(load, 200)
     await load.finish()
 
-    const codes = tally(troubles(load), ({ code }) => code)
+    const codes = tally(unexpectedRefusals(load), ({ code }) => code)
     expect(['DATABASE_UNAVAILABLE', 'OUTCOME_UNKNOWN']).toEqual(expect.arrayContaining(Object.keys(codes)))
     expect(load.slowest).toBeLessThan(11_000)
     await withGate(place, async (gate, store, tenant) => {
@@ -136,7 +136,7 @@ async function withGate(
  * Unexpected refusals. Under load a lease may expire before its holder is done, and a task may be canceled before its
  * question is decided; both are expected.
  */
-function troubles({ refused }: Load): Refused[] {
+function unexpectedRefusals({ refused }: Load): Refused[] {
   return refused.filter(({ code }) => code !== 'LEASE_INVALID_OR_EXPIRED' && code !== 'ALREADY_DECIDED')
 }
 

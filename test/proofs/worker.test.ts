@@ -157,7 +157,7 @@ describe('worker in a separate process', () => {
     await expectSound()
   })
 
-  it('a worker told once to stop finishes its running tasks', { timeout: 60_000 }, async () => {
+  it('a worker that receives one stop signal finishes its running tasks', { timeout: 60_000 }, async () => {
     const process = start('w1', { handler: 1000 })
     const first = await ask(gate)
     await begun(process)
@@ -168,7 +168,7 @@ describe('worker in a separate process', () => {
     expect(await look(gate, second)).toMatchObject({ status: 'queued' })
   })
 
-  it('a worker told twice to stop releases its running tasks', { timeout: 60_000 }, async () => {
+  it('a worker that receives two stop signals releases its running tasks', { timeout: 60_000 }, async () => {
     const process = start('w1', { handler: 600_000 })
     const task = await ask(gate)
     await begun(process)

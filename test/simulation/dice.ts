@@ -20,7 +20,7 @@ export class Dice {
 
   pick<T>(items: readonly T[]): T {
     const item = items[this.below(items.length)]
-    if (item === undefined) throw new Error('there is nothing to pick from')
+    if (item === undefined) throw new Error('nothing to pick from')
     return item
   }
 }

@@ -42,7 +42,7 @@ describe('history of a simulation', () => {
     gate = openGate({ store, sweeping: false })
     await gate.createTask(agent(), { type: 't', payload: { tag: 'tag' }, idempotency_key: 'tag' })
     const { tasks } = await gate.leaseNext(worker(), { worker_id: 'w1' })
-    if (tasks[0] === undefined) throw new Error('there is nothing to claim')
+    if (tasks[0] === undefined) throw new Error('no task to claim')
     offer = tasks[0]
     const { task_id, lease_id } = offer
     const input = { worker_id: 'w1', task_id, lease_id, result: { by: lease_id }, artifacts: ['a'] }

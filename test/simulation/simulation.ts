@@ -9,7 +9,7 @@ import { person } from '../support/questions.ts'
 import { type Actor, Admin, Agent, Sweeper } from './agent.ts'
 import { Approver } from './approver.ts'
 import { Dice, turns } from './dice.ts'
-import { drawSwarm } from './swarm.ts'
+import { randomSwarm } from './swarm.ts'
 import { Worker } from './worker.ts'
 import { TENANTS, type Timers, World } from './world.ts'
 
@@ -29,9 +29,9 @@ export async function simulate(seed: number, timers: Timers): Promise<Report> {
   const clock = new ManualClock()
   const store = await openSqliteStore({ path: ':memory:', now: () => clock.now, random: seededRandom(seed) })
   try {
-    const world = new World(seed, drawSwarm(new Dice(seed)), store, clock, timers)
-    await trouble(world)
-    await quiet(world, world.calm())
+    const world = new World(seed, randomSwarm(new Dice(seed)), store, clock, timers)
+    await faultyPhase(world)
+    await quietPhase(world, world.calm())
     let tasks = 0
     for (const name of TENANTS) {
       const tenant = await store.tenant(name)
@@ -54,7 +54,7 @@ export async function simulate(seed: number, timers: Timers): Promise<Report> {
   }
 }
 
-async function trouble(world: World): Promise<void> {
+async function faultyPhase(world: World): Promise<void> {
   const { dice, swarm } = world
   const actors = actorsOf(world)
   const busy = new Set<Actor>()
@@ -98,7 +98,7 @@ const QUIET_ROUNDS = 60
 const ROUND_MS = 300_000
 
 /** Only correct calls. Regardless of what happened before, no task may be stuck. */
-async function quiet(world: World, gate: Gate): Promise<void> {
+async function quietPhase(world: World, gate: Gate): Promise<void> {
   for (let round = 0; round < QUIET_ROUNDS; round++) {
     await settled(world, gate.sweep())
     for (const tenant of TENANTS) {

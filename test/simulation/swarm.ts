@@ -45,7 +45,7 @@ export const HABITS = [
 ] as const
 export type Habit = (typeof HABITS)[number]
 
-export function drawSwarm(dice: Dice): Swarm {
+export function randomSwarm(dice: Dice): Swarm {
   const sometimes = (probability: number) => (dice.chance(0.6) ? probability : 0)
   return {
     commits: dice.chance(0.8)

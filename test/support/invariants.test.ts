@@ -67,7 +67,7 @@ describe('checkInvariants', () => {
     const take = async () => {
       const { tasks } = await gate.leaseNext(worker(), { worker_id: 'w1' })
       const [task] = tasks
-      if (task === undefined) throw new Error('there is nothing to claim')
+      if (task === undefined) throw new Error('no task to claim')
       return { worker_id: 'w1', task_id: task.task_id, lease_id: task.lease_id }
     }
     await gate.createTask(agent(), { type: 't', principal_ai: 'bob', max_attempts: 3 })

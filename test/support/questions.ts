@@ -27,7 +27,7 @@ export async function pending(gate: Gate, input: Fields = {}, asking: Fields = {
 }
 
 /** A task of alice that waits for input. */
-export async function needy(gate: Gate, input: Fields = {}, asking: Fields = {}) {
+export async function awaitingInput(gate: Gate, input: Fields = {}, asking: Fields = {}) {
   const offer = await hold(gate, input)
   return { offer, ...(await askInput(gate, offer, asking)) }
 }

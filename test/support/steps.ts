@@ -169,7 +169,7 @@ export function override(store: Store, members: Partial<Store>): Store {
 }
 
 /** Detects whether hints from other processes arrive. */
-export class Ears {
+export class HintProbe {
   #heard = false
 
   readonly wrap = (store: Store) =>

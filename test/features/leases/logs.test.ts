@@ -95,7 +95,7 @@ describeGates('log of a task', (open) => {
     expect(found.map((line) => line.text).sort()).toEqual(texts)
   })
 
-  it('a full log says so in its last line and drops further lines', async () => {
+  it('the last line of a full log states that it is full, and further lines are dropped', async () => {
     const { gate } = await open()
     const offer = await hold(gate)
     const large = { text: 'x'.repeat(8_192) }

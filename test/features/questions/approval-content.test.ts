@@ -302,7 +302,7 @@ describeGates('content_hash of an approval', (open) => {
       const { tenant } = await store.tenant('default')
       const record = await store.reads.task(tenant, task_id)
       const question = record?.questions[0]
-      if (record === undefined || question === undefined) throw new Error('there is no question')
+      if (record === undefined || question === undefined) throw new Error('no question')
       const older = { ...question, content_hash: null }
       expect(contentHashOf(record, older)).toBe(question.content_hash)
       expect((await seen(gate, task_id)).content_hash).toBe(question.content_hash)

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import type { Gate } from '../../../src/features/gate.ts'
 import { admin, agent, caller, describeGates, worker } from '../../support/gates.ts'
-import { askApproval, needy, pending, person } from '../../support/questions.ts'
+import { askApproval, awaitingInput, pending, person } from '../../support/questions.ts'
 import {
   ask,
   claim,
@@ -296,7 +296,7 @@ describeGates('an approval', (open) => {
       code: 'TASK_NOT_FOUND',
     })
     expect(await refusal(gate.deny(person(), { task_id }))).toMatchObject({ details: { path: 'reason' } })
-    const { task_id: other } = await needy(gate)
+    const { task_id: other } = await awaitingInput(gate)
     expect(await refusal(gate.approve(person(), { task_id: other }))).toMatchObject({
       code: 'INVALID_STATE_TRANSITION',
       details: { task_status: 'input_required' },
@@ -340,7 +340,7 @@ describeGates('an approval', (open) => {
     const at = (seconds: number) => new Date(clock.now + seconds * 1000).toISOString()
     expect(await pending(gate)).toMatchObject({ expires_at: at(30) })
     expect(await pending(gate, {}, { expires_in_seconds: 90 })).toMatchObject({ expires_at: at(90) })
-    expect(await needy(gate)).toMatchObject({ expires_at: null })
+    expect(await awaitingInput(gate)).toMatchObject({ expires_at: null })
   })
 
   it('canceling a task withdraws its approval', async () => {

@@ -26,7 +26,7 @@ describe.skipIf(!postgresUrl())('processes on one database', () => {
   })
 
   /** The data that a batch loads after it had to wait for the tenant until `meanwhile` was over. */
-  const lookAfterWaiting = async (meanwhile: () => Promise<void>): Promise<Loaded> => {
+  const loadAfterWaiting = async (meanwhile: () => Promise<void>): Promise<Loaded> => {
     await admin.query('BEGIN')
     await admin.query('SELECT 1 FROM tenants WHERE tenant = $1 FOR UPDATE', [tenant])
     let seen = emptyLoaded(0)
@@ -84,7 +84,7 @@ describe.skipIf(!postgresUrl())('processes on one database', () => {
   })
 
   it('a batch sees what was committed while it waited', async () => {
-    const seen = await lookAfterWaiting(async () => {
+    const seen = await loadAfterWaiting(async () => {
       await admin.query('UPDATE tenants SET seq = 41 WHERE tenant = $1', [tenant])
       await insertTask(admin, tenant)
       await admin.query('COMMIT')
@@ -95,7 +95,7 @@ describe.skipIf(!postgresUrl())('processes on one database', () => {
 
   it('a batch reads the clock after it waited', async () => {
     let released = 0
-    const seen = await lookAfterWaiting(async () => {
+    const seen = await loadAfterWaiting(async () => {
       const { rows } = await admin.query<{ now: string }>(
         'SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now',
       )
