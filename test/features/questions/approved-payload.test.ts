@@ -107,7 +107,7 @@ describeGates('an approval with an edited payload', (open) => {
     expect(await look(gate, { task_id })).toMatchObject({ status: 'succeeded', payload: edited })
   })
 
-  it('approve is idempotent for the same payload, and an unchanged payload is no edit', async () => {
+  it('approve is idempotent for the same payload, and an unchanged payload is not an edit', async () => {
     const { gate } = await open()
     const { task_id } = await pending(gate, { payload: { a: 1 } })
     const first = await gate.approve(person(), { task_id, payload: { a: 2 } })

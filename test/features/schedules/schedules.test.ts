@@ -236,7 +236,7 @@ describeGates('schedules', (open) => {
     expect(await gate.sweepSchedules()).toBe(1)
   })
 
-  it('a schedule is no open task in bootstrap and hides none', async () => {
+  it('bootstrap does not list a schedule as an open task and still lists all others', async () => {
     const { gate } = await open()
     for (let n = 0; n < 5; n++) await plan(gate)
     const task = await ask(gate, { type: 'later' })
