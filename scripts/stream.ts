@@ -6,13 +6,13 @@
  *
  * Ends with 1 if anything took more than 200 MiB, or came back other than it was sent.
  */
-import { type Figures, throughChannel, throughServer } from '../test/proofs/streaming.ts'
+import { type Measurements, throughChannel, throughServer } from '../test/proofs/streaming.ts'
 
 const MIB = 1024 * 1024
 const ROOM = 200 * MIB
 
 const size = Number(process.argv[2] ?? 1024) * MIB
-const runs: readonly (readonly [string, () => Promise<Figures>])[] = [
+const runs: readonly (readonly [string, () => Promise<Measurements>])[] = [
   ['file', () => throughChannel('file', size)],
   ['blob', () => throughChannel('blob', size)],
   ['s3', () => throughChannel('s3', size)],

@@ -26,7 +26,7 @@ function refusal(act: () => unknown): Fault {
   throw new Error('not refused')
 }
 
-describe('under a shared key', () => {
+describe('caller under a shared key', () => {
   it.each([
     [{ principal_id: 'a' }, { kind: 'agent', id: 'a' }, 'agent'],
     [{ agent_id: 'a' }, { kind: 'agent', id: 'a' }, 'agent'],
@@ -129,29 +129,29 @@ describe('under a shared key', () => {
   })
 })
 
-describe('a bound credential', () => {
-  it('determines the caller of every operation', () => {
+describe('bound credential', () => {
+  it('a bound credential determines the caller of every operation', () => {
     const { tenant, principal, role } = BOUND
     for (const operation of [byAgent, byWorker, byAnyone]) {
       expect(callerOf(BOUND, operation, {}).caller).toEqual({ tenant, principal, role })
     }
   })
 
-  it('may be repeated in the request without becoming input', () => {
+  it('a bound credential may be repeated in the request without becoming input', () => {
     expect(callerOf(BOUND, byAgent, { principal_id: 'alice', tenant_id: 't1', type: 'x' }).input).toEqual({
       type: 'x',
     })
   })
 
   it.each([{ principal_id: 'bob' }, { agent_id: 'bob' }, { tenant_id: 't2' }])(
-    'cannot act as another principal: %o is forbidden',
+    'a bound credential cannot act as another principal: %o is forbidden',
     (fields) => {
       expect(refusal(() => callerOf(BOUND, byAgent, fields)).code).toBe('FORBIDDEN')
     },
   )
 })
 
-describe('under a shared key where admins have their own keys', () => {
+describe('shared key beside keys of admins', () => {
   const credential: Credential = { ...SHARED, no_admin: true }
 
   it('a request that names no principal is not an admin', () => {
@@ -173,7 +173,7 @@ describe('under a shared key where admins have their own keys', () => {
   })
 })
 
-describe('an operation that requires a person', () => {
+describe('operation that requires a person', () => {
   const decides = { actor: 'agent', input: { shape: {} }, needsPerson: true } as const
   const reads = { actor: 'agent', input: { shape: {} } } as const
   const person = {
@@ -189,7 +189,7 @@ describe('an operation that requires a person', () => {
     { agent_id: 'a' },
     { principal_kind: 'human', principal_id: 'ann' },
     { principal_kind: 'service', principal_id: 'ci' },
-  ])('is refused for %o under a shared key', (fields) => {
+  ])('an operation that requires a person is refused for %o under a shared key', (fields) => {
     for (const credential of [SHARED, { ...SHARED, no_admin: true } as const]) {
       expect(refusal(() => callerOf(credential, decides, fields))).toMatchObject({
         code: 'FORBIDDEN',
@@ -198,11 +198,11 @@ describe('an operation that requires a person', () => {
     }
   })
 
-  it('is refused for a key that does not belong to a person', () => {
+  it('an operation that requires a person is refused for a key that does not belong to a person', () => {
     expect(refusal(() => callerOf(BOUND, decides, {})).code).toBe('FORBIDDEN')
   })
 
-  it('runs as the person who calls', () => {
+  it('an operation that requires a person runs as the calling person', () => {
     for (const credential of [person, proved]) {
       expect(callerOf(credential, decides, {}).caller).toMatchObject({ principal: { id: 'ann' } })
       const fields = { principal_kind: 'human', principal_id: 'bob' }
@@ -210,7 +210,7 @@ describe('an operation that requires a person', () => {
     }
   })
 
-  it('does not affect the caller of other operations unless only people are admins', () => {
+  it('requiring a person does not affect other operations unless only people are admins', () => {
     expect(callerOf(proved, reads, { agent_id: 'a' }).caller.principal).toEqual({ kind: 'agent', id: 'a' })
     expect(callerOf(proved, reads, {}).caller.principal).toEqual({ kind: 'service', id: 'operator' })
     const strict: Credential = { ...proved, no_admin: true }

@@ -32,7 +32,7 @@ it.each([
   { 'x-api-key': '' },
   { 'x-api-key': `${KEY}x` },
   { 'x-api-key': [KEY, KEY] },
-])('%o is refused', (headers) => {
+])('the credential %o is refused', (headers) => {
   expect(() => withKey.authenticate(headers)).toThrow('The credential is missing or not valid.')
   expect(() => closed.authenticate(headers)).toThrow('The credential is missing or not valid.')
 })
@@ -60,7 +60,7 @@ describe('keys of people', () => {
     admin_keys: { anna: ANNA, ben: 'ben-ben-ben-ben-ben' },
   })
 
-  it('identify a person with the role admin', () => {
+  it('the key of a person identifies them with the role admin', () => {
     expect(auth.authenticate({ 'x-api-key': ANNA })).toEqual({
       kind: 'bound',
       tenant: 'default',
@@ -69,14 +69,14 @@ describe('keys of people', () => {
     })
   })
 
-  it('restrict the shared key to agents and workers', () => {
+  it('keys of people restrict the shared key to agents and workers', () => {
     expect(auth.authenticate({ 'x-api-key': KEY })).toEqual({ ...SHARED, no_admin: true })
     const open = new Authenticator({ api_key: null, allow_insecure_dev: true, admin_keys: { anna: ANNA } })
     expect(open.authenticate({})).toEqual({ ...SHARED, no_admin: true })
   })
 })
 
-describe('the key of a person who runs the server', () => {
+describe('key of the person who runs the server', () => {
   const LOCAL = 'the-local-key-of-ann'
   const ANN = { kind: 'bound', tenant: 'default', principal: { kind: 'human', id: 'ann' }, role: 'admin' }
   const at = { address: '127.0.0.1', port: 8080 }
@@ -88,21 +88,21 @@ describe('the key of a person who runs the server', () => {
   const dev = new Authenticator({ api_key: null, allow_insecure_dev: true, local_keys })
   const keyed = new Authenticator({ api_key: KEY, allow_insecure_dev: false, local_keys })
 
-  it('identifies the person and does not restrict the shared key', () => {
+  it('the key identifies the person and does not restrict the shared key', () => {
     expect(keyed.authenticate({ authorization: `Bearer ${LOCAL}` })).toEqual(ANN)
     expect(dev.authenticate({ 'x-api-key': LOCAL })).toEqual(ANN)
     expect(keyed.authenticate({ authorization: `Bearer ${KEY}` })).toEqual(SHARED)
     expect(dev.authenticate({})).toEqual(SHARED)
   })
 
-  it('is proved with or without the shared key', () => {
+  it('the key is proved with or without the shared key', () => {
     const both = { authorization: `Bearer ${KEY}`, ...proof() }
     expect(keyed.authenticate(both, socket)).toEqual({ ...SHARED, person: ANN })
     expect(keyed.authenticate(proof(), socket)).toEqual(ANN)
     expect(dev.authenticate(proof(), socket)).toEqual({ ...SHARED, person: ANN })
   })
 
-  it('is proved only for the address and port of the proof', () => {
+  it('a proof is valid only for its address and port', () => {
     const elsewhere = [
       { localAddress: '127.0.0.1', localPort: 8081 },
       { localAddress: '::1', localPort: 8080 },
@@ -115,12 +115,12 @@ describe('the key of a person who runs the server', () => {
 
   it.each([
     ['of another key', proof('some-other-key')],
-    ['that is old', proof(LOCAL, at, Date.now() - 61_000)],
+    ['that has expired', proof(LOCAL, at, Date.now() - 61_000)],
     ['that is from before the server started', proof(LOCAL, at, Date.now() - 30_000)],
-    ['of the future', proof(LOCAL, at, Date.now() + 61_000)],
-    ['that is none', { [PROOF_HEADER]: 'x' }],
+    ['from the future', proof(LOCAL, at, Date.now() + 61_000)],
+    ['that is malformed', { [PROOF_HEADER]: 'x' }],
     ['that is sent twice', { [PROOF_HEADER]: [proof()[PROOF_HEADER], proof()[PROOF_HEADER]] }],
-  ])('is not proved by a proof %s', (_, headers) => {
+  ])('the key is not proved by a proof %s', (_, headers) => {
     expect(dev.authenticate(headers, socket)).toEqual(SHARED)
     expect(() => keyed.authenticate(headers, socket)).toThrow('missing or not valid')
   })

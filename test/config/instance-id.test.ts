@@ -10,8 +10,8 @@ const everything = {
   K_REVISION: 'gate-00007',
 }
 
-describe('the name of an instance', () => {
-  it('comes from the first platform that provides one', () => {
+describe('instance id', () => {
+  it('the instance id comes from the first platform that provides one', () => {
     const { FLY_ALLOC_ID: _, ...noFly } = everything
     const { HOSTNAME: __, ...noHost } = noFly
     const { ECS_CONTAINER_METADATA_URI_V4: ___, ...noEcs } = noHost
@@ -26,7 +26,7 @@ describe('the name of an instance', () => {
     })
   })
 
-  it('is the configured one if there is one', () => {
+  it('a configured instance id takes precedence', () => {
     const file = '/dev/null'
     const given = loadConfig({ env: { ...everything, ASYNCGATE_INSTANCE_ID: 'gate-a' }, file, machine })
     expect(given.settings.instance_id).toBe('gate-a')

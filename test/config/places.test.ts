@@ -19,7 +19,7 @@ const load = (options: Partial<ConfigOptions> = {}) => loadConfig({ env: {}, fil
 const line = (name: string, options: Partial<ConfigOptions> = {}) =>
   reportConfig({ env: {}, file, ...options }).lines.find((candidate) => candidate.name === name)
 
-describe('the source of a setting', () => {
+describe('sources of a setting', () => {
   it('flags override the environment, the file, the command and the default, in this order', () => {
     const preset = () => ({ port: 1 })
     expect(line('port')).toMatchObject({ value: '8080', origin: 'default' })
@@ -81,7 +81,7 @@ escalation_targets:
   })
 })
 
-describe('values', () => {
+describe('values of settings', () => {
   const value = (variable: string, text: string) => load({ env: { [`ASYNCGATE_${variable}`]: text } })
 
   it('database URLs name a file or a PostgreSQL server, also in the formats of other programs', () => {

@@ -21,7 +21,7 @@ const inFile = (yaml: string) => {
   return reportConfig({ env: {}, file })
 }
 
-describe('the message of an invalid value names the setting', () => {
+describe('invalid settings', () => {
   it.each([
     ['PORT', '99999', 'a whole number from 0 to 65535'],
     ['PORT', '80.5', 'a whole number from 0 to 65535'],
@@ -35,13 +35,13 @@ describe('the message of an invalid value names the setting', () => {
     ['ESCALATION_TARGET', 'ops', 'kind:id, as in agent:ops'],
     ['MAX_LEASE_EXPIRIES', '0', 'a whole number from 1 to 1000'],
     ['DEFAULT_LEASE_TTL_SECONDS', '0', 'a whole number from 1 to 31536000'],
-  ])('%s=%s', (name, value, form) => {
+  ])('the message for %s=%s names the setting', (name, value, form) => {
     expect(inEnvironment({ [name]: value }).problems).toEqual([
       `ASYNCGATE_${name} is not ${form}: "${value}".`,
     ])
   })
 
-  it('and the file', () => {
+  it('the message names the file', () => {
     expect(inFile('port: soon').problems).toEqual([
       `port in ${file} is not a whole number from 0 to 65535: "soon".`,
     ])
@@ -50,7 +50,7 @@ describe('the message of an invalid value names the setting', () => {
     ])
   })
 
-  it('for all invalid settings', () => {
+  it('the message covers all invalid settings', () => {
     const { problems, config } = inEnvironment({ PORT: 'x', ENV: 'y', TYPO: 'z' })
     expect(problems).toHaveLength(3)
     expect(config).toBeUndefined()
@@ -58,7 +58,7 @@ describe('the message of an invalid value names the setting', () => {
     expect(() => loadConfig({ env, file: '/dev/null' })).toThrow(ConfigError)
   })
 
-  it('and never a secret or a password', () => {
+  it('the message never contains a secret or a password', () => {
     const { problems, lines } = inEnvironment({
       API_KEY: 'hush',
       DATABASE_URL: 'mysql://user:hush@host/name',
@@ -69,12 +69,12 @@ describe('the message of an invalid value names the setting', () => {
     expect(JSON.stringify(shown)).not.toContain('hush')
   })
 
-  it('and refuses an escalation target that names a tenant', () => {
+  it('an escalation target that names a tenant is refused', () => {
     const targets = '[{"class": 1, "to_kind": "agent", "to_id": "ops", "tenant_id": "other"}]'
     expect(inEnvironment({ ESCALATION_TARGETS: targets }).problems[0]).toContain('within their own tenant')
   })
 
-  it('and both settings of a contradiction', () => {
+  it('the message of a contradiction names both settings', () => {
     expect(inEnvironment({ DEFAULT_LEASE_TTL_SECONDS: '5000' }).problems).toEqual([
       'DEFAULT_LEASE_TTL_SECONDS (5000) is more than MAX_LEASE_TTL_SECONDS (1800).',
     ])
@@ -83,8 +83,8 @@ describe('the message of an invalid value names the setting', () => {
   })
 })
 
-describe('an unknown name', () => {
-  it('is refused with a suggestion of the closest name', () => {
+describe('unknown settings', () => {
+  it('an unknown name is refused with a suggestion of the closest name', () => {
     expect(inEnvironment({ PROT: '1' }).problems).toEqual([
       'ASYNCGATE_PROT is not a known setting. Did you mean ASYNCGATE_PORT? "asyncgate config" shows all settings.',
     ])
@@ -97,7 +97,7 @@ describe('an unknown name', () => {
     ])
   })
 
-  it('of a feature that is not supported yet is refused with the feature', () => {
+  it('a name of an unsupported feature is refused with the feature', () => {
     const { problems, config } = inEnvironment({
       RATE_LIMIT_ENABLED: 'true',
       RECEIPTGATE_ENDPOINT: 'http://x',
@@ -114,23 +114,23 @@ describe('an unknown name', () => {
     ])
   })
 
-  it('without the prefix is ignored', () => {
+  it('a variable without the prefix is ignored', () => {
     const env = { PORT: 'x', ASYNC: 'y', ASYNCGATE_TEST_POSTGRES_URL: 'z' }
     expect(reportConfig({ env, file: '/dev/null' }).problems).toEqual([])
   })
 })
 
-describe('an invalid file is refused:', () => {
+describe('invalid configuration file', () => {
   it.each([
     ['port: [', 'is not YAML'],
     ['- port', 'is not a mapping of NAME: VALUE'],
     ['port: 1\nPORT: 2', 'is given twice'],
     ['port: 1\nport: 2', 'is not YAML'],
-  ])('%j', (yaml, problem) => {
+  ])('the file is refused: %j', (yaml, problem) => {
     expect(inFile(yaml).problems[0]).toContain(problem)
   })
 
-  it('a named file that does not exist', () => {
+  it('a named file that does not exist is refused', () => {
     const missing = join(folder, 'nowhere.yaml')
     expect(reportConfig({ env: {}, file: missing }).problems).toEqual([
       `The file ${missing} cannot be read (ENOENT).`,

@@ -8,7 +8,7 @@ const of = (env: Record<string, string>) => {
   return loadConfig({ env: Object.fromEntries(prefixed), file: '/dev/null' })
 }
 
-describe('unsafe settings are refused', () => {
+describe('unsafe settings', () => {
   it.each([
     [{ ALLOW_INSECURE_DEV: 'true', ENV: 'staging', API_KEY: KEY }, 'only for development'],
     [{ ALLOW_INSECURE_DEV: 'true', HOST: '0.0.0.0' }, 'could use this server'],
@@ -31,7 +31,7 @@ describe('unsafe settings are refused', () => {
       { ENV: 'production', API_KEY: KEY, ADMIN_KEYS: `anna=${'.'.repeat(20)}` },
       'ASYNCGATE_ADMIN_KEYS: the key of anna is a placeholder',
     ],
-  ])('%j', (env, problem) => {
+  ])('unsafe settings are refused: %j', (env, problem) => {
     const { refusals } = of(env)
     expect(refusals).toHaveLength(1)
     expect(refusals[0]).toContain(problem)
@@ -46,23 +46,23 @@ describe('unsafe settings are refused', () => {
     [{ HOST: '0.0.0.0', API_KEY: KEY }],
     [{ ENV: 'production', API_KEY: KEY, HOST: '0.0.0.0' }],
     [{ ENV: 'production', API_KEY: KEY, INSTANCE_ID: 'asyncgate-10' }],
-  ])('but not %j', (env) => {
+  ])('safe settings are accepted: %j', (env) => {
     expect(of(env).refusals).toEqual([])
   })
 })
 
-describe('safe settings that are probably not intended cause a warning', () => {
-  it('if every request would be refused', () => {
+describe('warnings', () => {
+  it('a warning is given if every request would be refused', () => {
     expect(of({}).warnings).toEqual([expect.stringContaining('every request will be refused')])
     expect(of({ ALLOW_INSECURE_DEV: 'true' }).warnings).toEqual([])
   })
 
-  it('if the key can be guessed, in development', () => {
+  it('a warning is given in development if the key can be guessed', () => {
     const warning = expect.stringContaining('ASYNCGATE_API_KEY has fewer than 16 characters')
     expect(of({ API_KEY: 'short' })).toMatchObject({ refusals: [], warnings: [warning] })
   })
 
-  it('if no person has a key, outside of development', () => {
+  it('a warning is given outside of development if no person has a key', () => {
     const warning = expect.stringMatching(/^No one can approve tasks.*Set ASYNCGATE_ADMIN_KEYS/)
     expect(of({ ENV: 'production', API_KEY: KEY }).warnings).toEqual([warning])
     expect(
@@ -70,7 +70,7 @@ describe('safe settings that are probably not intended cause a warning', () => {
     ).toEqual([])
   })
 
-  it('if no allowed host name can reach the server', () => {
+  it('a warning is given if no allowed host name can reach the server', () => {
     const warning = expect.stringContaining('ASYNCGATE_ALLOWED_HOSTS')
     expect(of({ HOST: '0.0.0.0', API_KEY: KEY }).warnings).toEqual([warning])
     expect(of({ HOST: '0.0.0.0', API_KEY: KEY, ALLOWED_HOSTS: 'gate.example' }).warnings).toEqual([])

@@ -9,8 +9,8 @@ import { GIST_TOKEN, startGists } from '../support/gist.ts'
 
 const report = (env: Record<string, string>) => reportConfig({ env, file: '/dev/null' })
 
-describe('the settings of results', () => {
-  it('are all optional', () => {
+describe('settings of results', () => {
+  it('the settings of results are all optional', () => {
     expect(report({}).config?.results).toEqual({
       results_channel: null,
       results_blob_folder: null,
@@ -33,22 +33,25 @@ describe('the settings of results', () => {
     ['s3', 'RESULTS_S3_BUCKET', 'my-results'],
     ['http', 'RESULTS_HTTP_PUT_URL', 'https://files.example/results'],
     ['gist', 'RESULTS_GIST_TOKEN', 'env:GITHUB_TOKEN'],
-  ])('report what the channel %s needs', (channel, name, value) => {
+  ])('the missing settings of channel %s are reported', (channel, name, value) => {
     const env = { ASYNCGATE_RESULTS_CHANNEL: channel }
     expect(report(env).problems).toEqual([`RESULTS_CHANNEL is ${channel}, which needs ${name}.`])
     expect(report({ ...env, [`ASYNCGATE_${name}`]: value }).problems).toEqual([])
   })
 
-  it.each(['blob', 'file'])('warn of %s on PostgreSQL, because other servers cannot read it', (channel) => {
-    const env = { ASYNCGATE_RESULTS_CHANNEL: channel, ASYNCGATE_RESULTS_FILE_FOLDER: '/srv/results' }
-    const postgres = { ASYNCGATE_DATABASE_URL: 'postgres://user:pw@127.0.0.1/gate' }
-    const notice = expect.stringContaining(`RESULTS_CHANNEL is ${channel}, a folder of this machine.`)
-    expect(report({ ...env, ...postgres }).notices).toEqual([notice])
-    expect(report(env).notices).toEqual([])
-    expect(report(postgres).notices).toEqual([])
-  })
+  it.each(['blob', 'file'])(
+    '%s on PostgreSQL causes a warning, because other servers cannot read it',
+    (channel) => {
+      const env = { ASYNCGATE_RESULTS_CHANNEL: channel, ASYNCGATE_RESULTS_FILE_FOLDER: '/srv/results' }
+      const postgres = { ASYNCGATE_DATABASE_URL: 'postgres://user:pw@127.0.0.1/gate' }
+      const notice = expect.stringContaining(`RESULTS_CHANNEL is ${channel}, a folder of this machine.`)
+      expect(report({ ...env, ...postgres }).notices).toEqual([notice])
+      expect(report(env).notices).toEqual([])
+      expect(report(postgres).notices).toEqual([])
+    },
+  )
 
-  it('require email settings for the channel email', () => {
+  it('the channel email requires the email settings', () => {
     expect(report({ ASYNCGATE_RESULTS_CHANNEL: 'email' }).problems).toEqual([
       'RESULTS_CHANNEL is email, which needs MAIL_FROM.',
     ])
@@ -65,13 +68,13 @@ describe('the settings of results', () => {
     ['RESULTS_GIST_API_URL', 'api.github.com'],
     ['RESULTS_GIST_PUBLIC', 'perhaps'],
     ['RESULT_MAX_BYTES', '0'],
-  ])('refuse %s=%s with the name of the setting', (name, value) => {
+  ])('%s=%s is refused with the name of the setting', (name, value) => {
     const [problem] = report({ [`ASYNCGATE_${name}`]: value }).problems
     expect(problem).toContain(`ASYNCGATE_${name} is not`)
   })
 })
 
-describe('a server', () => {
+describe('result channels of a server', () => {
   const folder = emptyFolder()
 
   async function serve(env: Record<string, string>, use: (server: OpenServer) => Promise<void>) {
@@ -108,7 +111,7 @@ describe('a server', () => {
     return { task_id, status }
   }
 
-  it('stores large results beside its database and creates the folder with the first one', async () => {
+  it('a server stores large results beside its database and creates the folder with the first one', async () => {
     await serve({}, async (server) => {
       await completed(server, 'small')
       expect(folder.files().filter((name) => name.startsWith('blobs'))).toEqual([])
@@ -120,7 +123,7 @@ describe('a server', () => {
     })
   })
 
-  it('stores them in gists with the referenced token and removes the gist of an archived result', async () => {
+  it('a server stores large results in gists with the referenced token and removes the gist of an archived result', async () => {
     const api = await startGists()
     onTestFinished(() => api.close())
     writeFileSync(`${folder.path}/token`, `${GIST_TOKEN}\n`)
@@ -157,7 +160,7 @@ describe('a server', () => {
     ).rejects.toThrow('RESULTS_GIST_TOKEN: env:NO_SUCH_TOKEN is not set or empty.')
   })
 
-  it('stores them in the configured channel or in none', async () => {
+  it('a server stores large results in the configured channel or in none', async () => {
     const results = { ASYNCGATE_RESULTS_CHANNEL: 'file', ASYNCGATE_RESULTS_FILE_FOLDER: `${folder.path}/f` }
     await serve(results, async (server) => {
       const { task_id } = await completed(server, large)

@@ -19,16 +19,16 @@ const SEED_VARIABLES =
   'JWT_ALGORITHM JWT_PRIVATE_KEY_PATH JWT_PUBLIC_KEY_PATH JWT_ACCESS_TOKEN_TTL_DAYS JWT_REFRESH_TOKEN_TTL_DAYS ' +
   'HOST PORT METAGATE_ENDPOINT METAGATE_API_KEY METAGATE_COMPONENT_KEY METAGATE_BOOTSTRAP_TIMEOUT_SECONDS'
 
-describe('the table of settings', () => {
+describe('table of settings', () => {
   const names = TABLE.map((row) => row.name)
 
-  it('contains every setting of the engine with its default', () => {
+  it('the table contains every setting of the engine with its default', () => {
     const { config } = reportConfig({ env: {}, file: '/dev/null' })
     expect(names).toEqual(expect.arrayContaining(Object.keys(DEFAULT_SETTINGS)))
     expect({ ...config?.settings, instance_id: DEFAULT_SETTINGS.instance_id }).toEqual(DEFAULT_SETTINGS)
   })
 
-  it('names and describes each setting once', () => {
+  it('the table names and describes each setting once', () => {
     expect(new Set(names).size).toBe(names.length)
     for (const row of TABLE) {
       expect(row.variable).toBe(`ASYNCGATE_${row.name.toUpperCase()}`)
@@ -36,14 +36,14 @@ describe('the table of settings', () => {
     }
   })
 
-  it('contains every legacy variable as a setting or as not supported yet', () => {
+  it('the table contains every legacy variable as a setting or as not supported yet', () => {
     const unknown = SEED_VARIABLES.toLowerCase()
       .split(' ')
       .filter((name) => !names.includes(name) && unsupportedFeature(name) === undefined)
     expect(unknown).toEqual([])
   })
 
-  it('hides exactly the settings that are secrets', () => {
+  it('the table hides exactly the settings that are secrets', () => {
     expect(TABLE.filter((row) => row.secret).map((row) => row.name)).toEqual([
       'api_key',
       'admin_keys',
@@ -57,13 +57,13 @@ describe('the table of settings', () => {
     ])
   })
 
-  it('matches docs/configuration.md, which asyncgate config --markdown prints', () => {
+  it('the table matches docs/configuration.md, which asyncgate config --markdown prints', () => {
     const page = repositoryText('docs/configuration.md')
     expect(tableAfter(page, '| Variable |')).toBe(markdownSettings())
     expect(tableAfter(page, '| Not supported yet |')).toBe(markdownUnsupported())
   })
 
-  it('contains every variable that the documentation mentions', () => {
+  it('the table contains every variable that the documentation mentions', () => {
     const pages = ['docs/configuration.md', 'docs/operate.md'].map(repositoryText).join('\n')
     const mentioned = new Set([...pages.matchAll(/ASYNCGATE_[A-Z0-9_]+/g)].map(([name]) => name))
     const known = [CONFIG_DIR, ...TABLE.map((row) => row.variable)]

@@ -16,7 +16,7 @@ const number = fc
   // JSON text has no negative zero.
   .map((value) => (value === 0 ? 0 : value))
 
-/** Any JSON that AsyncGate takes. */
+/** Any JSON value that AsyncGate accepts. */
 export const plainJson: fc.Arbitrary<Json> = fc.letrec<{ json: Json }>((tie) => ({
   json: fc.oneof(
     { maxDepth: 4 },
@@ -28,7 +28,7 @@ export const plainJson: fc.Arbitrary<Json> = fc.letrec<{ json: Json }>((tie) => 
   ),
 })).json
 
-/** The same value with the members of every object in another order. */
+/** The same value with the members of every object reordered. */
 export function reordered(value: Json): Json {
   if (Array.isArray(value)) return value.map(reordered)
   if (typeof value !== 'object' || value === null) return value

@@ -5,7 +5,7 @@ import { canonical, type Json } from '../../src/core/json/json.ts'
 const SUM = 'ab'.repeat(32)
 const UNKNOWN = { checksum: null, size: null, media_type: null }
 
-describe('the pointers among artifacts', () => {
+describe('pointers in artifacts', () => {
   test.each<[string, Json, object[]]>([
     ['a list', [{ pointer: 's3:b/k' }], [{ pointer: 's3:b/k', channel: 's3', ...UNKNOWN }]],
     ['one object', { pointer: 's3:b/k' }, [{ pointer: 's3:b/k', channel: 's3', ...UNKNOWN }]],
@@ -23,7 +23,7 @@ describe('the pointers among artifacts', () => {
       ],
     ],
     [
-      'all that can be said',
+      'a pointer with every field',
       [
         {
           channel: 'blob',
@@ -36,17 +36,17 @@ describe('the pointers among artifacts', () => {
       [{ channel: 'blob', pointer: 'blob:x', checksum: SUM, size: 3, media_type: 'a/b' }],
     ],
     [
-      'what is said wrongly',
+      'a pointer with invalid fields',
       [{ pointer: 'blob:x', checksum: 'md5:1', size: -1, media_type: '' }],
       [{ pointer: 'blob:x', channel: 'blob', ...UNKNOWN }],
     ],
     [
-      'others',
+      'values that are not pointers',
       [{ url: 'https://x.example' }, 'blob:x', null, 7, [], { pointer: '' }, { pointer: 'no channel' }],
       [],
     ],
     [
-      'a channel that is no name',
+      'an invalid channel name',
       [
         { channel: '../x', pointer: 'y' },
         { channel: 'X', pointer: 'y' },
@@ -54,22 +54,22 @@ describe('the pointers among artifacts', () => {
       [],
     ],
     ['nothing', null, []],
-  ])('of %s', (_, artifacts, expected) => {
+  ])('pointersIn finds the pointers in %s', (_, artifacts, expected) => {
     expect(pointersIn(artifacts)).toEqual(expected)
   })
 })
 
-describe('a result that only says where it is', () => {
+describe('isPointer', () => {
   const artifact = { channel: 'blob', pointer: 'blob:x', size: 3 }
   const is = (result: Json, artifacts: Json) => isPointer(canonical(result), canonical(artifacts))
 
-  test('is one of the artifacts', () => {
+  test('a result equal to one of the artifacts is a pointer', () => {
     expect(is(artifact, [artifact])).toBe(true)
     expect(is(artifact, [{ url: 'x' }, artifact])).toBe(true)
     expect(is(artifact, artifact)).toBe(true)
   })
 
-  test('is no other', () => {
+  test('any other result is not a pointer', () => {
     expect(is({ ...artifact, size: 4 }, [artifact])).toBe(false)
     expect(is('blob:x', [artifact])).toBe(false)
     expect(is({}, [artifact])).toBe(false)

@@ -10,15 +10,15 @@ import { bodyOf, complete, receiptOf, receiptTypes } from './commands.ts'
 
 const NOTHING = { artifacts: null, delivery_proof: null }
 
-/** A text of exactly so many bytes, in characters of two bytes. */
+/** A text of exactly `bytes` bytes, mostly in characters of two bytes. */
 function sized(bytes: number): CanonicalJson {
   const text = canonical('é'.repeat((bytes - 2) >> 1) + 'a'.repeat(bytes % 2))
   expect(Buffer.byteLength(text)).toBe(bytes)
   return text
 }
 
-describe('a body', () => {
-  test('is canonical when its members are, and null where a member is', () => {
+describe('body of a receipt', () => {
+  test('assemble returns canonical JSON, with null for a missing member', () => {
     const words = fc.stringMatching(/^[a-z_]{1,8}$/)
     fc.assert(
       fc.property(fc.dictionary(words, plainJson, { noNullPrototype: true }), (members) => {
@@ -32,17 +32,17 @@ describe('a body', () => {
     expect(assemble({})).toBe('{}')
   })
 
-  test('tells the version of its shape', () => {
+  test('a body contains its schema version', () => {
     expect(body({ a: canonical(1) })).toBe('{"a":1,"schema_version":"1"}')
   })
 })
 
-describe('a result', () => {
+describe('result in a receipt body', () => {
   const others = { artifacts: canonical([{ url: 'é' }]), note: canonical('€') }
-  /** What the other members take of a body. */
+  /** The bytes that the other members take. */
   const taken = Buffer.byteLength(bodyWithResult(TASK_ID, canonical(0), others)) - 1
 
-  test('travels in its receipt as long as the whole fits, counted in bytes', () => {
+  test('a result is included while the body fits the limit in bytes', () => {
     const result = sized(MAX_BODY_BYTES - taken)
     const whole = bodyWithResult(TASK_ID, result, others)
     expect(Buffer.byteLength(whole)).toBe(MAX_BODY_BYTES)
@@ -55,7 +55,7 @@ describe('a result', () => {
     })
   })
 
-  test('that is one byte too long is replaced by its hash and the way to get it; all else stays', () => {
+  test('a result that exceeds the limit by one byte is replaced by its hash and how to retrieve it', () => {
     const result = sized(MAX_BODY_BYTES - taken + 1)
     expect(parseCanonical(bodyWithResult(TASK_ID, result, others))).toEqual({
       schema_version: '1',
@@ -67,7 +67,7 @@ describe('a result', () => {
     })
   })
 
-  test('is announced with its status, and with the way to get it only where it is needed', () => {
+  test('result_ready has the status, and how_to_retrieve only for a result that is not included', () => {
     const announced = (result: CanonicalJson) =>
       parseCanonical(resultReadyBody(TASK_ID, 'succeeded', { ...NOTHING, result, error: null }))
     expect(announced(canonical({ a: 1 }))).toEqual({
@@ -87,8 +87,8 @@ describe('a result', () => {
   })
 })
 
-describe('a completion', () => {
-  /** The longest that the gate lets through: every character of the summary becomes six bytes. */
+describe('receipts of a completion', () => {
+  /** The longest accepted texts: every character of the summary becomes six bytes. */
   const longest = {
     result_summary: '\u0001'.repeat(2000),
     completion_metadata: canonical({ m: 'x'.repeat(4096 - 8) }),
@@ -97,16 +97,16 @@ describe('a completion', () => {
   const world = new FakeWorld({ tasks: [heldTask()] })
 
   test.each([10, 28_000, 30_000, 45_000, 56_000, 64_000, 65_536, 1_048_576])(
-    'with a result of %d bytes and long texts beside it is never too large for its receipts',
+    'receipts of a result of %d bytes with the longest texts fit the limit',
     (bytes) => {
       const decision = world.decide(complete({ ...longest, result: sized(bytes) }))
       expect(receiptTypes(decision)).toEqual(['task.completed', 'task.result_ready'])
       for (const receipt of decision.receipts) {
         expect(Buffer.byteLength(receipt.body)).toBeLessThanOrEqual(MAX_BODY_BYTES)
       }
-      const told = bodyOf(receiptOf(decision, 'task.completed'))
-      expect(told).toMatchObject({ artifacts: [{}], completion_metadata: {} })
-      expect(told.result_payload !== null).toBe(bytes < 30_000)
+      const completed = bodyOf(receiptOf(decision, 'task.completed'))
+      expect(completed).toMatchObject({ artifacts: [{}], completion_metadata: {} })
+      expect(completed.result_payload !== null).toBe(bytes < 30_000)
     },
   )
 })

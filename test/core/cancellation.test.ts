@@ -12,8 +12,8 @@ const claim = (changes: Partial<LeaseClaim> = {}): LeaseClaim => ({
   ...changes,
 })
 
-describe('what a worker says about a cancel', () => {
-  test('is taken from the holder of the lease under which the task was canceled', () => {
+describe('report_cancel', () => {
+  test('a report is accepted from the holder of the lease under which the task was canceled', () => {
     expect(checkInterrupted(interrupted, claim())).toBe(interrupted)
   })
 
@@ -21,11 +21,11 @@ describe('what a worker says about a cancel', () => {
     ['another lease', { lease_id: '00000000-0000-4000-8000-000000000000' }],
     ['another principal', { holder: 'worker:w2' }],
     ['another worker_id', { worker_id: 'label-2' }],
-  ])('is not taken from %s', (_, changes) => {
+  ])('a report is refused for %s', (_, changes) => {
     expect(refusal(() => checkInterrupted(interrupted, claim(changes))).code).toBe('LEASE_INVALID_OR_EXPIRED')
   })
 
-  test('is refused as long as the task is open, and when it ended in another way', () => {
+  test('a report is refused while the task is open and when it ended otherwise', () => {
     for (const task of [queuedTask(), heldTask()]) {
       expect(refusal(() => checkInterrupted(task, claim())).code).toBe('INVALID_STATE_TRANSITION')
     }
@@ -39,7 +39,7 @@ describe('what a worker says about a cancel', () => {
     expect(refusal(() => checkInterrupted(undefined, claim())).code).toBe('TASK_NOT_FOUND')
   })
 
-  test('counts the first time it is said, in whatever order', () => {
+  test('the first report of each stage counts, in any order', () => {
     const heard = afterReport(UNHEARD, 'acknowledged', 10)
     expect(heard).toEqual({ acknowledged_at: 10, stopped_at: null })
     const stopped = afterReport(heard, 'stopped', 20)

@@ -29,7 +29,7 @@ import type { Asked } from '../../src/core/question.ts'
 import type { Receipt } from '../../src/core/receipt.ts'
 import { ALICE, LEASE, NOW, TASK_ID } from '../support/fake-world.ts'
 
-/** A call of who holds LEASE. */
+/** The fields of a call by the holder of LEASE. */
 const HOLDS = {
   tenant: 1,
   task_id: TASK_ID,
@@ -200,7 +200,7 @@ export const deny = (changes: Partial<Answer> = {}): Answer => ({
   ...changes,
 })
 
-/** The answer of the owner to a question for input. */
+/** The owner's answer to a question for input. */
 export const answer = (changes: Partial<Answer> = {}): Answer => ({
   ...answering,
   decision: 'answer',
@@ -210,7 +210,7 @@ export const answer = (changes: Partial<Answer> = {}): Answer => ({
   ...changes,
 })
 
-/** What is noted beside the tasks: alice changed a rule. */
+/** A change that is not about a task: alice changed a rule. */
 export const record = (changes: Partial<RecordCommand> = {}): RecordCommand => ({
   verb: 'record',
   tenant: 1,
@@ -324,10 +324,10 @@ export const mark = (changes: Partial<MarkInbox> = {}): MarkInbox => ({
   ...changes,
 })
 
-/** The fault that a decision answers with. */
+/** The fault that the decision returns. */
 export function faultOf(decision: Decision<unknown>): Fault {
   if (decision.answer instanceof Fault) return decision.answer
-  throw new Error(`It was not refused: ${JSON.stringify(decision.answer)}`)
+  throw new Error(`The command was not refused: ${JSON.stringify(decision.answer)}`)
 }
 
 /** The only task that a decision changes. */
@@ -361,7 +361,7 @@ export function anomalyKinds(decision: Decision<unknown>): unknown[] {
     .map((receipt) => bodyOf(receipt).kind)
 }
 
-/** Nothing changes and nothing is written, whatever is answered. */
+/** Expects that nothing is changed or written, regardless of the response. */
 export function expectNoChange(decision: Decision<unknown>): void {
   expect({ ...decision, answer: null }).toEqual({
     answer: null,

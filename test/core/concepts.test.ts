@@ -11,7 +11,7 @@ import { codeWords, markdownTable, repositoryText } from './documents.ts'
 const concepts = repositoryText('docs/concepts.md')
 const prose = concepts.replace(/\n(> )?\s*/g, ' ')
 
-/** Decisions that together write every receipt in every way. */
+/** Decisions that together write every receipt type in every form. */
 function everyReceipt(): Decision<unknown>[] {
   const ops = { escalation_enabled: true, escalation_target: 'human:ops' } as const
   const held = new FakeWorld({ tasks: [heldTask()], settings: ops })
@@ -81,7 +81,7 @@ function parentOf(receipt: Receipt, decision: Decision<unknown>): string {
   return own === undefined || own.receipt_type === 'task.assigned' ? 'assigned' : own.receipt_type
 }
 
-/** Which of these a cell of the table mentions. */
+/** The keys whose pattern matches a cell of the table. */
 function mentioned(cell: string, words: Record<string, RegExp>): string[] {
   return Object.entries(words)
     .filter(([, pattern]) => pattern.test(cell))
@@ -89,7 +89,7 @@ function mentioned(cell: string, words: Record<string, RegExp>): string[] {
     .sort()
 }
 
-describe('docs/concepts.md, the table of receipts', () => {
+describe('table of receipts in docs/concepts.md', () => {
   const rows = markdownTable(concepts, 'Type').map(
     ({ Type = '', From = '', To = '', Parents = '', Body = '' }) => ({
       type: codeWords(Type)[0],
@@ -99,11 +99,11 @@ describe('docs/concepts.md, the table of receipts', () => {
       body: Body,
     }),
   )
-  test('has a row for every type', () => {
+  test('the table has a row for every receipt type', () => {
     expect(rows.map(({ type }) => type).sort()).toEqual([...RECEIPT_TYPES].sort())
   })
 
-  test.each(rows)('tells who writes $type, and to whom', ({ type, from, to }) => {
+  test.each(rows)('the table names the sender and addressee of $type', ({ type, from, to }) => {
     const authors = {
       'service:asyncgate': /AsyncGate/,
       'worker:w1': /worker|scheduler/,
@@ -115,7 +115,7 @@ describe('docs/concepts.md, the table of receipts', () => {
     expect(set(of(type).map(({ receipt }) => receipt.to))).toEqual(mentioned(to, recipients))
   })
 
-  test.each(rows)('tells the parents of $type', ({ type, parents }) => {
+  test.each(rows)('the table names the parents of $type', ({ type, parents }) => {
     const words = {
       none: /none|if any/,
       cause: /caused/,
@@ -127,14 +127,14 @@ describe('docs/concepts.md, the table of receipts', () => {
     expect(set(of(type).map(({ parent }) => parent))).toEqual(mentioned(parents, words))
   })
 
-  test.each(rows)('tells what is in the body of $type', ({ type, body }) => {
+  test.each(rows)('the table lists the body fields of $type', ({ type, body }) => {
     for (const { receipt } of of(type)) {
       expect(Object.keys(bodyOf(receipt)).sort()).toEqual([...codeWords(body), 'schema_version'].sort())
     }
   })
 
-  test('every anomaly is explained, and every one that is explained can happen', () => {
-    // The compiler keeps this list complete.
+  test('the table of anomalies lists exactly those that can occur', () => {
+    // The type requires an entry for every kind.
     const kinds: Record<AnomalyKind, true> = {
       max_attempts_exceeded: true,
       repeated_lease_expiry: true,
@@ -150,8 +150,8 @@ describe('docs/concepts.md, the table of receipts', () => {
   })
 })
 
-describe('docs/concepts.md, the text', () => {
-  test('explains every word once', () => {
+describe('text of docs/concepts.md', () => {
+  test('the glossary defines every term once', () => {
     const [, glossary = ''] = /## Glossary\n(.*?)\n## /s.exec(concepts) ?? []
     const words = [...glossary.matchAll(/^- \*\*(.+?)\*\*: /gm)].map((match) => match[1])
     expect(words.sort()).toEqual(
@@ -194,7 +194,7 @@ describe('docs/concepts.md, the text', () => {
     )
   })
 
-  test('makes the promise', () => {
+  test('the text states the guarantee', () => {
     expect(prose).toContain(
       'A task whose creation was acknowledged is never lost; at any instant at most one lease can mutate it; ' +
         'exactly one terminal outcome is recorded; the work itself may run more than once after a worker dies, and ' +
@@ -202,7 +202,7 @@ describe('docs/concepts.md, the text', () => {
     )
   })
 
-  test('tells the defaults as they are', () => {
+  test('the text states the current defaults', () => {
     const s = DEFAULT_SETTINGS
     for (const sentence of [
       `A lease lasts ${s.default_lease_ttl_seconds} s unless the claim asks for other seconds, at most ${s.max_lease_ttl_seconds}.`,

@@ -48,8 +48,8 @@ const COMMANDS: Record<string, Command> = {
   progress: command.progress({ extend_ms: 60_000 }),
   complete: command.complete(),
   'complete without locatability': command.complete({ artifacts: null }),
-  'fail, to be retried': command.fail(),
-  'fail for good': command.fail({ retryable: false }),
+  'retryable fail': command.fail(),
+  'final fail': command.fail({ retryable: false }),
   'ask for approval': command.ask(),
   'ask for input': command.ask({ question: command.INPUT }),
   approve: command.approve(),
@@ -73,34 +73,37 @@ const everything = STATUSES.flatMap((status) =>
   Object.entries(COMMANDS).map(([name, asked]) => ({ status, name, asked })),
 )
 
-describe('a decision', () => {
-  /** Before and after the lease has run out. */
+describe('decide', () => {
+  /** Before and after the expiry of the lease. */
   const moments = [0, 50_000]
 
-  test.each(everything)('on $name of a $status task changes nothing in the world', ({ status, asked }) => {
-    for (const later of moments) {
-      const before = world(status, later)
-      const text = JSON.stringify(before.state)
-      // The state is frozen: a change of it would throw.
-      decide(before, asked)
-      expect(JSON.stringify(before.state)).toBe(text)
-    }
-  })
+  test.each(everything)(
+    'decide on $name of a $status task does not change its input',
+    ({ status, asked }) => {
+      for (const later of moments) {
+        const before = world(status, later)
+        const text = JSON.stringify(before.state)
+        // The state is frozen, so a change throws.
+        decide(before, asked)
+        expect(JSON.stringify(before.state)).toBe(text)
+      }
+    },
+  )
 
-  test.each(everything)('on $name of a $status task is the same every time', ({ status, asked }) => {
+  test.each(everything)('decide on $name of a $status task is deterministic', ({ status, asked }) => {
     for (const later of moments) {
       expect(decide(world(status, later), asked)).toEqual(decide(world(status, later), asked))
     }
   })
 
-  test('takes its ids from the randomness it is given', () => {
+  test('ids come from the given random source', () => {
     const [one, other] = [1, 2].map(
       (seed) => decide(new FakeWorld({ seed }), command.create()).tasks[0]?.task_id,
     )
     expect(one).not.toBe(other)
   })
 
-  test('does not take a bug for a refusal', () => {
+  test('a bug throws instead of being reported as a refusal', () => {
     class BrokenWorld extends FakeWorld {
       override task(): Task | undefined {
         throw new Error('a bug')
@@ -110,7 +113,7 @@ describe('a decision', () => {
   })
 })
 
-describe('a refusal leaves nothing behind', () => {
+describe('refusals', () => {
   const leased = TASKS.leased
   const keyed = new FakeWorld().after(
     new FakeWorld().decide(command.create({ idempotency_key: 'k', input: canonical({ a: 1 }) })),
@@ -122,7 +125,7 @@ describe('a refusal leaves nothing behind', () => {
   test.each<[string, FakeWorld, Command, ErrorCode]>([
     ['create under a used key', keyed, command.create({ idempotency_key: 'k' }), 'IDEMPOTENCY_CONFLICT'],
     ['create over the quota', limited({ max_active_tasks: 1 }), command.create(), 'QUOTA_EXCEEDED'],
-    ['create after a receipt to come', limited({}), command.create({ caused_by: 2 }), 'PARENT_NOT_FOUND'],
+    ['create caused by a future receipt', limited({}), command.create({ caused_by: 2 }), 'PARENT_NOT_FOUND'],
     ['create with a huge contract', limited({}), command.create({ contract: huge }), 'RECEIPT_TOO_LARGE'],
     [
       'claim with huge capabilities',
@@ -176,17 +179,17 @@ describe('a refusal leaves nothing behind', () => {
     ['fail with a huge error', limited({}), command.fail({ error: huge }), 'RECEIPT_TOO_LARGE'],
     ['cancel with a huge reason', limited({}), command.cancel({ reason: huge }), 'RECEIPT_TOO_LARGE'],
     ['acknowledge of an unknown receipt', limited({}), command.acknowledge({ seq: 9 }), 'RECEIPT_NOT_FOUND'],
-    ['acknowledge by another', keyed, command.acknowledge({ by: 'agent:bob' }), 'FORBIDDEN'],
-  ])('%s', (_, before, asked, code) => {
+    ['acknowledge by another principal', keyed, command.acknowledge({ by: 'agent:bob' }), 'FORBIDDEN'],
+  ])('a refusal changes nothing: %s', (_, before, asked, code) => {
     const decision = decide(before, asked)
     expect(faultOf(decision).code).toBe(code)
     expectNoChange(decision)
   })
 })
 
-describe('what becomes of a task', () => {
+describe('status of a task after a command', () => {
   const STALE = 'LEASE_INVALID_OR_EXPIRED'
-  /** The status afterwards; `-` if nothing at all changes; or the code of the refusal. */
+  /** The new status, `-` if nothing changes, or the code of the refusal. */
   const NONE = 'QUESTION_NOT_FOUND'
   const OTHER = 'INVALID_STATE_TRANSITION'
   type Outcome = Status | '-' | typeof STALE | typeof NONE | typeof OTHER
@@ -199,9 +202,9 @@ describe('what becomes of a task', () => {
     ['release', command.release(), [STALE, 'queued', 'queued', STALE, STALE, STALE, STALE, STALE]],
     ['progress', command.progress(), [STALE, 'running', 'running', STALE, STALE, STALE, STALE, STALE]],
     ['complete', command.complete(), [STALE, 'succeeded', 'succeeded', STALE, STALE, '-', STALE, STALE]],
-    ['fail, retryable', command.fail(), [STALE, 'queued', 'queued', STALE, STALE, STALE, '-', STALE]],
+    ['retryable fail', command.fail(), [STALE, 'queued', 'queued', STALE, STALE, STALE, '-', STALE]],
     [
-      'fail, not',
+      'final fail',
       command.fail({ retryable: false }),
       [STALE, 'failed', 'failed', STALE, STALE, STALE, '-', STALE],
     ],
@@ -228,8 +231,12 @@ describe('what becomes of a task', () => {
     ['release', command.release(), [STALE, STALE, STALE, STALE, STALE, STALE, STALE, STALE]],
     ['progress', command.progress(), [STALE, STALE, STALE, STALE, STALE, STALE, STALE, STALE]],
     ['complete', command.complete(), [STALE, STALE, STALE, STALE, STALE, '-', STALE, STALE]],
-    ['fail, retryable', command.fail(), [STALE, STALE, STALE, STALE, STALE, STALE, '-', STALE]],
-    ['fail, not', command.fail({ retryable: false }), [STALE, STALE, STALE, STALE, STALE, STALE, '-', STALE]],
+    ['retryable fail', command.fail(), [STALE, STALE, STALE, STALE, STALE, STALE, '-', STALE]],
+    [
+      'final fail',
+      command.fail({ retryable: false }),
+      [STALE, STALE, STALE, STALE, STALE, STALE, '-', STALE],
+    ],
     ['ask for approval', command.ask(), [STALE, STALE, STALE, STALE, STALE, STALE, STALE, STALE]],
     [
       'ask for input',
@@ -272,8 +279,8 @@ describe('what becomes of a task', () => {
     )
 
   test.each([
-    ...rows('under a good lease', 0, MATRIX),
-    ...rows('at the instant it expires', untilExpiry, AFTER_EXPIRY),
+    ...rows('under a valid lease', 0, MATRIX),
+    ...rows('at the expiry of the lease', untilExpiry, AFTER_EXPIRY),
     ...rows('at its deadline', untilExpiry, AT_DEADLINE, LEASE.expires_at),
     ...rows('by a worker that does not hold it', 0, FROM_ANOTHER),
   ])('$when: $name of a $status task: $outcome', ({ later, deadline, asked, status, outcome }) => {
@@ -297,13 +304,13 @@ describe('what becomes of a task', () => {
     expect(after.status).toBe(outcome)
     const edges: readonly Status[] = Object.values(TRANSITIONS[status])
     if (outcome !== status) expect(edges).toContain(outcome)
-    // The rest of the task's identity stays.
+    // The identity of the task does not change.
     const { seq, rank, owner, lane, pool } = TASKS[status]
     expect(after).toMatchObject({ task_id: TASK_ID, tenant: 1, owner: ALICE, seq, rank, lane, pool })
     expect(owner).toBe(ALICE)
   })
 
-  test('the matrix reaches every edge of the table', () => {
+  test('the matrix covers every transition', () => {
     const reached = [MATRIX, AFTER_EXPIRY, AT_DEADLINE].flatMap((matrix) =>
       matrix.flatMap(([, , outcomes]) => STATUSES.map((status, i) => `${status} ${outcomes[i]}`)),
     )

@@ -1,15 +1,15 @@
 import { readFileSync } from 'node:fs'
 
-/** A file of the repository. */
+/** The text of a file of the repository. */
 export function repositoryText(path: string): string {
   return readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8')
 }
 
-/** The rows of the one Markdown table whose first column has this title, as cells by column title. */
+/** The rows of the Markdown table whose first column has this title, as cells by column title. */
 export function markdownTable(text: string, firstColumn: string): Record<string, string>[] {
   const lines = text.split('\n')
   const start = lines.findIndex((line) => cells(line)[0] === firstColumn)
-  if (start < 0) throw new Error(`There is no table that begins with ${firstColumn}.`)
+  if (start < 0) throw new Error(`No table begins with ${firstColumn}.`)
   const titles = cells(lines[start] ?? '')
   const rows: Record<string, string>[] = []
   for (const line of lines.slice(start + 2)) {
@@ -21,7 +21,7 @@ export function markdownTable(text: string, firstColumn: string): Record<string,
   return rows
 }
 
-/** What stands in backquotes, in order. */
+/** The words in backquotes, in order. */
 export function codeWords(cell: string): string[] {
   return [...cell.matchAll(/`([^`]+)`/g)].map((match) => match[1] ?? '')
 }

@@ -4,7 +4,7 @@ import { markdownTable, repositoryText } from './documents.ts'
 
 const codes = Object.keys(ERRORS) as ErrorCode[]
 
-describe('the table of errors', () => {
+describe('error table', () => {
   const documented = markdownTable(repositoryText('docs/errors.md'), 'Code')
 
   test('docs/errors.md lists the same rows in the same order', () => {
@@ -19,19 +19,19 @@ describe('the table of errors', () => {
     )
   })
 
-  test('docs/errors.md shows a body that the code would give', () => {
+  test('docs/errors.md shows a body that the code produces', () => {
     const [, example = ''] = /```json\n(.*?)```/s.exec(repositoryText('docs/errors.md')) ?? []
     const shown = JSON.parse(example)
     expect(new Fault(shown.code, shown.details).toJSON()).toEqual(shown)
   })
 
-  test.each(codes)('%s has sentences for message and hint, and a status that fits', (code) => {
+  test.each(codes)('%s has sentences as message and hint, and a matching HTTP status', (code) => {
     const { message, hint, http, retryable } = ERRORS[code]
     expect(message).toMatch(/^[A-Z].*\.$/)
     expect(hint).toMatch(/^[A-Z].*\.$/)
     expect(hint.split(' ').length).toBeGreaterThanOrEqual(3)
     expect(http).toBeGreaterThanOrEqual(400)
-    // A client may wait and try again exactly where HTTP says so too.
+    // An error is retryable exactly if its HTTP status is.
     expect(retryable).toBe(http === 429 || http === 503)
   })
 
@@ -43,8 +43,8 @@ describe('the table of errors', () => {
   })
 })
 
-describe('a fault', () => {
-  test('has the message of the table, its hint, and no details unless there are some', () => {
+describe('Fault', () => {
+  test('a fault has the message and hint of the table, and no details by default', () => {
     expect(JSON.parse(JSON.stringify(new Fault('TASK_NOT_FOUND')))).toEqual({
       error: 'task_not_found',
       code: 'TASK_NOT_FOUND',
@@ -54,22 +54,22 @@ describe('a fault', () => {
     })
   })
 
-  test('carries its details and a message of its own', () => {
+  test('a fault can have details and its own message', () => {
     const body = new Fault('OVERLOADED', { waiting_commands: 7 }, 'Full.').toJSON()
     expect(body).toMatchObject({ message: 'Full.', retryable: true, details: { waiting_commands: 7 } })
   })
 
-  test('does not show where in the code it was made', () => {
+  test('a serialized fault contains no source location', () => {
     expect(JSON.stringify(new Fault('INTERNAL_ERROR'))).not.toContain('.ts')
   })
 
-  test('is an error that says its name', () => {
+  test('a fault is an Error with its own name', () => {
     const fault = new Fault('FORBIDDEN')
     expect(fault).toBeInstanceOf(Error)
     expect(String(fault)).toBe(`Fault: ${ERRORS.FORBIDDEN.message}`)
   })
 
-  test('of an input names the path, or the whole input', () => {
+  test('a validation fault names the path, or the input as a whole', () => {
     expect(invalid('labels.a', 'is too long').toJSON()).toMatchObject({
       code: 'VALIDATION_ERROR',
       message: 'labels.a: is too long',

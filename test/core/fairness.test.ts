@@ -8,7 +8,7 @@ interface Waiting {
   readonly seq: number
 }
 
-/** A queue that hands out by rank, then age, as every store does. */
+/** A queue ordered by rank, then age, as in every store. */
 class Queue {
   clock = 0
   #owners = new Map<string, Owner>()
@@ -43,21 +43,21 @@ class Queue {
 
 const owner = (last_rank: number, weight = 1): Owner => ({ tenant: 1, owner: 'agent:a', last_rank, weight })
 
-describe('a rank', () => {
-  test('is one turn after the turn being served, or after the last task of its owner', () => {
+describe('nextRank', () => {
+  test('the rank is one turn after the rank being served, or after the last task of the owner', () => {
     expect(nextRank(0, owner(0))).toBe(TURN)
     expect(nextRank(5000, owner(0))).toBe(5000 + TURN)
     expect(nextRank(5000, owner(9000))).toBe(9000 + TURN)
   })
 
-  test('stands closer with more weight, further with less, and always apart', () => {
+  test('a higher weight shortens the distance between ranks, which is at least 1', () => {
     expect(nextRank(0, owner(0, 2))).toBe(TURN / 2)
     expect(nextRank(0, owner(0, 0.5))).toBe(TURN * 2)
     expect(nextRank(0, owner(0, 3))).toBe(333)
     expect(nextRank(0, owner(0, 1e9))).toBe(1)
   })
 
-  test('is a whole number above both the clock and the last one', () => {
+  test('the rank is an integer above both the clock and the last rank', () => {
     const rank = fc.integer({ min: 0, max: 2 ** 50 })
     fc.assert(
       fc.property(rank, rank, fc.double({ min: 0.001, max: 1e6, noNaN: true }), (clock, last, weight) => {
@@ -69,15 +69,15 @@ describe('a rank', () => {
   })
 })
 
-describe('fair turns', () => {
-  test('one task is not behind the thousand that another owner had before', () => {
+describe('fairness', () => {
+  test('one task is not behind a thousand earlier tasks of another owner', () => {
     const queue = new Queue()
     queue.create('many', 1000)
     queue.create('one')
     expect(queue.claimOwners(2)).toContain('one')
   })
 
-  test('nor when it comes in the middle of them', () => {
+  test('one task is not behind the rest of a thousand tasks that are being served', () => {
     const queue = new Queue()
     queue.create('many', 1000)
     queue.claimOwners(500)
@@ -85,7 +85,7 @@ describe('fair turns', () => {
     expect(queue.claimOwners(2)).toContain('one')
   })
 
-  test('two owners with work enough take turns', () => {
+  test('two owners with enough tasks alternate', () => {
     const queue = new Queue()
     queue.create('a', 100)
     queue.create('b', 100)
@@ -94,7 +94,7 @@ describe('fair turns', () => {
     for (let i = 0; i < 50; i += 2) expect(taken[i]).not.toBe(taken[i + 1])
   })
 
-  test('who was idle has saved up nothing', () => {
+  test('an idle owner accumulates no credit', () => {
     const queue = new Queue()
     queue.create('busy', 200)
     queue.claimOwners(100)
@@ -111,7 +111,7 @@ describe('fair turns', () => {
     [1, 4],
     [5, 2],
     [1, 0.5],
-  ])('weights %d and %d get shares in that proportion', (a, b) => {
+  ])('owners with weights %d and %d get shares in that proportion', (a, b) => {
     const queue = new Queue()
     queue.weigh('a', a)
     queue.weigh('b', b)
@@ -122,7 +122,7 @@ describe('fair turns', () => {
     expect(share).toBeLessThan(a / (a + b) + 0.02)
   })
 
-  test('an owner is served in the order in which it asked', () => {
+  test('the tasks of one owner are served in the order of creation', () => {
     fc.assert(
       fc.property(fc.array(fc.constantFrom('a', 'b', 'c', 'claim'), { maxLength: 60 }), (steps) => {
         const queue = new Queue()
@@ -144,7 +144,7 @@ describe('fair turns', () => {
     )
   })
 
-  test('a newcomer waits for this turn and the next of the others, however much they have', () => {
+  test('a new owner waits for at most two turns of each other owner, regardless of their tasks', () => {
     const loads = fc.array(fc.integer({ min: 1, max: 30 }), { minLength: 1, maxLength: 6 })
     fc.assert(
       fc.property(loads, fc.nat(100), (counts, served) => {

@@ -7,9 +7,9 @@ import { cryptoRandom, seededRandom } from '../../src/util/random.ts'
 const seq = fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER })
 const salt = fc.nat().map((seed) => tenantSalt(seededRandom(seed)))
 
-/** How many of the drawn bits the result depends on: each one is flipped by itself. */
+/** The number of random bits that affect the result, found by flipping each bit. */
 function randomBits(make: (random: Random) => string, bytes: number): number {
-  const drawn = (flipped: number): Random => ({
+  const randomWithBit = (flipped: number): Random => ({
     unit: () => 0,
     hex(count) {
       expect(count).toBe(bytes)
@@ -18,13 +18,13 @@ function randomBits(make: (random: Random) => string, bytes: number): number {
       return buffer.toString('hex')
     },
   })
-  const ids = new Set(Array.from({ length: bytes * 8 }, (_, bit) => make(drawn(bit))))
-  ids.delete(make(drawn(-1)))
+  const ids = new Set(Array.from({ length: bytes * 8 }, (_, bit) => make(randomWithBit(bit))))
+  ids.delete(make(randomWithBit(-1)))
   return ids.size
 }
 
-describe('a task id', () => {
-  test('is a UUID of version 7 that begins with its time', () => {
+describe('task id', () => {
+  test('a task id is a UUID of version 7 that begins with its time', () => {
     const now = Date.UTC(2026, 0, 1)
     const id = taskId(now, seededRandom(1))
     expect(id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
@@ -32,7 +32,7 @@ describe('a task id', () => {
     expect(Number.parseInt(id.replace('-', '').slice(0, 12), 16)).toBe(now)
   })
 
-  test('sorts by time', () => {
+  test('task ids sort by time', () => {
     const time = fc.integer({ min: 0, max: 2 ** 45 })
     fc.assert(
       fc.property(time, time, fc.nat(), (a, b, seed) => {
@@ -43,18 +43,18 @@ describe('a task id', () => {
     )
   })
 
-  test('has 74 random bits', () => {
+  test('a task id has 74 random bits', () => {
     expect(randomBits((random) => taskId(0, random), 10)).toBe(74)
   })
 
-  test('does not come twice in a hundred thousand within one millisecond', () => {
+  test('a hundred thousand task ids of one millisecond are distinct', () => {
     const random = cryptoRandom()
     expect(new Set(Array.from({ length: 100_000 }, () => taskId(0, random))).size).toBe(100_000)
   })
 })
 
-describe('a lease id', () => {
-  test('is a UUID of version 8 from which the seq of its task is read back', () => {
+describe('lease id', () => {
+  test('a lease id is a UUID of version 8 that contains the seq of its task', () => {
     const random = cryptoRandom()
     for (const seq of [1, 15, 4096, 2 ** 32, 2 ** 48 - 1]) {
       const id = leaseId(seq, random)
@@ -63,7 +63,7 @@ describe('a lease id', () => {
     }
   })
 
-  test('has 74 random bits', () => {
+  test('a lease id has 74 random bits', () => {
     expect(randomBits((random) => leaseId(1, random), 10)).toBe(74)
   })
 
@@ -73,18 +73,18 @@ describe('a lease id', () => {
     leaseId(1, cryptoRandom()).toUpperCase(),
     '00000000-0000-8000-8000-000000000000',
     '2f1e0d0c-0b0a-4908-8706-050403020100',
-  ])('is not %j', (text) => {
+  ])('%j is not a lease id', (text) => {
     expect(leaseSeq(text)).toBeUndefined()
   })
 
-  test('does not come twice in a hundred thousand', () => {
+  test('a hundred thousand lease ids are distinct', () => {
     const random = cryptoRandom()
     expect(new Set(Array.from({ length: 100_000 }, () => leaseId(7, random))).size).toBe(100_000)
   })
 })
 
-describe('a receipt id', () => {
-  test('is a UUID of version 8 from which its own tenant gets the seq back', () => {
+describe('receipt id', () => {
+  test('a receipt id is a UUID of version 8 from which its tenant reads the seq', () => {
     fc.assert(
       fc.property(salt, seq, (ours, n) => {
         const id = receiptId(ours, n)
@@ -97,7 +97,7 @@ describe('a receipt id', () => {
     )
   })
 
-  test('means nothing to another tenant', () => {
+  test('a receipt id is invalid for another tenant', () => {
     fc.assert(
       fc.property(salt, salt, seq, (ours, theirs, n) => {
         fc.pre(ours !== theirs)
@@ -106,14 +106,14 @@ describe('a receipt id', () => {
     )
   })
 
-  test('with one character changed is another receipt of the tenant, or nothing', () => {
+  test('a receipt id with one changed character names another receipt of the tenant or none', () => {
     fc.assert(
       fc.property(salt, seq, fc.nat(35), fc.string({ minLength: 1, maxLength: 1 }), (ours, n, at, other) => {
         const id = receiptId(ours, n)
         fc.pre(id[at] !== other)
         const found = receiptSeq(ours, id.slice(0, at) + other + id.slice(at + 1))
         expect(found).not.toBe(n)
-        // Only the digits of the seq can change to others that mean something.
+        // Only a changed digit of the seq can give another valid id.
         if (found !== undefined) expect(at < 8 || (at > 8 && at < 13) || (at > 14 && at < 18)).toBe(true)
       }),
       { numRuns: 2000 },
@@ -122,25 +122,25 @@ describe('a receipt id', () => {
 
   const ours = '8abc-0123456789ab'
   test.each([
-    ['', 'nothing'],
+    ['', 'empty'],
     [`00000000-0000-8000-${ours}`, 'seq 0'],
     [`ffffffff-ffff-8fff-${ours}`, 'a seq beyond 2^53'],
     [`02000000-0000-8000-${ours}`, 'just beyond 2^53'],
     [`00000000-0000-7001-${ours}`, 'another version'],
     [`00000000-0000-8001-${ours.toUpperCase()}`, 'upper case'],
     [`00000000-0000-800A-${ours}`, 'an upper-case digit'],
-    [`00000000-0000-8001-${ours} `, 'a space behind'],
-    [`0000000000000-8001-${ours}`, 'a digit for a dash'],
+    [`00000000-0000-8001-${ours} `, 'a trailing space'],
+    [`0000000000000-8001-${ours}`, 'a digit instead of a dash'],
     [`00000000-0000-8 01-${ours}`, 'a space inside'],
-  ])('%j is none: %s', (id) => {
+  ])('%j is not a receipt id: %s', (id) => {
     expect(receiptSeq(ours, id)).toBeUndefined()
   })
 
-  test('needs 62 random bits of its tenant', () => {
+  test('the salt of a tenant has 62 random bits', () => {
     expect(randomBits(tenantSalt, 8)).toBe(62)
   })
 
-  test('sorts by seq within a tenant', () => {
+  test('receipt ids sort by seq within a tenant', () => {
     fc.assert(
       fc.property(salt, seq, seq, (ours, a, b) => {
         if (a !== b) expect(receiptId(ours, a) < receiptId(ours, b)).toBe(a < b)
@@ -156,12 +156,12 @@ test.each([
   ['01234567-89ab-cdef-0123-456789abcdef\n', false],
   ['{01234567-89ab-cdef-0123-456789abcdef}', false],
   ['', false],
-])('%j names something: %s', (text, expected) => {
+])('isUuid of %j is %s', (text, expected) => {
   expect(isUuid(text)).toBe(expected)
 })
 
-describe('randomness', () => {
-  test('of one seed repeats, of another differs', () => {
+describe('random sources', () => {
+  test('a seed determines the random sequence', () => {
     const sample = (seed: number) => {
       const random = seededRandom(seed)
       return [random.unit(), random.hex(16), random.unit(), random.hex(3)]
@@ -170,16 +170,16 @@ describe('randomness', () => {
     expect(sample(8)).not.toEqual(sample(7))
   })
 
-  test('for production never repeats, also beyond its pool of bytes', () => {
+  test('cryptoRandom never repeats, also beyond its pool of bytes', () => {
     const [one, other] = [cryptoRandom(), cryptoRandom()]
-    const drawn = Array.from({ length: 2000 }, () => [one.hex(16), other.hex(16)]).flat()
-    expect(new Set(drawn).size).toBe(drawn.length)
+    const values = Array.from({ length: 2000 }, () => [one.hex(16), other.hex(16)]).flat()
+    expect(new Set(values).size).toBe(values.length)
   })
 
   test.each([
     ['seeded', () => seededRandom(3)],
-    ['for production', cryptoRandom],
-  ])('%s gives hex of the asked length and even numbers in [0, 1)', (_, make) => {
+    ['crypto', cryptoRandom],
+  ])('the %s source returns hex of the requested length and uniform numbers in [0, 1)', (_, make) => {
     const random = make()
     for (const count of [0, 1, 10, 16, 4096])
       expect(random.hex(count)).toMatch(new RegExp(`^[0-9a-f]{${2 * count}}$`))

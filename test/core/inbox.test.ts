@@ -17,7 +17,7 @@ const bare = newItem(1, 'agent:alice', 7, NOW)
 const withMarks = (...marks: InboxMark[]) =>
   marks.reduce<InboxItem>((item, mark, n) => marked(item, mark, NOW + n + 1), bare)
 
-test('only what asks for attention is for an inbox, and of progress only milestones', () => {
+test('only receipts that need attention are in an inbox, and of progress only milestones', () => {
   expect(RECEIPT_TYPES.filter((type) => asksForAttention(type) || type === 'task.progress')).toEqual(
     RECEIPT_TYPES.filter((type) => INBOX_TYPES.includes(type)),
   )
@@ -26,18 +26,18 @@ test('only what asks for attention is for an inbox, and of progress only milesto
   }
 })
 
-describe('a mark', () => {
+describe('marks of an inbox item', () => {
   test.each([
     ['delivered', { delivered_at: NOW + 1, delivery_count: 1 }],
     ['read', { read_at: NOW + 1 }],
     ['fetched', { read_at: NOW + 1, fetched_at: NOW + 1 }],
     ['promoted', { read_at: NOW + 1, promoted_at: NOW + 1 }],
     ['archived', { archived_at: NOW + 1 }],
-  ] as const)('%s sets its time and what it implies', (mark, times) => {
+  ] as const)('the mark %s sets its time and the times that it implies', (mark, times) => {
     expect(withMarks(mark)).toEqual({ ...bare, ...times })
   })
 
-  test('stays as it was first set', () => {
+  test('a repeated mark keeps the first time', () => {
     for (const mark of INBOX_MARKS) {
       if (mark === 'delivered') continue
       const once = withMarks(mark)
@@ -46,7 +46,7 @@ describe('a mark', () => {
     expect(withMarks('read', 'fetched')).toMatchObject({ read_at: NOW + 1, fetched_at: NOW + 2 })
   })
 
-  test('of a delivery counts each time until it is read, and keeps the first', () => {
+  test('deliveries are counted until the item is read, and the first time is kept', () => {
     expect(withMarks('delivered', 'delivered', 'delivered')).toMatchObject({
       delivered_at: NOW + 1,
       delivery_count: 3,
@@ -67,7 +67,7 @@ test.each([
   [['promoted', 'archived'], 'promoted', false],
   [['archived'], 'archived', false],
   [['read', 'archived'], 'archived', false],
-] as const)('%j makes an item %s', (marks, state, waits) => {
+] as const)('an item with the marks %j has the state %s', (marks, state, waits) => {
   expect(stateOf(withMarks(...marks))).toBe(state)
   expect(isInInbox(withMarks(...marks))).toBe(waits)
 })

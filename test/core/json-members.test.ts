@@ -3,8 +3,8 @@ import { describe, expect, it } from 'vitest'
 import { canonical, parseCanonical } from '../../src/core/json/json.ts'
 import { membersIn } from '../../src/core/json/members.ts'
 
-describe('the members of a canonical object', () => {
-  it('are found with their texts, whatever they contain', () => {
+describe('membersIn', () => {
+  it('membersIn finds the members of a canonical object with their texts', () => {
     const text = canonical({ a: ['}', '"', '\\', { b: '\\"' }], 'k"': 1, z: {}, y: null, x: 'é,{' })
     expect(membersIn(text)).toEqual([
       ['a', '["}","\\"","\\\\",{"b":"\\\\\\""}]'],
@@ -16,7 +16,7 @@ describe('the members of a canonical object', () => {
     expect(membersIn(canonical({}))).toEqual([])
   })
 
-  it('are those that parsing finds', () => {
+  it('membersIn finds the same members as a parser', () => {
     const key = fc.string({ unit: 'grapheme' }).filter((name) => name !== '__proto__' && !name.includes('\0'))
     const json = fc
       .jsonValue({ noUnicodeString: false })

@@ -5,9 +5,9 @@ import { inOneGo, parseFields, parseJson, readEnveloped } from '../../src/core/j
 import { nestedArrays, nestedObjects, plainJson } from './arbitraries.ts'
 import { refusal, refusedPath } from './refusal.ts'
 
-describe('JSON text with a key twice is refused', () => {
+describe('duplicate keys', () => {
   test.each([
-    ['plainly', '{"a":1,"a":2}', 'a'],
+    ['next to each other', '{"a":1,"a":2}', 'a'],
     ['with the same value', '{"a":1,"a":1}', 'a'],
     ['through an escape', '{"a":1,"\\u0061":2}', 'a'],
     ['through another escape', '{"\\/":1,"/":2}', '/'],
@@ -15,36 +15,36 @@ describe('JSON text with a key twice is refused', () => {
     ['nested in an object', '{"x":{"a":1,"b":2,"a":3}}', 'a'],
     ['nested in an array', '[[],[{"k":1},{"k":1,"k":2}]]', 'k'],
     ['with an empty name', '{"":1,"":2}', ''],
-    ['with space around', ' {\n\t"a" : 1 ,\r\n "a" : 2 } ', 'a'],
-    ['behind a string full of syntax', '{"s":"}],{\\"a\\":1,\\\\","a":1,"a":2}', 'a'],
-  ])('%s', (_, text, path) => {
+    ['with white space', ' {\n\t"a" : 1 ,\r\n "a" : 2 } ', 'a'],
+    ['after a string with JSON syntax', '{"s":"}],{\\"a\\":1,\\\\","a":1,"a":2}', 'a'],
+  ])('a duplicate key is refused: %s', (_, text, path) => {
     const fault = refusal(() => parseJson(text))
     expect(fault.code).toBe('VALIDATION_ERROR')
     expect(fault.details).toEqual({ path, problem: 'appears twice in one object' })
   })
 
-  test('wherever it stands', () => {
+  test('a duplicate key is refused with any values between', () => {
     fc.assert(
       fc.property(plainJson, plainJson, fc.context(), (first, second, context) => {
         const text = `{"twice":${JSON.stringify(first)},"between":${JSON.stringify(second)},"twice":null}`
         context.log(text)
-        // The values between may only hide the repeat, never have one of their own.
+        // The values themselves contain no duplicate keys.
         expect(refusedPath(() => parseJson(text))).toBe('twice')
       }),
     )
   })
 
-  test('but not when it is in different objects, or once a key and once a value', () => {
+  test('equal keys in different objects and equal values are accepted', () => {
     const text = '{"a":{"a":{"a":"a"}},"b":["a","a",{"a":1},{"a":1}],"c":"a"}'
     expect(parseJson(text)).toEqual(JSON.parse(text))
   })
 })
 
-describe('JSON text is refused', () => {
+describe('invalid JSON text', () => {
   test.each([
     ['with the key __proto__', '{"a":[{"__proto__":{"admin":true}}]}'],
     ['with __proto__ in escapes', '{"\\u005f_proto__":1}'],
-  ])('%s', (_, text) => {
+  ])('a text is refused %s', (_, text) => {
     expect(refusedPath(() => parseJson(text))).toBe('__proto__')
   })
 
@@ -55,23 +55,23 @@ describe('JSON text is refused', () => {
     '1e16',
     '1E+300',
     '9007199254740993.0',
-  ])('with an integer that would lose digits: %s', (text) => {
+  ])('an integer that would lose digits is refused: %s', (text) => {
     expect(refusal(() => parseJson(text)).message).toContain('an integer beyond 2^53; send it as a string')
   })
 
-  test.each(['1e400', '-1e400', '[0,1e309]'])('with a number that is not finite: %s', (text) => {
+  test.each(['1e400', '-1e400', '[0,1e309]'])('a number that is not finite is refused: %s', (text) => {
     expect(refusal(() => parseJson(text)).message).toContain('not a finite number')
   })
 
   test.each([
     ['arrays', nestedArrays],
     ['objects', nestedObjects],
-  ])('with more than 64 levels of %s', (_, nested) => {
+  ])('more than 64 levels of %s are refused', (_, nested) => {
     expect(parseJson(JSON.stringify(nested(64)))).toEqual(nested(64))
     expect(refusal(() => parseJson(JSON.stringify(nested(65)))).message).toContain('deeper than 64')
   })
 
-  test('with a hundred thousand levels, as fast as with 65', () => {
+  test('a hundred thousand levels are refused without a stack overflow', () => {
     const deep = 100_000
     expect(refusal(() => parseJson('['.repeat(deep) + ']'.repeat(deep))).code).toBe('VALIDATION_ERROR')
   })
@@ -91,12 +91,12 @@ describe('JSON text is refused', () => {
     '"\n"',
     '1 2',
     '\ufeff1',
-  ])('when it is not JSON at all: %j', (text) => {
+  ])('a text that is not JSON is refused: %j', (text) => {
     expect(refusal(() => parseJson(text)).details).toEqual({ path: '', problem: 'is not valid JSON' })
   })
 })
 
-describe('JSON text is taken', () => {
+describe('valid JSON text', () => {
   test.each([
     'null',
     'true',
@@ -112,11 +112,11 @@ describe('JSON text is taken', () => {
     '[1,-2.5E-3,"3e400","9007199254740993"]',
     '{"constructor":1,"prototype":2,"toString":3}',
     '"12345678901234567890 \\" 1e400 { [ \\\\"',
-  ])('%s', (text) => {
+  ])('the text is accepted: %s', (text) => {
     expect(parseJson(text)).toEqual(JSON.parse(text))
   })
 
-  test('and read as JSON.parse reads it', () => {
+  test('a text is parsed as JSON.parse does', () => {
     fc.assert(
       fc.property(plainJson, fc.constantFrom('', ' ', '\t', '\n  '), (value, indent) => {
         const text = JSON.stringify(value, null, indent)
@@ -125,7 +125,7 @@ describe('JSON text is taken', () => {
     )
   })
 
-  test('with escapes for every character', () => {
+  test('a text with every character escaped is parsed', () => {
     fc.assert(
       fc.property(plainJson, (value) => {
         const text = JSON.stringify(value).replace(
@@ -138,23 +138,23 @@ describe('JSON text is taken', () => {
   })
 })
 
-describe('an object with too many members is refused', () => {
+describe('limit of members', () => {
   const wide = (n: number) => `{${Array.from({ length: n }, (_, i) => `"k${i}":0`).join(',')}}`
   const fields = (text: string) => inOneGo(parseFields(text))
 
-  test('at 65,537 members, wherever it stands', () => {
+  test('an object with 65,537 members is refused at any depth', () => {
     expect(Object.keys(Object(parseJson(wide(65_536))))).toHaveLength(65_536)
     expect(refusal(() => parseJson(wide(65_537))).message).toContain('more than 65536 members')
     expect(refusal(() => parseJson(`[[${wide(65_537)}]]`)).message).toContain('more than 65536 members')
   })
 
-  test('at 1,001 if its members are the fields of a request', () => {
+  test('a request with 1,001 fields is refused', () => {
     expect(Object.keys(Object(fields(wide(1_000))))).toHaveLength(1_000)
     expect(refusal(() => fields(wide(1_001))).message).toContain('more than 1000 members')
     expect(fields(`{"payload":${wide(1_001)}}`)).toEqual({ payload: JSON.parse(wide(1_001)) })
   })
 
-  test('at 1,001 in each level of an envelope', () => {
+  test('1,001 members are refused in each level of an envelope', () => {
     const enveloped = (text: string) => inOneGo(readEnveloped(text, 2)).value
     for (const around of [
       ['', ''],
@@ -169,16 +169,20 @@ describe('an object with too many members is refused', () => {
   })
 })
 
-describe('an envelope with a flaw is told apart from text that is not JSON', () => {
+describe('readEnveloped', () => {
   test.each([
-    ['a key twice', '{"id":1,"method":"m","params":{"a":1,"a":2}}', { id: 1, method: 'm', params: { a: 2 } }],
+    [
+      'a duplicate key',
+      '{"id":1,"method":"m","params":{"a":1,"a":2}}',
+      { id: 1, method: 'm', params: { a: 2 } },
+    ],
     ['a large integer', '{"id":1,"params":{"n":9007199254740993}}', { id: 1, params: { n: 2 ** 53 } }],
     ['the key __proto__', '{"id":1,"params":{"__proto__":{"x":1}}}', { id: 1, params: {} }],
-  ])('%s', (_, text, value) => {
+  ])('the value is returned with a flaw for %s', (_, text, value) => {
     expect(inOneGo(readEnveloped(text, 2))).toMatchObject({ value, flaw: { code: 'VALIDATION_ERROR' } })
   })
 
-  test('what is nested too deep is left out of the value', () => {
+  test('values nested too deep are omitted', () => {
     const { value, flaw } = inOneGo(
       readEnveloped(`{"id":7,"params":${JSON.stringify(nestedArrays(1_000))}}`, 2),
     )
@@ -187,12 +191,12 @@ describe('an envelope with a flaw is told apart from text that is not JSON', () 
     expect(JSON.stringify(value).length).toBeLessThan(1_000)
   })
 
-  test('absurd nesting is refused without reading on', () => {
+  test('extreme nesting is refused without reading the rest', () => {
     expect(refusal(() => inOneGo(readEnveloped('['.repeat(200_000), 2))).message).toContain('deeper than 64')
   })
 })
 
-describe('any text at all', () => {
+describe('arbitrary text', () => {
   const fragment = fc.constantFrom(
     ...[
       '{',
@@ -216,7 +220,7 @@ describe('any text at all', () => {
   const noise = fc.oneof(
     fc.string({ unit: 'binary' }),
     fc.array(fragment, { maxLength: 40 }).map((parts) => parts.join('')),
-    // Valid JSON with one character too few, too many or wrong.
+    // Valid JSON with one character missing, added or replaced.
     fc.tuple(plainJson, fc.nat(), fc.nat(1), fragment).map(([value, at, cut, extra]) => {
       const text = JSON.stringify(value)
       const i = at % (text.length + 1)
@@ -224,7 +228,7 @@ describe('any text at all', () => {
     }),
   )
 
-  test('is either read as JSON.parse reads it, or refused with a fault', () => {
+  test('any text is parsed as JSON.parse does, or refused with a fault', () => {
     fc.assert(
       fc.property(noise, (text) => {
         let value: unknown
@@ -241,7 +245,7 @@ describe('any text at all', () => {
     )
   })
 
-  test('is read in the same way when it is long, and with pauses', () => {
+  test('a long text that is parsed in steps gives the same outcome', () => {
     const blank = ' '.repeat(200_000)
     fc.assert(
       fc.property(noise, (text) => {
@@ -262,7 +266,7 @@ describe('any text at all', () => {
     expect(pauses).toBeGreaterThan(10)
   })
 
-  test('is read in time that grows with its length only', { timeout: 10_000 }, () => {
+  test('parsing takes linear time', { timeout: 10_000 }, () => {
     const long = 200_000
     const members = Array.from({ length: 65_536 }, (_, i) => `"k${i}":0`)
     expect(parseJson(`"${'\\\\'.repeat(long)}"`)).toHaveLength(long)

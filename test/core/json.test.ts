@@ -4,12 +4,12 @@ import { canonical, canonicalWithin, MAX_DEPTH, parseCanonical } from '../../src
 import { nestedArrays, nestedObjects, plainJson, reordered } from './arbitraries.ts'
 import { refusal, refusedPath } from './refusal.ts'
 
-/** The double with these 64 bits, as RFC 8785 appendix B lists them. */
+/** The double with these 64 bits, as in RFC 8785 appendix B. */
 function double(bits: string): number {
   return Buffer.from(bits, 'hex').readDoubleBE()
 }
 
-describe('canonical text, by RFC 8785', () => {
+describe('canonical JSON (RFC 8785)', () => {
   test.each([
     ['0000000000000000', '0'],
     ['8000000000000000', '0'],
@@ -25,7 +25,7 @@ describe('canonical text, by RFC 8785', () => {
     ['becbf647612f3696', '-0.0000033333333333333333'],
     ['43143ff3c1cb0959', '1424953923781206.2'],
     ['433fffffffffffff', '9007199254740991'],
-  ])('writes the number %s as %s', (bits, text) => {
+  ])('the number %s is written as %s', (bits, text) => {
     expect(canonical(double(bits))).toBe(text)
   })
 
@@ -39,17 +39,17 @@ describe('canonical text, by RFC 8785', () => {
     ['44b52d02c7e14af6', '1e+23'],
     ['444b1ae4d6e2ef50', '1e+21'],
     ['7fefffffffffffff', '1.7976931348623157e+308'],
-  ])('refuses the number %s (%s), which does not come back the same everywhere', (bits) => {
+  ])('the number %s (%s) is refused, since it does not round-trip everywhere', (bits) => {
     expect(refusedPath(() => canonical({ n: double(bits) }))).toBe('n')
   })
 
-  test('sorts keys by UTF-16 units: the sample of section 3.2.3', () => {
+  test('keys are sorted by UTF-16 code units, as in the sample of section 3.2.3', () => {
     const sample = {
       '\u20ac': 'Euro Sign',
       '\r': 'Carriage Return',
       '\ufb33': 'Hebrew Letter Dalet With Dagesh',
       '1': 'One',
-      '\u{1f600}': 'Emoji: Grinning ServerDefinition',
+      '\u{1f600}': 'Emoji: Grinning Face',
       '\u0080': 'Control',
       '\u00f6': 'Latin Small Letter O With Diaeresis',
     }
@@ -59,12 +59,12 @@ describe('canonical text, by RFC 8785', () => {
       'Control',
       'Latin Small Letter O With Diaeresis',
       'Euro Sign',
-      'Emoji: Grinning ServerDefinition',
+      'Emoji: Grinning Face',
       'Hebrew Letter Dalet With Dagesh',
     ])
   })
 
-  test('writes strings, literals and numbers as the sample of section 3.2.2', () => {
+  test('strings, literals and numbers are written as in the sample of section 3.2.2', () => {
     const sample = {
       numbers: [Number('333333333.33333329'), 4.5, 2e-3, 0.000000000000000000000000001],
       string: '\u20ac$\u000f\u000aA\'\u0042\u0022\u005c\\"/',
@@ -76,13 +76,13 @@ describe('canonical text, by RFC 8785', () => {
     )
   })
 
-  test('escapes control characters shortly where JSON can, in lower-case hex elsewhere, and nothing more', () => {
+  test('control characters have short escapes or lower-case hex, and nothing else is escaped', () => {
     expect(canonical('\b\t\n\f\r\u0001\u001f\u007f\u2028é🦀</')).toBe(
       '"\\b\\t\\n\\f\\r\\u0001\\u001f\u007f\u2028é🦀</"',
     )
   })
 
-  test('does not depend on the order of keys', () => {
+  test('canonical text does not depend on the order of keys', () => {
     fc.assert(
       fc.property(plainJson, (value) => {
         expect(canonical(reordered(value))).toBe(canonical(value))
@@ -90,7 +90,7 @@ describe('canonical text, by RFC 8785', () => {
     )
   })
 
-  test('is the same value, and its own canonical text', () => {
+  test('canonical text parses to the same value and is its own canonical text', () => {
     fc.assert(
       fc.property(plainJson, (value) => {
         const text = canonical(value)
@@ -100,20 +100,20 @@ describe('canonical text, by RFC 8785', () => {
     )
   })
 
-  test('tells different values apart', () => {
+  test('different values have different canonical texts', () => {
     const texts = [null, false, 0, '', '0', [], {}, [[]], [null], { a: 1 }, { a: '1' }, { a: [1] }].map(
       (value) => canonical(value),
     )
     expect(new Set(texts).size).toBe(texts.length)
   })
 
-  test('leaves undefined members out, and takes objects without a prototype', () => {
+  test('undefined members are omitted, and objects without a prototype are accepted', () => {
     const bare = Object.assign(Object.create(null), { b: 1, a: undefined })
     expect(canonical(bare)).toBe('{"b":1}')
   })
 })
 
-describe('what is no JSON is refused with its exact path', () => {
+describe('values that are not JSON', () => {
   class Point {
     x = 1
   }
@@ -139,21 +139,21 @@ describe('what is no JSON is refused with its exact path', () => {
     ['undefined', undefined, ''],
     ['an undefined element', { a: [1, undefined] }, 'a[1]'],
     ['a hole in an array', { a: new Array(2) }, 'a[0]'],
-  ])('%s', (_, value, path) => {
+  ])('a value that is not JSON is refused with its path: %s', (_, value, path) => {
     expect(refusedPath(() => canonical(value))).toBe(path)
   })
 
-  test('the path begins with that of the value', () => {
+  test('the path of a refusal begins with the path of the value', () => {
     expect(refusedPath(() => canonical({ a: [Number.NaN] }, 'payload'))).toBe('payload.a[0]')
   })
 
-  test('a cycle is refused like any other depth', () => {
+  test('a cycle is refused as too deep', () => {
     const loop: Record<string, unknown> = {}
     loop.self = loop
     expect(refusal(() => canonical(loop)).message).toContain(`deeper than ${MAX_DEPTH}`)
   })
 
-  test('its largest safe neighbours are taken', () => {
+  test('the largest and smallest safe integers are accepted', () => {
     expect(canonical([Number.MAX_SAFE_INTEGER, Number.MIN_SAFE_INTEGER])).toBe(
       '[9007199254740991,-9007199254740991]',
     )
@@ -164,14 +164,14 @@ describe('nesting', () => {
   test.each([
     ['arrays', nestedArrays],
     ['objects', nestedObjects],
-  ])('64 levels of %s are fine, 65 are refused', (_, nested) => {
+  ])('64 levels of %s are accepted and 65 are refused', (_, nested) => {
     expect(JSON.parse(canonical(nested(64)))).toEqual(nested(64))
     expect(refusal(() => canonical(nested(65))).message).toContain('is nested deeper than 64')
   })
 })
 
-describe('a limit on the size', () => {
-  test('counts bytes, not characters', () => {
+describe('size limit', () => {
+  test('the size limit counts bytes, not characters', () => {
     // Four characters with the quotes, five bytes.
     expect(canonicalWithin('aé', '', 5)).toBe('"aé"')
     const fault = refusal(() => canonicalWithin('aé', 'payload', 4))
@@ -179,12 +179,12 @@ describe('a limit on the size', () => {
     expect(fault.details).toEqual({ path: 'payload', limit_bytes: 4 })
   })
 
-  test('counts the escapes of the text, not the characters of the value', () => {
+  test('the size limit counts escapes as written', () => {
     expect(canonicalWithin('\u0001', '', 8)).toBe('"\\u0001"')
     expect(refusal(() => canonicalWithin('\u0001', '', 7)).code).toBe('PAYLOAD_TOO_LARGE')
   })
 
-  test('a value that is no JSON is told so, whatever its size', () => {
+  test('a value that is not JSON is reported as such regardless of its size', () => {
     expect(refusal(() => canonicalWithin(Number.NaN, 'n', 0)).code).toBe('VALIDATION_ERROR')
   })
 })

@@ -12,33 +12,36 @@ const PROOF = {
   proof: { request_id: 'req_abc123', http_status: 200 },
 }
 
-describe('a success says where its result is', () => {
+describe('evidence of a result', () => {
   test.each<[string, Json | undefined, Json | undefined, boolean]>([
     ['nothing', undefined, undefined, false],
     ['nulls', null, null, false],
     ['an empty list', [], undefined, false],
     ['an empty object', {}, {}, false],
-    ['members that are left out', Object({ url: undefined }), undefined, false],
+    ['undefined members', Object({ url: undefined }), undefined, false],
     ['a list of pointers', [{ url: 's3://b/k' }], undefined, true],
     ['a list with an empty object', [{}], undefined, false],
     ['a list with an empty text', ['', ' '], undefined, false],
-    ['a description without a place', [{ type: 's3', size: 5 }], undefined, false],
+    ['a description without a location', [{ type: 's3', size: 5 }], undefined, false],
     ['a pointer that is empty', { url: '', file_id: null }, undefined, false],
-    ['a place in a table', [{ type: 'db', table: 'reports', row_id: 12345 }], undefined, true],
-    ['a place within a place', [{ type: 's3', location: { bucket: 'b', key: 'k' } }], undefined, true],
+    ['a row of a table', [{ type: 'db', table: 'reports', row_id: 12345 }], undefined, true],
+    ['a nested location', [{ type: 's3', location: { bucket: 'b', key: 'k' } }], undefined, true],
     ['one pointer among others that are empty', ['', {}, 's3://b/k'], undefined, true],
     ['one pointer', { url: 's3://b/k' }, undefined, true],
-    ['a whole delivery proof', undefined, PROOF, true],
+    ['a complete delivery proof', undefined, PROOF, true],
     ['a short delivery proof', undefined, { mode: 'email', target: 'a@b.example' }, true],
     ['a proof beside an empty list', [], PROOF, true],
     ['a proof with other members only', undefined, { x: 1 }, false],
     ['a proof without a target', undefined, { mode: 'push', target: {} }, false],
     ['a proof of a failure', undefined, { ...PROOF, status: 'failed' }, false],
-  ])('%s: artifacts %j, delivery_proof %j: %s', (_, artifacts, deliveryProof, locatable) => {
-    expect(isLocatable(readEvidence(artifacts, deliveryProof))).toBe(locatable)
-  })
+  ])(
+    'evidence with %s (artifacts %j, delivery_proof %j) is locatable: %s',
+    (_, artifacts, deliveryProof, locatable) => {
+      expect(isLocatable(readEvidence(artifacts, deliveryProof))).toBe(locatable)
+    },
+  )
 
-  test('in canonical text, so that the same evidence compares equal', () => {
+  test('evidence is stored as canonical text, so that equal evidence compares equal', () => {
     expect(readEvidence([{ b: 1, a: 2 }], { target: 'a', mode: 'email' })).toEqual({
       artifacts: '[{"a":2,"b":1}]',
       delivery_proof: '{"mode":"email","target":"a"}',
@@ -62,15 +65,15 @@ describe('a success says where its result is', () => {
     ['delivery_proof.at', undefined, { ...PROOF, at: 'yesterday' }],
     ['delivery_proof.proof', undefined, { ...PROOF, proof: 7 }],
     ['artifacts[0].at', [{ at: Number.NaN }], undefined],
-  ])('and what is no evidence names %s', (path, artifacts, deliveryProof) => {
+  ])('invalid evidence is refused with the path %s', (path, artifacts, deliveryProof) => {
     expect(refusedPath(() => readEvidence(artifacts, deliveryProof))).toBe(path)
   })
 })
 
-describe('the limits of evidence', () => {
+describe('limits of evidence', () => {
   const artifacts = (count: number) => Array.from({ length: count }, (_, n) => ({ n }))
 
-  test('a hundred artifacts are fine, one more is not', () => {
+  test('a hundred artifacts are accepted and 101 are refused', () => {
     expect(MAX_ARTIFACTS).toBe(100)
     expect(isLocatable(readEvidence(artifacts(100), undefined))).toBe(true)
     const fault = refusal(() => readEvidence(artifacts(101), undefined))
@@ -78,8 +81,8 @@ describe('the limits of evidence', () => {
     expect(fault.details).toEqual({ artifacts: 101, limit: 100 })
   })
 
-  test('neither is larger than a receipt, in bytes', () => {
-    // {"a":"..."} is eight bytes more than what stands inside.
+  test('artifacts and delivery proof are limited to the bytes of a receipt', () => {
+    // {"a":"..."} adds eight bytes to its text.
     const sized = (bytes: number) => ({ a: 'é'.repeat((bytes - 8) / 2) })
     expect(isLocatable(readEvidence(sized(MAX_BODY_BYTES), undefined))).toBe(true)
     for (const call of [

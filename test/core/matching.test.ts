@@ -22,11 +22,11 @@ describe('capabilities', () => {
     [['cpu', 'gpu'], ['gpu', 'net', 'cpu'], true],
     [['GPU'], ['gpu'], false],
     [['gpu'], ['gpu '], false],
-  ])('a task that needs %j, a worker that has %j: %s', (needed, has, fits) => {
+  ])('a task that needs %j can be served by a worker with %j: %s', (needed, has, fits) => {
     expect(servable(lane({ capabilities: needed }), new Set(has))).toBe(fits)
   })
 
-  test('are the same set in whatever order and however often they are named', () => {
+  test('sortedSet sorts and removes duplicates without changing its input', () => {
     expect(sortedSet(['net', 'gpu', 'net', 'Gpu'])).toEqual(['Gpu', 'gpu', 'net'])
     const given = Object.freeze(['b', 'a'])
     expect(sortedSet(given)).toEqual(['a', 'b'])
@@ -34,8 +34,8 @@ describe('capabilities', () => {
   })
 })
 
-describe('the name of a lane', () => {
-  test('is the same for the same lane and another for another', () => {
+describe('laneName', () => {
+  test('lane names are equal exactly if the lanes are', () => {
     const type = fc.oneof(fc.constant(null), fc.constantFrom('', 'a', 'b', '1', 'a","b', 'null'))
     const capabilities = fc.uniqueArray(fc.constantFrom('a', 'b', 'a,b', '","', '0', ''), { maxLength: 3 })
     const key = fc.tuple(type, capabilities, fc.integer({ min: -2, max: 2 }))

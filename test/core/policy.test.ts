@@ -36,7 +36,7 @@ function isAllowed(call: () => void): boolean {
   }
 }
 
-describe('who may do what', () => {
+describe('permissions of roles', () => {
   const MATRIX: Record<Permission, Record<Role, boolean>> = {
     create: { agent: true, worker: false, admin: true, system: true },
     retry: { agent: true, worker: false, admin: true, system: true },
@@ -53,14 +53,14 @@ describe('who may do what', () => {
     ROLES.map((role): [Permission, Role, boolean] => [permission as Permission, role, row[role]]),
   )
 
-  test.each(cells)('%s by role %s: %s', (permission, role, allowed) => {
+  test.each(cells)('permission %s for role %s: %s', (permission, role, allowed) => {
     for (const kind of PRINCIPAL_KINDS) {
       const isPerson = permission === 'approve' && kind === 'human' && role === 'agent'
       expect(isAllowed(() => checkRole(caller(role, kind), permission))).toBe(allowed || isPerson)
     }
   })
 
-  test('a refusal names the role that is needed and the one that is there', () => {
+  test('a refusal names the required role and that of the caller', () => {
     expect(refusal(() => checkRole(caller('worker'), 'create')).toJSON()).toMatchObject({
       code: 'FORBIDDEN',
       details: { required_role: 'agent', your_role: 'worker' },
@@ -71,12 +71,12 @@ describe('who may do what', () => {
     })
   })
 
-  test('only admins and the system stand above owners', () => {
+  test('only admins and the system may act on tasks of other owners', () => {
     expect(ROLES.filter(seesAll)).toEqual(['admin', 'system'])
   })
 })
 
-describe('the owner of a task', () => {
+describe('owner of a task', () => {
   const task = queuedTask({ owner: 'agent:alice', principal_ai: 'boss' })
 
   test.each<[PrincipalKey, Role, boolean]>([
@@ -87,12 +87,12 @@ describe('the owner of a task', () => {
     ['human:root', 'admin', true],
     ['system:cron', 'system', true],
     ['worker:w1', 'worker', false],
-  ])('%s with role %s may act as one: %s', (by, role, allowed) => {
+  ])('%s with role %s may act as the owner: %s', (by, role, allowed) => {
     expect(isAllowed(() => checkOwner(task, by, role))).toBe(allowed)
   })
 })
 
-describe('a task is shown', () => {
+describe('readers of a task', () => {
   const common = { owner: 'agent:alice', principal_ai: 'boss' } as const
   const queued = queuedTask(common)
   const held = heldTask(common)
@@ -105,29 +105,29 @@ describe('a task is shown', () => {
 
   test.each<[string, Caller]>([
     ['its owner', caller('agent', 'agent', 'alice')],
-    ['the agent it is done for', caller('agent', 'agent', 'boss')],
+    ['principal_ai', caller('agent', 'agent', 'boss')],
     ['admins', caller('admin', 'human', 'root')],
     ['the system', caller('system', 'system', 'cron')],
-  ])('to %s, always', (_, to) => {
+  ])('a task is always shown to %s', (_, to) => {
     expect(shown(to)).toEqual([true, true, true, true, true])
   })
 
-  test('to a worker only while it holds it, and if it ended it', () => {
+  test('a task is shown to a worker only while it holds it or if it ended it', () => {
     expect(shown(caller('worker', 'worker', 'w1'))).toEqual([false, true, true, true, false])
   })
 
   test.each<[string, Caller]>([
     ['other agents', caller('agent', 'agent', 'bob')],
     ['other workers', caller('worker', 'worker', 'w2')],
-    ['who has the id of the owner but is of another kind', caller('worker', 'worker', 'alice')],
-    ['who has the id of the agent it is done for but is of another kind', caller('agent', 'human', 'boss')],
-  ])('never to %s', (_, to) => {
+    ['a principal of another kind with the id of the owner', caller('worker', 'worker', 'alice')],
+    ['a principal of another kind with the id of principal_ai', caller('agent', 'human', 'boss')],
+  ])('a task is never shown to %s', (_, to) => {
     expect(shown(to)).toEqual([false, false, false, false, false])
     expect(refusalCode(() => checkReader(queued, to))).toBe('FORBIDDEN')
   })
 })
 
-describe('asking for oneself', () => {
+describe('checkSelf', () => {
   test.each<[Caller, PrincipalKey, boolean]>([
     [caller('agent', 'agent', 'alice'), 'agent:alice', true],
     [caller('agent', 'agent', 'alice'), 'agent:bob', false],
@@ -136,13 +136,13 @@ describe('asking for oneself', () => {
     [caller('worker', 'worker', 'w1'), 'agent:alice', false],
     [caller('admin', 'human', 'root'), 'agent:alice', true],
     [caller('system', 'system', 'cron'), 'agent:alice', true],
-  ])('%j for %s: %s', (by, principal, allowed) => {
+  ])('caller %j may ask for %s: %s', (by, principal, allowed) => {
     expect(isAllowed(() => checkSelf(by, principal))).toBe(allowed)
   })
 })
 
-describe('a principal', () => {
-  test('is written kind:id, and read back, also if its id has colons', () => {
+describe('principal keys', () => {
+  test('a principal is written as kind:id and parsed back, also with colons in the id', () => {
     for (const kind of PRINCIPAL_KINDS) {
       const key = principalKey({ kind, id: 'a:b', instance_id: 'i1' })
       expect(key).toBe(`${kind}:a:b`)
@@ -150,7 +150,7 @@ describe('a principal', () => {
     }
   })
 
-  test('of an unknown kind is refused', () => {
+  test('a principal of an unknown kind is refused', () => {
     expect(isPrincipalKind('robot')).toBe(false)
     expect(isPrincipalKind('toString')).toBe(false)
     expect(refusedPath(() => parsePrincipalKey('robot:x' as PrincipalKey))).toBe('principal_kind')

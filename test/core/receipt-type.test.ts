@@ -7,7 +7,7 @@ import {
   terminatorsOf,
 } from '../../src/core/receipt.ts'
 
-/** Every pair of an obligation and a receipt that closes it. */
+/** Every pair of an obligation and a receipt type that closes it. */
 const CLOSES = new Set([
   'task.assigned task.completed',
   'task.assigned task.failed',
@@ -18,29 +18,29 @@ const CLOSES = new Set([
 const pairs = RECEIPT_TYPES.flatMap((parent) => RECEIPT_TYPES.map((child) => ({ parent, child })))
 
 describe('obligations', () => {
-  test('arise from assigned tasks and created schedules, and from nothing else', () => {
+  test('only assigned tasks and created schedules open obligations', () => {
     expect(RECEIPT_TYPES.filter(createsObligation)).toEqual(['task.assigned', 'schedule.created'])
   })
 
-  test('are closed by their own terminal receipts only', () => {
+  test('an obligation is closed only by its own terminal receipts', () => {
     for (const { parent, child } of pairs) {
       expect(canTerminate(child, parent), `${child} closes ${parent}`).toBe(CLOSES.has(`${parent} ${child}`))
     }
   })
 
-  test('have the same terminators whichever way one asks', () => {
+  test('terminatorsOf and canTerminate agree', () => {
     for (const { parent, child } of pairs) {
       expect(terminatorsOf(parent).includes(child)).toBe(canTerminate(child, parent))
     }
   })
 
-  test('a type is terminal exactly if it closes some obligation', () => {
+  test('a type is terminal exactly if it closes an obligation', () => {
     for (const type of RECEIPT_TYPES) {
       expect(isTerminalType(type)).toBe(RECEIPT_TYPES.some((parent) => canTerminate(type, parent)))
     }
   })
 
-  test('are never closed by what itself obliges', () => {
+  test('no receipt both closes and opens an obligation', () => {
     for (const type of RECEIPT_TYPES) expect(isTerminalType(type) && createsObligation(type)).toBe(false)
   })
 })

@@ -34,7 +34,7 @@ const RECEIPT: Receipt = {
   instance: 'asyncgate-1',
 }
 
-/** RFC 8785 for bodies without odd numbers, made with nothing of ours: JSON.stringify over sorted members. */
+/** An independent RFC 8785 for bodies with ordinary numbers: JSON.stringify over sorted members. */
 function sortedText(value: Json): string {
   return JSON.stringify(value, (_, member) => {
     if (typeof member !== 'object' || member === null || Array.isArray(member)) return member
@@ -43,10 +43,10 @@ function sortedText(value: Json): string {
   })
 }
 
-describe('the hash of a receipt', () => {
+describe('hash of a receipt', () => {
   const hash = (changes: Partial<Receipt>) => receiptHash(SALT, { ...RECEIPT, ...changes })
 
-  test('is the SHA-256 of what it states, as an independent computation gives it', () => {
+  test('the hash is the SHA-256 of the statement, as computed independently', () => {
     const letters = fc.dictionary(
       fc.string({ unit: fc.constantFrom('a', 'b', 'é', '🦀', '_'), minLength: 1 }),
       fc.oneof(fc.string(), fc.integer(), fc.boolean(), fc.constant(null)),
@@ -72,11 +72,11 @@ describe('the hash of a receipt', () => {
     )
   })
 
-  test('does not depend on when and where it was written, nor on its own number', () => {
+  test('the hash does not depend on time, instance or seq', () => {
     expect(hash({ created_at: 0, instance: 'asyncgate-2', seq: 99, hash: 'x' })).toBe(hash({}))
   })
 
-  test('does not depend on the order of parents, and leaves them as they are', () => {
+  test('the hash does not depend on the order of parents and leaves them unchanged', () => {
     const parents = Object.freeze([7, 30, 3, 10])
     expect(hash({ parents })).toBe(hash({ parents: [3, 7, 10, 30] }))
     expect(parents).toEqual([7, 30, 3, 10])
@@ -91,15 +91,15 @@ describe('the hash of a receipt', () => {
     ['schedule_id', { schedule_id: 's1' }],
     ['parents', { parents: [3] }],
     ['body', { body: canonical({}) }],
-  ])('changes with %s', (_, changes) => {
+  ])('the hash changes with %s', (_, changes) => {
     expect(hash(changes)).not.toBe(hash({}))
   })
 
-  test('changes with the tenant, since parents are named by id', () => {
+  test('the hash changes with the tenant, since parents are named by id', () => {
     expect(receiptHash('9abc-0123456789ab', RECEIPT)).not.toBe(hash({}))
   })
 
-  test('is told apart for different bodies', () => {
+  test('different bodies have different hashes', () => {
     fc.assert(
       fc.property(plainJson, plainJson, (a, b) => {
         const [one, other] = [canonical(a), canonical(b)]
@@ -109,18 +109,18 @@ describe('the hash of a receipt', () => {
   })
 })
 
-describe('the limits of a receipt', () => {
+describe('limits of a receipt', () => {
   const check = (changes: Partial<Receipt>, lastSeq = 11, closes = true) =>
     checkReceipt({ ...RECEIPT, ...changes }, lastSeq, closes)
 
-  /** A body of exactly so many bytes, most of them in characters of three bytes. */
+  /** A body of exactly `bytes` bytes, mostly in characters of three bytes. */
   function bodyOf(bytes: number): CanonicalJson {
     const text = canonical('€'.repeat((bytes - 2) / 3) + 'a'.repeat((bytes - 2) % 3))
     expect(Buffer.byteLength(text)).toBe(bytes)
     return text
   }
 
-  test('a body of 64 KB is fine, one byte more is not', () => {
+  test('a body of 64 KB is accepted, and one more byte is refused', () => {
     expect(MAX_BODY_BYTES).toBe(65_536)
     expect(() => check({ body: bodyOf(65_536) })).not.toThrow()
     const fault = refusal(() => check({ body: bodyOf(65_537) }))
@@ -128,19 +128,19 @@ describe('the limits of a receipt', () => {
     expect(fault.details).toEqual({ receipt_type: 'task.completed', limit_bytes: 65_536 })
   })
 
-  test('the same holds for a body of single bytes', () => {
+  test('the body limit also holds for single-byte characters', () => {
     expect(() => check({ body: canonical('a'.repeat(65_534)) })).not.toThrow()
     expect(refusalCode(() => check({ body: canonical('a'.repeat(65_535)) }))).toBe('RECEIPT_TOO_LARGE')
   })
 
-  test('ten parents are fine, eleven are not', () => {
+  test('ten parents are accepted and eleven are refused', () => {
     const parents = (count: number) => Array.from({ length: count }, (_, i) => i + 1)
     expect(MAX_PARENTS).toBe(10)
     expect(() => check({ parents: parents(10) })).not.toThrow()
     expect(refusalCode(() => check({ parents: parents(11) }))).toBe('TOO_MANY_PARENTS')
   })
 
-  test('a parent is a receipt that was written before', () => {
+  test('a parent must be an earlier receipt', () => {
     expect(() => check({ parents: [1, 11] }, 11)).not.toThrow()
     expect(refusalCode(() => check({ parents: [12] }, 11))).toBe('PARENT_NOT_FOUND')
     expect(refusalCode(() => check({ parents: [3, 0] }, 11))).toBe('PARENT_NOT_FOUND')
@@ -153,15 +153,15 @@ describe('the limits of a receipt', () => {
     else expect(call).not.toThrow()
   })
 
-  test('a success that closes nothing may do without a parent', () => {
+  test('a completion that closes nothing needs no parent', () => {
     expect(() => check({ parents: [] }, 11, false)).not.toThrow()
   })
 })
 
-describe('the key of a receipt', () => {
+describe('key of a receipt', () => {
   const key = (changes: Partial<Receipt> = {}) => receiptKey({ ...RECEIPT, ...changes })
 
-  test('exists for the steps that happen once under a lease, and for those of a schedule', () => {
+  test('steps that happen once under a lease and those of a schedule have a key', () => {
     expect(RECEIPT_TYPES.filter((receipt_type) => key({ receipt_type }) !== undefined)).toEqual([
       'task.accepted',
       'task.started',
@@ -173,7 +173,7 @@ describe('the key of a receipt', () => {
     ])
   })
 
-  test('of a schedule is its id, whoever records it', () => {
+  test('the key of a schedule receipt depends on the schedule id and not on the sender', () => {
     const created = (changes: Partial<Receipt>) =>
       key({ receipt_type: 'schedule.created', schedule_id: 's1', ...changes })
     expect(created({ from: 'worker:w2', lease_id: null })).toBe(created({}))
@@ -181,7 +181,7 @@ describe('the key of a receipt', () => {
     expect(created({ receipt_type: 'schedule.deleted' })).not.toBe(created({}))
   })
 
-  test('is the same for the same step, whatever is said in it', () => {
+  test('the key is the same for the same step with different content', () => {
     const again: Partial<Receipt> = {
       seq: 40,
       created_at: 0,
@@ -192,7 +192,7 @@ describe('the key of a receipt', () => {
     expect(key(again)).toBe(key())
   })
 
-  test('differs with type, task, sender, lease, and between a success and its repair', () => {
+  test('the key differs by type, task, sender, lease, and between a completion and its added evidence', () => {
     const keys = [
       key(),
       key({ receipt_type: 'task.failed' }),

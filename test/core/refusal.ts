@@ -1,6 +1,6 @@
 import { type ErrorCode, Fault } from '../../src/core/errors.ts'
 
-/** The fault that the call is refused with. Anything else that is thrown, and no refusal at all, fails the test. */
+/** The fault with which the call is refused. The test fails if the call succeeds or throws anything else. */
 export function refusal(call: () => unknown): Fault {
   try {
     call()
@@ -8,16 +8,16 @@ export function refusal(call: () => unknown): Fault {
     if (error instanceof Fault) return error
     throw error
   }
-  throw new Error('It was not refused.')
+  throw new Error('The call was not refused.')
 }
 
 export function refusalCode(call: () => unknown): ErrorCode {
   return refusal(call).code
 }
 
-/** The path of the value that does not fit. */
+/** The path of the invalid value. */
 export function refusedPath(call: () => unknown): unknown {
   const fault = refusal(call)
-  if (fault.code !== 'VALIDATION_ERROR') throw new Error(`It was refused with ${fault.code}.`)
+  if (fault.code !== 'VALIDATION_ERROR') throw new Error(`The call was refused with ${fault.code}.`)
   return fault.details.path
 }

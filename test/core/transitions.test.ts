@@ -39,7 +39,7 @@ const table: Edge[] = Object.entries(TRANSITIONS).flatMap(([from, edges]) =>
   Object.entries(edges).map(([cause, to]) => ({ from, cause, to })),
 )
 
-function drawn(): { edges: Edge[]; begins: Edge[]; ends: string[] } {
+function documentedDiagram(): { edges: Edge[]; begins: Edge[]; ends: string[] } {
   const concepts = repositoryText('docs/concepts.md')
   const [, diagram = ''] = /```mermaid\nstateDiagram-v2\n(.*?)```/s.exec(concepts) ?? []
   const arrows = diagram
@@ -61,13 +61,13 @@ function drawn(): { edges: Edge[]; begins: Edge[]; ends: string[] } {
 const inOrder = (edges: readonly Edge[]) =>
   edges.map(({ from, cause, to }) => `${from} ${cause} ${to}`).sort()
 
-describe('the state machine', () => {
-  test('docs/concepts.md draws exactly the edges of the table', () => {
-    expect(inOrder(drawn().edges)).toEqual(inOrder(table))
+describe('state machine', () => {
+  test('docs/concepts.md shows exactly the transitions of the table', () => {
+    expect(inOrder(documentedDiagram().edges)).toEqual(inOrder(table))
   })
 
-  test('docs/concepts.md draws all beginnings, and an end for every terminal status', () => {
-    const { begins, ends } = drawn()
+  test('docs/concepts.md shows all initial states and an end for every terminal status', () => {
+    const { begins, ends } = documentedDiagram()
     expect(begins).toEqual([
       { from: '[*]', cause: 'create', to: 'queued' },
       { from: '[*]', cause: 'create', to: 'pending_approval' },
@@ -83,7 +83,7 @@ describe('the state machine', () => {
 
   test.each(['sqlite', 'postgres'])('the schema of %s allows exactly the statuses of the table', (store) => {
     const migration = (name: string) => repositoryText(`src/store/${store}/migrations/${name}.sql`)
-    // The last word on the statuses of open tasks.
+    // This migration has the current check of open statuses.
     expect(listedStatuses(migration('0004_questions'))).toEqual([...OPEN_STATUSES].sort())
     expect(checkedStatuses(migration('0001_engine'), 'tasks_done')).toEqual([...TERMINAL_STATUSES].sort())
   })
@@ -95,7 +95,7 @@ describe('the state machine', () => {
     expect(codeWords(terminal)).toEqual([...TERMINAL_STATUSES])
   })
 
-  test('no status is both open and terminal, and the terminal ones are those that nothing leaves', () => {
+  test('no status is both open and terminal, and exactly the terminal ones have no transition', () => {
     expect(new Set(STATUSES).size).toBe(OPEN_STATUSES.length + TERMINAL_STATUSES.length)
     for (const status of STATUSES) {
       expect(isTerminal(status)).toBe(Object.keys(TRANSITIONS[status]).length === 0)
@@ -109,10 +109,10 @@ describe('the state machine', () => {
   })
 })
 
-describe('a change of status', () => {
+describe('transition', () => {
   const pairs = STATUSES.flatMap((from) => CAUSES.map((cause): [Status, Cause] => [from, cause]))
 
-  test.each(pairs)('%s by %s is refused unless the table has it', (from, cause) => {
+  test.each(pairs)('the transition from %s by %s is refused unless the table has it', (from, cause) => {
     const edge = table.find((each) => each.from === from && each.cause === cause)
     if (edge !== undefined) {
       expect(transition(from, cause)).toBe(edge.to)
@@ -124,7 +124,7 @@ describe('a change of status', () => {
     expect(fault.message).toBe(`A ${from} task does not allow ${cause}.`)
   })
 
-  test('the causes above are all that the table knows', () => {
+  test('the list of causes matches the table', () => {
     expect([...new Set(table.map((edge) => edge.cause))].sort()).toEqual([...CAUSES].sort())
   })
 })
@@ -134,7 +134,7 @@ function checkedStatuses(schema: string, name: string): string[] {
   return listedStatuses(/^ {2}status .*$/m.exec(definition)?.[0] ?? '')
 }
 
-/** Those of the first check of a status. */
+/** The statuses in the first check. */
 function listedStatuses(definition: string): string[] {
   const [, list = ''] = /CHECK \(status IN \((.*?)\)\)/.exec(definition) ?? []
   return [...list.matchAll(/'(\w+)'/g)].map((match) => match[1] ?? '').sort()

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { kindOf, Networks } from '../../src/egress/address.ts'
 
-describe('the kind of an address', () => {
+describe('kindOf', () => {
   it.each([
     '1.1.1.1',
     '8.8.8.8',
@@ -60,16 +60,16 @@ describe('the kind of an address', () => {
     ['benchmarks', '198.19.255.255'],
     ['multicast', '224.0.0.1'],
     ['multicast', '239.255.255.255'],
-    ['the future', '240.0.0.1'],
+    ['future use', '240.0.0.1'],
     ['broadcast', '255.255.255.255'],
     ['unspecified', '::'],
     ['IPv4-mapped loopback', '::ffff:127.0.0.1'],
     ['IPv4-mapped loopback, in hex', '::ffff:7f00:1'],
-    ['IPv4-mapped, though public inside', '::ffff:8.8.8.8'],
+    ['IPv4-mapped, with a public address inside', '::ffff:8.8.8.8'],
     ['IPv4-compatible', '::127.0.0.1'],
     ['IPv4-translated', '::ffff:0:127.0.0.1'],
     ['NAT64', '64:ff9b::7f00:1'],
-    ['NAT64, though public inside', '64:ff9b::808:808'],
+    ['NAT64, with a public address inside', '64:ff9b::808:808'],
     ['local NAT64', '64:ff9b:1::7f00:1'],
     ['discard', '100::1'],
     ['6to4', '2002:7f00:1::1'],
@@ -82,16 +82,16 @@ describe('the kind of an address', () => {
     ['site-local', 'fec0::1'],
     ['multicast', 'ff02::1'],
     ['the metadata of AWS, in the private range', 'fd00:ec2::254'],
-    ['with a zone', 'fe80::1%eth0'],
-    ['with a zone, though public', '2606:4700:4700::1111%eth0'],
-    ['no address', 'localhost'],
-    ['no address', '127.1'],
-    ['no address', ''],
-  ])('of %s, %s, is reserved', (_, address) => {
+    ['an address with a zone', 'fe80::1%eth0'],
+    ['a public address with a zone', '2606:4700:4700::1111%eth0'],
+    ['an invalid address', 'localhost'],
+    ['an invalid address', '127.1'],
+    ['an invalid address', ''],
+  ])('an address for %s (%s) is reserved', (_, address) => {
     expect(kindOf(address)).toBe('reserved')
   })
 
-  it('is never public when an IPv4 address is inside an IPv6 one', () => {
+  it('an IPv6 address that embeds an IPv4 address is never public', () => {
     const forms = [
       (v4: string) => `::ffff:${v4}`,
       (v4: string) => `::${v4}`,
@@ -107,7 +107,7 @@ describe('the kind of an address', () => {
 })
 
 describe('networks', () => {
-  it('have the addresses inside and no others', () => {
+  it('networks contain exactly the addresses inside', () => {
     const networks = new Networks(['10.1.0.0/16', '192.168.7.7', 'fd00::/8'])
     expect(['10.1.0.0', '10.1.255.255', '192.168.7.7', 'fd12::1'].map((a) => networks.has(a))).toEqual([
       true,
@@ -118,7 +118,7 @@ describe('networks', () => {
     expect(['10.2.0.0', '10.0.255.255', '192.168.7.8', 'fc00::1'].some((a) => networks.has(a))).toBe(false)
   })
 
-  it('do not take the IPv4-mapped form of an address for the address, nor the other way round', () => {
+  it('networks distinguish an IPv4 address from its IPv4-mapped form', () => {
     expect(new Networks(['127.0.0.1']).has('::ffff:127.0.0.1')).toBe(false)
     expect(new Networks(['::ffff:127.0.0.1']).has('127.0.0.1')).toBe(false)
     expect(new Networks(['::ffff:127.0.0.1']).has('::ffff:7f00:1')).toBe(true)
@@ -133,7 +133,7 @@ describe('networks', () => {
     '::/129',
     'x',
     '1.1.1.1/-1',
-  ])('cannot be made of %s', (text) => {
+  ])('the network %s is refused', (text) => {
     expect(() => new Networks([text])).toThrow(`"${text}" is not an address or a network`)
   })
 })

@@ -1,4 +1,4 @@
-/** A certificate for site.test and 127.0.0.1, good for nothing but these tests. */
+/** A certificate for site.test and 127.0.0.1, used only by these tests. */
 export const KEY = `-----BEGIN PRIVATE KEY-----
 MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgQZWVQwhUdyQ3B7IF
 81J+OzTHx8miMd4y5uq5z7XjM/+hRANCAATkPan/CSMFiV2UMukSqlEI+K1HFDmZ

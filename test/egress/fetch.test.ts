@@ -5,8 +5,8 @@ import { guardedFetch } from '../../src/egress/fetch.ts'
 import { CERTIFICATE } from './certificate.ts'
 import { errorOf, fetchLocal, site } from './site.ts'
 
-describe('a request', () => {
-  it('brings back status, headers and body', async () => {
+describe('guardedFetch', () => {
+  it('a request returns status, headers and body', async () => {
     const { url, requests } = await site((request, response) => {
       request.resume().on('end', () => {
         response.writeHead(201, { 'X-Answer': 'yes', 'Set-Cookie': ['a=1', 'b=2'] }).end('created')
@@ -27,7 +27,7 @@ describe('a request', () => {
     })
   })
 
-  it('sends a body, whole or as it comes', async () => {
+  it('a request can send a complete or a streamed body', async () => {
     const { url } = await site((request, response) => {
       response.setHeader('length', request.headers['content-length'] ?? 'unknown')
       request.pipe(response)
@@ -44,7 +44,7 @@ describe('a request', () => {
     expect(String(await streamed.bytes())).toBe('one two')
   })
 
-  it('does not go to an address that is not public, and says nothing of why', async () => {
+  it('an address that is not public is refused without the reason', async () => {
     const { port, requests } = await site((_, response) => response.end('secret'))
     const settings = { allow_http: true, allowed_ports: 'any' } as const
     for (const host of ['127.0.0.1', '127.1', '2130706433', 'localhost', 'localhost.', '[::ffff:7f00:1]']) {
@@ -55,7 +55,7 @@ describe('a request', () => {
     expect(requests).toEqual([])
   })
 
-  it('tells a host that does not exist and one that is private alike', async () => {
+  it('a missing host and a private host get the same error', async () => {
     const missing = await errorOf(guardedFetch('https://no-such-host.invalid/'))
     const hidden = await errorOf(guardedFetch('https://db.corp/', { resolve: async () => ['10.0.0.1'] }))
     expect({ ...missing, reason: '' }).toEqual({ ...hidden, reason: '' })
@@ -63,7 +63,7 @@ describe('a request', () => {
     expect(hidden.reason).toBe('db.corp is at 10.0.0.1, which is private')
   })
 
-  it('goes nowhere if one of several addresses is private', async () => {
+  it('a request is refused if one of several addresses is private', async () => {
     const { port, requests } = await site((_, response) => response.end())
     const resolve = async () => ['127.0.0.1', '10.0.0.1']
     const error = await errorOf(fetchLocal(`http://site.test:${port}/`, {}, { resolve }))
@@ -71,7 +71,7 @@ describe('a request', () => {
     expect(requests).toEqual([])
   })
 
-  it('resolves once: what the name means a moment later does not matter', async () => {
+  it('a host name is resolved once, so that later changes have no effect', async () => {
     const meant = await site((_, response) => response.end('meant'))
     const trap = await site((_, response) => response.end('trap'), '127.0.0.2')
     const resolve = vi.fn(async () => ['127.0.0.1']).mockResolvedValueOnce(['127.0.0.1'])
@@ -83,7 +83,7 @@ describe('a request', () => {
     expect(trap.requests).toEqual([])
   })
 
-  it('does not speak to another address than the one that was checked', async () => {
+  it('a connection to an address that was not checked is refused', async () => {
     const trap = await site((_, response) => response.end('trap'), '127.0.0.2')
     const elsewhere = () => net.connect(trap.port, '127.0.0.2')
     const connect = connector({ addresses: ['127.0.0.1'], ca: undefined, timeoutMs: 5_000 }, elsewhere)
@@ -97,7 +97,7 @@ describe('a request', () => {
     })
   })
 
-  it('tries the next address if the first does not answer', async () => {
+  it('the next address is tried if the first is unreachable', async () => {
     const { port } = await site((_, response) => response.end('here'), '127.0.0.2')
     const settings = { allowed_private: ['127.0.0.0/8'] }
     const resolve = async () => ['127.0.0.1', '127.0.0.2']
@@ -105,7 +105,7 @@ describe('a request', () => {
     expect(String(await answer.bytes())).toBe('here')
   })
 
-  it('reaches what the operator has opened up by name', async () => {
+  it('a private host that the operator allows by name is reachable', async () => {
     const { port } = await site((_, response) => response.end('wiki'))
     const resolve = async () => ['127.0.0.1']
     const settings = { allowed_private: ['wiki.corp'] }
@@ -116,7 +116,7 @@ describe('a request', () => {
     })
   })
 
-  it('does not use the proxy of the environment', async () => {
+  it('proxy settings of the environment are ignored', async () => {
     const proxy = await site((_, response) => response.end('proxy'))
     const meant = await site((_, response) => response.end('meant'))
     for (const name of ['HTTP_PROXY', 'http_proxy', 'ALL_PROXY']) vi.stubEnv(name, proxy.url)
@@ -126,7 +126,7 @@ describe('a request', () => {
     expect(proxy.requests).toEqual([])
   })
 
-  it('reports a refused connection', async () => {
+  it('a refused connection is reported', async () => {
     const { port } = await site((_, response) => response.end())
     const closed = net.createServer()
     await new Promise<void>((resolve) => closed.listen(0, '127.0.0.1', resolve))
@@ -139,7 +139,7 @@ describe('a request', () => {
     expect(error.reason).toContain('ECONNREFUSED')
   })
 
-  it('does not go on with what is not HTTP', async () => {
+  it('a response that is not HTTP is refused', async () => {
     const server = net.createServer((socket) => void socket.end('SSH-2.0-OpenSSH_9.2\r\n'))
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
     onTestFinished(() => void server.close())
@@ -148,7 +148,7 @@ describe('a request', () => {
     expect(await errorOf(fetchLocal(`http://127.0.0.1:${port}/`))).toMatchObject({ code: 'BAD_RESPONSE' })
   })
 
-  it('does not switch to another protocol', async () => {
+  it('a protocol upgrade is refused', async () => {
     const { url } = await site((request) => {
       const head = ['HTTP/1.1 101 Switching Protocols', 'Connection: Upgrade', 'Upgrade: websocket', '', '']
       request.socket.write(head.join('\r\n'))
@@ -156,7 +156,7 @@ describe('a request', () => {
     expect(await errorOf(fetchLocal(url))).toMatchObject({ code: 'BAD_RESPONSE' })
   })
 
-  it('takes only the media types that are asked for', async () => {
+  it('only the allowed media types are accepted', async () => {
     const { url } = await site((request, response) => {
       response.setHeader(
         'content-type',
@@ -173,10 +173,10 @@ describe('a request', () => {
   })
 })
 
-describe('https', () => {
+describe('guardedFetch over https', () => {
   const resolve = async () => ['127.0.0.1']
 
-  it('is to the name in the URL, over the checked address', async () => {
+  it('the TLS connection uses the host name of the URL over the checked address', async () => {
     const { port, requests } = await site((_, response) => response.end('secure'), '127.0.0.1', true)
     const settings = { allow_http: false, ca: CERTIFICATE }
     for (const host of ['site.test', 'site.test.', '127.0.0.1']) {
@@ -186,7 +186,7 @@ describe('https', () => {
     expect(requests).toHaveLength(3)
   })
 
-  it('needs a certificate for that name from a trusted authority', async () => {
+  it('the certificate must be for the host name and from a trusted authority', async () => {
     const { port, requests } = await site((_, response) => response.end(), '127.0.0.1', true)
     vi.stubEnv('NODE_TLS_REJECT_UNAUTHORIZED', '0')
     onTestFinished(() => void vi.unstubAllEnvs())
@@ -199,8 +199,8 @@ describe('https', () => {
   })
 })
 
-describe('redirects', () => {
-  it('are followed', async () => {
+describe('guardedFetch and redirects', () => {
+  it('a redirect is followed', async () => {
     const { url } = await site((request, response) => {
       if (request.url === '/end') response.end('there')
       else response.writeHead(302, { location: '/end' }).end()
@@ -218,14 +218,14 @@ describe('redirects', () => {
     'http://inside.corp/',
     'file:///etc/passwd',
     'http://user:password@8.8.8.8/',
-  ])('to %s are refused', async (location) => {
+  ])('a redirect to %s is refused', async (location) => {
     const { url, requests } = await site((_, response) => response.writeHead(302, { location }).end())
     const resolve = async () => ['10.0.0.7']
     expect(await errorOf(fetchLocal(url, {}, { resolve }))).toMatchObject({ code: 'REFUSED' })
     expect(requests).toHaveLength(1)
   })
 
-  it('are resolved and checked again, even to the same host', async () => {
+  it('a redirect is resolved and checked again, even to the same host', async () => {
     const { port } = await site((_, response) => response.writeHead(302, { location: '/again' }).end())
     const resolve = vi.fn(async () => ['10.0.0.1']).mockResolvedValueOnce(['127.0.0.1'])
     const error = await errorOf(fetchLocal(`http://site.test:${port}/`, {}, { resolve }))
@@ -233,7 +233,7 @@ describe('redirects', () => {
     expect(resolve).toHaveBeenCalledTimes(2)
   })
 
-  it('to another origin lose the key', async () => {
+  it('a redirect to another origin drops the credentials', async () => {
     const other = await site((_, response) => response.end('other'))
     const first = await site((_, response) => response.writeHead(307, { location: other.url }).end())
     const headers = {
@@ -248,7 +248,7 @@ describe('redirects', () => {
     expect(other.requests[0]?.headers.accept).toBe('text/plain')
   })
 
-  it('are three at most, and none if the settings say so', async () => {
+  it('at most three redirects are followed, or none if so configured', async () => {
     const { url, requests } = await site((request, response) => {
       const step = Number(request.url?.slice(1))
       if (step === 0) response.end('there')

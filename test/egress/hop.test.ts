@@ -22,8 +22,8 @@ function refusal(hop: Hop, status: number, location: string): string | undefined
   }
 }
 
-describe('a redirect', () => {
-  it('is a 3xx that says where to', () => {
+describe('nextHop', () => {
+  it('a redirect is a 3xx response with a location', () => {
     for (const status of [200, 300, 304, 305, 404]) expect(nextHop(get, status, '/b')).toBeUndefined()
     expect(nextHop(get, 302, undefined)).toBeUndefined()
     for (const status of [301, 302, 303, 307, 308]) {
@@ -32,23 +32,23 @@ describe('a redirect', () => {
     expect(refusal(get, 302, 'https://')).toBe('BAD_RESPONSE')
   })
 
-  it('takes the headers along within the origin', () => {
+  it('a redirect within the origin keeps the headers', () => {
     expect(nextHop(get, 302, '/b')?.headers).toMatchObject({ authorization: 'Bearer secret', cookie: 'a=b' })
   })
 
   it.each(['https://two.example/', 'https://one.example:8443/', 'https://sub.one.example/', '//two.example'])(
-    'to %s, another origin, takes no secrets along',
+    'a redirect to %s, another origin, drops the credentials',
     (location) => {
       expect(nextHop(get, 302, location)?.headers).toEqual({ accept: 'text/html', 'user-agent': 'asyncgate' })
     },
   )
 
-  it('never leads from https to http', () => {
+  it('a redirect from https to http is refused', () => {
     expect(refusal(get, 302, 'http://one.example/a')).toBe('REFUSED')
     expect(nextHop(firstHop('http://one.example'), 302, 'https://one.example')).toBeDefined()
   })
 
-  it('makes a GET of a POST, as browsers do, or keeps it', () => {
+  it('a redirect changes POST to GET or keeps it, depending on the status', () => {
     for (const status of [301, 302, 303]) {
       const next = nextHop(post, status, '/b')
       expect(next).toMatchObject({ method: 'GET', body: undefined })
@@ -61,7 +61,7 @@ describe('a redirect', () => {
     expect(nextHop(firstHop('https://one.example', 'PUT', {}, 'x'), 302, '/b')?.method).toBe('PUT')
   })
 
-  it('does not carry a body to another origin, nor one that can be read only once', () => {
+  it('a redirect is refused if it would send a body to another origin or repeat a stream', () => {
     expect(refusal(post, 307, 'https://two.example/')).toBe('REFUSED')
     async function* once() {
       yield new Uint8Array(1)
@@ -70,7 +70,7 @@ describe('a redirect', () => {
   })
 })
 
-describe('the headers of a request', () => {
+describe('request headers', () => {
   it.each([
     'Host',
     'Connection',
@@ -79,7 +79,7 @@ describe('the headers of a request', () => {
     'Upgrade',
     'Proxy-Authorization',
     'TE',
-  ])('cannot have %s', (name) => {
+  ])('the header %s cannot be set', (name) => {
     expect(() => firstHop('https://one.example', 'GET', { [name]: 'x' })).toThrow(`the header ${name} cannot`)
   })
 
@@ -89,7 +89,7 @@ describe('the headers of a request', () => {
     ['X Y', 'a'],
     ['', 'a'],
     ['X', 'snow \u2603'],
-  ])('cannot smuggle: %j %j', (name, value) => {
+  ])('a header with invalid characters is refused: %j %j', (name, value) => {
     expect(() => firstHop('https://one.example', 'GET', { [name]: value })).toThrow('characters')
   })
 })

@@ -17,8 +17,8 @@ async function allClosed(requests: readonly IncomingMessage[]): Promise<void> {
   }
 }
 
-describe('the size of a body', () => {
-  it('may be what the settings say, and not a byte more', async () => {
+describe('size limit', () => {
+  it('a body may have max_bytes and not one byte more', async () => {
     const { url } = await site((request, response) =>
       response.end(Buffer.alloc(Number(request.url?.slice(1)))),
     )
@@ -28,7 +28,7 @@ describe('the size of a body', () => {
     expect(await errorOf(answer.bytes())).toMatchObject({ code: 'TOO_LARGE', retryable: false })
   })
 
-  it('can be cut to the limit', async () => {
+  it('a body can be truncated at the limit', async () => {
     const { url } = await site((_, response) => response.end('0123456789'))
     const cut = await (await fetchLocal(url, { max_bytes: 4 })).upToLimit()
     expect(cut).toEqual({ bytes: Buffer.from('0123'), truncated: true })
@@ -36,9 +36,9 @@ describe('the size of a body', () => {
     expect(whole).toEqual({ bytes: Buffer.from('0123456789'), truncated: false })
   })
 
-  it('is not taken from what the server says of it', async () => {
+  it('the limit does not rely on the length that the server declares', async () => {
     const { url } = await site((_, response) => {
-      // Chunked, for ever.
+      // Endless chunks.
       const write = () => {
         while (response.write(Buffer.alloc(65_536)));
         response.once('drain', write)
@@ -53,13 +53,13 @@ describe('the size of a body', () => {
     ['x-gzip', gzipSync(Buffer.alloc(64 * MIB))],
     ['br', brotliCompressSync(Buffer.alloc(64 * MIB))],
     ['deflate', deflateSync(Buffer.alloc(64 * MIB))],
-  ])('is counted after %s has been undone', async (encoding, bomb) => {
+  ])('the limit counts the bytes decoded from %s', async (encoding, bomb) => {
     expect(bomb.length).toBeLessThan(MIB)
     const { url } = await site((_, response) => response.setHeader('content-encoding', encoding).end(bomb))
     const before = process.memoryUsage().arrayBuffers
     const answer = await fetchLocal(url, { max_bytes: MIB })
     expect(await errorOf(answer.bytes())).toMatchObject({ code: 'TOO_LARGE' })
-    // Some of it is in flight, never the 64 MiB.
+    // Some of the body is in flight, but never all 64 MiB.
     expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(16 * MIB)
   })
 
@@ -68,7 +68,7 @@ describe('the size of a body', () => {
     ['GZIP', gzipSync('hello')],
     ['br', brotliCompressSync('hello')],
     ['identity', Buffer.from('hello')],
-  ])('is that of the text behind %s, and the headers of the encoding are gone', async (encoding, bytes) => {
+  ])('a body with encoding %s is decoded, and the encoding headers are removed', async (encoding, bytes) => {
     const { url, requests } = await site((_, response) => {
       response.writeHead(200, { 'content-encoding': encoding, 'content-length': bytes.length }).end(bytes)
     })
@@ -78,12 +78,12 @@ describe('the size of a body', () => {
     expect(requests[0]?.headers['accept-encoding']).toBe('gzip, br')
   })
 
-  it.each(['gzip, gzip', 'zstd', 'exi'])('is not tried with the encoding %s', async (encoding) => {
+  it.each(['gzip, gzip', 'zstd', 'exi'])('the encoding %s is refused', async (encoding) => {
     const { url } = await site((_, response) => response.setHeader('content-encoding', encoding).end('x'))
     expect(await errorOf(fetchLocal(url))).toMatchObject({ code: 'BAD_RESPONSE' })
   })
 
-  it('is nothing where there is no body, whatever its encoding would be', async () => {
+  it('a response without a body keeps its encoding header', async () => {
     const { url } = await site((_, response) => response.setHeader('content-encoding', 'gzip').end())
     const answer = await fetchLocal(url, {}, { method: 'HEAD' })
     expect(await answer.bytes()).toHaveLength(0)
@@ -91,11 +91,11 @@ describe('the size of a body', () => {
   })
 
   it.each([
-    ['is not what it says', 'gzip', Buffer.from('not gzip at all')],
-    ['is not what it says', 'br', Buffer.from('not brotli at all')],
-    ['ends too early', 'gzip', gzipSync(Buffer.from('hello '.repeat(999))).subarray(0, 30)],
-    ['ends too early', 'br', brotliCompressSync(Buffer.from('hello '.repeat(999))).subarray(0, 10)],
-  ])('cannot be known if it %s (%s)', async (_, encoding, bytes) => {
+    ['does not match its encoding', 'gzip', Buffer.from('not gzip at all')],
+    ['does not match its encoding', 'br', Buffer.from('not brotli at all')],
+    ['is truncated', 'gzip', gzipSync(Buffer.from('hello '.repeat(999))).subarray(0, 30)],
+    ['is truncated', 'br', brotliCompressSync(Buffer.from('hello '.repeat(999))).subarray(0, 10)],
+  ])('a compressed body that %s is reported (%s)', async (_, encoding, bytes) => {
     const { url } = await site((_request, response) => {
       response.setHeader('content-encoding', encoding).end(bytes)
     })
@@ -105,7 +105,7 @@ describe('the size of a body', () => {
     })
   })
 
-  it('is not taken for whole when the connection breaks', async () => {
+  it('a body of a broken connection is not taken as complete', async () => {
     const { url } = await site((_, response) => {
       response.writeHead(200, { 'content-length': 100 })
       response.write('half', () => response.destroy())
@@ -115,8 +115,8 @@ describe('the size of a body', () => {
   })
 })
 
-describe('the time of a request', () => {
-  it('is limited for connecting: a server that does not shake hands', async () => {
+describe('time limits', () => {
+  it('the time to connect is limited, including the TLS handshake', async () => {
     const held: Socket[] = []
     const server = net.createServer((socket) => void held.push(socket))
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -130,19 +130,19 @@ describe('the time of a request', () => {
     expect(error).toMatchObject({ code: 'TIMED_OUT', retryable: true, reason: 'connecting took over 50 ms' })
   })
 
-  it('is limited for finding the address', async () => {
+  it('the time to resolve the host is limited', async () => {
     const resolve = () => new Promise<string[]>(() => {})
     const error = await errorOf(fetchLocal('https://site.test/', { connect_timeout_ms: 50 }, { resolve }))
     expect(error).toMatchObject({ code: 'TIMED_OUT' })
   })
 
-  it('is limited for the answer', async () => {
+  it('the time to the response is limited', async () => {
     const { url } = await site(() => {})
     const error = await errorOf(fetchLocal(url, { total_timeout_ms: 100 }))
     expect(error).toMatchObject({ code: 'TIMED_OUT', reason: 'the request took over 100 ms' })
   })
 
-  it('is limited for the body, though it comes drop by drop', async () => {
+  it('the time to read a slow body is limited', async () => {
     const { url, requests } = await site((_, response) => {
       const drop = setInterval(() => response.write('x'), 10)
       response.on('close', () => clearInterval(drop))
@@ -152,30 +152,30 @@ describe('the time of a request', () => {
     await allClosed(requests)
   })
 
-  it('is limited for all hops together', async () => {
+  it('the total time covers all hops', async () => {
     const { url } = await site((request, response) => {
       if (request.url === '/') response.writeHead(302, { location: '/slow' }).end()
     })
     expect(await errorOf(fetchLocal(url, { total_timeout_ms: 100 }))).toMatchObject({ code: 'TIMED_OUT' })
   })
 
-  it('applies to a response that is not read', async () => {
+  it('the total time applies to a response that is not read', async () => {
     const { url, requests } = await site((_, response) => void response.write('begun'))
     await fetchLocal(url, { total_timeout_ms: 1_000 })
     await allClosed(requests)
   })
 })
 
-describe('an abort', () => {
+describe('abort', () => {
   const reason = new Error('enough')
 
-  it('before the request means that there is none', async () => {
+  it('an abort before the request sends nothing', async () => {
     const { url, requests } = await site((_, response) => response.end())
     await expect(fetchLocal(url, {}, { signal: AbortSignal.abort(reason) })).rejects.toBe(reason)
     expect(requests).toEqual([])
   })
 
-  it('while the address is looked for ends it', async () => {
+  it('an abort while the host is resolved rejects the request', async () => {
     const stop = new AbortController()
     const resolve = () => {
       stop.abort(reason)
@@ -184,14 +184,14 @@ describe('an abort', () => {
     await expect(guardedFetch('https://site.test', { resolve, signal: stop.signal })).rejects.toBe(reason)
   })
 
-  it('while the answer is waited for closes the connection', async () => {
+  it('an abort while waiting for the response closes the connection', async () => {
     const stop = new AbortController()
     const { url, requests } = await site(() => stop.abort(reason))
     await expect(fetchLocal(url, {}, { signal: stop.signal })).rejects.toBe(reason)
     await allClosed(requests)
   })
 
-  it('while the body is read closes the connection', async () => {
+  it('an abort while the body is read closes the connection', async () => {
     const stop = new AbortController()
     const { url, requests } = await site((_, response) => void response.write('begun'))
     const answer = await fetchLocal(url, {}, { signal: stop.signal })
@@ -202,7 +202,7 @@ describe('an abort', () => {
     await allClosed(requests)
   })
 
-  it('leaves nothing behind on the signal of the caller', async () => {
+  it('no listeners stay on the signal of the caller', async () => {
     const { url } = await site((_, response) => response.end('x'))
     const { signal } = new AbortController()
     let listeners = 0

@@ -13,8 +13,8 @@ function reasonFor(url: string, by = anyHttp): string | undefined {
   return verdict.allowed ? undefined : verdict.reason
 }
 
-describe('a URL', () => {
-  it('is https at port 443, unless the settings allow more', () => {
+describe('checkUrl', () => {
+  it('a URL must be https on port 443 unless the settings allow more', () => {
     expect(reasonFor('https://site.example/a?b#c', policy())).toBeUndefined()
     expect(reasonFor('https://8.8.8.8/', policy())).toBeUndefined()
     expect(reasonFor('http://site.example', policy())).toBe('http: is not allowed')
@@ -44,7 +44,7 @@ describe('a URL', () => {
     ['http://[fe80::1%25eth0]/', 'it is not a URL'],
     [`https://site.example/${'x'.repeat(8_192)}`, 'it is longer than 8192 characters'],
     ['https://./', 'it has no host'],
-  ])('%.40s: %s', (url, reason) => {
+  ])('%.40s is refused: %s', (url, reason) => {
     expect(reasonFor(url)).toBe(reason)
   })
 
@@ -64,7 +64,7 @@ describe('a URL', () => {
     'http:127.0.0.1/',
     ' http://127.0.0.1/ ',
     'ht\ntp://127.0.0.1/',
-  ])('%j is one at 127.0.0.1', (url) => {
+  ])('%j is recognized as 127.0.0.1', (url) => {
     expect(reasonFor(url)).toBe('127.0.0.1 is at 127.0.0.1, which is private')
   })
 
@@ -93,16 +93,16 @@ describe('a URL', () => {
     expect(reasonFor(url)).toMatch(/which is (private|reserved)$/)
   })
 
-  it('has a host without the dot at its end, which is the same host', () => {
+  it('a trailing dot of the host is removed', () => {
     const verdict = anyHttp.checkUrl('https://Site.Example./')
     expect(verdict).toMatchObject({ allowed: true, value: { host: 'site.example', port: 443 } })
   })
 })
 
-describe('the addresses of a host', () => {
+describe('checkAddresses', () => {
   const host = { host: 'site.example' }
 
-  it('must all be public', () => {
+  it('all addresses of a host must be public', () => {
     expect(policy().checkAddresses(host, ['8.8.8.8', '2606:4700:4700::1111']).allowed).toBe(true)
     expect(policy().checkAddresses(host, ['8.8.8.8', '10.0.0.1'])).toEqual({
       allowed: false,
@@ -113,7 +113,7 @@ describe('the addresses of a host', () => {
     expect(policy().checkAddresses(host, []).allowed).toBe(false)
   })
 
-  it('may be private for hosts that the operator names, but not reserved', () => {
+  it('hosts named by the operator may be private but not reserved', () => {
     const intranet = policy({ allowed_private: ['Wiki.Corp.', 'localhost'] })
     expect(intranet.checkAddresses({ host: 'wiki.corp' }, ['10.0.0.1', 'fd00::1']).allowed).toBe(true)
     expect(intranet.checkAddresses({ host: 'localhost' }, ['127.0.0.1', '::1']).allowed).toBe(true)
@@ -123,7 +123,7 @@ describe('the addresses of a host', () => {
     expect(intranet.checkUrl('https://10.0.0.1/').allowed).toBe(false)
   })
 
-  it('may be in networks that the operator names, whatever the host is called', () => {
+  it('networks named by the operator are allowed for every host', () => {
     const intranet = policy({ allowed_private: ['10.1.0.0/16', '169.254.7.7', 'fd00:1::/32'] })
     const allowed = ['10.1.2.3', '169.254.7.7', 'fd00:1::1'].map(
       (address) => intranet.checkAddresses(host, [address]).allowed,
@@ -136,7 +136,7 @@ describe('the addresses of a host', () => {
   })
 
   it.each(['10.0.0.0/99', 'http://wiki.corp', '*.corp', 'wiki.corp:80', '127.1', '0x7f000001', ''])(
-    'cannot be opened up by %j',
+    'the entry %j of allowed_private is refused',
     (entry) => {
       expect(() => policy({ allowed_private: [entry] })).toThrow('is not an address or a network')
     },

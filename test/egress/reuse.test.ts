@@ -7,7 +7,7 @@ import { errorOf, fetchLocal, LOCAL, site } from './site.ts'
 
 const toLoopback = async () => ['127.0.0.1']
 
-/** A connection becomes reusable in a later turn of the event loop than the one in which its response ended. */
+/** A connection becomes reusable only in a later turn of the event loop than the end of its response. */
 const idle = () => sleep(20)
 
 /** The number of connections over which requests arrived. */
@@ -16,7 +16,7 @@ function connections(requests: readonly IncomingMessage[]): number {
 }
 
 describe('connection reuse', () => {
-  it('serves requests to one origin one after the other over one connection', async () => {
+  it('sequential requests to one origin share one connection', async () => {
     const { url, requests } = await site((_, response) => response.end('ok'))
     for (let n = 0; n < 5; n++) {
       await (await fetchLocal(`${url}/${n}`)).bytes()
@@ -26,7 +26,7 @@ describe('connection reuse', () => {
     expect(connections(requests)).toBe(1)
   })
 
-  it('serves requests over TLS over one connection', async () => {
+  it('sequential requests over TLS share one connection', async () => {
     const { port, requests } = await site((_, response) => response.end('ok'), '127.0.0.1', true)
     const settings = { ca: CERTIFICATE }
     for (let n = 0; n < 3; n++) {
@@ -36,7 +36,7 @@ describe('connection reuse', () => {
     expect(connections(requests)).toBe(1)
   })
 
-  it('applies to a response that was discarded and to the hops of a redirect', async () => {
+  it('a connection is reused after a discarded response and for the hops of a redirect', async () => {
     const { url, requests } = await site((request, response) => {
       if (request.url === '/from') response.writeHead(302, { location: '/to' }).end('moved')
       else response.end('ok')
@@ -51,13 +51,13 @@ describe('connection reuse', () => {
     expect(connections(requests)).toBeLessThanOrEqual(2)
   })
 
-  it('opens a connection for each request in progress', async () => {
+  it('each concurrent request has its own connection', async () => {
     const { url, requests } = await site((_, response) => void setTimeout(() => response.end('ok'), 50))
     await Promise.all([1, 2, 3].map(async () => (await fetchLocal(url)).bytes()))
     expect(connections(requests)).toBe(3)
   })
 
-  it('does not apply to another host name at the same address', async () => {
+  it('a connection is not reused for another host name at the same address', async () => {
     const { port, requests } = await site((_, response) => response.end('ok'))
     for (const host of ['one.test', 'two.test', 'one.test']) {
       await (await fetchLocal(`http://${host}:${port}/`, {}, { resolve: toLoopback })).bytes()
@@ -66,7 +66,7 @@ describe('connection reuse', () => {
     expect(connections(requests)).toBe(2)
   })
 
-  it('does not apply under other trusted certificates', async () => {
+  it('a connection is not reused under other trusted certificates', async () => {
     const { port, requests } = await site((_, response) => response.end('ok'), '127.0.0.1', true)
     const fetchWith = (ca?: string) =>
       fetchLocal(`https://site.test:${port}/`, { ca }, { resolve: toLoopback })
@@ -75,7 +75,7 @@ describe('connection reuse', () => {
     expect(requests).toHaveLength(1)
   })
 
-  it('does not apply under rules that do not allow the address', async () => {
+  it('a connection is not reused under rules that do not allow its address', async () => {
     const { url, requests } = await site((_, response) => response.end('ok'))
     await (await fetchLocal(url)).bytes()
     const settings = { ...LOCAL, allowed_private: [] }
@@ -83,7 +83,7 @@ describe('connection reuse', () => {
     expect(requests).toHaveLength(1)
   })
 
-  it('does not apply when the host name resolves to other addresses', async () => {
+  it('a connection is not reused when the host name resolves to other addresses', async () => {
     const before = await site((_, response) => response.end('before'))
     const url = `http://site.test:${before.port}/`
     const settings = { allowed_private: ['127.0.0.1', '127.0.0.2'] }
@@ -96,7 +96,7 @@ describe('connection reuse', () => {
   })
 
   it.each(['http://127.0.0.2:1/', 'http://10.0.0.1/', 'http://inside.test/'])(
-    'refuses a redirect to %s on a reused connection',
+    'a redirect to %s is refused on a reused connection',
     async (location) => {
       const { port, requests } = await site((request, response) => {
         if (request.url === '/from') response.writeHead(302, { location }).end()
@@ -112,7 +112,7 @@ describe('connection reuse', () => {
     },
   )
 
-  it('ends with a response that is not read to its end', async () => {
+  it('a connection is not reused after a partially read response', async () => {
     const { url, requests } = await site((request, response) => {
       if (request.url === '/long') response.end(Buffer.alloc(1024 * 1024))
       else response.end('ok')
@@ -124,7 +124,7 @@ describe('connection reuse', () => {
     expect(connections(requests)).toBe(2)
   })
 
-  it('survives that the server closes the idle connection', async () => {
+  it('a request succeeds after the server closed the idle connection', async () => {
     const { url, requests } = await site((_, response) => response.end('ok'))
     await (await fetchLocal(url)).bytes()
     requests[0]?.socket.destroy()
@@ -134,8 +134,8 @@ describe('connection reuse', () => {
   })
 })
 
-describe('a time limit that is reached while connecting', () => {
-  it('marks the request as unsent', async () => {
+describe('time limit while connecting', () => {
+  it('a timeout while connecting marks the request as unsent', async () => {
     const resolve = () => new Promise<string[]>(() => {})
     const resolving = fetchLocal('https://site.test/', { total_timeout_ms: 50 }, { resolve })
     expect(await errorOf(resolving)).toMatchObject({ code: 'TIMED_OUT', isUnsent: true })
@@ -144,8 +144,8 @@ describe('a time limit that is reached while connecting', () => {
   })
 })
 
-describe('the global fetch', () => {
-  it('keeps its built-in dispatcher', async () => {
+describe('global fetch', () => {
+  it('the global fetch keeps its built-in dispatcher', async () => {
     const { url } = await site((_, response) => response.end('ok'))
     await (await fetchLocal(url)).bytes()
     const { Agent } = await import('undici')

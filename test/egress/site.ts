@@ -14,7 +14,7 @@ export interface Site {
   readonly requests: http.IncomingMessage[]
 }
 
-/** A web server of this test. */
+/** A local web server that is closed after the test. */
 export async function site(
   handle: http.RequestListener,
   host = '127.0.0.1',
@@ -37,7 +37,7 @@ export async function site(
   return { url: `${isSecure ? 'https' : 'http'}://${host}:${port}`, port, requests }
 }
 
-/** Loopback and nothing else besides what is public. */
+/** Allows loopback in addition to public addresses. */
 export const LOCAL: Partial<EgressSettings> = {
   allow_http: true,
   allowed_ports: 'any',
@@ -52,7 +52,7 @@ export function fetchLocal(
   return guardedFetch(url, { ...request, settings: { ...LOCAL, ...settings } })
 }
 
-/** The error with which it ends. */
+/** The error with which the promise rejects. */
 export async function errorOf(outcome: Promise<unknown>): Promise<EgressError> {
   const error = await outcome.then(
     () => undefined,

@@ -24,7 +24,7 @@ type Commit = Store['commit']
 const committing = (commit: (inner: Commit) => Commit) => (store: Store) =>
   override(store, { commit: commit(store.commit.bind(store)) })
 
-/** Rejects a commit, before or after it is made, as often as is told. */
+/** Rejects commits, before or after they are made, while a reason is set. */
 class Outage {
   reason: StoreError['reason'] | undefined
   isCommitted = false
@@ -40,7 +40,7 @@ class Outage {
 const isPoison = (changes: Changes) => changes.specs.some((spec) => spec.type === 'poison')
 
 describeGates('the commit queue', (open) => {
-  it('refuses at once what goes beyond its bound, and answers the rest', async () => {
+  it('the commit queue refuses commands beyond its limit immediately and answers the others', async () => {
     const commits = new Barrier()
     const { gate } = await open({
       settings: { max_pending_commands: 10 },
@@ -67,7 +67,7 @@ describeGates('the commit queue', (open) => {
     expect(await openTasks(gate)).toHaveLength(13)
   })
 
-  it('lets a bug in one command fail that command only, and tells nothing of it', async () => {
+  it('a bug in one command fails that command only, and its details are not exposed', async () => {
     let victim = ''
     const { gate, errors } = await open({
       wrap: committing(
@@ -102,8 +102,8 @@ describeGates('the commit queue', (open) => {
 
   it.each([
     ['the database refuses', () => new StoreError('refused', new Error('bad value'))],
-    ['nobody can explain', () => new Error('a surprise')],
-  ])('answers all others when there is a command that %s', async (_, cause) => {
+    ['fails for an unknown reason', () => new Error('a surprise')],
+  ])('other commands of a batch succeed when one is a command that %s', async (_, cause) => {
     const { gate, errors } = await open({
       wrap: committing(
         (inner) => (need, decide) =>
@@ -131,7 +131,7 @@ describeGates('the commit queue', (open) => {
     expect(await claim(gate, { max_tasks: 100 })).toHaveLength(47)
   })
 
-  it('says that it does not know when the connection broke, and the same request again does no harm', async () => {
+  it('a broken connection is reported as OUTCOME_UNKNOWN, and repeating the request is safe', async () => {
     const outage = new Outage()
     const { gate, errors } = await open({ wrap: outage.wrap })
     for (const isCommitted of [true, false]) {
@@ -154,7 +154,7 @@ describeGates('the commit queue', (open) => {
     expect(await receiptTypes(gate, offer)).toHaveLength(4)
   })
 
-  it('says when the database is away, for writes and reads, and goes on when it is back', async () => {
+  it('reads and writes report DATABASE_UNAVAILABLE during an outage and work again afterwards', async () => {
     const outage = new Outage()
     const away = () => Promise.reject(new StoreError('unavailable', new Error('secret detail')))
     let isAway = false
@@ -194,7 +194,7 @@ describeGates('the commit queue', (open) => {
     expect(await openTasks(gate)).toEqual([task_id])
   })
 
-  it('goes on after a bug that hits all of a batch', async () => {
+  it('the commit queue continues after a bug that fails a whole batch', async () => {
     let isBroken = false
     const { gate, errors } = await open({
       wrap: committing((inner) => async (need, decide) => {
@@ -203,7 +203,7 @@ describeGates('the commit queue', (open) => {
       }),
     })
     await ask(gate)
-    // The first claim looks who is to stop, and would come too late for the batch.
+    // The first claim reads the drain orders first, and would miss the batch.
     await claim(gate, { accept_types: ['nothing'] })
     isBroken = true
     const answers = await soon(Promise.all([refusal(ask(gate)), refusal(claim(gate))]))
@@ -213,7 +213,7 @@ describeGates('the commit queue', (open) => {
     expect(errors).toEqual([expect.any(TypeError)])
   })
 
-  it('finishes what is under way when the gate closes', async () => {
+  it('commands in progress are committed when the gate closes', async () => {
     const commits = new Barrier()
     const { gate } = await open({
       wrap: committing((inner) => async (need, decide) => {

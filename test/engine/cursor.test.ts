@@ -5,12 +5,12 @@ import { refusal } from '../support/steps.ts'
 const cursors = new Cursors(async () => Buffer.from('a secret of this database'))
 const scope = { tenant: 1, query: { list: 'tasks' } }
 
-describe('a cursor', () => {
-  it.each([0, 7, 4_096, Number.MAX_SAFE_INTEGER])('leads back to position %d', async (position) => {
+describe('cursor', () => {
+  it.each([0, 7, 4_096, Number.MAX_SAFE_INTEGER])('a cursor decodes to position %d', async (position) => {
     expect(await cursors.read(scope, await cursors.write(scope, position))).toBe(position)
   })
 
-  it('never starts with a hyphen, so that it can be the value of a command-line option', async () => {
+  it('a cursor never starts with a hyphen, so that it can be the value of a command-line option', async () => {
     const written = await Promise.all(Array.from({ length: 1_000 }, (_, i) => cursors.write(scope, i)))
     expect(written.filter((cursor) => cursor.startsWith('-'))).toEqual([])
   })
@@ -18,12 +18,12 @@ describe('a cursor', () => {
   it.each([
     ['of another tenant', { ...scope, tenant: 2 }],
     ['of another query', { ...scope, query: { list: 'receipts' } }],
-  ])('%s is refused', async (_, other) => {
+  ])('the cursor %s is refused', async (_, other) => {
     const cursor = await cursors.write(other, 7)
     expect(await refusal(cursors.read(scope, cursor))).toMatchObject({ details: { path: 'cursor' } })
   })
 
-  it.each(['', 'x', 'MTIz', '-'.repeat(40), '\u0000'])('%j is refused', async (cursor) => {
+  it.each(['', 'x', 'MTIz', '-'.repeat(40), '\u0000'])('the cursor %j is refused', async (cursor) => {
     expect(await refusal(cursors.read(scope, cursor))).toMatchObject({ code: 'VALIDATION_ERROR' })
   })
 })

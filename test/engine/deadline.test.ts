@@ -22,7 +22,7 @@ import {
 
 const iso = (ms: number) => new Date(ms).toISOString()
 
-/** It has failed by its deadline: the error, the terminal receipt and the closed obligation say so. */
+/** The error, the terminal receipt and the closed obligation show that the task failed at its deadline. */
 async function expectMissed(gate: Gate, task: { readonly task_id: string }, deadline_at: string) {
   const error = { code: 'DEADLINE_EXCEEDED', message: `The task did not end by ${deadline_at}.` }
   const view = await look(gate, task)
@@ -37,8 +37,8 @@ async function expectMissed(gate: Gate, task: { readonly task_id: string }, dead
   expect(await openTasks(gate)).not.toContain(task.task_id)
 }
 
-describeGates('a task with a deadline', (open) => {
-  it('shows it to its owner, to the worker and in the contract, in one form', async () => {
+describeGates('deadline of a task', (open) => {
+  it('the owner, the worker and the assignment receipt show the deadline in UTC', async () => {
     const { gate, clock } = await open()
     const utc = iso(clock.now + 3_600_000)
     const task = await ask(gate, { deadline_at: utc.replace('Z', '+00:00'), timeout_seconds: 60 })
@@ -51,7 +51,7 @@ describeGates('a task with a deadline', (open) => {
     expect(await look(gate, await ask(gate))).toMatchObject({ deadline_at: null })
   })
 
-  it('fails by it while it is ready, and nobody gets it after that', async () => {
+  it('a queued task fails at its deadline, and others are not affected', async () => {
     const { gate, clock, store } = await open()
     const deadline_at = iso(clock.now + 60_000)
     const swept = await ask(gate, { deadline_at })
@@ -66,7 +66,7 @@ describeGates('a task with a deadline', (open) => {
     expect(await checkInvariants(store, await store.tenant('default'))).toEqual([])
   })
 
-  it('is ended by a claim that meets it before a sweep does, and the claim gets what is behind it', async () => {
+  it('a claim fails tasks past their deadline without a sweep, and returns the next task', async () => {
     const { gate, clock, store } = await open()
     const deadline_at = iso(clock.now + 60_000)
     const late = [await ask(gate, { deadline_at }), await ask(gate, { deadline_at })]
@@ -78,7 +78,7 @@ describeGates('a task with a deadline', (open) => {
     expect(await checkInvariants(store, await store.tenant('default'))).toEqual([])
   })
 
-  it('fails by it while it is delayed after a lapsed lease', async () => {
+  it('a task that is delayed after an expired lease fails at its deadline', async () => {
     const { gate, clock } = await open({ settings: { lease_requeue_delay_seconds: 3600 } })
     const deadline_at = iso(clock.now + 600_000)
     const offer = await hold(gate, { deadline_at }, { lease_ttl_seconds: 10 })
@@ -91,7 +91,7 @@ describeGates('a task with a deadline', (open) => {
   })
 
   it.each(['leased', 'running'])(
-    'ends the lease of a %s task, which renewals never extend past it',
+    'the deadline ends the lease of a %s task, and renewals never exceed it',
     async (status) => {
       const { gate, clock, store } = await open()
       const deadline_at = iso(clock.now + 100_000)
@@ -111,7 +111,7 @@ describeGates('a task with a deadline', (open) => {
     },
   )
 
-  it('fails by it while it waits for an approval, and the question is over', async () => {
+  it('a task that waits for approval fails at its deadline, and its question expires', async () => {
     const { gate, clock, store } = await open()
     await gate.putPolicy(admin(), { id: 'ask', action: 'REQUIRE_APPROVAL', scope: { type: '*' } })
     const deadline_at = iso(clock.now + 60_000)
@@ -121,7 +121,7 @@ describeGates('a task with a deadline', (open) => {
       question: { expires_at: deadline_at },
     })
     clock.advance(60)
-    // Whoever approves at that instant is too late, whether or not a sweep has run.
+    // An approval at the instant of the deadline is refused, with or without a sweep.
     expect(await refusal(gate.approve(admin(), { task_id: answered.task_id }))).toMatchObject({
       code: 'ALREADY_DECIDED',
     })
@@ -130,7 +130,7 @@ describeGates('a task with a deadline', (open) => {
     expect(await checkInvariants(store, await store.tenant('default'))).toEqual([])
   })
 
-  it('fails by it while it waits for input', async () => {
+  it('a task that waits for input fails at its deadline', async () => {
     const { gate, clock, store } = await open()
     const deadline_at = iso(clock.now + 60_000)
     const offer = await hold(gate, { deadline_at })
@@ -141,7 +141,7 @@ describeGates('a task with a deadline', (open) => {
     expect(await checkInvariants(store, await store.tenant('default'))).toEqual([])
   })
 
-  it('is not tried again if the retry could only begin after it', async () => {
+  it('a failed task is not retried when the retry would begin at or after the deadline', async () => {
     const { gate, clock } = await open()
     const deadline_at = iso(clock.now + 60_000)
     const offer = await hold(gate, { deadline_at, max_attempts: 5 })
@@ -159,7 +159,7 @@ describeGates('a task with a deadline', (open) => {
     expect(await look(gate, offer)).toMatchObject({ status: 'failed', result: { error } })
   })
 
-  it('is left alone by it once it has ended', async () => {
+  it('the deadline does not affect a task that has ended', async () => {
     const { gate, clock } = await open()
     const offer = await hold(gate, { deadline_at: iso(clock.now + 60_000) })
     await finish(gate, offer)
@@ -167,7 +167,7 @@ describeGates('a task with a deadline', (open) => {
     expect(await statusOf(gate, offer)).toBe('succeeded')
   })
 
-  it('keeps it when another process takes over', async () => {
+  it('the deadline survives a restart', async () => {
     const { gate, clock, another } = await open()
     const deadline_at = iso(clock.now + 60_000)
     const task = await ask(gate, { deadline_at })
@@ -178,7 +178,7 @@ describeGates('a task with a deadline', (open) => {
     await expectMissed(restarted, task, deadline_at)
   })
 
-  it('is asked for again without it, or with a new one', async () => {
+  it('retry_task creates a task without the deadline, or with a new one', async () => {
     const { gate, clock } = await open()
     const task = await ask(gate, { deadline_at: iso(clock.now + 60_000), payload: { n: 1 } })
     await expire(gate, clock)
@@ -190,7 +190,7 @@ describeGates('a task with a deadline', (open) => {
     expect(await look(gate, bound)).toMatchObject({ deadline_at })
   })
 
-  it('is refused with a time that is past, too far ahead or none, and nothing is kept of it', async () => {
+  it('a deadline that is past, too far ahead or malformed is refused and creates nothing', async () => {
     const { gate, clock, store } = await open()
     const year = 365 * 24 * 3600 * 1000
     const wrong = [
@@ -213,7 +213,7 @@ describeGates('a task with a deadline', (open) => {
     expect(await statusOf(gate, latest)).toBe('queued')
   })
 
-  it('is the same task under its key, also after the deadline', async () => {
+  it('the idempotency key returns the same task after the deadline', async () => {
     const { gate, clock } = await open()
     const input = { deadline_at: iso(clock.now + 60_000), idempotency_key: 'k' }
     const { task_id } = await ask(gate, input)

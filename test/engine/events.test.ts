@@ -2,8 +2,8 @@ import { expect, it } from 'vitest'
 import { describeGates, worker } from '../support/gates.ts'
 import { ask, claim, finish, held, hold, look, refusal, soon } from '../support/steps.ts'
 
-describeGates('events', (open) => {
-  it('tell of each change once it is committed, in order, until nobody listens', async () => {
+describeGates('task events', (open) => {
+  it('each committed change emits an event, in order, until the listener unsubscribes', async () => {
     const { gate } = await open()
     const seen: unknown[] = []
     const stop = gate.onTask(({ task_id, status, type, owner, worker_id }) =>
@@ -25,7 +25,7 @@ describeGates('events', (open) => {
     expect(seen).toHaveLength(4)
   })
 
-  it('are not told of what was refused', async () => {
+  it('refused calls and empty claims emit no events', async () => {
     const { gate } = await open()
     const offer = await hold(gate)
     const seen: unknown[] = []
@@ -36,7 +36,7 @@ describeGates('events', (open) => {
     expect(seen).toEqual([])
   })
 
-  it('go on when a listener throws, for the others and for the gate', async () => {
+  it('a listener that throws affects neither other listeners nor the gate', async () => {
     const { gate, errors } = await open()
     const seen: string[] = []
     gate.onTask(() => {

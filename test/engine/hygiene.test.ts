@@ -15,7 +15,7 @@ class Money {
   amount = 5
 }
 
-/** Values that no store and no JSON parser would treat alike, and where in the value they are. */
+/** Values that stores and JSON parsers treat differently, and their path in the value. */
 const UNCLEAN: readonly (readonly [name: string, value: unknown, path: string])[] = [
   ['NUL in a text', { a: 'x\0y' }, '.a'],
   ['NUL in a key', { 'x\0y': 1 }, '.x\0y'],
@@ -39,8 +39,8 @@ const UNCLEAN: readonly (readonly [name: string, value: unknown, path: string])[
   ['a hole in a list', { a: Array(2) }, '.a[0]'],
 ]
 
-describeGates('input', (open) => {
-  it('of a payload, of inputs and of labels is refused with its path, and nothing was created', async () => {
+describeGates('input validation', (open) => {
+  it('an unclean payload, input or label is refused with its path, and nothing is created', async () => {
     const { gate } = await open()
     for (const [name, value, path] of UNCLEAN) {
       for (const field of ['payload', 'inputs']) {
@@ -64,7 +64,7 @@ describeGates('input', (open) => {
     expect((await gate.listReceipts(agent())).receipts).toEqual([])
   })
 
-  it('that a worker sends is refused with its path, and the lease stays as it was', async () => {
+  it('an unclean value from a worker is refused with its path, and the lease stays unchanged', async () => {
     const { gate } = await open()
     const offer = await hold(gate)
     const before = await look(gate, offer)
@@ -89,7 +89,7 @@ describeGates('input', (open) => {
     expect(await finish(gate, offer)).toMatchObject({ ok: true })
   })
 
-  it('at the edge of what is allowed comes back as it was', async () => {
+  it('values at the limits are stored unchanged', async () => {
     const { gate } = await open()
     const payload = {
       deep: nested(62),
@@ -109,7 +109,7 @@ describeGates('input', (open) => {
     expect(offer.task_id).toBeTruthy()
   })
 
-  it('of plain fields is refused when it is empty, unclean, of the wrong type or out of range', async () => {
+  it('a plain field that is empty, unclean, of the wrong type or out of range is refused', async () => {
     const { gate } = await open()
     const texts = [
       'type',
@@ -172,7 +172,7 @@ describeGates('input', (open) => {
     expect((await gate.listTasks(admin())).tasks).toEqual([])
   })
 
-  it('with fields that nobody knows is refused by every verb', async () => {
+  it('every verb refuses unknown fields', async () => {
     const { gate } = await open()
     const offer = await hold(gate)
     const names = held(offer)
@@ -211,7 +211,7 @@ describeGates('input', (open) => {
     expect(await look(gate, offer)).toMatchObject({ status: 'leased' })
   })
 
-  it('that is not an object at all is refused', async () => {
+  it('input that is not a plain object is refused', async () => {
     const { gate } = await open()
     const proto = JSON.parse('{"type": "job", "__proto__": {"priority": 9}}')
     for (const input of [null, 'job', 5, [], new Map([['type', 'job']]), proto]) {

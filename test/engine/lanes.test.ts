@@ -24,7 +24,7 @@ const MALLORY = agent('mallory')
 const ALICE = agent('alice')
 const BOB = agent('bob')
 
-/** Tasks of one owner, each with what `input` says of its number. */
+/** Creates tasks of one owner; `input` gives the fields of task n. */
 async function fill(gate: Gate, by: typeof ALICE, count: number, input: (n: number) => object) {
   const tasks = Array.from({ length: count }, (_, n) => ({ type: 'job', ...input(n) }))
   const { results } = await gate.createTasks(by, { tasks })
@@ -48,7 +48,7 @@ async function expectSound(store: Store): Promise<void> {
 }
 
 describeGates('lanes', (open, storeName) => {
-  it('of tasks that have ended are no obstacle to anybody, and their numbers are used again', async () => {
+  it('lanes of ended tasks block no owner, and their numbers are reused', async () => {
     const { gate, store } = await open()
     const peak: number[] = []
     for (const first of [-1000, 0, -500]) {
@@ -62,7 +62,7 @@ describeGates('lanes', (open, storeName) => {
     await expectSound(store)
   })
 
-  it('that one owner occupies leave all others theirs, also after a restart', async () => {
+  it('an owner at the lane limit does not affect other owners, also on another server', async () => {
     const { gate, store, another } = await open()
     const ids = await fill(gate, MALLORY, MAX_LANES_PER_OWNER, (n) => ({ priority: n }))
     const again = storeName === 'postgres' ? await another() : undefined
@@ -76,7 +76,7 @@ describeGates('lanes', (open, storeName) => {
         retryable: true,
         details: { quota: 'lanes_per_owner', limit: 1000, owner: 'agent:mallory' },
       })
-      // More of what it has is no new lane.
+      // A task in an existing lane needs no new lane.
       await ask(each, { priority: 7 }, MALLORY)
       for (const by of [ALICE, BOB]) {
         await ask(each, { type: `new type of ${by.principal.id}` }, by)
@@ -92,7 +92,7 @@ describeGates('lanes', (open, storeName) => {
     await expectSound(store)
   })
 
-  it('are not made or counted by creates that a rule blocks', async () => {
+  it('tasks blocked by a rule create no lanes and do not count against the limit', async () => {
     const { gate, store } = await open()
     await gate.putPolicy(admin(), { id: 'no-spam', action: 'BLOCK', scope: { type: 'spam*' } })
     const tasks = Array.from({ length: 1100 }, (_, n) => ({ type: `spam-${n}`, priority: n % 7 }))
@@ -104,13 +104,13 @@ describeGates('lanes', (open, storeName) => {
       )
     }
     expect(await numberOfLanes(store)).toBe(before)
-    // An owner who has all the lanes it may have is still told of the rule, not of its limit.
+    // At the lane limit the rule is still reported first.
     await fill(gate, MALLORY, MAX_LANES_PER_OWNER, (n) => ({ priority: n }))
     expect(await refusal(ask(gate, { type: 'spam' }, MALLORY))).toMatchObject({ code: 'POLICY_BLOCKED' })
     await expectSound(store)
   })
 
-  it('keep their limit when the process starts again', async () => {
+  it('the lane limit survives a restart', async () => {
     const { gate, another } = await open()
     const ids = await fill(gate, MALLORY, MAX_LANES_PER_OWNER, (n) => ({ type: `t${n}` }))
     await gate.close()
@@ -124,7 +124,7 @@ describeGates('lanes', (open, storeName) => {
     await expectSound(store)
   })
 
-  it('do not count towards an owner whose tasks have left them, whoever else uses them', async () => {
+  it('a lane does not count for an owner without tasks in it, even if other owners use it', async () => {
     const { gate, store } = await open()
     const mine = await fill(gate, ALICE, MAX_LANES_PER_OWNER, (n) => ({ priority: n }))
     await fill(gate, MALLORY, MAX_LANES_PER_OWNER, (n) => ({ priority: n, delay_seconds: 3600 }))
@@ -133,7 +133,7 @@ describeGates('lanes', (open, storeName) => {
     await expectSound(store)
   })
 
-  it('are there for tasks that come back, also at the limit', async () => {
+  it('a requeued task returns to its lane at the lane limit', async () => {
     const { gate, clock, store } = await open()
     const offer = await hold(gate, { type: 'first' })
     await fill(gate, ALICE, MAX_LANES_PER_OWNER - 1, (n) => ({ priority: 1 + n }))
@@ -143,12 +143,12 @@ describeGates('lanes', (open, storeName) => {
     await expectSound(store)
   })
 
-  it('with the number of another have their own tasks and events', async () => {
+  it('a reused lane number has only the tasks and events of its new lane', async () => {
     const { gate, store } = await open()
     const offer = await hold(gate, { type: 'old' })
     await finish(gate, offer, { artifacts: undefined })
     const events: string[] = []
-    // Enough lanes that numbers of empty ones are used again.
+    // Enough lanes that the numbers of empty lanes are reused.
     await cancelAll(gate, ALICE, await fill(gate, ALICE, 1000, (n) => ({ priority: -1 - n })))
     const ids = await fill(gate, BOB, 1000, (n) => ({ type: `new${n}`, priority: 500 }))
     gate.onTask((event) => events.push(event.type))
@@ -163,7 +163,7 @@ describeGates('lanes', (open, storeName) => {
     await expectSound(store)
   })
 
-  it('that are new in a batch are seen by the claims of the same batch', async () => {
+  it('claims see lanes that are created in the same batch', async () => {
     const commits = new Barrier()
     const needs: Need[] = []
     const { gate } = await open({
@@ -181,7 +181,7 @@ describeGates('lanes', (open, storeName) => {
     commits.shut()
     const first = ask(gate, { type: 'other' })
     await commits.arrival()
-    // These wait for the first commit, and go into the next one together.
+    // These wait for the first commit and share the next one.
     const created = ask(gate, { type: 'new', priority: 3, requirements: { capabilities: ['gpu'] } })
     await turns(40)
     const claimed = claim(gate, { accept_types: ['new'], capabilities: ['gpu'] })
@@ -193,7 +193,7 @@ describeGates('lanes', (open, storeName) => {
     expect(needs.length).toBe(before + 1)
   })
 
-  it('without ready tasks cost a claim nothing', async () => {
+  it('a claim loads no lanes without ready tasks', async () => {
     const needs: Need[] = []
     const { gate } = await open({
       wrap: (store) =>
@@ -212,32 +212,32 @@ describeGates('lanes', (open, storeName) => {
     expect(needs.map(({ heads }) => heads)).toEqual([[]])
   })
 
-  it('of low priority are not looked into before those of high priority are exhausted', async () => {
-    const looked: number[] = []
+  it('a claim loads lanes of low priority only after those of high priority are empty', async () => {
+    const loadedHeads: number[] = []
     const { gate } = await open({
       wrap: (store) =>
         override(store, {
           commit: (need, decide) =>
             store.commit(need, (loaded) => {
-              looked.push(loaded.heads.length)
+              loadedHeads.push(loaded.heads.length)
               return decide(loaded)
             }),
         }),
     })
     const ids = await fill(gate, ALICE, 900, (n) => ({ priority: n }))
-    looked.length = 0
+    loadedHeads.length = 0
     expect(await lease(gate, { accept_types: ['job'] })).toMatchObject({ task_id: ids.at(-1) })
-    expect(Math.max(...looked)).toBeLessThan(50)
+    expect(Math.max(...loadedHeads)).toBeLessThan(50)
     const many = await claim(gate, { accept_types: ['job'], max_tasks: 100 })
     expect(many.map((task) => task.task_id)).toEqual(ids.slice(-101, -1).reverse())
   })
 
-  it.runIf(storeName === 'postgres')('that one server changes are the same at the other', async () => {
+  it.runIf(storeName === 'postgres')('two servers share one set of lanes', async () => {
     const { gate, store, another } = await open()
     const { gate: elsewhere } = await another()
     await ask(gate, { type: 'first' })
     expect(await lease(elsewhere, { accept_types: ['first'] })).toMatchObject({ type: 'first' })
-    // More lanes than keep their names, so that both take numbers that the other knows under another name.
+    // More lanes than the cache keeps, so that each server reuses numbers that the other knows under another name.
     for (const round of [0, 1, 2]) {
       const [one, other] = round % 2 === 0 ? [gate, elsewhere] : [elsewhere, gate]
       const ids = await fill(one, ALICE, 600, (n) => ({ type: `r${round}`, priority: n }))
@@ -252,15 +252,15 @@ describeGates('lanes', (open, storeName) => {
   })
 })
 
-describe('the profile of a waiting claim', () => {
+describe('profile of a waiting claim', () => {
   const profile = (accept_types: string[] | undefined, capabilities: string[] = []) =>
     new Waiter(1, { accept_types, capabilities }).profile
 
-  it('is the same for the same sets, in whatever order and however often their members are named', () => {
+  it('equal sets of types and capabilities have the same profile, in any order and with repeats', () => {
     expect(profile(['b', 'a', 'b'], ['y', 'x'])).toBe(profile(['a', 'b'], ['x', 'y', 'x']))
   })
 
-  it('is another for other sets', () => {
+  it('different sets have different profiles', () => {
     const all = [
       profile(undefined),
       profile([]),

@@ -13,8 +13,8 @@ function progress(bytes: number): { command: Command } {
   }
 }
 
-describe('the commands that wait for a commit', () => {
-  it('are full at the number allowed, and have room again when some are taken', () => {
+describe('pending commands', () => {
+  it('the queue is full at the maximum number of commands until some are taken', () => {
     const pending = new Pending({ commands: 2, bytes: MB })
     pending.add(progress(10))
     expect(pending.isFull).toBe(false)
@@ -24,7 +24,7 @@ describe('the commands that wait for a commit', () => {
     expect(pending.isFull).toBe(false)
   })
 
-  it('are full at the size allowed, and have room again when some are taken', () => {
+  it('the queue is full at the maximum size until some commands are taken', () => {
     const pending = new Pending({ commands: 100, bytes: 2 * MB })
     pending.add(progress(MB))
     expect(pending.isFull).toBe(false)
@@ -34,7 +34,7 @@ describe('the commands that wait for a commit', () => {
     expect(pending.isFull).toBe(false)
   })
 
-  it('are taken in order, and those put back come first', () => {
+  it('commands are taken in order, and those put back come first', () => {
     const pending = new Pending({ commands: 100, bytes: MB })
     const [first, second, third] = [progress(10), progress(11), progress(12)]
     for (const entry of [first, second, third]) pending.add(entry)
@@ -44,7 +44,7 @@ describe('the commands that wait for a commit', () => {
     expect(pending.length).toBe(0)
   })
 
-  it('are cut into batches of at most 16 MB, of which each has at least one command', () => {
+  it('commands are taken in batches of at most 16 MB with at least one command each', () => {
     const pending = new Pending({ commands: 100, bytes: 1024 * MB })
     for (const size of [10, 5, 2, 20, 1]) pending.add(progress(size * MB))
     expect([1, 2, 3, 4].map(() => pending.take(100).length)).toEqual([2, 1, 1, 1])

@@ -23,41 +23,41 @@ const levels = (lanes: ReadyLanes, asked: Partial<Wanted> = {}) => [
 ]
 const lanesOf = (found: readonly Level[]) => found.map((level) => level.lanes)
 
-describe('a claim looks at', () => {
+describe('lanes that a claim searches', () => {
   const pool = lane({ type: null })
   const render = lane({ type: 'render' })
   const print = lane({ type: 'print' })
   const all = ready(pool, render, print)
-  const looksAt = (asked: Partial<Wanted>) => lanesOf(levels(all, asked)).flat()
+  const searched = (asked: Partial<Wanted>) => lanesOf(levels(all, asked)).flat()
 
-  it('the pools only, if it takes any type', () => {
-    expect(looksAt({})).toEqual([pool])
+  it('a claim for any type searches only the pools', () => {
+    expect(searched({})).toEqual([pool])
   })
 
-  it('the lanes of its types only, if it names them', () => {
-    expect(looksAt({ accept_types: ['render'] })).toEqual([render])
-    expect(looksAt({ accept_types: ['print', 'render'] })).toEqual([print, render])
+  it('a claim for given types searches only the lanes of these types', () => {
+    expect(searched({ accept_types: ['render'] })).toEqual([render])
+    expect(searched({ accept_types: ['print', 'render'] })).toEqual([print, render])
   })
 
-  it('each lane once, however often its type is named', () => {
-    expect(looksAt({ accept_types: ['print', 'print'], preferred_types: ['print', 'print'] })).toEqual([
+  it('a claim searches each lane once, even if its type is repeated', () => {
+    expect(searched({ accept_types: ['print', 'print'], preferred_types: ['print', 'print'] })).toEqual([
       print,
     ])
   })
 
-  it('nothing, if it names no type at all', () => {
-    expect(looksAt({ accept_types: [] })).toEqual([])
+  it('a claim with an empty list of types searches nothing', () => {
+    expect(searched({ accept_types: [] })).toEqual([])
   })
 
-  it('the lanes of preferred types before the pools, if it takes any type', () => {
+  it('a claim for any type searches the lanes of preferred types before the pools', () => {
     expect(lanesOf(levels(all, { preferred_types: ['print'] }))).toEqual([[print], [pool]])
   })
 
-  it('no more types than it accepts, whatever it prefers', () => {
-    expect(looksAt({ accept_types: ['render'], preferred_types: ['print'] })).toEqual([render])
+  it('a claim never searches a preferred type that it does not accept', () => {
+    expect(searched({ accept_types: ['render'], preferred_types: ['print'] })).toEqual([render])
   })
 
-  it('no lane or pool that needs what the worker cannot do', () => {
+  it('a claim searches no lane or pool whose capabilities the worker lacks', () => {
     for (const type of ['render', null]) {
       const demanding = lane({ type, capabilities: ['gpu'] })
       const lanes = ready(demanding)
@@ -68,8 +68,8 @@ describe('a claim looks at', () => {
   })
 })
 
-describe('levels', () => {
-  it('go from the highest priority to the lowest, over all types', () => {
+describe('levels of ready lanes', () => {
+  it('levels are ordered from the highest priority to the lowest across types', () => {
     const [a, b, c, d] = [
       lane({ type: 'a', priority: 5 }),
       lane({ type: 'b', priority: -5 }),
@@ -79,7 +79,7 @@ describe('levels', () => {
     expect(lanesOf(levels(ready(a, b, c, d), { accept_types: ['a', 'b'] }))).toEqual([[d], [a], [c, b]])
   })
 
-  it('of preferred types come before all others', () => {
+  it('levels of preferred types come before all others', () => {
     const low = lane({ type: 'a', priority: -9 })
     const high = lane({ type: 'b', priority: 9 })
     const found = levels(ready(low, high), { accept_types: ['a', 'b'], preferred_types: ['a'] })
@@ -89,7 +89,7 @@ describe('levels', () => {
     ])
   })
 
-  it('lose lanes that are removed', () => {
+  it('deleted lanes are removed from their levels', () => {
     const [a, b, c] = [lane({ priority: 1 }), lane({ priority: 1 }), lane({ priority: 2 })]
     const lanes = ready(a, b, c)
     lanes.delete(c)
@@ -100,7 +100,7 @@ describe('levels', () => {
     expect(levels(lanes, { accept_types: ['render'] })).toEqual([])
   })
 
-  it('of two sets are joined in their common order', () => {
+  it('joinLevels merges the levels of two sets in order', () => {
     const [a, b, c, d] = [5, 3, 4, 3].map((priority) => lane({ priority }))
     const join = (one: Lane[], other: Lane[]) => {
       const asked = { capabilities: [], accept_types: ['render'] }

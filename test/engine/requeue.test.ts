@@ -2,11 +2,11 @@ import { expect, it } from 'vitest'
 import { describeGates } from '../support/gates.ts'
 import { claim, finish, hold, lease, look } from '../support/steps.ts'
 
-describeGates('a task whose lease has ended on its own', (open) => {
+describeGates('requeue after the end of a lease', (open) => {
   const waitOf = (task: { readonly next_eligible_at: string | null }, now: number) =>
     Date.parse(task.next_eligible_at ?? '') - now
 
-  it('is kept from others for the grace period, while its worker is refused', async () => {
+  it('a task stays unavailable for the grace period after its lease expires, and its worker is refused', async () => {
     const { gate, clock } = await open({ settings: { lease_grace_seconds: 10 } })
     const offer = await hold(gate)
     clock.advance(120)
@@ -21,7 +21,7 @@ describeGates('a task whose lease has ended on its own', (open) => {
     expect(await lease(gate)).toMatchObject({ task_id: offer.task_id, attempt: 0 })
   })
 
-  it('has a grace period that counts from the end of the lease, however late that is noticed', async () => {
+  it('the grace period counts from the end of the lease, not from its detection', async () => {
     const { gate, clock } = await open({ settings: { lease_grace_seconds: 10 } })
     const offer = await hold(gate)
     clock.advance(3600)
@@ -29,7 +29,7 @@ describeGates('a task whose lease has ended on its own', (open) => {
     expect(waitOf(await look(gate, offer), clock.now)).toBeLessThan(5000)
   })
 
-  it('has the grace period also after a timeout, unless the backoff is longer', async () => {
+  it('the grace period applies after a timeout unless the backoff is longer', async () => {
     const { gate, clock } = await open({ settings: { lease_grace_seconds: 20 } })
     const [short, long] = [
       await hold(gate, { timeout_seconds: 60, retry_backoff_seconds: 5 }),
@@ -41,7 +41,7 @@ describeGates('a task whose lease has ended on its own', (open) => {
     expect(waitOf(await look(gate, long), clock.now)).toBe(30_000)
   })
 
-  it('waits for the configured delay besides the random one', async () => {
+  it('the configured requeue delay is added to the grace period and the jitter', async () => {
     const { gate, clock } = await open({
       settings: { lease_requeue_delay_seconds: 30, lease_grace_seconds: 10 },
     })

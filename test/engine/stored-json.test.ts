@@ -10,22 +10,22 @@ function textOf(written: ReturnType<typeof writeJson>): string {
   return typeof written === 'string' ? written : [...written].join('')
 }
 
-describe('a large stored value', () => {
-  it('is written as it is stored, among other values', () => {
+describe('large stored JSON values', () => {
+  it('a large stored value is written as its stored text among other values', () => {
     const answer = { before: 1, list: [storedJson(large), storedJson(canonical({ rows }))], after: 'x' }
     const written = writeJson(answer)
     expect(written).not.toBeTypeOf('string')
     expect(textOf(written)).toBe(`{"before":1,"list":[${large},{"rows":${large}}],"after":"x"}`)
   })
 
-  it('keeps its place in a copy of the object that holds it', () => {
+  it('a large stored value keeps its position in a copy of its object', () => {
     const task = { payload: storedJson(large), status: 'queued' }
     expect(textOf(writeJson({ ...task, done: true }))).toBe(
       `{"payload":${large},"status":"queued","done":true}`,
     )
   })
 
-  it('is the value itself for who looks into it', () => {
+  it('a large stored value behaves like the parsed value', () => {
     const list = storedJson(large)
     expect(Array.isArray(list)).toBe(true)
     expect(list).toEqual(rows)
@@ -37,13 +37,13 @@ describe('a large stored value', () => {
     expect('a' in Object(object)).toBe(true)
   })
 
-  it('is written in full after somebody has looked into it', () => {
+  it('a large stored value is written in full after it was accessed', () => {
     const list = storedJson(large)
     expect(Object(list).length).toBe(2_000)
     expect(textOf(writeJson({ list }))).toBe(`{"list":${large}}`)
   })
 
-  it('is found among the members of an input, of which the others are parsed', () => {
+  it('storedInput keeps large members as stored text and parses the others', () => {
     const input = {
       type: 'report',
       body: 'b'.repeat(9_000),
@@ -58,7 +58,7 @@ describe('a large stored value', () => {
     expect(storedMembers(canonical('x'.repeat(9_000)))).toEqual({ value: 'x'.repeat(9_000) })
   })
 
-  it('can be written as the text of a block too', () => {
+  it('a large stored value can be written as the text of a content block', () => {
     const answer = { list: storedJson(large), name: '"' }
     const written = writeJson(answer)
     if (typeof written === 'string') throw new Error('it was parsed')
@@ -70,7 +70,7 @@ describe('a large stored value', () => {
     expect(block.text).toBe(`{"list":${large},"name":"\\""}`)
   })
 
-  it('is sent in several parts', async () => {
+  it('a large text is sent in several chunks', async () => {
     const text = canonical(Array.from({ length: 5 }, () => 'é'.repeat(200_000)))
     const parts: Uint8Array[] = []
     for await (const part of inTurns(['[', text, ',', text, ']'])) parts.push(part)
@@ -79,6 +79,6 @@ describe('a large stored value', () => {
   })
 })
 
-it('a small value is parsed at once', () => {
+it('a small stored value is parsed immediately', () => {
   expect(writeJson({ value: storedJson(canonical({ a: [1] })) })).toBe('{"value":{"a":[1]}}')
 })

@@ -22,8 +22,8 @@ import {
   statusOf,
 } from '../support/steps.ts'
 
-describeGates('a sweep', (open) => {
-  it('deals with the other tasks when one wake fails, and tells of the failure', async () => {
+describeGates('sweep', (open) => {
+  it('a sweep processes the other tasks when one wake fails, and reports the failure', async () => {
     const stranger = { tenant: 999_999, task_id: '018f0000-0000-7000-8000-000000000001' }
     const { gate, clock, errors } = await open({
       wrap: (store) => override(store, { due: async (limit) => [stranger, ...(await store.due(limit))] }),
@@ -35,7 +35,7 @@ describeGates('a sweep', (open) => {
     expect(errors).toHaveLength(1)
   })
 
-  it('gets past tasks that can never be woken, and so does a claim', async () => {
+  it('a sweep and a claim skip tasks that can never be woken', async () => {
     const broken = new Set<string>()
     const { gate, clock } = await open({
       wrap: (store) =>
@@ -48,7 +48,7 @@ describeGates('a sweep', (open) => {
             }),
         }),
     })
-    // More than a sweep or a claim takes on in one go.
+    // More than one batch of a sweep or a claim.
     for (const id of await askMany(gate, 110, { delay_seconds: 10 })) broken.add(id)
     const ids = await askMany(gate, 3, { type: 'other', delay_seconds: 20 })
     await ask(gate, { type: 'third' })
@@ -59,7 +59,7 @@ describeGates('a sweep', (open) => {
     expect(offers.map((offer) => offer.task_id)).toEqual(ids)
   })
 
-  it('puts a task back whose lease has lapsed, with jitter and without spending an attempt', async () => {
+  it('a sweep requeues a task with an expired lease, with jitter and without counting an attempt', async () => {
     const { gate, clock } = await open()
     const offer = await hold(gate, { max_attempts: 1 })
     clock.advance(119.999)
@@ -77,7 +77,7 @@ describeGates('a sweep', (open) => {
     expect(await lease(gate)).toMatchObject({ task_id: offer.task_id, attempt: 0, fence: 2 })
   })
 
-  it('spreads tasks that lapse together over five seconds', async () => {
+  it('tasks whose leases expire together are spread over five seconds', async () => {
     const { gate, clock } = await open({ random: seededRandom(1) })
     await askMany(gate, 40)
     const offers = await claim(gate, { max_tasks: 40 })
@@ -92,7 +92,7 @@ describeGates('a sweep', (open) => {
     expect(Math.max(...waits)).toBeLessThan(5000)
   })
 
-  it('tells the owner of the lease that was lost', async () => {
+  it('the owner receives lease.expired for a lost lease', async () => {
     const { gate, clock } = await open()
     const offer = await hold(gate)
     await expire(gate, clock)
@@ -109,7 +109,7 @@ describeGates('a sweep', (open) => {
     expect(await openTasks(gate)).toEqual([offer.task_id])
   })
 
-  it('that comes again does nothing more', async () => {
+  it('a repeated sweep changes nothing', async () => {
     const { gate, clock } = await open()
     const offer = await hold(gate)
     await expire(gate, clock)
@@ -120,7 +120,7 @@ describeGates('a sweep', (open) => {
     expect([await look(gate, offer), await receiptTypes(gate, offer)]).toEqual(before)
   })
 
-  it('leaves alone what was renewed or has ended', async () => {
+  it('a sweep does not affect renewed leases and ended tasks', async () => {
     const { gate, clock } = await open()
     await askMany(gate, 2)
     const [renewed, done] = await claim(gate, { max_tasks: 2 })
@@ -134,7 +134,7 @@ describeGates('a sweep', (open) => {
     expect(await statusOf(gate, done)).toBe('succeeded')
   })
 
-  it('reports the fourth expiry once, and not the others', async () => {
+  it('the fourth expiry writes the only anomaly receipt', async () => {
     const { gate, clock } = await open()
     const { task_id } = await ask(gate)
     for (let n = 1; n <= 6; n++) {
@@ -145,7 +145,7 @@ describeGates('a sweep', (open) => {
     expect(await look(gate, { task_id })).toMatchObject({ status: 'queued', attempt: 0, expiry_count: 6 })
   })
 
-  it('ends a task whose leases lapse too often', async () => {
+  it('a task fails as a dead letter when it reaches max_expiries', async () => {
     const { gate, clock } = await open()
     const { task_id, receipt_id } = await ask(gate, { max_expiries: 2 })
     await lease(gate)
@@ -178,7 +178,7 @@ describeGates('a sweep', (open) => {
     expect(await claim(gate)).toEqual([])
   })
 
-  it('ends it at the tenth expiry unless the task or the operator says otherwise', async () => {
+  it('a task fails at the tenth expiry by default, or at the configured number', async () => {
     const { gate, clock } = await open()
     const { task_id } = await ask(gate)
     for (let n = 1; n <= 10; n++) {
@@ -193,7 +193,7 @@ describeGates('a sweep', (open) => {
     expect(await statusOf(other.gate, offer)).toBe('failed')
   })
 
-  it('makes delayed tasks ready when they are due', async () => {
+  it('a sweep makes delayed tasks ready when they are due', async () => {
     const { gate, clock } = await open()
     const delayed = await ask(gate, { delay_seconds: 30 })
     clock.advance(30)
@@ -203,7 +203,7 @@ describeGates('a sweep', (open) => {
     expect(await lease(gate)).toMatchObject({ task_id: delayed.task_id })
   })
 
-  it('covers all tenants, and more tasks than it takes at a time', async () => {
+  it('a sweep covers all tenants and more tasks than one batch', async () => {
     const { gate, clock } = await open()
     await askMany(gate, 150)
     await askMany(gate, 3, {}, agent('alice', 'other'))
@@ -218,7 +218,7 @@ describeGates('a sweep', (open) => {
     }
   })
 
-  it('is not needed by claims, which deal with lapsed leases themselves', async () => {
+  it('a claim processes expired leases without a sweep', async () => {
     const { gate, clock } = await open()
     const offer = await hold(gate)
     clock.advance(120)
@@ -234,7 +234,7 @@ describeGates('a sweep', (open) => {
     ])
   })
 
-  it('by the gate itself happens again and again', async () => {
+  it('the gate sweeps periodically', async () => {
     const settings = { lease_sweep_interval_seconds: 0.05 }
     const { gate } = await open({ realTime: true, sweeping: true, settings })
     await hold(gate, { max_expiries: 1 }, { lease_ttl_seconds: 1 })

@@ -8,7 +8,7 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-/** A store whose readings end when the test says so. */
+/** A source whose reads resolve when the test says so. */
 function slowSource(shared = true) {
   const readings: ((value: string) => void)[] = []
   const replaced = vi.fn()
@@ -22,11 +22,11 @@ function slowSource(shared = true) {
   return { copies, readings, replaced, report }
 }
 
-/** Lets everything that was settled have its effect. */
+/** Lets settled promises run their callbacks. */
 const settle = () => new Promise<void>((resolve) => setImmediate(resolve))
 
-describe('a copy of what the store has', () => {
-  it('is read once, however many ask for it', async () => {
+describe('tenant cache', () => {
+  it('concurrent loads share one read', async () => {
     const { copies, readings } = slowSource()
     const asked = [copies.load(1), copies.load(1)]
     expect(copies.known(1)).toBeUndefined()
@@ -37,7 +37,7 @@ describe('a copy of what the store has', () => {
     expect(copies.known(2)).toBeUndefined()
   })
 
-  it('is never replaced by one whose reading began earlier', async () => {
+  it('a later value is never replaced by a read that began earlier', async () => {
     const { copies, readings, replaced } = slowSource()
     const first = copies.refresh(1)
     const second = copies.refresh(1)
@@ -49,12 +49,12 @@ describe('a copy of what the store has', () => {
     expect(replaced).not.toHaveBeenCalled()
   })
 
-  it('that has to be fresh is read after the call, once for all who ask meanwhile', async () => {
+  it('fresh reads after the call, with one read for all concurrent callers', async () => {
     const { copies, readings } = slowSource()
     const first = [copies.fresh(1), copies.fresh(1)]
     await settle()
     expect(readings).toHaveLength(1)
-    // The reading under way may have missed what these have to see.
+    // The read in progress may have missed the changes that these calls must see.
     const second = [copies.fresh(1), copies.fresh(1), copies.fresh(1)]
     await settle()
     expect(readings).toHaveLength(1)
@@ -71,7 +71,7 @@ describe('a copy of what the store has', () => {
     expect(copies.known(1)).toBe('c')
   })
 
-  it('that has to be fresh is read again though the reading before has failed', async () => {
+  it('fresh reads again after a failed read', async () => {
     let readings = 0
     const read = async () => {
       readings += 1
@@ -84,12 +84,12 @@ describe('a copy of what the store has', () => {
     const second = copies.fresh(1)
     expect(await first).toBe('Error: no database')
     expect(await second).toBe('a')
-    // No other process can have changed it.
+    // Without other processes the value cannot have changed.
     expect(await copies.fresh(1)).toBe('a')
     expect(readings).toBe(2)
   })
 
-  it('is read again every two seconds, one reading at a time', async () => {
+  it('a shared value is refreshed every two seconds, with one read at a time', async () => {
     const { copies, readings, replaced } = slowSource()
     const loaded = copies.load(1)
     readings[0]?.('a')
@@ -104,7 +104,7 @@ describe('a copy of what the store has', () => {
     expect(readings).toHaveLength(3)
   })
 
-  it('is not read again where nobody else can have changed it', async () => {
+  it('a value that is not shared is never refreshed', async () => {
     const { copies, readings } = slowSource(false)
     const loaded = copies.load(1)
     readings[0]?.('a')
@@ -114,7 +114,7 @@ describe('a copy of what the store has', () => {
     expect(copies.known(1)).toBe('a')
   })
 
-  it('is forgotten when nobody asks for it any more, and then costs nothing', async () => {
+  it('a value that is no longer used is evicted, and its timer stops', async () => {
     const { copies, readings } = slowSource()
     const loaded = copies.load(1)
     readings[0]?.('a')
@@ -128,7 +128,7 @@ describe('a copy of what the store has', () => {
     expect(vi.getTimerCount()).toBe(0)
   })
 
-  it('stays when it cannot be read, and the failure is told', async () => {
+  it('a failed refresh is reported and keeps the value', async () => {
     let isDown = false
     const report = vi.fn()
     const copies = new TenantCopies<string>({
@@ -150,7 +150,7 @@ describe('a copy of what the store has', () => {
     expect(await copies.load(2)).toBe('a')
   })
 
-  it('is waited for by whoever stops it', async () => {
+  it('stop waits for the read in progress', async () => {
     const { copies, readings } = slowSource()
     const loaded = copies.load(1)
     const stopped = vi.fn()

@@ -18,7 +18,7 @@ const ours = agent('alice', 'ours')
 const theirs = agent('alice', 'theirs')
 
 describeGates('tenants', (open) => {
-  it('share nothing, although agents, keys, sessions and types have the same names', async () => {
+  it('tenants share nothing although agents, keys, task sessions and types have the same names', async () => {
     const { gate } = await open()
     const input = { idempotency_key: 'k', session_id: 's', labels: { a: 'b' } }
     const mine = await ask(gate, { ...input, payload: 'ours' }, ours)
@@ -39,7 +39,7 @@ describeGates('tenants', (open) => {
     expect((await gate.listTasks(admin('third'))).tasks).toEqual([])
   })
 
-  it('number their receipts each for itself, also in one batch', async () => {
+  it('each tenant numbers its own receipts, also within one batch', async () => {
     const { gate } = await open()
     await Promise.all(Array.from({ length: 40 }, (_, n) => ask(gate, {}, n % 4 === 0 ? ours : theirs)))
     const seqs = async (by: typeof ours) =>
@@ -48,7 +48,7 @@ describeGates('tenants', (open) => {
     expect(await seqs(theirs)).toEqual(Array.from({ length: 30 }, (_, n) => n + 1))
   })
 
-  it('hand out work to their own workers only, also in one batch', async () => {
+  it('workers receive only tasks of their own tenant, also within one batch', async () => {
     const { gate } = await open()
     const mine = await askMany(gate, 5, {}, ours)
     const other = await askMany(gate, 5, {}, theirs)
@@ -59,7 +59,7 @@ describeGates('tenants', (open) => {
     expect(ids).toEqual([mine, other, []])
   })
 
-  it('do not see the leases, tasks and receipts of each other, whatever ids they know', async () => {
+  it('leases, tasks and receipts of another tenant are not found by their ids', async () => {
     const { gate } = await open()
     const { task_id, receipt_id } = await ask(gate, {}, ours)
     const offer = await lease(gate, {}, worker('w1', 'ours'))
@@ -85,7 +85,7 @@ describeGates('tenants', (open) => {
     expect(await gate.getTask(ours, { task_id })).toMatchObject({ status: 'leased' })
   })
 
-  it('answer alike for what is theirs and for what does not exist', async () => {
+  it('objects of another tenant get the same response as missing ones', async () => {
     const { gate } = await open()
     const { task_id, receipt_id } = await ask(gate, {}, ours)
     await ask(gate, {}, theirs)
@@ -107,7 +107,7 @@ describeGates('tenants', (open) => {
     expect(await receipt(receipt_id)).toEqual(await receipt(absentReceipt))
   })
 
-  it('are known anew by another gate on the same database', async () => {
+  it('a second gate on the same database separates the tenants', async () => {
     const { gate, store, another } = await open()
     await ask(gate, { type: 'a' }, ours)
     await ask(gate, { type: 'b' }, theirs)
@@ -121,7 +121,7 @@ describeGates('tenants', (open) => {
     expect(await openTasks(second, ours)).toHaveLength(1)
   })
 
-  it('do not lend each other fair turns', async () => {
+  it('tenants have separate fairness queues', async () => {
     const { gate } = await open()
     await askMany(gate, 50, {}, ours)
     const first = await ask(gate, {}, theirs)

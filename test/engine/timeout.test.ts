@@ -2,8 +2,8 @@ import { expect, it } from 'vitest'
 import { describeGates } from '../support/gates.ts'
 import { ask, at, failTask, hold, lease, look, openTasks, receiptsOf } from '../support/steps.ts'
 
-describeGates('work that takes longer than its task allows', (open) => {
-  it('holds no lease beyond that, and is tried again like a failure', async () => {
+describeGates('execution timeout', (open) => {
+  it('a lease ends at the timeout, and the task is retried like a failure', async () => {
     const { gate, clock } = await open()
     const offer = await hold(gate, { timeout_seconds: 60 }, { lease_ttl_seconds: 600 })
     expect(offer).toMatchObject({ expires_in_ms: 60_000, timeout_seconds: 60 })
@@ -24,7 +24,7 @@ describeGates('work that takes longer than its task allows', (open) => {
     })
   })
 
-  it('fails for good when no attempt is left', async () => {
+  it('a timeout of the last attempt fails the task as a dead letter', async () => {
     const { gate, clock } = await open()
     const offer = await hold(gate, { timeout_seconds: 60, max_attempts: 1 })
     clock.advance(60)
@@ -37,7 +37,7 @@ describeGates('work that takes longer than its task allows', (open) => {
     expect(await openTasks(gate)).toEqual([])
   })
 
-  it('is timed anew in each attempt', async () => {
+  it('each attempt has the full timeout', async () => {
     const { gate, clock } = await open()
     const first = await hold(gate, { timeout_seconds: 100 })
     clock.advance(90)
@@ -45,7 +45,7 @@ describeGates('work that takes longer than its task allows', (open) => {
     expect(await lease(gate)).toMatchObject({ expires_in_ms: 100_000 })
   })
 
-  it('has the configured limit if neither the task nor its type says', async () => {
+  it('the default timeout applies to a task without its own', async () => {
     const { gate, clock } = await open({ settings: { default_timeout_seconds: 300 } })
     const own = await ask(gate, { timeout_seconds: 60 })
     expect(await look(gate, own)).toMatchObject({ timeout_seconds: 60, timeout_at: null })
@@ -58,14 +58,14 @@ describeGates('work that takes longer than its task allows', (open) => {
     expect(await look(gate, offer)).toMatchObject({ status: 'queued', attempt: 1 })
   })
 
-  it('has no limit by default', async () => {
+  it('a task has no timeout by default', async () => {
     const { gate } = await open()
     const offer = await hold(gate, {}, { lease_ttl_seconds: 1200 })
     expect(offer).toMatchObject({ expires_in_ms: 1_200_000, timeout_seconds: null })
     expect(await look(gate, offer)).toMatchObject({ timeout_seconds: null, timeout_at: null })
   })
 
-  it('is told from a lease that lapsed earlier, however late that is noticed', async () => {
+  it('a lease that expired before the timeout counts as an expiry, even if it is detected later', async () => {
     const { gate, clock } = await open()
     const offer = await hold(gate, { timeout_seconds: 600, max_attempts: 1 }, { lease_ttl_seconds: 10 })
     clock.advance(3600)

@@ -2,7 +2,7 @@ import { describe, expect, it, vi } from 'vitest'
 import { Watchers } from '../../src/engine/watchers.ts'
 
 describe('watchers of a task', () => {
-  it('are called when it comes to rest, and not after they unsubscribed', () => {
+  it('watchers are called when the task comes to rest, and not after they unsubscribed', () => {
     const watchers = new Watchers()
     const stays = vi.fn()
     const leaves = vi.fn()
@@ -12,7 +12,7 @@ describe('watchers of a task', () => {
     expect([stays.mock.calls.length, leaves.mock.calls.length]).toEqual([1, 0])
   })
 
-  it('stay when somebody unsubscribes twice who was there before them', () => {
+  it('a repeated unsubscribe does not remove later watchers', () => {
     const watchers = new Watchers()
     const unsubscribe = watchers.add(1, 'a', () => {})
     unsubscribe()
@@ -27,7 +27,7 @@ describe('watchers of a task', () => {
     expect(watchers.watched()).toEqual([{ tenant: 1, taskIds: ['a', 'b'] }])
   })
 
-  it('with the same callback are two subscriptions', () => {
+  it('the same callback added twice counts as two subscriptions', () => {
     const watchers = new Watchers()
     const callback = vi.fn()
     const first = watchers.add(1, 'a', callback)
@@ -38,7 +38,7 @@ describe('watchers of a task', () => {
     expect(callback).toHaveBeenCalledTimes(1)
   })
 
-  it('leave nothing behind', () => {
+  it('watchers leave nothing behind after they unsubscribe', () => {
     const watchers = new Watchers()
     const unsubscribes = ['a', 'a', 'b'].map((id) => watchers.add(1, id, () => {}))
     for (const unsubscribe of unsubscribes) unsubscribe()

@@ -28,7 +28,7 @@ const FULL = {
 
 const nested = (levels: number): Json => (levels === 0 ? 1 : { a: nested(levels - 1) })
 
-/** Agents hand over work, look at it, change their minds. */
+/** Agents create, read, list, cancel and retry tasks. */
 export const agentSteps: readonly Step[] = [
   ok('create_task', FULL, { status: 'queued', is_duplicate: false }, 'full'),
   ok('create_task', FULL, { task_id: '$full.task_id', is_duplicate: true }),

@@ -13,7 +13,7 @@ const FULL = {
   idempotency_key: 'mail 1',
 }
 
-/** Agents write to each other. Nothing is sent: no sender runs beside these gates. */
+/** Agents send each other email. Nothing leaves the gate, since no sender runs. */
 export const emailSteps: readonly Step[] = [
   ok('send_email', FULL, { status: 'pending' }, 'mail'),
   ok('send_email', FULL, { email_id: '$mail.email_id' }),

@@ -8,24 +8,29 @@ import { storeNames } from './world.ts'
 
 const calls = SCENARIO.filter((step) => 'operation' in step)
 
-/** A server counts what workers do there, and adds it to the counts of the others only now and then. */
+/** A server counts the activity of its own workers and adds it to the shared counts only periodically. */
 const PER_SERVER = / (list_workers|drain_worker)$/
 
-describe('the scenario', () => {
-  it.each(OPERATIONS)('has $name answered', ({ name }) => {
+describe('scenario', () => {
+  it.each(OPERATIONS)('the scenario contains a successful $name', ({ name }) => {
     expect(calls.filter(({ operation, expect }) => operation === name && 'answer' in expect)).not.toEqual([])
   })
 
-  it.each(OPERATIONS.filter(({ name }) => !NEVER_REFUSED.includes(name)))('has $name refused', ({ name }) => {
-    expect(calls.filter(({ operation, expect }) => operation === name && 'refused' in expect)).not.toEqual([])
-  })
+  it.each(OPERATIONS.filter(({ name }) => !NEVER_REFUSED.includes(name)))(
+    'the scenario contains a refused $name',
+    ({ name }) => {
+      expect(calls.filter(({ operation, expect }) => operation === name && 'refused' in expect)).not.toEqual(
+        [],
+      )
+    },
+  )
 })
 
-describe('whichever way the gate is reached', () => {
+describe('equivalence of protocols and stores', () => {
   let reference: Run
 
   beforeAll(async () => {
-    // Answers say for how long the server has been up.
+    // Responses include the uptime of the server.
     vi.useFakeTimers({ toFake: ['Date'] })
     reference = await runScenario('sqlite', onTheGate)
   })
@@ -41,15 +46,15 @@ describe('whichever way the gate is reached', () => {
     })),
   )
 
-  // The strictest mode: who may do something there may do it in the others.
+  // The strictest mode: callers allowed here are allowed in the others.
   const alternating = Object.entries(TRANSPORTS).filter(([way]) => way.endsWith('shared key and admin keys'))
 
   it.skipIf(!storeNames().includes('postgres')).each(alternating)(
-    'the story is the same by %s on two servers in turn',
+    'the outcomes are the same over %s on two alternating servers',
     async (_way, connect) => expectTheSame(await runScenario('postgres', connect, 2), PER_SERVER),
   )
 
-  it.each(ways)('the story is the same by $way on $storeName', async ({ storeName, connect }) => {
+  it.each(ways)('the outcomes are the same over $way on $storeName', async ({ storeName, connect }) => {
     expectTheSame(await runScenario(storeName, connect))
   })
 
@@ -62,7 +67,7 @@ describe('whichever way the gate is reached', () => {
     expect(run.receipts).toEqual(reference.receipts)
   }
 
-  it('and every receipt hashes to what it says', () => {
+  it('every receipt has the hash of its content', () => {
     expect(reference.receipts.length).toBeGreaterThan(50)
     for (const receipt of reference.receipts) {
       expect(receipt.hash).toBe(receiptHash(reference.salt, receipt))

@@ -18,7 +18,7 @@ export interface Received {
   readonly body: unknown
 }
 
-/** A server for both protocols, as it runs in production, and a client of it. */
+/** A server for both protocols in its production setup, and a client of it. */
 export interface HttpServer {
   send(sent: Sent): Promise<Received>
   close(): Promise<void>
@@ -49,7 +49,7 @@ export async function serveHttp(
   }
 }
 
-/** Paths go out as they are: a URL would tidy up those that fuzzing made untidy. */
+/** Paths are sent unchanged: a URL would normalize those that fuzzing made invalid. */
 async function send(agent: Agent, port: number, sent: Sent): Promise<Received> {
   const { method, path, body = '', headers = {} } = sent
   const all = {
@@ -67,7 +67,7 @@ async function send(agent: Agent, port: number, sent: Sent): Promise<Received> {
   return { status: message.statusCode ?? 0, body: text === '' ? undefined : JSON.parse(text) }
 }
 
-/** The call of an operation as its REST route takes it. */
+/** The REST request of an operation. */
 export function restRequest({ rest }: Operation, input: Fields): Sent {
   const fields = new Map(Object.entries(input))
   const path = rest.path.replace(/\{(\w+)\}/g, (_, name: string) => {
@@ -94,7 +94,7 @@ function asText(value: unknown): string {
   return typeof value === 'string' ? value : value === undefined ? '' : JSON.stringify(value)
 }
 
-/** A lone surrogate goes as the bytes that some other language might send for it. */
+/** A lone surrogate is sent as the bytes that another language might produce for it. */
 function encode(text: string): string {
   if (text.isWellFormed()) return encodeURIComponent(text)
   return [...text].map((char) => (char.isWellFormed() ? encodeURIComponent(char) : '%ED%A0%80')).join('')

@@ -1,7 +1,7 @@
 import { ALICE, BOB, NOWHERE, ROOT } from './people.ts'
 import { no, ok, type Step } from './step.ts'
 
-/** What waits for somebody, and what becomes of it. */
+/** Inbox items and their marks. */
 export const inboxSteps: readonly Step[] = [
   ok('list_inbox', { ...ALICE, limit: 2 }, { items: [{}, {}] }, 'letters'),
   ok('list_inbox', { ...ALICE, limit: 2, cursor: '$letters.next_cursor' }, { items: [{}, {}] }),

@@ -12,7 +12,7 @@ const RULE = {
 const PLATE = { ...ROOT, name: 'plate', pattern: '[A-Z]{2}-\\d+' }
 const BUY = { type: 'buy', args: { amount: 500 } }
 
-/** Admins say what is allowed; then a task is blocked, and one is redacted. */
+/** Admins manage policies; then one task is blocked and one is redacted. */
 export const policySteps: readonly Step[] = [
   ok('list_policies', ROOT, { policies: [], defaults: { plain: 'ALLOW', upstream: 'BLOCK' } }),
   no('list_policies', BOB, 'FORBIDDEN'),

@@ -3,7 +3,7 @@ import { no, ok, type Step } from './step.ts'
 
 const FULL = { task_id: '$full.task_id' }
 
-/** What is owed, what was done about it, and how the server is. */
+/** Obligations, receipts and the health of the server. */
 export const receiptSteps: readonly Step[] = [
   ok('list_open_obligations', { ...ALICE, limit: 1 }, { open_obligations: [{}] }, 'owed'),
   ok('list_open_obligations', { ...ALICE, since_receipt_id: '$owed.cursor' }, { cursor: null }),

@@ -25,7 +25,7 @@ const DIGEST = {
 const PAGE = { page: 'https://pages.example/1' }
 const W9 = { worker_id: 'w9' }
 
-/** Admins say what tasks look like, and who works. */
+/** Admins manage task types and workers. */
 export const registrySteps: readonly Step[] = [
   ok('register_task_type', DIGEST, { type: 'digest', enabled: true, version: 1 }),
   ok('register_task_type', DIGEST, { version: 1 }),

@@ -5,7 +5,7 @@ const BIG = { ...ALICE, task_id: '$big.task_id' }
 const HELD = { worker_id: 'w1', task_id: '$carried.tasks.0.task_id', lease_id: '$carried.tasks.0.lease_id' }
 const RESULT = 'é'.repeat(2200)
 
-/** A result that is too large for its task: it is put away, fetched whole and in pages, and archived. */
+/** A result that is too large for its task is stored in a channel, fetched as a whole and in pages, and archived. */
 export const resultSteps: readonly Step[] = [
   ok('create_task', { ...ALICE, type: 'big' }, {}, 'big'),
   no('fetch_task_result', BIG, 'RESULT_NOT_FOUND'),

@@ -11,9 +11,9 @@ import { openWorld, type StoreName, type World } from './world.ts'
 
 const SEED = 2026
 
-/** All that a run of the scenario leaves behind. */
+/** The outcomes of a run of the scenario, and the data that it stored. */
 export interface Run {
-  /** Of each call, in order. */
+  /** The outcome of each call, in order. */
   readonly outcomes: readonly { readonly step: string; readonly outcome: Outcome }[]
   readonly salt: string
   readonly tasks: readonly TaskRecord[]
@@ -55,7 +55,7 @@ async function play(world: World, transport: Transport): Promise<Run['outcomes']
   return outcomes
 }
 
-/** Servers read every two seconds what others registered. These lists are read from the store at once. */
+/** Servers read the registrations of others every two seconds. These lists are read from the store immediately. */
 async function readRegistries({ gates }: World): Promise<void> {
   for (const gate of gates) {
     await gate.listPolicies(admin(), {})
@@ -79,7 +79,7 @@ async function make(step: Call, transport: Transport, answers: Map<string, Json>
   return outcome
 }
 
-/** From the store itself, and not through any protocol. */
+/** Read from the store itself, not through a protocol. */
 async function leftBehind({ store }: World): Promise<Omit<Run, 'outcomes'>> {
   const { tenant, salt } = await store.tenant('default')
   const lines = await store.reads.scan(tenant, { by: 'all' }, Number.MAX_SAFE_INTEGER, 1000)

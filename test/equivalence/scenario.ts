@@ -13,7 +13,7 @@ import type { Step } from './step.ts'
 import { upstreamSteps } from './upstream-steps.ts'
 import { workerSteps } from './worker-steps.ts'
 
-/** Low, so that the scenario can run into them. */
+/** Low limits, so that the scenario can reach them. */
 export const SETTINGS = {
   max_active_tasks: 20,
   max_payload_bytes: 4096,
@@ -21,7 +21,7 @@ export const SETTINGS = {
   max_lease_renewals: 3,
 }
 
-/** One story, in this order: each part goes on from what the parts before it left behind. */
+/** The steps run in this order: each part depends on the state that earlier parts left. */
 export const SCENARIO: readonly Step[] = [
   ...agentSteps,
   ...workerSteps,
@@ -38,10 +38,10 @@ export const SCENARIO: readonly Step[] = [
   ...limitSteps,
 ]
 
-/** A server learns within seconds what another one registered, and a session belongs to the server that opened it. */
+/** A server learns of registrations on another within seconds, and a session belongs to the server that opened it. */
 function onOneServer(steps: readonly Step[]): Step[] {
   return steps.map((step) => ('operation' in step ? { ...step, oneServer: true } : step))
 }
 
-/** Operations that answer whatever they are sent. */
+/** Operations that accept every input. */
 export const NEVER_REFUSED: readonly string[] = ['health']

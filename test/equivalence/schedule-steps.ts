@@ -5,7 +5,7 @@ const S1 = { worker_id: 'scheduler' }
 const CLAIM = { ...S1, max_tasks: 5 }
 const ID = '$plan.tasks.0.task_id'
 const PLAN = { ...S1, task_id: ID, lease_id: '$plan.tasks.0.lease_id', schedule_id: ID }
-// Alice has had more turns by then, so the first of the two tasks is Bob's.
+// Alice has been served more often by then, so the first of the two tasks is Bob's.
 const END = { ...S1, task_id: '$end.tasks.1.task_id', lease_id: '$end.tasks.1.lease_id', schedule_id: ID }
 const THEIRS = { ...S1, task_id: '$end.tasks.0.task_id', lease_id: '$end.tasks.0.lease_id', schedule_id: ID }
 const CREATED = { event: 'created', schedule: { name: 'nightly', mode: 'interval', interval_seconds: 60 } }
@@ -14,10 +14,10 @@ const STALE = { ...S1, schedule_id: ID, next_run_at: '2025-12-31T23:00:00.000Z' 
 const RUN = { ...S1, schedule_id: ID, run_at: '$first.next_eligible_at' }
 const EVERY_SECOND = { name: 'x', mode: 'interval', interval_seconds: 1, task_template: { type: 'tick' } }
 
-/** A scheduler takes on a schedule, cannot keep it, and ends it. */
+/** A scheduler records a schedule, reports it as stale, and deletes it. */
 export const scheduleSteps: readonly Step[] = [
   ok('create_task', { ...ALICE, type: 'schedule.create', payload: EVERY_SECOND }),
-  // What is delayed by a second has the time of the first run.
+  // A task delayed by one second has the time of the first run.
   ok('create_task', { ...ALICE, type: 'delayed', delay_seconds: 1 }, {}, 'delayed'),
   ok('get_task', { ...ALICE, task_id: '$delayed.task_id' }, {}, 'first'),
   ok('lease_next', { ...CLAIM, accept_types: ['schedule.create'] }, { tasks: [{}] }, 'plan'),

@@ -3,7 +3,7 @@ import { no, ok, type Step } from './step.ts'
 
 const BOBS = { session_id: 'bobs' }
 
-/** Clients that call tools of upstreams: theirs to see and to end, and an admin's to change. */
+/** Client sessions with the gateway: their clients can list and end them, and admins can change them. */
 export const sessionSteps: readonly Step[] = [
   ok('list_sessions', BOB, { sessions: [{ ...BOBS, principal: 'agent:bob', workers: 3, waiting: 2 }] }),
   ok('list_sessions', ROOT, { sessions: [BOBS, { session_id: 'alices' }] }),

@@ -4,8 +4,8 @@ import type { Json } from '../../src/core/json/json.ts'
 export type JsonFields = Readonly<Record<string, Json>>
 
 /**
- * Something that happens, whatever the protocol. A text `$name.path` in an input stands for what the step called
- * `name` was answered there.
+ * A step of the scenario, independent of the protocol. A text `$name.path` in an input refers to the response of the
+ * step `name`.
  */
 export type Step = Call | Pause
 
@@ -13,16 +13,16 @@ export interface Call {
   readonly operation: string
   readonly input: JsonFields
   readonly expect: Expected
-  /** What later steps call the answer. */
+  /** The name by which later steps refer to the response. */
   readonly as?: string
-  /** Whether it goes to the first server even if there are several. */
+  /** Whether the call goes to the first server even if there are several. */
   readonly oneServer?: boolean
 }
 
-/** Part of the answer, or the code of the error. */
+/** Part of the response, or the code of the error. */
 export type Expected = { readonly answer: JsonFields } | { readonly refused: ErrorCode }
 
-/** Time passes, and the sweep finds what is due. */
+/** Advances the clock and sweeps. */
 export interface Pause {
   readonly seconds: number
 }
@@ -37,7 +37,7 @@ export function no(operation: string, input: JsonFields, refused: ErrorCode): Ca
 
 const REFERENCE = /^\$([\w.]+)$/
 
-/** The value with its references replaced by what they stand for. */
+/** The value with its references resolved. */
 export function resolve(value: Json, answers: ReadonlyMap<string, Json>): Json {
   if (typeof value === 'string') {
     const path = REFERENCE.exec(value)?.[1]

@@ -12,11 +12,11 @@ import { type Received, restRequest, type Sent, serveHttp } from './http.ts'
 import type { JsonFields } from './step.ts'
 import type { World } from './world.ts'
 
-/** What came of a call: an answer, or the body of an error without its request_id, which is never the same. */
+/** The outcome of a call: a result, or the body of an error without its request_id, which always differs. */
 export type Outcome = { readonly answer: unknown } | { readonly error: unknown }
 
 export interface Transport {
-  /** `oneServer`: it goes to the first server even if there are several. */
+  /** `oneServer`: the call goes to the first server even if there are several. */
   call(operation: Operation, input: JsonFields, oneServer?: boolean): Promise<Outcome>
   close(): Promise<void>
 }
@@ -31,7 +31,7 @@ export const TRANSPORTS: Readonly<Record<string, Connect>> = {
   'MCP 2025-11-25 over stdio': (world) => overStdio(world, (name, input) => bareCall(name, input), HANDSHAKE),
 }
 
-/** What the others are held against: the operation itself, told who calls, under the rules for any JSON text. */
+/** The reference for the others: the operation itself with a given caller, under the rules for any JSON text. */
 export async function onTheGate({ gate }: World): Promise<Transport> {
   return {
     async call(operation, fields) {
@@ -55,7 +55,7 @@ export async function onTheGate({ gate }: World): Promise<Transport> {
 
 const authenticator = new Authenticator(authSettings('insecure development'))
 
-/** What whoever these fields name proves, and the other fields. */
+/** The credential of the caller that these fields name, and the other fields. */
 function proven(input: Fields): { credential: Credential; rest: Fields } {
   const { headers, fields } = asCaller('insecure development', input)
   return { credential: authenticator.authenticate(headers), rest: fields }
@@ -86,14 +86,14 @@ interface Servers {
   close(): Promise<void>
 }
 
-/** A server for each gate of the world. Requests go to them in turn. */
+/** A server for each gate of the world. Requests alternate between them. */
 async function serveAll({ gates, errors }: World, mode: AuthMode): Promise<Servers> {
   const servers = await Promise.all(gates.map((gate) => serveHttp(gate, mode, (error) => errors.push(error))))
   let turn = 0
   return {
     async send(sent, oneServer = false) {
       const server = servers[oneServer ? 0 : turn++ % servers.length]
-      if (server === undefined) throw new Error('there is no server')
+      if (server === undefined) throw new Error('no server')
       return server.send(sent)
     },
     async close() {
@@ -145,7 +145,7 @@ async function overMcp(
   }
 }
 
-/** A client without a name is the operator, as it is over REST. */
+/** A client without a name is the operator, as over REST. */
 const NAMELESS = { name: '', version: '1' }
 
 function modernCall(name: string, input: Fields): Post {
@@ -170,7 +170,7 @@ function olderCall(name: string, input: Fields): Post {
   return { ...bareCall(name, input), headers: VERSION }
 }
 
-/** Over stdin and stdout a connection has one credential, so each person has a connection of their own. */
+/** A connection over stdin and stdout has one credential, so each person has a separate connection. */
 async function overStdio(world: World, make: MakeCall, before: readonly Post[] = []): Promise<Transport> {
   const open = new Map<Credential, Promise<StdioConnection>>()
   return {
@@ -205,7 +205,7 @@ async function connectStdio(
     if (!isRequest(body)) return undefined
     for (;;) {
       const message: unknown = JSON.parse((await lines.next()).value ?? '')
-      // The server may tell of changes before it answers.
+      // The server may send notifications before it responds.
       if (isRequest(message)) return message
     }
   }
@@ -235,7 +235,7 @@ const ToolReply = z.looseObject({
   }),
 })
 
-/** Models that read text only must find the same there. */
+/** The text content must equal the structured content, for models that read only text. */
 function toolOutcome(body: unknown): Outcome {
   const { isError, structuredContent, content } = ToolReply.parse(body).result
   if (content[0].text !== JSON.stringify(structuredContent)) throw new Error('text and data differ')

@@ -4,7 +4,7 @@ import { no, ok, type Step } from './step.ts'
 
 const HASH = 'ab'.repeat(32)
 
-/** What was seen of an upstream before the story begins. */
+/** The pin of an upstream tool that is stored before the scenario begins. */
 export const SEEN: Pin = {
   upstream: 'wiki',
   tool: 'search',
@@ -21,7 +21,7 @@ const WIKI = {
 }
 const SEARCH = { ...ROOT, name: 'wiki', tool: 'search', hash: HASH }
 
-/** Admins put a server behind the gate. Nobody connects to it: it is disabled. */
+/** Admins add an upstream. It is disabled, so no connection is made. */
 export const upstreamSteps: readonly Step[] = [
   ok('list_upstreams', ROOT, { upstreams: [] }),
   no('list_upstreams', BOB, 'FORBIDDEN'),

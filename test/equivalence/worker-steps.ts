@@ -11,7 +11,7 @@ const LOST = { ...W1, task_id: '$lost.tasks.0.task_id', lease_id: '$lost.tasks.0
 const CALLED_OFF = { ...W1, task_id: '$off.tasks.0.task_id', lease_id: '$off.tasks.0.lease_id' }
 const RESULT = { rows: [1, 2.5, 'three'] }
 
-/** Workers take work, keep it, end it in every way, and lose it. */
+/** Workers claim tasks, renew leases, end tasks in every way, and lose leases. */
 export const workerSteps: readonly Step[] = [
   ok('lease_next', { ...W1, accept_types: ['report'] }, { tasks: [] }),
   ok('lease_next', CLAIM, { tasks: [{ task_id: '$full.task_id', fence: 1, attempt: 0 }] }, 'held'),

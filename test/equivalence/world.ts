@@ -19,12 +19,12 @@ import { SEEN } from './upstream-steps.ts'
 
 export type StoreName = 'sqlite' | 'postgres'
 
-/** PostgreSQL only where there is one. */
+/** PostgreSQL only if it is available. */
 export function storeNames(): StoreName[] {
   return postgresUrl() === undefined ? ['sqlite'] : ['sqlite', 'postgres']
 }
 
-/** A gate over an empty database in which nothing is left to chance: what is the same happens the same way. */
+/** A deterministic gate on an empty database: equal calls have equal outcomes. */
 export interface World {
   readonly gate: Gate
   /** All gates on the database; the first is `gate`. */
@@ -44,7 +44,7 @@ export async function openWorld(
 ): Promise<World> {
   const clock = new ManualClock()
   const errors: unknown[] = []
-  const random = drawPerLength(seed)
+  const random = randomPerLength(seed)
   const database = await openDatabase(storeName)
   const { results, folder } = resultsOnDisk()
   const onError = (error: unknown) => errors.push(error)
@@ -87,7 +87,7 @@ export async function openWorld(
   return { gate: first.gate, gates, store: first.store, clock, errors, close }
 }
 
-/** With a tool that waits to be accepted. */
+/** Upstreams with one tool that waits to be accepted. */
 async function openUpstreams(store: Store, onError: (error: unknown) => void): Promise<Upstreams> {
   const { tenant } = await store.tenant('default')
   await store.entries.put(pinEntry(tenant, SEEN))
@@ -95,7 +95,7 @@ async function openUpstreams(store: Store, onError: (error: unknown) => void): P
   const upstreams = new Upstreams({
     storage,
     logger: { info: () => {}, warn: onError },
-    // Nobody is there, ever.
+    // The connection never succeeds.
     async connect(_record, _options, signal) {
       await aborted(signal)
       throw signal.reason
@@ -105,7 +105,7 @@ async function openUpstreams(store: Store, onError: (error: unknown) => void): P
   return upstreams
 }
 
-/** A database of its own, since cursors and receipts depend on the number of the tenant. */
+/** A separate database, since cursors and receipts depend on the number of the tenant. */
 async function openDatabase(storeName: StoreName) {
   type Options = { now: () => number; random: Random }
   if (storeName === 'sqlite') {
@@ -118,8 +118,11 @@ async function openDatabase(storeName: StoreName) {
   return { open: (options: Options) => openPostgresStore({ url, ...options }), drop }
 }
 
-/** A sequence for each length of id: the stores draw their secrets at different moments, but of different lengths. */
-function drawPerLength(seed: number): Random {
+/**
+ * A random sequence for each length of id: the stores create their secrets at different moments, but with different
+ * lengths.
+ */
+function randomPerLength(seed: number): Random {
   const sequences = new Map<number, Random>()
   return {
     unit: seededRandom(seed).unit,
@@ -131,7 +134,7 @@ function drawPerLength(seed: number): Random {
   }
 }
 
-/** Databases find tasks that are due at the same instant in any order, and the order decides who draws which jitter. */
+/** Databases return tasks that are due at the same instant in any order, and the order decides which jitter each gets. */
 function wakingInOrder(store: Store): Store {
   const inOrder = (a: { readonly task_id: string }, b: { readonly task_id: string }) =>
     a.task_id < b.task_id ? -1 : 1

@@ -6,8 +6,8 @@ import { ask } from '../support/steps.ts'
 
 const silent = { report: () => {} }
 
-describe('the outcomes of many items', () => {
-  it('are in the order of the items, with the faults of those that are refused', async () => {
+describe('outcomes of many items', () => {
+  it('outcomes are in the order of the items and contain the faults of refused items', async () => {
     const outcomes = await outcomesOf(
       [3, 1, 2],
       async (n) => {
@@ -20,7 +20,7 @@ describe('the outcomes of many items', () => {
     expect(outcomes).toMatchObject([{ n: 3 }, { code: 'TASK_NOT_FOUND' }, { n: 2 }])
   })
 
-  it('have an internal error for the item that meets a bug only, and it is reported', async () => {
+  it('a bug in one item is an internal error of that item only and is reported', async () => {
     const reported: unknown[] = []
     const bug = new TypeError('x is not a function')
     const run = (n: number) => (n === 1 ? Promise.reject(bug) : Promise.resolve({ n }))
@@ -30,7 +30,7 @@ describe('the outcomes of many items', () => {
     expect(reported).toEqual([bug])
   })
 
-  it('are refusals that can be sent again for what was not begun when the time was up', async () => {
+  it('items not started when the time limit is reached get a retryable refusal', async () => {
     let time = 0
     const begun: number[] = []
     const run = async (n: number) => {
@@ -44,7 +44,7 @@ describe('the outcomes of many items', () => {
     expect(outcomes).toMatchObject([{ n: 0 }, { n: 1 }, { n: 2 }, refused, refused])
   })
 
-  it('let the event loop turn between items that take long, one for all that run at the same time', async () => {
+  it('the event loop runs between slow items, shared by all concurrent calls', async () => {
     let time = 0
     let inThisTurn = 0
     let most = 0
@@ -62,13 +62,13 @@ describe('the outcomes of many items', () => {
     const many = () => outcomesOf([1, 2, 3, 4, 5], run, silent, { now: () => time })
     await Promise.all([many(), many(), many()])
     isDone = true
-    // Each of the three begins its first item at once.
+    // Each of the three calls starts its first item immediately.
     expect(most).toBeLessThanOrEqual(3)
   })
 })
 
-describeGates('a batch', (open) => {
-  it('of ordinary size is one commit', async () => {
+describeGates('batch of tasks', (open) => {
+  it('tasks of one createTasks call share commits', async () => {
     const { gate } = await open()
     await ask(gate)
     const commits: number[] = []

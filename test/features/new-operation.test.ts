@@ -29,8 +29,8 @@ const countLetters = defineOperation({
 const operations = [...OPERATIONS, countLetters]
 const authenticator = new Authenticator({ api_key: null, allow_insecure_dev: true, admin_keys: {} })
 
-describeGates('an operation that is only defined', (open) => {
-  it('is a route of REST', async () => {
+describeGates('new operation', (open) => {
+  it('a defined operation has a REST route', async () => {
     const { gate } = await open()
     const guard = { allowed_hosts: [], allowed_origins: [] }
     const server = await startServer({
@@ -46,7 +46,7 @@ describeGates('an operation that is only defined', (open) => {
     }
   })
 
-  it('is a tool of MCP', async () => {
+  it('a defined operation is an MCP tool', async () => {
     const { gate } = await open()
     const credential = authenticator.authenticate({})
     const tools = gateTools({ gate, operations, onError: (error) => expect(error).toBeUndefined() })
@@ -57,7 +57,7 @@ describeGates('an operation that is only defined', (open) => {
     expect((await run(args, call)).structuredContent).toEqual({ letters: 4, tenant: 'default' })
   })
 
-  it('checks the role of its caller, then its input', async () => {
+  it('a defined operation checks the role of the caller before the input', async () => {
     const { gate } = await open()
     expect(await refusal(gate.call(countLetters, worker(), { text: 1 }))).toMatchObject({ code: 'FORBIDDEN' })
     expect(await refusal(gate.call(countLetters, admin(), { text: 1 }))).toMatchObject({
@@ -67,8 +67,8 @@ describeGates('an operation that is only defined', (open) => {
   })
 })
 
-describe('an operation that is only defined', () => {
-  it('is described by the OpenAPI document', () => {
+describe('new operation in generated documents', () => {
+  it('a defined operation is in the OpenAPI document', () => {
     const { paths } = openApi(operations, [])
     expect(paths['/v1/letters/{text}']?.get).toMatchObject({
       operationId: 'count_letters',
@@ -77,7 +77,7 @@ describe('an operation that is only defined', () => {
     })
   })
 
-  it('is a typed method of the client', () => {
+  it('a defined operation is a typed method of the client', () => {
     const file = operationsFile(operations)
     expect(file).toContain(
       'countLetters(input: CountLettersInput, options?: CallOptions): Promise<CountLettersAnswer>',

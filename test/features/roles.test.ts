@@ -6,7 +6,7 @@ import { ask, claim, failTask, finish, held, hold, look, refusal, refusals } fro
 
 type VerbArguments = [caller: Caller, input?: unknown, signal?: AbortSignal | undefined]
 
-/** The members of a gate that somebody calls with an input. */
+/** The methods of a gate that take a caller and an input. */
 type Verb = {
   [Name in keyof Gate]: Gate[Name] extends (...given: infer Given) => Promise<unknown>
     ? Given extends VerbArguments
@@ -19,10 +19,10 @@ const WORK: readonly Role[] = ['agent', 'admin', 'system']
 const LEASE: readonly Role[] = ['worker', 'admin']
 const MANAGE: readonly Role[] = ['admin', 'system']
 const ALL: readonly Role[] = ROLES
-/** People, too, whatever their role: see approvals.test.ts. */
+/** People are included regardless of their role: see approvals.test.ts. */
 const APPROVE: readonly Role[] = ['admin']
 
-/** Who may call which verb. Typed so that a new verb must be added here. */
+/** The roles that may call each verb. The type requires an entry for every new verb. */
 const MATRIX: Record<Verb, readonly Role[]> = {
   createTask: WORK,
   createTasks: WORK,
@@ -109,7 +109,7 @@ const MATRIX: Record<Verb, readonly Role[]> = {
 }
 
 describeGates('roles', (open) => {
-  it('decide who may call which verb', async () => {
+  it('the role decides which verbs a caller may call', async () => {
     const { gate } = await open()
     const offer = await hold(gate)
     const before = await look(gate, offer)
@@ -218,13 +218,13 @@ describeGates('roles', (open) => {
       for (const role of MATRIX[verb]) {
         const by = caller(role === 'worker' ? 'worker' : 'agent', role === 'worker' ? 'w1' : 'alice', role)
         const allowed = await gate[verb](by, inputs[verb]).catch((error: unknown) => error)
-        // A role that may call a verb may still be refused for this task or receipt, but never for its role.
+        // A role that may call a verb may still be refused for this task or receipt, but never because of the role.
         expect(allowed, `${role} ${verb}`).not.toMatchObject({ details: { required_role: MATRIX[verb][0] } })
       }
     }
   })
 
-  it('let an admin do the work of a worker', async () => {
+  it('an admin may do the work of a worker', async () => {
     const { gate } = await open()
     await ask(gate)
     const [offer] = await claim(gate, {}, admin())
@@ -234,7 +234,7 @@ describeGates('roles', (open) => {
   })
 })
 
-describeGates('a task is shown', (open) => {
+describeGates('access to a task', (open) => {
   const reads = (gate: Gate, by: Caller, task_id: string) => [
     gate.getTask(by, { task_id }),
     gate.getTaskProgress(by, { task_id }),
@@ -242,7 +242,7 @@ describeGates('a task is shown', (open) => {
     gate.waitForTask(by, { task_id, wait_seconds: 0 }),
   ]
 
-  it('to its owner, the agent it is for, the worker that holds or ended it, and those above', async () => {
+  it('a task is shown to its owner, its principal_ai, the worker that holds or ended it, and admins', async () => {
     const { gate } = await open()
     const offer = await hold(gate, { principal_ai: 'bob' })
     const readers = [agent(), agent('bob'), worker(), admin(), caller('service', 'cron', 'system')]
@@ -251,7 +251,7 @@ describeGates('a task is shown', (open) => {
     for (const by of readers) await Promise.all(reads(gate, by, offer.task_id))
   })
 
-  it('to nobody else', async () => {
+  it('a task is hidden from all other callers', async () => {
     const { gate } = await open()
     const offer = await hold(gate)
     const others = [
@@ -270,7 +270,7 @@ describeGates('a task is shown', (open) => {
     }
   })
 
-  it('to no worker that no longer holds it', async () => {
+  it('a task is hidden from workers that no longer hold it', async () => {
     const { gate } = await open()
     const offer = await hold(gate)
     await gate.releaseLease(worker(), held(offer))
@@ -284,7 +284,7 @@ describeGates('a task is shown', (open) => {
     expect(await gate.getTask(worker('w2'), { task_id: offer.task_id })).toMatchObject({ status: 'leased' })
   })
 
-  it('to no other tenant, where it does not exist', async () => {
+  it('a task does not exist for other tenants', async () => {
     const { gate } = await open()
     const { task_id } = await ask(gate)
     for (const answer of await refusals(reads(gate, admin('other'), task_id))) {
@@ -295,7 +295,7 @@ describeGates('a task is shown', (open) => {
     }
   })
 
-  it('in lists to its owner and those above only', async () => {
+  it('lists show a task to its owner and admins only', async () => {
     const { gate } = await open()
     const mine = await ask(gate)
     await ask(gate, {}, agent('bob'))
@@ -309,8 +309,8 @@ describeGates('a task is shown', (open) => {
   })
 })
 
-describeGates('receipts are shown', (open) => {
-  it('to both their parties and those above, and to nobody else', async () => {
+describeGates('access to receipts', (open) => {
+  it('a receipt is shown to its sender, its addressee and admins only', async () => {
     const { gate } = await open()
     const offer = await hold(gate)
     const { receipt_id } = await failTask(gate, offer)
@@ -324,7 +324,7 @@ describeGates('receipts are shown', (open) => {
     }
   })
 
-  it('in lists to whom they are addressed', async () => {
+  it('lists show receipts to their addressee', async () => {
     const { gate } = await open()
     const { task_id } = await hold(gate)
     const asBob = [
@@ -347,7 +347,7 @@ describeGates('receipts are shown', (open) => {
     })
   })
 
-  it('to no other tenant, where they do not exist', async () => {
+  it('a receipt does not exist for other tenants', async () => {
     const { gate } = await open()
     const { receipt_id } = await ask(gate)
     const later = receipt_id.replace(/^.{18}/, '00000000-0000-8fff')

@@ -19,8 +19,8 @@ import {
 const KB = 1024
 const PROOF = { mode: 'push', target: 'https://example.com/webhook' }
 
-describeGates('a large result', (open) => {
-  it('completes; the task keeps it whole and the receipts say how to get it', async () => {
+describeGates('large results', (open) => {
+  it('a task stores a large result in full, and its receipts say how to retrieve it', async () => {
     const { gate } = await open()
     const offer = await hold(gate)
     const result = { text: 'é'.repeat(100 * KB) }
@@ -38,7 +38,7 @@ describeGates('a large result', (open) => {
     expect(receipts).toHaveLength(4)
   })
 
-  it('travels in the receipts while it fits', async () => {
+  it('a result that fits is included in the receipts', async () => {
     const { gate } = await open()
     const offer = await hold(gate)
     const result = 'x'.repeat(40 * KB)
@@ -46,7 +46,7 @@ describeGates('a large result', (open) => {
     expect(at(await receiptsOf(gate, offer), 2).body).toMatchObject({ result_payload: result })
   })
 
-  it('over the limit is refused, and the lease stays', async () => {
+  it('a result over the limit is refused, and the lease stays', async () => {
     const { gate } = await open({ settings: { max_payload_bytes: 10 * KB } })
     const offer = await hold(gate)
     for (const result of ['x'.repeat(10 * KB), 'é'.repeat(6 * KB)]) {
@@ -59,7 +59,7 @@ describeGates('a large result', (open) => {
     expect(await finish(gate, offer, { result: 'x'.repeat(10 * KB - 2) })).toMatchObject({ ok: true })
   })
 
-  it('is told from another one of the same length', async () => {
+  it('complete with another large result of the same length is a conflict', async () => {
     const { gate } = await open()
     const offer = await hold(gate)
     await finish(gate, offer, { result: 'x'.repeat(200 * KB) })
@@ -70,8 +70,8 @@ describeGates('a large result', (open) => {
   })
 })
 
-describeGates('evidence', (open) => {
-  it('of up to a hundred artifacts is kept; of more it is refused and nothing is lost', async () => {
+describeGates('limits of evidence', (open) => {
+  it('up to a hundred artifacts are stored, and more are refused without changes', async () => {
     const { gate } = await open()
     const offer = await hold(gate)
     const artifacts = (count: number) =>
@@ -85,7 +85,7 @@ describeGates('evidence', (open) => {
     expect((await look(gate, offer)).result).toMatchObject({ artifacts: artifacts(100) })
   })
 
-  it('that fits no receipt is refused and nothing is lost', async () => {
+  it('evidence that exceeds the receipt limit is refused without changes', async () => {
     const { gate } = await open()
     const offer = await hold(gate)
     const tooLarge = [
@@ -105,7 +105,7 @@ describeGates('evidence', (open) => {
     expect(await finish(gate, offer)).toMatchObject({ ok: true })
   })
 
-  it('must be a list or an object', async () => {
+  it('artifacts must be a list and delivery_proof an object', async () => {
     const { gate } = await open()
     const offer = await hold(gate)
     for (const [field, value] of [
@@ -121,8 +121,8 @@ describeGates('evidence', (open) => {
   })
 })
 
-describeGates('texts around a task', (open) => {
-  it('are refused over their limits, and nothing was created', async () => {
+describeGates('limits of texts', (open) => {
+  it('texts over their limits are refused, and no task is created', async () => {
     const { gate } = await open({ settings: { max_payload_bytes: 10 * KB } })
     const tooLarge = [
       ['payload', 'x'.repeat(10 * KB)],
@@ -145,7 +145,7 @@ describeGates('texts around a task', (open) => {
     expect(await openTasks(gate)).toEqual([])
   })
 
-  it('of an error are refused over 16 KB, and the lease stays', async () => {
+  it('an error over 16 KB is refused, and the lease stays', async () => {
     const { gate } = await open()
     const offer = await hold(gate)
     expect(await refusal(failTask(gate, offer, { error: { log: 'x'.repeat(17 * KB) } }))).toMatchObject({

@@ -10,10 +10,10 @@ import { judge, type Verdict, wireRequest } from './verdict.ts'
 
 const REQUESTS = Number(process.env.ASYNCGATE_FUZZ ?? 10_000)
 const SEED = Number(process.env.ASYNCGATE_SEED ?? Math.floor(Math.random() * 1e9))
-/** Requests are made up in portions, so that the large ones are not in memory all at once. */
+/** Requests are generated in portions, so that large ones are not in memory together. */
 const PORTION = 250
 
-/** Low, so that requests run into them. */
+/** Low limits, so that requests reach them. */
 const SETTINGS = { max_payload_bytes: 32 * 1024, max_lease_renewals: 2 }
 const MAX_BODY_BYTES = 256 * 1024
 
@@ -41,10 +41,10 @@ function* manyActions(): Generator<Action> {
   for (let seed = SEED; ; seed++) yield* fc.sample(actions, { seed, numRuns: PORTION })
 }
 
-/** It takes the time of a run in the timetable of a schedule that was created and recorded. */
+/** Needs the exact run time of a schedule that was created and recorded. */
 const NEVER_BY_CHANCE = 'run_schedule'
 
-/** A type may name a channel before there is one. */
+/** A task type may name a channel before it is configured. */
 const FOR_THE_OPERATOR = /^Error: The result channel \S+ of task type \S+ is not configured\.$/
 
 function unanswered(counts: ReadonlyMap<string, number>): string[] {
@@ -53,7 +53,7 @@ function unanswered(counts: ReadonlyMap<string, number>): string[] {
   )
 }
 
-/** Sends a request to every server, and insists that they say the same, and something they may say. */
+/** Sends a request to every server, and requires equal responses that the contract allows. */
 async function ask(servers: readonly Served[], request: FuzzRequest, memory: Memory): Promise<Verdict> {
   const input = memory.fill(request)
   const sent = wireRequest(request, input)
@@ -69,20 +69,20 @@ async function ask(servers: readonly Served[], request: FuzzRequest, memory: Mem
       }),
     )
     const [verdict, ...others] = verdicts
-    if (verdict === undefined) throw new Error('there is no server')
+    if (verdict === undefined) throw new Error('no server')
     for (const other of others) expect(other).toEqual(verdict)
     if ('answer' in verdict) memory.learn(request, input, verdict.answer)
     return verdict
   } catch (error) {
-    const said = `${JSON.stringify(sent).slice(0, 2000)}\nwas answered ${JSON.stringify(last)?.slice(0, 2000)}`
+    const said = `${JSON.stringify(sent).slice(0, 2000)}\nreceived ${JSON.stringify(last)?.slice(0, 2000)}`
     throw new Error(`${request.protocol} ${request.operation.name}: ${said}\n${error}`, { cause: error })
   }
 }
 
 it(
-  `${REQUESTS} requests, sound and broken, are answered as the contract says, and the same by every store`,
+  `${REQUESTS} valid and invalid requests get responses that match the contract and are equal on every store`,
   async () => {
-    // Answers say for how long the server has been up.
+    // Responses include the uptime of the server.
     vi.useFakeTimers({ toFake: ['Date'] })
     const servers = await Promise.all(storeNames().map(serve))
     const memory = new Memory()
@@ -90,7 +90,7 @@ it(
     let n = 0
     try {
       for (const action of manyActions()) {
-        // Chance may have left something out; then there are more, within bounds.
+        // Random requests may miss some operations; then more are sent, up to a limit.
         if (n >= REQUESTS && (unanswered(counts).length === 0 || n >= 3 * REQUESTS)) break
         if ('seconds' in action) {
           for (const { clock } of servers) clock.advance(action.seconds)

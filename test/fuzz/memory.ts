@@ -3,13 +3,13 @@ import { isList } from './mutate.ts'
 import type { FuzzRequest } from './requests.ts'
 import type { JsonFields } from './schema.ts'
 
-/** No wait may outlast the patience of a test. */
+/** The longest wait that a test can afford. */
 const MAX_WAIT_SECONDS = 0.002
 const NOTHING = 'nothing yet'
 
-/** Ids that answers told, newest last, for later requests to name. */
+/** Ids from responses, newest last, for use in later requests. */
 export class Memory {
-  readonly #told = new Map<string, string[]>()
+  readonly #ids = new Map<string, string[]>()
 
   /** The input with its references replaced: `$task 0` is the newest task, `$task 1` the one before. */
   fill({ operation, input }: FuzzRequest): JsonFields {
@@ -34,11 +34,11 @@ export class Memory {
   }
 
   #find(kind: string, n: number): string {
-    const told = this.#told.get(kind) ?? []
-    return told.at(-1 - (n % Math.max(1, told.length))) ?? NOTHING
+    const ids = this.#ids.get(kind) ?? []
+    return ids.at(-1 - (n % Math.max(1, ids.length))) ?? NOTHING
   }
 
-  /** Takes note of the ids in an answer. */
+  /** Records the ids in a response. */
   learn({ operation }: FuzzRequest, input: JsonFields, answer: unknown): void {
     if (!isFields(answer)) return
     this.#note('cursor', answer.next_cursor)
@@ -55,15 +55,15 @@ export class Memory {
     }
     if (operation.name === 'record_schedule') this.#note('schedule', input.schedule_id)
     const results: unknown[] = Array.isArray(answer.results) ? answer.results : []
-    for (const told of [answer, ...results].filter(isFields)) {
-      this.#note('receipt', told.receipt_id)
-      if (operation.effect.readOnly === false) this.#note('task', told.task_id)
+    for (const fields of [answer, ...results].filter(isFields)) {
+      this.#note('receipt', fields.receipt_id)
+      if (operation.effect.readOnly === false) this.#note('task', fields.task_id)
     }
   }
 
   #note(kind: string, id: unknown): void {
     if (typeof id !== 'string') return
-    this.#told.set(kind, [...(this.#told.get(kind) ?? []), id].slice(-30))
+    this.#ids.set(kind, [...(this.#ids.get(kind) ?? []), id].slice(-30))
   }
 }
 

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import type { Json } from '../../src/core/json/json.ts'
 import { beyond, type JsonFields, type Schema } from './schema.ts'
 
-/** Something wrong with an input, at a place that `at` chooses. */
+/** Makes an input invalid, at a position that `at` selects. */
 export type Mutation = (input: JsonFields) => JsonFields
 
 const nested = (levels: number): Json => (levels === 0 ? [] : { a: [nested(levels - 1)] })
@@ -41,7 +41,7 @@ const WRONG: readonly Json[] = [
   "'; DROP TABLE tasks; --",
 ]
 
-/** One mutation of an input that fits its schema. */
+/** One mutation of an input that matches its schema. */
 export function mutation(schema: Schema): fc.Arbitrary<Mutation> {
   const outside = Object.entries(schema.properties ?? {}).flatMap(([name, member]) =>
     beyond(member).map(
@@ -84,7 +84,7 @@ export function mutation(schema: Schema): fc.Arbitrary<Mutation> {
   )
 }
 
-/** The input with one of its values, however deep it stands, replaced by what `by` says. */
+/** The input with one of its values, at any depth, replaced by a value of `by`. */
 function change(input: JsonFields, at: number, by: () => readonly Json[]): JsonFields {
   let left = at % Math.max(1, count(input))
   const inObject = (object: JsonFields): JsonFields =>

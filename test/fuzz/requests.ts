@@ -9,11 +9,11 @@ import { type ByName, fittingObject, type JsonFields, often, readSchema, type Sc
 export interface FuzzRequest {
   readonly protocol: 'REST' | 'MCP'
   readonly operation: Operation
-  /** Texts such as `$task 3` stand for an id that an earlier answer told. */
+  /** Texts such as `$task 3` stand for an id from an earlier response. */
   readonly input: JsonFields
 }
 
-/** Or time passes, so that leases lapse and delays end. */
+/** A request, or an advance of the clock so that leases expire and delays end. */
 export type Action = FuzzRequest | { readonly seconds: number }
 
 const known = (kind: string) => fc.nat({ max: 12 }).map((n): Json => `$${kind} ${n}`)
@@ -23,7 +23,7 @@ const types = of('a', 'b', 'c')
 const waits = of(0, 0.002)
 const pages = of(1, 2, 3, 50, 200)
 
-/** Few values for what requests have in common, so that they meet. */
+/** Few values for shared fields, so that requests affect the same objects. */
 const NAMES: ByName = {
   task_id: often(known('task'), nowhere),
   task_ids: fc.array(often(known('task'), nowhere), { minLength: 1, maxLength: 3 }),
@@ -66,10 +66,10 @@ const NAMES: ByName = {
   inputs: of({}, { language: 'python' }),
   error: of({}, { message: 'no luck', code: 'E' }),
   completion_metadata: of({}, { ms: 12 }),
-  // Another that is not set up is told to the operator.
+  // Another channel that is not configured would be reported to the operator.
   result_channel: of('inline'),
   payload_schema: of({}, { type: 'object' }, { type: 'string', pattern: '^a' }),
-  // What is switched off for good would leave little to ask for.
+  // Permanently disabled types and workers would leave little to test.
   enabled: of(true, true, true, false),
   drain: of(false, false, false, true),
   content: of('red', { colour: 'red' }, 1),
@@ -81,7 +81,7 @@ const NAMES: ByName = {
   max_items: pages,
 }
 
-/** What some operations mean by a name that others have too. */
+/** The values of fields whose name has a different meaning in these operations. */
 const OWN_NAMES: Readonly<Record<string, ByName>> = {
   add_upstream: {
     name: often(of('wiki', 'other'), of('Wiki', 'a__b')),
@@ -116,7 +116,7 @@ const OWN_NAMES: Readonly<Record<string, ByName>> = {
   remove_upstream: { name: of('other', 'none') },
   put_policy: {
     id: often(of('r1', 'r2'), of('default', 'a/b')),
-    // What is blocked for everybody, or waits for ever, would leave little to ask for.
+    // Rules that block everything or always require approval would leave little to test.
     action: of(
       'ALLOW',
       'ALLOW',
@@ -157,7 +157,7 @@ const OWN_NAMES: Readonly<Record<string, ByName>> = {
   },
 }
 
-/** The lists that carry the inputs of another operation. */
+/** The list fields that contain inputs of another operation. */
 const ITEMS: Readonly<Record<string, { readonly list: string; readonly of: string }>> = {
   create_tasks: { list: 'tasks', of: 'create_task' },
   complete_many: { list: 'items', of: 'complete' },
@@ -170,7 +170,7 @@ const WHO: Readonly<Record<Operation['actor'], fc.Arbitrary<JsonFields>>> = {
   worker: often(fc.constant<JsonFields>({}), fc.constant({ worker_kind: 'service' })),
 }
 
-/** Not for those who asked for the work. */
+/** Operations that the requester of a task may not call. */
 const DECISIONS: ReadonlySet<string> = new Set(['approve', 'deny'])
 const person = fc.constant<JsonFields>({ principal_kind: 'human', principal_id: 'paul' })
 
@@ -194,12 +194,12 @@ function inputOf(operation: Operation): fc.Arbitrary<JsonFields> {
   const by = DECISIONS.has(operation.name) ? often(person, WHO.agent) : WHO[operation.actor]
   return fc.tuple(fitting, by, fc.nat({ max: 12 })).map(([input, who, n]) => {
     const own = 'lease_id' in input && 'worker_id' in input
-    // Mostly a lease with its own task and holder: other combinations are refused at the door.
+    // Mostly a lease with its own task and holder, since other combinations are refused early.
     return { ...input, ...who, ...(own && n < 10 && holderOf(n % 4)), ...scheduleOf(input, n) }
   })
 }
 
-/** What is created mostly has the id of its task. */
+/** A created schedule mostly has the id of its task. */
 function scheduleOf(input: JsonFields, n: number): JsonFields {
   return input.event === 'created' && n < 10 ? { schedule_id: `$held_task ${n % 4}` } : {}
 }
@@ -232,7 +232,7 @@ function requestsOf(operation: Operation): fc.Arbitrary<FuzzRequest> {
   })
 }
 
-/** Those that everything else lives on come more often, and so do those that seldom find what they need. */
+/** Operations on which others depend, and those that seldom find what they need, are more likely. */
 const WEIGHTS: Readonly<Record<string, number>> = {
   create_task: 8,
   lease_next: 16,

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { z } from 'zod'
 import type { Json } from '../../src/core/json/json.ts'
 
-/** The parts of JSON Schema that the catalogue's input schemas use. Anything else in one is refused, not ignored. */
+/** The keywords of JSON Schema that the catalogue's input schemas use. Other keywords are refused, not ignored. */
 export interface Schema {
   readonly type?: 'object' | 'array' | 'string' | 'integer' | 'number' | 'boolean' | 'null' | undefined
   readonly anyOf?: readonly Schema[] | undefined
@@ -47,12 +47,12 @@ export function readSchema(value: unknown): Schema {
   return schema.parse(value)
 }
 
-/** What a field of this name usually holds, so that requests meet each other's tasks, leases and receipts. */
+/** Typical values of a field with this name, so that requests refer to each other's tasks, leases and receipts. */
 export type ByName = Readonly<Record<string, fc.Arbitrary<Json>>>
 
 export type JsonFields = Readonly<Record<string, Json>>
 
-/** Objects that fit the schema: all required fields, and some of the others. */
+/** Objects that match the schema: all required fields and some of the others. */
 export function fittingObject(
   { properties = {}, required = [] }: Schema,
   byName: ByName,
@@ -71,7 +71,7 @@ export function fittingObject(
 const ALWAYS = fc.constant(true)
 const SELDOM = fc.integer({ min: 0, max: 3 }).map((dice) => dice === 0)
 
-/** Values that fit the schema, its limits among them. */
+/** Values that match the schema, including its limits. */
 function fitting(schema: Schema, byName: ByName): fc.Arbitrary<Json> {
   const {
     minimum = -1e6,
@@ -143,7 +143,7 @@ const anyJson: fc.Arbitrary<Json> = often(
   fc.jsonValue({ maxDepth: 3 }).map((value): Json => JSON.parse(JSON.stringify(value))),
 )
 
-/** Values just outside of what the schema allows. */
+/** Values just outside the limits of the schema. */
 export function beyond(schema: Schema): Json[] {
   const { minimum, maximum, minLength, maxLength, minItems, maxItems } = schema
   return [

@@ -7,7 +7,7 @@ import { asCaller } from '../support/auth-modes.ts'
 import type { FuzzRequest } from './requests.ts'
 import type { JsonFields } from './schema.ts'
 
-/** The request as whoever it names would send it to a server with a shared key: a person with a key of their own. */
+/** The request as its caller would send it to a server with a shared key; a person has their own key. */
 export function wireRequest({ protocol, operation }: FuzzRequest, input: JsonFields): Sent {
   const { headers: key, fields } = asCaller('shared key', input)
   if (protocol === 'REST') return { ...restRequest(operation, fields), headers: key }
@@ -15,17 +15,17 @@ export function wireRequest({ protocol, operation }: FuzzRequest, input: JsonFie
   return { method: 'POST', path: '/mcp', body: JSON.stringify(body), headers: { ...headers, ...key } }
 }
 
-/** An answer that is as it should be: the answer itself, or the code and body of an error. */
+/** A valid response: the result, or the code and body of an error. */
 export type Verdict =
   | { readonly answer: unknown }
   | { readonly code: ErrorCode; readonly status: number; readonly error: unknown }
 
-/** What an answer says. Throws if the contract does not allow it. */
+/** The content of a response. Throws if the contract does not allow it. */
 export function judge({ protocol, operation }: FuzzRequest, received: Received): Verdict {
   const { status, body } = protocol === 'REST' ? received : toolAnswer(received)
   if (status !== 200) return judgeError(status, body)
   const answer = operation.output.parse(body)
-  // Clients may check answers against a schema that allows no more than it names.
+  // Clients may validate responses with a schema that allows no other fields.
   if (!isDeepStrictEqual(answer, body)) throw new Error(`more than its schema says: ${JSON.stringify(body)}`)
   return { answer: body }
 }
@@ -60,7 +60,7 @@ const ToolReply = z.looseObject({
   error: z.looseObject({ data: ErrorBody }).optional(),
 })
 
-/** The answer of a tool as REST would give it. Only what never reached a tool is an error of JSON-RPC. */
+/** The result of a tool in the form of REST. Only a call that never reached a tool is a JSON-RPC error. */
 function toolAnswer({ status, body }: Received): Received {
   const { result, error } = ToolReply.parse(body)
   if (result === undefined) return { status, body: error?.data }

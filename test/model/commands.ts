@@ -3,6 +3,7 @@ import type { JsonObject } from '../../src/core/json/json.ts'
 import type { Settings } from '../../src/core/settings.ts'
 import type { Driver } from './driver.ts'
 import {
+  type ClaimOptions,
   type Evidence,
   isOpen,
   type LeaseCall,
@@ -10,12 +11,11 @@ import {
   type ModelTask,
   type NewTask,
   openQuestion,
-  type Wish,
 } from './model.ts'
 
 type Command = fc.AsyncCommand<Model, Driver>
 
-/** Rules that a run is held under; small limits, so that they are reached. */
+/** Settings of a run, with limits small enough to be reached. */
 export const rules: fc.Arbitrary<Partial<Settings>> = fc.record({
   claim_order: fc.constantFrom('fair', 'fair', 'fifo'),
   locatability: fc.constantFrom('lenient', 'lenient', 'lenient', 'strict'),
@@ -62,7 +62,7 @@ const newTask: fc.Arbitrary<NewTask> = fc.record({
   key: fc.constant(null),
 })
 
-/** Few enough inputs that some keys come again with the same one. */
+/** Few inputs, so that some keys are repeated with the same one. */
 const keyedTask: fc.Arbitrary<NewTask> = fc
   .record({
     owner: agents,
@@ -71,7 +71,7 @@ const keyedTask: fc.Arbitrary<NewTask> = fc
   })
   .map((chosen) => ({ ...plain, ...chosen, principalAi: chosen.owner }))
 
-const wish: fc.Arbitrary<Wish> = fc.record({
+const claimOptions: fc.Arbitrary<ClaimOptions> = fc.record({
   capabilities: fc.constantFrom([], ['gpu'], ['gpu', 'eu'], ['gpu', 'eu', 'more']),
   accept: fc.constantFrom(null, null, ['x'], ['x', 'y'], ['z']),
   prefer: fc.constantFrom([], [], ['y']),
@@ -79,8 +79,8 @@ const wish: fc.Arbitrary<Wish> = fc.record({
   ttl: fc.constantFrom(10, 60, 120),
 })
 
-/** A worker that takes whatever there is. */
-const anything = (max: number): Wish => ({
+/** A worker that accepts every task. */
+const anything = (max: number): ClaimOptions => ({
   capabilities: ['eu', 'gpu'],
   accept: null,
   prefer: [],
@@ -88,10 +88,10 @@ const anything = (max: number): Wish => ({
   ttl: 60,
 })
 
-/** Which lease, and whether it is used as it should be. */
+/** Which lease to use, and whether correctly. */
 interface Choice {
   readonly pick: number
-  /** Among those that still count, if there are any. */
+  /** Whether to choose among the valid leases, if there are any. */
   readonly live: boolean
   readonly spoil: 'holder' | 'workerId' | null
 }
@@ -108,10 +108,10 @@ function leaseOf(model: Model, { pick, live, spoil }: Choice): LeaseCall | undef
   if (lease === undefined) return undefined
   const call = { lease, holder: lease.holder, workerId: lease.workerId }
   if (spoil === 'holder') return { ...call, holder: lease.holder === 'worker:w1' ? 'worker:w2' : 'worker:w1' }
-  return spoil === 'workerId' ? { ...call, workerId: 'somebody' } : call
+  return spoil === 'workerId' ? { ...call, workerId: 'another' } : call
 }
 
-/** What is sent, and what of it counts. */
+/** The evidence that is sent, and the part of it that counts. */
 const evidence = fc.constantFrom<{ sent: JsonObject; counts: Evidence }>(
   { sent: {}, counts: { artifacts: null, proof: null } },
   { sent: { artifacts: [], delivery_proof: {} }, counts: { artifacts: null, proof: null } },
@@ -140,7 +140,7 @@ function command<Args>(
   }))
 }
 
-/** A command for one lease; left out while there is none. */
+/** A command for one lease; skipped while there is none. */
 function leaseCommand<Args>(
   name: string,
   args: fc.Arbitrary<Args>,
@@ -164,14 +164,16 @@ const createSeveral = command(
   fc.array(fc.oneof(newTask, newTask, keyedTask), { minLength: 2, maxLength: 5, size: 'max' }),
   (driver, inputs) => driver.createMany(inputs),
 )
-const claim = command('claim', fc.record({ worker: workers, wish }), (driver, { worker, wish }) =>
-  driver.claim(worker, worker, wish),
+const claim = command(
+  'claim',
+  fc.record({ worker: workers, options: claimOptions }),
+  (driver, { worker, options }) => driver.claim(worker, worker, options),
 )
 const claimTogether = command(
   'claim together',
-  fc.array(wish, { minLength: 2, maxLength: 3, size: 'max' }),
-  (driver, wishes) =>
-    driver.claimTogether(wishes.map((wish, i) => ({ id: `w${i + 1}`, workerId: `w${i + 1}`, wish }))),
+  fc.array(claimOptions, { minLength: 2, maxLength: 3, size: 'max' }),
+  (driver, all) =>
+    driver.claimTogether(all.map((options, i) => ({ id: `w${i + 1}`, workerId: `w${i + 1}`, options }))),
 )
 
 const start = leaseCommand('start', fc.constant(null), (driver, call) => driver.start(call))
@@ -234,7 +236,7 @@ const acknowledge = command(
 const pass = command('pass', fc.constantFrom(1, 4, 20, 70, 1000), async (driver, seconds) =>
   driver.system.clock.advance(seconds),
 )
-/** To the moment at which something happens by itself, or just beside it. */
+/** Advances the clock to the next timed event, or just beside it. */
 const passTo = command(
   'pass to',
   fc.record({ pick: fc.nat(1000), offset: fc.constantFrom(-1, 0, 0, 1) }),
@@ -249,7 +251,7 @@ const passTo = command(
 const sweep = command('sweep', fc.constant(null), (driver) => driver.sweep())
 const restart = command('restart', fc.constant(null), (driver) => driver.system.restart())
 
-/** Claims whatever there is, and gives back how to use it. */
+/** Claims any tasks, and returns their leases. */
 async function take(driver: Driver, max = 1): Promise<LeaseCall[]> {
   await driver.admitAll()
   const leases = await driver.claim('w1', 'w1', anything(max))
@@ -291,7 +293,7 @@ const claimAndExpire = command('claim and expire', fc.boolean(), async (driver, 
     if (swept) await driver.sweep()
   }
 })
-/** The same task again and again, until nothing is left to try. */
+/** Fails the same task until its attempts are exhausted. */
 const failToTheEnd = command('fail to the end', fc.constantFrom(null, 0), async (driver, after) => {
   const task = await driver.create({ ...plain, priority: 9, maxAttempts: 4, backoff: 300 })
   for (let n = 0; n < 5 && task !== undefined && isOpen(task); n++) {
@@ -315,7 +317,7 @@ const runIntoTimeout = command('run into the timeout', fc.constantFrom(1, 2), as
     await driver.sweep()
   }
 })
-/** A worker gone silent well before the time of its work is over, which nobody notices until after. */
+/** A lease that expires long before the timeout, detected only after it. */
 const lapseUnnoticed = command('lapse unnoticed', fc.constant(null), async (driver) => {
   await driver.create({ ...plain, priority: 9, timeout: 45 })
   await driver.admitAll()
@@ -339,13 +341,13 @@ const renewToTheLimit = command(
     }
   },
 )
-/** The claim loads no more than it may take, and then finds that gone. */
+/** The claim loads only as many tasks as it may take, and then finds them canceled. */
 const cancelAndClaim = command(
   'cancel the next and claim',
   fc.nat(1000),
   async (driver, pick) => {
     const ready = driver.model.tasks.filter((task) => task.status === 'queued')
-    const claims = [{ id: 'w1', workerId: 'w1', wish: anything(1) }]
+    const claims = [{ id: 'w1', workerId: 'w1', options: anything(1) }]
     await driver.claimTogether(claims, ready.at(pick % ready.length))
   },
   (model) => model.tasks.some((task) => task.status === 'queued'),
@@ -384,7 +386,7 @@ const useOldLease = command(
   },
   (model) => model.leases.length > model.live.length,
 )
-/** Every way to be the wrong one. */
+/** Every kind of wrong caller. */
 const misuse = command(
   'misuse a lease',
   fc.record({
@@ -426,7 +428,7 @@ const admitAll = command(
   (model) => model.isStrict,
 )
 
-/** Who says something to a question; not all of them may. */
+/** Callers who decide a question; not all of them are allowed to. */
 const deciders = fc.constantFrom('admin', 'admin', 'person', 'person', 'owner', 'another')
 type DeciderName = 'admin' | 'person' | 'owner' | 'another'
 
@@ -463,7 +465,7 @@ const decideSomething = command(
   (model) => model.tasks.length > 0,
 )
 
-/** A task of its own that waits for a question of this kind. */
+/** Creates a task that waits for a question of this kind. */
 async function parkNew(driver: Driver, kind: 'approval' | 'input', seconds: number | null) {
   await driver.create({ ...plain, priority: 9 })
   const [call] = await take(driver)
@@ -472,7 +474,7 @@ async function parkNew(driver: Driver, kind: 'approval' | 'input', seconds: numb
   return call
 }
 
-/** Asked, decided, and decided again in whatever way. */
+/** Asks a question, decides it, and decides it again in any way. */
 const askAndDecide = command(
   'ask and decide',
   fc.record({ kind: kinds, first: decisions, again: fc.boolean(), second: decisions, late: fc.boolean() }),
@@ -509,7 +511,7 @@ const askAndLeave = command(
   },
 )
 
-/** Repeated ones come more often. */
+/** Repeated entries are more likely. */
 export const commands: fc.Arbitrary<Command>[] = [
   ...[create, create, create, createKeyed, createKeyed, createSeveral],
   ...[claim, claim, claimTogether],

@@ -1,4 +1,4 @@
-/** What a campaign has reached: how often each verb had each outcome. */
+/** The coverage of a campaign: how often each verb had each outcome. */
 export class Coverage {
   readonly #counts = new Map<string, number>()
 
@@ -21,7 +21,7 @@ export class Coverage {
   }
 }
 
-/** Without these a campaign has not looked where the rules are. */
+/** The outcomes that a campaign must reach. */
 export const REQUIRED: readonly string[] = Object.entries({
   create: ['created', 'duplicate', 'IDEMPOTENCY_CONFLICT', 'QUOTA_EXCEEDED'],
   claim: ['one', 'several', 'nothing', 'quota reached'],

@@ -15,6 +15,7 @@ import { admin, agent, caller, worker } from '../support/gates.ts'
 import { checkInvariants } from '../support/invariants.ts'
 import type { Coverage } from './coverage.ts'
 import {
+  type ClaimOptions,
   type Decider,
   type Evidence,
   isJitter,
@@ -28,14 +29,13 @@ import {
   type NewTask,
   openQuestion,
   Refusal,
-  type Wish,
 } from './model.ts'
 import { claimInput, createInput, expectedView, iso, leaseInput, pick } from './shapes.ts'
 import type { System } from './system.ts'
 
 const UNKNOWN_ID = '00000000-0000-7000-8000-000000000000'
 
-/** Does to the gate what it does to the model, and insists that both say the same. */
+/** Applies each command to the gate and to the model, and requires equal outcomes. */
 export class Driver {
   readonly model: Model
   readonly system: System
@@ -56,7 +56,7 @@ export class Driver {
     return task
   }
 
-  /** In one batch; the outcomes are those of one create after the other. */
+  /** In one batch; the outcomes equal those of separate creates. */
   async createMany(inputs: readonly NewTask[]): Promise<(ModelTask | undefined)[]> {
     const expected = inputs.map((input) => this.#predict('create', () => this.model.create(input)))
     const answers = await Promise.all(
@@ -76,38 +76,38 @@ export class Driver {
       const { task, isDuplicate, answer } = created
       const { status } = task
       const receipt_id = await this.#receiptId(task.receipts[0])
-      // Which workers are about is no part of the model.
+      // The model does not include the presence of workers.
       const { live_workers, hint, ...rest } = answer
       assert.deepEqual(rest, { task_id: task.id, status, is_duplicate: isDuplicate, receipt_id })
     }
     return tasks.map((created) => created?.task)
   }
 
-  async claim(id: string, workerId: string, wish: Wish): Promise<ModelLease[]> {
+  async claim(id: string, workerId: string, options: ClaimOptions): Promise<ModelLease[]> {
     this.model.wakeDue()
-    const expected = this.model.offers(wish)
-    const { tasks: offers } = await this.gate.leaseNext(this.worker(id), claimInput(workerId, wish))
+    const expected = this.model.offers(options)
+    const { tasks: offers } = await this.gate.leaseNext(this.worker(id), claimInput(workerId, options))
     assert.deepEqual(
       idsOf(offers),
       expected.map((task) => task.id),
       'the tasks that were handed out',
     )
-    const leases = this.#lend({ id, workerId, wish }, expected, offers)
+    const leases = this.#lend({ id, workerId, options }, expected, offers)
     await this.observe()
     return leases
   }
 
   /**
-   * Claims that are under way together, and a cancel before them. They are served in some order, and each but the
-   * last may get less than it asked for, but nothing that was not its turn.
+   * Concurrent claims, and a cancel before them. They are served in some order, and each except the last may get fewer
+   * tasks than requested, but only tasks whose turn it is.
    */
   async claimTogether(claims: readonly ModelClaim[], canceled?: ModelTask): Promise<void> {
     this.model.wakeDue()
     const cancel = canceled && this.model.cancel(canceled, 'human:root', true)
     const [canceling, ...answers] = await Promise.all([
       canceled && this.gate.cancelTask(this.admin, { task_id: canceled.id, reason: 'no need' }),
-      ...claims.map(({ id, workerId, wish }) =>
-        this.gate.leaseNext(this.worker(id), claimInput(workerId, wish)),
+      ...claims.map(({ id, workerId, options }) =>
+        this.gate.leaseNext(this.worker(id), claimInput(workerId, options)),
       ),
     ])
     assert.equal(canceling?.ok, cancel?.ok)
@@ -118,7 +118,7 @@ export class Driver {
       `no order of the claims explains ${served.map(({ offers }) => `[${idsOf(offers)}]`)}`,
     )
     for (const { claim, offers } of order) {
-      this.#lend(claim, this.model.offers(claim.wish).slice(0, offers.length), offers)
+      this.#lend(claim, this.model.offers(claim.options).slice(0, offers.length), offers)
     }
     await this.observe()
   }
@@ -126,7 +126,7 @@ export class Driver {
   #orderOf(served: readonly Served[], taken: readonly ModelTask[]): Served[] | undefined {
     if (served.length === 0) return []
     for (const first of served) {
-      const expected = this.model.offers(first.claim.wish, taken)
+      const expected = this.model.offers(first.claim.options, taken)
       const got = expected.slice(0, first.offers.length)
       if (got.length === 0 && expected.length > 0) continue
       if (String(got.map((task) => task.id)) !== String(idsOf(first.offers))) continue
@@ -138,12 +138,12 @@ export class Driver {
   }
 
   #lend(
-    { id, workerId, wish }: ModelClaim,
+    { id, workerId, options }: ModelClaim,
     tasks: readonly ModelTask[],
     offers: readonly OfferView[],
   ): ModelLease[] {
-    const leases = tasks.map((task) => this.model.lend(task, `worker:${id}`, workerId, wish.ttl))
-    this.#coverage.note('claim', this.#claimOutcome(leases, wish))
+    const leases = tasks.map((task) => this.model.lend(task, `worker:${id}`, workerId, options.ttl))
+    this.#coverage.note('claim', this.#claimOutcome(leases, options))
     for (const [n, lease] of leases.entries()) {
       const offer = offers[n]
       assert.ok(offer !== undefined)
@@ -163,9 +163,9 @@ export class Driver {
     return leases
   }
 
-  #claimOutcome(leases: readonly ModelLease[], wish: Wish): string {
+  #claimOutcome(leases: readonly ModelLease[], options: ClaimOptions): string {
     const quota = this.gate.settings.max_concurrent_leases
-    if (leases.length < wish.max && quota >= 0 && this.model.held.length >= quota) return 'quota reached'
+    if (leases.length < options.max && quota >= 0 && this.model.held.length >= quota) return 'quota reached'
     return ['nothing', 'one'][leases.length] ?? 'several'
   }
 
@@ -230,7 +230,7 @@ export class Driver {
     await this.observe()
   }
 
-  /** `evidence` is what counts of what is sent: an empty list is none. */
+  /** `evidence` is the part of `sent` that counts: an empty list counts as none. */
   async complete(call: LeaseCall, result: Json, evidence: Evidence, sent: JsonObject): Promise<void> {
     const expected = this.#predict('complete', () => this.model.complete(call, result, evidence))
     const input = { ...leaseInput(call), result, ...sent }
@@ -345,7 +345,7 @@ export class Driver {
     })
   }
 
-  /** Lets everything go on that a rule holds back. */
+  /** Approves every task that a rule holds back. */
   async admitAll(): Promise<void> {
     if (!this.model.isStrict) return
     for (const task of this.model.tasks) {
@@ -390,7 +390,7 @@ export class Driver {
     await this.observe()
   }
 
-  /** Compares every task that the last command changed, and what the ledger says about it. */
+  /** Compares every task that the last command changed, and its receipts. */
   async observe(): Promise<void> {
     for (const outcome of this.model.woken.splice(0)) this.#coverage.note('clock', outcome)
     const touched = [...this.model.touched].sort((a, b) => a.place - b.place)
@@ -398,7 +398,7 @@ export class Driver {
     for (const task of touched) await this.#observeTask(task)
   }
 
-  /** Compares all that there is, and then cancels what is open, after which nothing may be owed but evidence. */
+  /** Compares everything, and then cancels all open tasks, after which only missing evidence may be owed. */
   async finish(): Promise<void> {
     for (const task of this.model.tasks) this.model.touched.add(task)
     await this.observe()
@@ -449,13 +449,13 @@ export class Driver {
   async #observeTask(task: ModelTask): Promise<void> {
     const view = await this.gate.getTask(this.admin, { task_id: task.id })
     if (task.eligibleAt === 'jitter') {
-      const drawn = Date.parse(view.next_eligible_at ?? '')
-      assert.ok(isJitter(task.updatedAt, drawn), `${view.next_eligible_at} is not within 5 s of the expiry`)
-      this.#jitters.push(drawn - task.updatedAt)
-      task.eligibleAt = drawn
+      const chosen = Date.parse(view.next_eligible_at ?? '')
+      assert.ok(isJitter(task.updatedAt, chosen), `${view.next_eligible_at} is not within 5 s of the expiry`)
+      this.#jitters.push(chosen - task.updatedAt)
+      task.eligibleAt = chosen
     }
     const asked = openQuestion(task)
-    // What a rule says is the rule's.
+    // The model does not predict the request of a rule's question.
     if (asked?.request === null && view.question !== null) view.question.request = null
     assert.deepEqual(pick(view, expectedView(task)), expectedView(task))
     const tenant = await this.tenant()
@@ -491,7 +491,7 @@ export class Driver {
     }
   }
 
-  /** The gate's answer, if it and the model both accept. */
+  /** The gate's response, if the gate and the model both accept. */
   #agree<Answer>(
     expected: Prediction<unknown>,
     outcome: Settled<Answer> | undefined,
@@ -548,7 +548,7 @@ export class Driver {
 export interface ModelClaim {
   readonly id: string
   readonly workerId: string
-  readonly wish: Wish
+  readonly options: ClaimOptions
 }
 
 interface Served {

@@ -10,7 +10,7 @@ import { inFile, inMemory, inPostgres, openSystem, type Place } from './system.t
 const RUNS = 250
 const MAX_COMMANDS = 60
 
-/** `ASYNCGATE_RUNS` runs in memory; the slower campaigns grow in proportion. */
+/** `ASYNCGATE_RUNS` sets the number of runs in memory; the slower campaigns scale with it. */
 const scale = Number(process.env.ASYNCGATE_RUNS ?? RUNS) / RUNS
 /** `SEED`, or `SEED:RUN` for a single run of that campaign. */
 const [seed, path] = process.env.ASYNCGATE_SEED?.split(':') ?? []
@@ -63,11 +63,11 @@ async function campaign(name: string, runs: number, open: () => Place): Promise<
   return { coverage, jitters }
 }
 
-describe('the gate does what the model does', () => {
+describe('model of the gate', () => {
   const timeout = 120_000 * Math.max(1, scale)
 
   it(
-    'on SQLite in memory, and the campaign reaches every outcome',
+    'the gate matches the model on SQLite in memory, and the campaign reaches every outcome',
     async () => {
       const { coverage, jitters } = await campaign('on SQLite in memory', RUNS, inMemory)
       if (path !== undefined || scale < 1) return
@@ -78,9 +78,13 @@ describe('the gate does what the model does', () => {
     timeout,
   )
 
-  it('on a SQLite file, with restarts', () => campaign('on a SQLite file', 12, inFile), timeout)
+  it(
+    'the gate matches the model on a SQLite file, with restarts',
+    () => campaign('on a SQLite file', 12, inFile),
+    timeout,
+  )
 
-  describe.skipIf(!postgresUrl())('and', () => {
+  describe.skipIf(!postgresUrl())('on PostgreSQL', () => {
     let database: FreshDatabase
     let runs = 0
     beforeAll(async () => {
@@ -89,7 +93,7 @@ describe('the gate does what the model does', () => {
     afterAll(() => database.drop())
 
     it(
-      'on PostgreSQL, with restarts',
+      'the gate matches the model on PostgreSQL, with restarts',
       () => campaign('on PostgreSQL', 15, () => inPostgres(database.url, `run-${++runs}`)),
       timeout,
     )

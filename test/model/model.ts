@@ -5,14 +5,14 @@ import type { ReceiptType } from '../../src/core/receipt.ts'
 import type { Settings } from '../../src/core/settings.ts'
 import type { Status } from '../../src/core/transitions.ts'
 
-/** What the ledger should say about a task. Ids and seqs are the gate's; they are filled in when they are seen. */
+/** An expected receipt of a task. Ids and seqs come from the gate and are filled in when they are seen. */
 export interface ModelReceipt {
   readonly type: ReceiptType
   readonly from: string
   readonly to: string
   readonly lease: ModelLease | null
   readonly parents: readonly ModelReceipt[]
-  /** The members of the body that matter. */
+  /** The members of the body that are compared. */
   readonly body: JsonObject
   readonly task: ModelTask
   seq: number
@@ -28,12 +28,12 @@ export interface ModelLease {
   renewals: number
 }
 
-/** What a task waits for, or has waited for. */
+/** A question of a task, open or decided. */
 export interface ModelQuestion {
   readonly n: number
   readonly task: ModelTask
   readonly kind: QuestionKind
-  /** Null: whatever a rule says. */
+  /** Null for the request of a rule, which is not compared. */
   readonly request: JsonObject | null
   readonly askedBy: string
   readonly askedAt: number
@@ -41,16 +41,16 @@ export interface ModelQuestion {
   readonly notBefore: number | null
   readonly lease: ModelLease | null
   readonly asked: ModelReceipt
-  /** Of the task, when it was asked. */
+  /** The payload of the task when the question was asked. */
   readonly payload: Json
   state: QuestionState
-  /** What was decided, by whom and when, and the receipt that says so. */
+  /** The decision, its author and time, and its receipt. */
   verdict: (Verdict & { readonly at: number; readonly receipt: ModelReceipt }) | null
 }
 
 export interface Verdict {
   readonly by: string
-  /** As it has to come again, to be the same. */
+  /** The normalized decision, which a repetition must equal. */
   readonly said: string
 }
 
@@ -71,14 +71,14 @@ export interface ModelTask {
   fence: number
   updatedAt: number
   startedAt: number | null
-  /** `jitter`: somewhere in the next 5 s, to be read from the task. */
+  /** `jitter`: a time in the next 5 s, to be read from the task. */
   eligibleAt: number | null | 'jitter'
   /** The current lease, or the one under which the task ended. */
   lease: ModelLease | null
   readonly progress: { readonly at: number; readonly value: JsonObject }[]
   readonly receipts: ModelReceipt[]
   readonly questions: ModelQuestion[]
-  /** As it was last approved. */
+  /** The payload as last approved. */
   payload: Json
   end: ModelEnd | null
 }
@@ -108,7 +108,7 @@ export interface NewTask {
   readonly key: string | null
 }
 
-export interface Wish {
+export interface ClaimOptions {
   readonly capabilities: readonly string[]
   readonly accept: readonly string[] | null
   readonly prefer: readonly string[]
@@ -116,7 +116,7 @@ export interface Wish {
   readonly ttl: number
 }
 
-/** A call for a lease: who calls, and under which label. */
+/** A call under a lease: its caller and worker id. */
 export interface LeaseCall {
   readonly lease: ModelLease
   readonly holder: string
@@ -128,7 +128,7 @@ export interface Evidence {
   readonly proof: Json
 }
 
-/** That the gate must refuse a call, with this code; `why` tells the cases of one code apart. */
+/** The gate must refuse a call with this code; `why` distinguishes the cases of one code. */
 export class Refusal extends Error {
   readonly code: ErrorCode
   readonly why: string
@@ -142,24 +142,24 @@ export class Refusal extends Error {
 
 export const GATE = 'service:asyncgate'
 
-/** Receipts that are in the inbox of the agent for whom a task is done, too. */
+/** Receipts that are also filed in the inbox of principal_ai. */
 const ON_BEHALF: ReadonlySet<ReceiptType> = new Set(['task.result_ready', 'question.asked'])
 const MAX_JITTER = 5000
 const TURN = 1000
 
-/** The rules of the gate, written down once more as plainly as possible. */
+/** A second, deliberately plain implementation of the rules of the gate. */
 export class Model {
   readonly tasks: ModelTask[] = []
   readonly leases: ModelLease[] = []
-  /** Receipts that somebody was told of. */
+  /** Receipts that a caller has seen. */
   readonly known: ModelReceipt[] = []
   /** Tasks that the last command changed. */
   readonly touched = new Set<ModelTask>()
-  /** What the clock did in the last command. */
+  /** The timed events of the last command. */
   readonly woken: string[] = []
   readonly #settings: Settings
   readonly #clock: { readonly now: number }
-  /** Whether every task has to be approved before anybody works on it. */
+  /** Whether every task requires approval before it can be claimed. */
   readonly isStrict: boolean
   readonly #lastRank = new Map<string, number>()
   readonly #acknowledgements = new Map<string, ModelReceipt>()
@@ -179,7 +179,7 @@ export class Model {
     return this.tasks.filter(isHeld)
   }
 
-  /** Leases with which something can still be done. */
+  /** The leases that are valid now. */
   get live(): ModelLease[] {
     return this.leases.filter(
       (lease) => lease.task.lease === lease && isHeld(lease.task) && this.now < lease.expiresAt,
@@ -229,16 +229,16 @@ export class Model {
     return { task, isDuplicate: false }
   }
 
-  /** The tasks that a claim gets, in order, once those in `taken` are gone. */
-  offers(wish: Wish, taken: readonly ModelTask[] = []): ModelTask[] {
+  /** The tasks that a claim gets, in order, without those in `taken`. */
+  offers(options: ClaimOptions, taken: readonly ModelTask[] = []): ModelTask[] {
     const quota = this.#settings.max_concurrent_leases
     const held = this.held.length + taken.length
-    const free = quota < 0 ? wish.max : Math.min(wish.max, Math.max(0, quota - held))
-    const prefers = (task: ModelTask) => wish.prefer.includes(task.input.type)
+    const free = quota < 0 ? options.max : Math.min(options.max, Math.max(0, quota - held))
+    const prefers = (task: ModelTask) => options.prefer.includes(task.input.type)
     return this.tasks
       .filter((task) => task.status === 'queued' && task.eligibleAt === null && !taken.includes(task))
-      .filter((task) => task.input.capabilities.every((name) => wish.capabilities.includes(name)))
-      .filter((task) => wish.accept === null || wish.accept.includes(task.input.type))
+      .filter((task) => task.input.capabilities.every((name) => options.capabilities.includes(name)))
+      .filter((task) => options.accept === null || options.accept.includes(task.input.type))
       .sort(
         (a, b) =>
           Number(prefers(b)) - Number(prefers(a)) ||
@@ -535,7 +535,7 @@ export class Model {
     return { receipt: written, again: false }
   }
 
-  /** Everything whose time has come. */
+  /** Wakes every task that is due. */
   wakeDue(): number {
     const due = this.tasks.filter((task) => {
       const wakeAt = this.wakeAt(task)
@@ -561,8 +561,7 @@ export class Model {
       return 'due'
     }
     const { timeout } = task.input
-    // A lease that ends with the time of the work is a failure; one that ended before is a worker gone silent,
-    // whenever anybody notices.
+    // A lease that ends at the timeout is a failure; one that ended before is an expiry, no matter when it is detected.
     if (timeout !== null && lease.expiresAt === lease.acquiredAt + timeout * 1000) {
       const error = { code: 'EXECUTION_TIMEOUT', message: `The work did not end within ${timeout} s.` }
       return `timeout, ${this.#failed(task, GATE, error, true, null).how}`
@@ -618,7 +617,7 @@ export class Model {
     this.#write(task, 'system.anomaly', GATE, { ...(parent && { parents: [parent] }), body: { kind } })
   }
 
-  /** A receipt to the owner about its assignment, unless said otherwise. */
+  /** Writes a receipt to the owner below its assignment by default. */
   #write(
     task: ModelTask,
     type: ReceiptType,
@@ -640,7 +639,7 @@ export class Model {
     return receipt
   }
 
-  /** The lease, if the caller may act with it at this moment. */
+  /** The lease, if the caller may use it now. */
   #held(call: LeaseCall): ModelLease {
     const { task } = call.lease
     if (!isHeld(task)) throw new Refusal('LEASE_INVALID_OR_EXPIRED', task.status)
@@ -681,19 +680,19 @@ export function isOpen(task: ModelTask): boolean {
   return task.end === null
 }
 
-/** What it waits for. */
+/** The open question of the task. */
 export function openQuestion(task: ModelTask): ModelQuestion | undefined {
   return task.questions.find((question) => question.state === 'open')
 }
 
 const STATES = { approve: 'approved', deny: 'denied', answer: 'answered' } as const
 
-/** Compared with what the task had before the question. */
+/** Compared with the payload before the question. */
 function isEdit(question: ModelQuestion, payload: Json | undefined): boolean {
   return payload !== undefined && JSON.stringify(payload) !== JSON.stringify(question.payload)
 }
 
-/** Whether a time that the gate drew lies where it may. */
+/** Whether a time chosen by the gate lies within the jitter. */
 export function isJitter(from: number, time: number): boolean {
   return time >= from && time < from + MAX_JITTER
 }

@@ -1,4 +1,4 @@
-import { type LeaseCall, type ModelTask, type NewTask, openQuestion, type Wish } from './model.ts'
+import { type ClaimOptions, type LeaseCall, type ModelTask, type NewTask, openQuestion } from './model.ts'
 
 export function createInput(input: NewTask) {
   return {
@@ -16,14 +16,14 @@ export function createInput(input: NewTask) {
   }
 }
 
-export function claimInput(workerId: string, wish: Wish) {
+export function claimInput(workerId: string, options: ClaimOptions) {
   return {
     worker_id: workerId,
-    capabilities: wish.capabilities,
-    ...(wish.accept !== null && { accept_types: wish.accept }),
-    preferred_types: wish.prefer,
-    max_tasks: wish.max,
-    lease_ttl_seconds: wish.ttl,
+    capabilities: options.capabilities,
+    ...(options.accept !== null && { accept_types: options.accept }),
+    preferred_types: options.prefer,
+    max_tasks: options.max,
+    lease_ttl_seconds: options.ttl,
   }
 }
 
@@ -31,7 +31,7 @@ export function leaseInput(call: LeaseCall) {
   return { worker_id: call.workerId, task_id: call.lease.task.id, lease_id: call.lease.id }
 }
 
-/** What `getTask` should show. */
+/** The view that `getTask` should return. */
 export function expectedView(task: ModelTask): Record<string, unknown> {
   const { input, lease, end } = task
   const isHeld = task.status === 'leased' || task.status === 'running'
@@ -91,10 +91,10 @@ function expectedQuestion(task: ModelTask) {
   }
 }
 
-/** The members of `whole` that `part` has. */
-export function pick(whole: object, part: object): Record<string, unknown> {
-  const members = new Map<string, unknown>(Object.entries(whole))
-  return Object.fromEntries(Object.keys(part).map((key) => [key, members.get(key)]))
+/** The members of `object` whose names `like` has. */
+export function pick(object: object, like: object): Record<string, unknown> {
+  const members = new Map<string, unknown>(Object.entries(object))
+  return Object.fromEntries(Object.keys(like).map((key) => [key, members.get(key)]))
 }
 
 export function iso(time: number): string {

@@ -9,7 +9,7 @@ import type { Store } from '../../src/store/store.ts'
 import { seededRandom } from '../../src/util/random.ts'
 import { ManualClock } from '../support/gates.ts'
 
-/** Where a run keeps its tasks. */
+/** Where a run stores its tasks. */
 export interface Place {
   readonly tenant: string
   open(now: () => number): Promise<Store>
@@ -18,7 +18,7 @@ export interface Place {
   drop(): void
 }
 
-/** A restart loses the gate and what it had in mind, but not the store. */
+/** A restart loses the gate and its memory, but not the store. */
 export function inMemory(): Place {
   return {
     tenant: 'default',
@@ -37,7 +37,7 @@ export function inFile(): Place {
   }
 }
 
-/** A tenant of its own in a database that the runs share. */
+/** A separate tenant in a database that the runs share. */
 export function inPostgres(url: string, tenant: string): Place {
   return { ...onDisk((now) => openPostgresStore({ url, now })), tenant, drop: () => {} }
 }
@@ -58,13 +58,13 @@ export interface System {
   readonly store: Store
   readonly clock: ManualClock
   readonly tenant: string
-  /** Failures that callers only saw as a code. */
+  /** Errors that callers saw only as a code. */
   readonly errors: readonly unknown[]
   restart(): Promise<void>
   close(): Promise<void>
 }
 
-/** With `isStrict` every task has to be approved before anybody works on it. */
+/** With `isStrict` every task requires approval before it can be claimed. */
 export async function openSystem(
   place: Place,
   settings: Partial<Settings>,
@@ -84,7 +84,7 @@ export async function openSystem(
       ...(isStrict && { policy: { defaults: { plain: 'REQUIRE_APPROVAL' } } }),
       sweeping: false,
       random: seededRandom(seed + number - 1),
-      // What a gate that is gone still tries to write has no store any more.
+      // Errors of gates before the last restart are ignored.
       onError: (error) => number > gone && errors.push(error),
     })
   }

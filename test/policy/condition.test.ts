@@ -22,7 +22,7 @@ const NOTHING: ConditionData = {
 
 const holds = (logic: unknown, args: unknown = {}) => compileCondition(logic).holds({ ...NOTHING, args })
 
-describe('a condition', () => {
+describe('conditions', () => {
   test.each([
     [{ '>': [{ var: 'args.amount' }, 100] }, { amount: 101 }, true],
     [{ '>': [{ var: 'args.amount' }, 100] }, { amount: 100 }, false],
@@ -39,7 +39,7 @@ describe('a condition', () => {
     [{ and: [{ '==': [{ var: 'type' }, 'render'] }, { '!': { var: 'session' } }] }, {}, true],
     [{ '==': [{ var: 'principal' }, 'agent:alice'] }, {}, true],
     [{ '==': [{ var: 'args.list.length' }, 2] }, { list: [1, 2] }, true],
-  ])('%j over %j is %j', (logic, args, expected) => {
+  ])('the condition %j over %j is %j', (logic, args, expected) => {
     expect(holds(logic, args)).toBe(expected)
   })
 
@@ -50,7 +50,7 @@ describe('a condition', () => {
     [{ var: 'args.toString' }],
     [{ var: { cat: ['args.', '__proto__'] } }],
     [{ '!': { missing: ['args.constructor'] } }],
-  ])('does not reach what objects inherit: %j', (logic) => {
+  ])('a condition cannot read inherited properties: %j', (logic) => {
     expect(holds(logic, { a: 1 })).toBe(false)
   })
 
@@ -59,27 +59,27 @@ describe('a condition', () => {
     ['a list', [true]],
     ['an empty object', {}],
     ['two operators in one object', { '==': [1, 1], '>': [2, 1] }],
-    ['an operator that there is not', { matches: ['a', 'b'] }],
+    ['an unknown operator', { matches: ['a', 'b'] }],
     ['log', { log: 'x' }],
     ['method', { method: [{ var: 'args' }, 'toString', []] }],
-    ['an operator by way of a prototype', { constructor: [1] }],
+    ['an inherited operator name', { constructor: [1] }],
     ['too few arguments', { '>': [{ var: 'args.amount' }] }],
-    ['a name that nothing has', { '>': [{ var: 'arg.amount' }, 100] }],
-    ['such a name in missing', { missing: ['amount'] }],
+    ['an unknown variable', { '>': [{ var: 'arg.amount' }, 100] }],
+    ['an unknown variable in missing', { missing: ['amount'] }],
     ['a tree that is too deep', nest(40)],
     ['a tree that is too large', { or: Array.from({ length: 600 }, () => 1) }],
-  ])('is refused if it is %s', (_, logic) => {
+  ])('a condition is refused: %s', (_, logic) => {
     expect(() => compileCondition(logic)).toThrow()
   })
 
-  test('writes to no log', () => {
+  test('a condition cannot write to the console', () => {
     const log = vi.spyOn(console, 'log').mockImplementation(() => {})
     expect(() => holds({ log: 'x' })).toThrow(/operator "log"/)
     expect(log).not.toHaveBeenCalled()
     log.mockRestore()
   })
 
-  test('knows whether it looks at the arguments', () => {
+  test('usesArgs tells whether a condition can read the arguments', () => {
     expect(compileCondition({ '==': [{ var: 'type' }, 'x'] }).usesArgs).toBe(false)
     expect(compileCondition({ '==': [{ var: 'args.to' }, 'x'] }).usesArgs).toBe(true)
     expect(compileCondition({ '==': [{ var: { cat: ['ar', 'gs'] } }, 'x'] }).usesArgs).toBe(true)
@@ -87,12 +87,12 @@ describe('a condition', () => {
   })
 })
 
-describe('what a condition costs is bounded', () => {
+describe('cost limit of conditions', () => {
   const list = Array.from({ length: 20_000 }, (_, i) => i)
 
   test.each<[string, unknown, unknown]>([
     [
-      'a list in a list',
+      'a list searched for each item of a list',
       {
         reduce: [
           { var: 'args.list' },
@@ -114,7 +114,7 @@ describe('what a condition costs is bounded', () => {
     ],
     ['a list that nests', { '==': [doubling([{ var: 'accumulator' }], 'x'), 'y'] }, { list }],
     [
-      'a long text compared again and again',
+      'a long text that is compared for each item',
       { reduce: [{ var: 'args.list' }, { '+': [{ var: 'current.text' }, 1] }, 0] },
       { list: list.map(() => ({ text: '9'.repeat(500) })) },
     ],
@@ -123,17 +123,17 @@ describe('what a condition costs is bounded', () => {
       { in: [{ var: 'args.needle' }, { var: 'args.hay' }] },
       { needle: `b${'a'.repeat(5000)}`, hay: 'a'.repeat(4_000_000) },
     ],
-  ])('%s', (_, logic, args) => {
+  ])('a condition that takes too long throws: %s', (_, logic, args) => {
     expect(() => holds(logic, args)).toThrow(/takes too long|call stack/)
   })
 
-  test('a list of some thousands is fine', () => {
+  test('a condition over thousands of list items is within the limit', () => {
     const items = list.slice(0, 5000).map((price) => ({ price }))
     expect(holds({ some: [{ var: 'args.items' }, { '>': [{ var: 'price' }, 4998] }] }, { items })).toBe(true)
   })
 })
 
-describe('JSON Logic means here what it means elsewhere', () => {
+describe('JSON Logic compatibility', () => {
   const scalar = fc.oneof(
     fc.integer({ min: -3, max: 3 }),
     fc.constantFrom('', 'a', 'ab', '1', '2.5'),
@@ -201,7 +201,7 @@ describe('JSON Logic means here what it means elsewhere', () => {
     ),
   }))
 
-  test('as the library for JavaScript has it', () => {
+  test('random conditions evaluate as in json-logic-js', () => {
     fc.assert(
       fc.property(logic, data, (condition, args) => {
         const wrapped = { '!!': [condition] }
@@ -213,7 +213,7 @@ describe('JSON Logic means here what it means elsewhere', () => {
   })
 })
 
-/** What it answers, or that it cannot. */
+/** The value, or whether the evaluation throws. */
 function outcome(run: () => boolean): boolean | 'throws' {
   try {
     return run()

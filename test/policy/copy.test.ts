@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { copyOf, NO_POLICIES } from '../../src/features/policies/copy.ts'
 import { rule } from './support.ts'
 
-const parts = { fixed: NO_POLICIES, defaults: { plain: 'ALLOW', upstream: 'BLOCK' }, now: Date.now } as const
+const deps = { fixed: NO_POLICIES, defaults: { plain: 'ALLOW', upstream: 'BLOCK' }, now: Date.now } as const
 
 function item(id: string, version: number, fields: object = {}) {
   const draft = rule(id, { action: 'ALLOW', condition: { '==': [1, 1] }, ...fields })
@@ -12,13 +12,13 @@ function item(id: string, version: number, fields: object = {}) {
 
 test('unchanged rules are not compiled again', async () => {
   const items = [item('a', 1), item('b', 1)]
-  const first = await copyOf(parts, items, [], undefined)
-  expect(await copyOf(parts, items, [], first)).toBe(first)
+  const first = await copyOf(deps, items, [], undefined)
+  expect(await copyOf(deps, items, [], first)).toBe(first)
 })
 
 test('only a changed rule is compiled again', async () => {
-  const first = await copyOf(parts, [item('a', 1), item('b', 1)], [], undefined)
-  const next = await copyOf(parts, [item('a', 1), item('b', 2, { action: 'BLOCK' })], [], first)
+  const first = await copyOf(deps, [item('a', 1), item('b', 1)], [], undefined)
+  const next = await copyOf(deps, [item('a', 1), item('b', 2, { action: 'BLOCK' })], [], first)
   expect(next.book).not.toBe(first.book)
   expect(next.rules.get('a')).toBe(first.rules.get('a'))
   expect(next.rules.get('b')).not.toBe(first.rules.get('b'))
@@ -26,6 +26,6 @@ test('only a changed rule is compiled again', async () => {
 
 test('a rule of the file overrides a stored rule with the same id', async () => {
   const fixed = { rules: [rule('a', { action: 'BLOCK' })], patterns: [] }
-  const { rules, book } = await copyOf({ ...parts, fixed }, [item('a', 1)], [], undefined)
+  const { rules, book } = await copyOf({ ...deps, fixed }, [item('a', 1)], [], undefined)
   expect([rules.get('a')?.view.source, book.rules.length]).toEqual(['file', 1])
 })

@@ -17,26 +17,26 @@ const partial = (fields: Partial<PartialContext> = {}): PartialContext => ({
 const forecast = (rules: readonly RuleDraft[], fields: Partial<PartialContext> = {}, defaults = {}) =>
   book(rules, { defaults }).forecast(partial(fields))
 
-const told = (...args: Parameters<typeof forecast>) => {
+const outcomeOf = (...args: Parameters<typeof forecast>) => {
   const { outcome, rule_id } = forecast(...args)
   return [outcome, rule_id]
 }
 
 const amount = { '>': [{ var: 'args.amount' }, 100] }
 
-describe('the forecast for a tool', () => {
-  test('is what the default does if no rule concerns it', () => {
+describe('forecast for a tool', () => {
+  test('the forecast is the default if no rule matches', () => {
     expect(forecast([])).toEqual({
       outcome: 'blocked',
       depends_on: [],
       rule_id: null,
       reason: 'No rule allows this, and calls of upstream tools are blocked by default.',
     })
-    expect(told([], {}, { upstream: 'ALLOW' })).toEqual(['allowed', null])
-    expect(told([], {}, { upstream: 'REQUIRE_APPROVAL' })).toEqual(['needs_approval', null])
+    expect(outcomeOf([], {}, { upstream: 'ALLOW' })).toEqual(['allowed', null])
+    expect(outcomeOf([], {}, { upstream: 'REQUIRE_APPROVAL' })).toEqual(['needs_approval', null])
   })
 
-  test('is the decision of the first rule that is for it', () => {
+  test('the forecast is the decision of the first matching rule', () => {
     const rules = [
       rule('other', { action: 'BLOCK', priority: 3, scope: { tool: 'delete_*' } }),
       rule('off', { action: 'BLOCK', priority: 3, enabled: false }),
@@ -44,13 +44,13 @@ describe('the forecast for a tool', () => {
       rule('reads', { action: 'ALLOW', priority: 2, condition: { in: [{ var: 'tool' }, ['read']] } }),
       rule('mail', { action: 'REQUIRE_APPROVAL', priority: 1, scope: { upstream: 'mail' } }),
     ]
-    expect(told(rules)).toEqual(['needs_approval', 'mail'])
-    expect(told(rules, { tool: 'read' })).toEqual(['allowed', 'reads'])
-    expect(told(rules, { tool: 'delete_all' })).toEqual(['blocked', 'other'])
-    expect(told(rules, { upstream: 'files' })).toEqual(['blocked', null])
+    expect(outcomeOf(rules)).toEqual(['needs_approval', 'mail'])
+    expect(outcomeOf(rules, { tool: 'read' })).toEqual(['allowed', 'reads'])
+    expect(outcomeOf(rules, { tool: 'delete_all' })).toEqual(['blocked', 'other'])
+    expect(outcomeOf(rules, { upstream: 'files' })).toEqual(['blocked', null])
   })
 
-  test('depends on the arguments where a condition over them would change the decision', () => {
+  test('the forecast depends on the arguments if a condition on them could change the decision', () => {
     const rules = [
       rule('spending', { action: 'REQUIRE_APPROVAL', priority: 9, condition: amount, description: 'Dear.' }),
       rule('mail', { action: 'ALLOW' }),
@@ -64,8 +64,8 @@ describe('the forecast for a tool', () => {
     })
   })
 
-  test('does not depend on a condition that changes nothing', () => {
-    expect(told([rule('never', { action: 'BLOCK', condition: amount })])).toEqual(['blocked', null])
+  test('the forecast does not depend on a condition that changes nothing', () => {
+    expect(outcomeOf([rule('never', { action: 'BLOCK', condition: amount })])).toEqual(['blocked', null])
   })
 
   test.each<[string, Json, string]>([
@@ -84,44 +84,44 @@ describe('the forecast for a tool', () => {
     ['all data', { '!!': [{ var: '' }] }, 'depends'],
     ['the session', { '==': [{ var: 'session' }, 's'] }, 'depends'],
     ['a known list', { some: [['send_email'], { '==': [{ var: '' }, 'send_email'] }] }, 'allowed'],
-    ['a failure behind what is unknown', { and: [amount, { missing_some: [1, 'tool'] }] }, 'depends'],
-    ['a failure before what is unknown', { and: [{ missing_some: [1, 'tool'] }, amount] }, 'blocked'],
-  ])('looks into a condition with %s', (_, condition, outcome) => {
+    ['an error after an unknown part', { and: [amount, { missing_some: [1, 'tool'] }] }, 'depends'],
+    ['an error before an unknown part', { and: [{ missing_some: [1, 'tool'] }, amount] }, 'blocked'],
+  ])('the forecast evaluates a condition with %s', (_, condition, outcome) => {
     expect(forecast([rule('r', { action: 'ALLOW', condition })]).outcome).toBe(outcome)
   })
 
-  test('depends on the caller where a rule is about somebody, unless the caller is known', () => {
+  test('the forecast depends on the caller if a rule names a principal and the caller is unknown', () => {
     const rules = [rule('alice', { action: 'ALLOW', scope: { principal: 'alice' } })]
     expect(forecast(rules)).toMatchObject({ outcome: 'depends', depends_on: ['caller'], rule_id: 'alice' })
-    expect(told(rules, { principal: 'agent:alice' })).toEqual(['allowed', 'alice'])
-    expect(told(rules, { principal: 'agent:bob' })).toEqual(['blocked', null])
+    expect(outcomeOf(rules, { principal: 'agent:alice' })).toEqual(['allowed', 'alice'])
+    expect(outcomeOf(rules, { principal: 'agent:bob' })).toEqual(['blocked', null])
     const both = [rule('both', { action: 'ALLOW', scope: { principal: 'alice' }, condition: amount })]
     expect(forecast(both).depends_on).toEqual(['arguments', 'caller'])
     expect(forecast(both).reason).toMatch(/depending on the arguments and the caller\./)
   })
 
-  test('tells of approvals that are remembered', () => {
+  test('the forecast includes remembered approvals', () => {
     const ask = rule('ask', { action: 'REQUIRE_APPROVAL' })
     const remembered = rule('r', { action: 'ALLOW', approves: 'ask', scope: { principal: 'alice' } })
-    expect(told([ask, remembered])).toEqual(['depends', 'r'])
-    expect(told([ask, remembered], { principal: 'agent:alice' })).toEqual(['allowed', 'r'])
-    expect(told([ask, remembered], { principal: 'agent:bob' })).toEqual(['needs_approval', 'ask'])
-    expect(told([remembered])).toEqual(['blocked', null])
+    expect(outcomeOf([ask, remembered])).toEqual(['depends', 'r'])
+    expect(outcomeOf([ask, remembered], { principal: 'agent:alice' })).toEqual(['allowed', 'r'])
+    expect(outcomeOf([ask, remembered], { principal: 'agent:bob' })).toEqual(['needs_approval', 'ask'])
+    expect(outcomeOf([remembered])).toEqual(['blocked', null])
   })
 
-  test('is not changed by a rule that redacts, unless it cannot', () => {
+  test('a REDACT rule changes the forecast only if it cannot be applied', () => {
     const redact = { targets: 'both', paths: ['$.card'] }
     const allow = rule('mail', { action: 'ALLOW' })
-    expect(told([rule('red', { action: 'REDACT', redact })])).toEqual(['blocked', null])
-    expect(told([rule('red', { action: 'REDACT', redact }), allow])).toEqual(['allowed', 'mail'])
+    expect(outcomeOf([rule('red', { action: 'REDACT', redact })])).toEqual(['blocked', null])
+    expect(outcomeOf([rule('red', { action: 'REDACT', redact }), allow])).toEqual(['allowed', 'mail'])
     const broken = { targets: 'args', patterns: ['gone'] }
-    expect(told([rule('red', { action: 'REDACT', redact: broken }), allow])).toEqual(['blocked', 'red'])
+    expect(outcomeOf([rule('red', { action: 'REDACT', redact: broken }), allow])).toEqual(['blocked', 'red'])
     const failing = rule('red', { action: 'REDACT', redact, condition: { nonsense: [1] } })
-    expect(told([failing, allow])).toEqual(['blocked', 'red'])
+    expect(outcomeOf([failing, allow])).toEqual(['blocked', 'red'])
   })
 })
 
-test('no call is ruled otherwise than forecast', () => {
+test('every decision agrees with the forecast', () => {
   const condition = fc.constantFrom<Json>(
     amount,
     { '==': [{ var: 'args.to' }, 'bob'] },
@@ -189,12 +189,12 @@ test('no call is ruled otherwise than forecast', () => {
       const made = book(all, { defaults: { upstream: action } })
       const ruling = made.rule(call({ ...who, args }))
       const { tool, category, principal, agent } = who
-      const anybody = made.forecast(partial({ tool, category }))
+      const unknown = made.forecast(partial({ tool, category }))
       const known = made.forecast(partial({ tool, category, principal, agent, session: null }))
-      expect(expected[anybody.outcome]).toContain(ruling.action)
+      expect(expected[unknown.outcome]).toContain(ruling.action)
       expect(expected[known.outcome]).toContain(ruling.action)
       expect(known.depends_on).not.toContain('caller')
-      if (anybody.outcome !== 'depends') expect(known.outcome).toBe(anybody.outcome)
+      if (unknown.outcome !== 'depends') expect(known.outcome).toBe(unknown.outcome)
     }),
     { numRuns: 2000 },
   )

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { glob, literally } from '../../src/policy/glob.ts'
 
-describe('a glob', () => {
+describe('glob', () => {
   test.each([
     ['send_email', 'send_email', true],
     ['send_email', 'send_emails', false],
@@ -18,13 +18,13 @@ describe('a glob', () => {
     ['\\*', '*', true],
     ['\\*', 'x', false],
     ['a.c', 'abc', false],
-  ])('%s fits %s: %s', (pattern, text, fits) => {
+  ])('the glob %s matches %s: %s', (pattern, text, fits) => {
     expect(glob(pattern)(text)).toBe(fits)
   })
 
   const text = fc.string({ unit: fc.constantFrom('a', 'b', '*', '\\', '.'), maxLength: 8 })
 
-  test('that is meant literally fits its own text only', () => {
+  test('an escaped glob matches only its own text', () => {
     fc.assert(
       fc.property(text, text, (a, b) => {
         expect(glob(literally(a))(b)).toBe(a === b)
@@ -33,7 +33,7 @@ describe('a glob', () => {
     )
   })
 
-  test('means what the expression means in which .* stands for the star', () => {
+  test('a glob matches like a regular expression with .* for each star', () => {
     fc.assert(
       fc.property(
         fc.string({ unit: fc.constantFrom('a', 'b', '*'), maxLength: 6 }),

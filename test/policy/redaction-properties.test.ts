@@ -31,18 +31,18 @@ const contexts = fc
   })
   .map(({ isCall, tool, ...who }) => (isCall ? call({ tool, ...who }) : task({ type: 'job', ...who })))
 
-/** The texts in which a pattern of the rule still finds something. */
+/** The texts in which a pattern of the rule still matches. */
 function leftBy({ redact }: RuleDraft, value: Json): string[] {
   const named = redact?.patterns.flatMap((name) => known.get(name) ?? []) ?? []
   return textsIn(value).filter((text) => named.some(({ replace }) => replace(text) !== text))
 }
 
-/** Whether a rule is for such a task, asked by itself. */
+/** Whether the rule alone applies to the context. */
 function matches(draft: RuleDraft, context: PolicyContext): boolean {
   return book([draft], { known }).rule(context).redacting.includes(draft.id)
 }
 
-test('nothing that a REDACT rule finds is left, whichever rule decides', () => {
+test('no match of an applicable REDACT rule is left, whichever rule decides', () => {
   fc.assert(
     fc.property(rules, contexts, values, defaults, (all, context, result, byDefault) => {
       const made = book(all, { known, defaults: byDefault })
@@ -61,7 +61,7 @@ test('nothing that a REDACT rule finds is left, whichever rule decides', () => {
   )
 })
 
-test('a REDACT rule that is added allows nothing that was blocked or needed approval', () => {
+test('an added REDACT rule allows nothing that was blocked or required approval', () => {
   const broken = fc.constantFrom(
     { patterns: ['gone'] },
     { patterns: ['card'], paths: ['$..card'] },

@@ -38,17 +38,17 @@ describe('redaction by path', () => {
     ],
     ['$.a..b', { a: { c: { b: 1 } }, b: 2 }, { a: { c: { b: '[REDACTED]' } }, b: 2 }, ['/a/c/b']],
     ['$.missing', { a: 1 }, { a: 1 }, []],
-  ])('%s', (path, value, expected, fields) => {
+  ])('the path %s is redacted', (path, value, expected, fields) => {
     expect(redact(byPaths(path), value)).toEqual({ value: expected, fields })
   })
 
-  test('leaves a value alone, and the same, where nothing is found', () => {
+  test('a value without matches is returned unchanged', () => {
     const value = { a: [{ b: 1 }] }
     expect(redact(byPaths('$.x', '$..y'), value).value).toBe(value)
   })
 
   test.each(['to', '$', '$.', '$to', '$.a[', '$.a[x]', '$..a..b', '$.a.[0]', `$${'.a'.repeat(30)}`])(
-    '%s is no path',
+    '%s is not a valid path',
     (path) => {
       expect(() => parsePath(path)).toThrow()
     },
@@ -67,14 +67,14 @@ describe('redaction by pattern', () => {
     ['api_key', 'short a1b2c3', 'short a1b2c3'],
     ['bearer', 'Authorization: bearer abc.def-ghi==', 'Authorization: [REDACTED]'],
     ['ipv4', 'from 192.168.0.1 to 999.1.1.1', 'from [REDACTED] to 999.1.1.1'],
-  ])('%s: %s', async (name, text, expected) => {
+  ])('the pattern %s redacts: %s', async (name, text, expected) => {
     const { compileBuiltIns } = await import('../../src/policy/built-in-patterns.ts')
     const builtIn = compileBuiltIns(await patternCompiler()).filter((pattern) => pattern.name === name)
     const { value } = redact({ paths: [], patterns: builtIn, isBroken: false }, text)
     expect(value).toBe(expected)
   })
 
-  test('works on texts at any depth, and leaves keys and numbers', () => {
+  test('patterns match texts at any depth, but not keys and numbers', () => {
     const value = { 'bob@example.com': [{ to: 'bob@example.com', n: 5 }], ok: 'none' }
     expect(redact(byPatterns('email'), value)).toEqual({
       value: { 'bob@example.com': [{ to: '[REDACTED]', n: 5 }], ok: 'none' },
@@ -82,16 +82,16 @@ describe('redaction by pattern', () => {
     })
   })
 
-  test('what one pattern leaves, the next one sees', () => {
+  test('several patterns apply one after the other', () => {
     expect(redact(byPatterns('email', 'digits'), 'bob@example.com 42').value).toBe('[REDACTED] [REDACTED]')
   })
 
-  test('takes all texts out if a pattern is not there', () => {
+  test('all texts are redacted if a pattern is missing', () => {
     const value = redact({ paths: [], patterns: [], isBroken: true }, { a: 'x', b: [1, 'y'] }).value
     expect(value).toEqual({ a: '[REDACTED]', b: [1, '[REDACTED]'] })
   })
 
-  test('takes a text that is too long for its patterns as a whole, and looks at the others', () => {
+  test('a text that is too long for the patterns is redacted as a whole', () => {
     const value = { long: 'x '.repeat(600_000), short: 'bob@example.com', other: 'fine' }
     expect(redact(byPatterns('email'), value)).toEqual({
       value: { long: '[REDACTED]', short: '[REDACTED]', other: 'fine' },
@@ -99,15 +99,15 @@ describe('redaction by pattern', () => {
     })
   })
 
-  test('the evil expression ends', () => {
+  test('a pattern with catastrophic backtracking runs in linear time', () => {
     expect(redact(byPatterns('evil'), `${'a'.repeat(1_000_000)}!`).value).toBe('[REDACTED]')
-    // Below the limit it is really looked for: with backtracking this would never return.
+    // Below the size limit the pattern is evaluated; a backtracking engine would never return.
     const text = `${'a'.repeat(200_000)}!`
     expect(redact(byPatterns('evil'), text).value).toBe(text)
   })
 })
 
-describe('a redaction pattern', () => {
+describe('redaction pattern', () => {
   const problem = async (pattern: string) => {
     const compile = await patternCompiler()
     try {
@@ -124,11 +124,11 @@ describe('a redaction pattern', () => {
     ['(a)\\1', /no look-arounds/],
     ['a*', /matches the empty text/],
     ['(a{1,30}){1,30}$', /too large/],
-  ])('%s is refused', async (pattern, message) => {
+  ])('the pattern %s is refused', async (pattern, message) => {
     expect(await problem(pattern)).toMatch(message)
   })
 
-  test('keeps a replacement as it is written', async () => {
+  test('a replacement is used literally', async () => {
     const compile = await patternCompiler()
     const pattern = compile(patternOf({ name: 'x', pattern: '(\\d+)', replacement: '<$1>' }))
     expect(pattern.replace('a1b22c')).toBe('a<$1>b<$1>c')

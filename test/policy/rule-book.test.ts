@@ -14,7 +14,7 @@ const ruled = (rules: readonly RuleDraft[], context = call()) => {
   return [action, rule_id]
 }
 
-describe('the order of rules', () => {
+describe('order of rules', () => {
   const scope = fc.record(
     { tool: fc.constantFrom('a', 'b'), type: fc.constant('t'), principal: fc.constant('p') },
     { requiredKeys: [] },
@@ -24,7 +24,7 @@ describe('the order of rules', () => {
     { selector: ({ id }) => id, maxLength: 12 },
   )
 
-  test('is total, and the same however they were inserted', () => {
+  test('the order of rules is total and independent of insertion', () => {
     fc.assert(
       fc.property(
         drafts.chain((all) =>
@@ -46,7 +46,7 @@ describe('the order of rules', () => {
     )
   })
 
-  test('priority, then how much of the scope is set, then the id', () => {
+  test('rules are ordered by priority, then by the number of scope fields, then by id', () => {
     const rules = [
       rule('z', { action: 'ALLOW', scope: { tool: 'x', upstream: 'y' } }),
       rule('a', { action: 'ALLOW' }),
@@ -59,7 +59,7 @@ describe('the order of rules', () => {
   })
 })
 
-describe('a scope', () => {
+describe('scope of a rule', () => {
   test.each([
     [{}, true],
     [{ tool: 'send_email' }, true],
@@ -76,22 +76,22 @@ describe('a scope', () => {
     [{ principal: 'human:alice' }, false],
     [{ principal: 'agent:al*' }, true],
     [{ upstream: 'mail', tool: 'send_email', principal: 'bob' }, false],
-  ])('%j fits the call: %s', (scope, fits) => {
+  ])('the scope %j matches the call: %s', (scope, fits) => {
     expect(ruled([rule('r', { action: 'ALLOW', scope })])).toEqual(fits ? ['ALLOW', 'r'] : ['BLOCK', null])
   })
 
-  test('of a tool fits no task that is no call of one', () => {
+  test('a tool scope matches no plain task', () => {
     expect(ruled([rule('r', { action: 'BLOCK', scope: { tool: '*' } })], task())).toEqual(['ALLOW', null])
   })
 
-  test('goes by the credential, not by whom the caller says it acts for', () => {
+  test('a principal scope matches the credential, not the agent that the caller acts for', () => {
     const rules = [rule('r', { action: 'ALLOW', scope: { principal: 'alice' } })]
     expect(ruled(rules, call({ agent: 'alice', principal: 'agent:mallory' }))).toEqual(['BLOCK', null])
   })
 })
 
-describe('what decides', () => {
-  test('is the first rule that applies', () => {
+describe('decision', () => {
+  test('the first applicable rule decides', () => {
     const rules = [
       rule('allow', { action: 'ALLOW', priority: 50 }),
       rule('block', { action: 'BLOCK', priority: 300, condition: { in: ['delete', { var: 'tool' }] } }),
@@ -100,21 +100,21 @@ describe('what decides', () => {
     expect(ruled(rules, call({ tool: 'delete_all' }))).toEqual(['BLOCK', 'block'])
   })
 
-  test('is the default if none does, which differs for plain tasks and for calls', () => {
+  test('the default decides without a rule, separately for plain tasks and tool calls', () => {
     expect(ruled([])).toEqual(['BLOCK', null])
     expect(ruled([], task())).toEqual(['ALLOW', null])
     const other = book([], { defaults: { plain: 'REQUIRE_APPROVAL', upstream: 'ALLOW' } })
     expect([other.rule(task()).action, other.rule(call()).action]).toEqual(['REQUIRE_APPROVAL', 'ALLOW'])
   })
 
-  test('is no rule that is off or has expired', () => {
+  test('disabled and expired rules do not decide', () => {
     const at = (ms: number) => new Date(ms).toISOString()
     expect(ruled([rule('r', { action: 'ALLOW', enabled: false })])).toEqual(['BLOCK', null])
     expect(ruled([rule('r', { action: 'ALLOW', expires_at: at(NOW) })])).toEqual(['BLOCK', null])
     expect(ruled([rule('r', { action: 'ALLOW', expires_at: at(NOW + 1) })])).toEqual(['ALLOW', 'r'])
   })
 
-  test('a rule expires without being read again', () => {
+  test('a rule expires without being loaded again', () => {
     let now = NOW
     const rules = book([rule('r', { action: 'ALLOW', expires_at: new Date(NOW + 1000).toISOString() })], {
       now: () => now,
@@ -127,8 +127,8 @@ describe('what decides', () => {
   test.each([
     ['that takes too long', { in: ['b'.repeat(5000), { var: 'args.text' }] }],
     ['that throws', { missing_some: [1, { var: 'args.text' }] }],
-    ['that is no JSON Logic', { nonsense: [1] }],
-  ])('a condition %s blocks, even in a rule that allows', (_, condition) => {
+    ['that is not JSON Logic', { nonsense: [1] }],
+  ])('a condition %s blocks, even in an ALLOW rule', (_, condition) => {
     const { action, rule_id, reason } = book([
       rule('r', { action: 'ALLOW', priority: 1, condition }),
       rule('other', { action: 'ALLOW' }),
@@ -137,7 +137,7 @@ describe('what decides', () => {
     expect(reason).toMatch(/cannot be evaluated/)
   })
 
-  test('arguments that are elsewhere block where a condition would look at them', () => {
+  test('a condition on arguments blocks if the arguments are stored elsewhere', () => {
     const rules = [
       rule('r', { action: 'REQUIRE_APPROVAL', condition: { '>': [{ var: 'args.amount' }, 100] } }),
     ]
@@ -147,11 +147,11 @@ describe('what decides', () => {
   })
 })
 
-describe('REDACT', () => {
+describe('REDACT rules', () => {
   const redactCards = { action: 'REDACT', redact: { targets: 'both', paths: ['$.card'] } }
   const args = { card: '4111', to: 'bob@example.com' }
 
-  test('never decides, whatever its scope names', () => {
+  test('a REDACT rule never decides, with any scope', () => {
     for (const scope of [
       {},
       { tool: 'send_email' },
@@ -167,31 +167,34 @@ describe('REDACT', () => {
     }
   })
 
-  test('is the action where the default allows what it redacts', () => {
+  test('the action is REDACT if the default allows a redacted task', () => {
     const red = rule('r', { ...redactCards, scope: { type: 'render' } })
     const ruling = book([red]).rule(task({ args }))
     expect([ruling.action, ruling.rule_id]).toEqual(['REDACT', 'r'])
     expect(ruling.redactArgs(args)).toEqual({ value: { ...args, card: '[REDACTED]' }, fields: ['/card'] })
   })
 
-  test.each(['ALLOW', 'BLOCK', 'REQUIRE_APPROVAL'])('applies above and below a rule with %s', (action) => {
-    const rules = book(
-      [
-        rule('cards', { ...redactCards, priority: 100 }),
-        rule('decides', { action, priority: 80 }),
-        rule('mails', { action: 'REDACT', priority: 70, redact: { targets: 'both', patterns: ['email'] } }),
-      ],
-      { known },
-    )
-    const ruling = rules.rule(call({ args }))
-    const redacted = { card: '[REDACTED]', to: '[REDACTED]' }
-    expect([ruling.action, ruling.rule_id]).toEqual([action, 'decides'])
-    expect(ruling.redacting).toEqual(['cards', 'mails'])
-    expect(ruling.redactArgs(args).value).toEqual(redacted)
-    expect(rules.redactResult(call({ args }), args).value).toEqual(redacted)
-  })
+  test.each(['ALLOW', 'BLOCK', 'REQUIRE_APPROVAL'])(
+    'REDACT rules apply above and below a rule with %s',
+    (action) => {
+      const rules = book(
+        [
+          rule('cards', { ...redactCards, priority: 100 }),
+          rule('decides', { action, priority: 80 }),
+          rule('mails', { action: 'REDACT', priority: 70, redact: { targets: 'both', patterns: ['email'] } }),
+        ],
+        { known },
+      )
+      const ruling = rules.rule(call({ args }))
+      const redacted = { card: '[REDACTED]', to: '[REDACTED]' }
+      expect([ruling.action, ruling.rule_id]).toEqual([action, 'decides'])
+      expect(ruling.redacting).toEqual(['cards', 'mails'])
+      expect(ruling.redactArgs(args).value).toEqual(redacted)
+      expect(rules.redactResult(call({ args }), args).value).toEqual(redacted)
+    },
+  )
 
-  test('exempts what its own condition leaves out', () => {
+  test('a REDACT rule does not apply if its condition is false', () => {
     const condition = { '!=': [{ var: 'tool' }, 'send_email'] }
     const rules = book([rule('r', { ...redactCards, condition }), rule('allow', { action: 'ALLOW' })])
     expect(rules.rule(call({ args })).redactArgs(args).value).toBe(args)
@@ -199,7 +202,7 @@ describe('REDACT', () => {
     expect(rules.rule(call({ args, tool: 'read' })).redactArgs(args).value).not.toBe(args)
   })
 
-  test('whose condition fails blocks what a rule above it allows, and redacts what is stored', () => {
+  test('a REDACT rule with a failing condition blocks what another rule allows, and redacts the stored arguments', () => {
     const broken = rule('r', { ...redactCards, condition: { nonsense: [1] } })
     for (const action of ['ALLOW', 'REQUIRE_APPROVAL']) {
       const ruling = book([broken, rule('above', { action, priority: 1 })]).rule(call({ args }))
@@ -210,7 +213,7 @@ describe('REDACT', () => {
     expect(ruled([broken, blocking])).toEqual(['BLOCK', 'above'])
   })
 
-  test('blocks what it cannot redact', () => {
+  test('a REDACT rule that cannot be applied blocks', () => {
     const byName = rule('r', {
       action: 'REDACT',
       scope: { type: '*' },
@@ -220,7 +223,7 @@ describe('REDACT', () => {
     expect(ruled([rule('r', redactCards)], task({ elsewhere: true }))).toEqual(['BLOCK', 'r'])
   })
 
-  test('of results only leaves the arguments, and the other way round', () => {
+  test('a REDACT rule for results leaves the arguments, and the reverse', () => {
     const only = (targets: string) =>
       book([rule('r', { action: 'REDACT', redact: { targets, paths: ['$.card'] } })])
     const redacted = { ...args, card: '[REDACTED]' }
@@ -230,36 +233,36 @@ describe('REDACT', () => {
     expect([only('args').redactsResults, only('result').redactsResults]).toEqual([false, true])
   })
 
-  test('of results holds when its condition cannot be seen to hold any more', () => {
+  test('results are redacted although the argument used by the condition was redacted', () => {
     const condition = { '==': [{ var: 'args.card' }, '4111'] }
     const rules = book([rule('r', { ...redactCards, condition })])
     const ruling = rules.rule(task({ args }))
-    const kept = ruling.redactArgs(args).value
-    expect(rules.redactResult(task({ args: kept }), args).value).toBe(args)
-    expect(rules.redactResult(task({ args: kept }), args, ruling.redacting).value).toEqual({
+    const redacted = ruling.redactArgs(args).value
+    expect(rules.redactResult(task({ args: redacted }), args).value).toBe(args)
+    expect(rules.redactResult(task({ args: redacted }), args, ruling.redacting).value).toEqual({
       ...args,
       card: '[REDACTED]',
     })
   })
 
-  test('of results whose condition fails takes out', () => {
+  test('a REDACT rule with a failing condition redacts results', () => {
     const rules = book([rule('r', { ...redactCards, condition: { nonsense: [1] } })])
     expect(rules.redactResult(task(), args).value).toEqual({ ...args, card: '[REDACTED]' })
   })
 
-  test('with a path that cannot be read blocks, and takes all texts out of results', () => {
+  test('a REDACT rule with an invalid path blocks, and redacts all texts of results', () => {
     const rules = book([rule('r', { action: 'REDACT', redact: { targets: 'both', paths: ['card'] } })])
     expect(rules.rule(task()).action).toBe('BLOCK')
     expect(rules.redactResult(task(), { a: 'x' }).value).toEqual({ a: '[REDACTED]' })
   })
 
-  test('of results with a pattern that is not there takes all texts out', () => {
+  test('a REDACT rule with a missing pattern redacts all texts of results', () => {
     const rules = book([rule('r', { action: 'REDACT', redact: { targets: 'result', patterns: ['gone'] } })])
     expect(rules.redactResult(task(), { a: 'x', n: 1 }).value).toEqual({ a: '[REDACTED]', n: 1 })
   })
 })
 
-describe('an ALLOW that stands in for approval', () => {
+describe('remembered approvals', () => {
   const ask = rule('ask', { action: 'REQUIRE_APPROVAL', priority: 100, scope: { tool: 'send_email' } })
   const block = rule('block', {
     action: 'BLOCK',
@@ -274,14 +277,14 @@ describe('an ALLOW that stands in for approval', () => {
       ...fields,
     })
 
-  test('lets through what that rule asks about', () => {
+  test('a remembered approval allows what its rule would ask about', () => {
     expect(ruled([ask, standIn()])).toEqual(['ALLOW', 'standin'])
     expect(ruled([ask, standIn()], call({ principal: 'agent:bob' }))).toEqual(['REQUIRE_APPROVAL', 'ask'])
     expect(ruled([ask, standIn({ approves: 'other' })])).toEqual(['REQUIRE_APPROVAL', 'ask'])
     expect(ruled([ask, standIn({ approves: '*' })])).toEqual(['ALLOW', 'standin'])
   })
 
-  test('opens nothing by itself, and no block', () => {
+  test('a remembered approval allows nothing by itself and overrides no block', () => {
     expect(ruled([standIn({ approves: '*', priority: 1000 })])).toEqual(['BLOCK', null])
     const low = rule('ask', { action: 'REQUIRE_APPROVAL' })
     expect(
@@ -289,7 +292,7 @@ describe('an ALLOW that stands in for approval', () => {
     ).toEqual(['BLOCK', 'block'])
   })
 
-  test('leaves the redaction as it is', () => {
+  test('a remembered approval does not affect redaction', () => {
     const cards = rule('cards', {
       action: 'REDACT',
       priority: 200,
@@ -299,14 +302,14 @@ describe('an ALLOW that stands in for approval', () => {
     expect([ruling.action, ruling.redacting]).toEqual(['ALLOW', ['cards']])
   })
 
-  test('answers the default, too, if it is for any', () => {
+  test('a remembered approval for any rule covers the default', () => {
     const rules = book([standIn({ approves: '*' })], { defaults: { upstream: 'REQUIRE_APPROVAL' } })
     expect(rules.rule(call()).action).toBe('ALLOW')
   })
 })
 
-describe('a tenant is open', () => {
-  test('if no rule can concern a plain task', () => {
+describe('isOpen', () => {
+  test('a rule book is open if no rule can affect a plain task', () => {
     expect(book([]).isOpen).toBe(true)
     expect(book([rule('r', { action: 'BLOCK', scope: { tool: '*' } })]).isOpen).toBe(true)
     expect(book([rule('r', { action: 'BLOCK', enabled: false })]).isOpen).toBe(true)
@@ -315,8 +318,8 @@ describe('a tenant is open', () => {
   })
 })
 
-describe('an explanation', () => {
-  test('tells of every rule, in order, what became of it', () => {
+describe('explanation of a decision', () => {
+  test('the explanation lists every rule in order with its effect', () => {
     const rules = book([
       rule('off', { action: 'BLOCK', priority: 5, enabled: false }),
       rule('other', { action: 'BLOCK', priority: 4, scope: { tool: 'x' } }),
@@ -340,8 +343,8 @@ describe('an explanation', () => {
   })
 })
 
-describe('an explanation of a remembered approval', () => {
-  test('names the rule that stands in, wherever it is in the order', () => {
+describe('explanation of a remembered approval', () => {
+  test('the explanation names the remembered approval wherever it is in the order', () => {
     const standIn = rule('standin', { action: 'ALLOW', approves: 'ask', priority: -5 })
     const { ruling, considered } = book([rule('ask', { action: 'REQUIRE_APPROVAL' }), standIn]).explain(
       call(),
@@ -354,14 +357,14 @@ describe('an explanation of a remembered approval', () => {
   })
 })
 
-describe('a rule contradicts itself', () => {
+describe('contradictions in a rule', () => {
   test.each([
     ['redact', { action: 'REDACT' }],
     ['redact', { action: 'REDACT', redact: { targets: 'args' } }],
     ['redact', { action: 'ALLOW', redact: { targets: 'args', paths: ['$.a'] } }],
     ['approves', { action: 'BLOCK', approves: '*' }],
     ['approval_expires_in_seconds', { action: 'ALLOW', approval_expires_in_seconds: 5 }],
-  ])('in %s: %j', (path, fields) => {
+  ])('a contradiction in %s is found: %j', (path, fields) => {
     expect(contradictionIn(rule('r', fields))?.path).toBe(path)
   })
 })

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import type { Json } from '../../src/core/json/json.ts'
 
-/** What the patterns card, email and badge find, and what they do not. */
+/** Texts that the patterns card, email and badge match; BADGE is the last of these patterns. */
 export const SECRETS = ['4111 1111 1111 1111', 'bob@example.com', 'B123456'] as const
 export const BADGE = 'B\\d{6}'
 
@@ -9,7 +9,7 @@ const secret = fc.constantFrom(...SECRETS)
 const plain = fc.constantFrom('', 'word', '[REDACTED]', 'B12', '4111')
 const words = fc.array(fc.oneof(secret, plain), { maxLength: 3 }).map((all) => all.join(' / '))
 
-/** Values with secrets anywhere in them. */
+/** Values that contain secrets at any depth. */
 export const values: fc.Arbitrary<Json> = fc.letrec<{ json: Json }>((tie) => ({
   json: fc.oneof(
     { maxDepth: 3, depthSize: 'small' },
@@ -43,7 +43,7 @@ const conditions = fc.constantFrom<Json>(
 const common = { priority: fc.integer({ min: -2, max: 2 }), scope: scopes, condition: conditions }
 const requiredKeys = ['action', 'priority', 'scope'] as const
 
-/** Rules that decide, as they are written, without their ids. */
+/** Rules that decide, in their input form and without ids. */
 export const decidingRules = fc.record(
   { action: fc.constantFrom('ALLOW', 'BLOCK', 'REQUIRE_APPROVAL'), enabled: fc.boolean(), ...common },
   { requiredKeys: [...requiredKeys] },

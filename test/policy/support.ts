@@ -11,7 +11,7 @@ export function rule(id: string, fields: object): RuleDraft {
   return ruleOf(writtenRule.parse({ id, ...fields }))
 }
 
-/** A call of a tool by agent:alice, unless said otherwise. */
+/** A tool call by agent:alice by default. */
 export function call(fields: Partial<PolicyContext> = {}): PolicyContext {
   return {
     type: 'mcp.tool_call',
@@ -31,7 +31,7 @@ export function task(fields: Partial<PolicyContext> = {}): PolicyContext {
   return call({ type: 'render', tool: null, upstream: null, category: null, ...fields })
 }
 
-/** Patterns by name: those that are given, and the built-in ones. */
+/** The given and the built-in patterns by name. */
 export async function patterns(own: Record<string, string> = {}): Promise<Map<string, Pattern>> {
   const compile = await patternCompiler()
   const drafts = Object.entries(own).map(([name, pattern]) => patternOf({ name, pattern }))

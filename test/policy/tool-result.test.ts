@@ -17,7 +17,7 @@ const byPatterns = (...names: string[]) => ({ paths: [], patterns: named(...name
 const byPaths = (...paths: string[]) => ({ paths: paths.map(parsePath), patterns: [], isBroken: false })
 
 const CARD = '4111 1111 1111 1111'
-/** More than patterns may look at, and long runs of letters and digits as the pattern api_key finds them. */
+/** Larger than the size limit of patterns, with long runs of letters and digits that match api_key. */
 const DATA = Buffer.alloc(600_000, 'binary data 4111111111111111').toString('base64')
 const REMOVED = { type: 'text', text: '[REDACTED]' }
 
@@ -27,8 +27,8 @@ const blob = { type: 'resource', resource: { uri: 'file:///a.bin', blob: DATA } 
 const file = { type: 'resource', resource: { uri: 'file:///a.txt', mimeType: 'text/plain', text: CARD } }
 const link = { type: 'resource_link', uri: 'file:///b', name: `for ${CARD}`, size: 7 }
 
-describe('what was read of a server', () => {
-  test('of a resource keeps its binary data, and its texts are redacted', () => {
+describe('redaction of resources and prompts', () => {
+  test('a resource keeps its binary data, and its texts are redacted', () => {
     const contents = [
       { uri: 'file:///a.bin', mimeType: 'image/png', blob: DATA },
       { uri: 'file:///a.txt', text: CARD },
@@ -42,7 +42,7 @@ describe('what was read of a server', () => {
     })
   })
 
-  test('as a prompt keeps its roles and images, and its texts are redacted', () => {
+  test('a prompt keeps its roles and images, and its texts are redacted', () => {
     const messages = [
       { role: 'user', content: { type: 'text', text: `pay with ${CARD}` } },
       { role: 'assistant', content: image },
@@ -65,8 +65,8 @@ describe('what was read of a server', () => {
   })
 })
 
-describe('patterns over the result of a tool', () => {
-  test('leave the data of images, audio and resources as it is, and look at everything else', () => {
+describe('patterns on tool results', () => {
+  test('patterns skip the data of images, audio and resources and apply to everything else', () => {
     const value = {
       content: [{ type: 'text', text: `card ${CARD}` }, image, audio, blob, file, link],
       structuredContent: { rows: [{ card: CARD, n: 1 }] },
@@ -97,12 +97,12 @@ describe('patterns over the result of a tool', () => {
     })
   })
 
-  test('return the same value if nothing goes', () => {
+  test('a result without matches is returned unchanged', () => {
     const value = { content: [image, { type: 'text', text: 'fine' }] }
     expect(redactToolResult(byPatterns('card'), value).value).toBe(value)
   })
 
-  test('look at data that is not base64, and remove its block if they find something', () => {
+  test('data that is not base64 is searched, and its block is removed on a match', () => {
     const value = {
       content: [
         { ...image, data: CARD },
@@ -112,14 +112,14 @@ describe('patterns over the result of a tool', () => {
     expect(redactToolResult(byPatterns('card'), value).value).toEqual({ content: [REMOVED, REMOVED] })
   })
 
-  test('look at texts beside the data of a block', () => {
+  test('texts beside the data of a block are redacted', () => {
     const value = { content: [{ ...image, _meta: { taken_by: 'bob@example.com' } }] }
     expect(redactToolResult(byPatterns('email'), value).value).toEqual({
       content: [{ ...image, _meta: { taken_by: '[REDACTED]' } }],
     })
   })
 
-  test('leave the words of the protocol', () => {
+  test('patterns do not change protocol keywords', () => {
     const annotations = { audience: ['user'], priority: 0.5 }
     const value = { content: [{ type: 'text', text: 'word', annotations }], isError: false }
     expect(redactToolResult(byPatterns('letters'), value).value).toEqual({
@@ -128,14 +128,14 @@ describe('patterns over the result of a tool', () => {
     })
   })
 
-  test('take hostile data in linear time', () => {
+  test('hostile data is processed in linear time', () => {
     const data = `${'\n'.repeat(2_000_000)}!`
     const { value } = redactToolResult(byPatterns('card'), { content: [{ ...image, data }] })
     expect(value).toEqual({ content: [REMOVED] })
   })
 })
 
-describe('paths into the result of a tool', () => {
+describe('paths in tool results', () => {
   test.each([
     ['$.content[0].data', [image], [REMOVED]],
     ['$..data', [image, audio, blob], [REMOVED, REMOVED, blob]],
@@ -147,41 +147,41 @@ describe('paths into the result of a tool', () => {
     ['$.content[*].size', [link], [{ type: 'resource_link', uri: link.uri, name: link.name }]],
     ['$.content[*].text', [{ type: 'text', text: 'x' }], [REMOVED]],
     ['$.content[*].resource.text', [file], [{ ...file, resource: { ...file.resource, text: '[REDACTED]' } }]],
-  ])('%s removes no more than it must and leaves blocks', (path, content, kept) => {
+  ])('the path %s removes as little as possible and leaves valid blocks', (path, content, expected) => {
     const { value, fields } = redactToolResult(byPaths(path), { content })
-    expect(value).toEqual({ content: kept })
+    expect(value).toEqual({ content: expected })
     expect(fields).not.toEqual([])
     expect(isCallToolResult(value)).toBe(true)
   })
 
-  test('leave objects where the protocol wants objects', () => {
+  test('fields that must be objects stay objects', () => {
     const value = { content: [], structuredContent: { a: 1 }, isError: true, _meta: { b: 2 } }
-    const { value: kept } = redactToolResult(byPaths('$.*'), value)
-    expect(kept).toEqual({ content: [REMOVED], structuredContent: {}, isError: true })
+    const { value: redacted } = redactToolResult(byPaths('$.*'), value)
+    expect(redacted).toEqual({ content: [REMOVED], structuredContent: {}, isError: true })
   })
 })
 
-test('where a result is from is still said, whatever is redacted of it', () => {
+test('the origin of a result is never redacted', () => {
   const origin = { 'asyncgate/origin': 'upstream:mail', 'asyncgate/untrusted': true }
   const value = { content: [], _meta: { ...origin, note: 'x' } }
-  const kept = (plan: Parameters<typeof redactToolResult>[0]) => redactToolResult(plan, value).value
-  expect(kept(byPaths('$._meta'))).toEqual({ content: [], _meta: origin })
-  expect(kept(byPatterns('anything'))).toEqual({ content: [], _meta: { ...origin, note: '[REDACTED]' } })
+  const redacted = (plan: Parameters<typeof redactToolResult>[0]) => redactToolResult(plan, value).value
+  expect(redacted(byPaths('$._meta'))).toEqual({ content: [], _meta: origin })
+  expect(redacted(byPatterns('anything'))).toEqual({ content: [], _meta: { ...origin, note: '[REDACTED]' } })
 })
 
-describe('a result that cannot be redacted', () => {
-  test('loses all its texts and all its data', () => {
+describe('redaction plan that cannot be applied', () => {
+  test('a result loses all texts and data if the plan is broken', () => {
     const value = { content: [image, blob, link], structuredContent: { a: 'x' } }
-    const kept = redactToolResult({ paths: [], patterns: [], isBroken: true }, value).value
-    expect(kept).toEqual({
+    const redacted = redactToolResult({ paths: [], patterns: [], isBroken: true }, value).value
+    expect(redacted).toEqual({
       content: [REMOVED, REMOVED, { type: 'resource_link', uri: '[REDACTED]', name: '[REDACTED]', size: 7 }],
       structuredContent: { a: '[REDACTED]' },
     })
-    expect(isCallToolResult(kept)).toBe(true)
+    expect(isCallToolResult(redacted)).toBe(true)
   })
 })
 
-test('the results of tasks are plain JSON, in which nothing is taken for an image', () => {
+test('results of plain tasks are redacted as plain JSON, without exemption for images', () => {
   const red = rule('r', { action: 'REDACT', redact: { targets: 'result', patterns: ['api_key'] } })
   const rules = book([red], { known })
   const data = 'A1'.repeat(20)
@@ -190,7 +190,7 @@ test('the results of tasks are plain JSON, in which nothing is taken for an imag
   expect(rules.redactResult(call(), value).value).toBe(value)
 })
 
-test('whatever is redacted of a valid result, a valid result is left', () => {
+test('redaction of a valid tool result returns a valid tool result', () => {
   const text = fc.constantFrom('', 'user', `a ${CARD}`, 'bob@example.com', '2026-01-01T00:00:00Z')
   const data = fc.base64String({ maxLength: 40 })
   const meta = { _meta: fc.dictionary(fc.constantFrom('a', 'b'), text, { maxKeys: 2 }) }
@@ -246,8 +246,8 @@ test('whatever is redacted of a valid result, a valid result is left', () => {
     fc.property(result, plan, (value, { paths, patterns: names, isBroken }) => {
       const given: Json = JSON.parse(JSON.stringify(value))
       expect(isCallToolResult(given)).toBe(true)
-      const kept = redactToolResult({ paths, patterns: named(...names), isBroken }, given).value
-      expect(isCallToolResult(kept)).toBe(true)
+      const redacted = redactToolResult({ paths, patterns: named(...names), isBroken }, given).value
+      expect(isCallToolResult(redacted)).toBe(true)
     }),
     { numRuns: 500 },
   )

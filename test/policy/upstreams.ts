@@ -3,7 +3,7 @@ import { NO_OFFERS } from '../../src/features/upstreams/reads.ts'
 import type { UpstreamRegistry, UpstreamTool } from '../../src/features/upstreams/upstreams.ts'
 import type { Store } from '../../src/store/store.ts'
 
-/** Upstreams that offer these tools, each with its category, and do nothing else. */
+/** An upstream registry that offers these tools with their categories and supports nothing else. */
 export function offering(tools: Record<string, string | null>, upstream = 'mail') {
   return async (store: Store): Promise<UpstreamRegistry> => {
     const { tenant } = await store.tenant('default')

@@ -5,7 +5,7 @@ import { isTerminal, type Status } from '../../src/core/transitions.ts'
 import type { Store, TenantRef } from '../../src/store/store.ts'
 import { allReceipts } from './receipts.ts'
 
-/** A command that was carried out, as its caller was told. */
+/** A command that was acknowledged to its caller. */
 export type Acknowledged = { readonly task_id: string } & (
   | { readonly verb: 'create'; readonly receipt_id: string; readonly owner: string; readonly n: number }
   | { readonly verb: 'claim'; readonly lease_id: string; readonly fence: number }
@@ -23,13 +23,13 @@ export interface Refused {
   readonly code: ErrorCode
 }
 
-/** One line of a caller's log, written when the call has returned. */
+/** One line of a caller's log, written after the call has returned. */
 export type Line = { readonly ms: number } & (
   | { readonly acknowledged: Acknowledged }
   | { readonly refused: Refused }
 )
 
-/** What was acknowledged and is not in the database, or not as it was acknowledged. */
+/** Acknowledged commands that are missing in the database or stored differently. */
 export async function findLost(
   store: Store,
   tenant: TenantRef,

@@ -13,7 +13,8 @@ import { members } from '../http/support.ts'
 import { soon } from '../support/steps.ts'
 import { SECRET, startReceiver } from '../webhooks/receiver.ts'
 
-// One server as it is run in production, seen from every side: the approver is shown what the worker or upstream gets.
+// One server in its production setup, seen through every interface: the approver sees exactly what the worker or
+// upstream receives.
 
 const KEY = 'the-key-of-agents-and-workers'
 const MARIA = 'the-key-of-maria-0001'
@@ -36,9 +37,9 @@ const { payload_pointer: _, ...SEEN } = WHOLE
 interface Case {
   readonly name: string
   readonly task: Fields
-  /** What is sent with the approval. */
+  /** The fields sent with the approval. */
   readonly decision: Fields
-  /** What the worker is to get of it. */
+  /** The work that the worker should receive. */
   readonly work: Fields
 }
 
@@ -126,16 +127,16 @@ async function start(upstreams: readonly UpstreamRecord[] = []) {
 
 const WORK = Object.keys(workShape.shape)
 
-/** The work in a view, as a text that can be compared. */
+/** The fields of the work in a view, for comparison. */
 const workIn = (view: unknown) => Object.fromEntries(WORK.map((name) => [name, members(view)[name]]))
 
-/** What stands in the parts of a page that show a value whole. */
+/** The contents of the page blocks that show a complete value. */
 function blocksIn(page: string): Readonly<Record<string, string>> {
   const found = page.matchAll(/<pre [^>]*aria-label="([^"]+)">(.*?)<\/pre>/gs)
   return Object.fromEntries(Array.from(found, ([, label = '', text = '']) => [label, unescaped(text)]))
 }
 
-/** The value below a heading of what the command line shows. */
+/** The value below a heading in the output of the command line. */
 function sectionIn(shown: string, heading: string): string {
   const [, text = ''] = new RegExp(`^${heading}\\n((?:  .*\\n|\\n(?=  ))*)`, 'm').exec(shown) ?? []
   return text.replaceAll(/^ {2}/gm, '').trimEnd()
@@ -143,7 +144,7 @@ function sectionIn(shown: string, heading: string): string {
 
 type Bench = Awaited<ReturnType<typeof start>>
 
-/** The sides that show an approval: the command line, the console and the webhook. */
+/** The interfaces that show an approval: the command line, the console and the webhook. */
 function sidesOf({ server, visitor }: Bench, task_id: unknown) {
   const env = { ASYNCGATE_URL: server.url, ASYNCGATE_API_KEY: MARIA }
   const shown = async () => (await cli(['approvals', 'show', String(task_id)], env)).stdout
@@ -151,7 +152,7 @@ function sidesOf({ server, visitor }: Bench, task_id: unknown) {
     members(JSON.parse((await cli(['approvals', 'show', String(task_id), '--json'], env)).stdout))
   const page = async () => blocksIn((await visitor.get(`/approvals/${task_id}`)).text)
 
-  /** Compares what each side shows with the approval as the API has it. */
+  /** Compares what each interface shows with the approval in the API. */
   return async (approval: Fields, message: Fields | undefined) => {
     const task = members(approval.task)
     expect(await printed()).toEqual(approval)
@@ -174,12 +175,12 @@ function sidesOf({ server, visitor }: Bench, task_id: unknown) {
   }
 }
 
-/** Approves a task after comparing what every side shows, before and after the decision. */
+/** Approves a task after comparing what every interface shows, before and after the decision. */
 async function approve(
   bench: Bench,
   task_id: unknown,
   decision: Fields,
-  /** Waits until the task changes no more: an approved call runs at once. */
+  /** Waits until the task no longer changes, since an approved call runs immediately. */
   settled: () => Promise<unknown> = async () => {},
 ) {
   const { receiver, call } = bench
@@ -196,7 +197,7 @@ async function approve(
   return { asked, approved }
 }
 
-it.each(CASES)('what is approved $name is what every side shows and the worker gets', async (each) => {
+it.each(CASES)('every interface shows, and the worker receives, the work as approved $name', async (each) => {
   const bench = await start()
   const { call } = bench
   const type = `pay-${each.name}`
@@ -218,7 +219,7 @@ it.each(CASES)('what is approved $name is what every side shows and the worker g
   expect(approved.content_hash === asked.content_hash).toBe(each.name !== 'edited')
 
   if (each.name !== 'remembered') return
-  // The next task needs no approval, and the worker gets what was created.
+  // The next task needs no approval, and the worker receives it as created.
   expect(await create()).toMatchObject({ status: 'queued' })
   expect(await claim()).toMatchObject(WHOLE)
 })
@@ -237,7 +238,7 @@ const CALLS = [
 ]
 
 it.each(CALLS)(
-  'a tool call that is approved $name is what every side shows and the upstream gets',
+  'every interface shows, and the upstream receives, a tool call as approved $name',
   async (each) => {
     const log = join(mkdtempSync(join(tmpdir(), 'asyncgate-upstream-')), 'calls')
     onTestFinished(() => rmSync(dirname(log), { recursive: true, force: true }))

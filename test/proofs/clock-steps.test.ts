@@ -34,7 +34,7 @@ describe.skipIf(!postgresUrl())('two servers on one PostgreSQL whose clock is se
     await database.drop()
   })
 
-  it(`keep every invariant over ${COMMANDS} commands, and end all tasks (seed ${SEED})`, async () => {
+  it(`every invariant holds over ${COMMANDS} commands, and all tasks end (seed ${SEED})`, async () => {
     const dice = new Dice(SEED)
     const offers: OfferView[] = []
     const taskIds: string[] = []
@@ -61,7 +61,7 @@ describe.skipIf(!postgresUrl())('two servers on one PostgreSQL whose clock is se
       onOffer((offer) => gate.releaseLease(worker(), held(offer))),
       () => gate.sweep(),
     ]
-    /** Refusals are part of the game; anything else is not. */
+    /** Refusals are expected; any other error is not. */
     const attempt = async (run: () => Promise<unknown>) => {
       try {
         await run()
@@ -93,7 +93,7 @@ describe.skipIf(!postgresUrl())('two servers on one PostgreSQL whose clock is se
     const times = receipts.map((receipt) => receipt.created_at)
     expect(times).toEqual([...times].sort((a, b) => a - b))
 
-    // Time goes on: every lease and delay comes to its end, and the work gets done.
+    // As time passes, every lease and delay ends, and the tasks are completed.
     await clock.step(-3_600_000)
     for (let round = 0; (await store.reads.counters(tenant.tenant)).open_tasks > 0; round++) {
       expect(round).toBeLessThan(50)

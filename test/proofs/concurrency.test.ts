@@ -18,7 +18,7 @@ const ARTIFACTS = [{ url: 'https://results.example/1.json' }]
 const LEASE_QUOTA = 10
 const TASK_QUOTA = 20
 
-/** The last thing that a gate's connection for hints has done: it listens, and is asked for a sign of life. */
+/** The last statement of a gate's connection for hints: LISTEN, or its liveness check. */
 const LISTENING = `
   SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND query IN ('LISTEN asyncgate', 'SELECT 1')
   AND pid <> pg_backend_pid() AND application_name = 'asyncgate'`
@@ -31,7 +31,7 @@ describe.skipIf(!postgresUrl())('two processes on one PostgreSQL', () => {
   let superuser: pg.Client
   /** One gate in each process. */
   let gates: readonly [RemoteGate, RemoteGate]
-  /** The same, with quotas. */
+  /** One gate with quotas in each process. */
   let limited: readonly [RemoteGate, RemoteGate]
 
   beforeAll(async () => {
@@ -63,7 +63,7 @@ describe.skipIf(!postgresUrl())('two processes on one PostgreSQL', () => {
 
   const receiptsOf = async (tenant: string) => allReceipts(store, await store.tenant(tenant))
 
-  it('200 tasks, 50 claimers: each task is leased exactly once', async () => {
+  it('each of 200 tasks is leased exactly once by 50 workers', async () => {
     const tenant = 'claimers'
     const created = await createTasks(gates, 200, tenant)
     const claimers = Array.from({ length: 50 }, (_, n) => claimAll(pick(gates, n), worker(`w${n}`, tenant)))
@@ -78,7 +78,7 @@ describe.skipIf(!postgresUrl())('two processes on one PostgreSQL', () => {
     await expectSound(tenant)
   })
 
-  it('200 creates with one idempotency key: one task and one obligation', async () => {
+  it('200 creates with one idempotency key create one task and one obligation', async () => {
     const tenant = 'one-key'
     const alice = agent('alice', tenant)
     const input = { type: 'job', idempotency_key: 'the same', payload: { n: 1 } }
@@ -97,7 +97,7 @@ describe.skipIf(!postgresUrl())('two processes on one PostgreSQL', () => {
     await expectSound(tenant)
   })
 
-  it(`100 claims at a quota of ${LEASE_QUOTA} leases: exactly ${LEASE_QUOTA}`, async () => {
+  it(`100 claims at a quota of ${LEASE_QUOTA} leases get exactly ${LEASE_QUOTA}`, async () => {
     const tenant = 'lease-quota'
     await createTasks(gates, 200, tenant)
     const answers = await Promise.all(
@@ -110,7 +110,7 @@ describe.skipIf(!postgresUrl())('two processes on one PostgreSQL', () => {
     await expectSound(tenant)
   })
 
-  it(`100 creates at a quota of ${TASK_QUOTA} open tasks: exactly ${TASK_QUOTA}`, async () => {
+  it(`100 creates at a quota of ${TASK_QUOTA} open tasks create exactly ${TASK_QUOTA}`, async () => {
     const tenant = 'task-quota'
     const alice = agent('alice', tenant)
     const outcomes = await Promise.all(
@@ -125,7 +125,7 @@ describe.skipIf(!postgresUrl())('two processes on one PostgreSQL', () => {
     await expectSound(tenant)
   })
 
-  it('1,000 races of cancel, complete and expiry: each task ends once', async () => {
+  it('each task ends once in 1,000 races of cancel, complete and expiry', async () => {
     const tenant = 'races'
     await createTasks(gates, 1000, tenant)
     const asked = { max_tasks: 100, lease_ttl_seconds: 2 }
@@ -136,7 +136,7 @@ describe.skipIf(!postgresUrl())('two processes on one PostgreSQL', () => {
     const results = (await Promise.all(races)).flat()
     expect(results).toHaveLength(1000)
 
-    // Where only the lease has ended, the task is open and has a second chance.
+    // If only the lease has ended, the task is open and is leased again.
     const left = results.filter((result) => !result.completed && !result.canceled)
     await Promise.all(gates.map((gate) => gate.sweep()))
     const expiries = (await receiptsOf(tenant)).filter((receipt) => receipt.receipt_type === 'lease.expired')
@@ -169,7 +169,7 @@ describe.skipIf(!postgresUrl())('two processes on one PostgreSQL', () => {
     )
     await expectSound(tenant)
 
-    // Each of the three has won sometimes, or these were no races.
+    // Each of the three must win sometimes, or the races prove nothing.
     const completed = results.filter((result) => result.completed).length
     const canceled = 1000 - completed - left.length
     console.log(
@@ -178,19 +178,19 @@ describe.skipIf(!postgresUrl())('two processes on one PostgreSQL', () => {
     expect(Math.min(completed, canceled, expired.size)).toBeGreaterThan(0)
   })
 
-  it('a claim that waits in one process is woken by a create in the other', async () => {
+  it('a waiting claim in one process is woken by a create in the other', async () => {
     const tenant = 'hints'
     await vi.waitFor(async () => expect((await superuser.query(LISTENING)).rowCount).toBe(4), WAIT)
     const times: number[] = []
     for (let n = 0; n < 9; n++) times.push(await pickUp(gates, tenant))
-    // The look that happens every second in any case comes a second after the last one.
+    // The periodic search happens one second after the previous one.
     expect(times.sort((x, y) => x - y)[4]).toBeLessThan(500)
   })
 
-  it('a claim that waits finds the task within 2 s when the hint is lost, and hints come back', async () => {
+  it('a waiting claim finds the task within 2 s when the hint is lost, and hints resume', async () => {
     const tenant = 'lost-hints'
     await pickUp(gates, tenant)
-    // With the role shut out, what is terminated now stays so until it may log in again.
+    // Without LOGIN, the role cannot replace the terminated connections.
     await superuser.query(`ALTER ROLE ${pg.escapeIdentifier(role)} NOLOGIN`)
     try {
       const waiting = await startWaiting(gates[0], tenant)
@@ -210,7 +210,7 @@ describe.skipIf(!postgresUrl())('two processes on one PostgreSQL', () => {
 
 const WAIT = { timeout: 15_000, interval: 20 }
 
-/** What the calls of a race were told. */
+/** The outcomes of the calls of a race. */
 interface Race {
   readonly task_id: string
   readonly completed: boolean
@@ -219,10 +219,10 @@ interface Race {
 
 type Gates = readonly [RemoteGate, RemoteGate]
 
-/** Around the end of a lease: a complete, and a cancel or a sweep or both, at once and in both processes. */
+/** Around the end of a lease: a complete, and a cancel or a sweep or both, concurrently in both processes. */
 async function race(gates: Gates, offer: OfferView, n: number, tenant: string): Promise<Race> {
   const { task_id, lease_id } = offer
-  // From a little before the end of the lease to a little after it.
+  // From shortly before the end of the lease to shortly after it.
   await delay(offer.expires_in_ms + ((n * 7) % 1000) - 700)
   const complete = () =>
     outcomeOf(
@@ -258,7 +258,7 @@ function pick(gates: Gates, n: number): RemoteGate {
   return n % 2 === 0 ? gates[0] : gates[1]
 }
 
-/** Half of them by each process. */
+/** Each process creates half of the tasks. */
 async function createTasks(gates: Gates, count: number, tenant: string): Promise<string[]> {
   const tasks = Array.from({ length: count / 2 }, () => ({ type: 'job' }))
   const answers = await Promise.all(gates.map((gate) => gate.createTasks(agent('alice', tenant), { tasks })))
@@ -269,7 +269,7 @@ async function claim(gate: RemoteGate, by: Caller, input: object = {}): Promise<
   return (await gate.leaseNext(by, { worker_id: by.principal.id, ...input })).tasks
 }
 
-/** One at a time, until there is nothing left. */
+/** Claims one task at a time until none is left. */
 async function claimAll(gate: RemoteGate, by: Caller): Promise<OfferView[]> {
   const offers: OfferView[] = []
   for (;;) {
@@ -279,15 +279,15 @@ async function claimAll(gate: RemoteGate, by: Caller): Promise<OfferView[]> {
   }
 }
 
-/** A claim that has looked, found nothing, and waits. */
+/** A claim that has searched, found nothing, and waits. */
 async function startWaiting(gate: RemoteGate, tenant: string) {
   const offers = claim(gate, worker('w1', tenant), { wait_seconds: 20 })
-  // Commands are answered in their order, so by now the first has been too.
+  // Commands are answered in order, so the first claim has searched by now.
   expect(await claim(gate, worker('w2', tenant))).toEqual([])
   return { offers }
 }
 
-/** How long a task is on its way to a claim that waits for it in the other process, in ms. */
+/** The time in ms from creating a task until the waiting claim in the other process receives it. */
 async function pickUp(gates: Gates, tenant: string): Promise<number> {
   const waiting = await startWaiting(gates[0], tenant)
   const started = performance.now()
@@ -296,7 +296,7 @@ async function pickUp(gates: Gates, tenant: string): Promise<number> {
   return performance.now() - started
 }
 
-/** The answer, or the code of the fault. */
+/** The result, or the code of the fault. */
 async function outcomeOf<T>(call: Promise<T>): Promise<T | string> {
   try {
     return await call

@@ -40,9 +40,9 @@ const PLACES: Record<string, () => Promise<Place>> = {
   },
 }
 
-describe.each(Object.entries(PLACES))('a process on %s that is killed', (storeName, makePlace) => {
+describe.each(Object.entries(PLACES))('killed process on %s', (storeName, makePlace) => {
   it.skipIf(storeName === 'postgres' && !postgresUrl())(
-    'loses nothing that it acknowledged, and its work goes on elsewhere',
+    'a killed process loses nothing that it acknowledged, and its tasks continue elsewhere',
     { timeout: 60_000 + CYCLES * 20_000 },
     async () => {
       const place = await makePlace()
@@ -57,7 +57,7 @@ describe.each(Object.entries(PLACES))('a process on %s that is killed', (storeNa
         await delay(Math.random() * 20)
         await load.kill()
         acknowledged.push(...load.acknowledged)
-        expect(troubles(load)).toEqual([])
+        expect(unexpectedRefusals(load)).toEqual([])
 
         await withGate(place, async (gate, store, tenant) => {
           unanswered += await sendAgain(gate, load)
@@ -82,8 +82,8 @@ describe.each(Object.entries(PLACES))('a process on %s that is killed', (storeNa
   )
 })
 
-describe.skipIf(!postgresUrl())('a PostgreSQL that is killed', () => {
-  it('loses nothing that was acknowledged, and the same gate goes on when it is back', {
+describe.skipIf(!postgresUrl())('killed PostgreSQL', () => {
+  it('a killed PostgreSQL loses nothing that was acknowledged, and the same gate continues when it is back', {
     timeout: 60_000 + CYCLES * 20_000,
   }, async () => {
     const server = await startPostgres({ settings: { shared_buffers: '64MB', max_connections: 40 } })
@@ -93,16 +93,16 @@ describe.skipIf(!postgresUrl())('a PostgreSQL that is killed', () => {
     cleanups.push(() => load.kill())
     for (let cycle = 0; cycle < CYCLES; cycle++) {
       await acknowledgedMore(load, 200)
-      const before = troubles(load).length
+      const before = unexpectedRefusals(load).length
       await delay(Math.random() * 20)
       await [stopImmediately, killServer, killBackend][cycle % 3]?.(server)
-      await load.until((load) => troubles(load).length > before)
+      await load.until((load) => unexpectedRefusals(load).length > before)
       await vi.waitFor(() => server.start(), { timeout: 20_000, interval: 100 })
     }
     await acknowledgedMore(load, 200)
     await load.finish()
 
-    const codes = tally(troubles(load), ({ code }) => code)
+    const codes = tally(unexpectedRefusals(load), ({ code }) => code)
     expect(['DATABASE_UNAVAILABLE', 'OUTCOME_UNKNOWN']).toEqual(expect.arrayContaining(Object.keys(codes)))
     expect(load.slowest).toBeLessThan(11_000)
     await withGate(place, async (gate, store, tenant) => {
@@ -118,7 +118,7 @@ describe.skipIf(!postgresUrl())('a PostgreSQL that is killed', () => {
   })
 })
 
-/** A gate of this process on what the others left, opened at once. It sweeps only when it is told to. */
+/** Opens a gate in this process on the data that the others left. It sweeps only on request. */
 async function withGate(
   place: Place,
   work: (gate: Gate, store: Store, tenant: TenantRef) => Promise<void>,
@@ -133,16 +133,16 @@ async function withGate(
 }
 
 /**
- * What was refused. Under load a lease may lapse before its holder is done, and a task be canceled before somebody
- * decides on it: that is no trouble.
+ * Unexpected refusals. Under load a lease may expire before its holder is done, and a task may be canceled before its
+ * question is decided; both are expected.
  */
-function troubles({ refused }: Load): Refused[] {
+function unexpectedRefusals({ refused }: Load): Refused[] {
   return refused.filter(({ code }) => code !== 'LEASE_INVALID_OR_EXPIRED' && code !== 'ALREADY_DECIDED')
 }
 
 /**
- * Each caller sends the create after the last one that was answered: that one may have been under way. Twice, and
- * it is one task. Returns how many had been committed.
+ * Each caller repeats, twice, the create after its last answered one, which may have been in progress. It must be one
+ * task. Returns how many had been committed.
  */
 async function sendAgain(gate: Gate, load: Load): Promise<number> {
   const rounds = new Map<string, number>()
@@ -183,7 +183,7 @@ async function heldTasks({ reads }: Store, { tenant }: TenantRef): Promise<HeldT
   return records.map(({ task }) => task).filter(isHeld)
 }
 
-/** Decides on what others have left open. */
+/** Decides all questions that others have left open. */
 async function approveAll(gate: Gate): Promise<void> {
   const by = caller('human', 'heir', 'admin', TENANT)
   for (;;) {
@@ -193,7 +193,7 @@ async function approveAll(gate: Gate): Promise<void> {
   }
 }
 
-/** Does all work that there is. Claims look for leases that have lapsed themselves. */
+/** Completes all tasks. Claims detect expired leases themselves. */
 async function finishAll(gate: Gate, { reads }: Store, { tenant }: TenantRef): Promise<void> {
   const by = worker('heir', TENANT)
   while ((await reads.counters(tenant)).open_tasks > 0) {
@@ -210,7 +210,7 @@ async function finishAll(gate: Gate, { reads }: Store, { tenant }: TenantRef): P
   }
 }
 
-/** Their leases have lapsed, and whoever comes back with one is turned away. */
+/** The leases of the orphaned tasks have expired, and calls under them are refused. */
 async function expectRedone(gate: Gate, store: Store, tenant: TenantRef, orphans: readonly HeldTask[]) {
   const expired = (await allReceipts(store, tenant)).filter(
     (receipt) => receipt.receipt_type === 'lease.expired',
@@ -237,13 +237,13 @@ async function acknowledgedMore(load: Load, count: number): Promise<void> {
 
 const stopImmediately = (server: PostgresProcess) => server.stop('immediate')
 
-/** Its backends notice and end too; until then a new server does not start. */
+/** Its backends end as well; until then a new server cannot start. */
 async function killServer(server: PostgresProcess): Promise<void> {
   if (server.pid !== undefined) process.kill(server.pid, 'SIGKILL')
   await vi.waitFor(() => expect(server.pid).toBeUndefined(), { timeout: 5_000, interval: 10 })
 }
 
-/** The server then ends all the others and recovers, without being started again. */
+/** The server then ends all other backends and recovers without a restart. */
 async function killBackend(server: PostgresProcess): Promise<void> {
   const client = new pg.Client({ connectionString: server.url })
   client.on('error', () => {})

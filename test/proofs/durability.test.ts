@@ -9,24 +9,26 @@ import type { CommitsOptions } from './children/commits.ts'
 
 const COMMITS = 20
 
-/** What keeps a commit safe from a loss of power, which no kill of a process can show. */
+/** Proves that a commit survives a power failure, which killing a process cannot show. */
 const TRACED = 'trace=write,pwrite64,pwritev,fsync,fdatasync'
 
 const canTrace = spawnSync('strace', ['-o', '/dev/null', 'true']).status === 0
 if (!canTrace) console.warn('The durability proof is SKIPPED: it needs Linux and the package "strace".')
 
-describe.skipIf(!canTrace)('an acknowledgement of SQLite', () => {
+describe.skipIf(!canTrace)('acknowledgement of SQLite', () => {
   let folder: string
   beforeEach(() => {
-    // The trace shows where links lead to.
+    // The trace shows resolved paths.
     folder = realpathSync(mkdtempSync(join(tmpdir(), 'asyncgate-durability-')))
   })
   afterEach(() => rmSync(folder, { recursive: true, force: true }))
 
-  it('is given when all that was written to the log has reached the disk', { timeout: 60_000 }, async () => {
+  it('a commit is acknowledged only after its log writes have reached the disk', {
+    timeout: 60_000,
+  }, async () => {
     const path = join(folder, 'gate.db')
     const options: CommitsOptions = { place: { sqlite: path }, count: COMMITS }
-    // One file per thread, in which the calls stand in the order in which they returned; descriptors with their paths.
+    // One file per thread with the calls in the order in which they returned; descriptors have their paths.
     const trace = join(folder, 'trace')
     const strace = ['-ff', '-y', '-s', '64', '-e', TRACED, '-o', trace, process.execPath]
     await promisify(execFile)('strace', [...strace, ...childArguments('commits', options)])
@@ -43,7 +45,7 @@ describe.skipIf(!canTrace)('an acknowledgement of SQLite', () => {
   })
 })
 
-/** What happened to the log since the acknowledgement before. */
+/** The operations on the log since the previous acknowledgement. */
 interface Acknowledgement {
   readonly written: number
   readonly synced: number

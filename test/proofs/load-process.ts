@@ -5,26 +5,26 @@ import type { Place } from './place.ts'
 export interface LoadOptions {
   readonly place: Place
   readonly tenant: string
-  /** Makes the names and keys of this run its own. */
+  /** Makes the names and keys of this run unique. */
   readonly run: string
   readonly callers: number
 }
 
-/** What a caller asks for in its round n, and would ask again if it did not hear of it. */
+/** The input of round n, which the caller repeats if it got no response. */
 export function createInput(n: number) {
   return { type: 'job', idempotency_key: `round ${n}`, payload: { n } }
 }
 
-/** A process of many callers, and what they were told so far. */
+/** A process of many callers, and the responses that they received so far. */
 export interface Load {
   readonly acknowledged: readonly Acknowledged[]
   readonly refused: readonly Refused[]
-  /** The longest that a call has taken. */
+  /** The longest duration of a call. */
   readonly slowest: number
-  /** Resolves when it is so; looked at whenever a call has returned. */
+  /** Resolves when the condition holds; it is checked after each call. */
   until(isSo: (load: Load) => boolean): Promise<void>
   kill(): Promise<void>
-  /** Lets the calls under way return, and expects that the process ends well. */
+  /** Waits for the calls in progress, and expects that the process exits with 0. */
   finish(): Promise<void>
 }
 
@@ -60,7 +60,7 @@ export function startLoad(options: LoadOptions): Load {
   return load
 }
 
-/** The last line of a process that was killed may be cut off: then nobody was told. */
+/** The last line of a killed process may be truncated; then its caller got no acknowledgement. */
 function parse(text: string): Line | undefined {
   try {
     return JSON.parse(text)

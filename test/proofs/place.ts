@@ -2,7 +2,7 @@ import { openPostgresStore } from '../../src/store/postgres/store.ts'
 import { openSqliteStore } from '../../src/store/sqlite/store.ts'
 import type { Store } from '../../src/store/store.ts'
 
-/** Where a gate keeps its data: a file, or the URL of a database. */
+/** Where a gate stores its data: a file, or the URL of a database. */
 export type Place = { readonly sqlite: string } | { readonly postgres: string }
 
 export function openStore(place: Place): Promise<Store> {

@@ -22,10 +22,10 @@ import {
 } from '../support/steps.ts'
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts'
 
-/** Stands before a store, and turns the rows of some commands into rows that the database refuses. */
+/** Wraps a store and turns the rows of some commands into rows that the database refuses. */
 class Spoiler {
   active = true
-  /** The receipts of each batch, in the order in which they were tried. */
+  /** The number of receipts of each batch, in the order of the attempts. */
   readonly sizes: number[] = []
   readonly #spoil: (changes: Changes) => Changes
 
@@ -45,7 +45,7 @@ class Spoiler {
     })
 }
 
-/** The rows of new tasks of the type `poison`. */
+/** Spoils the rows of new tasks of the type `poison`. */
 function spoilCreates(poison: object): Spoiler {
   return new Spoiler((changes) => {
     const types = new Map(changes.specs.map((spec) => [spec.seq, spec.type]))
@@ -56,7 +56,7 @@ function spoilCreates(poison: object): Spoiler {
   })
 }
 
-/** The status of tasks that end with the result `poison`. */
+/** Spoils the status of tasks that end with the result `poison`. */
 function spoilEndings(): Spoiler {
   return new Spoiler((changes) => ({
     ...changes,
@@ -66,59 +66,62 @@ function spoilEndings(): Spoiler {
   }))
 }
 
-describeGates('a command that the database refuses', (open, storeName) => {
+describeGates('command that the database refuses', (open, storeName) => {
   const poisons: [string, object][] = [
-    ['a fraction in a column of whole numbers', { max_attempts: 1.5 }],
-    ['nothing in a column that must have a value', { owner: null }],
+    ['a fraction in an integer column', { max_attempts: 1.5 }],
+    ['null in a NOT NULL column', { owner: null }],
   ]
-  // SQLite would keep such a text; that none gets there is up to the gate's own checks.
+  // SQLite would store such a text; the checks of the gate prevent it.
   if (storeName === 'postgres') poisons.push(['a NUL character', { principal_ai: 'a\0b' }])
 
-  it.each(poisons)('fails alone, and the rest of its batch is carried out: %s', async (_, poison) => {
-    const { wrap, sizes } = spoilCreates(poison)
-    const { gate, store, errors } = await open({ wrap })
-    const [done, failed, moved] = [await hold(gate), await hold(gate), await hold(gate)]
-    const canceled = await ask(gate, { delay_seconds: 60 })
-    await ask(gate, { type: 'ready' })
-    sizes.length = 0
+  it.each(poisons)(
+    'a refused command fails alone, and the rest of its batch is committed: %s',
+    async (_, poison) => {
+      const { wrap, sizes } = spoilCreates(poison)
+      const { gate, store, errors } = await open({ wrap })
+      const [done, failed, moved] = [await hold(gate), await hold(gate), await hold(gate)]
+      const canceled = await ask(gate, { delay_seconds: 60 })
+      await ask(gate, { type: 'ready' })
+      sizes.length = 0
 
-    const some = () => Promise.all(Array.from({ length: 8 }, () => ask(gate)))
-    const answers = await Promise.all([
-      some(),
-      finish(gate, done),
-      refusal(ask(gate, { type: 'poison' })),
-      failTask(gate, failed),
-      claim(gate, { accept_types: ['ready'] }),
-      some(),
-      refusal(ask(gate, { type: 'poison' })),
-      gate.reportProgress(worker(), { ...held(moved), progress: { percent: 50 } }),
-      gate.cancelTask(agent(), { task_id: canceled.task_id }),
-    ])
+      const some = () => Promise.all(Array.from({ length: 8 }, () => ask(gate)))
+      const answers = await Promise.all([
+        some(),
+        finish(gate, done),
+        refusal(ask(gate, { type: 'poison' })),
+        failTask(gate, failed),
+        claim(gate, { accept_types: ['ready'] }),
+        some(),
+        refusal(ask(gate, { type: 'poison' })),
+        gate.reportProgress(worker(), { ...held(moved), progress: { percent: 50 } }),
+        gate.cancelTask(agent(), { task_id: canceled.task_id }),
+      ])
 
-    expect(at(sizes, 0), 'receipts of the first batch').toBeGreaterThan(20)
-    const created = Array.from({ length: 8 }, () => ({ status: 'queued', is_duplicate: false }))
-    expect(answers).toMatchObject([
-      created,
-      { ok: true, obligation_open: false },
-      { code: 'INTERNAL_ERROR' },
-      { ok: true, requeued: false },
-      [{ type: 'ready', fence: 1 }],
-      created,
-      { code: 'INTERNAL_ERROR' },
-      { ok: true },
-      { ok: true, status: 'canceled' },
-    ])
-    expect(errors).toMatchObject([{ reason: 'refused' }, { reason: 'refused' }])
-    const statuses = [done, failed, moved, canceled].map((task) => statusOf(gate, task))
-    expect(await Promise.all(statuses)).toEqual(['succeeded', 'failed', 'running', 'canceled'])
+      expect(at(sizes, 0), 'receipts of the first batch').toBeGreaterThan(20)
+      const created = Array.from({ length: 8 }, () => ({ status: 'queued', is_duplicate: false }))
+      expect(answers).toMatchObject([
+        created,
+        { ok: true, obligation_open: false },
+        { code: 'INTERNAL_ERROR' },
+        { ok: true, requeued: false },
+        [{ type: 'ready', fence: 1 }],
+        created,
+        { code: 'INTERNAL_ERROR' },
+        { ok: true },
+        { ok: true, status: 'canceled' },
+      ])
+      expect(errors).toMatchObject([{ reason: 'refused' }, { reason: 'refused' }])
+      const statuses = [done, failed, moved, canceled].map((task) => statusOf(gate, task))
+      expect(await Promise.all(statuses)).toEqual(['succeeded', 'failed', 'running', 'canceled'])
 
-    const { tasks } = await gate.listTasks(agent(), { limit: 200 })
-    expect(tasks.filter((task) => task.type === 'poison')).toEqual([])
-    expect(await openTasks(gate)).toHaveLength(8 + 8 + 2)
-    expect(await checkInvariants(store, await store.tenant('default'))).toEqual([])
-  })
+      const { tasks } = await gate.listTasks(agent(), { limit: 200 })
+      expect(tasks.filter((task) => task.type === 'poison')).toEqual([])
+      expect(await openTasks(gate)).toHaveLength(8 + 8 + 2)
+      expect(await checkInvariants(store, await store.tenant('default'))).toEqual([])
+    },
+  )
 
-  it('leaves nothing behind: its idempotency key is free', async () => {
+  it('a refused create leaves its idempotency key unused', async () => {
     const spoiler = spoilCreates({ owner: null })
     const { gate } = await open({ wrap: spoiler.wrap })
     const input = { type: 'poison', idempotency_key: 'once' }
@@ -129,7 +132,7 @@ describeGates('a command that the database refuses', (open, storeName) => {
     expect(await receiptTypes(gate, created)).toEqual(['task.assigned'])
   })
 
-  it('changes nothing of the task that it was for', async () => {
+  it('a refused completion does not change its task', async () => {
     const { gate, store } = await open({ wrap: spoilEndings().wrap })
     const offers = [await hold(gate), await hold(gate), await hold(gate)]
     const answers = await Promise.all([
@@ -144,10 +147,10 @@ describeGates('a command that the database refuses', (open, storeName) => {
   })
 })
 
-/** As it is sent: its end tells it from the COMMITTED of BEGIN. */
+/** COMMIT with its terminator, which distinguishes it from the COMMITTED of BEGIN. */
 const COMMIT = 'COMMIT\0'
 
-describe.skipIf(!postgresUrl())('a connection that is cut between COMMIT and its answer', () => {
+describe.skipIf(!postgresUrl())('connection lost between COMMIT and its response', () => {
   let database: FreshDatabase
   let proxy: TcpProxy
   let store: Store
@@ -165,13 +168,13 @@ describe.skipIf(!postgresUrl())('a connection that is cut between COMMIT and its
     await database.drop()
   })
 
-  /** Whether COMMIT reached the server makes no difference to the caller. */
+  /** The caller sees the same error whether or not COMMIT reached the server. */
   const ways = [
     { committed: true, reaching: 'server' },
-    { committed: false, reaching: 'nobody' },
+    { committed: false, reaching: 'nothing' },
   ] as const
 
-  it.each(ways)('a create is sent again and is one task; committed: $committed', async (way) => {
+  it.each(ways)('a repeated create gives one task; committed: $committed', async (way) => {
     await ask(gate)
     const input = { type: 'cut', idempotency_key: 'once' }
     proxy.cutAt(COMMIT, way.reaching)
@@ -186,7 +189,7 @@ describe.skipIf(!postgresUrl())('a connection that is cut between COMMIT and its
     expect(await checkInvariants(store, await store.tenant('default'))).toEqual([])
   })
 
-  it.each(ways)('a complete is sent again and ends the task once; committed: $committed', async (way) => {
+  it.each(ways)('a repeated complete ends the task once; committed: $committed', async (way) => {
     const offer = await hold(gate)
     proxy.cutAt(COMMIT, way.reaching)
     expect(await refusal(finish(gate, offer))).toMatchObject({ code: 'OUTCOME_UNKNOWN', retryable: true })

@@ -14,7 +14,7 @@ export async function allReceipts(store: Store, { tenant }: TenantRef): Promise<
   }
 }
 
-/** How many there are of each kind, by whatever `nameOf` says. */
+/** Counts the items by the name that `nameOf` returns. */
 export function tally<Item>(items: Iterable<Item>, nameOf: (item: Item) => string): Record<string, number> {
   const counts: Record<string, number> = {}
   for (const item of items) {

@@ -16,7 +16,7 @@ const VERBS = [
 
 type Verb = (typeof VERBS)[number]
 
-/** The calls that go to a gate in another process. */
+/** The calls that can be sent to a gate in another process. */
 export type RemoteGate = Pick<Gate, Verb | 'sweep'>
 
 export interface GateOptions {
@@ -31,7 +31,7 @@ export interface Call {
   readonly input?: unknown
 }
 
-/** What became of a call. A bug is anything but a Fault. */
+/** The outcome of a call. A bug is any error except a Fault. */
 export type Answer = { readonly id: number } & (
   | { readonly value: unknown }
   | { readonly fault: { readonly code: ErrorCode; readonly details: FaultDetails; readonly message: string } }
@@ -44,7 +44,7 @@ export interface GateProcess {
   close(): Promise<void>
 }
 
-/** A gate in a process of its own. It sweeps only when it is told to. */
+/** Starts a gate in a separate process. It sweeps only on request. */
 export async function startGate(options: GateOptions): Promise<GateProcess> {
   const child = startChild('gate', options)
   const pending = new Map<number, (answer: Answer) => void>()

@@ -5,10 +5,10 @@ import { NO_CHANGES } from '../support/fixtures.ts'
 import { type FreshDatabase, freshDatabase, postgresUrl } from '../support/postgres.ts'
 import { type Child, startChild } from '../support/processes.ts'
 
-/** What docs/reliability.md promises, and some time for a machine that is busy. */
+/** The time that docs/reliability.md promises, with a margin for a busy machine. */
 const PROMISED_MS = 5_000
 
-describe.skipIf(!postgresUrl())('a server that is stopped in the middle of a transaction', () => {
+describe.skipIf(!postgresUrl())('server stopped in the middle of a transaction', () => {
   let database: FreshDatabase
   let child: Child | undefined
 
@@ -20,7 +20,7 @@ describe.skipIf(!postgresUrl())('a server that is stopped in the middle of a tra
     await database.drop()
   })
 
-  it('holds up the others only for a moment, and repeats its transaction when it goes on', async () => {
+  it('a stopped server delays others only briefly, and its transaction runs again when it resumes', async () => {
     const store = await openPostgresStore({ url: database.url })
     try {
       const { tenant } = await store.tenant('test')

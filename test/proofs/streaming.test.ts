@@ -3,12 +3,12 @@ import { throughChannel, throughServer } from './streaming.ts'
 
 const MIB = 1024 * 1024
 
-/** Much less than the result; what is over it is held in memory. */
+/** The allowed memory is much less than the size of the result. */
 const SIZE = 256 * MIB
 const ROOM = 160 * MIB
 
 it.each(['file', 'blob', 's3'] as const)(
-  'a result of 256 MiB passes through %s in little memory',
+  'a result of 256 MiB is streamed through %s with little memory',
   async (channel) => {
     const { size, isSame, before, peak } = await throughChannel(channel, SIZE)
     expect({ size, isSame }).toEqual({ size: SIZE, isSame: true })
@@ -17,7 +17,7 @@ it.each(['file', 'blob', 's3'] as const)(
   120_000,
 )
 
-it('a result of 256 MiB passes through the server, up and down, in little memory', async () => {
+it('a result of 256 MiB is uploaded to and downloaded from the server with little memory', async () => {
   const { size, isSame, before, peak } = await throughServer(SIZE)
   expect({ size, isSame }).toEqual({ size: SIZE, isSame: true })
   expect(peak - before).toBeLessThan(ROOM)

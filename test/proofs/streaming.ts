@@ -14,25 +14,25 @@ export interface StreamOptions {
   readonly endpoint: string
 }
 
-export interface Figures {
+export interface Measurements {
   readonly size: number
-  /** Whether what came back is what was sent. */
+  /** Whether the downloaded bytes equal the uploaded ones. */
   readonly isSame: boolean
-  /** Most memory in bytes that the process ever had resident, before the large result and after it. */
+  /** Peak resident memory of the process in bytes, before the large result and after it. */
   readonly before: number
   readonly peak: number
   readonly putMs: number
   readonly getMs: number
 }
 
-/** The most that this process has ever had resident. */
+/** The peak resident memory of this process. */
 export function residentBytes(): number {
   return process.resourceUsage().maxRSS * 1024
 }
 
 const CHUNK = 256 * 1024
 
-/** Bytes that are not all the same, made as they are needed. */
+/** Varied bytes, generated on demand. */
 export async function* manyBytes(size: number): AsyncGenerator<Uint8Array> {
   for (let at = 0, n = 0; at < size; n++) {
     const seed = createHash('sha256').update(String(n)).digest()
@@ -42,8 +42,8 @@ export async function* manyBytes(size: number): AsyncGenerator<Uint8Array> {
   }
 }
 
-/** Puts a result into a channel and reads it again, in a process of its own. */
-export async function throughChannel(channel: StreamOptions['channel'], size: number): Promise<Figures> {
+/** Stores a result in a channel and reads it again, in a separate process. */
+export async function throughChannel(channel: StreamOptions['channel'], size: number): Promise<Measurements> {
   const s3 = channel === 's3' ? await startServing('s3', {}) : undefined
   return inFolder(async (folder) => {
     const options: StreamOptions = { channel, size, folder, endpoint: s3?.address ?? '' }
@@ -52,8 +52,8 @@ export async function throughChannel(channel: StreamOptions['channel'], size: nu
   }).finally(() => s3?.finish())
 }
 
-/** Uploads a result to a server and downloads it again. The memory is the server's. */
-export function throughServer(size: number): Promise<Figures> {
+/** Uploads a result to a server and downloads it again. Measures the memory of the server. */
+export function throughServer(size: number): Promise<Measurements> {
   return inFolder(async (folder) => {
     const server = await startServing('result-server', { folder })
     const url = server.address
@@ -84,7 +84,7 @@ export function throughServer(size: number): Promise<Figures> {
   })
 }
 
-/** Starts a script of children/ that says its address in its first line. */
+/** Starts a script of children/ that prints its address in its first line. */
 async function startServing(name: string, options: unknown) {
   const lines: string[] = []
   let say = (_: string) => {}

@@ -12,7 +12,7 @@ const ROUNDS = Number(process.env.ASYNCGATE_CRASHES ?? 2)
 const CALLS = 10
 const MAX_ATTEMPTS = 30
 
-/** How often each tool may run one call, and whether its calls have to succeed in the end. */
+/** How often each tool may run one call, and whether its calls must succeed in the end. */
 const TOOLS = {
   read: { runs: MAX_ATTEMPTS, succeeds: true },
   write: { runs: 1, succeeds: false },
@@ -22,7 +22,7 @@ const TOOLS = {
 type Tool = keyof typeof TOOLS
 const NAMES = ['read', 'write', 'once', 'again'] as const satisfies readonly Tool[]
 
-/** Stages of a call at which a server ends. The last is as close to an answer that is not recorded as can be. */
+/** Stages of a call at which a server ends. The last is as close as possible to a response that is not recorded. */
 const STAGES = ['created', 'running', 'answered'] as const
 
 const Task = z.looseObject({
@@ -30,8 +30,8 @@ const Task = z.looseObject({
   result: z.looseObject({ error: z.looseObject({ code: z.string() }).nullish() }).nullish(),
 })
 
-/** The same numbers for the same seed. */
-function drawing(seed: number): <T>(from: readonly [T, ...T[]]) => T {
+/** A seeded random choice. */
+function seededChoice(seed: number): <T>(from: readonly [T, ...T[]]) => T {
   let state = seed
   return (from) => {
     state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
@@ -59,7 +59,7 @@ class Bench {
       name: 'count',
       transport: { type: 'stdio', command: process.execPath, args: [UPSTREAM, this.log] },
       tools: { retry: { once: 'never', 'aga*': 'always' } },
-      // Some calls are leased and wait for their turn.
+      // Some calls are leased and wait for a slot.
       concurrency: 2,
       restart: { first_ms: 20, max_ms: 100 },
       breaker: { failures: 1000 },
@@ -106,7 +106,7 @@ class Bench {
     const headers = { 'content-type': 'application/json' }
     const create = () => fetch(`${url}/v1/tasks`, { method: 'POST', headers, body })
     let answer = await create()
-    // Nobody knows the tools yet.
+    // The tools are not known yet.
     while (answer.status === 503) {
       await delay(20)
       answer = await create()
@@ -116,7 +116,7 @@ class Bench {
     this.made.push({ key, tool, taskId: task_id })
   }
 
-  /** The task when it has ended. */
+  /** The task after it has ended. */
   async ended({ url }: Server, { taskId }: Made) {
     for (;;) {
       const answer = await fetch(`${url}/v1/tasks/${taskId}/wait?wait_seconds=20&agent_id=ada`)
@@ -125,7 +125,7 @@ class Bench {
     }
   }
 
-  /** Calls that did not end as their tools' retry modes allow. */
+  /** Calls whose end does not match the retry mode of their tool. */
   async wrong(server: Server): Promise<object[]> {
     const wrong: object[] = []
     for (const made of this.made) {
@@ -147,7 +147,7 @@ const STORES = {
   async postgres() {
     const database = await freshDatabase('calls')
     onTestFinished(() => database.drop())
-    // The leases of a dead server have to expire.
+    // The leases of a dead server must expire.
     const ttl = { ASYNCGATE_MAX_LEASE_TTL_SECONDS: '2', ASYNCGATE_DEFAULT_LEASE_TTL_SECONDS: '2' }
     return { ASYNCGATE_DATABASE_URL: database.url, ...ttl }
   },
@@ -155,24 +155,24 @@ const STORES = {
 
 describe.each(['sqlite', 'postgres'] as const)('tool calls on %s', (store) => {
   it.skipIf(store === 'postgres' && !postgresUrl())(
-    'run no more often than their retry mode allows, whenever servers and upstreams end',
+    'a tool call runs no more often than its retry mode allows when servers and upstreams end',
     { timeout: 120_000 + ROUNDS * 60_000 },
     async () => {
-      const draw = drawing(store === 'sqlite' ? 7 : 11)
+      const choose = seededChoice(store === 'sqlite' ? 7 : 11)
       const bench = new Bench(await STORES[store]())
-      // On a shared database another server goes on meanwhile, and takes only what the dead have left.
+      // On a shared database another server stays up and takes over only the calls of dead servers.
       const other = store === 'postgres' ? await bench.start() : undefined
       for (let round = 0; round < ROUNDS; round++) {
         const server = await bench.start()
         const stage = STAGES[round % STAGES.length] ?? 'created'
         const [runs, answers] = [bench.count('run '), bench.count('ran ')]
         for (let n = 0; n < CALLS; n++) {
-          const crash = draw([undefined, undefined, undefined, undefined, 'before', 'after'])
-          await bench.call(server, draw(NAMES), { ms: draw([0, 20, 200]), crash })
+          const crash = choose([undefined, undefined, undefined, undefined, 'before', 'after'])
+          await bench.call(server, choose(NAMES), { ms: choose([0, 20, 200]), crash })
         }
         if (stage === 'running') await bench.until(() => bench.count('run ') > runs)
         if (stage === 'answered') await bench.until(() => bench.count('ran ') > answers)
-        server.process.kill(draw(['SIGKILL', 'SIGKILL', 'SIGTERM']))
+        server.process.kill(choose(['SIGKILL', 'SIGKILL', 'SIGTERM']))
         await server.ended
       }
       const server = other ?? (await bench.start())
@@ -182,9 +182,9 @@ describe.each(['sqlite', 'postgres'] as const)('tool calls on %s', (store) => {
   )
 
   describe.skipIf(store === 'postgres' && !postgresUrl()).each(['SIGKILL', 'SIGTERM'] as const)(
-    'that run when their server ends by %s',
+    'tool calls running when their server ends by %s',
     (signal) => {
-      it('are repeated only if that does no harm', { timeout: 120_000 }, async () => {
+      it('an interrupted tool call is repeated only if that is safe', { timeout: 120_000 }, async () => {
         const bench = new Bench(await STORES[store]())
         const first = await bench.start()
         await bench.call(first, 'read', { ms: 6_000 })

@@ -6,7 +6,7 @@ export interface WorkerOptions {
   readonly workerId: string
   readonly concurrency: number
   readonly leaseSeconds: number
-  /** Hangs until it is told to stop, or takes so many milliseconds and then has a result in any case. */
+  /** Waits until it is aborted, or takes this many milliseconds and then always returns a result. */
   readonly handler: 'hangs' | number
 }
 
@@ -23,9 +23,9 @@ export type WorkerLine =
 
 export interface WorkerProcess extends Child {
   readonly lines: readonly WorkerLine[]
-  /** Resolves when it is so; looked at whenever it has said something. */
+  /** Resolves when the condition holds; it is checked after each line. */
   until(isSo: (lines: readonly WorkerLine[]) => boolean): Promise<void>
-  /** What it says of a task. */
+  /** The events of a task. */
   of(taskId: string): string[]
   signal(signal: 'SIGSTOP' | 'SIGCONT' | 'SIGTERM' | 'SIGINT'): void
 }

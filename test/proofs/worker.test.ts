@@ -12,7 +12,7 @@ import { checkInvariants } from '../support/invariants.ts'
 import { ask, askMany, look, only, receiptsOf, soon } from '../support/steps.ts'
 import { startWorker, type WorkerOptions, type WorkerProcess } from './worker-process.ts'
 
-describe('a worker in a process of its own', () => {
+describe('worker in a separate process', () => {
   let folder: string
   let store: Store
   let gate: Gate
@@ -51,7 +51,7 @@ describe('a worker in a process of its own', () => {
       }),
     )
 
-  /** The leases under which a task was given out, in order. */
+  /** The leases of a task, in order. */
   const leasesOf = async (task_id: string) => {
     const receipts = await receiptsOf(gate, { task_id })
     return receipts
@@ -59,7 +59,7 @@ describe('a worker in a process of its own', () => {
       .map((receipt) => receipt.lease_id)
   }
 
-  /** What a worker hears that reports on a lease which is no longer its own. */
+  /** The response to a completion under the first lease of the task. */
   const lateReport = async (task_id: string, worker_id: string) => {
     const [lease_id] = await leasesOf(task_id)
     const report = { worker_id, lease_id, result: 'late', artifacts: [{ url: 'file:///late' }] }
@@ -71,7 +71,7 @@ describe('a worker in a process of its own', () => {
   const expectSound = async () =>
     expect(await checkInvariants(store, await store.tenant('default'))).toEqual([])
 
-  it('that is killed mid-task is replaced: nothing is lost, and no attempt is spent', {
+  it('a task of a worker killed mid-task is done by another, without loss and without counting an attempt', {
     timeout: 60_000,
   }, async () => {
     const doomed = start('doomed', { concurrency: 10, handler: 'hangs' })
@@ -95,7 +95,9 @@ describe('a worker in a process of its own', () => {
     await expectSound()
   })
 
-  it('that is frozen past its lease and thawed does no harm, and goes on', { timeout: 60_000 }, async () => {
+  it('a worker frozen past its lease does no harm when it resumes, and continues with the next task', {
+    timeout: 60_000,
+  }, async () => {
     const frozen = start('frozen', { handler: 300 })
     const { task_id } = await ask(gate)
     await begun(frozen)
@@ -113,7 +115,7 @@ describe('a worker in a process of its own', () => {
     frozen.signal('SIGCONT')
     await frozen.until(() => frozen.of(task_id).includes('ended'))
     expect(await lateReport(task_id, 'frozen')).toEqual(REFUSED)
-    // It is none the worse for it.
+    // The worker still works.
     const next = await ask(gate)
     expect(only(await ended([next.task_id]))).toMatchObject({ result: { result: { by: 'frozen' } } })
     await frozen.finish()
@@ -126,14 +128,14 @@ describe('a worker in a process of its own', () => {
     await expectSound()
   })
 
-  it('that was frozen when it got a task does not begin it after its lease', {
+  it('a worker frozen when it received a task does not start it after the lease has expired', {
     timeout: 60_000,
   }, async () => {
     const frozen = start('frozen')
     await waits()
     frozen.signal('SIGSTOP')
     const { task_id } = await ask(gate)
-    // The connection is open, so it is given the task although it cannot see it.
+    // The connection is open, so the worker receives the task although it cannot read it.
     await soon(
       (async () => {
         while ((await look(gate, { task_id })).status !== 'leased') await delay(10)
@@ -155,7 +157,7 @@ describe('a worker in a process of its own', () => {
     await expectSound()
   })
 
-  it('that is told to stop finishes what it has begun', { timeout: 60_000 }, async () => {
+  it('a worker that receives one stop signal finishes its running tasks', { timeout: 60_000 }, async () => {
     const process = start('w1', { handler: 1000 })
     const first = await ask(gate)
     await begun(process)
@@ -166,12 +168,12 @@ describe('a worker in a process of its own', () => {
     expect(await look(gate, second)).toMatchObject({ status: 'queued' })
   })
 
-  it('that is told to stop twice gives back what it has begun', { timeout: 60_000 }, async () => {
+  it('a worker that receives two stop signals releases its running tasks', { timeout: 60_000 }, async () => {
     const process = start('w1', { handler: 600_000 })
     const task = await ask(gate)
     await begun(process)
     process.signal('SIGINT')
-    // Signals of the same kind are not counted by the system.
+    // The system merges pending signals of the same kind.
     await delay(200)
     process.signal('SIGTERM')
     await process.until((lines) => lines.at(-1)?.event === 'stopped')
@@ -179,7 +181,7 @@ describe('a worker in a process of its own', () => {
     expect(await look(gate, task)).toMatchObject({ status: 'queued', attempt: 0, expiry_count: 0 })
   })
 
-  it('hears of a cancel within milliseconds', { timeout: 60_000 }, async () => {
+  it('a worker is notified of a cancellation within milliseconds', { timeout: 60_000 }, async () => {
     const ROUNDS = 20
     const process = start('w1', { handler: 'hangs', leaseSeconds: 600 })
     const times: number[] = []
@@ -205,7 +207,9 @@ describe('a worker in a process of its own', () => {
     expect(slowest).toBeLessThan(1000)
   })
 
-  it('serves one task of an agent next, though another has 10,000 waiting', { timeout: 60_000 }, async () => {
+  it('a worker serves the only task of one agent next although another agent has 10,000 waiting', {
+    timeout: 60_000,
+  }, async () => {
     await askMany(gate, 10_000, {}, agent('alice'))
     const process = start('w1')
     await begun(process, 50)
@@ -214,7 +218,7 @@ describe('a worker in a process of its own', () => {
     await process.finish()
     const accepted = await acceptedBefore(task_id)
     console.log(`of 10,000 tasks of another agent, ${accepted} were handed out while the one waited`)
-    // The one that was being claimed as it came, and the one whose turn it was.
+    // The task being claimed when it was created, and the one whose turn it was.
     expect(accepted).toBeLessThanOrEqual(2)
   })
 
@@ -223,7 +227,7 @@ describe('a worker in a process of its own', () => {
     while ((await gate.stats()).waiting_claims === 0) await delay(10)
   }
 
-  /** How many tasks were handed out between the creation of a task and its own turn, by the ledger. */
+  /** The number of tasks that the ledger shows as accepted between the creation of a task and its acceptance. */
   async function acceptedBefore(task_id: string): Promise<number> {
     const own = await receiptsOf(gate, { task_id })
     const seqOf = (type: string) => own.find((receipt) => receipt.receipt_type === type)?.seq ?? Number.NaN

@@ -166,7 +166,7 @@ describe.skipIf(!hasPython)('the Python worker', () => {
     const proxy = await startTcpProxy(gate.url)
     onTestFinished(() => proxy.close())
     startPython(proxy.url)
-    proxy.cutAt('/complete', 'nobody')
+    proxy.cutAt('/complete', 'nothing')
     const id = await task('word_count', { text: 'again' })
     expect(await gate.agent.wait(id, { timeoutMs: 25_000 })).toMatchObject({ status: 'succeeded' })
   })

@@ -7,13 +7,13 @@ import { POISON } from './faulty-store.ts'
 import type { Request } from './history.ts'
 import type { World } from './world.ts'
 
-/** Something that does one thing after the other. */
+/** An actor that performs one step after the other. */
 export interface Actor {
   readonly name: string
   step(): Promise<void>
 }
 
-/** Asks for tasks, and asks again under the same key until it knows. */
+/** Creates tasks, and repeats each create under the same key until it gets a response. */
 export class Agent implements Actor {
   readonly name: string
   readonly #world: World
@@ -84,7 +84,7 @@ export class Agent implements Actor {
     if (tryAgain) this.#pending = request
   }
 
-  /** The same key once more: with the same input it is the same task, with another it is refused. */
+  /** Uses the same key again: the same input gives the same task, and another input is refused. */
   async #reuse(request: Request): Promise<void> {
     if (request.key === null) return
     const other = this.#world.dice.chance(0.5)
@@ -101,7 +101,7 @@ export class Agent implements Actor {
     }
   }
 
-  /** Refused by the database; whoever is in the same batch must not notice. */
+  /** A create that the database refuses; others in the same batch must not be affected. */
   async #poison(): Promise<void> {
     const key = `${POISON}-${this.name}-${++this.#count}`
     const input = { type: 'x', payload: { tag: key }, idempotency_key: key }
@@ -150,7 +150,7 @@ export class Agent implements Actor {
   }
 }
 
-/** Cancels this and that, whoever owns it. */
+/** Cancels random tasks of any owner. */
 export class Admin implements Actor {
   readonly name: string
   readonly #world: World
@@ -174,7 +174,7 @@ export class Admin implements Actor {
   }
 }
 
-/** Looks for what is due. It may fail; the next one will do. */
+/** Sweeps. A sweep may fail; the next one continues. */
 export class Sweeper implements Actor {
   readonly name = 'sweeper'
   readonly #world: World

@@ -3,7 +3,7 @@ import type { ApprovalView } from '../../src/features/questions/approvals.ts'
 import type { Actor } from './agent.ts'
 import type { World } from './world.ts'
 
-/** Decides on what waits for a person, and says it again until it knows. Others decide on the same. */
+/** Decides approvals, and repeats each decision until it gets a response. Several approvers decide the same approvals. */
 export class Approver implements Actor {
   readonly name: string
   readonly #world: World

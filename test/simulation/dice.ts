@@ -1,7 +1,7 @@
 import type { Random } from '../../src/util/random.ts'
 import { seededRandom } from '../../src/util/random.ts'
 
-/** All chance of a run, from one seed. */
+/** All randomness of a run, from one seed. */
 export class Dice {
   readonly #random: Random
 
@@ -9,7 +9,7 @@ export class Dice {
     this.#random = seededRandom(Math.imul(seed, 0x9e3779b1))
   }
 
-  /** A whole number below `count`. */
+  /** An integer below `count`. */
   below(count: number): number {
     return Math.floor(this.#random.unit() * count)
   }
@@ -20,12 +20,12 @@ export class Dice {
 
   pick<T>(items: readonly T[]): T {
     const item = items[this.below(items.length)]
-    if (item === undefined) throw new Error('there is nothing to pick from')
+    if (item === undefined) throw new Error('nothing to pick from')
     return item
   }
 }
 
-/** Lets everything run that is ready to, this many times. */
+/** Waits for this many turns of the event loop. */
 export async function turns(count: number): Promise<void> {
   for (let i = 0; i < count; i++) await new Promise<void>((resolve) => setImmediate(resolve))
 }

@@ -13,7 +13,7 @@ import {
 } from '../../src/store/store.ts'
 import { type Dice, turns } from './dice.ts'
 
-/** How likely each fault of a commit is. */
+/** The probability of each fault of a commit. */
 export interface CommitFaults {
   readonly before: number
   readonly after: number
@@ -22,10 +22,10 @@ export interface CommitFaults {
 
 export const NO_FAULTS: CommitFaults = { before: 0, after: 0, delay: 0 }
 
-/** A create with such a key is one that the database refuses, as it would a value that it cannot store. */
+/** The database refuses a create with such a key, like a value that it cannot store. */
 export const POISON = 'poison'
 
-/** The connection of one gate to the store that it shares with others: it breaks, and takes its time. */
+/** The connection of one gate to the shared store. It can fail and be slow. */
 export class FaultyStore implements Store {
   readonly batchSize: number
   readonly shared: boolean
@@ -49,7 +49,7 @@ export class FaultyStore implements Store {
     this.logs = inner.logs
   }
 
-  /** The gate's process is gone: nothing that it has not sent yet arrives, and no answer reaches it. */
+  /** Kills the gate's process: its unsent commits never arrive, and it receives no responses. */
   die(): void {
     this.#isDead = true
   }

@@ -6,8 +6,8 @@ import type { Store } from '../../src/store/store.ts'
 import { agent, ManualClock, worker } from '../support/gates.ts'
 import { History, type Request } from './history.ts'
 
-/** What callers could never have been told if all is well, compared with one task that was completed. */
-describe('the history of a simulation', () => {
+/** Violations are detected by comparing impossible responses with one completed task. */
+describe('history of a simulation', () => {
   let store: Store
   let gate: Gate
   let offer: OfferView
@@ -24,7 +24,7 @@ describe('the history of a simulation', () => {
     isOpen: false,
     ...changes,
   })
-  const told = (task_id: string, is_duplicate = false) => ({
+  const created = (task_id: string, is_duplicate = false) => ({
     task_id,
     status: 'queued' as const,
     is_duplicate,
@@ -42,7 +42,7 @@ describe('the history of a simulation', () => {
     gate = openGate({ store, sweeping: false })
     await gate.createTask(agent(), { type: 't', payload: { tag: 'tag' }, idempotency_key: 'tag' })
     const { tasks } = await gate.leaseNext(worker(), { worker_id: 'w1' })
-    if (tasks[0] === undefined) throw new Error('there is nothing to claim')
+    if (tasks[0] === undefined) throw new Error('no task to claim')
     offer = tasks[0]
     const { task_id, lease_id } = offer
     const input = { worker_id: 'w1', task_id, lease_id, result: { by: lease_id }, artifacts: ['a'] }
@@ -53,10 +53,10 @@ describe('the history of a simulation', () => {
     history = new History()
   })
 
-  it('is true when it is what happened', async () => {
+  it('a correct history has no violations', async () => {
     const asked = request()
     history.requests.push(asked)
-    history.created(asked, told(offer.task_id))
+    history.created(asked, created(offer.task_id))
     const lease = history.granted('default', 'worker:w1', offer)
     history.completed(lease, { by: offer.lease_id }, completion(receiptId))
     expect(await verify({ max_active_tasks: 1, max_concurrent_leases: 1 })).toBe('')
@@ -64,18 +64,18 @@ describe('the history of a simulation', () => {
 
   it.each<[string, () => void, RegExp]>([
     [
-      'a key that became two tasks',
-      () => history.created(request({ taskId: 'a' }), told('b')),
+      'one key with two tasks',
+      () => history.created(request({ taskId: 'a' }), created('b')),
       /became two tasks/,
     ],
     [
-      'a create that was new twice',
-      () => history.created(request({ taskId: 'a' }), told('a')),
+      'a create that was reported as new twice',
+      () => history.created(request({ taskId: 'a' }), created('a')),
       /again as if it were new/,
     ],
     [
-      'a duplicate of what never happened',
-      () => history.created(request(), told('a', true)),
+      'a duplicate of a create that never happened',
+      () => history.created(request(), created('a', true)),
       /said to have changed nothing/,
     ],
     [
@@ -87,7 +87,7 @@ describe('the history of a simulation', () => {
       /have fence 1/,
     ],
     [
-      'a fence that falls',
+      'a decreasing fence',
       () => {
         history.granted('default', 'worker:w1', { ...offer, fence: 2 })
         history.granted('default', 'worker:w2', { ...offer, lease_id: 'other', expires_in_ms: 1 })
@@ -104,43 +104,43 @@ describe('the history of a simulation', () => {
       },
       /completed under two leases/,
     ],
-  ])('shows %s', (_, happen, complaint) => {
+  ])('the history detects %s', (_, happen, complaint) => {
     happen()
     expect(history.violations.join('\n')).toMatch(complaint)
   })
 
-  it('shows an acknowledged task that is not there', async () => {
+  it('the history detects an acknowledged task that is missing', async () => {
     history.requests.push(request({ tag: 'lost', taskId: 'lost' }))
     expect(await verify()).toMatch(/acknowledged as lost and is not there/)
   })
 
-  it('shows a task that nobody asked for', async () => {
-    expect(await verify()).toMatch(/nobody asked for tag/)
+  it('the history detects a task that was never requested', async () => {
+    expect(await verify()).toMatch(/tag was never requested/)
   })
 
-  it('shows a task that should not exist', async () => {
+  it('the history detects a task that should not exist', async () => {
     history.requests.push(request())
     expect(await verify()).toMatch(/exists, although/)
   })
 
-  it('shows a completion that was lost, changed, or has no receipt', async () => {
+  it('the history detects a completion that was lost, changed or has no receipt', async () => {
     const lease = history.granted('default', 'worker:w1', offer)
     history.completed(lease, { by: 'me' }, completion('none'))
     expect(await verify()).toMatch(/another result[\s\S]*the receipt of the completion/)
   })
 
-  it('shows a cancel that was lost', async () => {
+  it('the history detects a lost cancellation', async () => {
     history.canceled(offer.task_id)
     expect(await verify()).toMatch(/was canceled and is succeeded/)
   })
 
-  it('shows what a lease did after its end', async () => {
+  it('the history detects a lease that acts after its end', async () => {
     const lease = history.granted('default', 'worker:w1', offer)
     history.extended(lease, lease.grantedAt)
     expect(await verify()).toMatch(/task.completed of .* came after its end/)
   })
 
-  it('shows quotas that were not kept', async () => {
+  it('the history detects exceeded quotas', async () => {
     expect(await verify({ max_active_tasks: 0, max_concurrent_leases: 0 })).toMatch(
       /1 open tasks[\s\S]*1 leases/,
     )

@@ -13,16 +13,16 @@ import type { TaskView } from '../../src/features/tasks/shape.ts'
 import type { Reads, TaskRecord } from '../../src/store/reads.ts'
 import type { TenantRef } from '../../src/store/store.ts'
 
-/** A task that somebody asked for, perhaps several times under one key. */
+/** A requested task; the request may have been repeated under one key. */
 export interface Request {
   readonly tenant: string
   readonly owner: string
   readonly key: string | null
-  /** In the payload, so that the task is known even if no answer came. */
+  /** Stored in the payload, so that the task is found even without a response. */
   readonly tag: string
   readonly input: JsonObject
   taskId: string | null
-  /** Some attempt may have been carried out without an answer. */
+  /** Whether an attempt may have been committed without a response. */
   isOpen: boolean
 }
 
@@ -33,7 +33,7 @@ export interface LeaseRecord {
   readonly holder: string
   readonly fence: number
   readonly grantedAt: number
-  /** When it ends: between these, which differ only after a renewal without an answer. */
+  /** The end of the lease lies between these times, which differ only after a renewal without a response. */
   endsFrom: number
   endsTo: number
 }
@@ -45,7 +45,7 @@ interface Completion {
   isOpen: boolean
 }
 
-/** What the callers were told, and whether it can all be true. */
+/** The responses that the callers received, and whether they are consistent. */
 export class History {
   readonly requests: Request[] = []
   readonly leases = new Map<string, LeaseRecord>()
@@ -94,7 +94,7 @@ export class History {
     return lease
   }
 
-  /** Answers may overtake each other, so fences are compared by the time of the grant. */
+  /** Responses may arrive out of order, so fences are compared by the time of the grant. */
   #checkTurn(lease: LeaseRecord): void {
     const before = this.#newest.get(lease.taskId)
     if (before === undefined || before.fence < lease.fence) this.#newest.set(lease.taskId, lease)
@@ -130,7 +130,7 @@ export class History {
     before.isOpen = answer.obligation_open
   }
 
-  /** Every question is asked under one lease, and every lease asks one. */
+  /** Each question belongs to one lease, and each lease asks at most one. */
   asked(lease: LeaseRecord, { task_id, n }: AskAnswer): void {
     const name = `${task_id} ${n}`
     const before = this.#questions.get(name)
@@ -139,7 +139,7 @@ export class History {
     this.#questions.set(name, lease)
   }
 
-  /** Whoever is told that his decision counts is right, for ever. */
+  /** A confirmed decision is final. */
   decided(answer: DecisionAnswer): void {
     const name = `${answer.task_id} ${answer.n}`
     const before = this.#decisions.get(name)
@@ -161,7 +161,7 @@ export class History {
     this.#canceled.add(taskId)
   }
 
-  /** What has ended stays as it is, and counters never fall. */
+  /** An ended task never changes, and counters never decrease. */
   saw(task: TaskView): void {
     const counts = { attempt: task.attempt, expiries: task.expiry_count }
     const before = this.#counts.get(task.task_id)
@@ -181,7 +181,7 @@ export class History {
     }
   }
 
-  /** Compares all of it with what the store has in the end. */
+  /** Compares the history with the final content of the store. */
   async verify(reads: Reads, tenant: TenantRef, settings: Partial<Settings>): Promise<void> {
     const receipts = await reads.receipts(tenant.tenant, { by: 'all' }, 0, 'ascending', 1_000_000)
     const lines = await reads.scan(tenant.tenant, { by: 'all' }, Number.MAX_SAFE_INTEGER, 1_000_000)
@@ -209,7 +209,7 @@ export class History {
     this.#verifyQuotas(receipts, settings)
   }
 
-  /** Nothing is handed out before its time. */
+  /** No task is leased before its delay is over. */
   #verifyDelays(records: readonly TaskRecord[], receipts: readonly Receipt[]): void {
     const notBefore = new Map(
       records.map(({ spec }) => {
@@ -266,7 +266,7 @@ export class History {
         this.violation(`${request.tag} exists, although every attempt was said to have changed nothing`)
       }
     }
-    for (const tag of byTag.keys()) this.violation(`nobody asked for ${tag}`)
+    for (const tag of byTag.keys()) this.violation(`${tag} was never requested`)
   }
 
   #verifyCompletion(
@@ -298,12 +298,12 @@ export class History {
       if (lease !== undefined && lease.leaseId !== lease_id) {
         this.violation(`question ${name} stands under another lease than was acknowledged`)
       }
-      const told = this.#decisions.get(name)
-      if (told === undefined) continue
-      const by = `${told.decided_by.kind}:${told.decided_by.id}`
+      const confirmed = this.#decisions.get(name)
+      if (confirmed === undefined) continue
+      const by = `${confirmed.decided_by.kind}:${confirmed.decided_by.id}`
       const receipt = decided_seq === null ? '' : receiptId(tenant.salt, decided_seq)
-      if (told.state !== state || by !== decided_by || told.receipt_id !== receipt) {
-        this.violation(`question ${name} was ${told.state} by ${by}, and is ${state} by ${decided_by}`)
+      if (confirmed.state !== state || by !== decided_by || confirmed.receipt_id !== receipt) {
+        this.violation(`question ${name} was ${confirmed.state} by ${by}, and is ${state} by ${decided_by}`)
       }
     }
     for (const name of [...this.#decisions.keys(), ...this.#questions.keys()]) {

@@ -3,16 +3,16 @@ import { simulate } from './simulation.ts'
 
 const SEEDS = 60
 
-/** `ASYNCGATE_SEEDS` runs that many; `ASYNCGATE_SEED` only this one. */
+/** `ASYNCGATE_SEEDS` sets the number of seeds; `ASYNCGATE_SEED` selects one. */
 const count = Number(process.env.ASYNCGATE_SEEDS ?? SEEDS)
 const only = process.env.ASYNCGATE_SEED
 const seeds = only === undefined ? Array.from({ length: count }, (_, i) => i + 1) : [Number(only)]
 
 const timers = { advance: (ms: number) => void vi.advanceTimersByTime(ms) }
 
-describe('the simulation', () => {
+describe('simulation', () => {
   beforeAll(() => {
-    // Reads and batches give others a turn after some milliseconds, which on a busy machine pass at any moment.
+    // Reads and batches yield after some milliseconds of real time, which would make runs differ on a busy machine.
     vi.useFakeTimers({
       toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'performance'],
     })
@@ -22,12 +22,12 @@ describe('the simulation', () => {
   })
 
   it(
-    'loses nothing, doubles nothing and comes to an end, whatever goes wrong',
+    'no task is lost or duplicated and all tasks end under random faults',
     async () => {
       const total = { calls: 0, tasks: 0, hours: 0 }
       for (const seed of seeds) {
         const { violations, calls, tasks, simulatedMs } = await simulate(seed, timers)
-        // Gates that died have left theirs behind.
+        // Killed gates leave timers behind.
         vi.clearAllTimers()
         const again = `ASYNCGATE_SEED=${seed} npx vitest run test/simulation`
         expect(violations, `seed ${seed}; to see it again:\n  ${again}\n`).toEqual([])
@@ -42,7 +42,7 @@ describe('the simulation', () => {
     60_000 * Math.max(1, seeds.length / SEEDS),
   )
 
-  it('runs the same way when its seed is the same', async () => {
+  it('a run with the same seed is identical', async () => {
     const [seed = 1] = seeds
     const first = await simulate(seed, timers)
     const second = await simulate(seed, timers)

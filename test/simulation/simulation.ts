@@ -9,7 +9,7 @@ import { person } from '../support/questions.ts'
 import { type Actor, Admin, Agent, Sweeper } from './agent.ts'
 import { Approver } from './approver.ts'
 import { Dice, turns } from './dice.ts'
-import { drawSwarm } from './swarm.ts'
+import { randomSwarm } from './swarm.ts'
 import { Worker } from './worker.ts'
 import { TENANTS, type Timers, World } from './world.ts'
 
@@ -19,19 +19,19 @@ export interface Report {
   readonly calls: number
   readonly tasks: number
   readonly simulatedMs: number
-  /** The same for two runs exactly if all calls had the same outcomes in the same order. */
+  /** Equal for two runs exactly if all calls had the same outcomes in the same order. */
   readonly digest: string
   readonly log: readonly string[]
 }
 
-/** One run, decided by its seed: a time in which things go wrong, and a quiet one in which all must come to an end. */
+/** One run, determined by its seed: a phase with faults, and a quiet phase in which all tasks must end. */
 export async function simulate(seed: number, timers: Timers): Promise<Report> {
   const clock = new ManualClock()
   const store = await openSqliteStore({ path: ':memory:', now: () => clock.now, random: seededRandom(seed) })
   try {
-    const world = new World(seed, drawSwarm(new Dice(seed)), store, clock, timers)
-    await trouble(world)
-    await quiet(world, world.calm())
+    const world = new World(seed, randomSwarm(new Dice(seed)), store, clock, timers)
+    await faultyPhase(world)
+    await quietPhase(world, world.calm())
     let tasks = 0
     for (const name of TENANTS) {
       const tenant = await store.tenant(name)
@@ -54,7 +54,7 @@ export async function simulate(seed: number, timers: Timers): Promise<Report> {
   }
 }
 
-async function trouble(world: World): Promise<void> {
+async function faultyPhase(world: World): Promise<void> {
   const { dice, swarm } = world
   const actors = actorsOf(world)
   const busy = new Set<Actor>()
@@ -73,7 +73,7 @@ async function trouble(world: World): Promise<void> {
     }
     await turns(dice.below(4))
   }
-  // Waits end by the clock, everything else by itself.
+  // Waits end by the clock, everything else without it.
   for (let n = 0; busy.size > 0 && n < 200; n++) {
     await turns(20)
     if (n > 5) world.pass(1000)
@@ -97,8 +97,8 @@ function actorsOf(world: World): Actor[] {
 const QUIET_ROUNDS = 60
 const ROUND_MS = 300_000
 
-/** Honest work only. Whatever happened before, no task may be stuck. */
-async function quiet(world: World, gate: Gate): Promise<void> {
+/** Only correct calls. Regardless of what happened before, no task may be stuck. */
+async function quietPhase(world: World, gate: Gate): Promise<void> {
   for (let round = 0; round < QUIET_ROUNDS; round++) {
     await settled(world, gate.sweep())
     for (const tenant of TENANTS) {
@@ -157,7 +157,7 @@ async function isDone(gate: Gate): Promise<boolean> {
   return true
 }
 
-/** Sweeps pause between their batches, which takes simulated time. */
+/** Sweeps pause between batches, which takes simulated time. */
 async function settled(world: World, call: Promise<unknown>): Promise<void> {
   let isSettled = false
   const done = call

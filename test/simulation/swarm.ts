@@ -2,12 +2,12 @@ import type { Settings } from '../../src/core/settings.ts'
 import type { Dice } from './dice.ts'
 import { type CommitFaults, NO_FAULTS } from './faulty-store.ts'
 
-/** What can happen in a run. Each run leaves some of it out, so that the rest happens more often. */
+/** The events that can happen in a run. Each run omits some, so that the others happen more often. */
 export interface Swarm {
   readonly commits: CommitFaults
-  /** Per step: a gate dies and another takes its place. */
+  /** The probability per step that a gate dies and another replaces it. */
   readonly crash: number
-  /** Per step: the clock goes on; by a little, or by a lot. */
+  /** The probabilities per step that the clock advances by a little or by a lot. */
   readonly pass: number
   readonly jump: number
   readonly steps: number
@@ -15,9 +15,9 @@ export interface Swarm {
   readonly agents: number
   readonly workers: number
   readonly inFlight: number
-  /** Things that agents and workers do in this run. */
+  /** The actions of agents and workers in this run. */
   readonly habits: ReadonlySet<Habit>
-  /** Whether every task has to be approved before anybody works on it. */
+  /** Whether every task requires approval before it can be claimed. */
   readonly isStrict: boolean
   readonly settings: Partial<Settings>
 }
@@ -45,7 +45,7 @@ export const HABITS = [
 ] as const
 export type Habit = (typeof HABITS)[number]
 
-export function drawSwarm(dice: Dice): Swarm {
+export function randomSwarm(dice: Dice): Swarm {
   const sometimes = (probability: number) => (dice.chance(0.6) ? probability : 0)
   return {
     commits: dice.chance(0.8)

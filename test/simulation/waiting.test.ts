@@ -16,8 +16,8 @@ const seeds = only === undefined ? Array.from({ length: count }, (_, i) => i + 1
 const timeout = 120_000 * Math.max(1, seeds.length / SEEDS)
 
 const WAIT_SECONDS = 40
-/** As often as the gate looks by itself while somebody waits. */
-const LOOK_MS = 1000
+/** The interval at which a gate searches while a claim waits. */
+const SEARCH_MS = 1000
 
 interface Waiting {
   readonly types: readonly string[]
@@ -25,8 +25,8 @@ interface Waiting {
   readonly since: number
 }
 
-/** Workers that wait, and work that comes and goes. The timers of the gate move only with this clock. */
-class Hall {
+/** Waiting workers and random tasks. The timers of the gate advance only with this clock. */
+class WaitingRoom {
   readonly #gate: Gate
   readonly #store: Store
   readonly #clock: ManualClock
@@ -43,7 +43,7 @@ class Hall {
     this.#dice = dice
   }
 
-  /** Several things at once, or nearly so. */
+  /** Several events at about the same time. */
   async burst(): Promise<void> {
     const dice = this.#dice
     for (let n = 1 + dice.below(6); n > 0; n--) {
@@ -102,7 +102,7 @@ class Hall {
     call.catch((error: unknown) => this.failures.push(error))
   }
 
-  /** Ready tasks that stand beside somebody who waits for such a task. */
+  /** Ready tasks for which a matching claim is waiting. */
   async overlooked(): Promise<string[]> {
     const { tenant } = await this.#store.tenant('default')
     const lines = await this.#store.reads.scan(tenant, { by: 'status', status: 'queued' }, 1e9, 1000)
@@ -124,7 +124,7 @@ class Hall {
   }
 }
 
-describe('claims that wait', () => {
+describe('waiting claims', () => {
   beforeAll(() => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval'] })
   })
@@ -132,27 +132,30 @@ describe('claims that wait', () => {
     vi.useRealTimers()
   })
 
-  const inHall = async (seed: number, visit: (hall: Hall, dice: Dice, gate: Gate) => Promise<void>) => {
+  const inRoom = async (
+    seed: number,
+    visit: (room: WaitingRoom, dice: Dice, gate: Gate) => Promise<void>,
+  ) => {
     const clock = new ManualClock()
     const store = await openSqliteStore({ path: ':memory:', now: () => clock.now })
     const gate = openGate({ store, sweeping: false, random: seededRandom(seed) })
     const dice = new Dice(seed)
-    const hall = new Hall(gate, store, clock, dice)
-    await visit(hall, dice, gate)
-    expect(hall.failures).toEqual([])
+    const room = new WaitingRoom(gate, store, clock, dice)
+    await visit(room, dice, gate)
+    expect(room.failures).toEqual([])
   }
 
   const again = (seed: number) =>
     `seed ${seed}; to see it again:\n  ASYNCGATE_SEED=${seed} npx vitest run test/simulation/waiting.test.ts\n`
 
   it(
-    'get work as soon as there is some, without a look at the clock',
+    'waiting claims receive tasks as soon as they are ready, without the periodic search',
     async () => {
       for (const seed of seeds) {
-        await inHall(seed, async (hall, _, gate) => {
+        await inRoom(seed, async (room, _, gate) => {
           for (let n = 0; n < 25; n++) {
-            await hall.burst()
-            expect(await hall.overlooked(), again(seed)).toEqual([])
+            await room.burst()
+            expect(await room.overlooked(), again(seed)).toEqual([])
           }
           await gate.close()
         })
@@ -162,18 +165,18 @@ describe('claims that wait', () => {
   )
 
   it(
-    'get work that the clock brings, and answer in time without',
+    'waiting claims receive tasks that become due, and return in time without any',
     async () => {
       for (const seed of seeds) {
-        await inHall(seed, async (hall, dice, gate) => {
+        await inRoom(seed, async (room, dice, gate) => {
           for (let n = 0; n < 15; n++) {
-            await hall.burst()
-            for (let wait = dice.below(20_000); wait > 0; wait -= LOOK_MS) {
-              hall.pass(LOOK_MS)
+            await room.burst()
+            for (let wait = dice.below(20_000); wait > 0; wait -= SEARCH_MS) {
+              room.pass(SEARCH_MS)
               await turns(60)
             }
-            expect(await hall.overlooked(), again(seed)).toEqual([])
-            expect(hall.late(), again(seed)).toEqual([])
+            expect(await room.overlooked(), again(seed)).toEqual([])
+            expect(room.late(), again(seed)).toEqual([])
           }
           await gate.close()
         })
@@ -183,17 +186,17 @@ describe('claims that wait', () => {
   )
 
   it(
-    'answer when the gate closes',
+    'waiting claims return when the gate closes',
     async () => {
       for (const seed of seeds) {
-        await inHall(seed, async (hall, dice, gate) => {
-          for (let n = 0; n < 4; n++) hall.arrive()
-          for (let n = 0; n < 3; n++) hall.create()
+        await inRoom(seed, async (room, dice, gate) => {
+          for (let n = 0; n < 4; n++) room.arrive()
+          for (let n = 0; n < 3; n++) room.create()
           await turns(dice.below(8))
           const closed = gate.close()
           await turns(60)
           await closed
-          expect(hall.waiting.size, again(seed)).toBe(0)
+          expect(room.waiting.size, again(seed)).toBe(0)
         })
       }
     },

@@ -9,7 +9,7 @@ import type { World } from './world.ts'
 
 const STALE = 'LEASE_INVALID_OR_EXPIRED'
 
-/** Works, more or less: it may go silent, come back too late, or give the work back. */
+/** A worker that may go silent, return too late, or release its tasks. */
 export class Worker implements Actor {
   readonly name: string
   readonly #world: World
@@ -18,9 +18,9 @@ export class Worker implements Actor {
   readonly #caller: Caller
   readonly #capabilities: readonly string[]
   #held: LeaseRecord[] = []
-  /** Leases that it should have forgotten. */
+  /** Leases that have ended. */
   readonly #old: LeaseRecord[] = []
-  /** What it must say again, because no answer came. */
+  /** The call to repeat, because it got no response. */
   #pending: (() => Promise<void>) | undefined
 
   constructor(world: World, tenant: string, id: string) {

@@ -9,7 +9,7 @@ import { type CommitFaults, FaultyStore } from './faulty-store.ts'
 import { History } from './history.ts'
 import type { Habit, Swarm } from './swarm.ts'
 
-/** Fires what has become due when the clock goes on. */
+/** Fires the timers that become due when the clock advances. */
 export interface Timers {
   advance(ms: number): void
 }
@@ -17,20 +17,20 @@ export interface Timers {
 export const TENANTS = ['north', 'south'] as const
 
 /**
- * What came of a call. `unknown`: it may have happened. `nothing`: the gate says that it has not, and that it can
- * be tried again.
+ * The outcome of a call. `unknown`: it may have been committed. `nothing`: the gate reports that it was not, and that
+ * it can be repeated.
  */
 export type Result<Answer> =
   | { readonly answer: Answer; readonly code?: undefined }
   | { readonly answer?: undefined; readonly code: 'unknown' | 'nothing' | Fault['code'] }
 
-/** Gates over one store, a clock, and everybody who calls. */
+/** Gates on one store, a clock, and all callers. */
 export class World {
   readonly clock: ManualClock
   readonly dice: Dice
   readonly swarm: Swarm
   readonly history = new History()
-  /** Every call with its outcome, in the order in which they ended. */
+  /** Every call with its outcome, in the order of completion. */
   readonly log: string[] = []
   simulatedMs = 0
   readonly #store: Store
@@ -59,7 +59,7 @@ export class World {
     this.#timers.advance(ms)
   }
 
-  /** One gate is gone in the middle of what it does; another takes its place. */
+  /** Kills one gate in the middle of its work and replaces it. */
   crash(): void {
     const i = this.dice.below(this.#gates.length)
     this.#gates[i]?.store.die()
@@ -67,7 +67,7 @@ export class World {
     this.log.push(`gate ${i} crashed`)
   }
 
-  /** From now on nothing goes wrong any more. Returns the one gate that is left. */
+  /** Ends all faults. Returns the only remaining gate. */
   calm(): Gate {
     for (const { store } of this.#gates) store.die()
     const { max_pending_commands: _, ...settings } = this.swarm.settings
@@ -76,7 +76,7 @@ export class World {
     return calm.gate
   }
 
-  /** Calls some gate. Only a fault that the verb may answer with is no violation. */
+  /** Calls a random gate. Any error except an allowed fault of the verb is a violation. */
   async call<Answer>(
     who: string,
     what: string,

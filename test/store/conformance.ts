@@ -19,13 +19,13 @@ export interface OpenOptions {
   readonly now?: () => number
 }
 
-/** A database of a test's own, which can be opened again after its store was closed. */
+/** A separate database of one test, which can be opened again after its store was closed. */
 export interface TestDatabase {
   open(options?: OpenOptions): Promise<Store>
   cleanup(): Promise<void>
 }
 
-/** What a test works on: a store of a fresh database with one tenant. */
+/** The store of a fresh database with one tenant. */
 export interface Subject {
   readonly store: Store
   readonly tenant: number
@@ -34,7 +34,7 @@ export interface Subject {
   reopen(options?: OpenOptions): Promise<void>
 }
 
-/** What every store must do. Each implementation calls this with a way to get fresh databases. */
+/** The conformance suite of all stores. Each implementation passes a function that creates fresh databases. */
 export function describeStore(name: string, fresh: () => Promise<TestDatabase>): void {
   describe(name, () => {
     let database: TestDatabase

@@ -13,7 +13,7 @@ const sqlOf = (store: string, name: string) =>
 
 const TASK = '00000000-0000-7000-8000-000000000001'
 
-/** A ledger as it was: a result that alice was shown and has acknowledged, done for bob; and a lost lease. */
+/** A ledger without inboxes: a result for bob that was delivered to alice and acknowledged by her, and a lost lease. */
 const LEDGER: readonly string[] = [
   ...[
     `1, 'task.assigned', 100, 'service:asyncgate', 'agent:alice'`,
@@ -56,13 +56,13 @@ function named(row: string): string {
   return `${seq} AS seq, ${type} AS type, ${at} AS at, ${by} AS by, ${whom} AS whom, ${quoted(TASK)} AS task`
 }
 
-/** The same text is a UUID where there are UUIDs. */
+/** PostgreSQL casts the quoted text to a UUID. */
 function quoted(id: string): string {
   return `'${id}'`
 }
 
-describe('a ledger from before there were inboxes', () => {
-  it('is filed on SQLite', async () => {
+describe('inbox migration', () => {
+  it('the SQLite migration files existing receipts in inboxes', async () => {
     const database = await openDatabase(':memory:')
     onTestFinished(() => void database.close())
     database.exec(
@@ -82,8 +82,8 @@ describe('a ledger from before there were inboxes', () => {
 
   it.skipIf(!postgresUrl()).each([
     ['a superuser', async (url: string) => url],
-    ['a role that row-level security binds', restrictedRole],
-  ])('is filed on PostgreSQL by %s', async (_, login) => {
+    ['a role under row-level security', restrictedRole],
+  ])('the PostgreSQL migration by %s files existing receipts in inboxes', async (_, login) => {
     const database = await freshDatabase('filing')
     onTestFinished(() => database.drop())
     const client = new pg.Client({ connectionString: await login(database.url) })

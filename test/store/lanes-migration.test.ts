@@ -44,8 +44,8 @@ const VERSIONS = [
   ['new', 0],
 ]
 
-describe('lanes from before they were counted', () => {
-  it('know their open tasks on SQLite', async () => {
+describe('lanes migration', () => {
+  it('the SQLite migration counts the open tasks of existing lanes', async () => {
     const database = await openDatabase(':memory:')
     onTestFinished(() => void database.close())
     database.exec(
@@ -67,8 +67,8 @@ describe('lanes from before they were counted', () => {
 
   it.skipIf(!postgresUrl()).each([
     ['a superuser', async (url: string) => url],
-    ['a role that row-level security binds', restrictedRole],
-  ])('know their open tasks on PostgreSQL, migrated by %s', async (_, login) => {
+    ['a role under row-level security', restrictedRole],
+  ])('the PostgreSQL migration by %s counts the open tasks of existing lanes', async (_, login) => {
     const database = await freshDatabase('counting')
     onTestFinished(() => database.drop())
     const client = new pg.Client({ connectionString: await login(database.url) })

@@ -14,7 +14,7 @@ type Login = (url: string) => string | Promise<string>
 describeOn('PostgreSQL as superuser', (url) => url)
 describeOn('PostgreSQL under row-level security', restrictedRole)
 
-/** One database for all tests, emptied after each: making a new one takes longer than the tests. */
+/** One database for all tests, emptied after each, since creating a new one takes longer than the tests. */
 function describeOn(name: string, login: Login): void {
   describe.skipIf(!postgresUrl())(name, () => {
     let database: FreshDatabase

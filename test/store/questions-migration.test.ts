@@ -53,7 +53,7 @@ const WANTED = [
 ]
 const INDEXES = ['tasks_deadline', 'tasks_ready', 'tasks_ready_any', 'tasks_status', 'tasks_wake']
 
-/** What the new checks do not allow. */
+/** Updates that the new checks refuse. */
 const REFUSED = [
   `UPDATE tasks SET status = 'pending_approval' WHERE seq = 1`,
   `UPDATE tasks SET status = 'pending_approval', question_count = 1 WHERE seq = 3`,
@@ -63,8 +63,8 @@ const REFUSED = [
 ]
 const ALLOWED = `UPDATE tasks SET status = 'input_required', question_count = 1 WHERE seq = 1`
 
-describe('tasks from before there were questions', () => {
-  it('stay as they were on SQLite, with their indexes', async () => {
+describe('questions migration', () => {
+  it('the SQLite migration keeps existing tasks and their indexes', async () => {
     const database = await openDatabase(':memory:')
     onTestFinished(() => void database.close())
     database.exec(
@@ -94,8 +94,8 @@ describe('tasks from before there were questions', () => {
 
   it.skipIf(!postgresUrl()).each([
     ['a superuser', async (url: string) => url],
-    ['a role that row-level security binds', restrictedRole],
-  ])('stay as they were on PostgreSQL, migrated by %s', async (_, login) => {
+    ['a role under row-level security', restrictedRole],
+  ])('the PostgreSQL migration by %s keeps existing tasks and their indexes', async (_, login) => {
     const database = await freshDatabase('asking')
     onTestFinished(() => database.drop())
     const client = new pg.Client({ connectionString: await login(database.url) })

@@ -5,7 +5,7 @@ const START = Date.UTC(2026, 0, 1)
 const SECOND = 1_000
 const HOUR = 3_600 * SECOND
 
-/** A wall clock and a monotonic one that go on together, unless one of them is told otherwise. */
+/** A wall clock and a monotonic clock that advance together unless one is changed. */
 class Machine {
   #wall = START
   #monotonic = 17.25
@@ -18,7 +18,7 @@ class Machine {
     this.#monotonic += ms
   }
 
-  /** Monotonic time does not count what passes while the machine is suspended. */
+  /** Monotonic time does not advance while the machine is suspended. */
   suspend(ms: number): void {
     this.#wall += ms
   }
@@ -28,8 +28,8 @@ class Machine {
   }
 }
 
-describe('the clock of SQLite', () => {
-  it('shows the wall clock in whole milliseconds', () => {
+describe('SQLite clock', () => {
+  it('the clock returns the wall clock in whole milliseconds', () => {
     const machine = new Machine()
     const now = startClock(0, machine)
     expect(now()).toBe(START)
@@ -37,7 +37,7 @@ describe('the clock of SQLite', () => {
     expect(now()).toBe(START + 1234)
   })
 
-  it('counts the time for which the machine was suspended', () => {
+  it('the clock includes the time for which the machine was suspended', () => {
     const machine = new Machine()
     const now = startClock(0, machine)
     now()
@@ -47,7 +47,7 @@ describe('the clock of SQLite', () => {
     expect(now()).toBe(START + 8 * HOUR + SECOND)
   })
 
-  it('follows a wall clock that is set forward', () => {
+  it('the clock follows a wall clock that is set forward', () => {
     const machine = new Machine()
     const now = startClock(0, machine)
     now()
@@ -55,7 +55,7 @@ describe('the clock of SQLite', () => {
     expect(now()).toBe(START + HOUR)
   })
 
-  it('goes on, and never back, while a wall clock that was set back catches up', () => {
+  it('the clock advances and never goes back after the wall clock was set back', () => {
     const machine = new Machine()
     const now = startClock(0, machine)
     now()
@@ -67,11 +67,11 @@ describe('the clock of SQLite', () => {
       times.push(now())
     }
     expect(times).toEqual([...times].sort((a, b) => a - b))
-    // At nine tenths of the pace.
+    // At 90 % of the speed.
     expect(times.at(-1)).toBe(START + 9 * SECOND)
   })
 
-  it('shows the wall clock again once that has caught up', () => {
+  it('the clock equals the wall clock again after it has caught up', () => {
     const machine = new Machine()
     const now = startClock(0, machine)
     now()
@@ -83,7 +83,7 @@ describe('the clock of SQLite', () => {
     expect(now()).toBe(machine.wall())
   })
 
-  it('starts no earlier than the last time that was stored, and goes on from there', () => {
+  it('the clock starts no earlier than the last stored time and advances from there', () => {
     const machine = new Machine()
     const now = startClock(START + HOUR, machine)
     expect(now()).toBe(START + HOUR)

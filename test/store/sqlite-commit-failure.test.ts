@@ -10,7 +10,7 @@ import { counters, put } from '../support/fixtures.ts'
 import { agent } from '../support/gates.ts'
 import { checkInvariants } from '../support/invariants.ts'
 
-/** As better-sqlite3 tells of it. */
+/** An error as better-sqlite3 reports it. */
 class DiskError extends Error {
   readonly code: string
 
@@ -22,11 +22,11 @@ class DiskError extends Error {
 
 type Fault = { readonly code: string; readonly reaches: 'the disk' | 'nothing' }
 
-/** SQLite on a disk that can fail. */
+/** SQLite on a failing disk. */
 class FailingDisk {
-  /** The next COMMIT fails so. */
+  /** The fault of the next COMMIT. */
   fault: Fault | undefined
-  /** Nothing can be opened. */
+  /** Whether every open fails. */
   isGone = false
   opened = 0
 
@@ -53,7 +53,7 @@ class FailingDisk {
   }
 }
 
-describe('a COMMIT of SQLite that fails', () => {
+describe('failing COMMIT of SQLite', () => {
   let folder: string
   let disk: FailingDisk
   let store: Store
@@ -78,7 +78,7 @@ describe('a COMMIT of SQLite that fails', () => {
     ['although it reached the disk', { code: 'SQLITE_IOERR_FSYNC', reaches: 'the disk' }, 2],
     ['and left nothing', { code: 'SQLITE_IOERR_FSYNC', reaches: 'nothing' }, 1],
   ] as const)(
-    'with a disk error has an unknown outcome until the file is opened again, %s',
+    'a COMMIT with a disk error has an unknown outcome until the file is opened again, %s',
     async (_, fault, seq) => {
       await raise(1)
       const before = disk.opened
@@ -92,7 +92,7 @@ describe('a COMMIT of SQLite that fails', () => {
     },
   )
 
-  it.each(['SQLITE_BUSY', 'SQLITE_FULL'])('with %s has written nothing', async (code) => {
+  it.each(['SQLITE_BUSY', 'SQLITE_FULL'])('a COMMIT with %s has written nothing', async (code) => {
     await raise(1)
     const before = disk.opened
     disk.fault = { code, reaches: 'nothing' }
@@ -101,7 +101,7 @@ describe('a COMMIT of SQLite that fails', () => {
     expect(disk.opened).toBe(before)
   })
 
-  it('makes everything unavailable as long as the file cannot be opened again', async () => {
+  it('everything is unavailable until the file can be opened again', async () => {
     await raise(1)
     const { tenant } = await store.tenant('test')
     disk.fault = { code: 'SQLITE_IOERR_FSYNC', reaches: 'nothing' }
@@ -117,7 +117,7 @@ describe('a COMMIT of SQLite that fails', () => {
   })
 
   it.each(['the disk', 'nothing'] as const)(
-    'is told as OUTCOME_UNKNOWN, and the same request again does no harm, if it reached %s',
+    'a failed COMMIT is reported as OUTCOME_UNKNOWN, and repeating the request is safe, if it reached %s',
     async (reaches) => {
       const gate = openGate({ store, sweeping: false })
       const request = { type: 'x', idempotency_key: 'k' }

@@ -53,15 +53,15 @@ describe('durability', () => {
     expect(() => reader.exec('INSERT INTO t VALUES (1)')).toThrow(/readonly/)
   })
 
-  it('the folder of a new file is made', async () => {
+  it('the folder of a new file is created', async () => {
     const deep = join(folder, 'a', 'b', 'test.db')
     keep(await openSqliteStore({ path: deep }))
     expect(existsSync(deep)).toBe(true)
   })
 })
 
-describe('the clock', () => {
-  it('starts no earlier than the last commit', async () => {
+describe('clock', () => {
+  it('the clock starts no earlier than the last commit', async () => {
     const future = Date.now() + 1_000_000_000
     const first = await openSqliteStore({ path, now: () => future })
     const ref = await first.tenant('a')
@@ -74,7 +74,7 @@ describe('the clock', () => {
     expect(now).toBeLessThan(future + 1_000_000)
   })
 
-  it('remembers a commit that changes no counter', async () => {
+  it('a commit that changes no counter advances the stored time', async () => {
     const future = Date.now() + 1_000_000_000
     const first = await openSqliteStore({ path, now: () => future })
     const { tenant } = await first.tenant('a')
@@ -86,7 +86,7 @@ describe('the clock', () => {
 })
 
 describe('migrations', () => {
-  it('are recorded, and applied once', async () => {
+  it('migrations are recorded and applied once', async () => {
     const database = keep(await openDatabase(':memory:'))
     migrate(database, NOW)
     migrate(database, NOW + 1)
@@ -94,7 +94,7 @@ describe('migrations', () => {
     expect(rows).toEqual(knownMigrations().map((migration) => ({ ...migration, applied_at: NOW })))
   })
 
-  it('of a newer version are refused', async () => {
+  it('a schema of a newer version is refused', async () => {
     const store = await openSqliteStore({ path })
     await store.close()
     const database = await openDatabase(path)
@@ -106,7 +106,7 @@ describe('migrations', () => {
     )
   })
 
-  it('that fail leave nothing behind', async () => {
+  it('a failed migration leaves nothing behind', async () => {
     const database = keep(await openDatabase(':memory:'))
     database.exec('CREATE TABLE secrets (x)')
     expect(() => migrate(database, NOW)).toThrow(/secrets/)
@@ -128,7 +128,7 @@ describe('errors', () => {
     expect(failure).toMatchObject({ reason: 'unavailable' })
   })
 
-  it('a value that does not fit its column, or that is too large, is refused', async () => {
+  it('a value of the wrong type or size is refused', async () => {
     const database = keep(await openDatabase(path))
     database.exec('CREATE TABLE t (x INTEGER) STRICT')
     const insert = database.prepare('INSERT INTO t VALUES (?)')
@@ -138,7 +138,7 @@ describe('errors', () => {
     expect(failureOf(() => large.get())).toMatchObject({ reason: 'refused' })
   })
 
-  it('a file that is held by a tool makes a commit unavailable, until it lets go', async () => {
+  it('a file that another program has locked makes a commit unavailable until it is released', async () => {
     const store = keep(await openSqliteStore({ path }))
     const { tenant } = await store.tenant('a')
     const tool = keep(await openDatabase(path))
@@ -149,7 +149,7 @@ describe('errors', () => {
     await expect(put(store, tenant, { inserted })).resolves.toEqual({ specs: [], questions: [] })
   })
 
-  it('a task that is to be updated and is not there fails the batch', async () => {
+  it('an update of a missing task fails the batch', async () => {
     const store = keep(await openSqliteStore({ path }))
     const { tenant } = await store.tenant('a')
     const lost = put(store, tenant, { updated: [queued({ tenant, seq: 1 })] })

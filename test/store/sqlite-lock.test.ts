@@ -34,7 +34,7 @@ async function open(file = path): Promise<Store> {
   return store
 }
 
-/** Starts a process that opens the file; gives its first line. */
+/** Starts a process that opens the file, and returns its first line. */
 async function start(): Promise<{ child: ChildProcess; line: string }> {
   const child = spawn(process.execPath, ['--expose-gc', '--import', 'tsx', program, path], {
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -51,7 +51,7 @@ async function kill(child: ChildProcess): Promise<void> {
   await ended
 }
 
-it('a file that another process serves is refused', async () => {
+it('a file that another process serves cannot be opened', async () => {
   const { line } = await start()
   expect(line).toBe('committed')
   await expect(open()).rejects.toThrow(
@@ -59,7 +59,7 @@ it('a file that another process serves is refused', async () => {
   )
 })
 
-it('a process that is killed leaves the file free, with everything it committed', async () => {
+it('a killed process releases the file with everything it committed', async () => {
   const { child } = await start()
   await kill(child)
   const store = await open()
@@ -67,39 +67,39 @@ it('a process that is killed leaves the file free, with everything it committed'
   expect((await store.reads.counters(tenant)).seq).toBe(42)
 })
 
-it('a file that this process serves is refused to others', async () => {
+it('a file that this process serves cannot be opened by another process', async () => {
   await open()
   expect((await start()).line).toContain(`${path} cannot be opened: it is in use by another process`)
 })
 
-it('a second opening in the same process is refused and does not free the first', async () => {
+it('a second open in the same process is refused and does not release the first', async () => {
   await open()
   await expect(open()).rejects.toThrow('it is in use by this process')
   await expect(open(join(folder, '.', 'test.db'))).rejects.toThrow('it is in use by this process')
   expect((await start()).line).toContain('it is in use by another process')
 })
 
-it('a link to the file is the same file', async () => {
+it('a symbolic link to the file counts as the same file', async () => {
   await open()
   const link = join(folder, 'link.db')
   symlinkSync(path, link)
   await expect(open(link)).rejects.toThrow('it is in use by this process')
 })
 
-it('a store that was closed leaves the file free', async () => {
+it('a closed store releases the file', async () => {
   const store = await open()
   await store.close()
   expect((await start()).line).toBe('committed')
 })
 
-it('an opening that failed leaves the file free', async () => {
+it('a failed open releases the file', async () => {
   writeFileSync(path, 'this is not a database, but long enough to look like one '.repeat(20))
   await expect(open()).rejects.toThrow('file is not a database')
   rmSync(path)
   await expect(open()).resolves.toBeDefined()
 })
 
-it('stores in memory have nothing to do with each other', async () => {
+it('stores in memory are independent', async () => {
   const [one, two] = [await open(':memory:'), await open(':memory:')]
   await one.tenant('a')
   const first = await one.tenant('b')

@@ -22,7 +22,7 @@ describe.skipIf(process.platform === 'win32')('files of a SQLite database', () =
   const modes = (where: string) =>
     Object.fromEntries(readdirSync(where).map((name) => [name, modeOf(join(where, name))]))
 
-  it('are for their owner alone, as is the folder that is made for them', async () => {
+  it('database files and the created folder are accessible only to their owner', async () => {
     const made = join(folder, 'a', 'b')
     const store = await openSqliteStore({ path: join(made, 'gate.db') })
     await store.tenant('test')
@@ -34,7 +34,7 @@ describe.skipIf(process.platform === 'win32')('files of a SQLite database', () =
     await store.close()
   })
 
-  it('of the scheduler are so too', async () => {
+  it('files of the scheduler database are accessible only to their owner', async () => {
     const made = join(folder, 'made')
     const store = await openScheduleStore(join(made, 'scheduler.db'))
     expect(modes(made)['scheduler.db']).toBe('600')
@@ -43,7 +43,7 @@ describe.skipIf(process.platform === 'win32')('files of a SQLite database', () =
     store.close()
   })
 
-  it('that others could read are closed to them, and a folder that was there stays as it is', async () => {
+  it('readable files are restricted to their owner, and an existing folder keeps its mode', async () => {
     const path = join(folder, 'gate.db')
     chmodSync(folder, 0o755)
     await (await openSqliteStore({ path })).close()

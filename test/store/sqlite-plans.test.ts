@@ -87,14 +87,14 @@ const QUERIES: readonly [string, string, RegExp][] = [
     RECEIPTS.task.descending,
     /INDEX receipts_task \(tenant=\? AND task_id=\? AND seq<\?\)/,
   ],
-  ['receipts to somebody', RECEIPTS.to.ascending, /INDEX receipts_to \(tenant=\? AND to=\? AND seq>\?\)/],
+  ['receipts of an addressee', RECEIPTS.to.ascending, /INDEX receipts_to \(tenant=\? AND to=\? AND seq>\?\)/],
   [
-    'receipts to somebody, newest first',
+    'receipts of an addressee, newest first',
     RECEIPTS.to.descending,
     /INDEX receipts_to \(tenant=\? AND to=\? AND seq<\?\)/,
   ],
   [
-    'narrow rows of receipts to somebody',
+    'narrow rows of receipts of an addressee',
     RECEIPT_LINES.to.ascending,
     /INDEX receipts_to \(tenant=\? AND to=\? AND seq>\?\)/,
   ],
@@ -144,7 +144,7 @@ const QUERIES: readonly [string, string, RegExp][] = [
 ]
 
 describe('query plans', () => {
-  it.each(QUERIES)('%s: by index, without sorting or scanning', (_, sql, index) => {
+  it.each(QUERIES)('the query for %s uses an index without sorting or scanning', (_, sql, index) => {
     const plan = planOf(sql)
     expect(plan).toMatch(index)
     expect(plan).not.toMatch(/TEMP B-TREE/)
@@ -152,25 +152,25 @@ describe('query plans', () => {
     expect(plan).not.toMatch(/AUTOMATIC/)
   })
 
-  it('a lease that a task had: by index, the newest receipts of the task', () => {
+  it('the query for a former lease uses the index of receipts by task', () => {
     const plan = planOf(HAD_LEASE)
     expect(plan).toMatch(/INDEX receipts_task \(tenant=\? AND task_id=\?\)/)
     expect(plan).not.toMatch(/TEMP B-TREE|AUTOMATIC/)
   })
 
-  it('leases of a worker: by index, each lease once', () => {
+  it('the query for the leases of a worker uses the status index', () => {
     const plan = planOf(LEASES_OF)
     expect(plan).toMatch(/INDEX tasks_status \(tenant=\? AND status=\?\)/)
     expect(plan).not.toMatch(/SCAN|AUTOMATIC/)
   })
 
-  it('holders of leases: by index, each lease once', () => {
+  it('the query for lease holders uses the status index', () => {
     const plan = planOf(HOLDERS)
     expect(plan).toMatch(/INDEX tasks_status \(tenant=\? AND status=\?\)/)
     expect(plan).not.toMatch(/SCAN|AUTOMATIC/)
   })
 
-  it('counts by status: from the indexes alone, so that the limit ends them', () => {
+  it('the query for counts by status uses only covering indexes', () => {
     const plan = planOf(STATUS_COUNTS)
     expect(
       plan.match(/SEARCH tasks USING COVERING INDEX tasks_status \(tenant=\? AND status=\?\)/g),
@@ -179,7 +179,7 @@ describe('query plans', () => {
     expect(plan).not.toMatch(/TEMP B-TREE|AUTOMATIC|SCAN tasks/)
   })
 
-  it('counts of an inbox: by index, newest first, so that the limit ends it', () => {
+  it('the query for inbox counts uses the primary key without sorting', () => {
     const plan = planOf(COUNTS)
     expect(plan).toMatch(/SEARCH inbox USING PRIMARY KEY \(tenant=\? AND principal=\?\)/)
     expect(plan).not.toMatch(/TEMP B-TREE/)

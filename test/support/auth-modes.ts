@@ -1,10 +1,10 @@
 import type { AuthSettings } from '../../src/auth/credential.ts'
 
-/** The ways in which a server can be told who calls. */
+/** The ways in which a server authenticates callers. */
 export const AUTH_MODES = ['insecure development', 'shared key', 'shared key and admin keys'] as const
 export type AuthMode = (typeof AUTH_MODES)[number]
 
-/** The mode in which a suite runs that does not choose one: each project of vitest.config.ts sets it. */
+/** The mode of suites that do not choose one; each project of vitest.config.ts sets it. */
 export function suiteAuthMode(): AuthMode {
   const named = process.env.ASYNCGATE_TEST_AUTH
   if (named === undefined) return 'insecure development'
@@ -15,10 +15,10 @@ export function suiteAuthMode(): AuthMode {
 
 const SHARED_KEY = 'a-shared-key-for-tests'
 
-/** The people that have keys. */
+/** The people who have keys. */
 const PEOPLE = ['root', 'paul', 'bob', 'maria', 'eve']
 
-/** The key of a person, with which they decide in every mode. */
+/** The key of a person, which can decide approvals in every mode. */
 export const personKey = (person: string) => `the-admin-key-of-${person}`
 
 export function authSettings(mode: AuthMode): AuthSettings {
@@ -31,8 +31,8 @@ export function authSettings(mode: AuthMode): AuthSettings {
 export type Fields = Readonly<Record<string, unknown>>
 
 /**
- * How the caller that these fields name would call: a person with a key of their own, who then does not name
- * themselves; anybody else with the shared key, if there is one.
+ * The headers and fields with which the named caller calls: a person uses their own key and then does not name
+ * themselves; other callers use the shared key, if there is one.
  */
 export function asCaller(
   mode: AuthMode,
@@ -44,12 +44,12 @@ export function asCaller(
   return { headers: mode === 'insecure development' ? {} : bearer(SHARED_KEY), fields }
 }
 
-/** A key that sees the tasks of everybody; undefined where none is needed. */
+/** A key that can read the tasks of all callers; undefined if none is needed. */
 export function adminKey(mode: AuthMode): string | undefined {
   return mode === 'shared key and admin keys' ? personKey('root') : sharedKey(mode)
 }
 
-/** The settings of a server that takes its configuration from the environment. */
+/** The environment of a server with this mode. */
 export function authEnvironment(mode: AuthMode): Readonly<Record<string, string>> {
   const { api_key, admin_keys } = authSettings(mode)
   if (api_key === null) return { ASYNCGATE_ALLOW_INSECURE_DEV: 'true' }
@@ -60,7 +60,7 @@ export function authEnvironment(mode: AuthMode): Readonly<Record<string, string>
   }
 }
 
-/** The key of everybody but people; undefined where none is needed. */
+/** The key of agents and workers; undefined if none is needed. */
 export function sharedKey(mode: AuthMode): string | undefined {
   return mode === 'insecure development' ? undefined : SHARED_KEY
 }

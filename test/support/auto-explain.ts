@@ -1,13 +1,13 @@
 import pg from 'pg'
 
-/** What one execution of a statement cost. */
+/** The cost of one execution of a statement. */
 export interface Cost {
   readonly text: string
-  /** Rows that came in as parameters or went out, whichever is more. */
+  /** The number of parameter rows or result rows, whichever is more. */
   readonly touched: number
-  /** Pages, in memory or not. */
+  /** Pages read, cached or not. */
   readonly buffers: number
-  /** Rows of tables that were looked at. */
+  /** Table rows that were read. */
   readonly visited: number
 }
 
@@ -22,7 +22,7 @@ interface Node {
   readonly Plans?: readonly Node[]
 }
 
-/** From now on every new session of the database is sent the plans of what it executed, as notices. */
+/** Makes every new session of the database receive the plans of its statements as notices. */
 export async function explainEverything(databaseUrl: string): Promise<void> {
   const client = new pg.Client({ connectionString: databaseUrl })
   await client.connect()
@@ -42,7 +42,7 @@ export async function explainEverything(databaseUrl: string): Promise<void> {
   await client.end()
 }
 
-/** Reads a notice; undefined if it is about something else. */
+/** Parses a notice; undefined if it is not a plan. */
 export function readCost(message: string): Cost | undefined {
   if (!message.startsWith('duration:')) return undefined
   const report: { 'Query Text': string; Plan: Node } = JSON.parse(message.slice(message.indexOf('{')))

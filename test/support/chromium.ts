@@ -13,7 +13,7 @@ const FLAGS = [
   '--disable-sync',
 ]
 
-/** The path of Chromium. Without it the browser tests of the console are skipped. */
+/** The path of Chromium. Without it, the browser tests of the console are skipped. */
 export function chromiumProgram(): string | undefined {
   return programOf('chromium', 'ALL TESTS OF THE CONSOLE IN A BROWSER')
 }

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 
-/** A program that tests need, by the Debian package that installs it. */
+/** The programs that tests need, by the Debian package that installs them. */
 const FIND = {
   chromium: () =>
     [
@@ -29,7 +29,7 @@ export function missingPackages(): readonly Package[] {
   return PACKAGES.filter((name) => FIND[name]() === undefined)
 }
 
-/** The path of the program; undefined, with a loud warning about the skipped tests, if it is not installed. */
+/** The path of the program; undefined, with a prominent warning about the skipped tests, if it is not installed. */
 export function programOf(name: Package, tests: string): string | undefined {
   const program = FIND[name]()
   if (program === undefined) {

@@ -18,14 +18,14 @@ export interface Dovecot {
   stop(): Promise<void>
 }
 
-/** The path of Dovecot 2.3. Without it the tests of IMAP are skipped. */
+/** The path of Dovecot 2.3. Without it, the IMAP tests are skipped. */
 export function dovecotProgram(): string | undefined {
   return programOf('dovecot-imapd', 'ALL TESTS OF IMAP')
 }
 
 const PASSWORD = 'a-password-for-tests'
 
-/** Starts a separate, unprivileged IMAP server in a temporary folder. That of the system is not touched. */
+/** Starts a separate, unprivileged IMAP server in a temporary folder, independent of the one of the system. */
 export async function startDovecot(program: string): Promise<Dovecot> {
   const folder = mkdtempSync(join(tmpdir(), 'asyncgate-dovecot-'))
   const user = unprivilegedUser()
@@ -173,7 +173,7 @@ namespace inbox {
 `
 }
 
-/** Root would have to give up its rights anyway. */
+/** Dovecot as root would have to drop its privileges anyway. */
 function unprivilegedUser(): { name: string; group: string; uid?: number; gid: number } {
   const ask = (...args: string[]) => spawnSync('id', args, { encoding: 'utf8' }).stdout.trim()
   if (process.getuid?.() !== 0) return { name: ask('-un'), group: ask('-gn'), gid: process.getgid?.() ?? 0 }

@@ -4,20 +4,20 @@ import { Worker } from 'node:worker_threads'
 import { expect, onTestFinished } from 'vitest'
 import { startServer, testFolder } from '../cli/support.ts'
 
-/** What is served: any server that answers `GET /health/live`, in a process of its own. */
+/** A server in a separate process that answers `GET /health/live`. */
 export interface ServedProcess {
   readonly url: string
-  /** The id of the process; without it, time that other programs take from it counts as its own. */
+  /** The id of the process; without it, time in which other programs had the processor counts as time of the server. */
   readonly pid?: number | undefined
 }
 
-/** A request. Without a body it is a GET. */
+/** A request; a GET if it has no body. */
 export interface Sent {
   readonly body?: Buffer | object
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** An answer that has not been parsed: parsing a large one takes longer than sending it. */
+/** An unparsed response: parsing a large one takes longer than sending it. */
 export interface Received {
   readonly status: number
   readonly text: string
@@ -34,8 +34,8 @@ const LIMIT_MS = 250
 const ROUNDS = 3
 
 /**
- * Starts `asyncgate dev` on an empty SQLite database in a process of its own, and stops it after the test. `env` are
- * its settings, for example `ASYNCGATE_DATABASE_URL` or `ASYNCGATE_API_KEY`.
+ * Starts `asyncgate dev` on an empty SQLite database in a separate process, and stops it after the test. `env` contains
+ * settings, for example `ASYNCGATE_DATABASE_URL` or `ASYNCGATE_API_KEY`.
  */
 export async function serveInProcess(env: Readonly<Record<string, string>> = {}): Promise<ServedProcess> {
   const server = await startServer(['dev'], testFolder(), env)
@@ -47,7 +47,7 @@ export async function serveInProcess(env: Readonly<Record<string, string>> = {})
 
 const agent = new Agent({ keepAlive: true })
 
-/** Sends a request and reads the whole answer. Bodies that are Buffers are sent as they are. */
+/** Sends a request and reads the complete response. Buffers are sent unchanged. */
 export async function send({ url }: ServedProcess, path: string, sent: Sent = {}): Promise<Received> {
   const { body, headers } = sent
   const isPost = body !== undefined
@@ -59,7 +59,7 @@ export async function send({ url }: ServedProcess, path: string, sent: Sent = {}
   call.end(body === undefined || Buffer.isBuffer(body) ? body : JSON.stringify(body))
   const [message]: IncomingMessage[] = await once(call, 'response')
   if (message === undefined) throw new Error('no answer')
-  // A server that has refused a body closes the connection while it is still being sent.
+  // A server that refuses a body closes the connection while it is still being sent.
   call.on('error', () => {})
   const chunks: Buffer[] = []
   for await (const chunk of message) chunks.push(chunk)
@@ -68,9 +68,9 @@ export async function send({ url }: ServedProcess, path: string, sent: Sent = {}
 
 /**
  * Runs `hostile` while `GET /health/live` is probed every 20 ms, and expects that no probe takes longer than 250 ms.
- * Time in which the server or the prober was ready to run, but other programs had the processors, does not count. On a
- * busy machine a probe can still be late without any fault of the server. So `hostile` runs again, up to three times,
- * after a round with a late probe: a server that blocks is late in each of them. `hostile` must be repeatable.
+ * Time in which the server or the prober was ready to run, but other programs had the processors, does not count. Since
+ * a probe can still be late on a busy machine, `hostile` runs again, up to three times, after a round with a late
+ * probe: a server that blocks is late in each of them. `hostile` must be repeatable.
  */
 export async function whileProbing<T>(server: ServedProcess, hostile: () => Promise<T>): Promise<T> {
   const slowest: number[] = []

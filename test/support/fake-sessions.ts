@@ -27,7 +27,7 @@ function session(session_id: string, principal: string): SessionView {
   }
 }
 
-/** Sessions that are there because the test says so, one of bob and one of alice. Nobody makes their calls. */
+/** Two fixed sessions, one of bob and one of alice. Their calls are never made. */
 export class FakeSessions implements Sessions {
   readonly tenant: number
   readonly #sessions: Map<string, SessionView>
@@ -38,7 +38,7 @@ export class FakeSessions implements Sessions {
     this.#sessions = new Map(all.map((each) => [each.session_id, each]))
   }
 
-  /** Lets a gate have them. */
+  /** Sets them on a gate. */
   static at(gate: Gate, tenant: number): void {
     gate.toolCalls.sessions = new FakeSessions(tenant)
   }

@@ -28,7 +28,7 @@ export const SALT = '8abc-0123456789ab'
 export const ALICE: PrincipalKey = 'agent:alice'
 export const TASK_ID = '019b7608-1c00-7000-8000-000000000001'
 
-/** Taken ten seconds ago, for a minute. */
+/** A lease acquired ten seconds ago, for a minute. */
 export const LEASE: Lease = {
   lease_id: '2f1e0d0c-0b0a-4908-8706-050403020100',
   holder: 'worker:w1',
@@ -71,7 +71,7 @@ export function heldTask(changes: Partial<HeldTask> = {}): HeldTask {
   return { ...CORE, fence: 1, status: 'leased', lease: LEASE, started_at, ...changes }
 }
 
-/** Waits for an approval that the worker with LEASE asked for, or for input. */
+/** A task that waits for an approval which the holder of LEASE requested, or for input. */
 export function parkedTask(changes: Partial<ParkedTask> = {}): ParkedTask {
   return { ...CORE, fence: 1, question_count: 1, status: 'pending_approval', expires_at: null, ...changes }
 }
@@ -143,8 +143,8 @@ type Given = Partial<Omit<State, 'settings'>> & {
 }
 
 /**
- * One tenant in memory. It never changes: what follows from a decision is another world. Every ready task fits every
- * claim, because which lanes a claim looks into is not for `decide` to say.
+ * One tenant in memory. It is immutable: applying a decision returns a new world. Every ready task matches every claim,
+ * because the choice of lanes is not part of `decide`.
  */
 export class FakeWorld implements World {
   readonly state: State
@@ -242,12 +242,12 @@ export class FakeWorld implements World {
     return decide(this, command)
   }
 
-  /** The same world a while later. */
+  /** The same world after this time. */
   later(ms: number): FakeWorld {
     return new FakeWorld({ ...this.state, now: this.now + ms }, this.random)
   }
 
-  /** The world as the decision leaves it. */
+  /** The world after the decision. */
   after(decision: Decision<unknown>): FakeWorld {
     const { state } = this
     const tasks = new Map(state.tasks.map((task) => [task.task_id, task]))
@@ -324,7 +324,7 @@ function obligation({ tenant, owner, seq, task_id }: Task): Obligation {
   return { tenant, principal: owner, seq, task_id }
 }
 
-/** Whoever changes a part of it gets a TypeError. */
+/** Makes any change of the value throw a TypeError. */
 export function deepFreeze<T>(value: T): T {
   if (typeof value === 'object' && value !== null && !Object.isFrozen(value)) {
     Object.freeze(value)

@@ -28,14 +28,13 @@ import {
   type TenantRef,
 } from '../../src/store/store.ts'
 
-/** 2026-01-01. */
 export const NOW = Date.UTC(2026, 0, 1)
 
 export const ALICE: PrincipalKey = 'agent:alice'
 export const BOB: PrincipalKey = 'agent:bob'
 export const WORKER: PrincipalKey = 'worker:w1'
 
-/** Texts that a careless encoding would change, split or take for something else. */
+/** Texts that a careless encoding would change, split or misinterpret. */
 export const WEIRD_TEXTS: readonly string[] = [
   '',
   ' ',
@@ -85,7 +84,7 @@ export const NO_CHANGES: Changes = {
   hints: [],
 }
 
-/** Commits rows of these tenants without looking at anything. */
+/** Commits rows of these tenants without loading anything. */
 export function put(
   store: Store,
   tenants: number | readonly number[],
@@ -94,7 +93,7 @@ export function put(
   return store.commit({ ...NO_NEED, tenants: list(tenants) }, () => ({ ...NO_CHANGES, ...changes }))
 }
 
-/** What a batch of these tenants would see. */
+/** The data that a batch of these tenants loads. */
 export async function look(
   store: Store,
   tenants: number | readonly number[],
@@ -143,7 +142,7 @@ export function item(tenant: number, seq: number, over: Partial<InboxItem> = {})
 
 type Over<T> = Partial<T> & { readonly tenant: number; readonly seq: number }
 
-/** Its id follows from its seq. */
+/** The id is derived from the seq. */
 function core(over: Over<TaskCore>): TaskCore {
   return {
     task_id: uuid(over.seq),
@@ -193,7 +192,7 @@ export function running(over: Over<HeldTask>): HeldTask {
   return leased({ status: 'running', started_at: NOW + 1, ...over })
 }
 
-/** Waits for an approval, unless it says otherwise. */
+/** A task that waits for an approval by default. */
 export function parked(over: Over<ParkedTask>): ParkedTask {
   return {
     status: 'pending_approval',

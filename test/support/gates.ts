@@ -16,7 +16,7 @@ import type { Store } from '../../src/store/store.ts'
 import type { Random } from '../../src/util/random.ts'
 import { emptyDatabase, type FreshDatabase, freshDatabase, postgresUrl } from './postgres.ts'
 
-/** A clock that stands still until it is told to go on. */
+/** A clock that only advances on request. */
 export class ManualClock {
   now = Date.UTC(2026, 0, 1)
 
@@ -28,23 +28,23 @@ export class ManualClock {
 export interface OpenOptions {
   readonly settings?: Partial<Settings>
   readonly random?: Random
-  /** Sweeps run only when a test calls `gate.sweep()`, unless this says otherwise. */
+  /** Whether the gate sweeps periodically; by default only when a test calls `gate.sweep()`. */
   readonly sweeping?: boolean
-  /** The database's own clock instead of the manual one. */
+  /** Uses the clock of the database instead of the manual one. */
   readonly realTime?: boolean
-  /** Where large results go. */
+  /** The store of large results. */
   readonly results?: ResultStore
-  /** Puts something between the gate and the store. */
+  /** Wraps the store that the gate uses. */
   readonly wrap?: (store: Store) => Store
-  /** Where results can be promoted to. */
+  /** The memory to which results can be promoted. */
   readonly memory?: Memory
-  /** The mail of the gate. */
+  /** The email of the gate. */
   readonly mail?: (store: Store, clock: ManualClock) => Mail
   /** The upstreams of the gate. */
   readonly upstreams?: (store: Store) => Promise<UpstreamRegistry>
-  /** The rules that are not in the database. */
+  /** The policy settings that are not in the database. */
   readonly policy?: PolicyOptions
-  /** Where people reach the server of the gate. */
+  /** The address at which people reach the server of the gate. */
   readonly address?: () => Address | undefined
 }
 
@@ -52,7 +52,7 @@ export interface Bench {
   readonly gate: Gate
   readonly store: Store
   readonly clock: ManualClock
-  /** Errors that callers only see as INTERNAL_ERROR and the like. */
+  /** Errors that callers only see as a code such as INTERNAL_ERROR. */
   readonly errors: unknown[]
   /** Another gate on the same database. */
   another(options?: OpenOptions): Promise<Bench>
@@ -70,10 +70,7 @@ const DATABASES: Record<string, () => Promise<Database>> = {
   postgres: postgresDatabase,
 }
 
-/**
- * Runs the same tests on every store, or on those that are named. Each call of `open` gives a gate over an empty
- * database.
- */
+/** Runs the same tests on every store, or on the named ones. Each call of `open` returns a gate on an empty database. */
 export function describeGates(
   name: string,
   define: (open: Open, storeName: string) => void,
@@ -136,7 +133,7 @@ async function sqliteDatabase(): Promise<Database> {
   }
 }
 
-/** Databases that are empty again, to be used by the next test of this file. */
+/** Empty databases that the next test of this file can reuse. */
 const free: FreshDatabase[] = []
 
 async function postgresDatabase(): Promise<Database> {

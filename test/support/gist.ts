@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 
 export const GIST_TOKEN = 'ghp_testtoken'
-/** A token that is valid and may not write gists. */
+/** A valid token without permission to write gists. */
 export const READING_TOKEN = 'ghp_readingtoken'
 
 interface StoredGist {
@@ -22,16 +22,16 @@ export interface GistServer {
   readonly gists: Map<string, StoredGist>
   /** Every request: method and path. */
   readonly requests: string[]
-  /** A refusal to answer a request with, instead of doing it. */
+  /** Returns a fault with which to answer a request instead of processing it. */
   fault: ((line: string) => GistFault | undefined) | undefined
-  /** Whether files are at an address that is not that of the API. */
+  /** The base URL of raw files, if it differs from that of the API. */
   rawUrl: string | undefined
   close(): Promise<void>
 }
 
-/** The content of a larger file is cut in the answer to a request for its gist. */
+/** The content of larger files is truncated in the response of a gist. */
 const CUT_BYTES = 1024 * 1024
-/** A larger file is not to be had but by cloning. */
+/** Larger files can only be cloned. */
 const MAX_RAW_BYTES = 10 * 1024 * 1024
 
 class Refusal extends Error {
@@ -43,7 +43,7 @@ class Refusal extends Error {
   }
 }
 
-/** The gists of GitHub's REST API, as strict as the real one: headers, shapes, limits and refusals. */
+/** The gists of GitHub's REST API, as strict as the real one: headers, shapes, limits and errors. */
 export async function startGists(): Promise<GistServer> {
   const server = createServer((request, response) => {
     serve(request, response).catch((error: unknown) => {
@@ -98,7 +98,7 @@ function checkHead({ headers }: IncomingMessage): string {
   return token
 }
 
-/** To whom a token gives no right, nothing exists. */
+/** Objects that a token may not access are reported as missing. */
 function checkScope(token: string): void {
   if (token !== GIST_TOKEN) throw new Refusal(404, 'Not Found')
 }

@@ -11,8 +11,8 @@ import type { Store, TenantRef } from '../../src/store/store.ts'
 import { admin, agent, ManualClock, worker } from './gates.ts'
 import { checkInvariants } from './invariants.ts'
 
-/** What a store that lies would say instead of the truth. */
-interface Lies {
+/** Changes to the rows that the store returns, to simulate corruption. */
+interface Corruption {
   receipt?(receipt: Receipt): Receipt | undefined
   task?(task: Task): Task
   question?(question: Question): Question | undefined
@@ -22,12 +22,12 @@ interface Lies {
   inbox?(items: InboxItem[]): InboxItem[]
 }
 
-describe('the checker of invariants', () => {
+describe('checkInvariants', () => {
   let store: Store
   let gate: Gate
   let tenant: TenantRef
 
-  const lying = async (lies: Lies) => {
+  const checkCorrupted = async (corruption: Corruption) => {
     const { reads } = store
     const keep = <T>(rows: T[], change: ((row: T) => T | undefined) | undefined) =>
       change === undefined ? rows : rows.flatMap((row) => change(row) ?? [])
@@ -35,22 +35,22 @@ describe('the checker of invariants', () => {
       {
         reads: {
           ...reads,
-          receipts: async (...asked) => keep(await reads.receipts(...asked), lies.receipt),
+          receipts: async (...asked) => keep(await reads.receipts(...asked), corruption.receipt),
           tasks: async (...asked) =>
             (await reads.tasks(...asked)).map((row) => ({
               ...row,
-              task: lies.task?.(row.task) ?? row.task,
-              questions: keep([...row.questions], lies.question),
+              task: corruption.task?.(row.task) ?? row.task,
+              questions: keep([...row.questions], corruption.question),
             })),
-          obligations: async (...asked) => keep(await reads.obligations(...asked), lies.obligation),
+          obligations: async (...asked) => keep(await reads.obligations(...asked), corruption.obligation),
           inbox: async (...asked) => {
             const items = await reads.inbox(...asked)
-            return lies.inbox?.(items) ?? items
+            return corruption.inbox?.(items) ?? items
           },
-          lanes: async (...asked) => keep(await reads.lanes(...asked), lies.lane),
+          lanes: async (...asked) => keep(await reads.lanes(...asked), corruption.lane),
           counters: async (id) => {
             const counters = await reads.counters(id)
-            return lies.counters?.(counters) ?? counters
+            return corruption.counters?.(counters) ?? counters
           },
         },
       },
@@ -58,7 +58,7 @@ describe('the checker of invariants', () => {
     )
   }
 
-  /** One task in each of the states, and one that was retried, lost and repaired on its way. */
+  /** One task in each state, and one that was retried, lost and completed later with evidence. */
   beforeAll(async () => {
     const clock = new ManualClock()
     store = await openSqliteStore({ path: ':memory:', now: () => clock.now })
@@ -67,7 +67,7 @@ describe('the checker of invariants', () => {
     const take = async () => {
       const { tasks } = await gate.leaseNext(worker(), { worker_id: 'w1' })
       const [task] = tasks
-      if (task === undefined) throw new Error('there is nothing to claim')
+      if (task === undefined) throw new Error('no task to claim')
       return { worker_id: 'w1', task_id: task.task_id, lease_id: task.lease_id }
     }
     await gate.createTask(agent(), { type: 't', principal_ai: 'bob', max_attempts: 3 })
@@ -102,8 +102,8 @@ describe('the checker of invariants', () => {
 
   afterAll(() => gate.close())
 
-  it('finds nothing wrong with a ledger that is right', async () => {
-    expect(await lying({})).toEqual([])
+  it('a correct ledger has no violations', async () => {
+    expect(await checkCorrupted({})).toEqual([])
   })
 
   const only =
@@ -114,7 +114,7 @@ describe('the checker of invariants', () => {
   const status = (name: string) => (task: Task) => task.status === name
   const changed = (change: object) => (task: Task) => ({ ...task, ...change }) as Task
 
-  it.each<[string, Lies, RegExp]>([
+  it.each<[string, Corruption, RegExp]>([
     ['a missing receipt', { receipt: only(type('task.accepted'), () => undefined) }, /stands at place/],
     [
       'a receipt in a wrong place',
@@ -194,7 +194,7 @@ describe('the checker of invariants', () => {
       /repairs nothing|terminal receipts/,
     ],
     [
-      'an owner who was not told',
+      'an owner who was not notified',
       { receipt: only(type('task.result_ready'), () => undefined) },
       /0 task.result_ready/,
     ],
@@ -209,20 +209,20 @@ describe('the checker of invariants', () => {
     ['too many attempts', { task: (task) => ({ ...task, max_attempts: 0 }) }, /of 0 attempts/],
     ['too many expiries', { task: (task) => ({ ...task, max_expiries: 0 }) }, /has expired/],
     ['a wrong question_count', { task: (task) => ({ ...task, question_count: 9 }) }, /has question_count/],
-    ['a question that is gone', { question: () => undefined }, /question_count 2 and 0 questions/],
+    ['a missing question', { question: () => undefined }, /question_count 2 and 0 questions/],
     [
-      'a question that nobody asked',
+      'a question without its receipt',
       { question: (question) => ({ ...question, seq: 1 }) },
-      /which nobody asked in receipt 1/,
+      /which was not asked in receipt 1/,
     ],
-    ['questions in disorder', { question: (question) => ({ ...question, n: 2 }) }, /at place 1/],
+    ['questions in the wrong order', { question: (question) => ({ ...question, n: 2 }) }, /at place 1/],
     [
       'a decision without its receipt',
       { receipt: only(type('question.answered'), () => undefined) },
       /which is approved, and 0 decisions/,
     ],
     [
-      'a decision of somebody else',
+      'a decision of another principal',
       { question: (question) => ({ ...question, decided_by: 'human:eve' }) },
       /decided by human:eve/,
     ],
@@ -243,14 +243,14 @@ describe('the checker of invariants', () => {
       /\(input_required\) waits for nothing/,
     ],
     [
-      'a task that goes on without an answer',
+      'a task that continues without an answer',
       { task: only(status('input_required'), changed({ status: 'queued' })) },
       /\(queued\) waits for input_required/,
     ],
     ['a missing start', { receipt: only(type('task.started'), () => undefined) }, /has no task.started/],
     ['a lease inside another', { receipt: only(type('lease.expired'), () => undefined) }, /was leased again/],
     [
-      'an assignment to somebody else',
+      'an assignment to another principal',
       { task: (task) => ({ ...task, owner: 'agent:eve' }) },
       /another assignment/,
     ],
@@ -260,9 +260,9 @@ describe('the checker of invariants', () => {
       /open_tasks is/,
     ],
     ['a wrong count of leases', { counters: (row) => ({ ...row, active_leases: 0 }) }, /active_leases is/],
-    ['a clock that stands still', { counters: (row) => ({ ...row, clock: 0 }) }, /clock is/],
+    ['a clock that does not advance', { counters: (row) => ({ ...row, clock: 0 }) }, /clock is/],
     [
-      'a lane that counts wrong',
+      'a lane with a wrong count',
       { lane: (row) => ({ ...row, tasks: row.tasks + 1 }) },
       /counts \d+ tasks and has/,
     ],
@@ -277,16 +277,8 @@ describe('the checker of invariants', () => {
       { lane: (row) => ({ ...row, mark: 2 ** 50 }) },
       /has the mark \d+ and ready tasks/,
     ],
-    [
-      'a lane that counts towards nobody',
-      { lane: (row) => ({ ...row, owner: null }) },
-      /counts \d+ tasks of null/,
-    ],
-    [
-      'a lane that counts towards a stranger',
-      { lane: (row) => ({ ...row, owner: 'agent:eve' }) },
-      /who has 0 in it/,
-    ],
+    ['a lane without an owner', { lane: (row) => ({ ...row, owner: null }) }, /counts \d+ tasks of null/],
+    ['a lane with a wrong owner', { lane: (row) => ({ ...row, owner: 'agent:eve' }) }, /who has 0 in it/],
     ['two lanes of one name', { lane: (row) => ({ ...row, type: 't' }) }, /lanes have \d+ names/],
     [
       'a stale version of the lanes',
@@ -294,7 +286,7 @@ describe('the checker of invariants', () => {
       /lanes_version is 1/,
     ],
     ['a wrong seq', { counters: (row) => ({ ...row, seq: row.seq + 1 }) }, /has given out seq/],
-  ])('notices %s', async (_, lies, complaint) => {
-    expect((await lying(lies)).join('\n')).toMatch(complaint)
+  ])('checkInvariants detects %s', async (_, corruption, complaint) => {
+    expect((await checkCorrupted(corruption)).join('\n')).toMatch(complaint)
   })
 })

@@ -27,15 +27,15 @@ interface Ledger {
   readonly records: readonly TaskRecord[]
   readonly counters: Tenant
   readonly lanes: readonly LaneRow[]
-  /** `principal seq` of every row of the open obligations. */
+  /** The `principal seq` of every open obligation. */
   readonly obligations: ReadonlySet<string>
   /** By `principal seq`. */
   readonly items: ReadonlyMap<string, InboxItem>
 }
 
 /**
- * What must hold for a tenant at any time, whatever was done to it. Returns what does not; nothing else may write
- * to the tenant meanwhile.
+ * Checks the invariants of a tenant, which hold at any time. Returns the violations. No one else may write to the
+ * tenant meanwhile.
  */
 export async function checkInvariants(
   store: { readonly reads: Reads },
@@ -154,7 +154,7 @@ function* checkReceipts(ledger: Ledger): Generator<string> {
   }
 }
 
-/** Only a success may close nothing: it is the one that waits for its evidence. */
+/** Only a completion may close nothing: the one that waits for its evidence. */
 function* checkTerminal({ bySeq }: Ledger, receipt: Receipt, name: string): Generator<string> {
   if (receipt.parents.length === 0) {
     if (receipt.receipt_type !== 'task.completed') yield `${name} closes nothing`
@@ -191,17 +191,17 @@ function* checkObligations(ledger: Ledger): Generator<string> {
   }
 }
 
-/** Also in the inbox of the agent that the task is for. */
+/** Receipts that are also in the inbox of principal_ai. */
 const FOR_BOTH: ReadonlySet<ReceiptType> = new Set(['task.result_ready', 'question.asked'])
 
-/** A lost lease asks for attention if nobody takes the task on, a report of progress if it is a milestone. */
+/** A lost lease needs attention if the task is not requeued, and a progress report if it is a milestone. */
 function isForInbox({ receipt_type, body }: Receipt): boolean {
   if (receipt_type === 'lease.expired') return JSON.parse(body).requeued === false
   if (receipt_type === 'task.progress') return JSON.parse(body).milestone === true
   return asksForAttention(receipt_type)
 }
 
-/** What asks for attention is in the inbox of its addressee. */
+/** Receipts that need attention are in the inbox of their addressee. */
 function* checkInboxes({ receipts, records, items }: Ledger): Generator<string> {
   const tasks = new Map(records.map(({ task }) => [task.task_id, task]))
   const expected = new Set<string>()
@@ -260,7 +260,7 @@ function* checkTask({ byTask }: Ledger, record: TaskRecord): Generator<string> {
   yield* checkLeases(name, task, receipts)
 }
 
-/** Each question has its receipt, one decision at most with its receipt, and parks its task exactly while it is open. */
+/** Each question has its receipt, at most one decision with its receipt, and parks its task exactly while it is open. */
 function* checkQuestions(
   name: string,
   { task, questions }: TaskRecord,
@@ -274,7 +274,7 @@ function* checkQuestions(
     const asked = receipts.find((receipt) => receipt.seq === seq)
     if (n !== i + 1) yield `${name} has question ${n} at place ${i + 1}`
     if (asked?.receipt_type !== 'question.asked' || asked.from !== asked_by) {
-      yield `${name} has question ${n}, which nobody asked in receipt ${seq}`
+      yield `${name} has question ${n}, which was not asked in receipt ${seq}`
     }
     const decisions = answers.filter((receipt) => receipt.parents.includes(seq))
     if (decisions.length !== Number(state !== 'open')) {
@@ -293,7 +293,7 @@ function* checkQuestions(
   if (!isRight) yield `${name} waits for ${waitsFor.length === 0 ? 'nothing' : waitsFor.join()}`
 }
 
-/** A task has ended exactly if its one terminal receipt says so; a success may have one more, its repair. */
+/** A task has ended exactly if it has one terminal receipt; a completion may have one more, with later evidence. */
 function* checkEnd(name: string, task: Task, receipts: readonly Receipt[]): Generator<string> {
   const terminal = receipts.filter((receipt) => canTerminate(receipt.receipt_type, 'task.assigned'))
   const ready = receipts.filter((receipt) => receipt.receipt_type === 'task.result_ready').length
@@ -334,7 +334,7 @@ const ENDS_LEASE: ReadonlySet<ReceiptType> = new Set([
   'task.canceled',
 ])
 
-/** One lease at a time: each ends before the next begins, and only the one that is held may act. */
+/** One lease at a time: each ends before the next begins, and only the current one may act. */
 function* checkLeases(name: string, task: Task, receipts: readonly Receipt[]): Generator<string> {
   let held: string | null = null
   let last: string | null = null
@@ -349,7 +349,7 @@ function* checkLeases(name: string, task: Task, receipts: readonly Receipt[]): G
       if (lease_id !== held || started) yield `${name} was started by receipt ${seq} out of turn`
       started = true
     } else if (ENDS_LEASE.has(receipt_type)) {
-      // A lease that expired for the last time fails its task too, and a success may be repaired.
+      // The last allowed expiry also fails the task, and evidence can be added to a completion.
       const again = held === null && lease_id === last && isTerminalType(receipt_type)
       if (lease_id !== held && !again)
         yield `${name} was ended by receipt ${seq} under a lease that is not held`
@@ -374,7 +374,7 @@ function* checkCounters({ counters, records }: Ledger): Generator<string> {
   if (counters.clock !== served) yield `clock is ${counters.clock} and the highest claimed rank ${served}`
 }
 
-/** Each lane counts its open tasks, is of their type and priority, and has no mark above one that is ready. */
+/** Each lane counts its open tasks, has their type and priority, and has no low-water mark above a ready task. */
 function* checkLanes({ counters, lanes, records }: Ledger): Generator<string> {
   const open = records.filter(({ task }) => isOpen(task))
   const names = new Set(lanes.map((lane) => laneName(lane.type, lane.capabilities, lane.priority)))

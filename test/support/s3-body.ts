@@ -5,7 +5,7 @@ import { S3Error } from './s3-error.ts'
 
 const TRAILER = 'STREAMING-UNSIGNED-PAYLOAD-TRAILER'
 
-/** The content of a request, checked against every statement that the request makes about it. */
+/** The content of a request, checked against everything that its headers state about it. */
 export async function* bodyOf(request: IncomingMessage): AsyncGenerator<Buffer> {
   const { headers } = request
   const form = String(headers['x-amz-content-sha256'])

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { S3Error } from './s3-error.ts'
 
-/** Of a part that is not the last. */
+/** The minimum size of a part that is not the last. */
 export const MIN_PART_BYTES = 5 * 1024 * 1024
 
 interface Piece {
@@ -28,7 +28,7 @@ interface Upload {
   readonly parts: Map<number, Piece>
 }
 
-/** Objects and uploads under way, with their bytes on disk. */
+/** Objects and unfinished uploads, with their bytes on disk. */
 export class S3Bucket {
   readonly objects = new Map<string, S3Object>()
   readonly uploads = new Map<string, Upload>()

@@ -1,4 +1,4 @@
-/** A refusal as S3 words it. */
+/** An error in the format of S3. */
 export class S3Error extends Error {
   readonly status: number
   readonly code: string

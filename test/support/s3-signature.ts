@@ -13,7 +13,7 @@ const AUTHORIZATION =
 
 const SKEW_MS = 15 * 60_000
 
-/** Refuses a request whose AWS Signature Version 4 is not what the secret makes of it. */
+/** Refuses a request whose AWS Signature Version 4 is not valid. */
 export function checkSignature(request: IncomingMessage, known: S3Credentials): void {
   const { headers } = request
   const parts = AUTHORIZATION.exec(headers.authorization ?? '')

@@ -22,12 +22,12 @@ export interface S3Server {
   readonly requests: string[]
   /** How the bodies of requests were signed. */
   readonly forms: Set<string>
-  /** A refusal to answer a request with, instead of doing it. */
+  /** Returns an error with which to answer a request instead of processing it. */
   fault: ((line: string) => S3Error | undefined) | undefined
   close(): Promise<void>
 }
 
-/** The part of S3 that a client of one bucket needs, as strict as the real one: by path, over plain HTTP. */
+/** The part of S3 that a client of one bucket needs, as strict as the real one, with path-style URLs over plain HTTP. */
 export async function startS3(bucketName = 'results', keys = S3_KEYS): Promise<S3Server> {
   const folder = mkdtempSync(join(tmpdir(), 'asyncgate-s3-'))
   const bucket = new S3Bucket(folder)

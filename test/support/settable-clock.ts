@@ -1,13 +1,13 @@
 import pg from 'pg'
 
-/** The clock of a PostgreSQL database, which can be set as that of a host can. */
+/** The clock of a PostgreSQL database, which can be set like that of a host. */
 export interface SettableClock {
-  /** Sets it forward, or back. */
+  /** Sets the clock forward or back. */
   step(ms: number): Promise<void>
   close(): Promise<void>
 }
 
-/** For sessions that begin afterwards: a function of that name in the schema is found before the built-in one. */
+/** Affects sessions that begin afterwards: a function of that name in the schema is found before the built-in one. */
 export async function settableClock(url: string): Promise<SettableClock> {
   const client = new pg.Client({ connectionString: url })
   await client.connect()

@@ -13,7 +13,7 @@ export interface TakenMail {
 export interface SmtpOptions {
   /** Refuses a recipient by throwing `smtpError`. */
   readonly onRecipient?: (address: string) => void
-  /** Called when a mail has arrived, before it is acknowledged. */
+  /** Called when an email has arrived, before it is acknowledged. */
   readonly onMail?: (mail: TakenMail) => Promise<void> | void
   readonly credentials?: { readonly user: string; readonly password: string }
   readonly port?: number
@@ -24,7 +24,7 @@ export interface SmtpTestServer {
   readonly settings: SmtpSettings
   readonly port: number
   readonly taken: readonly TakenMail[]
-  /** Resolves when that many mails have been taken. */
+  /** Resolves when that many emails have arrived. */
   count(atLeast: number): Promise<readonly TakenMail[]>
   stop(): Promise<void>
 }
@@ -33,7 +33,7 @@ export function smtpError(code: number, message: string): Error {
   return Object.assign(new Error(message), { responseCode: code })
 }
 
-/** A real SMTP server on a free port of this machine, without TLS unless its options say otherwise. */
+/** A real SMTP server on a free local port, without TLS by default. */
 export async function startSmtp(setup: SmtpOptions = {}): Promise<SmtpTestServer> {
   const taken: TakenMail[] = []
   const wake: (() => void)[] = []

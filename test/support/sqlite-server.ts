@@ -2,7 +2,7 @@ import { openSqliteStore } from '../../src/store/sqlite/store.ts'
 import { NO_NEED } from '../../src/store/store.ts'
 import { counters, NO_CHANGES } from './fixtures.ts'
 
-/** Opens the file, commits once, says so, and holds the file until it is killed. To be run with --expose-gc. */
+/** Opens the file, commits once, reports it, and holds the file until it is killed. Requires --expose-gc. */
 const [, , path = ''] = process.argv
 
 async function commitOnce(): Promise<void> {
@@ -14,7 +14,7 @@ async function commitOnce(): Promise<void> {
 
 try {
   await commitOnce()
-  // Nothing refers to the store any more, and still the file is held.
+  // The store is unreachable, but the file must stay locked.
   for (let n = 0; n < 3; n++) {
     globalThis.gc?.()
     await new Promise(setImmediate)

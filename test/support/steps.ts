@@ -11,12 +11,12 @@ type Fields = Readonly<Record<string, unknown>>
 
 export const ARTIFACTS = [{ url: 'https://results.example/1.json' }]
 
-/** Creates a task of type `job`, unless the input says otherwise. */
+/** Creates a task, of type `job` by default. */
 export function ask(gate: Gate, input: Fields = {}, by: Caller = agent()) {
   return gate.createTask(by, { type: 'job', ...input })
 }
 
-/** Creates that many tasks and returns their ids, in order. */
+/** Creates this many tasks and returns their ids, in order. */
 export async function askMany(gate: Gate, count: number, input: Fields = {}, by: Caller = agent()) {
   const ids: string[] = []
   while (ids.length < count) {
@@ -30,29 +30,29 @@ export async function askMany(gate: Gate, count: number, input: Fields = {}, by:
   return ids
 }
 
-/** The tasks that one claim is given. */
+/** The tasks that one claim returns. */
 export async function claim(gate: Gate, input: Fields = {}, by: Caller = worker()) {
   const { tasks } = await gate.leaseNext(by, { worker_id: by.principal.id, ...input })
   return tasks
 }
 
-/** The one task that a claim is given. */
+/** The only task that a claim returns. */
 export async function lease(gate: Gate, input: Fields = {}, by: Caller = worker()) {
   return only(await claim(gate, input, by))
 }
 
-/** A new task in the hands of worker w1. */
+/** Creates a task and leases it to worker w1. */
 export async function hold(gate: Gate, input: Fields = {}, claimed: Fields = {}) {
   await ask(gate, input)
   return lease(gate, claimed)
 }
 
-/** What every call of a lease holder names. */
+/** The fields that every call of a lease holder needs. */
 export function held(offer: Pick<OfferView, 'task_id' | 'lease_id'>, worker_id = 'w1') {
   return { worker_id, task_id: offer.task_id, lease_id: offer.lease_id }
 }
 
-/** Completes a task, saying where its result is. */
+/** Completes a task with evidence. */
 export function finish(gate: Gate, offer: OfferView, input: Fields = {}) {
   return gate.complete(worker(), { ...held(offer), result: { n: 1 }, artifacts: ARTIFACTS, ...input })
 }
@@ -61,7 +61,7 @@ export function failTask(gate: Gate, offer: OfferView, input: Fields = {}) {
   return gate.fail(worker(), { ...held(offer), error: { message: 'no luck' }, ...input })
 }
 
-/** Lets leases of the default length lapse, sweeps, and waits for the jitter to be over. */
+/** Lets leases of the default duration expire, sweeps, and waits until the jitter is over. */
 export async function expire(gate: Gate, clock: ManualClock) {
   clock.advance(120)
   await gate.sweep()
@@ -77,7 +77,7 @@ export async function statusOf(gate: Gate, task: { readonly task_id: string }) {
   return (await look(gate, task)).status
 }
 
-/** All receipts of a task, whoever they are addressed to, oldest first. */
+/** All receipts of a task, regardless of their addressee, oldest first. */
 export async function receiptsOf(gate: Gate, { task_id }: { readonly task_id: string }) {
   const receipts: ReceiptView[] = []
   for (let since: string | null | undefined; since !== null; ) {
@@ -104,7 +104,7 @@ export async function anomalies(gate: Gate, task: { readonly task_id: string }) 
     .map((receipt) => (receipt.body as { kind: string }).kind)
 }
 
-/** The tasks that are still owed to a principal. */
+/** The tasks of the open obligations to a principal. */
 export async function openTasks(gate: Gate, by: Caller = agent()) {
   const { open_obligations } = await gate.listOpenObligations(by)
   return open_obligations.map((receipt) => receipt.task_id)
@@ -120,24 +120,24 @@ export async function refusal(call: Promise<unknown>) {
     },
   )
   if (answer instanceof Fault) return answer.toJSON()
-  throw new Error(`not refused, but answered with ${JSON.stringify(answer.value)}`)
+  throw new Error(`the call was not refused: ${JSON.stringify(answer.value)}`)
 }
 
-/** The same for calls that are made together. */
+/** The refusals of concurrent calls. */
 export function refusals(calls: readonly Promise<unknown>[]) {
   return Promise.all(calls.map(refusal))
 }
 
 export function only<T>(items: readonly T[]): T {
   const [item, ...others] = items
-  if (item === undefined || others.length > 0) throw new Error(`one was expected, there are ${items.length}`)
+  if (item === undefined || others.length > 0) throw new Error(`expected one item, got ${items.length}`)
   return item
 }
 
-/** Item n of a list that must have one. */
+/** Item n of the list; throws if there is none. */
 export function at<T>(items: readonly T[], n: number): T {
   const item = items.at(n)
-  if (item === undefined) throw new Error(`there is no item ${n} among ${items.length}`)
+  if (item === undefined) throw new Error(`no item ${n} among ${items.length}`)
   return item
 }
 
@@ -145,7 +145,7 @@ export function sum(numbers: readonly number[]): number {
   return numbers.reduce((total, number) => total + number, 0)
 }
 
-/** Rejects when something that must happen by itself has not happened after a time that is ample. */
+/** Rejects if the promise is not settled within a generous time. */
 export async function soon<T>(promise: Promise<T>, seconds = 10): Promise<T> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_, reject) => {
@@ -168,8 +168,8 @@ export function override(store: Store, members: Partial<Store>): Store {
   })
 }
 
-/** Tells whether the hints of other processes arrive. */
-export class Ears {
+/** Detects whether hints from other processes arrive. */
+export class HintProbe {
   #heard = false
 
   readonly wrap = (store: Store) =>
@@ -181,7 +181,7 @@ export class Ears {
         }),
     })
 
-  /** A listener takes a moment to connect, so noise is made until it is heard. */
+  /** A listener takes a moment to connect, so tasks are created until a hint arrives. */
   async open(elsewhere: Gate): Promise<void> {
     while (!this.#heard) {
       await ask(elsewhere, {}, agent('noise', 'noise'))
@@ -190,7 +190,7 @@ export class Ears {
   }
 }
 
-/** A point that calls pass while it is open, and wait at while it is not. */
+/** A barrier that calls pass while it is open, and wait at while it is shut. */
 export class Barrier {
   #opened = Promise.resolve()
   #open = () => {}
@@ -214,7 +214,7 @@ export class Barrier {
     this.#waiting--
   }
 
-  /** Resolves when somebody waits here. */
+  /** Resolves when a call waits here. */
   async arrival(): Promise<void> {
     if (this.#waiting === 0) await new Promise<void>((resolve) => this.#arrived.push(resolve))
   }

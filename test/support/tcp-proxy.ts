@@ -1,18 +1,18 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 
-/** Stands between a client and a server, and can break what the network can break. */
+/** A proxy between a client and a server that can simulate network faults. */
 export interface TcpProxy {
   /** The given URL with the address of the proxy. */
   readonly url: string
   /**
-   * Once: when a client sends this text, its connection is lost. The server gets the text, or not; either way the
-   * client gets no answer to it.
+   * Cuts the next connection on which a client sends this text. The server receives the text or nothing; the client
+   * receives no response in either case.
    */
-  cutAt(text: string, reaching: 'server' | 'nobody'): void
-  /** From now on nothing passes, and nobody is told: neither on connections that are open nor on new ones. */
+  cutAt(text: string, reaching: 'server' | 'nothing'): void
+  /** From now on nothing passes on open or new connections, without any error. */
   freeze(): void
-  /** New connections pass again; those that were open while it was frozen are dead, without a word. */
+  /** New connections pass again; those opened before stay dead without any error. */
   thaw(): void
   close(): Promise<void>
 }
@@ -20,7 +20,7 @@ export interface TcpProxy {
 export async function startTcpProxy(serverUrl: string): Promise<TcpProxy> {
   const target = new URL(serverUrl)
   const sockets = new Set<Socket>()
-  let cut: { readonly text: string; readonly reaching: 'server' | 'nobody' } | undefined
+  let cut: { readonly text: string; readonly reaching: 'server' | 'nothing' } | undefined
   const freezers = new Set<() => void>()
   let frozen = false
 
@@ -48,7 +48,7 @@ export async function startTcpProxy(serverUrl: string): Promise<TcpProxy> {
         return
       }
       isCut = true
-      // The server must find its side open when it gets to the text, or it might give up before.
+      // The server side must stay open until the server has read the text, or the server might abort before.
       if (cut.reaching === 'server') upstream.write(bytes)
       else upstream.destroy()
       cut = undefined

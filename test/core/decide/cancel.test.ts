@@ -4,7 +4,7 @@ import { doneTask, FakeWorld, heldTask, LEASE, NOW, queuedTask } from '../../sup
 import { bodyOf, cancel, expectNoChange, faultOf, onlyTask, receiptOf, receiptTypes } from '../commands.ts'
 
 describe('cancel', () => {
-  test('ends an open task, tells the owner and closes the obligation', () => {
+  test('cancel ends an open task, notifies the owner and closes the obligation', () => {
     const decision = new FakeWorld({ tasks: [heldTask({ status: 'running' })] }).decide(
       cancel({ by: 'human:root', role: 'admin', reason: 'no longer needed' }),
     )
@@ -29,7 +29,7 @@ describe('cancel', () => {
     expect(decision.closed).toHaveLength(1)
   })
 
-  test('of a task that nobody holds names no lease', () => {
+  test('cancel of a task without a lease names no lease', () => {
     const decision = new FakeWorld({ tasks: [queuedTask({ next_eligible_at: NOW + 9 })] }).decide(cancel())
     expect(onlyTask(decision)).toMatchObject({ status: 'canceled', lease: null, started_at: null })
     expect('next_eligible_at' in onlyTask(decision)).toBe(false)
@@ -38,7 +38,7 @@ describe('cancel', () => {
   })
 
   test.each(['succeeded', 'failed', 'canceled'] as const)(
-    'of a task that has %s says so and changes nothing',
+    'cancel of a task that has %s returns its status and changes nothing',
     (status) => {
       const decision = new FakeWorld({ tasks: [doneTask({ status })] }).decide(cancel())
       expect(decision.answer).toEqual({ ok: false, status })
@@ -46,7 +46,7 @@ describe('cancel', () => {
     },
   )
 
-  test('is for the owner and those above, whatever the state', () => {
+  test('cancel is allowed only for the owner and admins, in every state', () => {
     for (const task of [queuedTask(), heldTask(), doneTask()]) {
       const world = new FakeWorld({ tasks: [task] })
       expect(faultOf(world.decide(cancel({ by: 'agent:bob' }))).code).toBe('FORBIDDEN')

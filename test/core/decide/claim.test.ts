@@ -12,7 +12,7 @@ const leases = (world: FakeWorld, asked = claim()) =>
   grants(world, asked).map(({ task }) => Number(task.task_id.at(-1)))
 
 describe('claim', () => {
-  test('gives a lease to the worker that asked, and raises the fence', () => {
+  test('claim gives a lease to the calling worker and increments the fence', () => {
     const world = new FakeWorld({ tasks: [queuedTask({ fence: 6 })] })
     const decision = world.decide(claim({ holder: 'worker:w9', worker_id: 'nine', ttl_ms: 30_000 }))
     const task = onlyTask(decision) as HeldTask
@@ -30,7 +30,7 @@ describe('claim', () => {
     expect(decision.answer).toMatchObject({ granted: [{ lease: task.lease, fence: 7 }], now: NOW })
   })
 
-  test('writes one acceptance per task, under its lease', () => {
+  test('claim writes one acceptance per task, under its lease', () => {
     const world = new FakeWorld({ tasks: [waiting(1), waiting(2)] })
     const decision = world.decide(claim({ max_tasks: 5, capabilities: ['gpu'] }))
     expect(receiptTypes(decision)).toEqual(['task.accepted', 'task.accepted'])
@@ -49,7 +49,7 @@ describe('claim', () => {
     }
   })
 
-  test('takes them in the order of the world, and no more than was asked for', () => {
+  test('claim takes at most max_tasks, by rank and then by age', () => {
     const world = new FakeWorld({
       tasks: [waiting(3, 3000), waiting(2, 1000), waiting(1, 1000), waiting(4, 500)],
     })
@@ -58,7 +58,7 @@ describe('claim', () => {
     expect(leases(world, claim({ max_tasks: 9 }))).toEqual([4, 1, 2, 3])
   })
 
-  test('without anything to do answers with nothing, and writes nothing', () => {
+  test('claim without ready tasks returns an empty list and writes nothing', () => {
     const delayed = queuedTask({ next_eligible_at: NOW + 1 })
     for (const world of [
       new FakeWorld(),
@@ -71,7 +71,7 @@ describe('claim', () => {
     }
   })
 
-  test('stops at the quota of leases, which is no error', () => {
+  test('claim stops at the quota of leases without an error', () => {
     const tasks = [heldTask({ task_id: id(9), seq: 9 }), waiting(1), waiting(2), waiting(3)]
     const granted = (max_concurrent_leases: number) =>
       leases(new FakeWorld({ tasks, settings: { max_concurrent_leases } }), claim({ max_tasks: 3 }))
@@ -82,7 +82,7 @@ describe('claim', () => {
     expect(granted(0)).toHaveLength(0)
   })
 
-  test('gives no lease beyond its absolute lifetime or the timeout of the task', () => {
+  test('a lease never exceeds its absolute lifetime or the timeout of the task', () => {
     const expiry = (timeout_seconds: number | null, max_lease_lifetime_seconds: number) =>
       grants(
         new FakeWorld({ tasks: [queuedTask({ timeout_seconds })], settings: { max_lease_lifetime_seconds } }),

@@ -22,7 +22,7 @@ const PROOF = canonical({ mode: 'email' })
 const OWED = { tenant: 1, principal: 'agent:alice', seq: 1, task_id: heldTask().task_id }
 
 describe('complete', () => {
-  test('ends the task, tells the owner and closes the obligation', () => {
+  test('complete ends the task, notifies the owner and closes the obligation', () => {
     const decision = held.decide(
       complete({ delivery_proof: PROOF, result_summary: 'done', completion_metadata: canonical({ ms: 5 }) }),
     )
@@ -58,7 +58,7 @@ describe('complete', () => {
     expect(decision.closed).toEqual([OWED])
   })
 
-  test('closes also what the agent on whose behalf it is done was owed', () => {
+  test('complete also closes the obligation to principal_ai', () => {
     const world = new FakeWorld({ tasks: [heldTask({ principal_ai: 'boss' })] })
     expect(world.decide(complete()).closed.map(({ principal }) => principal)).toEqual([
       'agent:alice',
@@ -66,12 +66,12 @@ describe('complete', () => {
     ])
   })
 
-  test('needs no start before', () => {
+  test('complete works without a start', () => {
     const world = new FakeWorld({ tasks: [heldTask()] })
     expect(onlyTask(world.decide(complete()))).toMatchObject({ status: 'succeeded', started_at: null })
   })
 
-  test('sent again hears the same, however late, and writes nothing', () => {
+  test('a repeated complete returns the same response at any later time and writes nothing', () => {
     const after = held.after(held.decide(complete())).later(86_400_000)
     for (const again of [complete(), complete({ result_summary: 'other words' })]) {
       const decision = after.decide(again)
@@ -80,7 +80,7 @@ describe('complete', () => {
     }
   })
 
-  test('sent again without the evidence it had before hears the same', () => {
+  test('a repeated complete without its earlier evidence returns the same response', () => {
     const decision = held.after(held.decide(complete())).decide(unlocated)
     expect(decision.answer).toEqual({ seq: 2, obligation_open: false })
     expectNoChange(decision)
@@ -93,23 +93,23 @@ describe('complete', () => {
     ['another lease', complete({ lease_id: 'other' }), 'LEASE_INVALID_OR_EXPIRED'],
     ['another worker', complete({ holder: 'worker:w2' }), 'LEASE_INVALID_OR_EXPIRED'],
     ['another worker_id', complete({ worker_id: 'label-2' }), 'LEASE_INVALID_OR_EXPIRED'],
-  ])('sent again with %s is refused', (_, again, code) => {
+  ])('a repeated complete with %s is refused', (_, again, code) => {
     const decision = held.after(held.decide(complete())).decide(again)
     expect(faultOf(decision).code).toBe(code)
     expectNoChange(decision)
   })
 
-  test('after a cancellation is refused, and says so', () => {
+  test('complete after a cancellation is refused with the status', () => {
     const canceled = held.after(held.decide(cancel()))
     expect(faultOf(canceled.decide(complete())).details).toMatchObject({ task_status: 'canceled' })
   })
 })
 
-describe('a success without locatability', () => {
+describe('completion without evidence', () => {
   const first = held.decide(unlocated)
   const after = held.after(first)
 
-  test('stands, but its obligation stays open and the owner is told', () => {
+  test('a completion without evidence succeeds, keeps the obligation open and notifies the owner', () => {
     expect(first.answer).toEqual({ seq: 2, obligation_open: true })
     expect(onlyTask(first)).toMatchObject({ status: 'succeeded', outcome: { obligation_open: true } })
     expect(receiptTypes(first)).toEqual(['task.completed', 'task.result_ready', 'system.anomaly'])
@@ -120,7 +120,7 @@ describe('a success without locatability', () => {
     expect(after.state.obligations).toEqual([OWED])
   })
 
-  test('sent again hears that it is still open, and writes nothing', () => {
+  test('a repeated completion without evidence returns obligation_open and writes nothing', () => {
     const again = after.decide(unlocated)
     expect(again.answer).toEqual({ seq: 2, obligation_open: true })
     expectNoChange(again)
@@ -129,7 +129,7 @@ describe('a success without locatability', () => {
   test.each([
     ['artifacts', complete()],
     ['a delivery proof', complete({ artifacts: null, delivery_proof: PROOF })],
-  ])('is repaired by the same lease with %s, also long after it', (_, repair) => {
+  ])('the same lease can add %s, also long after its end', (_, repair) => {
     const decision = after.later(86_400_000).decide(repair)
     expect(decision.answer).toEqual({ seq: 5, obligation_open: false })
     expect(receiptTypes(decision)).toEqual(['task.completed'])
@@ -148,7 +148,7 @@ describe('a success without locatability', () => {
     })
   })
 
-  test('is repaired once: the repair sent again hears the same, another one is a conflict', () => {
+  test('evidence is added once: a repetition returns the same response, and other evidence is a conflict', () => {
     const repaired = after.after(after.decide(complete()))
     expect(repaired.state.obligations).toEqual([])
     const again = repaired.decide(complete())
@@ -157,12 +157,12 @@ describe('a success without locatability', () => {
     expect(faultOf(repaired.decide(complete({ artifacts: PROOF }))).code).toBe('RESULT_CONFLICT')
   })
 
-  test('is not repaired by others, nor with another result', () => {
+  test('another worker cannot add evidence, and the result cannot change', () => {
     expect(faultOf(after.decide(complete({ holder: 'worker:w2' }))).code).toBe('LEASE_INVALID_OR_EXPIRED')
     expect(faultOf(after.decide(complete({ result: canonical(43) }))).code).toBe('RESULT_CONFLICT')
   })
 
-  test('is refused in strict mode, and the lease goes on', () => {
+  test('a completion without evidence is refused in strict mode, and the lease stays valid', () => {
     const strict = new FakeWorld({ tasks: [heldTask()], settings: { locatability: 'strict' } })
     const refused = strict.decide(unlocated)
     expect(faultOf(refused).code).toBe('LOCATABILITY_REQUIRED')

@@ -13,7 +13,7 @@ import {
 } from '../commands.ts'
 
 describe('create', () => {
-  test('queues a task, with its spec, its receipt and its obligation', () => {
+  test('create queues a task with its spec, its receipt and its obligation', () => {
     const decision = new FakeWorld().decide(
       create({
         session_id: 's1',
@@ -71,27 +71,27 @@ describe('create', () => {
     expect(decision.opened).toEqual([{ tenant: 1, principal: 'agent:alice', seq: 1, task_id: task.task_id }])
   })
 
-  test('owes the agent on whose behalf it is done too, where that is another', () => {
+  test('create opens a second obligation to principal_ai if it differs from the owner', () => {
     const owed = (changes: Parameters<typeof create>[0]) =>
       new FakeWorld().decide(create(changes)).opened.map((obligation) => obligation.principal)
     expect(owed({ principal_ai: 'boss' })).toEqual(['agent:alice', 'agent:boss'])
     expect(owed({ owner: 'human:alice', principal_ai: 'alice' })).toEqual(['human:alice', 'agent:alice'])
   })
 
-  test('delays a task for as long as is asked', () => {
+  test('create with a delay makes the task eligible after the delay', () => {
     expect(onlyTask(new FakeWorld().decide(create({ delay_ms: 5_000 })))).toMatchObject({
       status: 'queued',
       next_eligible_at: NOW + 5_000,
     })
   })
 
-  test('names the receipt that led to it as parent', () => {
+  test('create names the causing receipt as parent', () => {
     const first = new FakeWorld().decide(create())
     const second = new FakeWorld().after(first).decide(create({ caused_by: 1 }))
     expect(receiptOf(second, 'task.assigned').parents).toEqual([1])
   })
 
-  test('refuses the task that would exceed the quota, and takes it once one has ended', () => {
+  test('create is refused at the quota and allowed again when a task has ended', () => {
     const one = new FakeWorld({ settings: { max_active_tasks: 1 } })
     const first = one.decide(create())
     const full = one.after(first)
@@ -101,7 +101,7 @@ describe('create', () => {
     expect(free.decide(create()).tasks).toHaveLength(1)
   })
 
-  test('a quota of -1 is no quota, one of 0 lets nothing in', () => {
+  test('a quota of -1 is unlimited, and a quota of 0 refuses every task', () => {
     expect(new FakeWorld({ settings: { max_active_tasks: -1 } }).decide(create()).tasks).toHaveLength(1)
     expect(faultOf(new FakeWorld({ settings: { max_active_tasks: 0 } }).decide(create())).code).toBe(
       'QUOTA_EXCEEDED',
@@ -115,31 +115,31 @@ describe('create with an idempotency key', () => {
   const after = new FakeWorld().after(first)
   const { task_id } = onlyTask(first)
 
-  test('sent again gives the same task and writes nothing', () => {
+  test('a repeated create with the same key returns the same task and writes nothing', () => {
     const again = after.decide(keyed)
     expect(again.answer).toEqual({ task_id, status: 'queued', is_duplicate: true, seq: 1 })
     expectNoChange(again)
   })
 
-  test('sent again tells what has become of the task, also when it has ended', () => {
+  test('a repeated create returns the current status of the task, also when it has ended', () => {
     const leased = after.after(after.decide(claim()))
     expect(leased.decide(keyed).answer).toMatchObject({ task_id, status: 'leased', is_duplicate: true })
     const canceled = leased.after(leased.decide(cancel({ task_id })))
     expect(canceled.decide(keyed).answer).toMatchObject({ task_id, status: 'canceled', is_duplicate: true })
   })
 
-  test('sent again is answered also where the quota is used up', () => {
+  test('a repeated create is answered when the quota is exhausted', () => {
     const full = new FakeWorld({ ...after.state, settings: { max_active_tasks: 1 } })
     expect(full.decide(keyed).answer).toMatchObject({ task_id, is_duplicate: true })
   })
 
-  test('and another input is a conflict that names the first task', () => {
+  test('the same key with another input is a conflict that names the first task', () => {
     const fault = faultOf(after.decide({ ...keyed, input: canonical({ type: 'other' }) }))
     expect(fault.code).toBe('IDEMPOTENCY_CONFLICT')
     expect(fault.details).toEqual({ idempotency_key: 'k', task_id })
   })
 
-  test('of another owner, or without one, is another task', () => {
+  test('another owner, another key or no key creates another task', () => {
     for (const other of [
       { ...keyed, owner: 'agent:bob' as const },
       create(),
@@ -150,7 +150,7 @@ describe('create with an idempotency key', () => {
   })
 })
 
-describe('the turn of a new task', () => {
+describe('rank of a new task', () => {
   const ranks = (claim_order: 'fair' | 'fifo', owners: readonly ('agent:a' | 'agent:b')[]) => {
     let world = new FakeWorld({ settings: { claim_order } })
     return owners.map((owner) => {
@@ -160,15 +160,15 @@ describe('the turn of a new task', () => {
     })
   }
 
-  test('is fair between owners', () => {
+  test('under fair order each owner has its own sequence of ranks', () => {
     expect(ranks('fair', ['agent:a', 'agent:a', 'agent:a', 'agent:b'])).toEqual([1000, 2000, 3000, 1000])
   })
 
-  test('is first come, first served under fifo', () => {
+  test('under fifo order ranks follow the order of creation', () => {
     expect(ranks('fifo', ['agent:a', 'agent:a', 'agent:a', 'agent:b'])).toEqual([1000, 2000, 3000, 4000])
   })
 
-  test('is not before the turn that is being served', () => {
+  test('the rank of a new task is after the rank being served', () => {
     const world = new FakeWorld()
     const busy = new FakeWorld({ tenant: { ...world.tenant, clock: 70_000 } })
     expect(onlyTask(busy.decide(create())).rank).toBe(71_000)

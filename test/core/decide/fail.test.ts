@@ -16,8 +16,8 @@ import {
 
 const ERROR = canonical({ code: 'BROKEN' })
 
-describe('a failure that may be retried', () => {
-  test('goes back to the queue, spends an attempt and waits', () => {
+describe('retryable failure', () => {
+  test('a retryable failure requeues the task, counts an attempt and delays the retry', () => {
     const task = heldTask({ status: 'running', max_attempts: 3, expiry_count: 2, fence: 4 })
     const decision = new FakeWorld({ tasks: [task] }).decide(fail())
     expect(decision.answer).toEqual({ requeued: true, next_eligible_at: NOW + 15_000, seq: 2 })
@@ -49,12 +49,12 @@ describe('a failure that may be retried', () => {
     [1, 30],
     [2, 60],
     [6, 900],
-  ])('after %d others waits %d s', (attempt, seconds) => {
+  ])('a failure after %d others is retried after %d s', (attempt, seconds) => {
     const decision = new FakeWorld({ tasks: [heldTask({ attempt, max_attempts: 10 })] }).decide(fail())
     expect(decision.answer).toMatchObject({ next_eligible_at: NOW + seconds * 1000 })
   })
 
-  test('waits for as long as the worker says instead, also beyond the cap', () => {
+  test('retry_after of the worker replaces the backoff, also beyond its maximum', () => {
     const world = new FakeWorld({ tasks: [heldTask()] })
     expect(onlyTask(world.decide(fail({ retry_after_ms: 3_600_000 })))).toMatchObject({
       next_eligible_at: NOW + 3_600_000,
@@ -64,15 +64,15 @@ describe('a failure that may be retried', () => {
   test.each([
     ['the worker says 0', heldTask(), fail({ retry_after_ms: 0 })],
     ['the backoff is 0', heldTask({ retry_backoff_seconds: 0 }), fail()],
-  ])('is ready at once where %s', (_, task, asked) => {
+  ])('a failed task is ready immediately if %s', (_, task, asked) => {
     const decision = new FakeWorld({ tasks: [task] }).decide(asked)
     expect(onlyTask(decision)).toMatchObject({ status: 'queued', next_eligible_at: null })
     expect(decision.answer).toMatchObject({ next_eligible_at: NOW })
   })
 })
 
-describe('a failure for good', () => {
-  test('ends the task, tells the owner and closes the obligation', () => {
+describe('final failure', () => {
+  test('a failure that is not retryable ends the task, notifies the owner and closes the obligation', () => {
     const decision = new FakeWorld({ tasks: [heldTask()] }).decide(fail({ retryable: false }))
     expect(decision.answer).toEqual({ requeued: false, next_eligible_at: null, seq: 2 })
     const task = onlyTask(decision) as DoneTask
@@ -92,7 +92,7 @@ describe('a failure for good', () => {
     expect(decision.closed).toHaveLength(1)
   })
 
-  test('is what a retryable one is when attempts are used up: a dead letter', () => {
+  test('a retryable failure of the last attempt ends the task as a dead letter', () => {
     const decision = new FakeWorld({ tasks: [heldTask({ attempt: 1 })] }).decide(
       fail({ retry_after_ms: 1500 }),
     )
@@ -103,21 +103,21 @@ describe('a failure for good', () => {
     })
   })
 
-  test('is escalated when retries ran out, to the target or else the owner, and only if switched on', () => {
-    const told = (settings: object, retryable = true) =>
+  test('exhausted retries are escalated to the target or the owner if escalation is enabled', () => {
+    const escalations = (settings: object, retryable = true) =>
       new FakeWorld({ tasks: [heldTask({ attempt: 1 })], settings })
         .decide(fail({ retryable }))
         .receipts.filter((receipt) => receipt.receipt_type === 'task.escalated')
         .map((receipt) => [receipt.to, bodyOf(receipt).escalation_reason])
-    expect(told({})).toEqual([])
-    expect(told({ escalation_enabled: true })).toEqual([['agent:alice', 'max_retries_exceeded']])
-    expect(told({ escalation_enabled: true, escalation_target: 'human:ops' })).toEqual([
+    expect(escalations({})).toEqual([])
+    expect(escalations({ escalation_enabled: true })).toEqual([['agent:alice', 'max_retries_exceeded']])
+    expect(escalations({ escalation_enabled: true, escalation_target: 'human:ops' })).toEqual([
       ['human:ops', 'max_retries_exceeded'],
     ])
-    expect(told({ escalation_enabled: true }, false)).toEqual([])
+    expect(escalations({ escalation_enabled: true }, false)).toEqual([])
   })
 
-  test('sent again hears the same and writes nothing', () => {
+  test('a repeated fail returns the same response and writes nothing', () => {
     const world = new FakeWorld({ tasks: [heldTask()] })
     const after = world.after(world.decide(fail({ retryable: false })))
     const again = after.later(3_600_000).decide(fail({ retryable: false }))
@@ -127,10 +127,10 @@ describe('a failure for good', () => {
   })
 })
 
-describe('a task that is queued although its attempts are used up', () => {
+describe('task that is queued with exhausted attempts', () => {
   const overdrawn = (changes = {}) => heldTask({ attempt: 2, max_attempts: 2, ...changes })
 
-  test('is an anomaly', () => {
+  test('requeuing a task with exhausted attempts writes an anomaly', () => {
     const decision = new FakeWorld({ tasks: [overdrawn()] }).decide(release())
     expect(onlyTask(decision).status).toBe('queued')
     expect(anomalyKinds(decision)).toEqual(['max_attempts_exceeded'])
@@ -142,11 +142,11 @@ describe('a task that is queued although its attempts are used up', () => {
     })
   })
 
-  test('is none while one attempt is left', () => {
+  test('requeuing a task with an attempt left writes no anomaly', () => {
     expect(anomalyKinds(new FakeWorld({ tasks: [overdrawn({ attempt: 1 })] }).decide(release()))).toEqual([])
   })
 
-  test('does not come about by failing: the last failure ends the task', () => {
+  test('a failure of the last attempt ends the task and writes no anomaly', () => {
     let world = new FakeWorld({ tasks: [heldTask({ max_attempts: 1 })] })
     const decision = world.decide(fail())
     world = world.after(decision)

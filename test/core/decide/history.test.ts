@@ -11,7 +11,7 @@ import { FakeWorld } from '../../support/fake-world.ts'
 import * as command from '../commands.ts'
 import { expectNoChange, onlyTask, RESULT } from '../commands.ts'
 
-/** One tenant, and everybody who was ever given a lease, the silent and the late among them. */
+/** One tenant and every lease that was ever granted, including leases of silent and late workers. */
 class History {
   world: FakeWorld
   readonly leases: LeaseClaim[] = []
@@ -47,7 +47,7 @@ class History {
     }
   }
 
-  /** Workers that are well do all that is left. */
+  /** Reliable workers complete all remaining tasks. */
   finish(): void {
     for (let round = 0; this.world.state.tasks.some(isOpen); round++) {
       expect(round).toBeLessThan(100)
@@ -69,7 +69,7 @@ function checkDecision(before: FakeWorld, asked: Command, decision: Decision<unk
     if (task === undefined) expect(after.status).toBe('queued')
     else checkChange(task, after)
     if ('lease_id' in asked && task !== undefined) {
-      // Who changes a task by its lease holds it now, or ended it.
+      // A call that changes a task under a lease comes from the current holder, or from the one that ended it.
       expect(task).toMatchObject({ lease: { lease_id: asked.lease_id, holder: asked.holder } })
       if (isOpen(task)) expect(wakeAt(task)).toBeGreaterThan(before.now)
     }
@@ -90,7 +90,7 @@ function checkChange(before: Task, after: Task): void {
   expect([0, 1]).toContain(failures + expiries)
   expect(Math.min(failures, expiries)).toBe(0)
   if (isTerminal(before.status)) {
-    // Only the repair touches what has ended, and only where the result is.
+    // An ended task can change only by added evidence.
     const { outcome } = before as DoneTask
     expect(outcome.obligation_open).toBe(true)
     const { artifacts, delivery_proof, receipt_seq } = (after as DoneTask).outcome
@@ -105,7 +105,7 @@ function checkLedger({ state }: FakeWorld): void {
   const keys = state.receipts.flatMap((receipt) => receiptKey(receipt) ?? [])
   expect(new Set(keys).size).toBe(keys.length)
 
-  // Obligations, recomputed from nothing but the receipts.
+  // Obligations recomputed from the receipts alone.
   const open = state.receipts.filter(
     (promise) =>
       createsObligation(promise.receipt_type) &&
@@ -176,7 +176,7 @@ const VERBS: readonly ((lease: LeaseClaim) => Command)[] = [
   (lease) => command.fail({ ...lease, retry_after_ms: 0 }),
 ]
 
-/** A call under a lease that somebody has or once had; the newest ones are the likeliest. */
+/** A call under a current or former lease; recent leases are more likely. */
 const calling: fc.Arbitrary<Step> = fc
   .tuple(fc.constantFrom(...VERBS), fc.oneof(fc.nat(2), fc.nat(30)))
   .map(([verb, age]) => (history) => {
@@ -222,7 +222,7 @@ const settings = fc.record({
   max_concurrent_leases: fc.constantFrom(-1, 2),
 })
 
-test('whatever happens in whatever order, the rules hold after every step, and all work comes to an end', () => {
+test('the invariants hold after every step of a random history, and all tasks end', () => {
   fc.assert(
     fc.property(settings, fc.nat(), steps, (given, seed, walk) => {
       const history = new History(new FakeWorld({ settings: given, seed }))
@@ -235,7 +235,7 @@ test('whatever happens in whatever order, the rules hold after every step, and a
   )
 })
 
-test('of two workers with leases of one task, only the one whose lease is newer can end it', () => {
+test('of two workers with leases of one task, only the holder of the newer lease can end it', () => {
   const history = new History(new FakeWorld())
   const { task_id } = onlyTask(history.run(command.create()))
   history.run(command.claim({ ttl_ms: 10_000 }))

@@ -20,7 +20,7 @@ const renewed = (times: number, changes: Partial<HeldTask> = {}) =>
 const leaseOf = (task: unknown) => (task as HeldTask).lease
 
 describe('start', () => {
-  test('says since when the work is being done', () => {
+  test('start sets the status to running and records the time', () => {
     const decision = new FakeWorld({ tasks: [heldTask()] }).decide(start())
     expect(decision.answer).toEqual({ status: 'running', started_at: NOW })
     expect(onlyTask(decision)).toMatchObject({ status: 'running', started_at: NOW, lease: LEASE })
@@ -28,7 +28,7 @@ describe('start', () => {
     expect(bodyOf(receiptOf(decision, 'task.started')).started_at).toBe('2026-01-01T00:00:00.000Z')
   })
 
-  test('said again changes nothing and answers the same', () => {
+  test('a repeated start changes nothing and returns the same response', () => {
     const decision = new FakeWorld({ tasks: [heldTask({ status: 'running', started_at: NOW - 7 })] }).decide(
       start(),
     )
@@ -38,7 +38,7 @@ describe('start', () => {
 })
 
 describe('progress', () => {
-  test('is numbered within the task and told to the owner', () => {
+  test('progress is numbered within the task and reported to the owner', () => {
     const world = new FakeWorld({ tasks: [heldTask({ status: 'running', progress_count: 4 })] })
     const decision = world.decide(progress())
     expect(decision.answer).toEqual({ expires_at: LEASE.expires_at, now: NOW })
@@ -53,13 +53,13 @@ describe('progress', () => {
     expect(bodyOf(receiptOf(decision, 'task.progress')).progress).toEqual({ percent: 50 })
   })
 
-  test('the first of it says that the work has begun', () => {
+  test('the first progress report starts the task', () => {
     const decision = new FakeWorld({ tasks: [heldTask()] }).decide(progress())
     expect(onlyTask(decision)).toMatchObject({ status: 'running', started_at: NOW, progress_count: 1 })
     expect(receiptTypes(decision)).toEqual(['task.started', 'task.progress'])
   })
 
-  test('is kept, without a receipt, where the operator wants none', () => {
+  test('progress is stored without a receipt if progress receipts are off', () => {
     const world = new FakeWorld({
       tasks: [heldTask({ status: 'running' })],
       settings: { progress_receipts: false },
@@ -69,20 +69,20 @@ describe('progress', () => {
     expect(decision.progress?.n).toBe(1)
   })
 
-  test('can extend the lease, which counts as a renewal', () => {
+  test('progress can extend the lease, which counts as a renewal', () => {
     const decision = new FakeWorld({ tasks: [renewed(3)] }).decide(progress({ extend_ms: 90_000 }))
     expect(leaseOf(onlyTask(decision))).toMatchObject({ expires_at: NOW + 90_000, renewals: 4 })
     expect(decision.answer).toMatchObject({ expires_at: NOW + 90_000 })
   })
 
-  test('without an extension leaves the lease as it is', () => {
+  test('progress without an extension does not change the lease', () => {
     expect(leaseOf(onlyTask(new FakeWorld({ tasks: [renewed(3)] }).decide(progress())))).toEqual({
       ...LEASE,
       renewals: 3,
     })
   })
 
-  test('is refused as a whole where its extension is', () => {
+  test('progress is refused as a whole if its extension is refused', () => {
     const decision = new FakeWorld({ tasks: [renewed(10)] }).decide(progress({ extend_ms: 1000 }))
     expect(faultOf(decision).code).toBe('LEASE_RENEWAL_LIMIT_EXCEEDED')
     expect(decision.progress).toBeNull()
@@ -92,7 +92,7 @@ describe('progress', () => {
 })
 
 describe('renew', () => {
-  test('counts from now, and writes no receipt', () => {
+  test('renew extends the lease from now and writes no receipt', () => {
     const decision = new FakeWorld({ tasks: [heldTask({ status: 'running' })] }).decide(
       renew({ extend_ms: 120_000 }),
     )
@@ -102,7 +102,7 @@ describe('renew', () => {
     expect(decision.receipts).toEqual([])
   })
 
-  test('never goes past the absolute lifetime', () => {
+  test('renew never exceeds the absolute lifetime of the lease', () => {
     const world = new FakeWorld({ tasks: [heldTask()], settings: { max_lease_lifetime_seconds: 100 } })
     const decision = world.decide(renew({ extend_ms: 600_000 }))
     expect(decision.answer).toMatchObject({ expires_at: LEASE.acquired_at + 100_000 })
@@ -111,12 +111,12 @@ describe('renew', () => {
     expect(fault.details).toEqual({ expires_in_ms: LEASE.acquired_at + 100_000 - NOW - 1000 })
   })
 
-  test('never goes past the timeout of the task', () => {
+  test('renew never exceeds the timeout of the task', () => {
     const decision = new FakeWorld({ tasks: [heldTask({ timeout_seconds: 70 })] }).decide(renew())
     expect(decision.answer).toMatchObject({ expires_at: LEASE.acquired_at + 70_000 })
   })
 
-  test('works ten times; the eleventh is refused with an anomaly, and then quietly', () => {
+  test('renew works ten times; the eleventh is refused with an anomaly and later ones without', () => {
     let world = new FakeWorld({ tasks: [heldTask()] })
     for (let left = 9; left >= 0; left--) {
       const decision = world.decide(renew())
@@ -145,14 +145,14 @@ describe('renew', () => {
     }
   })
 
-  test('is impossible where the operator allows none', () => {
+  test('renew is refused if the maximum number of renewals is 0', () => {
     const world = new FakeWorld({ tasks: [heldTask()], settings: { max_lease_renewals: 0 } })
     expect(faultOf(world.decide(renew())).code).toBe('LEASE_RENEWAL_LIMIT_EXCEEDED')
   })
 })
 
 describe('release', () => {
-  test('makes the task ready at once, at its old rank, and counts nothing', () => {
+  test('release makes the task ready immediately at its old rank and changes no counter', () => {
     const task = heldTask({ status: 'running', attempt: 1, max_attempts: 3, expiry_count: 2, fence: 5 })
     const decision = new FakeWorld({ tasks: [task] }).decide(release())
     expect(decision.answer).toEqual({ status: 'queued' })

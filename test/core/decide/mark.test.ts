@@ -13,15 +13,15 @@ import {
   receiptOf,
 } from '../commands.ts'
 
-describe('what asks for attention', () => {
-  test('comes into the inbox of whom it is addressed to, with its receipt', () => {
+describe('inbox items of receipts', () => {
+  test('a result is filed in the inbox of its addressee', () => {
     const world = new FakeWorld({ tasks: [heldTask()] })
     const decision = world.decide(complete())
     const { seq } = receiptOf(decision, 'task.result_ready')
     expect(decision.filed).toEqual([newItem(1, ALICE, seq, NOW)])
   })
 
-  test('of a result comes to the agent for whom the work was done, too', () => {
+  test('a result is also filed in the inbox of principal_ai', () => {
     const world = new FakeWorld({ tasks: [heldTask({ principal_ai: 'bob' })] })
     for (const command of [complete(), fail({ retryable: false })]) {
       const decision = world.decide(command)
@@ -35,7 +35,7 @@ describe('what asks for attention', () => {
     expect(new FakeWorld({ tasks: [service] }).decide(complete()).filed).toHaveLength(2)
   })
 
-  test('is not what only records how it went', () => {
+  test('assignments and scheduled retries are not filed', () => {
     const empty = new FakeWorld()
     expect(empty.decide(create()).filed).toEqual([])
     const retried = new FakeWorld({ tasks: [heldTask()] }).decide(fail())
@@ -49,7 +49,7 @@ describe('mark', () => {
   const seq = world.state.items[0]?.seq ?? 0
   const items = [{ principal: ALICE, seq }]
 
-  test('sets the time, answers with the item, and writes no receipt', () => {
+  test('mark sets the time, returns the item and writes no receipt', () => {
     const decision = world.later(5).decide(mark({ items }))
     expect(decision.answer).toEqual({ items: decision.marked })
     expect(decision.marked).toMatchObject([{ seq, read_at: NOW + 5 }])
@@ -57,14 +57,14 @@ describe('mark', () => {
     expect(decision.tasks).toEqual([])
   })
 
-  test('said again answers the same and changes nothing', () => {
+  test('a repeated mark returns the same response and changes nothing', () => {
     const first = world.decide(mark({ items }))
     const again = world.after(first).later(9).decide(mark({ items }))
     expect(again.answer).toEqual(first.answer)
     expectNoChange(again)
   })
 
-  test('is for whose inbox it is, and those above', () => {
+  test('mark is allowed only for the owner of the inbox and admins', () => {
     expect(faultOf(world.decide(mark({ items, by: 'agent:bob' }))).code).toBe('FORBIDDEN')
     expect(
       faultOf(world.decide(mark({ items: [{ principal: 'agent:bob', seq }], by: 'agent:bob' }))).code,
@@ -73,7 +73,7 @@ describe('mark', () => {
     expect(above.marked).toMatchObject([{ principal: ALICE, read_at: NOW }])
   })
 
-  test('knows only what is in an inbox', () => {
+  test('mark finds only receipts in an inbox', () => {
     const assigned = new FakeWorld().after(new FakeWorld().decide(create()))
     for (const where of [world, assigned]) {
       for (const absent of [where === world ? seq + 1 : 1, 99]) {
@@ -83,13 +83,13 @@ describe('mark', () => {
     }
   })
 
-  test('marks all or nothing', () => {
+  test('mark marks all items or none', () => {
     const refused = world.decide(mark({ items: [...items, { principal: ALICE, seq: 99 }] }))
     expect(faultOf(refused).code).toBe('RECEIPT_NOT_FOUND')
     expectNoChange(refused)
   })
 
-  test('of an acknowledgement is read and archived, for the one who acknowledged', () => {
+  test('an acknowledgement marks the item of the acknowledging principal as read and archived', () => {
     const decision = world.later(3).decide(acknowledge({ seq }))
     expect(decision.marked).toMatchObject([{ principal: ALICE, seq, read_at: NOW + 3, archived_at: NOW + 3 }])
     const above = world.decide(acknowledge({ seq, by: 'human:root', role: 'admin' }))

@@ -9,7 +9,7 @@ describe('acknowledge', () => {
   const empty = new FakeWorld()
   const world = empty.after(empty.decide(create()))
 
-  test('is a receipt that names the one it acknowledges', () => {
+  test('acknowledge writes a receipt that names the acknowledged one', () => {
     const decision = world.decide(acknowledge())
     expect(decision.answer).toEqual({ seq: 2 })
     expect(receiptOf(decision, 'receipt.acknowledged')).toMatchObject({
@@ -23,24 +23,24 @@ describe('acknowledge', () => {
     )
   })
 
-  test('closes no obligation and changes no task', () => {
+  test('acknowledge closes no obligation and changes no task', () => {
     const decision = world.decide(acknowledge())
     expect(decision.closed).toEqual([])
     expect(decision.tasks).toEqual([])
   })
 
-  test('sent again hears the same and writes nothing', () => {
+  test('a repeated acknowledge returns the same response and writes nothing', () => {
     const again = world.after(world.decide(acknowledge())).decide(acknowledge())
     expect(again.answer).toEqual({ seq: 2 })
     expectNoChange(again)
   })
 
-  test('is for who the receipt is addressed to, and those above', () => {
+  test('acknowledge is allowed only for the addressee of the receipt and admins', () => {
     expect(faultOf(world.decide(acknowledge({ by: 'agent:bob' }))).code).toBe('FORBIDDEN')
     expect(world.decide(acknowledge({ by: 'human:root', role: 'admin' })).answer).toEqual({ seq: 2 })
   })
 
-  test('of the same receipt by another is another one', () => {
+  test('two principals can each acknowledge the same receipt', () => {
     const after = world.after(world.decide(acknowledge()))
     expect(after.decide(acknowledge({ by: 'human:root', role: 'admin' })).answer).toEqual({ seq: 3 })
   })
@@ -51,7 +51,7 @@ describe('greet', () => {
   const world = new FakeWorld()
   const met = world.after(world.decide(greet({ instance_id: 'i1' })))
 
-  test('notes who came, when, and what it was handed', () => {
+  test('greet records the instance, the time and the delivered items', () => {
     const filed = new FakeWorld({ items: [newItem(1, 'agent:alice', 4, NOW - 1)] })
     const client_capabilities = canonical({ streaming: true })
     const said = { instance_id: 'i1', agent_version: '1.2', client_capabilities }
@@ -73,11 +73,11 @@ describe('greet', () => {
   })
 
   test.each([
-    ['soon again is the same session', 30 * MINUTE, 'i1', 1],
-    ['soon again without an instance is the same session', MINUTE, null, 1],
-    ['after a long silence is a new session', 30 * MINUTE + 1, 'i1', 2],
-    ['as another instance is a new session', MINUTE, 'i2', 2],
-  ])('%s', (_, later, instance_id, sessions_count) => {
+    ['within 30 minutes continues the session', 30 * MINUTE, 'i1', 1],
+    ['without an instance continues the session', MINUTE, null, 1],
+    ['after more than 30 minutes starts a new session', 30 * MINUTE + 1, 'i1', 2],
+    ['from another instance starts a new session', MINUTE, 'i2', 2],
+  ])('greet %s', (_, later, instance_id, sessions_count) => {
     expect(met.later(later).decide(greet({ instance_id })).answer).toMatchObject({
       first_seen_at: NOW,
       last_seen_at: NOW + later,
@@ -86,7 +86,7 @@ describe('greet', () => {
     })
   })
 
-  test('instances that take turns are counted once each', () => {
+  test('alternating instances are counted once each', () => {
     let turns = met
     for (const [instance_id, sessions_count] of [
       ['i2', 2],
@@ -105,18 +105,18 @@ describe('greet', () => {
     })
   })
 
-  test('what it said of itself stays until it says something else', () => {
+  test('the version and instance of an agent stay until it sends other values', () => {
     const version = met.after(met.decide(greet({ instance_id: 'i1', agent_version: '1' })))
     expect(version.decide(greet()).answer).toMatchObject({ agent_version: '1', instance_id: 'i1' })
   })
 
-  test('a bounded number of instances is remembered', () => {
+  test('a limited number of instances is stored', () => {
     let crowd = met
     for (let n = 0; n < 200; n++) crowd = crowd.after(crowd.decide(greet({ instance_id: `n${n}` })))
     expect(JSON.parse(crowd.relationship('agent:alice')?.instances ?? '')).toHaveLength(50)
   })
 
-  test('polls every ten minutes are one session all day', () => {
+  test('polling every ten minutes counts as one session all day', () => {
     let day = met
     for (let i = 0; i < 144; i++) {
       day = day.later(10 * MINUTE)

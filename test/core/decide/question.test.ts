@@ -17,7 +17,7 @@ const questionOf = ({ questions }: { readonly questions: readonly unknown[] }) =
 }
 
 describe('ask', () => {
-  test('parks the task, and the lease is gone', () => {
+  test('ask parks the task and ends the lease', () => {
     const decision = held.decide(command.ask())
     const task = onlyTask(decision)
     expect(task).toMatchObject({ status: 'pending_approval', question_count: 1, expires_at: null })
@@ -47,7 +47,7 @@ describe('ask', () => {
     expect(decision.closed).toEqual([])
   })
 
-  test('writes a receipt that tells who is asked for what, without the words', () => {
+  test('the receipt of a question has its kind and hash but not its text', () => {
     const receipt = receiptOf(held.decide(command.ask()), 'question.asked')
     expect(receipt).toMatchObject({ from: LEASE.holder, to: 'agent:alice', lease_id: LEASE.lease_id })
     expect(receipt.parents).toEqual([1])
@@ -60,7 +60,7 @@ describe('ask', () => {
     expect(receipt.body).not.toContain('Send the mail?')
   })
 
-  test('comes into the inboxes of the owner and of the agent it is for', () => {
+  test('a question is filed in the inboxes of the owner and of principal_ai', () => {
     const world = new FakeWorld({ tasks: [heldTask({ principal_ai: 'bob' })] })
     const { filed } = world.decide(command.ask())
     expect(filed.map(({ principal }) => principal).sort()).toEqual(['agent:alice', 'agent:bob'])
@@ -71,16 +71,19 @@ describe('ask', () => {
     [null, 60, NOW + 60_000],
     [1000, 60, NOW + 1000],
     [null, 0, null],
-  ])('expires after what it says (%s), else what the operator says (%s)', (expires_in_ms, seconds, at) => {
-    const world = new FakeWorld({ tasks: [heldTask()], settings: { approval_expires_seconds: seconds } })
-    const asked = { ...command.APPROVAL, expires_in_ms }
-    expect(onlyTask(world.decide(command.ask({ question: asked })))).toMatchObject({ expires_at: at })
-    const input = { ...command.INPUT, expires_in_ms }
-    const needed = expires_in_ms === null ? null : at
-    expect(onlyTask(world.decide(command.ask({ question: input })))).toMatchObject({ expires_at: needed })
-  })
+  ])(
+    'a question expires after its own time (%s), or else after the configured one (%s)',
+    (expires_in_ms, seconds, at) => {
+      const world = new FakeWorld({ tasks: [heldTask()], settings: { approval_expires_seconds: seconds } })
+      const asked = { ...command.APPROVAL, expires_in_ms }
+      expect(onlyTask(world.decide(command.ask({ question: asked })))).toMatchObject({ expires_at: at })
+      const input = { ...command.INPUT, expires_in_ms }
+      const needed = expires_in_ms === null ? null : at
+      expect(onlyTask(world.decide(command.ask({ question: input })))).toMatchObject({ expires_at: needed })
+    },
+  )
 
-  test('said again under the same lease is answered the same, whatever became of the task', () => {
+  test('a repeated ask under the same lease returns the same question and the current status', () => {
     const first = held.decide(command.ask()).answer
     const again = asking.decide(command.ask())
     expect(again.answer).toEqual(first)
@@ -92,7 +95,7 @@ describe('ask', () => {
     expect(faultOf(asking.decide(command.ask({ holder: 'worker:w2' }))).code).toBe('LEASE_INVALID_OR_EXPIRED')
   })
 
-  test('is refused after too many questions', () => {
+  test('ask is refused at the limit of questions', () => {
     const world = new FakeWorld({ tasks: [heldTask({ question_count: MAX_QUESTIONS })] })
     const decision = world.decide(command.ask())
     expect(faultOf(decision).code).toBe('VALIDATION_ERROR')
@@ -103,7 +106,7 @@ describe('ask', () => {
 })
 
 describe('create with a question', () => {
-  test('makes a task that waits, with its obligation', () => {
+  test('create with a question parks the task and opens its obligation', () => {
     const decision = new FakeWorld().decide(
       command.create({ question: command.APPROVAL, policy: canonical({ rule_id: 'r' }), delay_ms: 5000 }),
     )
@@ -119,7 +122,7 @@ describe('create with a question', () => {
     })
   })
 
-  test('goes on at once when it is approved, or when its delay is over', () => {
+  test('an approved task is ready immediately or when its delay is over', () => {
     const empty = new FakeWorld()
     const waiting = empty.after(empty.decide(command.create({ question: command.APPROVAL, delay_ms: 5000 })))
     const [task] = waiting.state.tasks
@@ -129,8 +132,8 @@ describe('create with a question', () => {
   })
 })
 
-describe('a decision', () => {
-  test('lets the task go on at its old rank', () => {
+describe('decision of a question', () => {
+  test('an approval requeues the task at its old rank', () => {
     const decision = asking.decide(command.approve())
     const task = onlyTask(decision)
     expect(task).toMatchObject({ status: 'queued', next_eligible_at: null, rank: 1000, attempt: 1, fence: 1 })
@@ -148,13 +151,13 @@ describe('a decision', () => {
     expect(bodyOf(receiptOf(decision, 'question.answered'))).toMatchObject({ content_hash: 'sha256:a' })
   })
 
-  test('on a changed payload is recorded with the hash of what was approved', () => {
+  test('an approval of an edited payload records the hash of the edited content', () => {
     const decision = asking.decide(command.approve({ content_hash: 'sha256:edited' }))
     expect(questionOf(decision)).toMatchObject({ content_hash: 'sha256:edited' })
     expect(bodyOf(receiptOf(decision, 'question.answered'))).toMatchObject({ content_hash: 'sha256:edited' })
   })
 
-  test('against it ends the task, and nothing is owed any more', () => {
+  test('a denial cancels the task and closes its obligation', () => {
     const decision = asking.decide(command.deny())
     expect(onlyTask(decision)).toMatchObject({
       status: 'canceled',
@@ -169,31 +172,34 @@ describe('a decision', () => {
     expect(decision.closed).toHaveLength(1)
   })
 
-  test('names both the assignment and the question', () => {
+  test('the receipt of a decision names the assignment and the question as parents', () => {
     const receipt = receiptOf(asking.decide(command.approve()), 'question.answered')
     expect(receipt).toMatchObject({ from: 'human:root', to: 'agent:alice', parents: [1, 2] })
     expect(bodyOf(receipt)).toMatchObject({ decision: 'approved', kind: 'approval', n: 1 })
   })
 
-  test.each(['agent:alice', 'agent:planner', LEASE.holder] as const)('is not for %s', (by) => {
-    const world = new FakeWorld({
-      tasks: [parkedTask({ principal_ai: 'planner' })],
-      questions: [question()],
-    })
-    for (const decide of [command.approve, command.deny]) {
-      const decision = world.decide(decide({ by, role: 'admin' }))
-      expect(faultOf(decision).code).toBe('FORBIDDEN')
-      expectNoChange(decision)
-    }
-    expect(world.decide(command.approve()).answer).not.toBeInstanceOf(Fault)
-  })
+  test.each(['agent:alice', 'agent:planner', LEASE.holder] as const)(
+    '%s cannot decide on its own task',
+    (by) => {
+      const world = new FakeWorld({
+        tasks: [parkedTask({ principal_ai: 'planner' })],
+        questions: [question()],
+      })
+      for (const decide of [command.approve, command.deny]) {
+        const decision = world.decide(decide({ by, role: 'admin' }))
+        expect(faultOf(decision).code).toBe('FORBIDDEN')
+        expectNoChange(decision)
+      }
+      expect(world.decide(command.approve()).answer).not.toBeInstanceOf(Fault)
+    },
+  )
 
-  test('is not for who asked for the work even after somebody else decided', () => {
+  test('the owner of a task cannot decide even after another principal has decided', () => {
     const decided = asking.after(asking.decide(command.approve()))
     expect(faultOf(decided.decide(command.approve({ by: 'agent:alice' }))).code).toBe('FORBIDDEN')
   })
 
-  test('on what is decided changes nothing, and the same again is answered the same', () => {
+  test('a second decision is refused, and a repetition of the first returns the same response', () => {
     const decided = asking.after(asking.decide(command.approve())).later(1000)
     const again = decided.decide(command.approve())
     expect(again.answer).toMatchObject({ state: 'approved', decided_at: NOW, seq: 3 })
@@ -212,7 +218,7 @@ describe('a decision', () => {
     }
   })
 
-  test('at the instant of expiry is too late, and the expiry is recorded', () => {
+  test('a decision at the instant of expiry is refused, and the expiry is recorded', () => {
     const soon = { ...command.APPROVAL, expires_in_ms: 1000 }
     const world = held.after(held.decide(command.ask({ question: soon })))
     expect(world.later(999).decide(command.approve()).answer).toMatchObject({ state: 'approved' })
@@ -222,7 +228,7 @@ describe('a decision', () => {
     expect(receiptTypes(late)).toEqual(['question.answered', 'task.canceled', 'task.result_ready'])
   })
 
-  test('comes from the clock when nobody else makes it', () => {
+  test('an expired approval cancels the task, and expired input fails it', () => {
     const expiring = (asked: typeof command.INPUT) =>
       held
         .after(held.decide(command.ask({ question: { ...asked, expires_in_ms: 1000 } })))
@@ -242,7 +248,7 @@ describe('a decision', () => {
     expect(receiptTypes(input)).toEqual(['question.answered', 'task.failed', 'task.result_ready'])
   })
 
-  test('is withdrawn with its task', () => {
+  test('canceling a task withdraws its question', () => {
     for (const world of [asking, askingInput]) {
       const decision = world.decide(command.cancel())
       expect(questionOf(decision)).toMatchObject({ state: 'withdrawn', decided_by: 'agent:alice' })
@@ -251,7 +257,7 @@ describe('a decision', () => {
     }
   })
 
-  test('on input is for the owner, the agent it is for, and those above', () => {
+  test('input can be answered only by the owner and admins', () => {
     for (const by of ['agent:alice', 'human:root'] as const) {
       const role = by === 'agent:alice' ? 'agent' : 'admin'
       expect(askingInput.decide(command.answer({ by, role })).answer).toMatchObject({ state: 'answered' })
@@ -262,7 +268,7 @@ describe('a decision', () => {
     )
   })
 
-  test('does not take a parked task without its question for a refusal', () => {
+  test('a parked task without its question throws instead of being refused', () => {
     const broken = new FakeWorld({ tasks: [parkedTask({ expires_at: NOW })] })
     expect(() => broken.decide(command.wake())).toThrow('parked without an open question')
     expect(() => broken.decide(command.cancel())).toThrow('parked without an open question')

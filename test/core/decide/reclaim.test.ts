@@ -7,7 +7,7 @@ describe('reclaim', () => {
   const reclaimed = (changes = {}, over = {}) =>
     new FakeWorld({ tasks: [heldTask(changes)] }).decide(command.reclaim(over))
 
-  it('gives the lease to the new process under another id and a higher fence, without an attempt', () => {
+  it('reclaim gives the lease to the new process with a new id and a higher fence, without counting an attempt', () => {
     const { answer, tasks, receipts } = reclaimed({ fence: 3, attempt: 1 })
     expect(tasks).toMatchObject([
       {
@@ -29,14 +29,14 @@ describe('reclaim', () => {
     ])
   })
 
-  it('ends the task when its expiries are used up', () => {
+  it('reclaim at the limit of expiries ends the task', () => {
     const { answer, tasks, receipts } = reclaimed({ expiry_count: 9, max_expiries: 10 })
     expect(answer).toMatchObject({ granted: [] })
     expect(tasks).toMatchObject([{ status: 'failed', expiry_count: 10, outcome: { dead_letter: true } }])
     expect(receipts.map(({ receipt_type }) => receipt_type)).toContain('task.failed')
   })
 
-  it('is refused for a lease that is over or of somebody else', () => {
+  it('reclaim is refused for an expired lease and for another worker', () => {
     for (const over of [{ lease_id: 'x' }, { worker_id: 'x' }, { holder: 'worker:w2' }] as const) {
       expect(reclaimed({}, over)).toMatchObject({
         answer: { code: 'LEASE_INVALID_OR_EXPIRED' },

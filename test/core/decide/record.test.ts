@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { FakeWorld } from '../../support/fake-world.ts'
 import * as command from '../commands.ts'
 
-test('a record is one receipt, and nothing else', () => {
+test('record writes one receipt and changes nothing else', () => {
   const world = new FakeWorld()
   const decision = world.decide(command.record())
   expect(decision).toMatchObject({ answer: { seq: 1 }, tasks: [], spec: null, opened: [], filed: [] })
@@ -18,7 +18,7 @@ test('a record is one receipt, and nothing else', () => {
   ])
 })
 
-test('what is recorded again is another receipt: each of them happened', () => {
+test('a repeated record writes another receipt', () => {
   const world = new FakeWorld()
   const after = world.after(world.decide(command.record()))
   expect(after.decide(command.record()).receipts).toMatchObject([{ seq: 2 }])

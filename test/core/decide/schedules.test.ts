@@ -4,7 +4,7 @@ import { bodyOf, expectNoChange, faultOf, receiptOf, recordSchedule, reportStale
 
 const DELETING = '019b7608-1c00-7000-8000-000000000002'
 
-/** Alice asked for a schedule, on behalf of Eve, and then for its end. */
+/** Alice created a schedule on behalf of Eve, and then asked for its deletion. */
 const asking = heldTask({ principal_ai: 'eve' })
 const deleting = heldTask({ task_id: DELETING, seq: 2 })
 const world = new FakeWorld({ tasks: [asking, deleting], obligations: [] })
@@ -12,8 +12,8 @@ const scheduled = world.after(world.decide(recordSchedule()))
 const remove = (changes = {}) =>
   recordSchedule({ event: 'deleted', task_id: DELETING, created: 3, ...changes })
 
-describe('a schedule that was created', () => {
-  test('is a receipt to the owner of the task that asked, and owed to the agent it is for too', () => {
+describe('creation of a schedule', () => {
+  test('a created schedule writes a receipt to the owner and opens obligations to the owner and principal_ai', () => {
     const decision = world.decide(recordSchedule())
     expect(decision.answer).toEqual({ seq: 3 })
     const receipt = receiptOf(decision, 'schedule.created')
@@ -33,33 +33,33 @@ describe('a schedule that was created', () => {
     expect(decision.tasks).toEqual([])
   })
 
-  test('is recorded once', () => {
+  test('the creation of a schedule is recorded once', () => {
     const again = scheduled.decide(recordSchedule({ created: 3 }))
     expect(again.answer).toEqual({ seq: 3 })
     expectNoChange(again)
   })
 
-  test('has the id of its task', () => {
+  test('a schedule has the id of its task', () => {
     expect(faultOf(world.decide(recordSchedule({ schedule_id: DELETING }))).details.path).toBe('schedule_id')
   })
 
-  test('needs the lease of its task', () => {
+  test('creating a schedule requires the lease of its task', () => {
     const lapsed = world.later(60_000)
     expect(faultOf(lapsed.decide(recordSchedule())).code).toBe('LEASE_INVALID_OR_EXPIRED')
     const another = recordSchedule({ holder: 'worker:w2' })
     expect(faultOf(world.decide(another)).code).toBe('LEASE_INVALID_OR_EXPIRED')
-    const nobody = new FakeWorld({ tasks: [queuedTask()] })
-    expect(faultOf(nobody.decide(recordSchedule())).code).toBe('LEASE_INVALID_OR_EXPIRED')
+    const unleased = new FakeWorld({ tasks: [queuedTask()] })
+    expect(faultOf(unleased.decide(recordSchedule())).code).toBe('LEASE_INVALID_OR_EXPIRED')
   })
 
-  test('is not brought back when its creation is done again after its deletion', () => {
+  test('a deleted schedule cannot be created again', () => {
     const gone = scheduled.after(scheduled.decide(remove()))
     expect(faultOf(gone.decide(recordSchedule({ created: 3 }))).code).toBe('SCHEDULE_NOT_FOUND')
   })
 })
 
-describe('a schedule that was deleted', () => {
-  test('is owed to nobody any more', () => {
+describe('deletion of a schedule', () => {
+  test('deleting a schedule closes its obligations', () => {
     const decision = scheduled.decide(remove())
     expect(decision.answer).toEqual({ seq: 4 })
     const receipt = receiptOf(decision, 'schedule.deleted')
@@ -74,34 +74,34 @@ describe('a schedule that was deleted', () => {
     expect(scheduled.after(decision).state.obligations).toEqual([])
   })
 
-  test('is recorded once', () => {
+  test('the deletion of a schedule is recorded once', () => {
     const again = scheduled.after(scheduled.decide(remove())).decide(remove())
     expect(again.answer).toEqual({ seq: 4 })
     expectNoChange(again)
   })
 
-  test('must have been there', () => {
+  test('deleting a missing schedule is refused', () => {
     expect(faultOf(world.decide(remove({ created: null }))).code).toBe('SCHEDULE_NOT_FOUND')
     expect(faultOf(scheduled.decide(remove({ schedule_id: DELETING, asked: 2 }))).code).toBe(
       'SCHEDULE_NOT_FOUND',
     )
   })
 
-  test('was deleted by its owner', () => {
+  test('only its owner can delete a schedule', () => {
     const tasks = [asking, heldTask({ task_id: DELETING, seq: 2, owner: 'agent:bob' })]
     const other = new FakeWorld({ ...scheduled.state, tasks })
     expect(faultOf(other.decide(remove())).code).toBe('FORBIDDEN')
   })
 
-  test('needs the lease of the task that asked for it', () => {
+  test('deleting a schedule requires the lease of the requesting task', () => {
     expect(faultOf(scheduled.decide(remove({ lease_id: TASK_ID }))).code).toBe('LEASE_INVALID_OR_EXPIRED')
   })
 })
 
-describe('a stale schedule', () => {
+describe('stale schedule', () => {
   const stale = (changes = {}) => reportStale({ created: 3, ...changes })
 
-  test('is an anomaly that its owner is told', () => {
+  test('a stale schedule writes an anomaly to its owner', () => {
     const decision = scheduled.decide(stale())
     expect(decision.answer).toEqual({ seq: 4 })
     const receipt = receiptOf(decision, 'system.anomaly')
@@ -119,22 +119,22 @@ describe('a stale schedule', () => {
     expect(decision.opened).toEqual([])
   })
 
-  test('is told once for each run that hangs', () => {
-    const told = scheduled.after(scheduled.decide(stale()))
+  test('a stale schedule is reported once per overdue run', () => {
+    const reported = scheduled.after(scheduled.decide(stale()))
     for (const next_run_at of [NOW - 60_000, NOW - 120_000]) {
-      const again = told.decide(stale({ next_run_at }))
+      const again = reported.decide(stale({ next_run_at }))
       expect(again.answer).toEqual({ seq: 4 })
       expectNoChange(again)
     }
-    expect(told.decide(stale({ next_run_at: NOW - 59_999 })).answer).toEqual({ seq: 5 })
+    expect(reported.decide(stale({ next_run_at: NOW - 59_999 })).answer).toEqual({ seq: 5 })
   })
 
-  test('is reported by the scheduler that took it on, or those above', () => {
+  test('only the scheduler that recorded the schedule and admins can report it as stale', () => {
     expect(faultOf(scheduled.decide(stale({ by: 'worker:w2' }))).code).toBe('FORBIDDEN')
     expect(scheduled.decide(stale({ by: 'human:root', role: 'admin' })).answer).toEqual({ seq: 4 })
   })
 
-  test('is one that is overdue and exists', () => {
+  test('only an existing schedule with an overdue run can be reported as stale', () => {
     expect(faultOf(scheduled.decide(stale({ next_run_at: NOW + 1 }))).details.path).toBe('next_run_at')
     expect(faultOf(world.decide(stale())).code).toBe('SCHEDULE_NOT_FOUND')
     const gone = scheduled.after(scheduled.decide(remove()))

@@ -9,20 +9,20 @@ const expired = (changes: Partial<HeldTask> = {}, settings = {}, seed = 1) =>
 
 describe('wake', () => {
   test.each<[string, Task[], unknown]>([
-    ['a task whose lease is good', [heldTask({ lease: { ...LEASE, expires_at: NOW + 1 } })], 'leased'],
-    ['a task whose delay goes on', [queuedTask({ next_eligible_at: NOW + 1 })], 'queued'],
+    ['a task with a valid lease', [heldTask({ lease: { ...LEASE, expires_at: NOW + 1 } })], 'leased'],
+    ['a task that is still delayed', [queuedTask({ next_eligible_at: NOW + 1 })], 'queued'],
     ['a task that is ready', [queuedTask()], 'queued'],
     ['a task that succeeded', [doneTask()], 'succeeded'],
     ['a task that failed', [doneTask({ status: 'failed' })], 'failed'],
     ['a task that was canceled', [doneTask({ status: 'canceled' })], 'canceled'],
-    ['no task at all', [], null],
-  ])('does nothing to %s', (_, tasks, status) => {
+    ['a missing task', [], null],
+  ])('wake does nothing to %s', (_, tasks, status) => {
     const decision = new FakeWorld({ tasks }).decide(wake())
     expect(decision.answer).toEqual({ status })
     expectNoChange(decision)
   })
 
-  test('makes a delayed task ready at the instant it is due, without a receipt', () => {
+  test('wake makes a delayed task ready when it is due, without a receipt', () => {
     for (const late of [0, 1, 60_000]) {
       const task = queuedTask({ next_eligible_at: NOW - late })
       const decision = new FakeWorld({ tasks: [task] }).decide(wake())
@@ -31,16 +31,16 @@ describe('wake', () => {
     }
   })
 
-  test('sent again does nothing', () => {
+  test('a repeated wake does nothing', () => {
     const world = expired()
     const after = world.after(world.decide(wake()))
     expectNoChange(after.decide(wake()))
   })
 })
 
-describe('an expired lease', () => {
+describe('expired lease', () => {
   test.each(['leased', 'running'] as const)(
-    'of a %s task is counted, spends no attempt and is told',
+    'an expired lease of a %s task counts as an expiry and not as an attempt, and is reported',
     (status) => {
       const task = heldTask({ status, attempt: 1, max_attempts: 3, expiry_count: 1, fence: 6 })
       const decision = new FakeWorld({ tasks: [task], now: LEASE.expires_at }).decide(wake())
@@ -73,7 +73,7 @@ describe('an expired lease', () => {
     },
   )
 
-  test('comes back after 0 to 5 s, spread out', () => {
+  test('a task with an expired lease becomes ready after 0 to 5 s of jitter', () => {
     const delays = Array.from({ length: 300 }, (_, seed) => {
       const queued = onlyTask(expired({}, {}, seed).decide(wake())) as QueuedTask
       return (queued.next_eligible_at ?? Number.NaN) - LEASE.expires_at
@@ -87,14 +87,14 @@ describe('an expired lease', () => {
     expect(delays.every(Number.isInteger)).toBe(true)
   })
 
-  test('is an anomaly the fourth time, and only then', () => {
+  test('the fourth expiry writes an anomaly, and no other does', () => {
     const anomalies = [0, 1, 2, 3, 4, 5].map((expiry_count) =>
       anomalyKinds(expired({ expiry_count }).decide(wake())),
     )
     expect(anomalies).toEqual([[], [], [], ['repeated_lease_expiry'], [], []])
   })
 
-  test('at the limit ends the task as a dead letter and closes the obligation', () => {
+  test('the last allowed expiry ends the task as a dead letter and closes the obligation', () => {
     const decision = expired({ expiry_count: 9, attempt: 1 }).decide(wake())
     expect(decision.answer).toEqual({ status: 'failed' })
     const task = onlyTask(decision) as DoneTask
@@ -115,12 +115,12 @@ describe('an expired lease', () => {
     expect(decision.closed).toHaveLength(1)
   })
 
-  test('one before the limit does not', () => {
+  test('an expiry below the limit requeues the task', () => {
     expect(onlyTask(expired({ expiry_count: 8 }).decide(wake())).status).toBe('queued')
     expect(onlyTask(expired({ max_expiries: 1 }).decide(wake())).status).toBe('failed')
   })
 
-  test('is escalated where that is switched on', () => {
+  test('an expiry is escalated if escalation is enabled', () => {
     const decision = expired({}, { escalation_enabled: true, escalation_target: 'human:ops' }).decide(wake())
     expect(receiptOf(decision, 'task.escalated')).toMatchObject({ to: 'human:ops', lease_id: LEASE.lease_id })
     expect(bodyOf(receiptOf(decision, 'task.escalated'))).toEqual({
@@ -132,11 +132,11 @@ describe('an expired lease', () => {
   })
 })
 
-describe('an execution timeout', () => {
-  /** The lease ends with the timeout, as no lease outlives it. */
+describe('execution timeout', () => {
+  /** The lease ends at the timeout, since no lease exceeds it. */
   const timeout_seconds = (LEASE.expires_at - LEASE.acquired_at) / 1000
 
-  test('at the same instant as the expiry counts as the failure that it is', () => {
+  test('a timeout at the instant of the expiry counts as a failure', () => {
     const decision = expired({ timeout_seconds, status: 'running' }).decide(wake())
     expect(decision.answer).toEqual({ status: 'queued' })
     expect(onlyTask(decision)).toMatchObject({
@@ -153,7 +153,7 @@ describe('an execution timeout', () => {
     })
   })
 
-  test('ends the task when attempts are used up', () => {
+  test('a timeout of the last attempt ends the task', () => {
     const decision = expired({ timeout_seconds, attempt: 1 }).decide(wake())
     expect(decision.answer).toEqual({ status: 'failed' })
     expect(onlyTask(decision)).toMatchObject({
@@ -165,7 +165,7 @@ describe('an execution timeout', () => {
     expect(receiptOf(decision, 'task.failed').from).toBe('service:asyncgate')
   })
 
-  test('that is still ahead when the lease expires is none, however late that is noticed', () => {
+  test('a lease that expires before the timeout counts as an expiry, even if it is detected later', () => {
     const world = expired({ timeout_seconds: timeout_seconds + 1 })
     for (const late of [0, 1_000, 3_600_000]) {
       const decision = world.later(late).decide(wake())
@@ -174,14 +174,14 @@ describe('an execution timeout', () => {
     }
   })
 
-  test('is noticed late as what it is', () => {
+  test('a timeout that is detected late counts as a timeout', () => {
     const decision = expired({ timeout_seconds }).later(3_600_000).decide(wake())
     expect(receiptTypes(decision)).toEqual(['task.retry_scheduled'])
   })
 })
 
-describe('a deadline', () => {
-  test('at the same instant as a timeout and an expiry ends the task for good', () => {
+describe('deadline', () => {
+  test('a deadline at the instant of a timeout and an expiry fails the task', () => {
     const timeout_seconds = (LEASE.expires_at - LEASE.acquired_at) / 1000
     const decision = expired({ timeout_seconds, deadline_at: LEASE.expires_at, max_attempts: 9 }).decide(
       wake(),
@@ -193,7 +193,7 @@ describe('a deadline', () => {
     expect(decision.closed).toHaveLength(1)
   })
 
-  test('that is still ahead when the lease expires leaves the expiry what it is, however late that is noticed', () => {
+  test('a lease that expires before the deadline counts as an expiry, even if it is detected later', () => {
     const deadline_at = LEASE.expires_at + 1
     const world = expired({ deadline_at }).later(3_600_000)
     const decision = world.decide(wake())
@@ -202,16 +202,22 @@ describe('a deadline', () => {
     expect(receiptTypes(world.after(decision).decide(wake()))).toEqual(['task.failed', 'task.result_ready'])
   })
 
-  test.each([NOW - 1, NOW])('that has come ends a ready and a delayed task (%d)', (deadline_at) => {
-    for (const next_eligible_at of [null, deadline_at]) {
-      const tasks = [queuedTask({ deadline_at, next_eligible_at })]
-      const decision = new FakeWorld({ tasks }).decide(wake())
-      expect(decision.answer).toEqual({ status: 'failed' })
-      expect(receiptOf(decision, 'task.failed')).toMatchObject({ from: 'service:asyncgate', lease_id: null })
-    }
-  })
+  test.each([NOW - 1, NOW])(
+    'a deadline that has passed fails a ready and a delayed task (%d)',
+    (deadline_at) => {
+      for (const next_eligible_at of [null, deadline_at]) {
+        const tasks = [queuedTask({ deadline_at, next_eligible_at })]
+        const decision = new FakeWorld({ tasks }).decide(wake())
+        expect(decision.answer).toEqual({ status: 'failed' })
+        expect(receiptOf(decision, 'task.failed')).toMatchObject({
+          from: 'service:asyncgate',
+          lease_id: null,
+        })
+      }
+    },
+  )
 
-  test('that is ahead keeps no delay from ending', () => {
+  test('a future deadline does not prevent the end of a delay', () => {
     const task = queuedTask({ deadline_at: NOW + 1, next_eligible_at: NOW })
     expect(onlyTask(new FakeWorld({ tasks: [task] }).decide(wake()))).toEqual({
       ...task,

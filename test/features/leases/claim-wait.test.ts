@@ -6,9 +6,9 @@ import {
   askMany,
   Barrier,
   claim,
-  Ears,
   failTask,
   finish,
+  HintProbe,
   held,
   hold,
   lease,
@@ -24,14 +24,14 @@ import {
  * Disables the periodic read of the store, so that only events can wake a claim. Returns a function that reads it
  * once.
  */
-function withoutLooks(): () => void {
-  const looks: (() => void)[] = []
+function disablePolling(): () => void {
+  const polls: (() => void)[] = []
   vi.spyOn(globalThis, 'setInterval').mockImplementation((callback) => {
-    looks.push(callback)
+    polls.push(callback)
     return setTimeout(() => {}, 0)
   })
   return () => {
-    for (const look of looks) look()
+    for (const poll of polls) poll()
   }
 }
 
@@ -50,7 +50,7 @@ describeGates('waiting claim', (open, storeName) => {
   })
 
   it('a waiting claim is woken by a create', async () => {
-    withoutLooks()
+    disablePolling()
     const { gate } = await open()
     const waiting = wait(gate)
     expect(await claim(gate)).toEqual([])
@@ -59,7 +59,7 @@ describeGates('waiting claim', (open, storeName) => {
   })
 
   it('a waiting claim is woken by a release and by an immediate retry', async () => {
-    withoutLooks()
+    disablePolling()
     const { gate } = await open()
     const first = await hold(gate)
     const afterRelease = wait(gate)
@@ -75,7 +75,7 @@ describeGates('waiting claim', (open, storeName) => {
   })
 
   it('a waiting claim is woken when a delay or a backoff is over', async () => {
-    withoutLooks()
+    disablePolling()
     const { gate } = await open({ realTime: true })
     const delayed = wait(gate)
     expect(await claim(gate)).toEqual([])
@@ -89,14 +89,14 @@ describeGates('waiting claim', (open, storeName) => {
   })
 
   it('a waiting claim gets a task on time that was delayed before the wait began', async () => {
-    withoutLooks()
+    disablePolling()
     const { gate } = await open({ realTime: true })
     await ask(gate, { delay_seconds: 1 })
     expect(await soon(wait(gate))).toHaveLength(1)
   })
 
   it('a waiting claim commits nothing while nothing happens', async () => {
-    const look = withoutLooks()
+    const poll = disablePolling()
     let commits = 0
     const { gate } = await open({
       wrap: (store) =>
@@ -110,7 +110,7 @@ describeGates('waiting claim', (open, storeName) => {
     const waiting = ['a', 'b', 'c'].map((type) => wait(gate, { accept_types: [type] }, worker(type)))
     expect(await claim(gate)).toEqual([])
     const before = commits
-    look()
+    poll()
     await turns(40)
     expect(commits).toBe(before)
     const task = await ask(gate, { type: 'b' })
@@ -118,7 +118,7 @@ describeGates('waiting claim', (open, storeName) => {
   })
 
   it('a waiting claim is woken when a lease becomes free under the quota', async () => {
-    withoutLooks()
+    disablePolling()
     const { gate } = await open({ settings: { max_concurrent_leases: 1 } })
     const offer = await hold(gate)
     const task = await ask(gate)
@@ -134,7 +134,7 @@ describeGates('waiting claim', (open, storeName) => {
   })
 
   it('a waiting claim returns an empty list when its caller has disconnected', async () => {
-    withoutLooks()
+    disablePolling()
     const { gate } = await open()
     const leaving = new AbortController()
     const input = { worker_id: 'w1', wait_seconds: 50 }
@@ -148,7 +148,7 @@ describeGates('waiting claim', (open, storeName) => {
   })
 
   it('a waiting claim returns an empty list when the gate closes', async () => {
-    withoutLooks()
+    disablePolling()
     const { gate } = await open()
     const waiting = [wait(gate), wait(gate, {}, worker('w2'))]
     expect(await claim(gate)).toEqual([])
@@ -157,7 +157,7 @@ describeGates('waiting claim', (open, storeName) => {
   })
 
   it('a waiting claim keeps waiting while another takes the only task', async () => {
-    withoutLooks()
+    disablePolling()
     const { gate } = await open()
     const answered: string[] = []
     const waiting = ['w1', 'w2', 'w3'].map((id) =>
@@ -176,8 +176,8 @@ describeGates('waiting claim', (open, storeName) => {
     expect(taken.toSorted()).toEqual(others.toSorted())
   })
 
-  it('a waiting claim gets its task also while the one before it is being served', async () => {
-    withoutLooks()
+  it('a waiting claim gets its task while the claim before it is being served', async () => {
+    disablePolling()
     const { gate } = await open()
     const waiting = [wait(gate, { accept_types: ['job'] }), wait(gate, {}, worker('w2'))]
     expect(await claim(gate)).toEqual([])
@@ -187,7 +187,7 @@ describeGates('waiting claim', (open, storeName) => {
   })
 
   it('a waiting claim is never given a task that it cannot take', async () => {
-    withoutLooks()
+    disablePolling()
     const { gate } = await open()
     const wrong = [
       wait(gate, { wait_seconds: 1, accept_types: ['other'] }),
@@ -201,7 +201,7 @@ describeGates('waiting claim', (open, storeName) => {
   })
 
   it('a waiting claim waits only for tasks of its own tenant', async () => {
-    withoutLooks()
+    disablePolling()
     const { gate } = await open()
     const waiting = wait(gate, { wait_seconds: 0.5 })
     expect(await claim(gate)).toEqual([])
@@ -231,7 +231,7 @@ describeGates('waiting claim', (open, storeName) => {
 
   describe('a claim that is searching when its wait ends', () => {
     const busy = async (input: Readonly<Record<string, unknown>> = { delay_seconds: 60 }) => {
-      const look = withoutLooks()
+      const poll = disablePolling()
       const commits = new Barrier()
       const { gate } = await open({
         wrap: (store) =>
@@ -247,18 +247,18 @@ describeGates('waiting claim', (open, storeName) => {
       const leaving = new AbortController()
       const waiting = gate.leaseNext(worker(), { worker_id: 'w1', wait_seconds: 50 }, leaving.signal)
       await commits.arrival()
-      look()
+      poll()
       return { gate, commits, leaving, waiting, task }
     }
 
-    it('it returns, although it was asked to search again', async () => {
+    it('a claim whose caller has disconnected returns although it was asked to search again', async () => {
       const { commits, leaving, waiting } = await busy()
       leaving.abort()
       commits.open()
       expect(await soon(waiting)).toEqual({ tasks: [] })
     })
 
-    it('it releases the tasks that it leased after its caller has disconnected', async () => {
+    it('a claim releases the tasks that it leased after its caller has disconnected', async () => {
       const { gate, commits, leaving, waiting, task } = await busy({})
       leaving.abort()
       commits.open()
@@ -267,7 +267,7 @@ describeGates('waiting claim', (open, storeName) => {
       expect(await look(gate, task)).toMatchObject({ status: 'queued', attempt: 0, expiry_count: 0 })
     })
 
-    it('it returns when the gate closes, although it was asked to search again', async () => {
+    it('a claim returns when the gate closes, although it was asked to search again', async () => {
       const { gate, commits, waiting } = await busy()
       const closed = gate.close()
       commits.open()
@@ -277,11 +277,11 @@ describeGates('waiting claim', (open, storeName) => {
   })
 
   it.runIf(storeName === 'postgres')('a waiting claim is woken by a create in another process', async () => {
-    withoutLooks()
-    const ears = new Ears()
-    const { gate, another } = await open({ wrap: ears.wrap })
+    disablePolling()
+    const probe = new HintProbe()
+    const { gate, another } = await open({ wrap: probe.wrap })
     const { gate: elsewhere } = await another()
-    await ears.open(elsewhere)
+    await probe.open(elsewhere)
     const waiting = wait(gate)
     expect(await claim(gate)).toEqual([])
     const task = await ask(elsewhere)
@@ -292,11 +292,11 @@ describeGates('waiting claim', (open, storeName) => {
   it.runIf(storeName === 'postgres')(
     'a waiting claim wakes the next one when there are more tasks than it takes',
     async () => {
-      withoutLooks()
-      const ears = new Ears()
-      const { gate, another } = await open({ wrap: ears.wrap })
+      disablePolling()
+      const probe = new HintProbe()
+      const { gate, another } = await open({ wrap: probe.wrap })
       const { gate: elsewhere } = await another()
-      await ears.open(elsewhere)
+      await probe.open(elsewhere)
       const waiting = ['w1', 'w2', 'w3'].map((id) => wait(gate, {}, worker(id)))
       expect(await claim(gate)).toEqual([])
       await askMany(elsewhere, 3)
@@ -307,7 +307,7 @@ describeGates('waiting claim', (open, storeName) => {
   it.runIf(storeName === 'postgres')(
     'a waiting claim is woken by any commit that notices tasks of another process',
     async () => {
-      withoutLooks()
+      disablePolling()
       const { gate, another } = await open({ wrap: (store) => override(store, { listen: () => {} }) })
       const { gate: elsewhere } = await another()
       const waiting = wait(gate, { accept_types: ['new'] })

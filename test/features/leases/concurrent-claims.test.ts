@@ -83,7 +83,7 @@ describeGates('concurrent claims', (open) => {
 })
 
 describeGates('lease quota', (open) => {
-  it('the lease quota is exact for one claim and for concurrent ones, and an empty claim is no error', async () => {
+  it('the lease quota is exact for one claim and for concurrent ones, and an empty claim is not an error', async () => {
     const { gate } = await open({ settings: { max_concurrent_leases: 10 } })
     await askMany(gate, 100)
     const claims = await Promise.all(Array.from({ length: 30 }, () => claim(gate, { max_tasks: 3 })))

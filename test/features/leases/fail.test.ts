@@ -16,7 +16,7 @@ import {
 const error = { code: 'E_DISK', message: 'The disk is full', details: { free: 0 } }
 
 describeGates('fail', (open) => {
-  it('fail without retryable ends the task and is no dead letter', async () => {
+  it('fail without retryable ends the task, but not as a dead letter', async () => {
     const { gate, clock } = await open()
     const offer = await hold(gate)
     clock.advance(3)

@@ -95,7 +95,7 @@ describeGates('log of a task', (open) => {
     expect(found.map((line) => line.text).sort()).toEqual(texts)
   })
 
-  it('a full log says so in its last line and drops further lines', async () => {
+  it('the last line of a full log states that it is full, and further lines are dropped', async () => {
     const { gate } = await open()
     const offer = await hold(gate)
     const large = { text: 'x'.repeat(8_192) }
@@ -117,22 +117,22 @@ describeGates('log of a task', (open) => {
     })
   })
 
-  describe('append_logs refuses', () => {
+  describe('invalid log lines', () => {
     it.each([
-      ['no line', []],
+      ['an empty list of lines', []],
       ['too many lines', Array.from({ length: 101 }, () => ({ text: 'x' }))],
       ['a text that is too long', [{ text: 'x'.repeat(8_193) }]],
       ['a text with a NUL character', [{ text: 'a\0b' }]],
-      ['a level that there is not', [{ level: 'loud', text: 'x' }]],
-      ['a context that is no object', [{ text: 'x', context: [1] }]],
-    ])('%s', async (_, given) => {
+      ['an unknown level', [{ level: 'loud', text: 'x' }]],
+      ['a context that is not an object', [{ text: 'x', context: [1] }]],
+    ])('append_logs refuses %s', async (_, given) => {
       const { gate } = await open()
       const offer = await hold(gate)
       const refused = await refusal(gate.appendLogs(worker(), { ...held(offer), lines: given }))
       expect(refused.code).toBe('VALIDATION_ERROR')
     })
 
-    it('a context that is too large', async () => {
+    it('append_logs refuses a context that is too large', async () => {
       const { gate } = await open()
       const offer = await hold(gate)
       const given = [{ text: 'x', context: { a: 'x'.repeat(5_000) } }]

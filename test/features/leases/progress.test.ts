@@ -108,7 +108,7 @@ describeGates('report_progress', (open) => {
     })
   })
 
-  it('several reports in one batch are all kept', async () => {
+  it('all of several reports in one batch are stored', async () => {
     const { gate } = await open()
     const offer = await hold(gate)
     const percents = Array.from({ length: 20 }, (_, n) => n)

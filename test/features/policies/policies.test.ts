@@ -76,7 +76,7 @@ describeGates('rules for new tasks', (open, storeName) => {
     expect(results).toMatchObject([{ code: 'POLICY_BLOCKED' }, { status: 'queued' }])
   })
 
-  it('a repeated request returns the first response although it would be blocked by now', async () => {
+  it('a repeated request returns the first response although it would now be blocked', async () => {
     const { gate } = await open()
     const first = await ask(gate, { idempotency_key: 'k', payload: { n: 1 } })
     await put(gate, 'no-jobs', { action: 'BLOCK', scope: { type: 'job' } })
@@ -89,7 +89,7 @@ describeGates('rules for new tasks', (open, storeName) => {
     expect(await receipts(gate, 'policy.blocked')).toHaveLength(1)
   })
 
-  it('a repeated request returns the same block although it would be allowed by now', async () => {
+  it('a repeated request returns the same block although it would now be allowed', async () => {
     const { gate } = await open()
     await put(gate, 'no-jobs', { action: 'BLOCK', scope: { type: 'job' } })
     const asked = { idempotency_key: 'k', payload: { n: 1 } }
@@ -119,7 +119,7 @@ describeGates('rules for new tasks', (open, storeName) => {
     const reason = 'Rule no-jobs blocks this.'
     const row = { phase: 'complete', status: 'failure', outcome_text: reason, task_type: 'job' }
     expect(ledger.receipts).toMatchObject([row, row])
-    // The failure of the task stands for it in the ledger as a whole.
+    // In the ledger the failure of the task represents the block.
     const failures = await gate.listReceiptsLedger(admin(), { status: 'failure' })
     expect(failures.receipts.map(({ metadata }) => metadata.receipt_type)).toEqual([
       'task.failed',
@@ -136,7 +136,7 @@ describeGates('rules for new tasks', (open, storeName) => {
     expect(turns).toEqual(['bob', 'alice', 'bob'])
   })
 
-  it('an idempotency key matches its input although the input is redacted by now', async () => {
+  it('an idempotency key matches its input although the input is now redacted', async () => {
     const { gate } = await open()
     const asked = {
       idempotency_key: 'k',

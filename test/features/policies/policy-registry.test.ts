@@ -61,15 +61,15 @@ describeGates('policy rules', (open) => {
     expect(await gate.removePolicy(admin(), { id: 'r' })).toEqual({ id: 'r', removed: false })
     await gate.putRedactionPattern(admin(), { name: 'plate', pattern: '[A-Z]{2}-\\d+' })
     await gate.removeRedactionPattern(admin(), { name: 'plate' })
-    const told = await changes(gate)
-    expect(told.map(({ body }) => body)).toMatchObject([
+    const changed = await changes(gate)
+    expect(changed.map(({ body }) => body)).toMatchObject([
       { what: 'rule', id: 'r', change: 'set', before: null, after: { action: 'ALLOW' } },
       { what: 'rule', id: 'r', change: 'set', before: { action: 'ALLOW' }, after: { action: 'BLOCK' } },
       { what: 'rule', id: 'r', change: 'removed', before: { action: 'BLOCK' }, after: null },
       { what: 'pattern', id: 'plate', change: 'set', before: null, after: { pattern: '[A-Z]{2}-\\d+' } },
       { what: 'pattern', id: 'plate', change: 'removed', after: null },
     ])
-    for (const { from, to } of told) {
+    for (const { from, to } of changed) {
       expect([from, to]).toEqual([
         { kind: 'human', id: 'root' },
         { kind: 'service', id: 'asyncgate' },
@@ -104,7 +104,7 @@ describeGates('policy rules', (open) => {
     ['scope', { action: 'ALLOW', scope: { tools: 'x' } }],
     ['id', { id: 'default', action: 'ALLOW' }],
     ['id', { id: 'a/b', action: 'ALLOW' }],
-  ])('refuses a rule with a wrong %s, and keeps nothing of it', async (path, fields) => {
+  ])('put_policy refuses a rule with a wrong %s and stores nothing', async (path, fields) => {
     const { gate } = await open()
     expect(await refusal(put(gate, 'r', fields))).toMatchObject({
       code: 'VALIDATION_ERROR',
@@ -201,7 +201,7 @@ describeGates('redaction patterns', (open) => {
     ['pattern', { pattern: 'a'.repeat(1001) }],
     ['name', { name: 'email' }],
     ['name', { name: 'No' }],
-  ])('with a wrong %s are refused: %j', async (path, fields) => {
+  ])('a pattern with a wrong %s is refused: %j', async (path, fields) => {
     const { gate } = await open()
     const call = gate.putRedactionPattern(admin(), { name: 'x', pattern: 'x', ...fields })
     expect(await refusal(call)).toMatchObject({ code: 'VALIDATION_ERROR', details: { path } })
@@ -264,12 +264,12 @@ describeGates('receipts of upstream changes', (open) => {
     await gate.addUpstream(admin(), { name: 'wiki', transport, enabled: false })
     await gate.removeUpstream(admin(), { name: 'wiki' })
     await gate.removeUpstream(admin(), { name: 'wiki' })
-    const told = await changes(gate, 'upstream.changed')
-    expect(told.map(({ body }) => body)).toMatchObject([
+    const changed = await changes(gate, 'upstream.changed')
+    expect(changed.map(({ body }) => body)).toMatchObject([
       { name: 'wiki', change: 'set', tool: null, before: null, after: { enabled: false } },
       { name: 'wiki', change: 'removed', before: { enabled: false }, after: null },
     ])
-    expect(only([...new Set(told.map(({ from }) => `${from.kind}:${from.id}`))])).toBe('human:root')
-    expect(JSON.stringify(told)).not.toContain('hush')
+    expect(only([...new Set(changed.map(({ from }) => `${from.kind}:${from.id}`))])).toBe('human:root')
+    expect(JSON.stringify(changed)).not.toContain('hush')
   })
 })

@@ -27,8 +27,8 @@ const callOf = (tool: string, args: Fields) => ({
   payload: { upstream: 'mail', tool, arguments: args },
 })
 
-describeGates('redaction and the rule that decides', (open) => {
-  it('an approver, the worker, the receipts and the result never show what a rule of lower priority redacts', async () => {
+describeGates('redaction and the deciding rule', (open) => {
+  it('approver, worker, receipts and result never show a value that a rule of lower priority redacts', async () => {
     const { gate } = await open()
     await put(gate, 'spending', { action: 'REQUIRE_APPROVAL', priority: 200, scope: { type: 'pay' } })
     await redactCards(gate)
@@ -54,7 +54,7 @@ describeGates('redaction and the rule that decides', (open) => {
     expect(JSON.stringify([done, await receiptsOf(gate, asked)])).not.toContain('4111 1111')
   })
 
-  it('what an approver writes into the payload is redacted by a rule of lower priority, too', async () => {
+  it('a payload edited by an approver is redacted by a rule of lower priority', async () => {
     const { gate } = await open()
     await put(gate, 'spending', { action: 'REQUIRE_APPROVAL', priority: 200 })
     await redactCards(gate)
@@ -64,7 +64,7 @@ describeGates('redaction and the rule that decides', (open) => {
     expect(JSON.stringify(await receiptsOf(gate, asked))).not.toContain('4111 1111')
   })
 
-  it('an ALLOW rule above does not exempt from redaction, and decides', async () => {
+  it('an ALLOW rule of higher priority decides but does not exempt from redaction', async () => {
     const { gate } = await open()
     await put(gate, 'jobs', { action: 'ALLOW', priority: 500 })
     await redactCards(gate)
@@ -75,7 +75,7 @@ describeGates('redaction and the rule that decides', (open) => {
     })
   })
 
-  it('a task that is blocked is stored without what a rule redacts, and so is the hash of its arguments', async () => {
+  it('a blocked task is stored redacted, and so is the hash of its arguments', async () => {
     const { gate } = await open()
     await put(gate, 'no-jobs', { action: 'BLOCK', priority: 300, scope: { type: 'job' } })
     await redactCards(gate)
@@ -116,7 +116,7 @@ describeGates('redaction and the rule that decides', (open) => {
     expect(JSON.stringify(tasks)).not.toContain('4111 1111')
   })
 
-  it('a REDACT rule for an upstream leaves the approval that the default requires', async () => {
+  it('a REDACT rule for an upstream does not replace the approval that the default requires', async () => {
     const { gate } = await open({
       upstreams: offering({ send: 'write' }),
       policy: { defaults: { upstream: 'REQUIRE_APPROVAL' } },
@@ -132,7 +132,7 @@ describeGates('redaction and the rule that decides', (open) => {
 })
 
 describeGates('redaction under random rules', (open) => {
-  it('no secret is stored, shown to an approver, handed to a worker or returned', {
+  it('no secret is stored, shown to an approver, passed to a worker or returned', {
     timeout: 60_000,
   }, async () => {
     const { gate } = await open()

@@ -15,7 +15,7 @@ const STRICT = { policy: { defaults: { plain: 'REQUIRE_APPROVAL' } } } as const
 
 const CARD = '4111 1111 1111 1111'
 
-/** A task with everything that a worker can be given. */
+/** A task with every field that a worker can receive. */
 const WHOLE = {
   type: 'pay',
   payload: { amount: 3, '10': 'ten', '9': 'nine' },
@@ -34,7 +34,7 @@ const WHOLE = {
   timeout_seconds: 60,
 }
 
-/** What belongs to one lease, and not to the work. */
+/** Fields that belong to one lease and not to the task. */
 const OF_LEASE = ['lease_id', 'fence', 'attempt', 'expires_at', 'expires_in_ms', 'answers']
 
 const WORK = Object.keys(workShape.shape)
@@ -48,8 +48,8 @@ const seen = async (gate: Gate, task_id: string, n?: number) =>
 
 const claimPay = (gate: Gate): Promise<OfferView> => lease(gate, { capabilities: ['bank'] })
 
-describe('the shape of an approval', () => {
-  it('has every field of an offer except those of the lease', () => {
+describe('approval schema', () => {
+  it('an approval has every field of an offer except those of the lease', () => {
     const shown = { ...approvalShape.shape.task.shape, task_id: approvalShape.shape.task_id }
     const given = Object.keys(offerShape.shape).filter((name) => !OF_LEASE.includes(name))
     expect(Object.keys(shown)).toEqual(expect.arrayContaining(given))
@@ -185,7 +185,7 @@ describeGates('approval content', (open) => {
     expect(got).toEqual([{ path: '/a' }, { path: '/c' }, { path: '/d' }])
   })
 
-  it('is what the upstream gets of a call that a rule redacts: approved, edited and remembered', async () => {
+  it('an upstream receives the redacted arguments of a call that is approved, edited or remembered', async () => {
     const got: unknown[] = []
     const run = async (args: object) => {
       got.push(args)
@@ -289,7 +289,7 @@ describeGates('content_hash of an approval', (open) => {
     expect(await statusOf(gate, { task_id })).toBe('pending_approval')
     await gate.deny(person(), { task_id, content_hash, reason: 'no' })
     expect(await statusOf(gate, { task_id })).toBe('canceled')
-    // A decision that is repeated is answered as the first time.
+    // A repeated decision gets the same response as the first.
     const again = await gate.deny(person(), { task_id, content_hash, reason: 'no' })
     expect(again).toMatchObject({ is_duplicate: true, state: 'denied' })
   })
@@ -302,7 +302,7 @@ describeGates('content_hash of an approval', (open) => {
       const { tenant } = await store.tenant('default')
       const record = await store.reads.task(tenant, task_id)
       const question = record?.questions[0]
-      if (record === undefined || question === undefined) throw new Error('there is no question')
+      if (record === undefined || question === undefined) throw new Error('no question')
       const older = { ...question, content_hash: null }
       expect(contentHashOf(record, older)).toBe(question.content_hash)
       expect((await seen(gate, task_id)).content_hash).toBe(question.content_hash)
@@ -334,7 +334,7 @@ describeGates('a blocking rule added while a task waits', (open, storeName) => {
     await gate.removePolicy(admin(), { id: 'stop' })
     await gate.approve(person(), { task_id: ruled })
     await gate.putPolicy(admin(), BLOCK)
-    // What was decided is decided.
+    // A decision that was already made stays.
     expect(await gate.approve(person(), { task_id: ruled })).toMatchObject({ is_duplicate: true })
     expect(await gate.deny(person(), { task_id: working, reason: 'no' })).toMatchObject({ state: 'denied' })
     expect(await lease(gate)).toMatchObject({ task_id: ruled })
@@ -365,7 +365,7 @@ describeGates('a blocking rule added while a task waits', (open, storeName) => {
       const first = await open(STRICT)
       const second = await first.another(STRICT)
       const { task_id } = await ask(first.gate)
-      // The first server has read the rules a moment ago, and need not read them again for two seconds.
+      // The first server has just read the rules and would not read them again for two seconds.
       await first.gate.listPolicies(admin(), {})
       await second.gate.putPolicy(admin(), BLOCK)
       expect(await refusal(first.gate.approve(person(), { task_id }))).toMatchObject({

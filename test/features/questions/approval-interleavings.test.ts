@@ -8,15 +8,15 @@ import { admin, describeGates, worker } from '../../support/gates.ts'
 import { person } from '../../support/questions.ts'
 import { ask, claim, finish, held } from '../../support/steps.ts'
 
-// Whatever order rules, edits, decisions and claims come in, a worker only ever gets what needed nobody's approval or was
-// approved in exactly that form, and nothing that a rule forbade at the moment of its approval.
+// In any order of rule changes, edits, decisions and claims, a worker receives only tasks that needed no approval or
+// were approved in exactly that form, and none that a rule blocked when it was approved.
 
 const WORDS = ['a', 'b', 'c'] as const
 type Word = (typeof WORDS)[number]
 const word = fc.constantFrom(...WORDS)
 const which = fc.nat({ max: 5 })
 
-/** Where a word can stand in a task, and so where a rule can look for it. */
+/** The fields of a task that can contain the word, and that a condition can use. */
 const PLACES = ['args.word', 'inputs.word', 'body', 'payload_pointer', 'requirements.tags.0'] as const
 
 const content = fc.record(
@@ -60,7 +60,7 @@ type Content = typeof content extends fc.Arbitrary<infer T> ? T : never
 
 const WORK = Object.keys(workShape.shape)
 
-/** The work in a view, as a text that can be compared. */
+/** The work in a view as comparable text. */
 function workIn(view: object): string {
   return JSON.stringify(WORK.map((name) => Reflect.get(view, name)))
 }
@@ -69,19 +69,19 @@ interface Known {
   readonly task_id: string
   readonly content: Content
   payload: Content['payload']
-  /** Nobody had to approve it when it was created. */
+  /** Whether the task needed no approval when it was created. */
   readonly isFree: boolean
 }
 
 let runs = 0
 
-/** One sequence of steps on a type of its own. Rules are changed on one gate, the rest happens on the other. */
+/** One sequence of steps on a separate type. Rules change on one gate; everything else happens on the other. */
 class Run {
   readonly #rules: Gate
   readonly #gate: Gate
   readonly #type = `interleaved-${++runs}`
   readonly #tasks = new Map<string, Known>()
-  /** What an approver has seen and approved, by its hash. */
+  /** The approved work, by its hash. */
   readonly #approved = new Map<string, string>()
   #block: { readonly place: (typeof PLACES)[number]; readonly word: string } | undefined
 
@@ -167,7 +167,7 @@ class Run {
     await this.#gate.deny(person(), { task_id: task.task_id, reason: 'no' })
   }
 
-  /** Takes all that is ready, and asks in the middle of it or finishes it. */
+  /** Claims all ready tasks, and either asks a question or completes each. */
   async #claim(asks: string | undefined): Promise<void> {
     const offers = await claim(this.#gate, { accept_types: [this.#type], max_tasks: 10 })
     for (const offer of offers) {
@@ -201,13 +201,13 @@ class Run {
     return task_id === undefined ? undefined : this.#tasks.get(task_id)
   }
 
-  /** Whether the rule forbids it, as anybody who reads the rule would say. */
+  /** Whether the rule blocks the work, by its plain meaning. */
   #isBlocked({ content }: Known, payload: Content['payload']): boolean {
     if (this.#block === undefined) return false
     const { place, word } = this.#block
     switch (place) {
       case 'args.word':
-        // What is elsewhere cannot be looked at, and blocks.
+        // Content that is stored elsewhere cannot be checked, and blocks.
         return content.payload_pointer !== undefined || payload.word === word
       case 'inputs.word':
         return content.inputs?.word === word
@@ -221,7 +221,7 @@ class Run {
   }
 }
 
-/** What a call answers, or the code with which it is refused. */
+/** The result of a call, or the code of its refusal. */
 async function codeOf<Answer>(call: Promise<Answer>): Promise<Answer | string> {
   try {
     return await call

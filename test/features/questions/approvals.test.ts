@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import type { Gate } from '../../../src/features/gate.ts'
 import { admin, agent, caller, describeGates, worker } from '../../support/gates.ts'
-import { askApproval, needy, pending, person } from '../../support/questions.ts'
+import { askApproval, awaitingInput, pending, person } from '../../support/questions.ts'
 import {
   ask,
   claim,
@@ -224,7 +224,7 @@ describeGates('an approval', (open) => {
       expect(await refusal(gate.approve(by, { task_id }))).toMatchObject({ code: 'FORBIDDEN', details })
       expect(await refusal(gate.deny(by, { task_id, reason: 'no' }))).toMatchObject({ code: 'FORBIDDEN' })
     }
-    // Whatever their role.
+    // Regardless of their role.
     const askers = [owner, caller('agent', 'planner', 'admin'), caller('worker', 'w1', 'admin')]
     for (const by of askers) {
       const message = `${by.principal.kind}:${by.principal.id} asked for this, so another principal has to decide.`
@@ -253,7 +253,7 @@ describeGates('an approval', (open) => {
         details: { n: 1, state: 'approved', decided_by: 'human:paul', decided_at },
       })
     }
-    // The same of the same person is answered as the first time.
+    // The same decision by the same person gets the same response.
     expect(await gate.approve(person(), { task_id, n: 1, comment: 'yes' })).toEqual({
       ...first,
       is_duplicate: true,
@@ -296,7 +296,7 @@ describeGates('an approval', (open) => {
       code: 'TASK_NOT_FOUND',
     })
     expect(await refusal(gate.deny(person(), { task_id }))).toMatchObject({ details: { path: 'reason' } })
-    const { task_id: other } = await needy(gate)
+    const { task_id: other } = await awaitingInput(gate)
     expect(await refusal(gate.approve(person(), { task_id: other }))).toMatchObject({
       code: 'INVALID_STATE_TRANSITION',
       details: { task_status: 'input_required' },
@@ -340,7 +340,7 @@ describeGates('an approval', (open) => {
     const at = (seconds: number) => new Date(clock.now + seconds * 1000).toISOString()
     expect(await pending(gate)).toMatchObject({ expires_at: at(30) })
     expect(await pending(gate, {}, { expires_in_seconds: 90 })).toMatchObject({ expires_at: at(90) })
-    expect(await needy(gate)).toMatchObject({ expires_at: null })
+    expect(await awaitingInput(gate)).toMatchObject({ expires_at: null })
   })
 
   it('canceling a task withdraws its approval', async () => {

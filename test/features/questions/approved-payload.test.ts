@@ -6,11 +6,11 @@ import { admin, agent, describeGates } from '../../support/gates.ts'
 import { askApproval, pending, person } from '../../support/questions.ts'
 import { ask, claim, finish, lease, look, receiptsOf, refusal, statusOf } from '../../support/steps.ts'
 
-/** Every task has to be approved before anybody works on it. */
+/** Every task requires approval before a worker can claim it. */
 const STRICT = { policy: { defaults: { plain: 'REQUIRE_APPROVAL' } } } as const
 
 describeGates('a task that requires approval by a rule', (open) => {
-  it('is created pending_approval and cannot be claimed', async () => {
+  it('a task that requires approval is created pending_approval and cannot be claimed', async () => {
     const { gate } = await open(STRICT)
     const created = await ask(gate, { payload: { to: 'all' } })
     expect(created).toMatchObject({ status: 'pending_approval', is_duplicate: false })
@@ -61,7 +61,7 @@ describeGates('a task that requires approval by a rule', (open) => {
     expect(await ask(gate, input)).toMatchObject({ ...same, status: 'pending_approval' })
     await gate.approve(person(), { task_id: first.task_id, payload: { amount: 50 } })
     expect(await ask(gate, input)).toMatchObject({ ...same, status: 'queued' })
-    // What was approved is not what was asked.
+    // The key matches the requested payload, not the approved one.
     expect(await refusal(ask(gate, { ...input, payload: { amount: 50 } }))).toMatchObject({
       code: 'IDEMPOTENCY_CONFLICT',
     })
@@ -107,7 +107,7 @@ describeGates('an approval with an edited payload', (open) => {
     expect(await look(gate, { task_id })).toMatchObject({ status: 'succeeded', payload: edited })
   })
 
-  it('approve is idempotent for the same payload, and an unchanged payload is no edit', async () => {
+  it('approve is idempotent for the same payload, and an unchanged payload is not an edit', async () => {
     const { gate } = await open()
     const { task_id } = await pending(gate, { payload: { a: 1 } })
     const first = await gate.approve(person(), { task_id, payload: { a: 2 } })
@@ -121,7 +121,7 @@ describeGates('an approval with an edited payload', (open) => {
     await askApproval(gate, await lease(gate))
     await gate.approve(person(), { task_id, payload: { a: 2 } })
     expect(await gate.getApproval(person(), { task_id })).not.toHaveProperty('diff')
-    // The first edit holds.
+    // The first edit stays.
     expect(await lease(gate)).toMatchObject({ payload: { a: 2 } })
   })
 

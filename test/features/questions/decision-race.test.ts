@@ -11,7 +11,7 @@ import { askMany, claim, finish, lease, look, receiptsOf, refusal } from '../../
 
 const ROUNDS = 500
 
-/** What a decision answers: its state, or who was first. */
+/** The state that a decision returns, or the earlier decision. */
 async function outcomeOf(decision: Promise<{ readonly state: string }>): Promise<string> {
   return decision.then(
     ({ state }) => state,
@@ -25,7 +25,7 @@ async function outcomeOf(decision: Promise<{ readonly state: string }>): Promise
 describeGates('concurrent decisions', (open, storeName) => {
   it(`only one of two concurrent decisions succeeds, in ${ROUNDS} rounds`, { timeout: 120_000 }, async () => {
     const { gate, another, errors } = await open()
-    // One process is all that a file has; a server has another.
+    // A SQLite file has only one process; PostgreSQL has a second one.
     const there = storeName === 'postgres' ? (await another()).gate : gate
     const ids = await askMany(gate, ROUNDS)
     const places = [gate, there]
@@ -98,7 +98,7 @@ test('an approval survives a restart of the server', async () => {
   gate = await openAgain()
   expect(await look(gate, { task_id })).toEqual(asked)
   expect((await gate.listApprovals(person())).approvals).toMatchObject([{ task_id, state: 'open' }])
-  // The worker that did not hear the answer asks again.
+  // A worker that missed the response asks again.
   expect(await askApproval(gate, offer)).toMatchObject({ n: 1, status: 'pending_approval' })
   const decided = await gate.approve(person(), { task_id, payload: { a: 2 } })
   await gate.close()

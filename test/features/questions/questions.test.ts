@@ -1,10 +1,10 @@
 import { expect, it } from 'vitest'
 import { admin, agent, caller, describeGates, worker } from '../../support/gates.ts'
-import { askInput, needy, pending, person } from '../../support/questions.ts'
+import { askInput, awaitingInput, pending, person } from '../../support/questions.ts'
 import {
   claim,
-  Ears,
   finish,
+  HintProbe,
   held,
   hold,
   lease,
@@ -26,7 +26,7 @@ describeGates('a task that asks for input', (open) => {
   it('a task waits for its input and continues with the answer', async () => {
     const { gate, clock } = await open()
     const request = { message: 'Which colour?', schema: SCHEMA }
-    const { task_id } = await needy(gate, {}, { request })
+    const { task_id } = await awaitingInput(gate, {}, { request })
     expect(await look(gate, { task_id })).toMatchObject({
       status: 'input_required',
       question: { n: 1, kind: 'input', request, asked_by: { kind: 'worker', id: 'w1' } },
@@ -50,14 +50,14 @@ describeGates('a task that asks for input', (open) => {
 
   it('only the owner, the agent it is done for, and admins can answer', async () => {
     const { gate } = await open()
-    const { task_id } = await needy(gate, { principal_ai: 'bob' })
+    const { task_id } = await awaitingInput(gate, { principal_ai: 'bob' })
     for (const by of [agent('carol'), person(), worker(), worker('w2')]) {
       expect(await refusal(gate.answerQuestion(by, { task_id, content: 1 }))).toMatchObject({
         code: 'FORBIDDEN',
       })
     }
     for (const by of [agent(), agent('bob'), admin(), caller('service', 'cron', 'system')]) {
-      const { task_id } = await needy(gate, { principal_ai: 'bob' })
+      const { task_id } = await awaitingInput(gate, { principal_ai: 'bob' })
       expect(await gate.answerQuestion(by, { task_id, content: 1 })).toMatchObject({ state: 'answered' })
       await finish(gate, await lease(gate))
     }
@@ -65,7 +65,7 @@ describeGates('a task that asks for input', (open) => {
 
   it('an answer that does not match the schema is refused and the task keeps waiting', async () => {
     const { gate } = await open()
-    const { task_id } = await needy(gate, {}, { request: { message: 'Which?', schema: SCHEMA } })
+    const { task_id } = await awaitingInput(gate, {}, { request: { message: 'Which?', schema: SCHEMA } })
     for (const [content, path, problem] of [
       [{ colour: 'green' }, 'content.colour', 'is not one of ["red","blue"]'],
       [{}, 'content.colour', 'is required'],
@@ -86,7 +86,7 @@ describeGates('a task that asks for input', (open) => {
 
   it('a task fails when its question expires', async () => {
     const { gate, clock } = await open()
-    const { task_id } = await needy(gate, { max_attempts: 5 }, { expires_in_seconds: 10 })
+    const { task_id } = await awaitingInput(gate, { max_attempts: 5 }, { expires_in_seconds: 10 })
     clock.advance(10)
     await gate.sweep()
     expect(await look(gate, { task_id })).toMatchObject({
@@ -111,7 +111,7 @@ describeGates('a task that asks for input', (open) => {
 
   it('a question is answered once', async () => {
     const { gate } = await open()
-    const { task_id } = await needy(gate)
+    const { task_id } = await awaitingInput(gate)
     const first = await gate.answerQuestion(agent(), { task_id, content: 'blue' })
     expect(await gate.answerQuestion(agent(), { task_id, content: 'blue' })).toEqual({
       ...first,
@@ -154,7 +154,7 @@ describeGates('a task that asks for input', (open) => {
 
   it('a question appears in the inboxes of the owner and of the agent', async () => {
     const { gate } = await open()
-    const { task_id } = await needy(gate, { principal_ai: 'bob' })
+    const { task_id } = await awaitingInput(gate, { principal_ai: 'bob' })
     for (const by of [agent(), agent('bob')]) {
       const { items } = await gate.listInbox(by)
       expect(items).toMatchObject([
@@ -170,7 +170,7 @@ describeGates('a task that asks for input', (open) => {
 describeGates('waiting for a task that asks a question', (open, storeName) => {
   it('wait_for_task returns immediately for a parked task', async () => {
     const { gate } = await open()
-    for (const { task_id, status } of [await pending(gate), await needy(gate)]) {
+    for (const { task_id, status } of [await pending(gate), await awaitingInput(gate)]) {
       const answer = await soon(gate.waitForTask(agent(), { task_id, wait_seconds: 50 }))
       expect(answer).toMatchObject({ done: false, status, question: { n: 1 }, next_check_after_seconds: 10 })
     }
@@ -187,9 +187,9 @@ describeGates('waiting for a task that asks a question', (open, storeName) => {
 
   it.skipIf(storeName === 'sqlite')('wait_for_task returns when another process parks the task', async () => {
     const { gate, another } = await open()
-    const ears = new Ears()
-    const there = await another({ wrap: ears.wrap })
-    await ears.open(gate)
+    const probe = new HintProbe()
+    const there = await another({ wrap: probe.wrap })
+    await probe.open(gate)
     const offer = await hold(gate)
     const waiting = there.gate.waitForTask(agent(), { task_id: offer.task_id, wait_seconds: 50 })
     const events: string[] = []

@@ -3,7 +3,7 @@ import { admin, agent, describeGates, worker } from '../../support/gates.ts'
 import { ask, at, failTask, finish, hold, receiptsOf, refusal } from '../../support/steps.ts'
 
 describeGates('ack_receipt', (open) => {
-  it('ack_receipt writes one receipt however often it is repeated', async () => {
+  it('a repeated ack_receipt writes one receipt', async () => {
     const { gate } = await open()
     const offer = await hold(gate)
     await finish(gate, offer)

@@ -22,7 +22,7 @@ describeGates('escalation', (open) => {
     ],
     ['the owner if no target is configured', settings, { kind: 'agent', id: 'alice' }],
   ])('an escalation is addressed to %s', (_, chosen, to) => {
-    it('when a lease expires', async () => {
+    it('an expired lease is escalated', async () => {
       const { gate, clock } = await open({ settings: chosen })
       const offer = await hold(gate)
       await expire(gate, clock)
@@ -39,7 +39,7 @@ describeGates('escalation', (open) => {
       expect(await openTasks(gate)).toEqual([offer.task_id])
     })
 
-    it('when the attempts are exhausted', async () => {
+    it('exhausted attempts are escalated', async () => {
       const { gate } = await open({ settings: chosen })
       const offer = await hold(gate)
       await failTask(gate, offer, { retryable: true })

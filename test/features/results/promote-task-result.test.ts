@@ -106,7 +106,7 @@ describeGates('promote_task_result', (open) => {
     expect(memory.notes).toEqual([])
   })
 
-  it('promote_task_result refuses a result that is too large, and keeps it', async () => {
+  it('promote_task_result refuses a result that is too large and does not remove it', async () => {
     const memory = new Notes()
     const { gate } = await open({
       memory,

@@ -18,7 +18,7 @@ import {
 
 const PAST = '2025-12-31T00:00:00.000Z'
 
-/** A schedule, and the task that asked for it, which has ended. */
+/** A schedule and the ended task that created it. */
 async function plan(gate: Gate, principal_ai = 'alice') {
   const offer = await hold(gate, { type: 'schedule.create', principal_ai })
   const schedule_id = offer.task_id
@@ -236,7 +236,7 @@ describeGates('schedules', (open) => {
     expect(await gate.sweepSchedules()).toBe(1)
   })
 
-  it('a schedule is no open task in bootstrap and hides none', async () => {
+  it('bootstrap does not list a schedule as an open task and still lists all others', async () => {
     const { gate } = await open()
     for (let n = 0; n < 5; n++) await plan(gate)
     const task = await ask(gate, { type: 'later' })

@@ -21,7 +21,7 @@ const SHORT = canonical('abc')
 const LONG = canonical('abcd')
 
 describe('SchemaThread', () => {
-  it('reports a mismatch, and nothing for a value that matches', async () => {
+  it('a check reports a mismatch, and nothing for a value that matches', async () => {
     const { check } = bound(thread())
     expect(await check(TEXT, SHORT)).toEqual({})
     expect(await check(TEXT, LONG)).toMatchObject({ mismatch: { keyword: 'maxLength', instancePath: '' } })
@@ -36,7 +36,7 @@ describe('SchemaThread', () => {
     expect(await check(canonical({ $defs: { a: TEXT_SCHEMA }, $ref: '#/$defs/a' }), SHORT)).toEqual({})
   })
 
-  it('terminates a check that takes too long and continues with the next ones', async () => {
+  it('a check that takes too long is terminated, and later checks run', async () => {
     const { check } = bound(thread())
     const answers = await Promise.all([
       check(UNIQUE, ENDLESS),
@@ -47,7 +47,7 @@ describe('SchemaThread', () => {
     expect(await check(UNIQUE, canonical([1, 1]))).toMatchObject({ mismatch: { keyword: 'uniqueItems' } })
   })
 
-  it('terminates only the slow check of a batch', async () => {
+  it('only the slow check of a batch is terminated', async () => {
     const { check } = bound(thread())
     await check(UNIQUE, canonical([1]))
     const answers = await Promise.all([
@@ -60,7 +60,7 @@ describe('SchemaThread', () => {
     expect(answers).toMatchObject([twice, {}, { undecided: 'time' }, twice])
   })
 
-  it('skips further checks of a slow schema in the same request', async () => {
+  it('further checks of a slow schema in the same request are skipped', async () => {
     const { check } = bound(thread())
     const request = {}
     const answers = await Promise.all([
@@ -72,7 +72,7 @@ describe('SchemaThread', () => {
     expect(answers).toEqual([{ undecided: 'time' }, { undecided: 'time' }, {}, {}])
   })
 
-  it('serves schemas round-robin, so that many slow checks of one delay another little', async () => {
+  it('schemas are served round-robin, so that slow checks of one delay others little', async () => {
     const { check } = bound(thread({ checkMs: 200 }))
     const order: string[] = []
     const slow = Array.from({ length: 12 }, async () => {
@@ -85,27 +85,27 @@ describe('SchemaThread', () => {
     expect(order.indexOf('quick')).toBeLessThan(3)
   })
 
-  it('refuses a check that has waited too long', async () => {
+  it('a check that has waited too long is refused', async () => {
     const { check } = bound(thread({ waitMs: 100 }))
     const slow = Array.from({ length: 10 }, () => check(UNIQUE, ENDLESS))
     const answers = await Promise.all(slow)
     expect(answers.at(-1)).toEqual({ undecided: 'waited' })
   })
 
-  it('refuses a check when the queue is full', async () => {
+  it('a check is refused when the queue is full', async () => {
     const { check } = bound(thread({ waiting: 1 }))
     const answers = await Promise.all(Array.from({ length: 12 }, () => check(UNIQUE, ENDLESS, threads)))
     expect(answers).toContainEqual({ undecided: 'waited' })
   })
 
-  it('terminates a check that takes too much memory and continues with the next ones', async () => {
+  it('a check that uses too much memory is terminated, and later checks run', async () => {
     const { check } = bound(thread({ checkMs: 60_000, memoryMb: 32 }))
     const many = canonical(Array.from({ length: 1_500_000 }, () => ({ a: 1 })))
     const answers = await Promise.all([check(canonical({ type: 'array' }), many), check(TEXT, SHORT)])
     expect(answers).toEqual([{ undecided: 'memory' }, {}])
   })
 
-  it('resolves waiting checks when it is closed', async () => {
+  it('waiting checks resolve when the thread is closed', async () => {
     const made = thread()
     const { check } = bound(made)
     const waiting = check(TEXT, SHORT)

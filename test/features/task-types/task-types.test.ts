@@ -343,7 +343,7 @@ describeGates('an idempotency key used before its type changed', (open) => {
     ['has another schema', { payload_schema: SCHEMA }],
     ['allows less', { max_payload_bytes: 2 }],
     ['is disabled', { enabled: false }],
-  ])('names the first task although the type now %s', async (_, change) => {
+  ])('an idempotency key returns the first task although the type now %s', async (_, change) => {
     const { gate } = await open()
     await register(gate, { default_priority: 1 })
     const first = await ask(gate, asked)

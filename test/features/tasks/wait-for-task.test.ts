@@ -3,9 +3,9 @@ import { agent, describeGates, worker } from '../../support/gates.ts'
 import { pending, person } from '../../support/questions.ts'
 import {
   ask,
-  Ears,
   failTask,
   finish,
+  HintProbe,
   held,
   hold,
   lease,
@@ -20,7 +20,7 @@ describeGates('wait_for_task', (open, storeName) => {
   })
 
   /** Disables the periodic read of the store, so that only events can end a wait. */
-  const withoutLooks = () => {
+  const disablePolling = () => {
     vi.spyOn(globalThis, 'setInterval').mockImplementation(() => setTimeout(() => {}, 0))
   }
 
@@ -37,7 +37,7 @@ describeGates('wait_for_task', (open, storeName) => {
   })
 
   it('wait_for_task returns when the task ends, in any way', async () => {
-    withoutLooks()
+    disablePolling()
     const { gate, clock } = await open()
     const endings = [
       ['succeeded', finish],
@@ -115,7 +115,7 @@ describeGates('wait_for_task', (open, storeName) => {
   })
 
   it('wait_for_task returns when its caller has disconnected or the gate closes', async () => {
-    withoutLooks()
+    disablePolling()
     const { gate } = await open()
     const { task_id } = await ask(gate)
     const leaving = new AbortController()
@@ -150,11 +150,11 @@ describeGates('wait_for_task', (open, storeName) => {
   })
 
   it.runIf(storeName === 'postgres')('wait_for_task returns when another process ends the task', async () => {
-    withoutLooks()
-    const ears = new Ears()
-    const { gate, another } = await open({ wrap: ears.wrap })
+    disablePolling()
+    const probe = new HintProbe()
+    const { gate, another } = await open({ wrap: probe.wrap })
     const { gate: elsewhere } = await another()
-    await ears.open(elsewhere)
+    await probe.open(elsewhere)
     const offer = await hold(gate)
     const waiting = gate.waitForTask(agent(), { task_id: offer.task_id, wait_seconds: 50 })
     await gate.getTask(agent(), { task_id: offer.task_id })

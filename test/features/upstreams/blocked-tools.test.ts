@@ -11,7 +11,7 @@ const MAIL = { upstreams: offering({ send: 'write', read: 'read' }) }
 const names = async (gate: Gate, principal?: `${'agent' | 'human'}:${string}`) =>
   [...(await gate.blockedTools('default', principal))].sort()
 
-/** How often a listener was told that tools are others. */
+/** Counts how often a listener was notified of changed tools. */
 function listenTo(gate: Gate) {
   const heard = vi.fn()
   gate.onUpstreamTools(heard)

@@ -29,7 +29,7 @@ async function workerOf(gate: Gate, worker_id = 'w1'): Promise<WorkerView> {
 
 const drain = (gate: Gate, on = true, worker_id = 'w1') => gate.drainWorker(admin(), { worker_id, drain: on })
 
-/** The time is ample: it is for a machine that is busy with other things. */
+/** The limit is generous, for a busy machine. */
 const eventually = (check: () => Promise<void>) => vi.waitFor(check, { timeout: 20_000, interval: 20 })
 
 afterEach(() => {
@@ -331,7 +331,7 @@ describeGates('worker registry', (open, storeName) => {
       expect((await workers(gate)).map(({ worker_id }) => worker_id)).toEqual(['w2'])
     })
     await ask(gate)
-    // The order to stop is forgotten right after the worker.
+    // The drain order is deleted right after the worker.
     await eventually(async () =>
       expect(await gate.leaseNext(worker(), { worker_id: 'w1' })).toMatchObject({ tasks: [{ type: 'job' }] }),
     )
@@ -441,7 +441,7 @@ describeGates('drain_worker', (open, storeName) => {
     const offer = await hold(gate)
     const waiting = gate.leaseNext(worker(), { worker_id: 'w1', wait_seconds: 50 })
     await eventually(async () => expect((await gate.stats()).waiting_claims).toBe(1))
-    // A list writes down who is new, so that other processes know of it.
+    // list_workers writes new workers to the store, so that other processes know them.
     await workers(gate)
     await drain(elsewhere)
     expect(await soon(waiting, 20)).toEqual({ tasks: [], drain: true })

@@ -8,7 +8,7 @@ export interface CommitsOptions {
   readonly count: number
 }
 
-/** One caller, one command at a time; each acknowledgement is one write to standard output. */
+/** One caller with one command at a time; each acknowledgement is one write to standard output. */
 const { place, count }: CommitsOptions = JSON.parse(process.argv[2] ?? '')
 
 const gate = openGate({ store: await openStore(place), sweeping: false })

@@ -1,10 +1,10 @@
 import { Fault } from '../../../src/core/errors.ts'
 import { openGate } from '../../../src/features/gate.ts'
-import { whenToldToFinish } from '../../support/processes.ts'
+import { onFinishRequest } from '../../support/processes.ts'
 import { openStore } from '../place.ts'
 import type { Answer, Call, GateOptions } from '../remote-gate.ts'
 
-/** A gate that is called through the channel. */
+/** A gate that is called over the IPC channel. */
 const { place, settings }: GateOptions = JSON.parse(process.argv[2] ?? '')
 
 const gate = openGate({ store: await openStore(place), settings, sweeping: false })
@@ -26,5 +26,5 @@ process.on('message', async (call: Call | 'finish') => {
   const answer = await answerTo(call)
   if (process.connected) process.send?.(answer)
 })
-whenToldToFinish(() => gate.close())
+onFinishRequest(() => gate.close())
 process.send?.('ready')

@@ -4,12 +4,12 @@ import type { Json } from '../../../src/core/json/json.ts'
 import type { Caller } from '../../../src/core/principal.ts'
 import { openGate } from '../../../src/features/gate.ts'
 import type { OfferView } from '../../../src/features/leases/shape.ts'
-import { whenToldToFinish } from '../../support/processes.ts'
+import { onFinishRequest } from '../../support/processes.ts'
 import type { Acknowledged, Line } from '../acknowledged.ts'
 import { createInput, type LoadOptions } from '../load-process.ts'
 import { openStore } from '../place.ts'
 
-/** Many callers that use a gate without a pause, and write a line for each call when it has returned. */
+/** Many callers that use a gate without pause and write a line for each call after it has returned. */
 const { place, tenant, run, callers }: LoadOptions = JSON.parse(process.argv[2] ?? '')
 
 const ARTIFACTS = [{ url: 'https://results.example/1.json' }]
@@ -23,7 +23,7 @@ const admin: Caller = { tenant, principal: { kind: 'human', id: 'root' }, role: 
 let finishing = false
 
 const work = Array.from({ length: callers }, (_, n) => keepCalling(`${run}-${n}`))
-whenToldToFinish(async () => {
+onFinishRequest(async () => {
   finishing = true
   await Promise.all(work)
   await gate.close()
@@ -49,7 +49,7 @@ async function keepCalling(name: string): Promise<void> {
   }
 }
 
-/** Most tasks are done; the others meet with everything that can happen to a task. */
+/** Most tasks are completed; the others cover everything that can happen to a task. */
 async function handle(worker: Caller, offer: OfferView): Promise<void> {
   const { task_id, lease_id, fence } = offer
   const held = { worker_id: worker.principal.id, task_id, lease_id }
@@ -89,7 +89,7 @@ async function complete(worker: Caller, held: Held, result: Json): Promise<void>
   )
 }
 
-/** Some are decided at once; others wait for whoever comes after this process. */
+/** Some questions are decided immediately; others are left for a later process. */
 async function ask(worker: Caller, held: Held, dice: number): Promise<void> {
   const { task_id } = held
   const asked = await call(
@@ -135,7 +135,7 @@ async function cancel(by: Caller, task_id: string): Promise<void> {
   )
 }
 
-/** Sends the request until it is answered, as the hints of the errors say. A bug ends the process. */
+/** Repeats the request until it is answered, as the hints of the errors say. A bug ends the process. */
 async function call<Answer>(
   verb: string,
   send: () => Promise<Answer>,
@@ -157,7 +157,7 @@ async function call<Answer>(
   }
 }
 
-/** A pipe takes it at once: what is written before the process is killed can be read. */
+/** A pipe accepts the write immediately, so lines written before the process is killed can be read. */
 function write(line: Line): void {
   process.stdout.write(`${JSON.stringify(line)}\n`)
 }

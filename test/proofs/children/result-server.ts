@@ -3,10 +3,10 @@ import { openChannels, resultStore } from '../../../src/channels/registry.ts'
 import { openGate } from '../../../src/features/gate.ts'
 import { startServer } from '../../../src/server/http-server.ts'
 import { openSqliteStore } from '../../../src/store/sqlite/store.ts'
-import { whenToldToFinish } from '../../support/processes.ts'
+import { onFinishRequest } from '../../support/processes.ts'
 import { residentBytes } from '../streaming.ts'
 
-// A server whose results go to a folder. It says its address, and in the end how much memory it has had.
+// A server that stores results in a folder. It prints its address, and finally its peak memory.
 
 const { folder }: { folder: string } = JSON.parse(process.argv[2] ?? '')
 
@@ -22,7 +22,7 @@ const server = await startServer({
   drainMs: 0,
 })
 const before = residentBytes()
-whenToldToFinish(async () => {
+onFinishRequest(async () => {
   await server.close()
   await gate.close()
   console.log(JSON.stringify({ before, peak: residentBytes() }))

@@ -1,15 +1,15 @@
 import { openPostgresStore } from '../../../src/store/postgres/store.ts'
 import { NO_NEED } from '../../../src/store/store.ts'
 import { NO_CHANGES } from '../../support/fixtures.ts'
-import { whenToldToFinish } from '../../support/processes.ts'
+import { onFinishRequest } from '../../support/processes.ts'
 
-/** A server that stops in the middle of its first transaction, and says what became of it once it goes on. */
+/** A server that stops in the middle of its first transaction, and prints the outcome after it was resumed. */
 const { url }: { url: string } = JSON.parse(process.argv[2] ?? '')
 
 const store = await openPostgresStore({ url })
 const { tenant } = await store.tenant('test')
 let decided = 0
-whenToldToFinish(() => store.close())
+onFinishRequest(() => store.close())
 await store.commit({ ...NO_NEED, tenants: [tenant] }, ({ tenants }) => {
   decided += 1
   if (decided === 1) {

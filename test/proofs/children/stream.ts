@@ -5,9 +5,9 @@ import { fileChannel } from '../../../src/channels/file.ts'
 import { verified } from '../../../src/channels/payload.ts'
 import { s3Channel } from '../../../src/channels/s3.ts'
 import { S3_KEYS } from '../../support/s3.ts'
-import { type Figures, manyBytes, residentBytes, type StreamOptions } from '../streaming.ts'
+import { type Measurements, manyBytes, residentBytes, type StreamOptions } from '../streaming.ts'
 
-// Puts a result of the given size into a channel and reads it again, and says how much memory that took.
+// Stores a result of the given size in a channel, reads it again, and prints the memory used.
 
 const options: StreamOptions = JSON.parse(process.argv[2] ?? '')
 const TASK = '0197d7a4-31c0-7c4e-9f6b-0d5a3f1e2b4c'
@@ -30,7 +30,7 @@ function open({ channel, folder, endpoint }: StreamOptions): Channel {
 }
 
 const channel = open(options)
-// What the channel needs for itself is loaded before anything is counted.
+// A small result first, so that the modules of the channel are loaded before memory is measured.
 const small = await channel.put(TASK, Buffer.from('small'))
 await channel.ack(small.pointer, { taskId: TASK })
 const before = residentBytes()
@@ -46,5 +46,5 @@ await channel.ack(stored.pointer, { taskId: TASK })
 
 const { size, checksum } = stored
 const isSame = checksum === hash.digest('hex')
-const figures: Figures = { size, isSame, before, peak: residentBytes(), putMs, getMs }
-console.log(JSON.stringify(figures))
+const measurements: Measurements = { size, isSame, before, peak: residentBytes(), putMs, getMs }
+console.log(JSON.stringify(measurements))

@@ -1,8 +1,8 @@
 import { type TaskContext, task, worker } from '../../../src/worker/index.ts'
-import { whenToldToFinish } from '../../support/processes.ts'
+import { onFinishRequest } from '../../support/processes.ts'
 import type { WorkerLine, WorkerOptions } from '../worker-process.ts'
 
-/** A worker of its own process, which says what its handlers do. */
+/** A worker in a separate process that prints the events of its handlers. */
 const options: WorkerOptions = JSON.parse(process.argv[2] ?? '')
 const { url, workerId, concurrency, leaseSeconds, handler } = options
 
@@ -23,7 +23,7 @@ async function run(_: unknown, { task: { task_id }, fence, attempt, signal }: Ta
       signal.addEventListener('abort', () => reject(signal.reason))
     })
   }
-  // It does not look at its signal, so that it has a result to tell whatever became of the lease.
+  // Ignores its signal, so that it reports a result regardless of the lease.
   if (typeof handler === 'number') {
     for (let step = 0; step < 3; step++) await new Promise((resolve) => setTimeout(resolve, handler / 3))
   }
@@ -40,6 +40,6 @@ const working = worker({
   logger: false,
 })
 
-whenToldToFinish(() => working.stop())
+onFinishRequest(() => working.stop())
 await working.run()
 say({ event: 'stopped', metrics: working.metrics() })

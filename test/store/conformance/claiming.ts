@@ -30,7 +30,7 @@ export function describeClaiming(subject: Subject): void {
     queued({ tenant: subject.tenant, seq, ...over })
 
   describe('heads of lanes', () => {
-    it('come in the order of rank, then of age', async () => {
+    it('heads of a lane are ordered by rank, then by age', async () => {
       const { store, tenant } = subject
       const inserted = [
         ready(4, { rank: 10 }),
@@ -51,7 +51,7 @@ export function describeClaiming(subject: Subject): void {
       expect(seqs(await head(2, { limit: 3 }))).toEqual([2, 4, 11])
     })
 
-    it('are those of that lane and that tenant only', async () => {
+    it('heads belong to one lane of one tenant', async () => {
       const { store, tenant } = subject
       const { tenant: other } = await store.tenant('other')
       await put(store, [tenant, other], {
@@ -78,7 +78,7 @@ export function describeClaiming(subject: Subject): void {
       )
     })
 
-    it('a pool holds the tasks of all its lanes', async () => {
+    it('a pool contains the tasks of all its lanes', async () => {
       const { store, tenant } = subject
       await put(store, tenant, {
         inserted: [
@@ -93,7 +93,7 @@ export function describeClaiming(subject: Subject): void {
       expect(seqs(await head(1, { pool: false }))).toEqual([])
     })
 
-    it('leave out tasks that are delayed or held', async () => {
+    it('heads do not include delayed or held tasks', async () => {
       const { store, tenant } = subject
       await put(store, tenant, {
         inserted: [
@@ -110,20 +110,20 @@ export function describeClaiming(subject: Subject): void {
       expect(seqs(await head(2))).toEqual([1, 2])
     })
 
-    it('are looked for from the mark on', async () => {
+    it('heads begin at the low-water mark of the lane', async () => {
       const { store, tenant } = subject
       const inserted = [ready(1, { rank: 10 }), ready(2, { rank: 20 }), ready(3, { rank: 30 })]
       await put(store, tenant, { inserted, lanes: [lane(2, { mark: 20 })] })
       expect(seqs(await head(2))).toEqual([2, 3])
     })
 
-    it('without a mark there are none', async () => {
+    it('a lane without a low-water mark has no heads', async () => {
       const { store, tenant } = subject
       await put(store, tenant, { inserted: [ready(1)], lanes: [lane(2, { mark: null })] })
       expect(await head(2)).toMatchObject({ lane: 2, tasks: [] })
     })
 
-    it('a lane that does not exist has none', async () => {
+    it('a lane that does not exist has no heads', async () => {
       expect(await head(7)).toMatchObject({ lane: 7, tasks: [] })
     })
   })
@@ -136,7 +136,7 @@ export function describeClaiming(subject: Subject): void {
       return lanes
     }
 
-    it('come back as they were stored, in their order, each tenant its own', async () => {
+    it('lanes are returned as stored, in order, per tenant', async () => {
       const { store, tenant } = subject
       const { tenant: other } = await store.tenant('other')
       const lanes = [
@@ -148,7 +148,7 @@ export function describeClaiming(subject: Subject): void {
       expect(await changedAfter(0)).toEqual(lanes)
     })
 
-    it('are found by the version in which they changed', async () => {
+    it('lanes are found by the version in which they changed', async () => {
       const { store, tenant } = subject
       await put(store, tenant, { lanes: [lane(1), lane(2), lane(3)] })
       const counted = lane(1, { mark: 5, tasks: 1, owner: ALICE, owned: 1, version: 2 })
@@ -161,7 +161,7 @@ export function describeClaiming(subject: Subject): void {
       expect(await changedAfter(2 ** 45)).toEqual([])
     })
 
-    it('may take over the number of another', async () => {
+    it('a lane can reuse the number of another', async () => {
       const { store, tenant } = subject
       await put(store, tenant, { lanes: [lane(1, { capabilities: ['gpu'], tasks: 3 }), lane(2)] })
       const renamed = lane(1, { type: 'new', priority: 7, tasks: 1, owner: ALICE, owned: 1, version: 2 })
@@ -169,21 +169,21 @@ export function describeClaiming(subject: Subject): void {
       expect(await changedAfter(0)).toEqual([renamed, lane(2)])
     })
 
-    it('that do not exist cannot change', async () => {
+    it('a change of a lane that does not exist is refused', async () => {
       const { store, tenant } = subject
       await expect(put(store, tenant, { counted: [lane(9)] })).rejects.toThrow()
     })
   })
 
   describe('owners', () => {
-    it('keep their last rank and weight, each tenant its own', async () => {
+    it('owners keep their last rank and weight, per tenant', async () => {
       const { store, tenant } = subject
       const { tenant: other } = await store.tenant('other')
       const alice = { tenant, owner: ALICE, last_rank: 2 ** 50, weight: 1 / 3 }
       const namesake = { tenant: other, owner: ALICE, last_rank: 1, weight: 1 }
       const everyone = { tenant, owner: '*', last_rank: 5, weight: 2 }
       await put(store, [tenant, other], { owners: [alice, namesake, everyone] })
-      const need = { owners: [ALICE, '*', 'agent:nobody'].map((owner) => ({ tenant, owner })) }
+      const need = { owners: [ALICE, '*', 'agent:absent'].map((owner) => ({ tenant, owner })) }
       const loaded = await look(store, tenant, need)
       expect(loaded.owners).toHaveLength(2)
       expect(loaded.owners).toEqual(expect.arrayContaining([alice, everyone]))
@@ -194,11 +194,11 @@ export function describeClaiming(subject: Subject): void {
     })
   })
 
-  describe('tasks whose time has come', () => {
+  describe('due tasks', () => {
     const at = (seq: number, time: number, tenant = subject.tenant) =>
       queued({ tenant, seq, next_eligible_at: time })
 
-    it('are the delayed and the held ones, up to this very moment', async () => {
+    it('delayed and held tasks are due at their time, inclusively', async () => {
       await subject.reopen({ now: () => NOW })
       const { store, tenant } = subject
       const lapsed = leased({ tenant, seq: 3, lease: lease({ expires_at: NOW - 5 }) })
@@ -221,7 +221,7 @@ export function describeClaiming(subject: Subject): void {
       )
     })
 
-    it('the longest due come first, as many as are asked for of each tenant', async () => {
+    it('due tasks are returned longest due first, up to the limit of each tenant', async () => {
       await subject.reopen({ now: () => NOW })
       const { store, tenant } = subject
       const otherRef = await store.tenant('other')

@@ -3,16 +3,16 @@ import { counters, look, NOW, put } from '../../support/fixtures.ts'
 import type { Subject } from '../conformance.ts'
 
 export function describeClock(subject: Subject): void {
-  describe('the clock', () => {
-    it('tells the time in whole milliseconds', async () => {
+  describe('clock', () => {
+    it('the clock returns whole milliseconds', async () => {
       const before = Date.now()
       const { now } = await look(subject.store, subject.tenant)
       expect(Number.isInteger(now)).toBe(true)
-      // Not a race: a day of tolerance tells milliseconds from any other unit.
+      // A day of tolerance distinguishes milliseconds from any other unit without a race.
       expect(Math.abs(now - before)).toBeLessThan(24 * 60 * 60 * 1000)
     })
 
-    it('never goes back, not even when the store is opened again', async () => {
+    it('the clock never goes back, also after the store is opened again', async () => {
       const times: number[] = []
       for (let round = 0; round < 3; round++) {
         for (let n = 0; n < 20; n++) times.push((await look(subject.store, subject.tenant)).now)
@@ -22,7 +22,7 @@ export function describeClock(subject: Subject): void {
       expect(times).toEqual([...times].sort((a, b) => a - b))
     })
 
-    it('can be replaced, and is then used as it is', async () => {
+    it('a given clock is used unchanged', async () => {
       let now = NOW
       await subject.reopen({ now: () => now })
       expect((await look(subject.store, subject.tenant)).now).toBe(NOW)

@@ -69,8 +69,8 @@ export function describeCommits(subject: Subject): void {
     expect((await store.reads.counters(subject.tenant)).seq).toBe(77)
   }
 
-  describe('a commit', () => {
-    it('without any change leaves everything as it is', async () => {
+  describe('commit', () => {
+    it('a commit without changes changes nothing', async () => {
       const { store, tenant } = subject
       expect(await put(store, tenant, {})).toEqual({ specs: [], questions: [] })
       expect(await put(store, [], {})).toEqual({ specs: [], questions: [] })
@@ -78,7 +78,7 @@ export function describeCommits(subject: Subject): void {
       await expectNothing(1)
     })
 
-    it('answers with the specs of what was granted, old and new', async () => {
+    it('a commit returns the specs of granted tasks, both stored and new', async () => {
       const { store, tenant } = subject
       const { tenant: other } = await store.tenant('other')
       const mine = spec({ tenant, seq: 1, session_id: 's' })
@@ -97,7 +97,7 @@ export function describeCommits(subject: Subject): void {
       expect(specs).toEqual(expect.arrayContaining([fresh, mine, theirs]))
     })
 
-    it('holds hundreds of tasks and thousands of receipts', async () => {
+    it('a commit can contain hundreds of tasks and thousands of receipts', async () => {
       const { store, tenant } = subject
       const tasks = Array.from({ length: 500 }, (_, n) => queued({ tenant, seq: n * 4 + 1, rank: n }))
       const receipts = Array.from({ length: 2_000 }, (_, n) =>
@@ -130,7 +130,7 @@ export function describeCommits(subject: Subject): void {
       expect(await store.reads.scan(tenant, { by: 'status', status: 'queued' }, 10_000, 1_000)).toEqual([])
     })
 
-    it('of many callers at once gives each the state that the one before it left', async () => {
+    it('concurrent commits each see the state that the previous one left', async () => {
       const { store, tenant } = subject
       const { tenant: other } = await store.tenant('other')
       const raise = (tenants: number[]) =>
@@ -151,8 +151,8 @@ export function describeCommits(subject: Subject): void {
     })
   })
 
-  describe('a decision', () => {
-    it('may ask for more, and then sees all of it at the same time', async () => {
+  describe('decide callback', () => {
+    it('decide can request more data and then sees all of it at one point in time', async () => {
       const { store, tenant } = subject
       const tasks = [queued({ tenant, seq: 1 }), queued({ tenant, seq: 2 })]
       const asked = spec({ tenant, seq: 2, idempotency_key: 'k' })
@@ -192,20 +192,20 @@ export function describeCommits(subject: Subject): void {
       expect(await store.reads.statuses(tenant, [uuid(1)])).toEqual([{ task_id: uuid(1), status: 'running' }])
     })
 
-    it('that never stops asking is given up, and the store stays usable', async () => {
+    it('a decide callback that requests data forever is aborted, and the store stays usable', async () => {
       const { store, tenant } = subject
-      let looks = 0
+      let rounds = 0
       const need = { ...NO_NEED, tenants: [tenant] }
       const endless = store.commit(need, () => {
-        looks++
+        rounds++
         return need
       })
       await expect(endless).rejects.toThrow()
-      expect(looks).toBeLessThan(1_000)
+      expect(rounds).toBeLessThan(1_000)
       await expectUsable()
     })
 
-    it('that throws is told so, leaves nothing behind, and the store stays usable', async () => {
+    it('an error of decide is passed on without changes, and the store stays usable', async () => {
       const { store, tenant } = subject
       const error = new Error('from decide')
       let calls = 0
@@ -220,7 +220,7 @@ export function describeCommits(subject: Subject): void {
     })
   })
 
-  describe('a row that the database refuses', () => {
+  describe('row that the database refuses', () => {
     const poison: [string, (tenant: number) => Partial<Changes>][] = [
       [
         'a running task that never started',
@@ -242,7 +242,7 @@ export function describeCommits(subject: Subject): void {
       ],
     ]
 
-    it.each(poison)('fails the whole batch and nothing else: %s', async (_, make) => {
+    it.each(poison)('a refused row fails the whole batch and nothing else: %s', async (_, make) => {
       const { store, tenant } = subject
       const batch = everything(1, queued({ tenant, seq: 1 }))
       const rows = make(tenant)

@@ -16,7 +16,7 @@ export function describeEntries(subject: Subject): void {
       return entries.map((entry) => entry.name)
     }
 
-    it('are found as they were written, and counted', async () => {
+    it('an entry is returned as written, with its version', async () => {
       const { entries } = subject.store
       expect(await entries.get(subject.tenant, 'colour', 'red')).toBeUndefined()
       expect(await entries.put(draft('red', '{"warm":true}', 7))).toBe(1)
@@ -25,7 +25,7 @@ export function describeEntries(subject: Subject): void {
       expect(found).toEqual({ ...draft('red', '{"warm":false}'), version: 2 })
     })
 
-    it('are written only over the expected version', async () => {
+    it('an entry is written only over the expected version', async () => {
       const { entries } = subject.store
       expect(await entries.put(draft('red', '1'), 1)).toBeUndefined()
       expect(await entries.put(draft('red', '1'), 0)).toBe(1)
@@ -35,7 +35,7 @@ export function describeEntries(subject: Subject): void {
       expect(await entries.get(subject.tenant, 'colour', 'red')).toMatchObject({ value: '2', version: 2 })
     })
 
-    it('of many writers that expect the same version one wins', async () => {
+    it('one of many writers that expect the same version succeeds', async () => {
       const { entries } = subject.store
       await entries.put(draft('red'))
       const wins = await Promise.all(
@@ -44,7 +44,7 @@ export function describeEntries(subject: Subject): void {
       expect(wins.filter((version) => version !== undefined)).toEqual([2])
     })
 
-    it('that are new are written together, and counted', async () => {
+    it('insertNew writes only new entries, and count is limited', async () => {
       const { entries } = subject.store
       await entries.put(draft('b', '1', 5))
       const drafts = ['a', 'b', 'c', 'ä'].map((name, n) => draft(name, '2', 10 - n))
@@ -57,14 +57,14 @@ export function describeEntries(subject: Subject): void {
       expect(await names()).toEqual(['a', 'c'])
     })
 
-    it('are listed by name, page by page', async () => {
+    it('entries are listed by name in pages', async () => {
       const { entries } = subject.store
       for (const name of ['b', 'a', 'B', 'ä', 'c']) await entries.put(draft(name))
       expect(await names()).toEqual(['B', 'a', 'b', 'c', 'ä'])
       expect(await names('a', 2)).toEqual(['b', 'c'])
     })
 
-    it('are found by many names at once', async () => {
+    it('several entries are found by their names', async () => {
       const { store } = subject
       const other = await store.tenant('other')
       for (const name of ['red', 'green', ...WEIRD_TEXTS]) await store.entries.put(draft(name))
@@ -79,7 +79,7 @@ export function describeEntries(subject: Subject): void {
       expect(await store.entries.several(subject.tenant, 'colour', [])).toEqual([])
     })
 
-    it('are due when their time has come, the earliest first', async () => {
+    it('entries are due at their time, earliest first', async () => {
       const { entries } = subject.store
       await entries.put(draft('late', '{}', 300))
       await entries.put(draft('never'))
@@ -90,7 +90,7 @@ export function describeEntries(subject: Subject): void {
       expect(await entries.due(subject.tenant, 'colour', 1_000, 1)).toHaveLength(1)
     })
 
-    it('are gone when removed', async () => {
+    it('a removed entry is not found', async () => {
       const { entries } = subject.store
       await entries.put(draft('red'))
       expect(await entries.remove(subject.tenant, 'colour', 'red')).toBe(true)
@@ -98,7 +98,7 @@ export function describeEntries(subject: Subject): void {
       expect(await names()).toEqual([])
     })
 
-    it('belong to their tenant and kind', async () => {
+    it('an entry belongs to one tenant and kind', async () => {
       const { store } = subject
       const other = await store.tenant('other')
       await store.entries.put(draft('red'))
@@ -108,7 +108,7 @@ export function describeEntries(subject: Subject): void {
       expect(await names()).toEqual(['red'])
     })
 
-    it('keep every text, over a restart too', async () => {
+    it('entries store any text, also across a restart', async () => {
       for (const text of WEIRD_TEXTS) await subject.store.entries.put(draft(text, JSON.stringify(text)))
       await subject.reopen()
       for (const text of WEIRD_TEXTS) {

@@ -14,8 +14,8 @@ import {
 import type { Subject } from '../conformance.ts'
 
 export function describeHolders(subject: Subject): void {
-  describe('holders', () => {
-    it('are those who hold leases, each with the number of them and the end of the first', async () => {
+  describe('lease holders', () => {
+    it('holders have the number of their leases and the earliest expiry', async () => {
       const { store, tenant } = subject
       const { tenant: other } = await store.tenant('other')
       const of = (worker_id: string, expires_at: number) => lease({ worker_id, expires_at })
@@ -35,12 +35,12 @@ export function describeHolders(subject: Subject): void {
         { worker_id: 'w1', leased: 2, running: 1, next_expires_at: NOW + 20 },
         { worker_id: 'w2', leased: 0, running: 1, next_expires_at: NOW + 10 },
       ])
-      expect(await store.reads.holders((await store.tenant('nobody')).tenant)).toEqual([])
+      expect(await store.reads.holders((await store.tenant('empty')).tenant)).toEqual([])
     })
   })
 
-  describe('the lease of a task', () => {
-    it('is the one it has or ended under, and none if it waits', async () => {
+  describe('lease of a task', () => {
+    it('taskLease returns the current or last lease, and none for a queued task', async () => {
       const { store, tenant } = subject
       const held = lease({ lease_id: uuid(1), holder: 'service:s', worker_id: 's' })
       await put(store, tenant, {
@@ -66,7 +66,7 @@ export function describeHolders(subject: Subject): void {
       expect(await store.reads.taskLease((await store.tenant('other')).tenant, 2)).toBeUndefined()
     })
 
-    it('is remembered by the newest receipts of the task', async () => {
+    it('hadLease searches the newest receipts of the task', async () => {
       const { store, tenant } = subject
       const task_id = uuid(1)
       await put(store, tenant, {

@@ -13,7 +13,7 @@ export function describeInbox(subject: Subject): void {
   const seqs = (items: readonly InboxItem[]) => items.map(({ seq }) => seq)
 
   describe('inboxes', () => {
-    it('keep an item with all its marks', async () => {
+    it('an item is stored with all its marks', async () => {
       const { store, tenant } = subject
       const bare = make(1)
       const full = make(2, {
@@ -36,7 +36,7 @@ export function describeInbox(subject: Subject): void {
       expect(await store.reads.items(other, refs)).toEqual([])
     })
 
-    it('may share a receipt', async () => {
+    it('two inboxes can contain the same receipt', async () => {
       const { store, tenant } = subject
       await file(make(1), make(1, { principal: BOB }))
       await mark(make(1, { principal: BOB, read_at: NOW }))
@@ -45,7 +45,7 @@ export function describeInbox(subject: Subject): void {
       expect([await read(ALICE), await read(BOB)]).toEqual([[null], [NOW]])
     })
 
-    it('are told apart to the letter', async () => {
+    it('inboxes are distinguished by the exact principal', async () => {
       const { store, tenant } = subject
       const principals = WEIRD_TEXTS.map((text) => `agent:${text}` as const)
       await file(...principals.map((principal) => make(1, { principal })))
@@ -56,7 +56,7 @@ export function describeInbox(subject: Subject): void {
       }
     })
 
-    it('refuse a mark on what is not there, and then write nothing', async () => {
+    it('a mark on a missing item is refused, and nothing is written', async () => {
       const { store, tenant } = subject
       await file(make(1))
       const wrong = put(store, tenant, { marked: [make(1, { read_at: NOW }), make(9, { read_at: NOW })] })
@@ -64,7 +64,7 @@ export function describeInbox(subject: Subject): void {
       expect(await store.reads.items(tenant, [{ principal: ALICE, seq: 1 }])).toEqual([make(1)])
     })
 
-    it('are listed in both orders, by pages', async () => {
+    it('an inbox is listed in pages in both orders', async () => {
       const { store, tenant } = subject
       await file(...[1, 2, 3, 4].map((seq) => make(seq)), make(3, { principal: BOB }))
       const { inbox } = store.reads
@@ -77,7 +77,7 @@ export function describeInbox(subject: Subject): void {
       expect(await inbox(other, ALICE, 'all', 0, 'ascending', 9)).toEqual([])
     })
 
-    it('have as unread what is neither read nor archived', async () => {
+    it('unread items are those neither read nor archived', async () => {
       const { store, tenant } = subject
       await file(...[1, 2, 3, 4].map((seq) => make(seq)))
       await mark(
@@ -91,7 +91,7 @@ export function describeInbox(subject: Subject): void {
       expect(seqs(await store.reads.inbox(tenant, ALICE, 'unread', 0, 'ascending', 9))).toEqual([4])
     })
 
-    it('are found by task, the newest first', async () => {
+    it('items are found by task, newest first', async () => {
       const { store, tenant } = subject
       const about = (seq: number, task: number, over = {}) =>
         receipt({ tenant, seq, to: ALICE, task_id: uuid(task), receipt_type: 'task.result_ready', ...over })
@@ -131,7 +131,7 @@ export function describeInbox(subject: Subject): void {
       expect(await itemsOfTasks(other, null, tasks, INBOX_TYPES, 9)).toEqual([])
     })
 
-    it('are counted by what became of their items', async () => {
+    it('items are counted by state', async () => {
       const { store, tenant } = subject
       const at = (seq: number) => ({ created_at: NOW + seq })
       await file(...Array.from({ length: 9 }, (_, n) => make(n + 1, at(n + 1))))

@@ -4,7 +4,7 @@ import type { Subject } from '../conformance.ts'
 
 export function describeKeys(subject: Subject): void {
   describe('idempotency keys', () => {
-    it('belong to an owner of a tenant', async () => {
+    it('an idempotency key belongs to one owner of one tenant', async () => {
       const { store, tenant } = subject
       const { tenant: other } = await store.tenant('other')
       const specs = [
@@ -25,7 +25,7 @@ export function describeKeys(subject: Subject): void {
       expect(await find(other, BOB, 'k')).toEqual([])
     })
 
-    it('are looked up many at a time', async () => {
+    it('several idempotency keys are looked up together', async () => {
       const { store, tenant } = subject
       const specs = WEIRD_TEXTS.map((text, n) => spec({ tenant, seq: n + 1, idempotency_key: text }))
       await put(store, tenant, { specs })
@@ -38,7 +38,7 @@ export function describeKeys(subject: Subject): void {
       expect(loaded.specs.sort((a, b) => a.seq - b.seq)).toEqual(specs)
     })
 
-    it('cannot be used twice', async () => {
+    it('an idempotency key cannot be used twice', async () => {
       const { store, tenant } = subject
       await put(store, tenant, { specs: [spec({ tenant, seq: 1, idempotency_key: 'k' })] })
       const again = put(store, tenant, { specs: [spec({ tenant, seq: 2, idempotency_key: 'k' })] })

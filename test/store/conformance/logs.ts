@@ -5,7 +5,7 @@ import { done, NOW, put, queued, uuid, WEIRD_TEXTS } from '../../support/fixture
 import type { Subject } from '../conformance.ts'
 
 export function describeLogs(subject: Subject): void {
-  describe('logs', () => {
+  describe('task logs', () => {
     const line = (n: number, members: Partial<LogLine> = {}): LogLine => ({
       tenant: subject.tenant,
       task_id: uuid(1),
@@ -20,7 +20,7 @@ export function describeLogs(subject: Subject): void {
       ...members,
     })
 
-    it('are found as they were written, oldest first', async () => {
+    it('log lines are returned as written, oldest first', async () => {
       const { logs } = subject.store
       expect(await logs.last(subject.tenant, uuid(1))).toBeUndefined()
       const lines = [
@@ -37,35 +37,35 @@ export function describeLogs(subject: Subject): void {
       expect(await subject.store.logs.list(subject.tenant, uuid(1), 0, 10)).toEqual(lines)
     })
 
-    it('keep any text as it is', async () => {
+    it('log lines store any text', async () => {
       const lines = WEIRD_TEXTS.map((text, i) => line(i + 1, { text, context: canonical({ text }) }))
       await subject.store.logs.add(lines)
       const found = await subject.store.logs.list(subject.tenant, uuid(1), 0, 1_000)
       expect(found).toEqual(lines)
     })
 
-    it('are added all or not at all', async () => {
+    it('log lines are added all or none', async () => {
       const { logs } = subject.store
       await logs.add([line(1), line(2)])
       expect(await logs.add([line(2, { text: 'other' }), line(3, { text: 'other' })])).toBe(false)
       expect(await logs.list(subject.tenant, uuid(1), 0, 10)).toEqual([line(1), line(2)])
     })
 
-    it('are those of their tenant', async () => {
+    it('log lines belong to one tenant', async () => {
       const { tenant } = await subject.store.tenant('another')
       await subject.store.logs.add([line(1)])
       await subject.store.logs.add([line(1, { tenant, text: 'theirs' })])
       expect(await subject.store.logs.list(subject.tenant, uuid(1), 0, 10)).toEqual([line(1)])
     })
 
-    it('of what is not an id are none', async () => {
+    it('a malformed task id has no log lines', async () => {
       expect(await subject.store.logs.last(subject.tenant, 'x')).toBeUndefined()
       expect(await subject.store.logs.list(subject.tenant, 'x', 0, 10)).toEqual([])
     })
   })
 
-  describe('the state of a task', () => {
-    it('is that of an open one and of one that has ended', async () => {
+  describe('state of a task', () => {
+    it('state returns an open or an ended task', async () => {
       const { store, tenant } = subject
       await put(store, tenant, {
         inserted: [queued({ tenant, seq: 1 })],

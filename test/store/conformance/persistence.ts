@@ -17,8 +17,8 @@ import {
 import type { Subject } from '../conformance.ts'
 
 export function describePersistence(subject: Subject): void {
-  describe('after closing and opening again', () => {
-    it('everything is there', async () => {
+  describe('persistence', () => {
+    it('all data survives closing and reopening', async () => {
       const { tenant } = subject
       const ref = await subject.store.tenant('test')
       const tasks = [queued({ tenant, seq: 1 }), leased({ tenant, seq: 2 }), done({ tenant, seq: 3 })]
@@ -91,7 +91,7 @@ export function describePersistence(subject: Subject): void {
       expect(records.map((record) => record.spec).sort((a, b) => a.seq - b.seq)).toEqual(specs)
     })
 
-    it('closing twice is allowed', async () => {
+    it('a store can be closed twice', async () => {
       await subject.store.close()
       await expect(subject.store.close()).resolves.toBeUndefined()
     })

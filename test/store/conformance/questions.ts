@@ -34,12 +34,12 @@ export function describeQuestions(subject: Subject): void {
     it.each<[string, Partial<Question>]>([
       ['open', {}],
       ['of a rule', { lease_id: null, asked_by: 'service:asyncgate', not_before: NOW + 9 }],
-      ['with an end', { expires_at: NOW + 60_000 }],
+      ['with an expiry', { expires_at: NOW + 60_000 }],
       ['for input', { kind: 'input', request: canonical({ message: 'Which?', schema: { type: 'object' } }) }],
       ['decided', DECIDED],
       ['that expired', { ...DECIDED, state: 'expired', answer: null }],
       ['with weird texts', { request: canonical(WEIRD_TEXTS) }],
-    ])('come back as they were stored: %s', async (_, over) => {
+    ])('a question is returned as stored: %s', async (_, over) => {
       const { store, tenant } = subject
       const stored = question({ tenant, seq: 1, ...over })
       const rest = [question({ tenant, seq: 7, task_id: uuid(1), n: 2 }), question({ tenant, seq: 3 })]
@@ -48,7 +48,7 @@ export function describeQuestions(subject: Subject): void {
       expect(await load(3, 4)).toEqual([rest[1]])
     })
 
-    it('are decided once, and only those that are open', async () => {
+    it('only an open question can be decided, and only once', async () => {
       const { store, tenant } = subject
       const asked = question({ tenant, seq: 1 })
       await put(store, tenant, { asked: [asked, question({ tenant, seq: 2 })] })
@@ -64,7 +64,7 @@ export function describeQuestions(subject: Subject): void {
       expect(await load(1)).toEqual([decided])
     })
 
-    it('can be asked and decided in one commit, by their final form', async () => {
+    it('a question can be asked and decided in one commit', async () => {
       const { store, tenant } = subject
       const decided = question({ tenant, seq: 1, ...DECIDED })
       await put(store, tenant, { asked: [decided] })
@@ -74,11 +74,11 @@ export function describeQuestions(subject: Subject): void {
     it.each<[string, Partial<Question>]>([
       ['an unknown kind', { kind: 'riddle' as Question['kind'] }],
       ['an unknown state', { state: 'pondered' as Question['state'] }],
-      ['a decision that nobody made', { ...DECIDED, decided_by: null }],
+      ['a decision without an author', { ...DECIDED, decided_by: null }],
       ['a decision without a time', { ...DECIDED, decided_at: null }],
       ['a decision without a receipt', { ...DECIDED, decided_seq: null }],
-      ['an answer to what is open', { answer: canonical({}) }],
-    ])('with %s are refused', async (_, over) => {
+      ['an answer although it is open', { answer: canonical({}) }],
+    ])('a question with %s is refused', async (_, over) => {
       const { store, tenant } = subject
       await expect(
         put(store, tenant, { asked: [question({ tenant, seq: 1, ...over })] }),
@@ -87,7 +87,7 @@ export function describeQuestions(subject: Subject): void {
       })
     })
 
-    it('come with the tasks that asked them, and with no others', async () => {
+    it('questions are returned with their own task only', async () => {
       const { store, tenant } = subject
       const { tenant: other } = await store.tenant('other')
       const asked = [
@@ -111,7 +111,7 @@ export function describeQuestions(subject: Subject): void {
       expect(byId.get(uuid(3))).toMatchObject({ questions: [], spec: { policy: '{"action":"ALLOW"}' } })
     })
 
-    it('are brought along for the answers that need them, with what the same commit decided', async () => {
+    it('a commit returns the requested questions, including those it decides', async () => {
       const { store, tenant } = subject
       const asked = question({ tenant, seq: 1 })
       await put(store, tenant, { asked: [asked, question({ tenant, seq: 2 })] })
@@ -122,7 +122,7 @@ export function describeQuestions(subject: Subject): void {
       expect(committed.questions).toEqual([{ ...asked, ...DECIDED }])
     })
 
-    it('are listed by kind, all or the open ones, from either end', async () => {
+    it('questions are listed by kind, all or open, in both orders', async () => {
       const { store, tenant } = subject
       const { tenant: other } = await store.tenant('other')
       const asked = Array.from({ length: 12 }, (_, i) => {
@@ -144,7 +144,7 @@ export function describeQuestions(subject: Subject): void {
       expect(await store.reads.openQuestions(other)).toEqual({ approval: 1, input: 0 })
     })
 
-    it('that expire make their tasks due', async () => {
+    it('a task is due when its question expires', async () => {
       const { store, tenant, ref } = subject
       await put(store, tenant, {
         tenants: [counters(ref, { open_tasks: 3 })],
@@ -157,7 +157,7 @@ export function describeQuestions(subject: Subject): void {
       expect(await store.due(10)).toEqual([{ tenant, task_id: uuid(1) }])
     })
 
-    it('must be there before a task can be parked', async () => {
+    it('a task cannot be parked without a question', async () => {
       const { store, tenant } = subject
       const inserted = [parked({ tenant, seq: 1, question_count: 0 })]
       await expect(put(store, tenant, { inserted })).rejects.toMatchObject({ reason: 'refused' })

@@ -11,7 +11,7 @@ export function describeReceipts(subject: Subject): void {
   const write = (...receipts: Receipt[]) => put(subject.store, subject.tenant, { receipts })
 
   describe('receipts', () => {
-    it('come back as they were stored', async () => {
+    it('receipts are returned as stored', async () => {
       const { store, tenant } = subject
       const bare = make(1)
       const full = make(2 ** 45, {
@@ -36,7 +36,7 @@ export function describeReceipts(subject: Subject): void {
       expect(loaded.sort((a, b) => a.seq - b.seq)).toEqual([bare, full])
     })
 
-    it('keep every text to the letter', async () => {
+    it('receipts preserve every text exactly', async () => {
       const { store, tenant } = subject
       const receipts = WEIRD_TEXTS.map((text, n) =>
         make(n + 1, {
@@ -55,13 +55,13 @@ export function describeReceipts(subject: Subject): void {
       }
     })
 
-    it('name their parents in ascending order', async () => {
+    it('receipts return their parents in ascending order', async () => {
       const { store, tenant } = subject
       await write(make(1), make(2), make(10), make(11, { parents: [10, 2, 1] }))
       expect((await store.reads.receipt(tenant, 11))?.parents).toEqual([1, 2, 10])
     })
 
-    it('belong to one tenant', async () => {
+    it('receipts belong to one tenant', async () => {
       const { store, tenant } = subject
       const { tenant: other } = await store.tenant('other')
       const theirs = receipt({ tenant: other, seq: 1, from: BOB, parents: [7] })
@@ -72,7 +72,7 @@ export function describeReceipts(subject: Subject): void {
       expect(await store.reads.children(other, [8], ['task.assigned'])).toEqual([])
     })
 
-    describe('are read in pages without gap or repeat', () => {
+    describe('pages of receipts', () => {
       const all = () =>
         Array.from({ length: 60 }, (_, n) =>
           make(n + 1, {
@@ -82,14 +82,14 @@ export function describeReceipts(subject: Subject): void {
           }),
         )
       const paths: [string, ReceiptPath, (one: Receipt) => boolean][] = [
-        ['all of them', { by: 'all' }, () => true],
-        ['by whom they are addressed to', { by: 'to', to: BOB }, (one) => one.to === BOB],
+        ['all receipts', { by: 'all' }, () => true],
+        ['by addressee', { by: 'to', to: BOB }, (one) => one.to === BOB],
         ['by task', { by: 'task', task_id: uuid(3) }, (one) => one.task_id === uuid(3)],
-        ['to nobody', { by: 'to', to: 'human:nobody' }, () => false],
+        ['of an unknown addressee', { by: 'to', to: 'human:absent' }, () => false],
         ['of an unknown task', { by: 'task', task_id: uuid(9) }, () => false],
       ]
 
-      it.each(paths)('%s', async (_, path, fits) => {
+      it.each(paths)('pages return every receipt once in both orders: %s', async (_, path, fits) => {
         const { store, tenant } = subject
         await write(...all())
         for (const order of ['ascending', 'descending'] as const) {
@@ -108,8 +108,8 @@ export function describeReceipts(subject: Subject): void {
     })
   })
 
-  describe('children', () => {
-    it('are the receipts that name a parent, of the types asked for', async () => {
+  describe('children of a receipt', () => {
+    it('children are the receipts of the given types that name the parent', async () => {
       const { store, tenant } = subject
       await write(
         make(1),
@@ -136,8 +136,8 @@ export function describeReceipts(subject: Subject): void {
     })
   })
 
-  describe('the newest child', () => {
-    it('is found by its parent and type, whole', async () => {
+  describe('newest child', () => {
+    it('the newest child is found by parent and type, with its body', async () => {
       const { store, tenant } = subject
       const newest = make(5, { receipt_type: 'system.anomaly', schedule_id: 's', parents: [1, 2] })
       const deleted = make(6, { receipt_type: 'schedule.deleted', parents: [1] })
@@ -164,7 +164,7 @@ export function describeReceipts(subject: Subject): void {
     })
   })
 
-  it('are found by their seqs', async () => {
+  it('receipts are found by their seqs', async () => {
     const { store, tenant } = subject
     const { tenant: other } = await store.tenant('other')
     await write(make(1), make(2, { parents: [1] }), make(3))
@@ -175,7 +175,7 @@ export function describeReceipts(subject: Subject): void {
   })
 
   describe('acknowledgements', () => {
-    it('are found by the receipt and by who acknowledged it', async () => {
+    it('an acknowledgement is found by its receipt and author', async () => {
       const { store, tenant } = subject
       await write(
         make(1, { to: BOB }),
@@ -207,7 +207,7 @@ export function describeReceipts(subject: Subject): void {
     const open = async (principal: PrincipalKey, after = 0, limit = 100) =>
       (await subject.store.reads.obligations(subject.tenant, principal, after, limit)).map((one) => one.seq)
 
-    it('are open until they are closed, for each principal', async () => {
+    it('an obligation is open for each principal until it is closed', async () => {
       const { store, tenant } = subject
       const receipts = [make(1, { parents: [] }), make(2, { parents: [1] }), make(3)]
       await put(store, tenant, { receipts, opened: [owed(1), owed(2), owed(3), owed(2, BOB)] })
@@ -221,7 +221,7 @@ export function describeReceipts(subject: Subject): void {
       expect(await open(BOB)).toEqual([])
     })
 
-    it('are read oldest first, in pages without gap or repeat', async () => {
+    it('pages return every obligation once, oldest first', async () => {
       const { store, tenant } = subject
       const numbers = Array.from({ length: 12 }, (_, n) => n + 1)
       await put(store, tenant, {
@@ -234,7 +234,7 @@ export function describeReceipts(subject: Subject): void {
       expect(await open(ALICE, 12, 5)).toEqual([])
     })
 
-    it('belong to one tenant', async () => {
+    it('obligations belong to one tenant', async () => {
       const { store, tenant } = subject
       const { tenant: other } = await store.tenant('other')
       await put(store, [tenant, other], {
@@ -248,7 +248,7 @@ export function describeReceipts(subject: Subject): void {
   })
 
   describe('relationships', () => {
-    it('the latest state counts', async () => {
+    it('a relationship is replaced by its latest state', async () => {
       const { store, tenant } = subject
       const first = {
         tenant,

@@ -21,7 +21,7 @@ import type { Subject } from '../conformance.ts'
 
 const COUNT = 48
 
-/** What `bytes` of a line is made of. */
+/** The expected `bytes` of a line. */
 function bytesOf({ seq, status }: TaskLine): number {
   const input = spec({ tenant: 1, seq }).input.length
   if (status === 'pending_approval' || status === 'input_required') return input + QUESTION_BYTES
@@ -91,7 +91,7 @@ export function describeScans(subject: Subject): void {
     const paths: [string, ScanPath, (line: TaskLine) => boolean][] = [
       ['all', { by: 'all' }, () => true],
       ['an owner', { by: 'owner', owner: BOB }, (line) => line.owner === BOB],
-      ['an owner without tasks', { by: 'owner', owner: 'agent:nobody' }, () => false],
+      ['an owner without tasks', { by: 'owner', owner: 'agent:absent' }, () => false],
       ['a session', { by: 'session', session_id: 'session' }, (line) => line.session_id === 'session'],
       ['an unknown session', { by: 'session', session_id: '' }, () => false],
       ...STATUSES.map((status): [string, ScanPath, (line: TaskLine) => boolean] => [
@@ -101,7 +101,7 @@ export function describeScans(subject: Subject): void {
       ]),
     ]
 
-    it.each(paths)('walk from new to old without gap or repeat: %s', async (_, path, fits) => {
+    it.each(paths)('a scan returns every matching task once, newest first: %s', async (_, path, fits) => {
       const { store, tenant } = subject
       const found: TaskLine[] = []
       let before = Number.MAX_SAFE_INTEGER
@@ -114,13 +114,13 @@ export function describeScans(subject: Subject): void {
       expect(found).toEqual(lines.filter(fits))
     })
 
-    it.each(paths)('begin below a seq: %s', async (_, path, fits) => {
+    it.each(paths)('a scan begins below the given seq: %s', async (_, path, fits) => {
       const { store, tenant } = subject
       const found = await store.reads.scan(tenant, path, 20, 1_000)
       expect(found).toEqual(lines.filter((line) => line.seq < 20).filter(fits))
     })
 
-    it('count each status, up to a limit, in one tenant only', async () => {
+    it('statusCounts counts each status of one tenant up to the limit', async () => {
       const { store, tenant } = subject
       const each = (n: number) => Object.fromEntries(STATUSES.map((status) => [status, n]))
       const inAll = COUNT / STATUSES.length
@@ -130,7 +130,7 @@ export function describeScans(subject: Subject): void {
       expect(await store.reads.statusCounts(other, 1_000)).toEqual({ ...each(0), queued: 1 })
     })
 
-    it('show the same lines to who names the tasks', async () => {
+    it('lines returns the same rows for given tasks', async () => {
       const { store, tenant } = subject
       const ids = [uuid(48), uuid(7), uuid(999), uuid(1), 'none']
       const found = await store.reads.lines(tenant, ids)
@@ -139,7 +139,7 @@ export function describeScans(subject: Subject): void {
       )
     })
 
-    it('show the status after a change', async () => {
+    it('a scan shows the status after a change', async () => {
       const { store, tenant } = subject
       await put(store, tenant, {
         finished: [done({ tenant, seq: 1 })],
@@ -162,7 +162,7 @@ export function describeScans(subject: Subject): void {
   })
 
   describe('progress', () => {
-    it('is read oldest first, and a task shows the latest', async () => {
+    it('progress is returned oldest first, and a task shows the latest', async () => {
       const { store, tenant } = subject
       const { tenant: other } = await store.tenant('other')
       const entries = [3, 1, 2, 11].map((n) => progress(tenant, uuid(1), n))

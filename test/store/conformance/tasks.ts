@@ -74,7 +74,7 @@ const DONE: readonly [string, Make<DoneTask>][] = [
       }),
   ],
   [
-    'failed for good',
+    'failed as a dead letter',
     (tenant) =>
       done({
         tenant,
@@ -109,7 +109,7 @@ export function describeTasks(subject: Subject): void {
   })
 
   describe('tasks', () => {
-    it.each(OPEN)('an open task comes back as it was stored: %s', async (_, make) => {
+    it.each(OPEN)('an open task is returned as stored: %s', async (_, make) => {
       const { store, tenant } = subject
       const task = make(tenant)
       const asked = spec({ tenant, seq: task.seq })
@@ -140,7 +140,7 @@ export function describeTasks(subject: Subject): void {
       expect((await look(store, tenant, refs(after))).tasks).toEqual([after])
     })
 
-    it.each(DONE)('a done task comes back as it was stored: %s', async (_, make) => {
+    it.each(DONE)('an ended task is returned as stored: %s', async (_, make) => {
       const { store, tenant } = subject
       const task = make(tenant)
       const asked = spec({ tenant, seq: task.seq })
@@ -154,7 +154,7 @@ export function describeTasks(subject: Subject): void {
       })
     })
 
-    it('a finished task is no longer among the open ones', async () => {
+    it('an ended task is no longer found as an open one', async () => {
       const { store, tenant } = subject
       const lanes = [lane(tenant, 1, { type: null, mark: 0 }), lane(tenant, 2, { mark: 0 })]
       const ready = queued({ tenant, seq: 1 })
@@ -189,7 +189,7 @@ export function describeTasks(subject: Subject): void {
       }
     })
 
-    it('later evidence changes a done task', async () => {
+    it('added evidence changes an ended task', async () => {
       const { store, tenant } = subject
       const before = done({
         tenant,
@@ -226,7 +226,7 @@ export function describeTasks(subject: Subject): void {
       expect((await look(store, other, refs(theirs))).tasks).toEqual([theirs])
     })
 
-    it('tasks of both kinds are found together, and absent ones are left out', async () => {
+    it('open and ended tasks are found together, and missing ones are omitted', async () => {
       const { store, tenant } = subject
       const open = queued({ tenant, seq: 1 })
       const ended = done({ tenant, seq: 2, status: 'canceled', outcome: outcome({ error: canonical({}) }) })
@@ -252,7 +252,7 @@ export function describeTasks(subject: Subject): void {
       ])
     })
 
-    it('every text of a task comes back to the letter', async () => {
+    it('tasks preserve every text exactly', async () => {
       const { store, tenant } = subject
       const tasks = WEIRD_TEXTS.map((text, n) =>
         running({
@@ -293,7 +293,7 @@ export function describeTasks(subject: Subject): void {
       expect((await look(store, tenant, refs(...finished))).tasks).toEqual(finished)
     })
 
-    it('a megabyte of input and of result comes back whole', async () => {
+    it('a megabyte of input and of result is stored in full', async () => {
       const { store, tenant } = subject
       const large = canonical('🦀"\\'.repeat(200_000))
       const asked = spec({ tenant, seq: 1, input: large })
@@ -306,7 +306,7 @@ export function describeTasks(subject: Subject): void {
   })
 }
 
-/** What an update does not change. */
+/** The fields that an update does not change. */
 function fixedPart(task: OpenTask) {
   const { tenant, task_id, seq, lane, pool, rank, owner, principal_ai } = task
   const { max_attempts, max_expiries, retry_backoff_seconds, timeout_seconds, deadline_at } = task

@@ -4,7 +4,7 @@ import type { Subject } from '../conformance.ts'
 
 export function describeTenants(subject: Subject): void {
   describe('tenants', () => {
-    it('a name is always the same tenant', async () => {
+    it('a name always gives the same tenant', async () => {
       const { store } = subject
       const first = await store.tenant('acme')
       expect(first).toMatchObject({
@@ -14,7 +14,7 @@ export function describeTenants(subject: Subject): void {
       expect(await store.tenant('acme')).toEqual(first)
     })
 
-    it('many calls at once for a new name make one tenant', async () => {
+    it('concurrent calls for a new name create one tenant', async () => {
       const { store } = subject
       const refs = await Promise.all(Array.from({ length: 50 }, () => store.tenant('rush')))
       expect(refs).toEqual(refs.map(() => refs[0]))
@@ -22,7 +22,7 @@ export function describeTenants(subject: Subject): void {
       expect(other.tenant).not.toBe(refs[0]?.tenant)
     })
 
-    it('names that look alike are different tenants with different salts', async () => {
+    it('similar names are different tenants with different salts', async () => {
       const { store } = subject
       const names = [...new Set(['acme', 'Acme', ' acme', 'acme\n', ...WEIRD_TEXTS])]
       const refs = await Promise.all(names.map((name) => store.tenant(name)))
@@ -37,7 +37,7 @@ export function describeTenants(subject: Subject): void {
       expect((await look(store, tenant)).tenants).toEqual([counters(subject.ref)])
     })
 
-    it('counters are those of the last commit, for each tenant its own', async () => {
+    it('counters are those of the last commit, per tenant', async () => {
       const { store, tenant } = subject
       const otherRef = await store.tenant('other')
       const other = otherRef.tenant
@@ -64,14 +64,14 @@ export function describeTenants(subject: Subject): void {
       expect((await look(store, [tenant, 999_999])).tenants).toEqual([counters(subject.ref)])
     })
 
-    it('the secret has 32 bytes and stays', async () => {
+    it('the secret has 32 bytes and survives a restart', async () => {
       const secret = await subject.store.secret()
       expect(secret).toHaveLength(32)
       await subject.reopen()
       expect((await subject.store.secret()).equals(secret)).toBe(true)
     })
 
-    it('a ping is answered', async () => {
+    it('ping succeeds', async () => {
       await expect(subject.store.ping()).resolves.toBeUndefined()
     })
   })

@@ -6,7 +6,7 @@ import { type Hint, NO_NEED, type Store } from '../../../src/store/store.ts'
 import { NO_CHANGES, uuid } from '../../support/fixtures.ts'
 import { type FreshDatabase, freshDatabase, postgresUrl } from '../../support/postgres.ts'
 
-/** Nothing changed that is not said already. */
+/** A hint without changes. */
 const QUIET = { changes: [], at: 0 }
 
 const changesOf = (count: number) =>
@@ -14,7 +14,7 @@ const changesOf = (count: number) =>
 
 const numbers = (count: number) => Array.from({ length: count }, (_, n) => n + 1)
 
-/** What all hints together say, in a form that does not depend on how they were cut. */
+/** The content of all hints, independent of how they are split into payloads. */
 function content(hints: readonly Hint[]): string[] {
   return hints
     .flatMap(({ tenant, lanes, tasks, changes, at }) => [
@@ -25,7 +25,7 @@ function content(hints: readonly Hint[]): string[] {
     .sort()
 }
 
-describe('payloads of notifications', () => {
+describe('notification payloads', () => {
   it.each([
     ['one lane', [{ tenant: 1, lanes: [7], tasks: [], ...QUIET }]],
     ['one task', [{ tenant: 2_147_483_647, lanes: [], tasks: [uuid(1)], ...QUIET }]],
@@ -40,31 +40,31 @@ describe('payloads of notifications', () => {
       'many tenants',
       numbers(500).map((tenant) => ({ tenant, lanes: [tenant], tasks: [uuid(tenant)], ...QUIET })),
     ],
-  ])('carry everything and fit: %s', (_, hints) => {
+  ])('payloads carry all hints within the size limit: %s', (_, hints) => {
     const payloads = encodeHints('me', hints)
     expect(payloads.filter((payload) => Buffer.byteLength(payload) >= 8_000)).toEqual([])
     expect(content(payloads.flatMap((payload) => decodeHints('you', payload)))).toEqual(content(hints))
   })
 
-  it('are none when nothing happened', () => {
+  it('no payload is sent without hints', () => {
     expect(encodeHints('me', [])).toEqual([])
     expect(encodeHints('me', [{ tenant: 1, lanes: [], tasks: [], ...QUIET }])).toEqual([])
   })
 
-  it('of our own are ignored', () => {
+  it('payloads of the same process are ignored', () => {
     const [payload = ''] = encodeHints('me', [{ tenant: 1, lanes: [1], tasks: [], ...QUIET }])
     expect(decodeHints('me', payload)).toEqual([])
   })
 
   it.each(['', 'hello', '{}', 'null', '["x", 1]', '["x", [1]]', '["x", ["a", [], []]]', '["x", [1, 2, 3]]'])(
-    'of another kind are ignored: %s',
+    'unknown payloads are ignored: %s',
     (payload) => {
       expect(decodeHints('me', payload)).toEqual([])
     },
   )
 })
 
-describe.skipIf(!postgresUrl())('hints', () => {
+describe.skipIf(!postgresUrl())('hints between processes', () => {
   let database: FreshDatabase
   let one: Store
   let other: Store
@@ -100,39 +100,39 @@ describe.skipIf(!postgresUrl())('hints', () => {
       `SELECT pid FROM pg_stat_activity
        WHERE datname = current_database() AND application_name = 'asyncgate' AND query LIKE 'LISTEN%'`,
     )
-  const tell = (store: Store, hints: readonly Hint[], seq: number) =>
+  const sendHints = (store: Store, hints: readonly Hint[], seq: number) =>
     store.commit({ ...NO_NEED, tenants: [tenant] }, ({ tenants }) => ({
       ...NO_CHANGES,
       tenants: tenants.map((row) => ({ ...row, seq })),
       hints,
     }))
 
-  it('arrive at the other process and not at the one that committed', async () => {
+  it('hints arrive at the other process and not at the sender', async () => {
     const hint = { tenant, lanes: [3], tasks: [uuid(1)], ...QUIET }
     const answer = { tenant, lanes: [4], tasks: [], ...QUIET }
-    await tell(one, [hint], 1)
+    await sendHints(one, [hint], 1)
     await vi.waitFor(() => expect(heardByOther).toEqual([hint]), { timeout: 5_000 })
-    await tell(other, [answer], 2)
+    await sendHints(other, [answer], 2)
     await vi.waitFor(() => expect(heardByOne).toEqual([answer]), { timeout: 5_000 })
     expect(heardByOther).toEqual([hint])
   })
 
-  it('carry changes only while another server follows', async () => {
+  it('hints contain changes only while another server follows', async () => {
     const hint = { tenant, lanes: [3], tasks: [], changes: changesOf(2), at: 7 }
-    await tell(one, [hint], 1)
+    await sendHints(one, [hint], 1)
     await vi.waitFor(() => expect(heardByOther).toMatchObject([{ lanes: [3], changes: [] }]), {
       timeout: 5_000,
     })
     await other.follow()
     await other.follow()
-    await tell(one, [hint], 2)
+    await sendHints(one, [hint], 2)
     await vi.waitFor(() => expect(heardByOther.at(-1)).toEqual(hint), { timeout: 5_000 })
-    await tell(other, [hint], 3)
+    await sendHints(other, [hint], 3)
     await vi.waitFor(() => expect(heardByOne).toMatchObject([{ lanes: [3], changes: [] }]), {
       timeout: 5_000,
     })
     await query(`UPDATE followers SET until = 0`)
-    await tell(one, [{ ...hint, lanes: [4] }], 4)
+    await sendHints(one, [{ ...hint, lanes: [4] }], 4)
     await vi.waitFor(() => expect(heardByOther.at(-1)).toMatchObject({ lanes: [4], changes: [] }), {
       timeout: 5_000,
     })
@@ -140,36 +140,36 @@ describe.skipIf(!postgresUrl())('hints', () => {
     expect(await query('SELECT count(*)::int AS count FROM followers')).toEqual([{ count: 1 }])
   })
 
-  it('arrive after what they tell of can be read', async () => {
+  it('hints arrive after their commit is visible', async () => {
     const seen: number[] = []
     other.listen(async () => seen.push((await other.reads.counters(tenant)).seq))
-    await tell(one, [{ tenant, lanes: [1], tasks: [], ...QUIET }], 5)
+    await sendHints(one, [{ tenant, lanes: [1], tasks: [], ...QUIET }], 5)
     await vi.waitFor(() => expect(seen).toEqual([5]), { timeout: 5_000 })
   })
 
-  it('of a large batch all arrive', async () => {
+  it('all hints of a large batch arrive', async () => {
     const hints = numbers(100).map((n) => ({
       tenant: n,
       lanes: numbers(30),
       tasks: numbers(30).map(uuid),
       ...QUIET,
     }))
-    await tell(one, hints, 1)
+    await sendHints(one, hints, 1)
     await vi.waitFor(() => expect(content(heardByOther)).toEqual(content(hints)), { timeout: 5_000 })
   })
 
-  it('are not sent by a batch that fails', async () => {
+  it('a failed batch sends no hints', async () => {
     const failing = one.commit({ ...NO_NEED, tenants: [tenant] }, () => {
       throw new Error('no')
     })
     await expect(failing).rejects.toThrow('no')
-    await tell(one, [{ tenant, lanes: [2], tasks: [], ...QUIET }], 1)
+    await sendHints(one, [{ tenant, lanes: [2], tasks: [], ...QUIET }], 1)
     await vi.waitFor(() => expect(heardByOther).toEqual([{ tenant, lanes: [2], tasks: [], ...QUIET }]), {
       timeout: 5_000,
     })
   })
 
-  it('arrive again after the connection that listens was ended', async () => {
+  it('hints arrive again after the listening connection was terminated', async () => {
     const before = await listeners()
     await query(
       `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
@@ -178,7 +178,7 @@ describe.skipIf(!postgresUrl())('hints', () => {
     let seq = 0
     await vi.waitFor(
       async () => {
-        await tell(one, [{ tenant, lanes: [9], tasks: [], ...QUIET }], ++seq)
+        await sendHints(one, [{ tenant, lanes: [9], tasks: [], ...QUIET }], ++seq)
         expect(heardByOther).toContainEqual({ tenant, lanes: [9], tasks: [], ...QUIET })
       },
       { timeout: 10_000, interval: 50 },

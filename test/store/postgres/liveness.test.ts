@@ -5,7 +5,7 @@ import { Liveness } from '../../../src/store/postgres/liveness.ts'
 
 const LONG_MS = 60_000
 
-describe('connections that may be dead', () => {
+describe('liveness of connections', () => {
   let liveness: Liveness
   beforeEach(() => {
     vi.useFakeTimers()
@@ -15,7 +15,7 @@ describe('connections that may be dead', () => {
     vi.useRealTimers()
   })
 
-  /** As much of a connection as is looked at. It was heard when it was made. */
+  /** A connection with the parts that Liveness uses. It counts as heard when it was created. */
   const connect = () => {
     const stream = new PassThrough()
     const client = new pg.Client({ stream: () => stream })
@@ -24,14 +24,14 @@ describe('connections that may be dead', () => {
     return { client, stream }
   }
 
-  it('one on which nothing is heard is given up', async () => {
+  it('a connection that stays silent is closed', async () => {
     const { client, stream } = connect()
     liveness.watch(client)
     await vi.advanceTimersByTimeAsync(LONG_MS)
     expect(stream.destroyed).toBe(true)
   })
 
-  it('one that answers is kept, however long the rest takes', async () => {
+  it('a connection that responds stays open regardless of the duration', async () => {
     const { client, stream } = connect()
     liveness.watch(client)
     stream.write('a')
@@ -40,24 +40,24 @@ describe('connections that may be dead', () => {
     expect(liveness.isSuspect(client)).toBe(false)
   })
 
-  it('one that nobody waits for any longer is kept', async () => {
+  it('a connection without a pending call stays open', async () => {
     const { client, stream } = connect()
     liveness.watch(client)()
     await vi.advanceTimersByTimeAsync(LONG_MS)
     expect(stream.destroyed).toBe(false)
   })
 
-  it('when one is silent, those that were not heard since are suspect', async () => {
+  it('after one connection was silent, others not heard since are suspect', async () => {
     const [dead, idle, busy] = [connect(), connect(), connect()]
-    const told = vi.fn()
-    liveness.onSilence(told)
+    const onSilence = vi.fn()
+    liveness.onSilence(onSilence)
     liveness.watch(dead.client)
     vi.advanceTimersByTime(1)
     liveness.watch(busy.client)
     busy.stream.write('a')
     expect(liveness.isSuspect(idle.client)).toBe(false)
     await vi.advanceTimersByTimeAsync(LONG_MS)
-    expect(told).toHaveBeenCalledTimes(1)
+    expect(onSilence).toHaveBeenCalledTimes(1)
     expect(liveness.isSuspect(idle.client)).toBe(true)
     expect(liveness.isSuspect(busy.client)).toBe(false)
     expect(liveness.isSuspect(connect().client)).toBe(false)

@@ -4,7 +4,7 @@ import { knownMigrations } from '../../../src/store/postgres/migrate.ts'
 import { openPostgresStore } from '../../../src/store/postgres/store.ts'
 import { type FreshDatabase, freshDatabase, postgresUrl, restrictedRole } from '../../support/postgres.ts'
 
-describe.skipIf(!postgresUrl())('the schema', () => {
+describe.skipIf(!postgresUrl())('PostgreSQL schema', () => {
   let database: FreshDatabase
   beforeEach(async () => {
     database = await freshDatabase('migrations')
@@ -22,7 +22,7 @@ describe.skipIf(!postgresUrl())('the schema', () => {
     }
   }
 
-  it('of an empty database is made once by processes that start together', async () => {
+  it('processes that start together create the schema once', async () => {
     const url = await restrictedRole(database.url)
     const stores = await Promise.all(Array.from({ length: 5 }, () => openPostgresStore({ url })))
     const refs = await Promise.all(stores.map((store) => store.tenant('test')))
@@ -37,7 +37,7 @@ describe.skipIf(!postgresUrl())('the schema', () => {
     expect(rows).toEqual(knownMigrations().map((migration) => ({ ...migration, dated: true })))
   })
 
-  it('of a later version is refused, and nothing is changed', async () => {
+  it('a schema of a later version is refused and not changed', async () => {
     await (await openPostgresStore({ url: database.url })).close()
     await query(database.url, `INSERT INTO migrations VALUES (9999, '9999_future.sql', 0)`)
     await expect(openPostgresStore({ url: database.url })).rejects.toMatchObject({
@@ -47,7 +47,7 @@ describe.skipIf(!postgresUrl())('the schema', () => {
     expect(await query(database.url, 'SELECT 1 FROM migrations')).toHaveLength(knownMigrations().length + 1)
   })
 
-  it('that is up to date needs no right to change it', async () => {
+  it('a current schema requires no permission to change it', async () => {
     const url = await restrictedRole(database.url)
     await (await openPostgresStore({ url: database.url })).close()
     const role = new URL(url).username
@@ -63,7 +63,7 @@ describe.skipIf(!postgresUrl())('the schema', () => {
     await store.close()
   })
 
-  it('cannot be made where nobody listens, and says so', async () => {
+  it('an unreachable server is reported without the password', async () => {
     const url = new URL(database.url)
     url.port = '1'
     url.password = 'hush'

@@ -7,10 +7,10 @@ import { type FreshDatabase, freshDatabase, postgresUrl } from '../../support/po
 import { type StopMode, startPostgres } from '../../support/postgres-process.ts'
 import { startTcpProxy, type TcpProxy } from '../../support/tcp-proxy.ts'
 
-/** As it is sent: the end of the text tells it from the COMMITTED of BEGIN. */
+/** COMMIT with its terminator, which distinguishes it from the COMMITTED of BEGIN. */
 const COMMIT = 'COMMIT\0'
 
-/** Adds one to the tenant's seq. */
+/** Increments the tenant's seq. */
 function raise(store: Store, tenant: number, decided: () => void = () => {}): Promise<unknown> {
   return store.commit({ ...NO_NEED, tenants: [tenant] }, (loaded) => {
     decided()
@@ -25,7 +25,7 @@ function outcome(work: Promise<unknown>): Promise<unknown> {
   )
 }
 
-/** A store that was told of an outage may be told once more, but soon works again. */
+/** After an outage a call may fail once more, but the store soon works again. */
 async function expectToRecover(store: Store, tenant: number): Promise<void> {
   await vi.waitFor(async () => expect(await outcome(raise(store, tenant))).toBe('done'), {
     timeout: 15_000,
@@ -36,7 +36,7 @@ async function expectToRecover(store: Store, tenant: number): Promise<void> {
 
 const CONNECTIONS = `SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'asyncgate'`
 
-describe.skipIf(!postgresUrl())('when a connection breaks', () => {
+describe.skipIf(!postgresUrl())('broken connection', () => {
   let database: FreshDatabase
   let admin: pg.Client
   let proxy: TcpProxy
@@ -65,10 +65,10 @@ describe.skipIf(!postgresUrl())('when a connection breaks', () => {
   }
 
   it.each([
-    ['although the server got it', 'server', 2],
-    ['and the server never got it', 'nobody', 1],
+    ['although the server received it', 'server', 2],
+    ['and the server never received it', 'nothing', 1],
   ] as const)(
-    'between COMMIT and its answer, nobody knows what became of it, %s',
+    'a connection lost between COMMIT and its response has an unknown outcome, %s',
     async (_, reaching, seq) => {
       proxy.cutAt(COMMIT, reaching)
       expect(await outcome(raise(store, tenant))).toBe('unknown')
@@ -78,8 +78,8 @@ describe.skipIf(!postgresUrl())('when a connection breaks', () => {
     },
   )
 
-  it.each(['server', 'nobody'] as const)(
-    'before COMMIT, the transaction is run once more on a new one, if %s got its beginning',
+  it.each(['server', 'nothing'] as const)(
+    'a connection lost before COMMIT is replaced and the transaction runs again (BEGIN reached: %s)',
     async (reaching) => {
       proxy.cutAt('BEGIN', reaching)
       const decided = vi.fn()
@@ -89,7 +89,7 @@ describe.skipIf(!postgresUrl())('when a connection breaks', () => {
     },
   )
 
-  it('without a word, and all is well again, calls go on with new ones', async () => {
+  it('calls continue on new connections after a silent loss', async () => {
     await Promise.all([store.ping(), store.reads.counters(tenant), store.due(1)])
     proxy.freeze()
     proxy.thaw()
@@ -108,18 +108,18 @@ describe.skipIf(!postgresUrl())('when a connection breaks', () => {
     expect(await storedSeq()).toBe(3)
   })
 
-  it('because the server ends a session that waits, nothing was written', async () => {
+  it('a waiting session terminated by the server has written nothing', async () => {
     await admin.query('BEGIN')
     await admin.query('SELECT 1 FROM tenants FOR UPDATE')
     const decided = vi.fn()
     const waiting = outcome(raise(store, tenant, decided))
     const { pid } = await vi.waitFor(
       async () => {
-        // A transaction would otherwise see the same activity again and again.
+        // Without this, a transaction sees the same snapshot of the activity.
         await admin.query('SELECT pg_stat_clear_snapshot()')
         const { rows } = await admin.query<{ pid: number }>(`${CONNECTIONS} AND wait_event_type = 'Lock'`)
         const [row] = rows
-        if (row === undefined) throw new Error('nobody waits')
+        if (row === undefined) throw new Error('no session waits')
         return row
       },
       { timeout: 5_000 },
@@ -132,14 +132,14 @@ describe.skipIf(!postgresUrl())('when a connection breaks', () => {
     expect(await storedSeq()).toBe(2)
   })
 
-  it('while nothing goes on, the next call gets a new one', async () => {
+  it('a call after an idle connection was terminated gets a new connection', async () => {
     await store.reads.counters(tenant)
     const { rowCount } = await admin.query(`SELECT pg_terminate_backend(pid) FROM (${CONNECTIONS}) own`)
     expect(rowCount).toBeGreaterThanOrEqual(2)
     await expectToRecover(store, tenant)
   })
 
-  it('without a word, a commit ends in time and the next one works', async () => {
+  it('a commit on a silent connection fails in time, and a later one succeeds', async () => {
     proxy.freeze()
     const started = Date.now()
     const calls = [raise(store, tenant), raise(store, tenant), store.reads.counters(tenant)].map(outcome)
@@ -150,7 +150,7 @@ describe.skipIf(!postgresUrl())('when a connection breaks', () => {
     expect(await storedSeq()).toBe(2)
   })
 
-  it('because this process stood still for too long, its transaction is run once more', async () => {
+  it('a transaction that times out because the process was blocked runs again', async () => {
     const standStill = vi.fn(() => {
       if (standStill.mock.calls.length > 1) return
       const until = Date.now() + 3_000
@@ -161,7 +161,7 @@ describe.skipIf(!postgresUrl())('when a connection breaks', () => {
     expect(await storedSeq()).toBe(2)
   })
 
-  it('a lock that is held too long is an outage', async () => {
+  it('a lock that is held too long is reported as an outage', async () => {
     await admin.query('BEGIN')
     await admin.query('SELECT 1 FROM tenants FOR UPDATE')
     expect(await outcome(raise(store, tenant))).toBe('unavailable')
@@ -171,48 +171,51 @@ describe.skipIf(!postgresUrl())('when a connection breaks', () => {
   })
 })
 
-describe.skipIf(!postgresUrl())('when the server stops', () => {
-  it.each<StopMode>(['fast', 'immediate'])('%s, calls fail until it is back', async (mode) => {
-    const server = await startPostgres()
-    const [store, other] = await Promise.all([
-      openPostgresStore({ url: server.url }),
-      openPostgresStore({ url: server.url }),
-    ])
-    try {
-      const { tenant } = await store.tenant('test')
-      const heard: unknown[] = []
-      store.listen((hint) => heard.push(hint))
-      const hint = { tenant, lanes: [1], tasks: [], changes: [], at: 0 }
-      const expectToHear = () =>
-        vi.waitFor(
-          async () => {
-            await other.commit({ ...NO_NEED, tenants: [tenant] }, ({ tenants }) => ({
-              ...NO_CHANGES,
-              tenants: tenants.map((row) => ({ ...row, seq: row.seq + 1 })),
-              hints: [hint],
-            }))
-            expect(heard).toContainEqual(hint)
-          },
-          { timeout: 15_000, interval: 50 },
-        )
-      await expectToHear()
+describe.skipIf(!postgresUrl())('stopped server', () => {
+  it.each<StopMode>(['fast', 'immediate'])(
+    'calls fail after a %s stop until the server is back',
+    async (mode) => {
+      const server = await startPostgres()
+      const [store, other] = await Promise.all([
+        openPostgresStore({ url: server.url }),
+        openPostgresStore({ url: server.url }),
+      ])
+      try {
+        const { tenant } = await store.tenant('test')
+        const heard: unknown[] = []
+        store.listen((hint) => heard.push(hint))
+        const hint = { tenant, lanes: [1], tasks: [], changes: [], at: 0 }
+        const expectToHear = () =>
+          vi.waitFor(
+            async () => {
+              await other.commit({ ...NO_NEED, tenants: [tenant] }, ({ tenants }) => ({
+                ...NO_CHANGES,
+                tenants: tenants.map((row) => ({ ...row, seq: row.seq + 1 })),
+                hints: [hint],
+              }))
+              expect(heard).toContainEqual(hint)
+            },
+            { timeout: 15_000, interval: 50 },
+          )
+        await expectToHear()
 
-      await server.stop(mode)
-      const started = Date.now()
-      expect(await outcome(raise(store, tenant))).toBe('unavailable')
-      expect(await outcome(store.reads.counters(tenant))).toBe('unavailable')
-      expect(await outcome(store.due(1))).toBe('unavailable')
-      expect(await outcome(store.ping())).toBe('unavailable')
-      expect(await outcome(store.tenant('new'))).toBe('unavailable')
-      expect(Date.now() - started).toBeLessThan(10_000)
+        await server.stop(mode)
+        const started = Date.now()
+        expect(await outcome(raise(store, tenant))).toBe('unavailable')
+        expect(await outcome(store.reads.counters(tenant))).toBe('unavailable')
+        expect(await outcome(store.due(1))).toBe('unavailable')
+        expect(await outcome(store.ping())).toBe('unavailable')
+        expect(await outcome(store.tenant('new'))).toBe('unavailable')
+        expect(Date.now() - started).toBeLessThan(10_000)
 
-      await server.start()
-      await expectToRecover(store, tenant)
-      heard.length = 0
-      await expectToHear()
-    } finally {
-      await Promise.all([store.close(), other.close()])
-      await server.remove()
-    }
-  })
+        await server.start()
+        await expectToRecover(store, tenant)
+        heard.length = 0
+        await expectToHear()
+      } finally {
+        await Promise.all([store.close(), other.close()])
+        await server.remove()
+      }
+    },
+  )
 })

@@ -50,19 +50,19 @@ const NAMES = new Map(
 )
 
 const AROUND = { now: undefined, catchUp: async () => {}, listener: { token: 'test', encode: () => [] } }
-/** The lanes of these tasks, as a batch would change them. */
+/** The lanes of these tasks, as changed by a batch. */
 const counted = (tenant: number, seqs: readonly number[], version: number) =>
   [...new Set(seqs.map(laneOf))].map((number) => lane(tenant, number, { mark: 0, tasks: 1, version }))
 
 type Login = (url: string) => string | Promise<string>
 const asSuperuser: Login = (url) => url
 
-/** Far more than any statement needs, and far less than reading all that is stored. */
+/** Far more than any statement needs, and far less than reading everything stored. */
 function isWasteful({ touched, buffers, visited }: Omit<Cost, 'text'>): boolean {
   return buffers > 20 * touched + 20 || visited > 8 * touched + 20
 }
 
-/** A connection of each kind that the store has, and what was executed on them. */
+/** One connection of each kind that the store uses, and the cost of the statements executed on them. */
 async function openConnections(url: string) {
   const store = await openPostgresStore({ url })
   const ref = await store.tenant('test')
@@ -85,7 +85,7 @@ async function openConnections(url: string) {
 
 type Connections = Awaited<ReturnType<typeof openConnections>>
 
-/** Commands on tasks of these seqs, through all their life, with every statement that a batch can have. */
+/** Commands through the whole life of the tasks with these seqs, covering every statement of a batch. */
 async function live({ ref, writer }: Connections, seqs: readonly number[]): Promise<void> {
   const { tenant } = ref
   const run = async (need: Partial<Need>, changes: Partial<Changes>) => {
@@ -192,7 +192,7 @@ async function live({ ref, writer }: Connections, seqs: readonly number[]): Prom
   )
 }
 
-/** A line of each task's log, written once more after it was read. */
+/** Reads the log of each task and appends a line. */
 async function useLogs(logs: Logs, tenant: number, seqs: readonly number[]): Promise<void> {
   for (const seq of seqs) {
     const task_id = uuid(seq)
@@ -205,7 +205,7 @@ async function useLogs(logs: Logs, tenant: number, seqs: readonly number[]): Pro
   }
 }
 
-/** Every kind of read, of some rows each. */
+/** Every kind of read, of a few rows each. */
 async function readAll({ ref: { tenant }, pooled }: Connections, seqs: readonly number[]): Promise<void> {
   const reads = { ...readsOn(pooled), ...inboxReadsOn(pooled), ...questionReadsOn(pooled) }
   const newest = Number.MAX_SAFE_INTEGER
@@ -264,7 +264,7 @@ async function readAll({ ref: { tenant }, pooled }: Connections, seqs: readonly 
   await reads.hadLease(tenant, uuid(1), uuid(1), BATCH)
 }
 
-/** Ready tasks that nobody claims, and what belongs to them. */
+/** Ready tasks that are never claimed, with their rows in other tables. */
 async function store({ ref, writer }: Connections, seqs: readonly number[]): Promise<void> {
   const { tenant } = ref
   const changes = {
@@ -292,7 +292,7 @@ function range(from: number, to: number): number[] {
   return Array.from({ length: to - from + 1 }, (_, n) => from + n)
 }
 
-describe.skipIf(!postgresUrl())('every statement reads only what it needs', () => {
+describe.skipIf(!postgresUrl())('cost of statements', () => {
   let cleanup: (() => Promise<void>)[] = []
   afterEach(async () => {
     for (const clean of cleanup.reverse()) await clean()
@@ -311,14 +311,14 @@ describe.skipIf(!postgresUrl())('every statement reads only what it needs', () =
   describe.each([
     ['as superuser', asSuperuser],
     ['under row-level security', restrictedRole],
-  ])('%s', (_, login) => {
+  ])('statements %s', (_, login) => {
     it.each(['never', 'while they were empty', 'when they were full'])(
-      'with tables analyzed %s',
+      'statements read only the rows they need with tables analyzed %s',
       async (analyzed) => {
         const connections = await connect(login)
         const { writer, costs } = connections
         if (analyzed === 'while they were empty') await writer.query('ANALYZE')
-        // Plans are made now, while there is next to nothing, and are kept.
+        // Plans are cached now, while the tables are almost empty.
         await makeLanes(connections)
         await live(connections, [1])
         await readAll(connections, [1])
@@ -338,13 +338,13 @@ describe.skipIf(!postgresUrl())('every statement reads only what it needs', () =
     )
   })
 
-  it('or it would be noticed', async () => {
+  it('a statement that reads a whole table is detected', async () => {
     const connections = await connect(asSuperuser)
     const { ref, writer, costs } = connections
     await store(connections, range(1, STORED))
     costs.length = 0
     await writer.query('SELECT count(*) FROM tasks')
-    await writer.query('SELECT * FROM tasks WHERE tenant = $1 AND owner = $2 LIMIT 1', [ref.tenant, 'nobody'])
+    await writer.query('SELECT * FROM tasks WHERE tenant = $1 AND owner = $2 LIMIT 1', [ref.tenant, 'absent'])
     expect(costs.map(isWasteful)).toEqual([true, true])
   })
 })

@@ -107,7 +107,7 @@ describe.skipIf(!postgresUrl())('row-level security', () => {
   const everywhere = (tenants: number[]) =>
     Object.fromEntries(tables.map((table) => [table, table === 'tenants' ? [mine, theirs] : tenants]))
 
-  it('binds every table of tenants, also their owner', async () => {
+  it('row-level security is forced on every table with tenants', async () => {
     expect(tables).toContain('tasks')
     expect(tables).toHaveLength(15)
     const { rows } = await client.query(
@@ -118,19 +118,19 @@ describe.skipIf(!postgresUrl())('row-level security', () => {
     expect(rows).toEqual([])
   })
 
-  it('shows the rows of the tenants that a session names', async () => {
+  it('a session sees the rows of the tenants that it names', async () => {
     expect(await visible(`{${mine}}`)).toEqual(everywhere([mine]))
     expect(await visible(`{${theirs}}`)).toEqual(everywhere([theirs]))
     expect(await visible(`{${mine},${theirs}}`)).toEqual(everywhere([mine, theirs]))
   })
 
-  it('shows nothing to a session that names none', async () => {
+  it('a session that names no tenant sees nothing', async () => {
     expect(await visible(null)).toEqual(everywhere([]))
     expect(await visible('')).toEqual(everywhere([]))
     expect(await visible('{}')).toEqual(everywhere([]))
   })
 
-  it('keeps a session from writing for others', async () => {
+  it('a session cannot write rows of other tenants', async () => {
     await client.query(`SET asyncgate.tenants = '{${mine}}'`)
     for (const table of tables) {
       if (table === 'tenants') continue
@@ -151,7 +151,7 @@ describe.skipIf(!postgresUrl())('row-level security', () => {
     expect((await store.reads.counters(theirs)).seq).toBe(0)
   })
 
-  it('is not in the way of a batch or a sweep of several tenants', async () => {
+  it('a batch and a sweep of several tenants work under row-level security', async () => {
     const due = [mine, theirs].map((tenant) => queued({ tenant, seq: 5, next_eligible_at: 1 }))
     await put(store, [mine, theirs], {
       tenants: [mine, theirs].map((tenant) => ({

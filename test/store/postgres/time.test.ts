@@ -10,7 +10,7 @@ import { type SettableClock, settableClock } from '../../support/settable-clock.
 
 const HOUR = 3_600_000
 
-/** Commits something, and resolves with the time of that. */
+/** Commits a change and resolves with its time. */
 async function committedAt(store: Store, ref: TenantRef, seq: number): Promise<number> {
   let at = 0
   await store.commit({ ...NO_NEED, tenants: [ref.tenant] }, ({ now }) => {
@@ -20,7 +20,7 @@ async function committedAt(store: Store, ref: TenantRef, seq: number): Promise<n
   return at
 }
 
-describe.skipIf(!postgresUrl())('the time of PostgreSQL', () => {
+describe.skipIf(!postgresUrl())('PostgreSQL clock', () => {
   let database: FreshDatabase
   let clock: SettableClock
   const closers: (() => Promise<unknown>)[] = []
@@ -42,7 +42,7 @@ describe.skipIf(!postgresUrl())('the time of PostgreSQL', () => {
   }
 
   describe('after the clock was set back', () => {
-    it('goes on from the last commit, on every server', async () => {
+    it('time continues from the last commit on every server', async () => {
       const [one, other] = [await open(), await open()]
       const ref = await one.tenant('test')
       const before = await committedAt(one, ref, 1)
@@ -53,14 +53,14 @@ describe.skipIf(!postgresUrl())('the time of PostgreSQL', () => {
         times.push(await one.now(), await other.now())
       }
       expect(times).toEqual([...times].sort((a, b) => a - b))
-      // It does not stand still, and follows neither the clock nor a guess.
+      // The time advances, independent of the clock.
       await vi.waitFor(async () => expect(await other.now()).toBeGreaterThan(before + 200), {
         timeout: 10_000,
       })
       expect((await one.now()) - before).toBeLessThan(HOUR / 2)
     })
 
-    it('goes on although nothing is committed', async () => {
+    it('time advances without commits', async () => {
       const store = await open()
       const ref = await store.tenant('test')
       await put(store, ref.tenant, { tenants: [counters(ref, { seq: 1 })] })
@@ -72,7 +72,7 @@ describe.skipIf(!postgresUrl())('the time of PostgreSQL', () => {
       )
     })
 
-    it('is closer to the clock the longer ago that was', async () => {
+    it('time converges to the clock', async () => {
       const store = await open()
       const ref = await store.tenant('test')
       await put(store, ref.tenant, { tenants: [counters(ref, { seq: 1 })] })
@@ -81,7 +81,7 @@ describe.skipIf(!postgresUrl())('the time of PostgreSQL', () => {
       const lead = async () => (await store.now()) - Date.now()
       const first = await lead()
       expect(first).toBeGreaterThan(-HOUR / 2)
-      // Five hours later by its clock.
+      // Five hours later by the server clock.
       await clock.step(5 * HOUR)
       const later = (await lead()) - 4 * HOUR
       expect(later).toBeGreaterThan(HOUR / 4)
@@ -90,7 +90,7 @@ describe.skipIf(!postgresUrl())('the time of PostgreSQL', () => {
       expect(Math.abs((await lead()) - 10 * HOUR)).toBeLessThan(HOUR / 100)
     })
 
-    it('goes on from the last commit when the clock is set back once more', async () => {
+    it('time continues from the last commit when the clock is set back again', async () => {
       const store = await open()
       const ref = await store.tenant('test')
       const times: number[] = []
@@ -126,7 +126,7 @@ describe.skipIf(!postgresUrl())('the time of PostgreSQL', () => {
     }
 
     it.each(['before', 'after'] as const)(
-      'a lease and a delay end although the clock went back %s they began',
+      'a lease and a delay end although the clock was set back %s they began',
       async (moment) => {
         const [first, second] = await openGates()
         await first.createTask(agent(), { type: 'other' })

@@ -25,8 +25,8 @@ describe.skipIf(!postgresUrl())('processes on one database', () => {
     await database.drop()
   })
 
-  /** What a batch sees that must wait for the tenant until `meanwhile` is over. */
-  const lookAfterWaiting = async (meanwhile: () => Promise<void>): Promise<Loaded> => {
+  /** The data that a batch loads after it had to wait for the tenant until `meanwhile` was over. */
+  const loadAfterWaiting = async (meanwhile: () => Promise<void>): Promise<Loaded> => {
     await admin.query('BEGIN')
     await admin.query('SELECT 1 FROM tenants WHERE tenant = $1 FOR UPDATE', [tenant])
     let seen = emptyLoaded(0)
@@ -36,7 +36,7 @@ describe.skipIf(!postgresUrl())('processes on one database', () => {
       return NO_CHANGES
     })
     await vi.waitFor(async () => {
-      // A transaction would otherwise see the same activity again and again.
+      // Without this, a transaction sees the same snapshot of the activity.
       await admin.query('SELECT pg_stat_clear_snapshot()')
       const { rows } = await admin.query(
         `SELECT 1 FROM pg_stat_activity
@@ -49,7 +49,7 @@ describe.skipIf(!postgresUrl())('processes on one database', () => {
     return seen
   }
 
-  it('take turns on a tenant, and none is lost', async () => {
+  it('commits of several processes on one tenant are serialized and none is lost', async () => {
     const times: number[] = []
     const raise = (store: Store) =>
       store.commit({ ...NO_NEED, tenants: [tenant] }, ({ tenants, now }) => {
@@ -68,7 +68,7 @@ describe.skipIf(!postgresUrl())('processes on one database', () => {
     expect(times).toEqual([...times].sort((a, b) => a - b))
   })
 
-  it('that lock several tenants never wait for each other in a circle', async () => {
+  it('commits of several tenants never deadlock', async () => {
     const tenants = [tenant]
     for (const name of ['b', 'c', 'd']) tenants.push((await one.tenant(name)).tenant)
     const raise = (store: Store, some: number[]) =>
@@ -83,8 +83,8 @@ describe.skipIf(!postgresUrl())('processes on one database', () => {
     expect(seqs).toEqual(expected)
   })
 
-  it('see what was committed while they waited', async () => {
-    const seen = await lookAfterWaiting(async () => {
+  it('a batch sees what was committed while it waited', async () => {
+    const seen = await loadAfterWaiting(async () => {
       await admin.query('UPDATE tenants SET seq = 41 WHERE tenant = $1', [tenant])
       await insertTask(admin, tenant)
       await admin.query('COMMIT')
@@ -93,9 +93,9 @@ describe.skipIf(!postgresUrl())('processes on one database', () => {
     expect(seen.tasks).toEqual([queued({ tenant, seq: 1 })])
   })
 
-  it('read the clock after they waited', async () => {
+  it('a batch reads the clock after it waited', async () => {
     let released = 0
-    const seen = await lookAfterWaiting(async () => {
+    const seen = await loadAfterWaiting(async () => {
       const { rows } = await admin.query<{ now: string }>(
         'SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now',
       )
@@ -106,7 +106,7 @@ describe.skipIf(!postgresUrl())('processes on one database', () => {
     expect(seen.now).toBeGreaterThanOrEqual(released)
   })
 
-  it('never run behind the time of the last commit', async () => {
+  it('a batch never runs before the time of the last commit', async () => {
     const future = Date.now() + 3_600_000
     await put(one, tenant, { receipts: [receipt({ tenant, seq: 1 })] })
     await admin.query('UPDATE tenants SET committed_at = $1', [future])
@@ -119,7 +119,7 @@ describe.skipIf(!postgresUrl())('processes on one database', () => {
   })
 })
 
-/** The row of a ready task with seq 1, as the fixtures make it. */
+/** Inserts a ready task with seq 1, like the fixture. */
 async function insertTask(client: pg.Client, tenant: number): Promise<void> {
   const { next_eligible_at: wake_at, ...rest } = queued({ tenant, seq: 1 })
   const columns = { ...rest, wake_at }
