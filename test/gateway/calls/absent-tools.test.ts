@@ -21,8 +21,8 @@ const missing = (name: string, fields: object = {}) =>
     ...fields,
   })
 
-describe('a tool of an upstream that cannot be called', () => {
-  it('says over MCP why: quarantine, a rule of the upstream, an upstream that is down or disabled', async () => {
+describe('calls of unavailable upstream tools', () => {
+  it('a call over MCP reports quarantine, a deny rule, or an upstream that is down or disabled', async () => {
     const served = await serve([
       program('legacy', {}, { tools: { deny: ['crash'] } }),
       missing('down'),
@@ -58,7 +58,7 @@ describe('a tool of an upstream that cannot be called', () => {
     }
   })
 
-  it('is an unknown tool if no upstream ever had one of that name', async () => {
+  it('a name that no upstream ever listed is an unknown tool', async () => {
     const served = await serve([program('legacy')])
     for (const way of WAYS) {
       const client = await connect(served, way)

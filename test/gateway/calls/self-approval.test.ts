@@ -13,7 +13,7 @@ const FILESYSTEM = installedProgram('@modelcontextprotocol/server-filesystem/dis
 const MEMORY = installedProgram('@modelcontextprotocol/server-memory/dist/index.js')
 const ME = userInfo().username
 
-/** The folder of the key, which the agent knows: it is documented. */
+/** The folder of the key is documented, so the agent knows it. */
 interface Place {
   readonly cwd: string
   readonly keyFolder: string
@@ -27,7 +27,7 @@ function newPlace(): Place {
   return { cwd, keyFolder, env: { ASYNCGATE_CONFIG_DIR: keyFolder } }
 }
 
-/** A gateway as the README starts it, with the agent as its client. */
+/** A gateway started as in the README, with the agent as its client. */
 async function start({ cwd, env }: Place, program: readonly string[], options: readonly string[] = []) {
   return startGateway(program, { cwd, env, options, clientName: 'Rogue Agent' })
 }
@@ -53,7 +53,7 @@ async function rest({ url }: Gateway, path: string, body: object, headers: Recor
   return response.status
 }
 
-/** What a program can say about itself without a key. */
+/** The identities that a program can claim without a key. */
 const CLAIMS = [
   {},
   { agent_id: 'somebody-else' },
@@ -68,11 +68,13 @@ const CLAIMS = [
   { tenant_id: 'default', auth_token: 'null' },
 ]
 
-describe('an agent with every tool of a gateway', () => {
-  it('gets no decision made by itself, and no key of the person', { timeout: 240_000 }, async () => {
+describe('an agent with all tools of a gateway', () => {
+  it('the agent cannot decide its own approvals and cannot read the key of the user', {
+    timeout: 240_000,
+  }, async () => {
     const place = newPlace()
     const { cwd, keyFolder } = place
-    // As a careless person may have made them: they lead out of the folder that is served.
+    // Symlinks that a careless user may have made: they point outside of the served folder.
     symlinkSync(keyFolder, join(cwd, 'folder-link'))
     symlinkSync(join(keyFolder, 'local-key'), join(cwd, 'key-link'))
     const gateway = await start(place, [...FILESYSTEM, '.'])
@@ -82,11 +84,11 @@ describe('an agent with every tool of a gateway', () => {
     const asked = await call('filesystem__write_file', { path: target, content: 'x' })
     const { task_id } = pending.parse(asked.structuredContent)
 
-    // Who asks is the client, by the name of its handshake.
+    // The caller is identified by the client name of the handshake.
     const shown = await call('asyncgate.get_approval', { task_id })
     expect(JSON.stringify(shown.structuredContent)).toContain('rogue-agent')
 
-    // The key, through the tools of the upstream.
+    // Reading the key with the tools of the upstream.
     const paths = [
       join(keyFolder, 'local-key'),
       join('..', '..', keyFolder, 'local-key'),
@@ -109,7 +111,7 @@ describe('an agent with every tool of a gateway', () => {
     expect(JSON.stringify(several)).not.toContain(key)
     const own = await call('filesystem__read_text_file', { path: '.asyncgate/server.json' })
     expect(JSON.stringify(own)).not.toContain(key)
-    // A link out of the folder, or a file that leads the command line elsewhere, would have to be written first.
+    // A symlink out of the folder, or a file that redirects the CLI, would have to be written first.
     for (const [path, content] of [
       ['link', keyFolder],
       ['.asyncgate/server.json', '{"url":"http://127.0.0.1:9"}'],
@@ -123,7 +125,7 @@ describe('an agent with every tool of a gateway', () => {
       true,
     )
 
-    // Decisions, and what decides about them, over MCP and REST, as anybody.
+    // Decisions and policy changes over MCP and REST, under any identity.
     const allow = { id: 'mine', action: 'ALLOW', priority: 1_000_000 }
     const until_ = new Date(Date.now() + 3_600_000).toISOString()
     const upstream = { name: 'evil', transport: { type: 'http', url: 'http://127.0.0.1:9/mcp' } }
@@ -159,7 +161,7 @@ describe('an agent with every tool of a gateway', () => {
       )
     }
 
-    // The console, its forms and its stream, without signing in or with a made-up sign-in.
+    // The console, its forms and its event stream, without a sign-in or with a forged one.
     for (const cookie of ['', `asyncgate_console_${new URL(url).port}=e30.e30`]) {
       for (const page of ['approvals', `approvals/${task_id}`, 'policies', 'events']) {
         const answer = await fetch(`${url}/console/${page}`, { headers: { cookie }, redirect: 'manual' })
@@ -182,7 +184,7 @@ describe('an agent with every tool of a gateway', () => {
     await events.body?.cancel()
     expect(events.status).toBe(403)
 
-    // Canceling, and asking for the same again.
+    // Canceling the task and creating the same task again.
     await call('asyncgate.cancel_task', { task_id })
     const retried = await call('asyncgate.retry_task', { task_id })
     const again = pending.safeParse(retried.structuredContent)
@@ -190,7 +192,7 @@ describe('an agent with every tool of a gateway', () => {
     if (retry !== undefined) expect(await statusOf(gateway, retry)).toBe('pending_approval')
     expect(existsSync(target)).toBe(false)
 
-    // The person can, with the key that the command line finds.
+    // The user can approve with the key that the CLI finds.
     const fresh = await call('filesystem__write_file', { path: target, content: 'approved' })
     const { task_id: last } = pending.parse(fresh.structuredContent)
     const approve = startCli(['approvals', 'approve', last, '--url', url], cwd, place.env)
@@ -198,7 +200,7 @@ describe('an agent with every tool of a gateway', () => {
     await until(() => existsSync(target))
   })
 
-  it('learns nothing of use from a server of its own that a command is led to', {
+  it('a CLI command that is redirected to a server of the agent reveals no credential', {
     timeout: 120_000,
   }, async () => {
     const place = newPlace()
@@ -233,7 +235,7 @@ describe('an agent with every tool of a gateway', () => {
     expect(await statusOf(gateway, task_id)).toBe('pending_approval')
   })
 
-  it('gets no decision made by itself through a memory server either', { timeout: 120_000 }, async () => {
+  it('the agent cannot approve through a memory server either', { timeout: 120_000 }, async () => {
     const place = newPlace()
     const gateway = await start(place, MEMORY)
     const entity = { name: 'n', entityType: 't', observations: ['o'] }
@@ -246,14 +248,17 @@ describe('an agent with every tool of a gateway', () => {
   })
 })
 
-/** Sets up a repository by hand, as the person does. */
+/** Sets up a repository as the user does. */
 function git(cwd: string, ...args: string[]): string {
   const who = ['-c', 'user.name=Paula', '-c', 'user.email=paula@example.com', '-c', 'commit.gpgsign=false']
   return execFileSync('git', [...who, ...args], { cwd, encoding: 'utf8' }).trim()
 }
 
 describe('an agent with the tools of a git server', () => {
-  /** A repository with links to the key, and the objects of another one in which the person keeps the folder of the key. */
+  /**
+   * A repository with symlinks to the key, and with the objects of another repository to which the user committed the
+   * folder of the key.
+   */
   async function startGit(options: readonly string[] = []) {
     const place = newPlace()
     const { cwd, keyFolder } = place
@@ -288,7 +293,7 @@ describe('an agent with the tools of a git server', () => {
     return { ...gateway, place, file, key, dotfiles, blob, commit }
   }
 
-  it('reads no key of the person and changes nothing without approval', { timeout: 240_000 }, async () => {
+  it('the agent cannot read the key and changes nothing without approval', { timeout: 240_000 }, async () => {
     const { call, key, file, place, dotfiles, blob, commit } = await startGit()
     const { cwd: path, keyFolder } = place
     const up = relative(path, file)
@@ -328,7 +333,7 @@ describe('an agent with the tools of a git server', () => {
       expect(holdsKey(answer, key), `${tool} ${JSON.stringify(args)}`).toBe(false)
       if (JSON.stringify(answer).includes('UPSTREAM_REFUSED')) refusals.push(tool)
     }
-    // Git itself gives the key away where the person has committed it: only the refusal of the gateway is left.
+    // Git itself returns the key if the user committed it, so only the gateway's own refusal protects it.
     expect(new Set(refusals)).toEqual(new Set(['diff', 'show', 'log', 'blame']))
     const writes: [string, object][] = [
       ['set_working_dir', { path: keyFolder, initializeIfNotPresent: true }],
@@ -348,7 +353,7 @@ describe('an agent with the tools of a git server', () => {
     expect(existsSync(join(path, 'copy'))).toBe(false)
   })
 
-  it('reads no key either if every call is allowed', { timeout: 120_000 }, async () => {
+  it('the agent cannot read the key even if every call is allowed', { timeout: 120_000 }, async () => {
     const { call, key, file, place, commit } = await startGit(['--allow', 'all'])
     const { cwd: path, keyFolder } = place
     const attempts: [string, object][] = [
@@ -372,20 +377,20 @@ describe('an agent with the tools of a git server', () => {
       const answer = await call(`git__git_${tool}`, args)
       expect(holdsKey(answer, key), `${tool} ${JSON.stringify(args)}`).toBe(false)
     }
-    // The attempt went as far as the agent could take it: the key is in a commit, and cannot be shown.
+    // The attempt succeeded as far as possible: the key is in a commit, and cannot be shown.
     expect(git(keyFolder, 'show', 'HEAD:local-key')).toBe(key)
     const shown = await call('git__git_show', { path: keyFolder, object: 'HEAD:local-key' })
     expect(shown).toMatchObject({ isError: true, structuredContent: { error: { code: 'UPSTREAM_REFUSED' } } })
   })
 })
 
-/** Whether an answer has the key in it, as text or in base64. */
+/** Whether a response contains the key, as text or in base64. */
 function holdsKey(answer: unknown, key: string): boolean {
   const text = JSON.stringify(answer)
   return text.includes(key) || text.includes(Buffer.from(key).toString('base64').slice(0, -4))
 }
 
-describe('asyncgate gateway', () => {
+describe('asyncgate gateway and the folder of the key', () => {
   it.each([
     ['the folder itself', (folder: string) => [folder]],
     ['a folder above it', (folder: string) => [join(folder, '..')]],
@@ -395,18 +400,21 @@ describe('asyncgate gateway', () => {
     ['a symlink to it', () => ['link']],
     ['a symlink to a folder above it', () => ['link-above']],
     ['a path through two symlinks', () => ['--root=link-to-links/link/local-key']],
-  ])('does not start a program that is given %s, and says how to move the key', async (_, args) => {
-    const { cwd, keyFolder, env } = newPlace()
-    symlinkSync(keyFolder, join(cwd, 'link'))
-    symlinkSync(join(keyFolder, '..'), join(cwd, 'link-above'))
-    symlinkSync(cwd, join(cwd, 'link-to-links'))
-    const { code, stderr } = await spawnGateway([...FILESYSTEM, ...args(keyFolder)], { cwd, env }).ended
-    expect(code).toBe(1)
-    expect(stderr).toContain('could read your approval key')
-    expect(stderr).toContain('ASYNCGATE_CONFIG_DIR')
-  })
+  ])(
+    'the gateway refuses to start a program that is given %s, and says how to move the key',
+    async (_, args) => {
+      const { cwd, keyFolder, env } = newPlace()
+      symlinkSync(keyFolder, join(cwd, 'link'))
+      symlinkSync(join(keyFolder, '..'), join(cwd, 'link-above'))
+      symlinkSync(cwd, join(cwd, 'link-to-links'))
+      const { code, stderr } = await spawnGateway([...FILESYSTEM, ...args(keyFolder)], { cwd, env }).ended
+      expect(code).toBe(1)
+      expect(stderr).toContain('could read your approval key')
+      expect(stderr).toContain('ASYNCGATE_CONFIG_DIR')
+    },
+  )
 
-  it('warns of a program that is started in a folder above that of the key', async () => {
+  it('the gateway warns if its program runs in a folder above that of the key', async () => {
     const place = newPlace()
     const above = { ...place, cwd: join(place.keyFolder, '..') }
     const { output } = await start(above, [...FILESYSTEM, place.cwd])
