@@ -94,7 +94,7 @@ class Load {
 }
 
 describe.skipIf(!postgresUrl())('a server whose PostgreSQL is stopped and started under load', () => {
-  it('responds with 503 meanwhile, recovers soon after, and loses no acknowledged request', {
+  it('the server responds with 503 meanwhile, recovers soon after, and loses no acknowledged request', {
     timeout: 90_000,
   }, async () => {
     const postgres = await startPostgres({ settings: { shared_buffers: '64MB', max_connections: 40 } })

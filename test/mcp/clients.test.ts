@@ -14,7 +14,7 @@ import { startMcp } from './endpoint.ts'
 const folder = mkdtempSync(join(tmpdir(), 'asyncgate-stdio-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-/** The arguments of node for a server on stdio, with a database of its own. */
+/** The node arguments for a stdio server on a separate database. */
 function child(name: string): { command: string; args: string[] } {
   const script = fileURLToPath(new URL('transport/stdio-child.ts', import.meta.url))
   return { command: process.execPath, args: ['--import', 'tsx', script, join(folder, `${name}.db`)] }
@@ -72,7 +72,7 @@ const Result = z.object({
 const Leased = z.object({ tasks: z.tuple([z.object({ task_id: z.string(), lease_id: z.string() })]) })
 
 describe.each(Object.entries(CLIENTS))('%s', (_, connect) => {
-  it('lists the tools, runs a task to its end and understands an error', async () => {
+  it('the client lists the tools, runs a task to its end and gets an error', async () => {
     const session = await connect()
     const call = async (name: string, args: Record<string, unknown>) =>
       Result.parse(await session.call(`asyncgate.${name}`, args))

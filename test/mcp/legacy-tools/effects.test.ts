@@ -17,7 +17,7 @@ const W1 = { worker_id: 'w1' }
 const CREDENTIAL = { kind: 'shared', tenant: 'default' } as const
 const POINTER = { pointer: 's3:bucket/key', channel: 's3', checksum: 'abc' }
 
-/** The same work, done by the tools of either name. */
+/** The same work with the legacy tools and with the operations. */
 const STORIES: Readonly<Record<string, { old: Story; now: Story }>> = {
   'work that succeeds': {
     old: async ({ call }) => {
@@ -127,7 +127,7 @@ function idIn(list: unknown, name: string): unknown {
   return Reflect.get(first, name)
 }
 
-/** Calls by the tools of the old names. */
+/** Calls through the legacy tools. */
 function oldCalls({ gate, errors }: World): Call {
   const tools = gateTools({ gate, legacyTools: true, onError: (error) => errors.push(error) })
   return async (name, fields) => {
@@ -142,7 +142,7 @@ function oldCalls({ gate, errors }: World): Call {
   }
 }
 
-/** Calls of operations. */
+/** Calls of the operations. */
 function newCalls({ gate }: World): Call {
   return async (name, fields) => {
     const operation = findOperation(name)
@@ -152,7 +152,7 @@ function newCalls({ gate }: World): Call {
   }
 }
 
-async function told(storeName: 'sqlite' | 'postgres', story: Story, calls: (world: World) => Call) {
+async function effectsOf(storeName: 'sqlite' | 'postgres', story: Story, calls: (world: World) => Call) {
   const world = await openWorld(storeName, 7, {})
   onTestFinished(() => world.close())
   await story({ call: calls(world), clock: world.clock })
@@ -170,28 +170,31 @@ async function told(storeName: 'sqlite' | 'postgres', story: Story, calls: (worl
   }
 }
 
-describe.each(storeNames())('on %s', (storeName) => {
-  it.each(Object.entries(STORIES))('%s leaves the same behind by either name', async (_, { old, now }) => {
-    const before = await told(storeName, old, oldCalls)
-    const after = await told(storeName, now, newCalls)
-    expect(before).toEqual(after)
-    expect(before.errors).toEqual([])
-    expect(before.receipts.length).toBeGreaterThan(2)
-    expect(before.kee).not.toEqual([])
-  })
+describe.each(storeNames())('legacy tools on %s', (storeName) => {
+  it.each(Object.entries(STORIES))(
+    '%s has the same effects through legacy tools and operations',
+    async (_, { old, now }) => {
+      const before = await effectsOf(storeName, old, oldCalls)
+      const after = await effectsOf(storeName, now, newCalls)
+      expect(before).toEqual(after)
+      expect(before.errors).toEqual([])
+      expect(before.receipts.length).toBeGreaterThan(2)
+      expect(before.kee).not.toEqual([])
+    },
+  )
 })
 
-describe('the page about the old names', () => {
+describe('docs/old-names.md', () => {
   const rows = [...repositoryText('docs/old-names.md').matchAll(/^\| `(\w+)` \| (.*?) \|/gm)]
 
-  it('lists every old tool once, in the order of the list, with what does it now', () => {
+  it('the page lists every legacy tool once, in order, with its replacement', () => {
     expect(rows.map(([, name]) => name)).toEqual(LEGACY_TOOLS.map((tool) => tool.name))
     for (const [i, tool] of LEGACY_TOOLS.entries()) {
       expect(rows[i]?.[2], tool.name).toContain(`\`${tool.now}\``)
     }
   })
 
-  it('names only operations that there are', () => {
+  it('the page names only existing operations', () => {
     const named = rows.flatMap(([, , now = '']) => [...now.matchAll(/`(\w+)`/g)].map(([, name]) => name))
     const known = OPERATIONS.map((operation) => operation.name)
     expect(named.filter((name) => name !== undefined && !known.includes(name))).toEqual([])

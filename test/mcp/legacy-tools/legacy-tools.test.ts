@@ -17,7 +17,7 @@ const kee = caller('agent', 'Kee', 'agent')
 const text = z.string()
 const RunView = z.looseObject({ task_id: text, run_id: text })
 
-/** A memory that keeps what it is given. */
+/** A memory that records its notes. */
 class Notes implements Memory {
   readonly notes: MemoryNote[] = []
 
@@ -40,7 +40,7 @@ async function lease({ call }: Way) {
 
 const POINTER = { result_channel: 'email', result_pointer: 'email:1@agents.example' }
 
-/** A task that is complete, with its result in the task itself. */
+/** A completed task whose result is stored inline. */
 async function completed(way: Way, args: object = {}) {
   const task_id = await queue(way, args)
   const { run_id } = await lease(way)
@@ -54,17 +54,17 @@ async function unread({ call }: Way, who: object = KEE) {
   return z.array(z.looseObject({ id: text, task_id: text })).parse(notifications)
 }
 
-describe.each(Object.entries(WAYS))('the old tools over %s', (_, open) => {
+describe.each(Object.entries(WAYS))('the legacy tools over %s', (_, open) => {
   const start = (options: Options = {}) => open(options)
 
-  it('are all listed, after the others', async () => {
+  it('all legacy tools are listed after the others', async () => {
     const { list } = await start()
     const names = await list()
     expect(names.slice(-LEGACY_TOOLS.length)).toEqual(LEGACY_TOOLS.map((tool) => tool.name))
     expect(names).toContain('asyncgate.create_task')
   })
 
-  it('queue a task, and say what to expect', async () => {
+  it('queue_task queues a task and returns its estimates', async () => {
     const way = await start()
     const admin = caller('human', 'root', 'admin')
     await way.gate.registerTaskType(admin, {
@@ -107,7 +107,7 @@ describe.each(Object.entries(WAYS))('the old tools over %s', (_, open) => {
     })
   })
 
-  it('show a task from the queue to the end, and its progress', async () => {
+  it('check_task_status and list_active_tasks follow a task and its progress', async () => {
     const way = await start()
     const { call } = way
     const task_id = await queue(way, { priority: 10 })
@@ -163,7 +163,7 @@ describe.each(Object.entries(WAYS))('the old tools over %s', (_, open) => {
     expect(await listed()).toEqual({ tasks: [] })
   })
 
-  it('tell complete, failed and dead letters apart', async () => {
+  it('check_task_status distinguishes complete, failed and dead_letter', async () => {
     const way = await start({ parts: () => ({ settings: { default_max_attempts: 1 } }) })
     const status = async (task_id: string) =>
       (await way.call('check_task_status', { ...KEE, task_id })).status
@@ -196,7 +196,7 @@ describe.each(Object.entries(WAYS))('the old tools over %s', (_, open) => {
     })
   })
 
-  it('carry a result from notification to memory', async () => {
+  it('a result can be read from its notification, fetched and stored in memory', async () => {
     const notes = new Notes()
     const way = await start({ parts: () => ({ memory: notes }) })
     const { call } = way
@@ -232,7 +232,7 @@ describe.each(Object.entries(WAYS))('the old tools over %s', (_, open) => {
       memory_id: 'memory-1',
       notification_archived: true,
       promoted_at: expect.any(String),
-      // The task itself carries it.
+      // The task itself contains the result.
       result_archived: false,
     })
     expect(notes.notes).toMatchObject([
@@ -255,7 +255,7 @@ describe.each(Object.entries(WAYS))('the old tools over %s', (_, open) => {
     })
   })
 
-  it('put a notification away, and archive a result', async () => {
+  it('archive_notification and archive_task_result archive a notification and a result', async () => {
     const way = await start()
     const task_id = await completed(way)
     const [{ id } = { id: '' }] = await unread(way)
@@ -269,7 +269,7 @@ describe.each(Object.entries(WAYS))('the old tools over %s', (_, open) => {
     })
   })
 
-  it('route what was queued for another to that other', async () => {
+  it('a task queued for a recipient is routed to that recipient', async () => {
     const way = await start()
     const task_id = await queue(way, { recipient_ai: 'Hexy' })
     expect(await way.call('list_active_tasks', KEE)).toEqual({ tasks: [] })
@@ -284,7 +284,7 @@ describe.each(Object.entries(WAYS))('the old tools over %s', (_, open) => {
     })
   })
 
-  it('send mail, and read the mail of a task', async () => {
+  it('send_email sends email, and the email of a task can be read', async () => {
     const way = await start({ parts: mail })
     const sent = await way.call('send_email', {
       ...KEE,
@@ -342,8 +342,8 @@ describe.each(Object.entries(WAYS))('the old tools over %s', (_, open) => {
   })
 })
 
-describe('an old tool of a worker', () => {
-  it('knows the worker of a run that another process handed out', async () => {
+describe('legacy worker tools', () => {
+  it('a run that another process leased is known', async () => {
     const way = await WAYS['2026-07-28']?.({})
     if (way === undefined) return expect.unreachable()
     const task_id = await queue(way)
@@ -363,7 +363,7 @@ describe('an old tool of a worker', () => {
     })
   })
 
-  it('says the same again after it was said', async () => {
+  it('worker_complete_task is idempotent', async () => {
     const way = await WAYS['2026-07-28']?.({})
     if (way === undefined) return expect.unreachable()
     const task_id = await queue(way)
@@ -374,8 +374,8 @@ describe('an old tool of a worker', () => {
   })
 })
 
-describe('a memory', () => {
-  it('that refuses leaves everything as it was', async () => {
+describe('memory failures', () => {
+  it('a failing memory changes nothing', async () => {
     const refusing: Memory = {
       store: async () => {
         throw new Fault('MEMORY_UNAVAILABLE')
@@ -392,8 +392,8 @@ describe('a memory', () => {
   })
 })
 
-describe('while they are switched off, the old tools', () => {
-  it('are neither listed nor known', async () => {
+describe('disabled legacy tools', () => {
+  it('the legacy tools are neither listed nor callable', async () => {
     const server = await startMcp()
     const { body } = await server.modern('tools/list')
     const names = z

@@ -9,9 +9,9 @@ type Fields = Readonly<Record<string, unknown>>
 
 export interface Way {
   readonly gate: Gate
-  /** What the tool answered; an error is an answer too, with its code. */
+  /** The result of the tool; an error is a result with a code. */
   call(name: string, args?: object): Promise<Fields>
-  /** The names of the tools that are listed. */
+  /** The names of the listed tools. */
   list(): Promise<string[]>
 }
 
@@ -21,7 +21,7 @@ const Reply = z.looseObject({
   result: z.looseObject({ structuredContent: z.record(z.string(), z.unknown()) }),
 })
 
-/** Every way in which the tools can be reached. */
+/** Every transport and revision through which the tools can be called. */
 export const WAYS: Readonly<Record<string, (options: Options) => Promise<Way>>> = {
   '2026-07-28': (options) => overHttp(options, (name, args) => modernCall(name, args)),
   '2026-07-28 through the SDK': (options) =>

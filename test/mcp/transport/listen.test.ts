@@ -34,8 +34,8 @@ async function acknowledged(ears: Ears): Promise<unknown> {
 
 const last = { id: 'ears', result: { resultType: 'complete', _meta: { [SUBSCRIPTION]: 'ears' } } }
 
-describe.each([true, false])('a subscription to tasks over HTTP, fast path %s', (fastPath) => {
-  it('says what it is for, how things stand, then each change, and ends with the tasks', async () => {
+describe.each([true, false])('a task subscription over HTTP, fast path %s', (fastPath) => {
+  it('the stream acknowledges, reports the current state and each change, and ends with the tasks', async () => {
     const { gate, client } = await start(fastPath)
     const { taskId } = await client.start('sum')
     const ears = await client.listen({ taskIds: [taskId] })
@@ -60,7 +60,7 @@ describe.each([true, false])('a subscription to tasks over HTTP, fast path %s', 
   })
 })
 
-it('honours only tasks that there are and that are theirs', async () => {
+it('only existing tasks of the caller are acknowledged', async () => {
   const { server, client } = await start()
   const alices = await client.start('sum', { agent_id: 'alice' })
   const bobs = await client.start('sum', { agent_id: 'bob' })
@@ -75,14 +75,14 @@ it('honours only tasks that there are and that are theirs', async () => {
   expect(await ears.rest()).toMatchObject([last])
 })
 
-it('ends immediately if there is nothing to report', async () => {
+it('the stream ends immediately if there is nothing to report', async () => {
   const { client } = await start()
   const ears = await client.listen({ taskIds: ['x'] })
   expect(await acknowledged(ears)).toEqual({ taskIds: [] })
   expect(await ears.rest()).toMatchObject([last])
 })
 
-it('tells of lists on the same stream, and then does not end with the tasks', async () => {
+it('a stream with list changes does not end with its tasks', async () => {
   const { gate, client, server } = await start()
   const { taskId } = await client.start('sum')
   const ears = await client.listen({ taskIds: [taskId], toolsListChanged: true, promptsListChanged: true })
@@ -99,7 +99,7 @@ it('tells of lists on the same stream, and then does not end with the tasks', as
   expect(await ears.rest()).toMatchObject([last])
 })
 
-it('is completed when the server stops', async () => {
+it('the stream is completed when the server stops', async () => {
   const { client, server } = await start()
   const { taskId } = await client.start('sum')
   const ears = await client.listen({ taskIds: [taskId] })
@@ -109,7 +109,7 @@ it('is completed when the server stops', async () => {
   expect(await ears.rest()).toMatchObject([last])
 })
 
-it('is over for the server when its reader leaves', async () => {
+it('the server ends the subscription when its reader disconnects', async () => {
   const server = await openMcp()
   await offerSum(server.gate)
   const client = new TaskClient(server)
@@ -117,11 +117,11 @@ it('is over for the server when its reader leaves', async () => {
   const ears = await client.listen({ taskIds: [taskId] })
   await acknowledged(ears)
   ears.leave()
-  // It waits for what is being served.
+  // Closing waits for the requests in progress.
   await server.close()
 })
 
-it('a reader that is slow gets the latest state, not all of them', async () => {
+it('a slow reader gets the latest state only', async () => {
   const { gate, client } = await start()
   const { taskId } = await client.start('sum')
   const sent: Message[] = []
@@ -163,7 +163,7 @@ it('a reader that is slow gets the latest state, not all of them', async () => {
   ])
 })
 
-it('a reader that takes nothing at all does not keep the server', async () => {
+it('a reader that reads nothing does not delay the stop of the server', async () => {
   const server = await openMcp()
   await offerSum(server.gate)
   const client = new TaskClient(server)
@@ -185,30 +185,30 @@ it('a reader that takes nothing at all does not keep the server', async () => {
   socket.pause()
   socket.write(`POST /mcp HTTP/1.1\r\n${lines.join('')}\r\n${text}`)
   const held = await take(server.gate)
-  // More than the buffers between the two take in.
+  // More data than the buffers on both sides hold.
   await complete(server.gate, held, { sum: 'x'.repeat(900_000) })
   await server.close()
 })
 
 it.each([
-  ['who does not declare tasks', {}, ['x'], 400, -32021],
-  ['what is no list of ids', TASKS_META, 'x', 200, -32602],
-  ['ids that are none', TASKS_META, [7], 200, -32602],
-])('refuses %s', async (_, meta, taskIds, status, code) => {
+  ['no declared task support', {}, ['x'], 400, -32021],
+  ['a value that is not a list', TASKS_META, 'x', 200, -32602],
+  ['ids that are not strings', TASKS_META, [7], 200, -32602],
+])('a subscription with %s is refused', async (_, meta, taskIds, status, code) => {
   const { server } = await start()
   const params = { notifications: { taskIds }, ...(meta === TASKS_META && { _meta: meta }) }
   const answer = await server.post(modernPost('subscriptions/listen', params))
   expect([answer.status, answer.body?.error?.code]).toEqual([status, code])
 })
 
-it('leaves a request with wrong headers to be refused as any other', async () => {
+it('a request with wrong headers is refused like any other', async () => {
   const { server } = await start()
   const params = { _meta: TASKS_META, notifications: { taskIds: [] } }
   const answer = await server.post(modernPost('subscriptions/listen', params, { 'mcp-method': 'tools/list' }))
   expect([answer.status, answer.body?.error?.code]).toEqual([400, -32020])
 })
 
-describe('over stdio', () => {
+describe('task subscriptions over stdio', () => {
   const Line = z.looseObject({ id: z.string().optional(), method: z.string().optional() })
 
   async function open() {
@@ -239,9 +239,9 @@ describe('over stdio', () => {
         },
         { timeout: 20_000, interval: 10 },
       )
-    const told = (words: string) =>
+    const notified = (words: string) =>
       find(({ method, params }) => method === 'notifications/tasks' && params?.statusMessage === words)
-    return { gate, ask, find, send, told, received, handle }
+    return { gate, ask, find, send, notified, received, handle }
   }
 
   function judged(value: unknown): Message {
@@ -250,17 +250,17 @@ describe('over stdio', () => {
     return z.looseObject({}).parse(value)
   }
 
-  it('tasks are called, looked at and subscribed to', async () => {
-    const { gate, ask, find, send, told, received, handle } = await open()
+  it('tasks are called, read and subscribed to', async () => {
+    const { gate, ask, find, send, notified, received, handle } = await open()
     const called = await ask('tools/call', { name: 'sum', arguments: {} }, 'call')
     const taskId = String(called.result?.taskId)
     expect((await ask('tasks/get', { taskId }, 'get')).result).toMatchObject({ status: 'working' })
     const notifications = { taskIds: [taskId], toolsListChanged: true }
     send(modernPost('subscriptions/listen', { _meta: TASKS_META, notifications }, {}, 'ears').body)
     expect(await find(({ method }) => method === ACK)).toMatchObject({ params: { notifications } })
-    await told('Waits for a worker.')
+    await notified('Waits for a worker.')
     await take(gate)
-    await told('A worker has taken it.')
+    await notified('A worker has taken it.')
     await offerSum(gate, { description: 'Adds up.' })
     await find(({ method }) => method === 'notifications/tools/list_changed')
     await handle.close()
@@ -268,8 +268,8 @@ describe('over stdio', () => {
     expect(received.filter(({ method }) => method === ACK)).toHaveLength(1)
   })
 
-  it('nothing more is said of a subscription that was given up', async () => {
-    const { gate, ask, find, send, told, received } = await open()
+  it('a canceled subscription gets no more notifications', async () => {
+    const { gate, ask, find, send, notified, received } = await open()
     const taskId = String((await ask('tools/call', { name: 'sum', arguments: {} }, 'call')).result?.taskId)
     for (const id of ['first', 'second']) {
       const params = { _meta: TASKS_META, notifications: { taskIds: [taskId] } }
@@ -281,7 +281,7 @@ describe('over stdio', () => {
     await ask('tasks/get', { taskId }, 'get')
     const before = received.length
     await take(gate)
-    await told('A worker has taken it.')
+    await notified('A worker has taken it.')
     await ask('tasks/cancel', { taskId }, 'cancel')
     await find(({ id }) => id === 'second')
     const later = received.slice(before)
@@ -290,7 +290,7 @@ describe('over stdio', () => {
     ).toEqual([])
   })
 
-  it('refuses who does not declare tasks', async () => {
+  it('a client that does not declare tasks is refused', async () => {
     const { send, find } = await open()
     send(modernPost('subscriptions/listen', { notifications: { taskIds: [] } }, {}, 'ears').body)
     expect(await find(({ id }) => id === 'ears')).toMatchObject({ error: { code: -32021 } })
