@@ -32,10 +32,10 @@ function endless() {
   return { definition: task('job', { run }), begun: begun.promise, stopped: stopped.promise }
 }
 
-describe('a task that is canceled', () => {
+describe('cancellation of a running task', () => {
   const start = workerBench()
 
-  it('aborts the handler immediately, long before the next renewal', async () => {
+  it('a cancellation aborts the handler immediately, long before the next renewal', async () => {
     const gate = await start()
     const { definition, begun, stopped } = endless()
     const started = gate.start([definition], { leaseSeconds: 600 })
@@ -48,7 +48,7 @@ describe('a task that is canceled', () => {
     expect(await gate.status(task_id)).toBe('canceled')
   })
 
-  it('is heard of at the next renewal if there is no stream of events', async () => {
+  it('the worker learns of the cancellation at the next renewal if there is no event stream', async () => {
     const gate = await start()
     gate.network.cut(EVENTS)
     const { definition, begun, stopped } = endless()
@@ -59,7 +59,7 @@ describe('a task that is canceled', () => {
     expect((await stopped).kind).toBe('canceled')
   })
 
-  it('is heard of when the stream is back, if it was canceled meanwhile', async () => {
+  it('the worker learns of a cancellation during an interruption when the event stream is back', async () => {
     const gate = await start()
     const cutting = new AbortController()
     gate.network.next(EVENTS, async (go) => {
@@ -80,14 +80,14 @@ describe('a task that is canceled', () => {
     expect(gate.network.to(RENEW)).toHaveLength(1)
   })
 
-  it('subscribes only to canceled tasks', async () => {
+  it('the worker subscribes only to canceled tasks', async () => {
     const gate = await start()
     gate.start([endless().definition], { workerId: 'a worker & more' })
     const { query } = only(await gate.network.until(EVENTS, 1))
     expect(Object.fromEntries(query)).toEqual({ worker_id: 'a worker & more', status: 'canceled' })
   })
 
-  it('loses the result of a handler that pays no heed', async () => {
+  it('the result of a handler that ignores its signal is discarded', async () => {
     const gate = await start()
     const mayEnd = new Turn()
     const begun = new Turn()
@@ -108,7 +108,7 @@ describe('a task that is canceled', () => {
     expect(started.metrics().running).toBe(0)
   })
 
-  it('is acknowledged immediately, and reported as stopped when the handler has ended', async () => {
+  it('the cancellation is acknowledged immediately, and reported as stopped when the handler has ended', async () => {
     const gate = await start()
     const mayEnd = new Turn()
     const begun = new Turn()
@@ -129,7 +129,7 @@ describe('a task that is canceled', () => {
     await started.stop()
   })
 
-  it('takes no place and loses no time while its stages cannot be reported', async () => {
+  it('a canceled task frees its slot while its stages cannot be reported', async () => {
     const gate = await start()
     gate.network.next(CANCELLATION, () => new Promise(() => {}), Number.POSITIVE_INFINITY)
     const { definition, begun, stopped } = endless()
@@ -143,7 +143,7 @@ describe('a task that is canceled', () => {
     expect(started.metrics().types.job?.canceled).toBe(1)
   })
 
-  it('has its last stage reported before the worker has stopped', async () => {
+  it('the last stage is reported before the worker has stopped', async () => {
     const gate = await start()
     const sending = new Turn()
     const mayGo = new Turn()
@@ -168,7 +168,7 @@ describe('a task that is canceled', () => {
     expect((await look(gate.gate, { task_id })).cancellation?.stopped_at).not.toBeNull()
   })
 
-  it('while its result is on the way stays canceled', async () => {
+  it('a task that is canceled while its result is being sent stays canceled', async () => {
     const gate = await start()
     const sending = new Turn()
     const mayGo = new Turn()

@@ -18,13 +18,13 @@ function collect() {
   return { lines, logger }
 }
 
-describe('the log of a worker', () => {
+describe('the worker log', () => {
   const start = workerBench()
   afterEach(() => {
     vi.restoreAllMocks()
   })
 
-  it('has the ids of the task in each line about one', async () => {
+  it('each line about a task has the ids of the task', async () => {
     const gate = await start()
     const { lines, logger } = collect()
     const run = (_: unknown, { log }: TaskContext) => {
@@ -68,7 +68,7 @@ describe('the log of a worker', () => {
     })
   })
 
-  it('is JSON lines by default, without those for debugging', async () => {
+  it('the default is JSON lines without debug lines', async () => {
     const written = vi.spyOn(console, 'error').mockImplementation(() => {})
     const gate = await start()
     const run = (_: unknown, { log }: TaskContext) => log.warn('look here')
@@ -86,7 +86,7 @@ describe('the log of a worker', () => {
     expect(lines[1]).toMatchObject({ level: 'warn', task_id, time: expect.stringMatching(/^\d{4}-.*Z$/) })
   })
 
-  it('that throws stops no work', async () => {
+  it('a logger that throws does not affect the worker', async () => {
     const gate = await start()
     const fail = () => {
       throw new Error('the disk is full')
@@ -98,10 +98,10 @@ describe('the log of a worker', () => {
   })
 })
 
-describe('the metrics of a worker', () => {
+describe('worker metrics', () => {
   const start = workerBench()
 
-  it('count what it did, by type', async () => {
+  it('metrics count the work by type', async () => {
     const gate = await start()
     const run = (n: unknown) => {
       if (n === 2) throw new Error('no luck')
@@ -124,8 +124,8 @@ describe('the metrics of a worker', () => {
     expect(text).toContain('\nasyncgate_worker_tasks_total{type="job",end="completed"} 2\n')
     expect(text).toContain('{type="odd \\"\\\\\\n one",end="completed"} 0\n')
     expect(text).toContain('\nasyncgate_worker_concurrency 5\n')
-    // One line for each figure, as the format has it.
-    const figure = /^asyncgate_worker_[a-z_]+(\{([a-z]+="(\\.|[^"\\])*",?)+\})? [\d.e+-]+$/
-    for (const line of text.trimEnd().split('\n')) expect(line).toMatch(line.startsWith('#') ? /^# / : figure)
+    // One line per metric, as the Prometheus text format requires.
+    const metric = /^asyncgate_worker_[a-z_]+(\{([a-z]+="(\\.|[^"\\])*",?)+\})? [\d.e+-]+$/
+    for (const line of text.trimEnd().split('\n')) expect(line).toMatch(line.startsWith('#') ? /^# / : metric)
   })
 })

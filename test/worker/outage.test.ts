@@ -35,10 +35,10 @@ const unavailable = (seconds: number) => async () =>
     { status: 503, headers: { 'retry-after': String(seconds) } },
   )
 
-describe('a worker that loses the server', () => {
+describe('a worker during an outage of the server', () => {
   const start = workerBench()
 
-  it('keeps its work, and reports it when the server is back', async () => {
+  it('the worker keeps its tasks and reports them when the server is back', async () => {
     const gate = await start()
     const { definition, begun, end, runs } = gated()
     const started = gate.start([definition])
@@ -53,7 +53,7 @@ describe('a worker that loses the server', () => {
     expect(runs()).toBe(1)
   })
 
-  it('goes on with a server that was started again elsewhere', async () => {
+  it('the worker continues with a server that was restarted at another address', async () => {
     const gate = await start({})
     const { definition, begun, end } = gated()
     const moved = async (input: string | URL | Request, init?: RequestInit) => {
@@ -72,7 +72,7 @@ describe('a worker that loses the server', () => {
     expect((await gate.end(await gate.ask('job'))).status).toBe('succeeded')
   })
 
-  it('reports again when the answer was lost, and it counts once', async () => {
+  it('a report whose response was lost is repeated and counts once', async () => {
     const gate = await start()
     const { definition, end } = gated()
     gate.network.loseAnswers(COMPLETE)
@@ -91,13 +91,14 @@ describe('a worker that loses the server', () => {
     ])
   })
 
-  it('waits for the response to its report although a renewal says that the lease has ended', async () => {
+  it('the worker waits for the response to its report although a renewal says that the lease has ended', async () => {
     const gate = await start()
     const { definition, begun, end } = gated()
     const started = gate.start([definition], { leaseSeconds: 3 })
     const task_id = await gate.ask('job')
     await begun
-    // The server takes the first report, its answer is lost, and nothing gets through until a renewal was refused.
+    // The server accepts the first report, its response is lost, and no report gets through until a renewal was
+    // refused.
     gate.network.loseAnswers(COMPLETE)
     const restore = gate.network.cut(COMPLETE)
     end()
@@ -110,7 +111,7 @@ describe('a worker that loses the server', () => {
     expect(started.metrics().types.job?.lost).toBe(0)
   })
 
-  it('does not take a failure for lost whose answer was', async () => {
+  it('a failure whose response was lost is not counted as lost', async () => {
     const gate = await start()
     gate.network.loseAnswers(FAIL)
     const run = () => {
@@ -124,7 +125,7 @@ describe('a worker that loses the server', () => {
     expect(await look(gate.gate, { task_id })).toMatchObject({ status: 'queued', attempt: 1 })
   })
 
-  it('waits as long as the server asks it to', async () => {
+  it('the worker waits as long as Retry-After says', async () => {
     const gate = await start()
     const { definition, end } = gated()
     gate.network.next(COMPLETE, unavailable(2))
@@ -142,7 +143,7 @@ describe('a worker that loses the server', () => {
     [404, 'NOT_FOUND'],
     [500, 'INTERNAL_ERROR'],
     [502, undefined],
-  ])('does not take a refusal for its last word that is not about the result: %i', async (status, code) => {
+  ])('a report is repeated after a refusal that does not concern the result: %i', async (status, code) => {
     const gate = await start()
     const { definition, end } = gated()
     gate.network.next(COMPLETE, async () => Response.json({ code, retryable: false }, { status }), 2)
@@ -153,7 +154,7 @@ describe('a worker that loses the server', () => {
     expect(gate.network.to(COMPLETE)).toHaveLength(3)
   })
 
-  it('tells of all that was finished meanwhile in one request', async () => {
+  it('all results of an outage are reported in one request', async () => {
     const gate = await start()
     const { definition, end, runs } = gated()
     const started = gate.start([definition], { concurrency: 50 })
@@ -168,7 +169,7 @@ describe('a worker that loses the server', () => {
     expect(gate.network.to(COMPLETE).length - before).toBeLessThanOrEqual(3)
   })
 
-  it('gives a report up when the lease would have lapsed, and never sends it after that', async () => {
+  it('a report is given up when the lease has expired, and is never sent after that', async () => {
     const gate = await start()
     const { definition, begun, end } = gated()
     const started = gate.start([definition], { leaseSeconds: 2 })
@@ -185,14 +186,14 @@ describe('a worker that loses the server', () => {
     expect(await look(gate.gate, { task_id })).toMatchObject({ attempt: 0 })
   })
 
-  it('does not report on a lease that a renewal found to be gone', async () => {
+  it('the worker does not report on a lease that a renewal found invalid', async () => {
     const gate = await start()
     const { definition, begun, end } = gated()
     const started = gate.start([definition], { leaseSeconds: 2 })
     const task_id = await gate.ask('job')
     await begun
     const { lease_id } = only(itemsOf(await gate.network.until(RENEW, 1)))
-    // This answer says that nothing was changed.
+    // This response says that nothing was changed.
     gate.network.next(COMPLETE, unavailable(0), Number.POSITIVE_INFINITY)
     end()
     await becomes(() => started.metrics().report_errors > 0)
@@ -200,7 +201,7 @@ describe('a worker that loses the server', () => {
     await becomes(() => started.metrics().types.job?.lost === 1)
   })
 
-  it('claims again after a pause, and after the time that the server asks for', async () => {
+  it('the worker claims again after a pause, and after the time that the server asks for', async () => {
     const gate = await start()
     gate.network.next(CLAIM, unavailable(1))
     const { definition, end } = gated()
@@ -213,7 +214,7 @@ describe('a worker that loses the server', () => {
     expect((second?.at ?? 0) - (first?.at ?? 0)).toBeGreaterThanOrEqual(2499)
   })
 
-  it('begins when the server comes up after it', async () => {
+  it('the worker begins when the server starts after it', async () => {
     const gate = await start()
     const restore = gate.network.cut()
     const { definition, end } = gated()
@@ -232,7 +233,7 @@ describe('a worker that loses the server', () => {
     expect((fourth?.at ?? 0) - (first?.at ?? 0)).toBeGreaterThanOrEqual(349)
   })
 
-  it('works without the stream of events', async () => {
+  it('the worker works without the event stream', async () => {
     const gate = await start()
     const forbidden = { code: 'FORBIDDEN', message: 'No.', retryable: false }
     gate.network.next(EVENTS, async () => Response.json(forbidden, { status: 403 }), Number.POSITIVE_INFINITY)
@@ -243,7 +244,7 @@ describe('a worker that loses the server', () => {
     expect(started.metrics().event_stream).toBe(false)
   })
 
-  it('releases a task that it has no handler for', async () => {
+  it('the worker releases a task for which it has no handler', async () => {
     const gate = await start()
     const task_id = await gate.ask('other')
     gate.network.next(CLAIM, async (_, { body }) => {

@@ -6,7 +6,7 @@ import { becomes, PROGRESS, Turn, workerBench } from './support.ts'
 describe('progress', () => {
   const start = workerBench()
 
-  /** A running task, and its context. */
+  /** A running task and its context. */
   const running = async () => {
     const gate = await start()
     const begun = new Turn<TaskContext>()
@@ -23,7 +23,7 @@ describe('progress', () => {
   const reports = (gate: Awaited<ReturnType<typeof start>>) =>
     gate.network.to(PROGRESS).map(({ body }) => body.progress)
 
-  it('is seen by the owner, and says that the work has begun', async () => {
+  it('the owner sees progress, and the task is running', async () => {
     const { gate, task_id, ctx } = await running()
     ctx.progress({ percent: 30, message: 'fetching', done: 3 })
     await becomes(async () => (await look(gate.gate, { task_id })).progress !== undefined)
@@ -33,7 +33,7 @@ describe('progress', () => {
     })
   })
 
-  it('is sent one at a time, and the latest wins', async () => {
+  it('reports are sent one at a time, and the latest replaces those in between', async () => {
     const { gate, task_id, ctx } = await running()
     const mayGo = new Turn()
     gate.network.next(PROGRESS, async (go) => {
@@ -49,7 +49,7 @@ describe('progress', () => {
     await becomes(async () => (await look(gate.gate, { task_id })).progress?.percent === 100)
   })
 
-  it('that is a milestone is never replaced, and goes to the inbox of the owner', async () => {
+  it('a milestone is never replaced and goes to the inbox of the owner', async () => {
     const { gate, task_id, ctx } = await running()
     const mayGo = new Turn()
     gate.network.next(PROGRESS, async (go) => {
@@ -81,7 +81,7 @@ describe('progress', () => {
     expect(about.map(({ receipt_type }) => receipt_type)).toEqual(['task.progress', 'task.progress'])
   })
 
-  it('that is a milestone is sent again when the server was away', async () => {
+  it('a milestone is sent again after an outage', async () => {
     const { gate, task_id, ctx } = await running()
     const restore = gate.network.cut(PROGRESS)
     ctx.progress({ message: 'indexed' }, { milestone: true })
@@ -93,7 +93,7 @@ describe('progress', () => {
     expect(sent).toEqual([true, true, undefined])
   })
 
-  it('that comes in a stream is held back', async () => {
+  it('a stream of reports is throttled', async () => {
     const { gate, ctx } = await running()
     const end = performance.now() + 700
     for (let n = 0; performance.now() < end; n++) {
@@ -106,8 +106,8 @@ describe('progress', () => {
   it.each([
     ['that is not valid', { percent: 200 }],
     ['that is not JSON', { percent: 1, big: 10n }],
-    ['that is no object', JSON.parse('"half"')],
-  ])('%s never reaches the handler as an error', async (_, progress) => {
+    ['that is not an object', JSON.parse('"half"')],
+  ])('a report %s does not throw in the handler', async (_, progress) => {
     const { gate, task_id, ctx, end } = await running()
     expect(ctx.progress(progress)).toBeUndefined()
     ctx.progress({ percent: 50 })
@@ -116,7 +116,7 @@ describe('progress', () => {
     expect((await gate.end(task_id)).status).toBe('succeeded')
   })
 
-  it('is reported again after an outage of the server', async () => {
+  it('a report is sent again after an outage', async () => {
     const { gate, task_id, ctx } = await running()
     const restore = gate.network.cut(PROGRESS)
     ctx.progress({ percent: 50 })
@@ -125,7 +125,7 @@ describe('progress', () => {
     await becomes(async () => (await look(gate.gate, { task_id })).progress?.percent === 50)
   })
 
-  it('that is refused tells that the task was canceled', async () => {
+  it('a refused report reveals that the task was canceled', async () => {
     const { gate, task_id, ctx } = await running()
     const mayGo = new Turn()
     gate.network.next(PROGRESS, async (go) => {
@@ -142,7 +142,7 @@ describe('progress', () => {
     expect(ctx.signal.reason.kind).toBe('canceled')
   })
 
-  it('after the end is not sent', async () => {
+  it('reports after the end are not sent', async () => {
     const { gate, task_id, ctx, end } = await running()
     ctx.progress({ percent: 10 })
     ctx.progress({ percent: 90 })

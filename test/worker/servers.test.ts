@@ -13,10 +13,10 @@ const MODES = [
 
 const HEADERS = { authorization: `Bearer ${KEY}` }
 
-describeGates('a worker of the SDK', (open, storeName) => {
+describeGates('SDK workers and servers', (open, storeName) => {
   const serve = servers(open)
 
-  /** Does ten tasks that report progress, and one that fails once. */
+  /** Executes ten tasks that report progress, one of which fails once. */
   const work = async (served: Served, fetch: typeof globalThis.fetch) => {
     let failures = 1
     const add = task('add', {
@@ -55,25 +55,28 @@ describeGates('a worker of the SDK', (open, storeName) => {
     await running
   }
 
-  it.each(MODES)('does its tasks with %s', async (_, auth) => {
+  it.each(MODES)('the worker executes its tasks with %s', async (_, auth) => {
     const served = await serve({ auth, realTime: true, sweeping: true })
     await work(served, fetch)
     expect(served.errors).toEqual([])
   })
 
-  it.skipIf(storeName === 'sqlite')('does its tasks while two servers answer in turns', async () => {
-    const options = { auth: ADMINS, realTime: true, sweeping: true }
-    const first = await serve(options)
-    const bench = await first.another(options)
-    const second = await serveGate(bench.gate, options)
-    let requests = 0
-    const alternating: typeof fetch = (input, init) => {
-      const url = new URL(input instanceof Request ? input.url : input)
-      url.port = String(requests++ % 2 === 0 ? first.port : second.port)
-      return fetch(url, init)
-    }
-    await work(first, alternating)
-    expect(requests).toBeGreaterThan(10)
-    expect([...first.errors, ...bench.errors]).toEqual([])
-  })
+  it.skipIf(storeName === 'sqlite')(
+    'the worker executes its tasks while two servers respond in turn',
+    async () => {
+      const options = { auth: ADMINS, realTime: true, sweeping: true }
+      const first = await serve(options)
+      const bench = await first.another(options)
+      const second = await serveGate(bench.gate, options)
+      let requests = 0
+      const alternating: typeof fetch = (input, init) => {
+        const url = new URL(input instanceof Request ? input.url : input)
+        url.port = String(requests++ % 2 === 0 ? first.port : second.port)
+        return fetch(url, init)
+      }
+      await work(first, alternating)
+      expect(requests).toBeGreaterThan(10)
+      expect([...first.errors, ...bench.errors]).toEqual([])
+    },
+  )
 })
