@@ -60,7 +60,7 @@ function onDisk(make: (folder: string) => Channel): OpenChannel {
   }
 }
 
-/** A server that keeps what is PUT, as WebDAV servers do. */
+/** A server that stores the bodies of PUT requests, as WebDAV servers do. */
 async function putServer() {
   const files = new Map<string, Buffer>()
   const server = createServer(async (request, response) => {

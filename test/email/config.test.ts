@@ -13,12 +13,12 @@ const mailOf = (env: Readonly<Record<string, string>>) => {
   return config.email
 }
 
-describe('the settings of mail', () => {
-  it('are nothing at all without an address to send from', () => {
+describe('email settings', () => {
+  it('email is disabled without MAIL_FROM', () => {
     expect(report({}).config?.email).toBeNull()
   })
 
-  it('take the domain of that address, unless another is given', () => {
+  it('the default domain is that of MAIL_FROM', () => {
     expect(mailOf({})).toMatchObject({ mail_domain: 'agents.example', smtp: null, imap: null })
     expect(mailOf({ MAIL_DOMAIN: 'Other.example' })).toMatchObject({ mail_domain: 'other.example' })
   })
@@ -38,11 +38,11 @@ describe('the settings of mail', () => {
       },
       ['mx.example', 2525, 'u', 'p', 'implicit'],
     ],
-  ])('%j', (env, [host, port, user, password, tls]) => {
+  ])('%j configures the SMTP server', (env, [host, port, user, password, tls]) => {
     expect(mailOf(env)?.smtp).toEqual({ host, port, user, password, tls })
   })
 
-  it('say where mail is fetched from', () => {
+  it('IMAP_URL configures the mailbox', () => {
     expect(mailOf({ IMAP_URL: 'imaps://u:p@imap.example' })?.imap).toEqual({
       host: 'imap.example',
       port: 993,
@@ -60,7 +60,7 @@ describe('the settings of mail', () => {
     })
   })
 
-  it('list people by address, by domain, or all of them', () => {
+  it('MAIL_SENDERS lists addresses, domains or all', () => {
     const list = mailOf({ MAIL_SENDERS: 'A@b.example, @C.example,d.example, *' })
     expect(list?.mail_senders).toEqual(['a@b.example', 'c.example', 'd.example', '*'])
     expect(mailOf({ MAIL_AGENTS: 'Kee, Hexy 2' })?.mail_agents).toEqual(['Kee', 'Hexy 2'])
@@ -85,14 +85,14 @@ describe('the settings of mail', () => {
     ],
     [{ ...FROM, MAIL_CLAMD: 'localhost:3310' }, 'MAIL_CLAMD is not tcp://HOST:PORT or unix:PATH'],
     [{ ...FROM, MAIL_MAX_BYTES: '10' }, 'MAIL_MAX_BYTES is not a whole number from 1024'],
-  ])('%j is a mistake that names itself', (env, complaint) => {
+  ])('%j is refused with the reason', (env, complaint) => {
     const { problems, config } = report(env)
     expect(config).toBeUndefined()
     expect(problems).toHaveLength(1)
     expect(problems[0]).toContain(complaint)
   })
 
-  it('take the key as SendGrid shows it', () => {
+  it('the public key is accepted as SendGrid shows it', () => {
     const { publicKey } = generateKeyPairSync('ec', { namedCurve: 'prime256v1' })
     const key = publicKey.export({ format: 'der', type: 'spki' }).toString('base64')
     expect(mailOf({ MAIL_SENDGRID_PUBLIC_KEY: key })).toMatchObject({ mail_sendgrid_public_key: key })
@@ -101,18 +101,18 @@ describe('the settings of mail', () => {
   it.each([
     [{ SMTP_URL: 'smtp://u:p@mx.example', SMTP_TLS: 'none' }, 'ASYNCGATE_SMTP_TLS is none'],
     [{ IMAP_URL: 'imap://u:p@mx.example', IMAP_TLS: 'none' }, 'ASYNCGATE_IMAP_TLS is none'],
-  ])('never send a password in the clear: %j', (env, complaint) => {
+  ])('a password without TLS is refused: %j', (env, complaint) => {
     const { config } = report({ ...FROM, ...env })
     expect(config?.refusals).toEqual([expect.stringContaining(complaint)])
     expect(config?.refusals[0]).not.toContain(':p@')
   })
 
-  it('may do so on this machine', () => {
+  it('a password without TLS is accepted on loopback', () => {
     const { config } = report({ ...FROM, SMTP_URL: 'smtp://u:p@127.0.0.1:25', SMTP_TLS: 'none' })
     expect(config?.refusals).toEqual([])
   })
 
-  it('show no password', () => {
+  it('passwords are not shown', () => {
     const { lines, problems } = report({
       ...FROM,
       SMTP_URL: 'smtp://user:pa55word@mx.example/x',

@@ -22,7 +22,7 @@ export interface InboundBench extends MailBench {
   readonly inbox: Inbox
   readonly notices: Notices
   readonly refused: [string, IncomingEmail][]
-  /** Brings a mail, signed unless headers are given. */
+  /** Delivers an email, signed unless headers are given. */
   bring(
     type: string,
     body: Buffer | string,
@@ -32,7 +32,7 @@ export interface InboundBench extends MailBench {
   bringJson(body: object): Promise<Answer>
   bringMime(text: string): Promise<Answer>
   bringForm(body: Buffer): Promise<Answer>
-  /** The results that wait for an agent. */
+  /** The open results of an agent. */
   inboxOf(id: string): Promise<readonly unknown[]>
 }
 
@@ -40,7 +40,7 @@ export interface InboundBenchOptions extends MailBenchOptions {
   readonly scanner?: Scanner
 }
 
-/** A gate with mail behind a server that providers can bring mail to. */
+/** A gate with email and a server with the inbound webhook. */
 export async function openInboundBench(open: Open, options: InboundBenchOptions = {}): Promise<InboundBench> {
   const bench = await openMailBench(open, options)
   const { gate, queue, tenant, clock } = bench

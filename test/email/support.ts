@@ -12,7 +12,7 @@ export { MAIL, NOWHERE } from './settings.ts'
 export interface MailBench extends Bench {
   readonly queue: EmailQueue
   readonly tenant: TenantRef
-  /** Everything that a sender of this gate reports. */
+  /** Errors that senders of this gate reported. */
   readonly reports: unknown[]
   senderOn(transport: Transport): Sender
   smtpSender(settings: SmtpSettings): Promise<Sender>
@@ -22,7 +22,7 @@ export interface MailBenchOptions extends OpenOptions {
   readonly mailSettings?: Partial<EmailSettings>
 }
 
-/** A gate with mail, whose clock stands still. Nothing is sent unless a test has it sent. */
+/** A gate with email and a fixed clock. Emails are sent only by explicit calls. */
 export async function openMailBench(open: Open, options: MailBenchOptions = {}): Promise<MailBench> {
   const settings = { ...MAIL, ...options.mailSettings }
   const queues: EmailQueue[] = []
@@ -47,14 +47,14 @@ export async function openMailBench(open: Open, options: MailBenchOptions = {}):
   }
 }
 
-/** Of an entry that must be there. */
+/** The email of an entry, which must exist. */
 export async function emailOf({ queue, tenant }: MailBench, emailId: string) {
   const email = await queue.get(tenant.tenant, emailId)
   if (email === undefined) throw new Error(`there is no mail ${emailId}`)
   return email
 }
 
-/** What a refusal must be like. */
+/** The shape of an expected fault. */
 export function fault(code: ErrorCode, details: object = {}) {
   return { name: 'Fault', code, details }
 }

@@ -11,8 +11,8 @@ const SECRET = MAIL.mail_webhook_secret ?? ''
 const KEE = agent('kee')
 const JSON_TYPE = 'application/json'
 
-describeGates('mail that is brought', (open) => {
-  it('is kept, and is in the inbox of its agent until that is acknowledged', async () => {
+describeGates('inbound email', (open) => {
+  it('an email is stored and stays in the inbox of its agent until it is acknowledged', async () => {
     const { gate, bringJson, inboxOf } = await openInboundBench(open)
     const { status, body } = await bringJson(postmark())
     expect({ status, body }).toEqual({
@@ -55,7 +55,7 @@ describeGates('mail that is brought', (open) => {
     expect(await inboxOf('kee')).toEqual([])
   })
 
-  it('is the same mail however often and however it is brought', async () => {
+  it('an email is stored once, however often and in whatever format it is delivered', async () => {
     const { bringJson, bringMime, bringForm, inboxOf, store, tenant } = await openInboundBench(open)
     const { body } = await bringJson(postmark())
     const again = { status: 'duplicate', email_id: body.email_id }
@@ -66,7 +66,7 @@ describeGates('mail that is brought', (open) => {
     expect(await store.entries.list(tenant.tenant, 'inbound_email', '', 10)).toHaveLength(1)
   })
 
-  it('is stored once when it is delivered several times concurrently', async () => {
+  it('an email is stored once when it is delivered several times concurrently', async () => {
     const { bringJson, inboxOf, store, tenant } = await openInboundBench(open)
     const answers = await Promise.all(Array.from({ length: 6 }, () => bringJson(postmark())))
     expect(answers.filter(({ body }) => body.status === 'received')).toHaveLength(1)
@@ -75,7 +75,7 @@ describeGates('mail that is brought', (open) => {
     expect(await store.entries.list(tenant.tenant, 'inbound_email', '', 10)).toHaveLength(1)
   })
 
-  it('that comes once for each recipient reaches each of them once', async () => {
+  it('an email that is delivered once per recipient reaches each recipient once', async () => {
     const { bringJson, inboxOf } = await openInboundBench(open)
     const to = (name: string) => {
       const Email = `gate+${name}@agents.example`
@@ -88,7 +88,7 @@ describeGates('mail that is brought', (open) => {
     expect(await inboxOf('hexy')).toHaveLength(1)
   })
 
-  it('is announced even if the receiving process died before', async () => {
+  it('an email is announced even if the receiving process died before', async () => {
     const bench = await openInboundBench(open)
     const { bringJson, inboxOf, gate, notices } = bench
     const announce = notices.announce.bind(notices)
@@ -97,7 +97,7 @@ describeGates('mail that is brought', (open) => {
     notices.announce = announce
     expect((await bringJson(postmark())).body.status).toBe('duplicate')
     expect(await inboxOf('kee')).toHaveLength(1)
-    // And if it died between the task and its end.
+    // Also if the process died between creating and completing the task.
     const finish = notices.finish.bind(notices)
     notices.finish = () => Promise.reject(new Error('died'))
     const other = { Headers: [{ Name: 'Message-ID', Value: '<m2@elsewhere.example>' }] }
@@ -108,7 +108,7 @@ describeGates('mail that is brought', (open) => {
     expect((await gate.listTasks(KEE, { status: 'queued' })).tasks).toEqual([])
   })
 
-  it('that answers a mail of ours belongs to the task of that mail', async () => {
+  it('a reply belongs to the task of the original email', async () => {
     const { gate, clock, bringJson, inboxOf } = await openInboundBench(open)
     const { task_id } = await gate.createTask(KEE, { type: 'job' })
     const sent = await gate.sendEmail(KEE, {
@@ -134,7 +134,7 @@ describeGates('mail that is brought', (open) => {
     expect(await inboxOf('kee')).toMatchObject([{ result: { task_id } }])
   })
 
-  it('that answers a mail of ours, and came to the gate itself, is for who had that mail sent', async () => {
+  it("a reply to the gate's own address goes to the sender of the original email", async () => {
     const { gate, bringMime, inboxOf } = await openInboundBench(open)
     const sent = await gate.sendEmail(agent('Kee'), {
       to: 'friend@elsewhere.example',
@@ -152,7 +152,7 @@ describeGates('mail that is brought', (open) => {
     })
   })
 
-  it('is found by its own Message-ID, and not by one that is made of our id for it', async () => {
+  it('an email is found by its own Message-ID, and not by its internal id', async () => {
     const { bringJson, queue, tenant } = await openInboundBench(open)
     const { body } = await bringJson(postmark())
     expect(await queue.byMessageId(tenant.tenant, 'm1@elsewhere.example')).toMatchObject({
@@ -161,7 +161,7 @@ describeGates('mail that is brought', (open) => {
     expect(await queue.byMessageId(tenant.tenant, `${body.email_id}@agents.example`)).toBeUndefined()
   })
 
-  it('belongs to the task that its subject names, if its agent may see that', async () => {
+  it('an email belongs to the task that its subject names if its agent may see the task', async () => {
     const { gate, bringJson } = await openInboundBench(open)
     const mine = await gate.createTask(KEE, { type: 'job' })
     const others = await gate.createTask(agent('hexy'), { type: 'job' })
@@ -175,7 +175,7 @@ describeGates('mail that is brought', (open) => {
     expect(await subject('Re: 00000000-0000-7000-8000-000000000000', 'c')).toBeNull()
   })
 
-  it('from one agent to another is received as it was sent, even if it was altered on the way', async () => {
+  it('an email between agents is received as it was sent, even if it was altered in transit', async () => {
     const bench = await openInboundBench(open, { mailSettings: { mail_senders: [] } })
     const { gate, bringMime, inboxOf } = bench
     const sent = await gate.sendEmail(KEE, {
@@ -197,7 +197,7 @@ describeGates('mail that is brought', (open) => {
     })
     expect(await emailOf(bench, sent.email_id)).toMatchObject({ status: 'delivered', next_try_at: null })
     expect(await inboxOf('hexy')).toMatchObject([{ summary: 'Email from gate+kee@agents.example: Review' }])
-    // It is delivered, so it is not sent again.
+    // The email was delivered, so it is not sent again.
     expect(
       await bench
         .senderOn({ send: () => Promise.reject(new Error('no')), close() {} })
@@ -205,14 +205,14 @@ describeGates('mail that is brought', (open) => {
     ).toBe(0)
   })
 
-  it('a mail of ours that did not go to an agent opens no door', async () => {
+  it('a Message-ID of an email to an outside address does not bypass the sender check', async () => {
     const { gate, bringMime } = await openInboundBench(open, { mailSettings: { mail_senders: [] } })
     const sent = await gate.sendEmail(KEE, { to: 'friend@elsewhere.example', subject: 'x', body: 'y' })
     const { body } = await bringMime(mime({ 'Message-ID': `<${sent.message_id}>` }))
     expect(body).toEqual({ status: 'refused', reason: 'the sender is not allowed' })
   })
 
-  it('may be a report that a mail of ours was delivered, or never will be', async () => {
+  it('a delivery report updates the status of the reported email', async () => {
     const bench = await openInboundBench(open)
     const { gate, bringMime, inboxOf } = bench
     const send = () => gate.sendEmail(KEE, { to: 'friend@elsewhere.example', subject: 'x', body: 'y' })
@@ -228,7 +228,7 @@ describeGates('mail that is brought', (open) => {
     })
     await bringMime(bounce(second.message_id, 'delivered'))
     expect(await emailOf(bench, second.email_id)).toMatchObject({ status: 'delivered' })
-    // What is delivered cannot fail any more.
+    // A delivered email cannot fail any more.
     await bringMime(bounce(second.message_id, 'failed'))
     expect(await emailOf(bench, second.email_id)).toMatchObject({ status: 'delivered' })
     const unknown = bounce('00000000-0000-7000-8000-000000000000@agents.example', 'failed')
@@ -236,7 +236,7 @@ describeGates('mail that is brought', (open) => {
     expect(await inboxOf('kee')).toEqual([])
   })
 
-  it('is stored but not announced where the operator has disabled the type of notices', async () => {
+  it('an email is stored but not announced if the operator has disabled the type of notices', async () => {
     const { gate, bringJson, inboxOf } = await openInboundBench(open)
     await gate.registerTaskType(admin(), { type: 'email.received', enabled: false })
     expect((await bringJson(postmark())).body.status).toBe('received')
@@ -244,22 +244,22 @@ describeGates('mail that is brought', (open) => {
     expect((await gate.listEmails(KEE, { direction: 'inbound' })).emails).toHaveLength(1)
   })
 
-  it('whose notice fails does not block other notices', async () => {
+  it('a notice that fails does not block other notices', async () => {
     const bench = await openInboundBench(open)
     const { gate, bringJson, inboxOf } = bench
-    // A notice of a mail that is gone.
+    // A notice for a missing email.
     await gate.createTask(KEE, {
       type: 'email.received',
       payload: { email_id: 'none' },
       requirements: { capabilities: ['asyncgate.mail'] },
     })
     expect((await bringJson(postmark())).body.status).toBe('received')
-    const told = await inboxOf('kee')
-    expect(told.filter((notice) => JSON.stringify(notice).includes('Dear Kee'))).toHaveLength(1)
+    const received = await inboxOf('kee')
+    expect(received.filter((notice) => JSON.stringify(notice).includes('Dear Kee'))).toHaveLength(1)
     expect((await gate.listTasks(KEE, { status: 'queued' })).tasks).toEqual([])
   })
 
-  it('registers its type of task where only registered types are taken', async () => {
+  it('the type of notices is registered if only registered types are accepted', async () => {
     const bench = await openInboundBench(open, { settings: { allow_unknown_task_types: false } })
     expect((await bench.bringJson(postmark())).body.status).toBe('received')
     expect(await bench.inboxOf('kee')).toHaveLength(1)
@@ -267,9 +267,9 @@ describeGates('mail that is brought', (open) => {
 })
 
 describeGates(
-  'a provider that delivers emails',
+  'email providers',
   (open) => {
-    it('must sign it, or know the secret', async () => {
+    it('a delivery must be signed or contain the secret', async () => {
       const { bring, clock } = await openInboundBench(open)
       const body = JSON.stringify(postmark())
       const signed = (at = clock.now, secret = SECRET, signedBody = body) =>
@@ -295,7 +295,7 @@ describeGates(
         [{}, '?token=other'],
         [{}, '?token='],
         [{ 'x-twilio-email-event-webhook-signature': 'AA==' }],
-        // A signature that is given must be good, whatever else is.
+        // An invalid signature is refused even if the secret is correct.
         [{ ...signed(clock.now, 'other'), ...basic(`postmark:${SECRET}`) }],
         [signed(clock.now, 'other'), `?token=${SECRET}`],
       ]
@@ -324,9 +324,9 @@ describeGates(
       }
     })
 
-    it('is refused before the mail is read if the signature has no form, is old, or cannot be checked', async () => {
+    it('a malformed, old or unverifiable signature is refused before the body is read', async () => {
       const { bring, clock } = await openInboundBench(open)
-      // More than is ever read: an authenticated provider gets an error about the size instead.
+      // Over the body limit: an authenticated provider would get an error about the size.
       const body = 'x'.repeat(3 * 1024 * 1024)
       const hopeless = [
         { 'webhook-signature': 'anything' },
@@ -338,7 +338,7 @@ describeGates(
       expect((await bring(JSON_TYPE, body, signed)).status).toBe(413)
     })
 
-    it('may be SendGrid, by its own signature', async () => {
+    it('the signature of SendGrid is accepted', async () => {
       const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'prime256v1' })
       const mail_sendgrid_public_key = publicKey.export({ format: 'der', type: 'spki' }).toString('base64')
       const { bring, clock } = await openInboundBench(open, {
@@ -373,11 +373,11 @@ describeGates(
         status: 200,
         body: { status: 'received' },
       })
-      // The same request a second time brings nothing new.
+      // A repeated request is a duplicate.
       expect(await bring(type, body, signed(now, body))).toMatchObject({ body: { status: 'duplicate' } })
     })
 
-    it('brings what SendGrid makes of a mail, in whatever charset, with files', async () => {
+    it('parsed emails of SendGrid are accepted in any charset, with attachments', async () => {
       const { gate, bringForm } = await openInboundBench(open)
       const fields = [
         ...sendGridFields({
@@ -408,7 +408,7 @@ describeGates(
       })
     })
 
-    it('brings a mail as it travelled, if SendGrid is set to do so', async () => {
+    it('raw emails of SendGrid are accepted', async () => {
       const { gate, bringForm } = await openInboundBench(open)
       const to = '{"to":["gate+hexy@agents.example"],"from":"friend@elsewhere.example"}'
       const { body } = await bringForm(form(sendGridFields({ email: mime({}, 'As it is'), envelope: to })))
@@ -429,12 +429,12 @@ describeGates(
       ['multipart/form-data; boundary=b', '--b\r\nno headers\r\n--b--'],
       ['multipart/form-data; boundary=b', '--b\r\nContent-Disposition: form-data\r\n\r\n1\r\n--b--'],
       ['multipart/form-data; boundary=b', '--b\r\nContent-Type: text/plain\r\n\r\n--b--\r\n'],
-    ])('gets the reason why %s %s is refused', async (type, body) => {
+    ])('%s %s is refused with the reason', async (type, body) => {
       const { bring } = await openInboundBench(open)
       expect(await bring(type, body)).toMatchObject({ status: 400, body: { code: 'VALIDATION_ERROR' } })
     })
 
-    it('is refused if it has more than 200 parts', async () => {
+    it('a form with more than 200 parts is refused', async () => {
       const { bring } = await openInboundBench(open)
       const part = '--b\r\nContent-Disposition: form-data; name="a"\r\n\r\n1\r\n'
       expect(await bring('multipart/form-data; boundary=b', `${part.repeat(201)}--b--`)).toMatchObject({
@@ -443,7 +443,7 @@ describeGates(
       })
     })
 
-    it('gets the supported content types', async () => {
+    it('an unsupported content type is 415', async () => {
       const { bring } = await openInboundBench(open)
       expect(await bring('text/plain', 'x')).toMatchObject({ status: 415 })
     })
@@ -471,7 +471,7 @@ describeGates(
         'the sender is not verified',
         { Headers: [{ Name: 'Received-SPF', Value: 'Pass envelope-from=x@evil.example' }] },
       ],
-    ])('hears, for good, that %s', async (reason, more) => {
+    ])('an email is refused permanently because %s', async (reason, more) => {
       const { bringJson, refused, store, tenant, inboxOf } = await openInboundBench(open)
       expect(await bringJson(postmark(more))).toEqual({ status: 200, body: { status: 'refused', reason } })
       expect(refused.map(([why]) => why)).toEqual([reason])
@@ -490,19 +490,19 @@ describeGates(
       ['required', 'Pass envelope-from=friend@elsewhere.example', 'received'],
       ['if_known', undefined, 'received'],
       ['off', 'Fail envelope-from=friend@elsewhere.example', 'received'],
-    ] as const)('with proof %s and SPF %s is %s', async (mail_sender_proof, spf, status) => {
+    ] as const)('with proof %s and SPF %s an email is %s', async (mail_sender_proof, spf, status) => {
       const { bringJson } = await openInboundBench(open, { mailSettings: { mail_sender_proof } })
       const Headers = spf === undefined ? [] : [{ Name: 'Received-SPF', Value: spf }]
       expect((await bringJson(postmark({ Headers }))).body.status).toBe(status)
     })
 
-    it('is cut off when the request is larger than any mail may be, read or not', async () => {
+    it('a request over the size limit is refused', async () => {
       const { bring } = await openInboundBench(open)
       const body = 'x'.repeat(2 * 64 * 1024 + 1024 * 1024 + 1)
       expect(await bring(JSON_TYPE, body)).toMatchObject({ status: 413 })
     })
 
-    it('has infected attachments refused, and comes again when the scanner is away', async () => {
+    it('infected attachments are refused, and the delivery is retryable while the scanner is unavailable', async () => {
       let answer: () => boolean = () => false
       const scanner = { finds: async () => answer() }
       const { bringJson } = await openInboundBench(open, { scanner })
@@ -523,7 +523,7 @@ describeGates(
       expect((await bringJson(attached('c'))).status).toBe(500)
     })
 
-    it('a text that is long is in the inbox in part, and whole in the mail', async () => {
+    it('the notice of a long email is truncated, and the email is complete', async () => {
       const { gate, bringJson, inboxOf } = await openInboundBench(open)
       const TextBody = '\u{1f600}'.repeat(9_000)
       const { body } = await bringJson(postmark({ TextBody }))
@@ -531,7 +531,7 @@ describeGates(
       expect(await gate.getEmail(KEE, { email_id: String(body.email_id) })).toMatchObject({ body: TextBody })
     })
 
-    it('is asked to retry while the database is unavailable', async () => {
+    it('the provider is asked to retry while the database is unavailable', async () => {
       const { bringJson, store, reports } = await openInboundBench(open)
       const { put } = store.entries
       store.entries.put = () => Promise.reject(new StoreError('unavailable', new Error('away')))
@@ -544,7 +544,7 @@ describeGates(
       expect((await bringJson(postmark())).body.status).toBe('received')
     })
 
-    it('a mail without a Message-ID is known by what it says', async () => {
+    it('an email without a Message-ID is identified by its content', async () => {
       const { bringMime } = await openInboundBench(open)
       const without = mime().replace(/^Message-ID.*\r\n/m, '')
       expect((await bringMime(without)).body.status).toBe('received')
