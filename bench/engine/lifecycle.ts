@@ -16,7 +16,7 @@ export const PAYLOAD = {
 export const RESULT = { pages: 21, words: 5120, language: 'en' }
 export const ARTIFACTS = [{ type: 's3', url: 's3://bucket/reports/2026-11/summary.json' }]
 
-/** Each caller creates a task, claims one and completes it, again and again; returns lifecycles per second. */
+/** Each caller creates, claims and completes a task in a loop; returns lifecycles per second. */
 export async function lifecyclesPerSecond(gate: Gate, callers: number, seconds: number): Promise<number> {
   const start = performance.now()
   const end = start + seconds * 1000
