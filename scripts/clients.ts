@@ -65,7 +65,7 @@ const main = here('dist/cli/main.js')
 const running = new Set<ChildProcess>()
 /** Home and working directory of all processes, so that they neither read nor change those of the user. */
 const folder = mkdtempSync(join(tmpdir(), 'asyncgate-clients-'))
-const surroundings = {
+const environment = {
   cwd: folder,
   env: {
     ...Object.fromEntries(Object.entries(process.env).filter(([name]) => /^(path|systemroot)$/i.test(name))),
@@ -116,13 +116,13 @@ async function startServer() {
   writeFileSync(types, JSON.stringify([ECHO]))
   const args = [main, 'dev', '--demo', '--port', '0', '--database-url', 'sqlite:gate.db']
   const child = spawn(process.execPath, args, {
-    ...surroundings,
-    env: { ...surroundings.env, ASYNCGATE_TASK_TYPES_FILE: types },
+    ...environment,
+    env: { ...environment.env, ASYNCGATE_TASK_TYPES_FILE: types },
     stdio: ['ignore', 'pipe', 'pipe'],
     detached: true,
   })
   const ended = watch(child)
-  const said = keep(child.stderr)
+  const said = collect(child.stderr)
   // The output without the warning about the missing key.
   const log = () =>
     said()
@@ -203,14 +203,14 @@ const Echoed = z.object({ result: Echo })
 
 async function reportOf({ node, cache }: Place, { program, era }: Client, url: string): Promise<Report> {
   const child = fork(join(cache, 'programs/run.js'), [program, era, url], {
-    ...surroundings,
+    ...environment,
     execPath: node,
     execArgv: [],
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     detached: true,
   })
   const ended = watch(child)
-  const log = keep(child.stdout, child.stderr)
+  const log = collect(child.stdout, child.stderr)
   const failed = (what: string): Report => ({ problem: `${what}\n${log()}`.trimEnd() })
   try {
     return await Promise.race([
@@ -241,7 +241,7 @@ async function watch(child: ChildProcess): Promise<string> {
 }
 
 /** Collects the last part of the output of streams. */
-function keep(...streams: (Readable | null)[]): () => string {
+function collect(...streams: (Readable | null)[]): () => string {
   let text = ''
   for (const stream of streams) {
     stream?.on('data', (chunk: Buffer) => {

@@ -27,10 +27,10 @@ export async function lifecyclesPerSecond(gate: Gate, callers: number, seconds: 
   return total / ((performance.now() - start) / 1000)
 }
 
-async function live(gate: Gate, worker_id: string, goOn: () => boolean): Promise<number> {
+async function live(gate: Gate, worker_id: string, shouldContinue: () => boolean): Promise<number> {
   const worker = workerCaller(worker_id)
   let completed = 0
-  while (goOn()) {
+  while (shouldContinue()) {
     await gate.createTask(AGENT, { type: 'summarise', payload: PAYLOAD })
     const { tasks } = await gate.leaseNext(worker, { worker_id })
     for (const { task_id, lease_id } of tasks) {

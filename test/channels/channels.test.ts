@@ -12,7 +12,7 @@ import { S3_KEYS, startS3 } from '../support/s3.ts'
 import { describeChannel, type OpenChannel } from './conformance.ts'
 import { emptyFolder } from './folder.ts'
 
-describeChannel('inline', async () => ({ channel: inlineChannel() }), { keepsNothing: true })
+describeChannel('inline', async () => ({ channel: inlineChannel() }), { storesNothing: true })
 
 describeChannel('file', async () => {
   return onDisk((folder) => fileChannel({ folder }))

@@ -17,7 +17,7 @@ export interface OpenChannel {
 
 export interface Traits {
   /** The channel stores nothing: the pointer contains the payload. */
-  readonly keepsNothing?: boolean
+  readonly storesNothing?: boolean
   /** The size is known only after reading everything. */
   readonly unknownSize?: boolean
 }
@@ -131,7 +131,7 @@ export function describeChannel(name: string, open: () => Promise<OpenChannel>, 
       ])
     })
 
-    it.skipIf(traits.keepsNothing)('a pointer of another task is not found', async () => {
+    it.skipIf(traits.storesNothing)('a pointer of another task is not found', async () => {
       const { pointer } = await put(TASK, Buffer.from('secret'))
       const asked = channel.get(pointer, { taskId: OTHER_TASK }).then(({ read }) => collect(read()))
       expect(await refusal(asked)).toMatchObject({ code: 'RESULT_NOT_FOUND' })
@@ -139,14 +139,14 @@ export function describeChannel(name: string, open: () => Promise<OpenChannel>, 
       expect((await content(pointer)).toString()).toBe('secret')
     })
 
-    it.skipIf(traits.keepsNothing)('ack removes the payload and can be repeated', async () => {
+    it.skipIf(traits.storesNothing)('ack removes the payload and can be repeated', async () => {
       const { pointer } = await put(TASK, Buffer.from('done'))
       await channel.ack(pointer, { taskId: TASK })
       await channel.ack(pointer, { taskId: TASK })
       expect(await refusal(content(pointer))).toMatchObject({ code: 'RESULT_NOT_FOUND' })
     })
 
-    it.skipIf(traits.keepsNothing)('a task id that is a path is refused', async () => {
+    it.skipIf(traits.storesNothing)('a task id that is a path is refused', async () => {
       for (const taskId of ['..', '.', 'a/b', '', '../x', 'a\0b', '/etc']) {
         expect(await refusal(channel.put(taskId, Buffer.from('x'))), taskId).toMatchObject({
           code: 'VALIDATION_ERROR',

@@ -196,7 +196,7 @@ describeGates(
       })
       sent.on('error', () => {})
       const answered = once(sent, 'response')
-      // More than the socket buffers hold, so that the server has to read it.
+      // More than the socket buffers hold, so that the response arrives before the upload is complete.
       for (let i = 0; i < 30; i++) sent.write(Buffer.alloc(MIB))
       const answer = await readAnswer((await soon(answered))[0])
       expect(answer).toMatchObject({ status: 413, body: { code: 'PAYLOAD_TOO_LARGE' } })

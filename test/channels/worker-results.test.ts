@@ -137,11 +137,11 @@ describe('result stores of the SDK', () => {
 
   it('every channel has a result store', async () => {
     const s3 = await startS3()
-    const kept = createServer((request, response) => {
+    const putServer = createServer((request, response) => {
       request.resume().on('end', () => response.writeHead(201).end())
     })
-    await new Promise<void>((resolve) => kept.listen(0, '127.0.0.1', resolve))
-    const { port } = kept.address() as AddressInfo
+    await new Promise<void>((resolve) => putServer.listen(0, '127.0.0.1', resolve))
+    const { port } = putServer.address() as AddressInfo
     const own = emptyFolder()
     const { endpoint } = s3
     const stores = {
@@ -159,7 +159,7 @@ describe('result stores of the SDK', () => {
       expect(await store.put(TASK, { a: 1 })).toMatchObject({ channel, size: 7 })
     }
     own.remove()
-    kept.close()
+    putServer.close()
     await s3.close()
   })
 

@@ -13,7 +13,7 @@ describe('CLI help', () => {
     await expect(`${pages.join('\n\n---\n\n')}\n`).toMatchFileSnapshot('../pins/cli-help.txt')
   })
 
-  it('only the usage line states that an option may be repeated', async () => {
+  it('option descriptions do not mention that an option may be repeated', async () => {
     for (const { options } of await allCommands()) {
       for (const { doc, multiple } of Object.values(options)) if (multiple) expect(doc).not.toMatch(/repeat/)
     }
@@ -62,10 +62,10 @@ describe('usage errors', () => {
       '--client takes one of claude, codex',
       'See "asyncgate mcp config --help".',
     ],
-  ])('the arguments %j are a usage error', async (args, complaint, hint) => {
+  ])('the arguments %j are a usage error', async (args, expectedMessage, hint) => {
     const { code, stdout, stderr } = await cli(args)
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
-    expect(stderr).toContain(complaint)
+    expect(stderr).toContain(expectedMessage)
     expect(stderr).toContain(hint)
   })
 

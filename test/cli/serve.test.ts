@@ -64,10 +64,10 @@ describe('asyncgate serve', () => {
     [{ ASYNCGATE_PROT: '80' }, 'Did you mean ASYNCGATE_PORT?'],
     [{ ASYNCGATE_PORT: 'http' }, 'ASYNCGATE_PORT is not a whole number'],
     [{ ASYNCGATE_DATABASE_URL: 'sqlite:/dev/null/x.db' }, 'The database /dev/null/x.db cannot be opened'],
-  ])('serve does not start with %j', async (env, complaint) => {
+  ])('serve does not start with %j', async (env, expectedMessage) => {
     const { code, stdout, stderr } = await cli(['serve'], env)
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
-    expect(stderr).toContain(complaint)
+    expect(stderr).toContain(expectedMessage)
     expect(stderr).not.toContain('    at ')
   })
 

@@ -147,9 +147,9 @@ describe('lost responses', () => {
     const { results } = await connect({ agent: 'alice', fetch }).createTasks({ tasks })
     expect(results).toHaveLength(3)
     expect(sent).toHaveLength(2)
-    const kept = await allTasks()
-    expect(kept).toHaveLength(3)
-    expect(kept.filter((task) => task.idempotency_key === 'mine')).toHaveLength(1)
+    const created = await allTasks()
+    expect(created).toHaveLength(3)
+    expect(created.filter((task) => task.idempotency_key === 'mine')).toHaveLength(1)
     expect(tasks[1]).toEqual({ type: 'job' })
   })
 

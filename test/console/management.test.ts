@@ -91,17 +91,17 @@ describeGates(
       const { gate, visitor } = await prepare()
       const pattern = { name: 'iban', pattern: 'DE[0-9]{20}' }
       await visitor.submit('/policies', '/policies/patterns', pattern)
-      const kept = async () =>
+      const storedPattern = async () =>
         (await gate.listRedactionPatterns(admin(), {})).patterns.find(({ name }) => name === 'iban')
-      expect(await kept()).toMatchObject({ ...pattern, replacement: '[REDACTED]', enabled: true })
+      expect(await storedPattern()).toMatchObject({ ...pattern, replacement: '[REDACTED]', enabled: true })
       const bad = await visitor.submit('/policies', '/policies/patterns', { name: 'x', pattern: '(?=a)' })
       expect(bad.status).toBe(400)
       expect(bad.text).toContain('value="(?=a)"')
       await gate.putRedactionPattern(admin(), { ...pattern, replacement: '' })
       await visitor.submit('/policies', '/policies/patterns/enable')
-      expect(await kept()).toMatchObject({ ...pattern, replacement: '', enabled: false })
+      expect(await storedPattern()).toMatchObject({ ...pattern, replacement: '', enabled: false })
       await visitor.submit('/policies', '/policies/patterns/remove')
-      expect(await kept()).toBeUndefined()
+      expect(await storedPattern()).toBeUndefined()
     })
   },
   ['sqlite'],
@@ -176,7 +176,7 @@ describeGates(
       expect(text).toContain('href="/console/policies/rules/echoes"')
     })
 
-    it('the page explains how to add upstreams if there are none', async () => {
+    it('the pages say that there are no upstreams', async () => {
       const { gate } = await open()
       const visitor = (await servePages(gate)).visitor()
       expect(wordsOf((await visitor.get('/upstreams')).text)).toContain('There are no upstreams.')

@@ -9,8 +9,8 @@ import { openSqliteStore } from '../../src/store/sqlite/store.ts'
 import { describeChannel } from '../channels/conformance.ts'
 import { admin, agent, describeGates, type Open } from '../support/gates.ts'
 import { finish, lease, look, receiptsOf } from '../support/steps.ts'
-import { mime } from './mails.ts'
-import { fault, MAIL, openMailBench } from './support.ts'
+import { mime } from './messages.ts'
+import { fault, MAIL, openEmailBench } from './support.ts'
 
 const ABOUT = { type: 'consult', principal_ai: 'kee', owner: 'agent:kee', summary: 'Ask them all' }
 const KEE = agent('kee')
@@ -30,8 +30,8 @@ function toKee(channel: Channel): Channel {
   }
 }
 
-async function channelBench(open: Open, mailSettings = {}) {
-  const bench = await openMailBench(open, { mailSettings })
+async function channelBench(open: Open, emailSettings = {}) {
+  const bench = await openEmailBench(open, { emailSettings })
   const channel = emailChannel({ mail: bench.queue, tenant: bench.tenant.tenant, now: () => bench.clock.now })
   const { task_id } = await bench.gate.createTask(KEE, { type: 'consult' })
   const content = async (pointer: string, taskId?: string) =>
@@ -63,7 +63,7 @@ describeGates('results by email', (open) => {
     })
     const sent: string[] = []
     const sender = senderOn({ send: async (_, { text }) => void sent.push(text), close() {} })
-    // The email can still be withdrawn.
+    // The email is not due yet, because it can still be withdrawn.
     expect(await sender.sendDue(tenant.tenant)).toBe(0)
     clock.advance(3)
     expect(await sender.sendDue(tenant.tenant)).toBe(1)
@@ -193,7 +193,7 @@ describeGates(
         openChannels({ others: [{ ...inlineChannel(), name: 'email', put: (...put) => sendBy(mail, put) }] }),
         null,
       )
-      const bench = await openMailBench(open, { results, mailSettings: { mail_max_per_hour: 1 } })
+      const bench = await openEmailBench(open, { results, emailSettings: { mail_max_per_hour: 1 } })
       mail.channel = emailChannel({
         mail: bench.queue,
         tenant: bench.tenant.tenant,

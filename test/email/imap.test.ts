@@ -6,7 +6,7 @@ import type { EmailSettings } from '../../src/email/settings.ts'
 import { type Dovecot, dovecotProgram, startDovecot } from '../support/dovecot.ts'
 import { agent, describeGates } from '../support/gates.ts'
 import { openInboundBench } from './inbound.ts'
-import { mime, postmark } from './mails.ts'
+import { mime, postmark } from './messages.ts'
 import { MAIL } from './support.ts'
 
 const program = dovecotProgram()
@@ -94,7 +94,7 @@ describe.skipIf(program === undefined)('IMAP with a real server', () => {
       const openFetching = async (user: string, more: Partial<EmailSettings> = {}) => {
         const settings: EmailSettings = { ...MAIL, ...more, smtp: null, imap: dovecot.settings(user) }
         const scanner = settings.mail_clamd === null ? {} : { scanner: clamd(settings.mail_clamd) }
-        const bench = await openInboundBench(open, { mailSettings: settings, ...scanner })
+        const bench = await openInboundBench(open, { emailSettings: settings, ...scanner })
         const fetch = async () => {
           const errors: unknown[] = []
           const refused: string[] = []
@@ -118,12 +118,12 @@ describe.skipIf(program === undefined)('IMAP with a real server', () => {
         expect(await bench.fetch()).toEqual({ errors: [], refused: [] })
         expect(await bench.inboxOf('kee')).toHaveLength(1)
         expect(await dovecot.messages(user, 'Archive/Tasks')).toHaveLength(1)
-        expect((await bench.bringJson(postmark())).body.status).toBe('duplicate')
+        expect((await bench.deliverJson(postmark())).body.status).toBe('duplicate')
         await dovecot.append(user, 'INBOX', mime())
         await bench.fetch()
         expect(await dovecot.messages(user, 'Archive/Tasks')).toHaveLength(2)
 
-        await bench.bringMime(mime({ 'Message-ID': '<m2@elsewhere.example>' }))
+        await bench.deliverMime(mime({ 'Message-ID': '<m2@elsewhere.example>' }))
         await dovecot.append(user, 'INBOX', mime({ 'Message-ID': '<m2@elsewhere.example>' }))
         await bench.fetch()
         expect(await bench.inboxOf('kee')).toHaveLength(2)

@@ -9,7 +9,7 @@ import {
 import { plainText, safeEmail, textOfHtml } from '../../src/email/incoming.ts'
 import { parseMime } from '../../src/email/mime.ts'
 import { parsePostmark } from '../../src/email/postmark.ts'
-import { bounce, postmark } from './mails.ts'
+import { bounce, postmark } from './messages.ts'
 
 const RAW = {
   message_id: 'm1@x.example',
@@ -76,8 +76,8 @@ describe('sanitized email', () => {
   it('attachment names are not paths', () => {
     const names = ['../../etc/passwd', 'C:\\x\\y.exe', '.hidden', '', 'a\r\nb', '...', 'ok.txt']
     const attachments = names.map((filename) => ({ filename, media_type: 'x', content: Buffer.from('1') }))
-    const kept = safeEmail({ ...RAW, attachments }).attachments
-    expect(kept.map(({ filename }) => filename)).toEqual([
+    const sanitized = safeEmail({ ...RAW, attachments }).attachments
+    expect(sanitized.map(({ filename }) => filename)).toEqual([
       'passwd',
       'y.exe',
       'hidden',
@@ -86,7 +86,7 @@ describe('sanitized email', () => {
       'attachment',
       'ok.txt',
     ])
-    expect(kept[0]).toMatchObject({ media_type: 'application/octet-stream', content: 'MQ==' })
+    expect(sanitized[0]).toMatchObject({ media_type: 'application/octet-stream', content: 'MQ==' })
   })
 
   it('invalid addresses are dropped', () => {

@@ -5,7 +5,7 @@ import { openSmtp, type Transport } from '../../src/email/smtp.ts'
 import type { Entries } from '../../src/store/entries.ts'
 import { admin, agent, describeGates, type Open, worker } from '../support/gates.ts'
 import { type SmtpOptions, smtpError, startSmtp } from '../support/smtp.ts'
-import { emailOf, fault, type MailBenchOptions, NOWHERE, openMailBench } from './support.ts'
+import { type EmailBenchOptions, emailOf, fault, NOWHERE, openEmailBench } from './support.ts'
 
 const KEE = agent('kee')
 const HEXY = agent('hexy')
@@ -17,11 +17,11 @@ async function smtp(options: SmtpOptions = {}) {
   return server
 }
 
-async function sendingBench(open: Open, options: MailBenchOptions = {}, server: SmtpOptions = {}) {
+async function sendingBench(open: Open, options: EmailBenchOptions = {}, server: SmtpOptions = {}) {
   const mailServer = await smtp(server)
-  const bench = await openMailBench(open, {
+  const bench = await openEmailBench(open, {
     ...options,
-    mailSettings: { smtp: mailServer.settings, ...options.mailSettings },
+    emailSettings: { smtp: mailServer.settings, ...options.emailSettings },
   })
   const sender = await bench.smtpSender(mailServer.settings)
   const send = () => sender.sendDue(bench.tenant.tenant)
@@ -51,7 +51,7 @@ describeGates('sending email', (open) => {
   })
 
   it.each(['sent', 'failed'] as const)('an email is %s although it is read meanwhile', async (status) => {
-    const bench = await openMailBench(open, { mailSettings: { mail_max_attempts: 1 } })
+    const bench = await openEmailBench(open, { emailSettings: { mail_max_attempts: 1 } })
     const { gate, tenant } = bench
     const { email_id } = await gate.sendEmail(KEE, NOTE)
     const sender = bench.senderOn({
@@ -111,7 +111,7 @@ describeGates('sending email', (open) => {
   })
 
   it('sending is retried with growing delays, then fails, and can be retried by an operator', async () => {
-    const bench = await openMailBench(open, { mailSettings: { smtp: NOWHERE } })
+    const bench = await openEmailBench(open, { emailSettings: { smtp: NOWHERE } })
     const { gate, clock, reports } = bench
     const sender = await bench.smtpSender(NOWHERE)
     const { email_id } = await gate.sendEmail(KEE, NOTE)
@@ -195,7 +195,7 @@ describeGates('sending email', (open) => {
   })
 
   it('two processes never send the same email concurrently', async () => {
-    const bench = await openMailBench(open)
+    const bench = await openEmailBench(open)
     const { gate, tenant } = bench
     const sent: string[] = []
     const transport: Transport = {
@@ -226,9 +226,9 @@ describeGates('sending email', (open) => {
       put: (draft, expected) =>
         draft.kind === 'email' && ++writes > 1 ? new Promise(() => {}) : store.entries.put(draft, expected),
     }
-    const doomed = new EmailQueue({ entries, settings: queue.settings, now: () => clock.now })
+    const dyingQueue = new EmailQueue({ entries, settings: queue.settings, now: () => clock.now })
     const transport = await openSmtp(mailServer.settings, 'gate@agents.example')
-    void new Sender({ queue: doomed, transport, report() {} }).sendDue(tenant.tenant)
+    void new Sender({ queue: dyingQueue, transport, report() {} }).sendDue(tenant.tenant)
     await mailServer.count(1)
     // No other process sends the email while the first one may still be sending.
     expect(await bench.send()).toBe(0)
@@ -265,7 +265,7 @@ describeGates('sending email', (open) => {
   })
 
   it('emails of a sender are limited per hour', async () => {
-    const { gate, clock } = await openMailBench(open, { mailSettings: { mail_max_per_hour: 2 } })
+    const { gate, clock } = await openEmailBench(open, { emailSettings: { mail_max_per_hour: 2 } })
     await gate.sendEmail(KEE, { ...NOTE, idempotency_key: 'k' })
     await gate.sendEmail(KEE, { ...NOTE, idempotency_key: 'k' })
     await gate.sendEmail(KEE, NOTE)
@@ -278,12 +278,12 @@ describeGates('sending email', (open) => {
   })
 
   it('concurrent emails do not exceed the hourly limit', async () => {
-    const { gate } = await openMailBench(open, { mailSettings: { mail_max_per_hour: 5 } })
+    const { gate } = await openEmailBench(open, { emailSettings: { mail_max_per_hour: 5 } })
     const outcomes = await Promise.allSettled(Array.from({ length: 12 }, () => gate.sendEmail(KEE, NOTE)))
     expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(5)
   })
 
-  it('removes an email when its retention ends, but not before it is sent', async () => {
+  it('an email is removed when its retention ends, but not before it is sent', async () => {
     const { gate, clock, send, queue, store, tenant } = await sendingBench(open)
     const { task_id } = await gate.createTask(KEE, { type: 'job' })
     const { email_id } = await gate.sendEmail(KEE, { ...NOTE, task_id, idempotency_key: 'k' })
@@ -312,7 +312,7 @@ describeGates(
       'Friend@Elsewhere.Example',
       'anybody@open.example',
     ])('an email to %s is accepted', async (to) => {
-      const { gate } = await openMailBench(open)
+      const { gate } = await openEmailBench(open)
       expect(await gate.sendEmail(KEE, { ...NOTE, to })).toMatchObject({ status: 'pending' })
     })
 
@@ -324,7 +324,7 @@ describeGates(
       'gate@agents.example',
       'other+hexy@agents.example',
     ])('an email to %s is refused', async (to) => {
-      const { gate, store, tenant } = await openMailBench(open)
+      const { gate, store, tenant } = await openEmailBench(open)
       await expect(gate.sendEmail(KEE, { ...NOTE, to })).rejects.toMatchObject(
         fault('RECIPIENT_NOT_ALLOWED', { to }),
       )
@@ -357,7 +357,7 @@ describeGates(
       ['attachments', Array.from({ length: 21 }, () => ({ filename: 'a', content: '' }))],
       ['colour', 'red'],
     ])('an input with %s %j is refused', async (field, value) => {
-      const { gate, store, tenant } = await openMailBench(open)
+      const { gate, store, tenant } = await openEmailBench(open)
       await expect(gate.sendEmail(KEE, { ...NOTE, [field]: value })).rejects.toMatchObject(
         fault('VALIDATION_ERROR'),
       )
@@ -365,7 +365,7 @@ describeGates(
     })
 
     it('the size limit includes attachments', async () => {
-      const { gate, queue } = await openMailBench(open)
+      const { gate, queue } = await openEmailBench(open)
       const attachment = (size: number) => [{ filename: 'a', content: Buffer.alloc(size).toString('base64') }]
       const room = queue.maxBytes - NOTE.body.length
       await gate.sendEmail(KEE, { ...NOTE, attachments: attachment(room) })
@@ -378,7 +378,7 @@ describeGates(
     })
 
     it('workers cannot send, and other agents cannot read an email', async () => {
-      const { gate } = await openMailBench(open)
+      const { gate } = await openEmailBench(open)
       await expect(gate.sendEmail(worker(), NOTE)).rejects.toMatchObject(fault('FORBIDDEN'))
       const { email_id } = await gate.sendEmail(KEE, NOTE)
       for (const reader of [KEE, HEXY, admin()]) await gate.getEmail(reader, { email_id })
@@ -392,13 +392,13 @@ describeGates(
     })
 
     it('an agent without an address sends from the address of the gate', async () => {
-      const { gate, queue, tenant } = await openMailBench(open)
+      const { gate, queue, tenant } = await openEmailBench(open)
       const { email_id } = await gate.sendEmail(agent('No Address'), NOTE)
       expect(await queue.get(tenant.tenant, email_id)).toMatchObject({ from: 'gate@agents.example' })
     })
 
     it('list_emails returns pages, oldest first', async () => {
-      const { gate, clock } = await openMailBench(open)
+      const { gate, clock } = await openEmailBench(open)
       const ids: string[] = []
       for (let n = 0; n < 5; n++) {
         clock.advance(1)
@@ -415,7 +415,7 @@ describeGates(
     })
 
     it('an email can refer to a task only if the sender may read that task', async () => {
-      const { gate, clock } = await openMailBench(open)
+      const { gate, clock } = await openEmailBench(open)
       const { task_id } = await gate.createTask(KEE, { type: 'job' })
       await expect(gate.sendEmail(HEXY, { ...NOTE, task_id })).rejects.toMatchObject(fault('FORBIDDEN'))
       await expect(gate.fetchTaskEmail(KEE, { task_id })).rejects.toMatchObject(
@@ -446,7 +446,7 @@ describeGates(
           fault('NOT_CONFIGURED', { settings: ['ASYNCGATE_MAIL_FROM', 'ASYNCGATE_SMTP_URL'] }),
         )
       }
-      const { gate } = await openMailBench(open, { mailSettings: { smtp: null } })
+      const { gate } = await openEmailBench(open, { emailSettings: { smtp: null } })
       expect(await gate.listEmails(KEE, {})).toEqual({ emails: [], next_cursor: null })
       await expect(gate.sendEmail(KEE, NOTE)).rejects.toMatchObject(
         fault('NOT_CONFIGURED', { settings: ['ASYNCGATE_SMTP_URL'] }),

@@ -13,7 +13,7 @@ import { members } from '../http/support.ts'
 import { type Dovecot, dovecotProgram, startDovecot } from '../support/dovecot.ts'
 import { agent, worker } from '../support/gates.ts'
 import { type SmtpOptions, startSmtp } from '../support/smtp.ts'
-import { mime } from './mails.ts'
+import { mime } from './messages.ts'
 import { NOWHERE } from './support.ts'
 
 const KEY = 'a-key-for-tests'
@@ -89,9 +89,9 @@ describe('a server with email', () => {
     })
     const { email_id } = members(await response.json())
     const [taken] = await mailServer.count(1)
-    // The part of the domain's mail server.
+    // Delivers the email as the mail server of the domain would.
     const body = Buffer.from(taken?.source ?? '')
-    const brought = await fetch(`${server.url}/webhooks/inbound_email`, {
+    const delivered = await fetch(`${server.url}/webhooks/inbound_email`, {
       method: 'POST',
       headers: {
         'content-type': 'message/rfc822',
@@ -99,7 +99,7 @@ describe('a server with email', () => {
       },
       body,
     })
-    expect(await brought.json()).toMatchObject({ status: 'received' })
+    expect(await delivered.json()).toMatchObject({ status: 'received' })
     const { attention } = await server.gate.bootstrap(KEE, {})
     expect(attention.waiting_results).toMatchObject([
       { type: 'email.received', result: { result: { from: 'gate+hexy@agents.example' } } },
@@ -191,7 +191,7 @@ describe('a server with email', () => {
       ...note,
       attachments: [{ filename: 'a.txt', content: 'aGk=', media_type: 'text/plain' }],
     })
-    // The email has failed after one attempt.
+    // The server sends in the background, so the command is repeated until the status changes.
     let shown = await run('show', email_id)
     while (shown.stdout.includes('pending')) shown = await run('show', email_id)
     expect(shown).toMatchObject({ code: 0, stderr: '' })

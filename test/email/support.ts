@@ -9,7 +9,7 @@ import { MAIL } from './settings.ts'
 
 export { MAIL, NOWHERE } from './settings.ts'
 
-export interface MailBench extends Bench {
+export interface EmailBench extends Bench {
   readonly queue: EmailQueue
   readonly tenant: TenantRef
   /** Errors that senders of this gate reported. */
@@ -18,13 +18,13 @@ export interface MailBench extends Bench {
   smtpSender(settings: SmtpSettings): Promise<Sender>
 }
 
-export interface MailBenchOptions extends OpenOptions {
-  readonly mailSettings?: Partial<EmailSettings>
+export interface EmailBenchOptions extends OpenOptions {
+  readonly emailSettings?: Partial<EmailSettings>
 }
 
 /** A gate with email and a fixed clock. Emails are sent only by explicit calls. */
-export async function openMailBench(open: Open, options: MailBenchOptions = {}): Promise<MailBench> {
-  const settings = { ...MAIL, ...options.mailSettings }
+export async function openEmailBench(open: Open, options: EmailBenchOptions = {}): Promise<EmailBench> {
+  const settings = { ...MAIL, ...options.emailSettings }
   const queues: EmailQueue[] = []
   const mail = (store: Store, clock: ManualClock) => {
     const queue = new EmailQueue({ entries: store.entries, settings, now: () => clock.now })
@@ -48,7 +48,7 @@ export async function openMailBench(open: Open, options: MailBenchOptions = {}):
 }
 
 /** The email of an entry, which must exist. */
-export async function emailOf({ queue, tenant }: MailBench, emailId: string) {
+export async function emailOf({ queue, tenant }: EmailBench, emailId: string) {
   const email = await queue.get(tenant.tenant, emailId)
   if (email === undefined) throw new Error(`there is no mail ${emailId}`)
   return email

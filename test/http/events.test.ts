@@ -190,8 +190,8 @@ describeGates('the event stream', (open, storeName) => {
             if (change.task_id === task_id) seen.push(change.status)
           }
           const order = ['queued', 'leased', 'running', 'succeeded']
-          const places = seen.map((status) => order.indexOf(String(status)))
-          expect(places).toEqual(places.toSorted())
+          const positions = seen.map((status) => order.indexOf(String(status)))
+          expect(positions).toEqual(positions.toSorted())
         }
       }
     },

@@ -31,7 +31,7 @@ it('operations that decide or change what has to be decided require a person', (
   )
 })
 
-describe.each(AUTH_MODES)('with %s', (mode) => {
+describe.each(AUTH_MODES)('decisions with %s', (mode) => {
   const key = sharedKey(mode)
   const shared = key === undefined ? {} : { authorization: `Bearer ${key}` }
 

@@ -41,7 +41,6 @@ function program(code: string, takesMore = false): AllowedCommand {
   return { path: node, args: ['-e', code, '--'], takesMore }
 }
 
-/** Writes a file of 3 MiB. */
 /** Writes three blocks, each of which is buffered in memory. */
 function dd(name: string, block = '1M'): AllowedCommand {
   const args = ['if=/dev/zero', `of=${name}`, `bs=${block}`, 'count=3', 'status=none']
@@ -339,7 +338,7 @@ describe('command folder', () => {
     expect(readdirSync(join(folder, 'out'))).toEqual(['list.txt'])
   })
 
-  it('output_path replaces the file only after the command has succeeded', async () => {
+  it('output_path replaces the file only if the command was not stopped', async () => {
     await execute(program(`console.log('first')`), { output_path: 'file' })
     await execute(program(`console.log('second')`), { output_path: 'file' })
     expect(readFileSync(join(folder, 'file'), 'utf8')).toBe('second\n')

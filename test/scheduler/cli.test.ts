@@ -107,13 +107,13 @@ describe('asyncgate schedules', () => {
       await served.close()
       await gate.close()
     })
-    const lonely = { ASYNCGATE_URL: served.url }
-    const ended = await cli(['schedules', 'list'], lonely)
+    const withoutScheduler = { ASYNCGATE_URL: served.url }
+    const ended = await cli(['schedules', 'list'], withoutScheduler)
     expect(ended).toMatchObject({
       code: 1,
       stderr: expect.stringMatching(/No scheduler responded within 10 s/),
     })
-    expect((await cli(['tasks', 'list', '--status', 'queued'], lonely)).stdout).toBe(
+    expect((await cli(['tasks', 'list', '--status', 'queued'], withoutScheduler)).stdout).toBe(
       'There are no such tasks.\n',
     )
   })

@@ -86,14 +86,14 @@ describe('jitter', () => {
   const jittered = (schedule_id: string, jitter_seconds: number) => ({ schedule_id, jitter_seconds })
 
   it('jitter is deterministic, and differs for each run and schedule', () => {
-    const draws = (id: string) =>
+    const delays = (id: string) =>
       Array.from({ length: 50 }, (_, n) => {
         const run = CREATED + (n + 1) * MINUTE
         return dueAt(jittered(id, 60), minutely, run) - run
       })
-    expect(draws('s1')).toEqual(draws('s1'))
-    expect(draws('s1')).not.toEqual(draws('s2'))
-    expect(new Set(draws('s1')).size).toBeGreaterThan(40)
+    expect(delays('s1')).toEqual(delays('s1'))
+    expect(delays('s1')).not.toEqual(delays('s2'))
+    expect(new Set(delays('s1')).size).toBeGreaterThan(40)
   })
 
   it('jitter delays by less than its limit, and runs keep their order', () => {
@@ -109,15 +109,15 @@ describe('jitter', () => {
   })
 
   it('jitter is distributed over the whole range', () => {
-    const draws = Array.from({ length: 1000 }, (_, n) => {
+    const delays = Array.from({ length: 1000 }, (_, n) => {
       const run = CREATED + (n + 1) * MINUTE
       return (dueAt(jittered('s1', 60), minutely, run) - run) / MINUTE
     })
-    const mean = draws.reduce((sum, draw) => sum + draw, 0) / draws.length
+    const mean = delays.reduce((sum, delay) => sum + delay, 0) / delays.length
     expect(mean).toBeGreaterThan(0.4)
     expect(mean).toBeLessThan(0.6)
-    expect(Math.max(...draws)).toBeGreaterThan(0.9)
-    expect(Math.min(...draws)).toBeLessThan(0.1)
+    expect(Math.max(...delays)).toBeGreaterThan(0.9)
+    expect(Math.min(...delays)).toBeLessThan(0.1)
   })
 
   it('zero jitter does not delay', () => {

@@ -52,7 +52,7 @@ export class FakeGate implements ScheduleGate {
   refusing: GateError | undefined
   /** The test clock. */
   now: () => number = () => START
-  /** Creates the task and reports that there was no response. */
+  /** The number of calls, including those without a response. */
   calls = 0
   /** Called by every fire, so that a test can observe calls in progress. */
   passing: () => Promise<void> = async () => {}

@@ -292,9 +292,9 @@ describe('ticker with timers', () => {
     ticker.start()
     await pass(MINUTE + 1)
     store.remove('s1')
-    const looks = vi.spyOn(store, 'due')
+    const polls = vi.spyOn(store, 'due')
     await pass(MINUTE)
-    expect(looks.mock.calls.length).toBeLessThan(70)
+    expect(polls.mock.calls.length).toBeLessThan(70)
     await ticker.stop()
   })
 

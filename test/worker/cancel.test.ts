@@ -3,14 +3,14 @@ import { type TaskAborted, type TaskContext, task } from '../../src/worker/index
 import { look, only } from '../support/steps.ts'
 import {
   aborted,
-  becomes,
   CANCELLATION,
   COMPLETE,
+  Deferred,
   EVENTS,
+  eventually,
   FAIL,
   RELEASE,
   RENEW,
-  Turn,
   workerBench,
 } from './support.ts'
 
@@ -18,8 +18,8 @@ const ALICE = { principal_id: 'alice' }
 
 /** A task that ends only when its signal is aborted. */
 function endless() {
-  const begun = new Turn<TaskContext>()
-  const stopped = new Turn<TaskAborted>()
+  const begun = new Deferred<TaskContext>()
+  const stopped = new Deferred<TaskAborted>()
   const run = async (_: unknown, ctx: TaskContext) => {
     begun.resolve(ctx)
     try {
@@ -43,7 +43,7 @@ describe('cancellation of a running task', () => {
     await begun
     await gate.post(`/v1/tasks/${task_id}/cancel`, ALICE)
     expect(await stopped).toMatchObject({ name: 'TaskAborted', kind: 'canceled' })
-    await becomes(() => started.metrics().types.job?.canceled === 1)
+    await eventually(() => started.metrics().types.job?.canceled === 1)
     for (const path of [RENEW, COMPLETE, FAIL, RELEASE]) expect(gate.network.to(path)).toEqual([])
     expect(await gate.status(task_id)).toBe('canceled')
   })
@@ -89,8 +89,8 @@ describe('cancellation of a running task', () => {
 
   it('the result of a handler that ignores its signal is discarded', async () => {
     const gate = await start()
-    const mayEnd = new Turn()
-    const begun = new Turn()
+    const mayEnd = new Deferred()
+    const begun = new Deferred()
     const run = async () => {
       begun.resolve()
       await mayEnd.promise
@@ -100,18 +100,18 @@ describe('cancellation of a running task', () => {
     const task_id = await gate.ask('job')
     await begun.promise
     await gate.post(`/v1/tasks/${task_id}/cancel`, ALICE)
-    await becomes(() => started.metrics().leases === 0)
+    await eventually(() => started.metrics().leases === 0)
     expect(started.metrics().running, 'it still takes a place').toBe(1)
     mayEnd.resolve()
-    await becomes(() => started.metrics().types.job?.canceled === 1)
+    await eventually(() => started.metrics().types.job?.canceled === 1)
     expect(gate.network.to(COMPLETE)).toEqual([])
     expect(started.metrics().running).toBe(0)
   })
 
   it('the cancellation is acknowledged immediately, and reported as stopped when the handler has ended', async () => {
     const gate = await start()
-    const mayEnd = new Turn()
-    const begun = new Turn()
+    const mayEnd = new Deferred()
+    const begun = new Deferred()
     const run = async () => {
       begun.resolve()
       await mayEnd.promise
@@ -121,10 +121,10 @@ describe('cancellation of a running task', () => {
     await begun.promise
     await gate.post(`/v1/tasks/${task_id}/cancel`, { ...ALICE, reason: 'enough' })
     const cancellation = async () => (await look(gate.gate, { task_id })).cancellation
-    await becomes(async () => (await cancellation())?.acknowledged_at !== null)
+    await eventually(async () => (await cancellation())?.acknowledged_at !== null)
     expect(await cancellation()).toMatchObject({ reason: 'enough', stopped_at: null })
     mayEnd.resolve()
-    await becomes(async () => (await cancellation())?.stopped_at !== null)
+    await eventually(async () => (await cancellation())?.stopped_at !== null)
     expect(gate.network.to(CANCELLATION).map(({ body }) => body.stage)).toEqual(['acknowledged', 'stopped'])
     await started.stop()
   })
@@ -145,8 +145,8 @@ describe('cancellation of a running task', () => {
 
   it('the last stage is reported before the worker has stopped', async () => {
     const gate = await start()
-    const sending = new Turn()
-    const mayGo = new Turn()
+    const sending = new Deferred()
+    const mayGo = new Deferred()
     gate.network.next(
       CANCELLATION,
       async (go) => {
@@ -170,8 +170,8 @@ describe('cancellation of a running task', () => {
 
   it('a task that is canceled while its result is being sent stays canceled', async () => {
     const gate = await start()
-    const sending = new Turn()
-    const mayGo = new Turn()
+    const sending = new Deferred()
+    const mayGo = new Deferred()
     gate.network.cut(EVENTS)
     gate.network.next(COMPLETE, async (go) => {
       sending.resolve()
@@ -183,10 +183,10 @@ describe('cancellation of a running task', () => {
     await sending.promise
     await gate.post(`/v1/tasks/${task_id}/cancel`, ALICE)
     mayGo.resolve()
-    await becomes(() => started.metrics().types.job?.canceled === 1)
+    await eventually(() => started.metrics().types.job?.canceled === 1)
     expect(await gate.status(task_id)).toBe('canceled')
     const cancellation = async () => (await look(gate.gate, { task_id })).cancellation
-    await becomes(async () => (await cancellation())?.stopped_at !== null)
+    await eventually(async () => (await cancellation())?.stopped_at !== null)
     expect((await cancellation())?.acknowledged_at).not.toBeNull()
   })
 })

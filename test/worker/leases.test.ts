@@ -12,7 +12,7 @@ import { silentLogger, WorkerLog } from '../../src/worker/log.ts'
 import { Metrics } from '../../src/worker/metrics.ts'
 import { members } from '../http/support.ts'
 import { look, only, receiptTypes } from '../support/steps.ts'
-import { aborted, becomes, CLAIM, COMPLETE, itemsOf, RENEW, Turn, workerBench } from './support.ts'
+import { aborted, CLAIM, COMPLETE, Deferred, eventually, itemsOf, RENEW, workerBench } from './support.ts'
 
 const KEY = { worker_id: 'w1', task_id: 't1', lease_id: 'l1' }
 
@@ -44,8 +44,8 @@ const OFFER: Offer = {
 
 /** A task that runs until the test ends it, and exposes its context. */
 function held(options: { leaseSeconds?: number } = {}) {
-  const begun = new Turn<TaskContext>()
-  const mayEnd = new Turn()
+  const begun = new Deferred<TaskContext>()
+  const mayEnd = new Deferred()
   const definition = task('job', {
     ...options,
     async run(_, ctx) {
@@ -91,7 +91,7 @@ describe('lease times', () => {
 
 describe('renewal of all leases of a worker', () => {
   it('leases that are due at nearly the same time are renewed in one request', async () => {
-    const sent = new Turn<ReturnType<typeof itemsOf>>()
+    const sent = new Deferred<ReturnType<typeof itemsOf>>()
     const fetch = async (_: unknown, init: RequestInit = {}) => {
       const items = itemsOf([{ body: members(JSON.parse(String(init.body))) }])
       sent.resolve(items)
@@ -152,16 +152,16 @@ describe('leases of a worker', () => {
   it('all leases of one claim are renewed in one request', async () => {
     const gate = await start()
     const ids = await Promise.all(Array.from({ length: 300 }, () => gate.ask('job')))
-    const all = new Turn()
+    const all = new Deferred()
     let running = 0
     const run = async () => {
       running++
       await all.promise
     }
     gate.start([task('job', { run })], { concurrency: 300, leaseSeconds: 6 })
-    await becomes(() => running === 300)
+    await eventually(() => running === 300)
     const renewed = () => new Set(itemsOf(gate.network.to(RENEW)).map((item) => item.lease_id))
-    await becomes(() => renewed().size === 300)
+    await eventually(() => renewed().size === 300)
     const known = new Set<unknown>()
     const firsts = gate.network.to(RENEW).filter((request) => {
       const before = known.size
@@ -197,19 +197,19 @@ describe('leases of a worker', () => {
     const started = gate.start([definition], { leaseSeconds: 1 })
     const task_id = await gate.ask('job')
     const { signal } = await begun
-    await becomes(() => signal.aborted)
+    await eventually(() => signal.aborted)
     expect(signal.reason).toMatchObject({ name: 'TaskAborted', kind: 'lease_lost' })
-    await becomes(() => started.metrics().types.job?.lost === 1)
+    await eventually(() => started.metrics().types.job?.lost === 1)
     expect(gate.network.to(COMPLETE)).toEqual([])
     restore()
     // The gate also expires the lease and requeues the task; no attempt is spent.
-    await becomes(async () => (await look(gate.gate, { task_id })).expiry_count === 1)
+    await eventually(async () => (await look(gate.gate, { task_id })).expiry_count === 1)
     expect(await look(gate.gate, { task_id })).toMatchObject({ attempt: 0 })
   })
 
   it('a lease that another worker holds aborts the handler, and its result is not reported', async () => {
     const gate = await start()
-    const begun = new Turn<TaskContext>()
+    const begun = new Deferred<TaskContext>()
     let reason: TaskAborted | undefined
     const run = async (_: unknown, ctx: TaskContext) => {
       begun.resolve(ctx)
@@ -224,9 +224,9 @@ describe('leases of a worker', () => {
     const { lease } = await look(gate.gate, { task_id })
     const { lease_id } = only(await gate.network.until(RENEW, 1).then(itemsOf))
     await gate.post('/v1/leases/release', { worker_id: lease?.worker_id, task_id, lease_id })
-    await becomes(() => reason !== undefined)
+    await eventually(() => reason !== undefined)
     expect(reason?.kind).toBe('lease_lost')
-    await becomes(() => started.metrics().types.job?.lost === 1)
+    await eventually(() => started.metrics().types.job?.lost === 1)
     expect(gate.network.to(COMPLETE)).toEqual([])
   })
 
@@ -239,7 +239,7 @@ describe('leases of a worker', () => {
     }
     const started = gate.start([task('job', { run })], { leaseSeconds: 1 })
     await gate.ask('job', {}, { max_expiries: 1 })
-    await becomes(() => started.metrics().types.job?.lost === 1)
+    await eventually(() => started.metrics().types.job?.lost === 1)
     expect(gate.network.to(COMPLETE)).toEqual([])
   })
 
@@ -271,7 +271,7 @@ describe('leases of a worker', () => {
     const task_id = await gate.ask('job')
     const ctx = await begun
     await gate.post(`/v1/tasks/${task_id}/cancel`, { principal_id: 'alice' })
-    await becomes(() => ctx.signal.aborted)
+    await eventually(() => ctx.signal.aborted)
     expect(await ctx.extend('10m')).toBe(false)
   })
 
@@ -293,7 +293,7 @@ describe('leases of a worker', () => {
     gate.start([definition])
     await gate.ask('job', {}, { timeout_seconds: 1 })
     const { signal } = await begun
-    await becomes(() => signal.aborted, 5)
+    await eventually(() => signal.aborted, 5)
     expect(signal.reason.kind).toBe('lease_lost')
   })
 })

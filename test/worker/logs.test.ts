@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { jsonLogger, type Logger, type TaskContext, task } from '../../src/worker/index.ts'
-import { becomes, workerBench } from './support.ts'
+import { eventually, workerBench } from './support.ts'
 
 type Line = Readonly<Record<string, unknown>>
 
@@ -33,7 +33,7 @@ describe('the worker log', () => {
     }
     const started = gate.start([task('job', { run })], { logger })
     const task_id = await gate.ask('job', {}, { max_attempts: 1 })
-    await becomes(() => started.metrics().types.job?.failed === 1)
+    await eventually(() => started.metrics().types.job?.failed === 1)
     const ids = {
       worker_id: 'w1',
       task_id,
@@ -108,7 +108,7 @@ describe('worker metrics', () => {
     }
     const started = gate.start([task('job', { run }), task('odd "\\\n one', { run })], { concurrency: 5 })
     for (const n of [1, 2, 3]) await gate.end(await gate.ask('job', n, { max_attempts: 1 }))
-    await becomes(() => started.metrics().leases === 0)
+    await eventually(() => started.metrics().leases === 0)
     expect(started.metrics()).toMatchObject({
       worker_id: 'w1',
       concurrency: 5,

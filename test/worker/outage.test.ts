@@ -3,22 +3,22 @@ import { task } from '../../src/worker/index.ts'
 import { serveGate } from '../http/support.ts'
 import { look, only, receiptTypes } from '../support/steps.ts'
 import {
-  becomes,
   CLAIM,
   COMPLETE,
+  Deferred,
   EVENTS,
+  eventually,
   FAIL,
   itemsOf,
   RELEASE,
   RENEW,
-  Turn,
   workerBench,
 } from './support.ts'
 
 /** A task that ends when the test says so. */
 function gated(result: () => unknown = () => 'done') {
-  const begun = new Turn()
-  const mayEnd = new Turn()
+  const begun = new Deferred()
+  const mayEnd = new Deferred()
   let runs = 0
   const run = async () => {
     runs++
@@ -46,7 +46,7 @@ describe('a worker during an outage of the server', () => {
     await begun
     const restore = gate.network.cut()
     end()
-    await becomes(() => started.metrics().report_errors >= 2)
+    await eventually(() => started.metrics().report_errors >= 2)
     expect(await gate.status(task_id)).toBe('leased')
     restore()
     expect(await gate.end(task_id)).toMatchObject({ status: 'succeeded', attempt: 0, expiry_count: 0 })
@@ -80,7 +80,7 @@ describe('a worker during an outage of the server', () => {
     const task_id = await gate.ask('job')
     end()
     await gate.network.until(COMPLETE, 2)
-    await becomes(() => started.metrics().types.job?.completed === 1)
+    await eventually(() => started.metrics().types.job?.completed === 1)
     const [first, second] = gate.network.to(COMPLETE)
     expect(second?.body).toEqual(first?.body)
     expect(await receiptTypes(gate.gate, { task_id })).toEqual([
@@ -104,10 +104,10 @@ describe('a worker during an outage of the server', () => {
     end()
     await gate.network.until(COMPLETE, 2)
     const { renewal_requests } = started.metrics()
-    await becomes(() => started.metrics().renewal_requests > renewal_requests)
+    await eventually(() => started.metrics().renewal_requests > renewal_requests)
     expect(await gate.status(task_id)).toBe('succeeded')
     restore()
-    await becomes(() => started.metrics().types.job?.completed === 1)
+    await eventually(() => started.metrics().types.job?.completed === 1)
     expect(started.metrics().types.job?.lost).toBe(0)
   })
 
@@ -119,7 +119,7 @@ describe('a worker during an outage of the server', () => {
     }
     const started = gate.start([task('job', { run })])
     const task_id = await gate.ask('job', {}, { retry_backoff_seconds: 600 })
-    await becomes(() => started.metrics().types.job?.retried === 1)
+    await eventually(() => started.metrics().types.job?.retried === 1)
     const types = await receiptTypes(gate.gate, { task_id })
     expect(types.filter((type) => type === 'task.retry_scheduled')).toHaveLength(1)
     expect(await look(gate.gate, { task_id })).toMatchObject({ status: 'queued', attempt: 1 })
@@ -159,10 +159,10 @@ describe('a worker during an outage of the server', () => {
     const { definition, end, runs } = gated()
     const started = gate.start([definition], { concurrency: 50 })
     const ids = await Promise.all(Array.from({ length: 50 }, () => gate.ask('job')))
-    await becomes(() => runs() === 50)
+    await eventually(() => runs() === 50)
     const restore = gate.network.cut()
     end()
-    await becomes(() => started.metrics().report_errors >= 100)
+    await eventually(() => started.metrics().report_errors >= 100)
     const before = gate.network.to(COMPLETE).length
     restore()
     for (const id of ids) expect((await gate.end(id)).status).toBe('succeeded')
@@ -177,11 +177,11 @@ describe('a worker during an outage of the server', () => {
     await begun
     const restore = gate.network.cut()
     end()
-    await becomes(() => started.metrics().types.job?.lost === 1)
+    await eventually(() => started.metrics().types.job?.lost === 1)
     const reports = gate.network.to(COMPLETE).length
     expect(reports).toBeGreaterThan(1)
     restore()
-    await becomes(async () => (await look(gate.gate, { task_id })).expiry_count === 1)
+    await eventually(async () => (await look(gate.gate, { task_id })).expiry_count === 1)
     expect(itemsOf(gate.network.to(COMPLETE).slice(reports))).toEqual([])
     expect(await look(gate.gate, { task_id })).toMatchObject({ attempt: 0 })
   })
@@ -196,9 +196,9 @@ describe('a worker during an outage of the server', () => {
     // This response says that nothing was changed.
     gate.network.next(COMPLETE, unavailable(0), Number.POSITIVE_INFINITY)
     end()
-    await becomes(() => started.metrics().report_errors > 0)
+    await eventually(() => started.metrics().report_errors > 0)
     await gate.post('/v1/leases/release', { worker_id: 'w1', task_id, lease_id })
-    await becomes(() => started.metrics().types.job?.lost === 1)
+    await eventually(() => started.metrics().types.job?.lost === 1)
   })
 
   it('the worker claims again after a pause, and after the time that the server asks for', async () => {
@@ -207,7 +207,7 @@ describe('a worker during an outage of the server', () => {
     const { definition, end } = gated()
     const started = gate.start([definition])
     end()
-    await becomes(() => started.metrics().claim_errors === 1)
+    await eventually(() => started.metrics().claim_errors === 1)
     expect((await gate.end(await gate.ask('job'))).status).toBe('succeeded')
     const [first, second] = gate.network.to(CLAIM)
     // The first pause is 5 s, shortened by up to a half at random.
@@ -220,12 +220,12 @@ describe('a worker during an outage of the server', () => {
     const { definition, end } = gated()
     const started = gate.start([definition])
     end()
-    await becomes(() => started.metrics().claim_errors === 1)
+    await eventually(() => started.metrics().claim_errors === 1)
     restore()
     expect((await gate.end(await gate.ask('job'))).status).toBe('succeeded')
   })
 
-  it('does not claim in a tight loop when responses are empty and early', async () => {
+  it('the worker does not claim in a tight loop when responses are empty and early', async () => {
     const gate = await start()
     gate.network.next(CLAIM, async () => Response.json({ tasks: [] }), Number.POSITIVE_INFINITY)
     gate.start([task('job', { run() {} })])
@@ -254,7 +254,7 @@ describe('a worker during an outage of the server', () => {
     })
     gate.start([task('job', { run() {} })])
     await gate.network.until(RELEASE, 1)
-    await becomes(async () => (await gate.status(task_id)) === 'queued')
+    await eventually(async () => (await gate.status(task_id)) === 'queued')
     expect(await look(gate.gate, { task_id })).toMatchObject({ attempt: 0, expiry_count: 0 })
   })
 })

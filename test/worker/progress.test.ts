@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { type TaskContext, task } from '../../src/worker/index.ts'
 import { look } from '../support/steps.ts'
-import { becomes, PROGRESS, Turn, workerBench } from './support.ts'
+import { Deferred, eventually, PROGRESS, workerBench } from './support.ts'
 
 describe('progress', () => {
   const start = workerBench()
@@ -9,8 +9,8 @@ describe('progress', () => {
   /** A running task and its context. */
   const running = async () => {
     const gate = await start()
-    const begun = new Turn<TaskContext>()
-    const mayEnd = new Turn()
+    const begun = new Deferred<TaskContext>()
+    const mayEnd = new Deferred()
     const run = async (_: unknown, ctx: TaskContext) => {
       begun.resolve(ctx)
       await mayEnd.promise
@@ -26,7 +26,7 @@ describe('progress', () => {
   it('the owner sees progress, and the task is running', async () => {
     const { gate, task_id, ctx } = await running()
     ctx.progress({ percent: 30, message: 'fetching', done: 3 })
-    await becomes(async () => (await look(gate.gate, { task_id })).progress !== undefined)
+    await eventually(async () => (await look(gate.gate, { task_id })).progress !== undefined)
     expect(await look(gate.gate, { task_id })).toMatchObject({
       status: 'running',
       progress: { percent: 30, message: 'fetching', done: 3 },
@@ -35,7 +35,7 @@ describe('progress', () => {
 
   it('reports are sent one at a time, and the latest replaces those in between', async () => {
     const { gate, task_id, ctx } = await running()
-    const mayGo = new Turn()
+    const mayGo = new Deferred()
     gate.network.next(PROGRESS, async (go) => {
       await mayGo.promise
       return go()
@@ -46,12 +46,12 @@ describe('progress', () => {
     mayGo.resolve()
     await gate.network.until(PROGRESS, 2)
     expect(reports(gate)).toEqual([{ percent: 0 }, { percent: 100 }])
-    await becomes(async () => (await look(gate.gate, { task_id })).progress?.percent === 100)
+    await eventually(async () => (await look(gate.gate, { task_id })).progress?.percent === 100)
   })
 
   it('a milestone is never replaced and goes to the inbox of the owner', async () => {
     const { gate, task_id, ctx } = await running()
-    const mayGo = new Turn()
+    const mayGo = new Deferred()
     gate.network.next(PROGRESS, async (go) => {
       await mayGo.promise
       return go()
@@ -65,7 +65,7 @@ describe('progress', () => {
     ctx.progress({ percent: 80 })
     await gate.network.until(PROGRESS, 1)
     mayGo.resolve()
-    await becomes(async () => (await look(gate.gate, { task_id })).progress?.percent === 80)
+    await eventually(async () => (await look(gate.gate, { task_id })).progress?.percent === 80)
     expect(reports(gate)).toEqual([
       { percent: 0 },
       { message: 'indexed' },
@@ -88,7 +88,7 @@ describe('progress', () => {
     await gate.network.until(PROGRESS, 1)
     ctx.progress({ percent: 50 })
     restore()
-    await becomes(async () => (await look(gate.gate, { task_id })).progress?.percent === 50)
+    await eventually(async () => (await look(gate.gate, { task_id })).progress?.percent === 50)
     const sent = gate.network.to(PROGRESS).map(({ body }) => body.milestone)
     expect(sent).toEqual([true, true, undefined])
   })
@@ -111,7 +111,7 @@ describe('progress', () => {
     const { gate, task_id, ctx, end } = await running()
     expect(ctx.progress(progress)).toBeUndefined()
     ctx.progress({ percent: 50 })
-    await becomes(async () => (await look(gate.gate, { task_id })).progress?.percent === 50)
+    await eventually(async () => (await look(gate.gate, { task_id })).progress?.percent === 50)
     end()
     expect((await gate.end(task_id)).status).toBe('succeeded')
   })
@@ -122,12 +122,12 @@ describe('progress', () => {
     ctx.progress({ percent: 50 })
     await gate.network.until(PROGRESS, 1)
     restore()
-    await becomes(async () => (await look(gate.gate, { task_id })).progress?.percent === 50)
+    await eventually(async () => (await look(gate.gate, { task_id })).progress?.percent === 50)
   })
 
   it('a refused report reveals that the task was canceled', async () => {
     const { gate, task_id, ctx } = await running()
-    const mayGo = new Turn()
+    const mayGo = new Deferred()
     gate.network.next(PROGRESS, async (go) => {
       await mayGo.promise
       return go()
@@ -138,7 +138,7 @@ describe('progress', () => {
       { task_id },
     )
     mayGo.resolve()
-    await becomes(() => ctx.signal.aborted)
+    await eventually(() => ctx.signal.aborted)
     expect(ctx.signal.reason.kind).toBe('canceled')
   })
 

@@ -4,7 +4,7 @@ import { type TestGate, testGate } from '../../src/testing/index.ts'
 import { Parked, Permanent, type StandardSchema, type TaskContext, task } from '../../src/worker/index.ts'
 import { members } from '../http/support.ts'
 import { admin, caller } from '../support/gates.ts'
-import { becomes, Turn, workerBench } from './support.ts'
+import { Deferred, eventually, workerBench } from './support.ts'
 
 const ASK = /\/ask$/
 
@@ -149,10 +149,10 @@ describe('questions to the agent', () => {
 
 describe('approvals in a handler', () => {
   it('a denied approval cancels the task, and the handler does not continue', async () => {
-    let wentOn = false
+    let hasContinued = false
     const t = await open(async (_, ctx) => {
       await ctx.approval({ title: 'Delete it all?' })
-      wentOn = true
+      hasContinued = true
     })
     const id = await begin(t)
     await t.deny(id, 'certainly not')
@@ -161,7 +161,7 @@ describe('approvals in a handler', () => {
       code: 'APPROVAL_DENIED',
       message: 'certainly not',
     })
-    expect(wentOn).toBe(false)
+    expect(hasContinued).toBe(false)
   })
 
   it('the handler gets the edited payload', async () => {
@@ -417,7 +417,7 @@ describe('workers with questions', () => {
     bench.start([task('asks', { run: (_, ctx) => ctx.ask({ message: 'Which?' }) })])
     const id = await bench.ask('asks')
     await bench.network.until(ASK, 2)
-    await becomes(async () => (await bench.status(id)) === 'input_required')
+    await eventually(async () => (await bench.status(id)) === 'input_required')
     const task_id = id
     const { question } = await bench.gate.getTask(admin(), { task_id })
     expect(question?.n).toBe(1)
@@ -430,8 +430,8 @@ describe('workers with questions', () => {
 
   it('a worker that is stopping still asks', async () => {
     const bench = await start()
-    const begun = new Turn()
-    const mayAsk = new Turn()
+    const begun = new Deferred()
+    const mayAsk = new Deferred()
     const run = async (_: unknown, ctx: TaskContext) => {
       begun.resolve()
       await mayAsk.promise

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import { task, worker } from '../../src/worker/index.ts'
 import { createTask, KEY, type Served, serveGate, servers } from '../http/support.ts'
 import { describeGates } from '../support/gates.ts'
-import { becomes } from './support.ts'
+import { eventually } from './support.ts'
 
 const ADMINS = { api_key: KEY, allow_insecure_dev: false, admin_keys: { ann: 'the-key-of-ann' } }
 const MODES = [
@@ -50,7 +50,7 @@ describeGates('SDK workers and servers', (open, storeName) => {
       )
       return tasks.map(({ body }) => body.status)
     }
-    await becomes(async () => (await statuses()).every((status) => status === 'succeeded'))
+    await eventually(async () => (await statuses()).every((status) => status === 'succeeded'))
     await started.stop()
     await running
   }

@@ -4,14 +4,14 @@ import { Permanent, type TaskContext, task, worker } from '../../src/worker/inde
 import { look, receiptTypes } from '../support/steps.ts'
 import {
   aborted,
-  becomes,
   CLAIM,
   COMPLETE,
+  Deferred,
+  eventually,
   itemsOf,
   PROGRESS,
   RELEASE,
   RENEW,
-  Turn,
   workerBench,
 } from './support.ts'
 
@@ -19,8 +19,8 @@ const RELEASED_RECEIPTS = ['task.assigned', 'task.accepted', 'lease.released']
 
 /** Handlers that end when the test says so, or when their signal is aborted. */
 function gated() {
-  const begun = new Turn<TaskContext>()
-  const mayEnd = new Turn()
+  const begun = new Deferred<TaskContext>()
+  const mayEnd = new Deferred()
   const run = async (_: unknown, ctx: TaskContext) => {
     begun.resolve(ctx)
     await Promise.race([mayEnd.promise, aborted(ctx.signal)])
@@ -104,7 +104,7 @@ describe('stopping a worker', () => {
     }
     const started = gate.start([task('job', { run })], { stopSeconds: 0 })
     const task_id = await gate.ask('job')
-    await becomes(() => started.metrics().running === 1)
+    await eventually(() => started.metrics().running === 1)
     await started.stop()
     expect(await look(gate.gate, { task_id })).toMatchObject({
       status: 'succeeded',
@@ -120,15 +120,15 @@ describe('stopping a worker', () => {
     }
     const started = gate.start([task('job', { run })], { stopSeconds: 0 })
     const task_id = await gate.ask('job')
-    await becomes(() => started.metrics().running === 1)
+    await eventually(() => started.metrics().running === 1)
     await started.stop()
     expect(await gate.status(task_id)).toBe('failed')
   })
 
   it('stop releases the tasks of handlers that ignore their signal', async () => {
     const gate = await start()
-    const mayEnd = new Turn()
-    const ended = new Turn()
+    const mayEnd = new Deferred()
+    const ended = new Deferred()
     const run = async () => {
       await mayEnd.promise
       ended.resolve()
@@ -137,7 +137,7 @@ describe('stopping a worker', () => {
     const tasks = [task('job', { run })]
     const started = gate.start(tasks, { stopSeconds: 0, killSeconds: 0.4, concurrency: 3 })
     const ids = await Promise.all(Array.from({ length: 3 }, () => gate.ask('job')))
-    await becomes(() => started.metrics().running === 3)
+    await eventually(() => started.metrics().running === 3)
     await started.stop()
     for (const task_id of ids) {
       expect(await receiptTypes(gate.gate, { task_id })).toEqual(RELEASED_RECEIPTS)
@@ -172,14 +172,14 @@ describe('stopping a worker', () => {
     gate.network.cut()
     await started.stop()
     // The task could not be released, so it is requeued when its lease expires.
-    await becomes(async () => (await look(gate.gate, { task_id })).expiry_count === 1)
+    await eventually(async () => (await look(gate.gate, { task_id })).expiry_count === 1)
     expect(await look(gate.gate, { task_id })).toMatchObject({ attempt: 0 })
   })
 
   it('stop releases the tasks of a claim that was pending', async () => {
     const gate = await start()
-    const asking = new Turn()
-    const mayGo = new Turn()
+    const asking = new Deferred()
+    const mayGo = new Deferred()
     gate.network.next(CLAIM, async (go) => {
       asking.resolve()
       await mayGo.promise
@@ -202,8 +202,8 @@ describe('stopping a worker', () => {
 
   it('kill releases all tasks without waiting for handlers', async () => {
     const gate = await start()
-    const never = new Turn()
-    const seen = new Turn<TaskContext>()
+    const never = new Deferred()
+    const seen = new Deferred<TaskContext>()
     const run = (_: unknown, ctx: TaskContext) => {
       seen.resolve(ctx)
       return never.promise
@@ -237,8 +237,8 @@ describe('stopping a worker', () => {
     ['progress', PROGRESS],
   ])('drain in the response to %s stops the worker', async (_, path) => {
     const gate = await start()
-    const begun = new Turn()
-    const mayEnd = new Turn()
+    const begun = new Deferred()
+    const mayEnd = new Deferred()
     const run = async (_: unknown, ctx: TaskContext) => {
       begun.resolve()
       ctx.progress({ percent: 1 })
@@ -261,7 +261,7 @@ describe('stopping a worker', () => {
     const { definition, begun, end } = gated()
     const idle = gate.worker([definition], { workerId: 'idle' })
     const idling = idle.run()
-    await becomes(async () => (await gate.gate.stats()).waiting_claims === 1)
+    await eventually(async () => (await gate.gate.stats()).waiting_claims === 1)
     expect((await gate.post('/v1/workers/idle/drain')).status).toBe(200)
     await idling
 
@@ -286,7 +286,7 @@ describe('stopping a worker', () => {
     }
     const running = nameless.run()
     const named = gate.start([gated().definition], { workerId: 'named' })
-    await becomes(async () => (await known()).includes(nameless.id) && (await known()).includes('named'))
+    await eventually(async () => (await known()).includes(nameless.id) && (await known()).includes('named'))
     await Promise.all([nameless.stop(), named.stop(), running])
     expect(await known()).not.toContain(nameless.id)
     expect(await known()).toContain('named')

@@ -143,7 +143,7 @@ export function workerBench(): (options?: ServeOptions) => Promise<Bench> {
     // arrived by the time that a later request gets its response.
     await (await shared)?.get('/health')
     if (shared !== undefined)
-      await becomes(async () => (await (await shared)?.gate.stats())?.waiting_claims === 0)
+      await eventually(async () => (await (await shared)?.gate.stats())?.waiting_claims === 0)
     const task_ids = asked.splice(0)
     if (task_ids.length > 0) await (await shared)?.gate.cancelTasks(admin(), { task_ids })
   })
@@ -207,7 +207,7 @@ async function untilEnded(gate: Gate, task_id: string) {
 }
 
 /** Resolves when the condition holds; polls every few milliseconds. */
-export async function becomes(condition: () => boolean | Promise<boolean>, seconds = 10): Promise<void> {
+export async function eventually(condition: () => boolean | Promise<boolean>, seconds = 10): Promise<void> {
   const end = performance.now() + seconds * 1000
   while (!(await condition())) {
     if (performance.now() > end)
@@ -225,7 +225,7 @@ export function aborted(signal: AbortSignal): Promise<never> {
 }
 
 /** A promise that the test resolves. */
-export class Turn<T = void> {
+export class Deferred<T = void> {
   resolve: (value: T) => void = () => {}
   readonly promise = new Promise<T>((resolve) => {
     this.resolve = resolve

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { type TaskContext, task } from '../../src/worker/index.ts'
 import { agent } from '../support/gates.ts'
-import { becomes, Turn, workerBench } from './support.ts'
+import { Deferred, eventually, workerBench } from './support.ts'
 
 const LOGS = /^\/v1\/tasks\/[^/]+\/logs$/
 
@@ -35,14 +35,14 @@ describe('ctx.log', () => {
 
   it('lines are sent in batches while the task runs', async () => {
     const bench = await start()
-    const mayEnd = new Turn()
+    const mayEnd = new Deferred()
     const run = async (_: unknown, { log }: TaskContext) => {
       for (let n = 0; n < 50; n++) log.info(`line ${n}`)
       await mayEnd.promise
     }
     bench.start([task('job', { run })])
     const task_id = await bench.ask('job')
-    await becomes(async () => (await linesOf(bench, task_id)).length === 50)
+    await eventually(async () => (await linesOf(bench, task_id)).length === 50)
     expect(bench.network.to(LOGS)).toHaveLength(1)
     mayEnd.resolve()
     await bench.end(task_id)

@@ -14,7 +14,7 @@ import {
 } from '../../src/worker/index.ts'
 import { worker as workerCaller } from '../support/gates.ts'
 import { askMany, look, only, receiptsOf } from '../support/steps.ts'
-import { becomes, CLAIM, COMPLETE, FAIL, itemsOf, type Network, Turn, workerBench } from './support.ts'
+import { CLAIM, COMPLETE, Deferred, eventually, FAIL, itemsOf, type Network, workerBench } from './support.ts'
 
 const double = task('double', {
   input: z.object({ n: z.coerce.number() }),
@@ -47,7 +47,7 @@ describe('the worker', () => {
 
   it('a handler gets its context and nothing else', async () => {
     const gate = await start()
-    const seen = new Turn<TaskContext>()
+    const seen = new Deferred<TaskContext>()
     gate.start([task('job', { run: (_, ctx) => seen.resolve(ctx) })])
     const task_id = await gate.ask('job', { a: 1 }, { summary: 'a job', priority: 3 })
     const ctx = await seen.promise
@@ -142,7 +142,7 @@ describe('the worker', () => {
 
   it('a refused result does not affect others in the same request', async () => {
     const gate = await start()
-    const all = new Turn()
+    const all = new Deferred()
     let running = 0
     const run = async (n: unknown) => {
       if (++running === 20) all.resolve()
@@ -210,7 +210,7 @@ describe('the worker', () => {
     const task_id = await gate.ask('job')
     const { body } = only(await gate.network.until(FAIL, 1))
     expect(body).toMatchObject({ retryable: true, retry_after_seconds: seconds })
-    await becomes(async () => (await look(gate.gate, { task_id })).attempt === 1)
+    await eventually(async () => (await look(gate.gate, { task_id })).attempt === 1)
     const { next_eligible_at, updated_at } = await look(gate.gate, { task_id })
     expect(Date.parse(next_eligible_at ?? '') - Date.parse(updated_at)).toBe(seconds * 1000)
   })
@@ -234,7 +234,7 @@ describe('the worker', () => {
 
   it('the worker runs no more concurrent handlers than its concurrency allows', async () => {
     const gate = await start()
-    const all = new Turn()
+    const all = new Deferred()
     let running = 0
     let most = 0
     const run = async () => {
@@ -244,7 +244,7 @@ describe('the worker', () => {
     }
     const started = gate.start([task('job', { run })], { concurrency: 3 })
     const ids = await Promise.all(Array.from({ length: 8 }, () => gate.ask('job')))
-    await becomes(() => running === 3)
+    await eventually(() => running === 3)
     expect(started.metrics()).toMatchObject({ running: 3, leases: 3, concurrency: 3 })
     all.resolve()
     for (const id of ids) expect((await gate.end(id)).status).toBe('succeeded')
@@ -270,7 +270,7 @@ describe('the worker', () => {
       for (let n = (runs++ % 9) * 10; n > 0; n--) await null
     }
     const started = gate.start([task('quick', { run })], { concurrency: 9 })
-    await becomes(() => started.metrics().types.quick?.completed === 180)
+    await eventually(() => started.metrics().types.quick?.completed === 180)
     // 20, plus some for overlapping responses.
     expect(gate.network.to(CLAIM).length).toBeLessThan(30)
     expect(gate.network.to(COMPLETE).length).toBeLessThan(30)
@@ -301,7 +301,7 @@ describe('the worker', () => {
     for (const id of ids) expect(await gate.end(id)).toMatchObject({ status: 'succeeded', attempt: 0 })
     const claims = await gate.network.until(CLAIM, 3)
     expect(claims[0]?.body.reclaim).toBe(true)
-    await becomes(() => gate.network.to(CLAIM).at(-1)?.body.reclaim === undefined)
+    await eventually(() => gate.network.to(CLAIM).at(-1)?.body.reclaim === undefined)
   })
 
   it('reclaim requires a worker id', () => {

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { PassThrough } from 'node:stream'
-import { Client as OldClient } from '@modelcontextprotocol/sdk/client/index.js'
-import { StreamableHTTPClientTransport as OldHttp } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
+import { Client as ClientV1 } from '@modelcontextprotocol/sdk/client/index.js'
+import { StreamableHTTPClientTransport as HttpTransportV1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { serveStdioMcp } from '../../../src/mcp/transport/stdio.ts'
 import { bareCall, modernCall, modernPost, type Post } from '../../mcp/endpoint.ts'
@@ -30,9 +30,9 @@ const CLIENTS: Readonly<Record<string, (served: Served) => Promise<Caller>>> = {
     return (name, args, options) => client.callTool({ name, arguments: args }, options)
   },
   'SDK v1': async (served) => {
-    const client = new OldClient({ name: 'claude', version: '1' })
+    const client = new ClientV1({ name: 'claude', version: '1' })
     const requestInit = { headers: { ...asCaller(suiteAuthMode(), {}).headers } }
-    await client.connect(new OldHttp(new URL(`${served.url}/mcp`), { requestInit }))
+    await client.connect(new HttpTransportV1(new URL(`${served.url}/mcp`), { requestInit }))
     onTestFinished(() => client.close())
     return (name, args, options) => client.callTool({ name, arguments: { ...args } }, undefined, options)
   },

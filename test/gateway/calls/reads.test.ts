@@ -1,4 +1,4 @@
-import { Client as OldClient } from '@modelcontextprotocol/sdk/client/index.js'
+import { Client as ClientV1 } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { describe, expect, it } from 'vitest'
 import { asCaller, suiteAuthMode } from '../../support/auth-modes.ts'
@@ -20,9 +20,9 @@ const NOTES = [
 
 /** The current SDK client in both eras over HTTP and stdio, and the client of SDK v1. */
 async function everyClient(served: Served) {
-  const old = new OldClient({ name: 'old', version: '1' })
+  const clientV1 = new ClientV1({ name: 'old', version: '1' })
   const { headers } = asCaller(suiteAuthMode(), {})
-  await old.connect(
+  await clientV1.connect(
     new StreamableHTTPClientTransport(new URL(`${served.url}/mcp`), {
       requestInit: { headers: { ...headers } },
     }),
@@ -33,7 +33,7 @@ async function everyClient(served: Served) {
     await served.connectStdio('modern'),
     await served.connectStdio('legacy'),
   ]
-  return { clients, old }
+  return { clients, clientV1 }
 }
 
 /** A server with one upstream, `fix`, that has these prompts and resources. */
@@ -58,13 +58,13 @@ const errorOf = (code: string, details: object = {}) => ({
 describe('upstream prompts and resources', () => {
   it('every official client lists, reads and completes them under the name of the upstream', async () => {
     const served = await serve([installed('server-everything')])
-    const { clients, old } = await everyClient(served)
+    const { clients, clientV1 } = await everyClient(served)
     const prompt = { name: 'everything__args-prompt', arguments: { city: 'Oslo' } }
     const uri = 'everything+demo://resource/static/document/features.md'
     const blob = 'everything+demo://resource/dynamic/blob/1'
     const ref = { type: 'ref/prompt', name: 'everything__completable-prompt' } as const
     const complete = { ref, argument: { name: 'department', value: 'S' } }
-    for (const client of [...clients, old]) {
+    for (const client of [...clients, clientV1]) {
       expect(client.getServerCapabilities()).toMatchObject({
         prompts: { listChanged: true },
         resources: { listChanged: true },
@@ -95,7 +95,7 @@ describe('upstream prompts and resources', () => {
       })
       expect(await client.complete(complete)).toMatchObject({ completion: { values: ['Sales', 'Support'] } })
     }
-    await old.close()
+    await clientV1.close()
     expect(served.upstreams.get('everything')?.offers).toEqual({
       prompts: 4,
       resources: expect.any(Number),
@@ -146,24 +146,24 @@ describe('upstream prompts and resources', () => {
       {},
       era,
     )
-    const { old } = await everyClient(served)
-    const first = await old.listResources()
+    const { clientV1 } = await everyClient(served)
+    const first = await clientV1.listResources()
     expect(first.resources).toHaveLength(500)
-    const { resources, nextCursor } = await old.listResources({ cursor: first.nextCursor })
+    const { resources, nextCursor } = await clientV1.listResources({ cursor: first.nextCursor })
     expect(nextCursor).toBeUndefined()
     expect([...first.resources, ...resources].map(({ uri }) => uri)).toEqual(
       many.map(({ uri }) => `fix+${uri}`),
     )
-    expect((await old.listPrompts()).prompts.map(({ name }) => name)).toEqual(['fix__one', 'fix__two'])
-    await expect(old.listResources({ cursor: 'nonsense!' })).rejects.toThrow('cursor')
-    await old.close()
+    expect((await clientV1.listPrompts()).prompts.map(({ name }) => name)).toEqual(['fix__one', 'fix__two'])
+    await expect(clientV1.listResources({ cursor: 'nonsense!' })).rejects.toThrow('cursor')
+    await clientV1.close()
   })
 
   it.each(ERAS)(
     'changed lists of a %s upstream are announced to clients of both eras, over HTTP and stdio',
     async (era) => {
       const { served, reads } = await start({}, {}, {}, era)
-      const { clients, old } = await everyClient(served)
+      const { clients, clientV1 } = await everyClient(served)
       const heard: string[] = []
       for (const [i, client] of [...clients.slice(1, 2), clients[3]].entries()) {
         client?.setNotificationHandler(
@@ -186,7 +186,7 @@ describe('upstream prompts and resources', () => {
         )
         await client?.listen({ promptsListChanged: true, resourcesListChanged: true })
       }
-      await old.close()
+      await clientV1.close()
       reads.addPrompt({ name: 'fresh' })
       reads.addResource({ uri: 'note://fresh', name: 'Fresh' })
       await until(() => new Set(heard).size === 8)

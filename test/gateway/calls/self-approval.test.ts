@@ -14,13 +14,13 @@ const MEMORY = installedProgram('@modelcontextprotocol/server-memory/dist/index.
 const ME = userInfo().username
 
 /** The folder of the key is documented, so the agent knows it. */
-interface Place {
+interface Workspace {
   readonly cwd: string
   readonly keyFolder: string
   readonly env: Readonly<Record<string, string>>
 }
 
-function newPlace(): Place {
+function newWorkspace(): Workspace {
   const cwd = testFolder()
   const keyFolder = join(testFolder(), 'asyncgate')
   writeFileSync(join(cwd, 'a.txt'), 'hello')
@@ -28,11 +28,11 @@ function newPlace(): Place {
 }
 
 /** A gateway started as in the README, with the agent as its client. */
-async function start({ cwd, env }: Place, program: readonly string[], options: readonly string[] = []) {
+async function start({ cwd, env }: Workspace, program: readonly string[], options: readonly string[] = []) {
   return startGateway(program, { cwd, env, options, clientName: 'Rogue Agent' })
 }
 
-const keyOf = ({ keyFolder }: Place) => readFileSync(join(keyFolder, 'local-key'), 'utf8').trim()
+const keyOf = ({ keyFolder }: Workspace) => readFileSync(join(keyFolder, 'local-key'), 'utf8').trim()
 
 type Gateway = Awaited<ReturnType<typeof start>>
 
@@ -72,14 +72,14 @@ describe('an agent with all tools of a gateway', () => {
   it('the agent cannot decide its own approvals and cannot read the key of the user', {
     timeout: 240_000,
   }, async () => {
-    const place = newPlace()
-    const { cwd, keyFolder } = place
+    const workspace = newWorkspace()
+    const { cwd, keyFolder } = workspace
     // Symlinks that a careless user may have made: they point outside of the served folder.
     symlinkSync(keyFolder, join(cwd, 'folder-link'))
     symlinkSync(join(keyFolder, 'local-key'), join(cwd, 'key-link'))
-    const gateway = await start(place, [...FILESYSTEM, '.'])
+    const gateway = await start(workspace, [...FILESYSTEM, '.'])
     const { call, url } = gateway
-    const key = keyOf(place)
+    const key = keyOf(workspace)
     const target = join(cwd, 'written.txt')
     const asked = await call('filesystem__write_file', { path: target, content: 'x' })
     const { task_id } = pending.parse(asked.structuredContent)
@@ -195,7 +195,7 @@ describe('an agent with all tools of a gateway', () => {
     // The user can approve with the key that the CLI finds.
     const fresh = await call('filesystem__write_file', { path: target, content: 'approved' })
     const { task_id: last } = pending.parse(fresh.structuredContent)
-    const approve = startCli(['approvals', 'approve', last, '--url', url], cwd, place.env)
+    const approve = startCli(['approvals', 'approve', last, '--url', url], cwd, workspace.env)
     expect(await approve.ended).toMatchObject({ code: 0 })
     await until(() => existsSync(target))
   })
@@ -203,9 +203,9 @@ describe('an agent with all tools of a gateway', () => {
   it('a CLI command that is redirected to a server of the agent reveals no credential', {
     timeout: 120_000,
   }, async () => {
-    const place = newPlace()
-    const gateway = await start(place, [...FILESYSTEM, '.'])
-    const path = join(place.cwd, 'b.txt')
+    const workspace = newWorkspace()
+    const gateway = await start(workspace, [...FILESYSTEM, '.'])
+    const path = join(workspace.cwd, 'b.txt')
     const asked = await gateway.call('filesystem__write_file', { path, content: 'x' })
     const { task_id } = pending.parse(asked.structuredContent)
     const heard: Record<string, string>[] = []
@@ -223,11 +223,11 @@ describe('an agent with all tools of a gateway', () => {
     const address = z.object({ port: z.number() }).parse(planted.address())
     const url = `http://127.0.0.1:${address.port}`
     const record = { url, pid: process.pid, started_at: new Date().toISOString() }
-    mkdirSync(join(place.cwd, '.asyncgate'), { recursive: true })
-    writeFileSync(join(place.cwd, '.asyncgate', 'server.json'), JSON.stringify(record))
-    await startCli(['approvals', 'approve', task_id], place.cwd, place.env).ended
+    mkdirSync(join(workspace.cwd, '.asyncgate'), { recursive: true })
+    writeFileSync(join(workspace.cwd, '.asyncgate', 'server.json'), JSON.stringify(record))
+    await startCli(['approvals', 'approve', task_id], workspace.cwd, workspace.env).ended
     expect(heard.length).toBeGreaterThan(0)
-    const key = keyOf(place)
+    const key = keyOf(workspace)
     for (const { host: _, connection: __, 'content-length': ___, ...headers } of heard) {
       expect(JSON.stringify(headers)).not.toContain(key)
       expect(await rest(gateway, `/v1/approvals/${task_id}/approve`, { task_id }, headers)).toBe(403)
@@ -236,8 +236,8 @@ describe('an agent with all tools of a gateway', () => {
   })
 
   it('the agent cannot approve through a memory server either', { timeout: 120_000 }, async () => {
-    const place = newPlace()
-    const gateway = await start(place, MEMORY)
+    const workspace = newWorkspace()
+    const gateway = await start(workspace, MEMORY)
     const entity = { name: 'n', entityType: 't', observations: ['o'] }
     const asked = await gateway.call('memory__create_entities', { entities: [entity] })
     const { task_id } = pending.parse(asked.structuredContent)
@@ -260,8 +260,8 @@ describe('an agent with the tools of a git server', () => {
    * folder of the key.
    */
   async function startGit(options: readonly string[] = []) {
-    const place = newPlace()
-    const { cwd, keyFolder } = place
+    const workspace = newWorkspace()
+    const { cwd, keyFolder } = workspace
     const file = join(keyFolder, 'local-key')
     symlinkSync(keyFolder, join(cwd, 'folder-link'))
     symlinkSync(file, join(cwd, 'key-link'))
@@ -274,14 +274,14 @@ describe('an agent with the tools of a git server', () => {
       GIT_SIGN_COMMITS: 'false',
     }
     const variables = Object.keys(identity).flatMap((name) => ['--env', name])
-    const env = { ...place.env, ...identity }
-    const gateway = await start({ ...place, env }, installedProgram('@cyanheads/git-mcp-server'), [
+    const env = { ...workspace.env, ...identity }
+    const gateway = await start({ ...workspace, env }, installedProgram('@cyanheads/git-mcp-server'), [
       '--name',
       'git',
       ...variables,
       ...options,
     ])
-    const key = keyOf(place)
+    const key = keyOf(workspace)
     const dotfiles = testFolder()
     git(dotfiles, 'init', '--initial-branch=main')
     cpSync(keyFolder, join(dotfiles, 'asyncgate'), { recursive: true })
@@ -290,12 +290,12 @@ describe('an agent with the tools of a git server', () => {
     const blob = git(dotfiles, 'rev-parse', 'HEAD:asyncgate/local-key')
     const commit = git(dotfiles, 'rev-parse', 'HEAD')
     writeFileSync(join(cwd, '.git/objects/info/alternates'), join(dotfiles, '.git/objects'))
-    return { ...gateway, place, file, key, dotfiles, blob, commit }
+    return { ...gateway, workspace, file, key, dotfiles, blob, commit }
   }
 
   it('the agent cannot read the key and changes nothing without approval', { timeout: 240_000 }, async () => {
-    const { call, key, file, place, dotfiles, blob, commit } = await startGit()
-    const { cwd: path, keyFolder } = place
+    const { call, key, file, workspace, dotfiles, blob, commit } = await startGit()
+    const { cwd: path, keyFolder } = workspace
     const up = relative(path, file)
     const reads: [string, object][] = [
       ['diff', { path, paths: ['/dev/null', file] }],
@@ -354,8 +354,8 @@ describe('an agent with the tools of a git server', () => {
   })
 
   it('the agent cannot read the key even if every call is allowed', { timeout: 120_000 }, async () => {
-    const { call, key, file, place, commit } = await startGit(['--allow', 'all'])
-    const { cwd: path, keyFolder } = place
+    const { call, key, file, workspace, commit } = await startGit(['--allow', 'all'])
+    const { cwd: path, keyFolder } = workspace
     const attempts: [string, object][] = [
       ['add', { path, paths: [file], force: true }],
       ['add', { path, paths: ['folder-link/local-key'], force: true }],
@@ -403,7 +403,7 @@ describe('asyncgate gateway and the folder of the key', () => {
   ])(
     'the gateway refuses to start a program that is given %s, and says how to move the key',
     async (_, args) => {
-      const { cwd, keyFolder, env } = newPlace()
+      const { cwd, keyFolder, env } = newWorkspace()
       symlinkSync(keyFolder, join(cwd, 'link'))
       symlinkSync(join(keyFolder, '..'), join(cwd, 'link-above'))
       symlinkSync(cwd, join(cwd, 'link-to-links'))
@@ -415,9 +415,9 @@ describe('asyncgate gateway and the folder of the key', () => {
   )
 
   it('the gateway warns if its program runs in a folder above that of the key', async () => {
-    const place = newPlace()
-    const above = { ...place, cwd: join(place.keyFolder, '..') }
-    const { output } = await start(above, [...FILESYSTEM, place.cwd])
+    const workspace = newWorkspace()
+    const above = { ...workspace, cwd: join(workspace.keyFolder, '..') }
+    const { output } = await start(above, [...FILESYSTEM, workspace.cwd])
     expect(output()).toContain('is started above')
   })
 })

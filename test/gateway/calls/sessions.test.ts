@@ -19,11 +19,11 @@ describeGates('gateway sessions', (open, storeName) => {
     const { gate, stub } = gateway
     let leased = 0
     let most = 0
-    const held3 = new Set<string>()
+    const leasedTasks = new Set<string>()
     gate.onTask(({ task_id, status }: TaskEvent) => {
-      if (status === 'leased' || status === 'running') held3.add(task_id)
-      else held3.delete(task_id)
-      leased = held3.size
+      if (status === 'leased' || status === 'running') leasedTasks.add(task_id)
+      else leasedTasks.delete(task_id)
+      leased = leasedTasks.size
       most = Math.max(most, leased)
     })
     const mine = await calls(gateway, 10)

@@ -200,8 +200,8 @@ describe("the operator's file", () => {
       '- { name: a, transport: { type: stdio, command: x } }\n- { name: a, transport: { type: stdio, command: y } }',
       'has upstream a twice',
     ],
-  ])('an invalid file is refused with the location of the error: %s', (content, complaint) => {
-    expect(() => readUpstreamsFile(file(content))).toThrow(complaint)
+  ])('an invalid file is refused with the location of the error: %s', (content, expectedMessage) => {
+    expect(() => readUpstreamsFile(file(content))).toThrow(expectedMessage)
   })
 
   it('a missing file is reported', () => {

@@ -59,7 +59,7 @@ describe('line reader', () => {
     expect(bytes.flatMap((byte) => [...reader.push(byte)])).toEqual([{ text: 'é' }])
   })
 
-  it('of a line that is too long only head and tail are kept, and the next line is complete', () => {
+  it('only head and tail of a line that is too long are kept, and the next line is complete', () => {
     const long = `START${'x'.repeat(5000)}END`
     for (const size of [1, 7, 100, 10_000]) {
       const text = `${long}\nnext\n`

@@ -182,8 +182,10 @@ describeGates('the upstream registry', (open) => {
       headers: { Authorization: 'Bearer env:TOKEN' },
     })
     const { tenant } = await store.tenant('default')
-    const kept = await store.entries.list(tenant, 'upstream', '', 10)
-    expect(JSON.stringify([kept, await gate.listUpstreams(admin(), {})])).not.toContain('open-sesame')
+    const storedEntries = await store.entries.list(tenant, 'upstream', '', 10)
+    expect(JSON.stringify([storedEntries, await gate.listUpstreams(admin(), {})])).not.toContain(
+      'open-sesame',
+    )
   })
 
   it('the registry belongs to one tenant', async () => {

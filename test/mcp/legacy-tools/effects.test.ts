@@ -18,7 +18,7 @@ const CREDENTIAL = { kind: 'shared', tenant: 'default' } as const
 const POINTER = { pointer: 's3:bucket/key', channel: 's3', checksum: 'abc' }
 
 /** The same work with the legacy tools and with the operations. */
-const STORIES: Readonly<Record<string, { old: Story; now: Story }>> = {
+const SCENARIOS: Readonly<Record<string, { old: Scenario; now: Scenario }>> = {
   'work that succeeds': {
     old: async ({ call }) => {
       const { task_id } = await call('queue_task', {
@@ -115,7 +115,7 @@ const STORIES: Readonly<Record<string, { old: Story; now: Story }>> = {
   },
 }
 
-type Story = (teller: { readonly call: Call; readonly clock: World['clock'] }) => Promise<void>
+type Scenario = (context: { readonly call: Call; readonly clock: World['clock'] }) => Promise<void>
 
 function leaseIn(tasks: unknown): unknown {
   return idIn(tasks, 'lease_id')
@@ -128,7 +128,7 @@ function idIn(list: unknown, name: string): unknown {
 }
 
 /** Calls through the legacy tools. */
-function oldCalls({ gate, errors }: World): Call {
+function legacyCalls({ gate, errors }: World): Call {
   const tools = gateTools({ gate, legacyTools: true, onError: (error) => errors.push(error) })
   return async (name, fields) => {
     const run = await tools.find(name, CREDENTIAL)
@@ -143,7 +143,7 @@ function oldCalls({ gate, errors }: World): Call {
 }
 
 /** Calls of the operations. */
-function newCalls({ gate }: World): Call {
+function operationCalls({ gate }: World): Call {
   return async (name, fields) => {
     const operation = findOperation(name)
     if (operation === undefined) throw new Error(`there is no operation ${name}`)
@@ -152,10 +152,14 @@ function newCalls({ gate }: World): Call {
   }
 }
 
-async function effectsOf(storeName: 'sqlite' | 'postgres', story: Story, calls: (world: World) => Call) {
+async function effectsOf(
+  storeName: 'sqlite' | 'postgres',
+  scenario: Scenario,
+  calls: (world: World) => Call,
+) {
   const world = await openWorld(storeName, 7, {})
   onTestFinished(() => world.close())
-  await story({ call: calls(world), clock: world.clock })
+  await scenario({ call: calls(world), clock: world.clock })
   const { reads } = world.store
   const { tenant } = await world.store.tenant('default')
   const lines = await reads.scan(tenant, { by: 'all' }, Number.MAX_SAFE_INTEGER, 100)
@@ -171,11 +175,11 @@ async function effectsOf(storeName: 'sqlite' | 'postgres', story: Story, calls: 
 }
 
 describe.each(storeNames())('legacy tools on %s', (storeName) => {
-  it.each(Object.entries(STORIES))(
+  it.each(Object.entries(SCENARIOS))(
     '%s has the same effects through legacy tools and operations',
     async (_, { old, now }) => {
-      const before = await effectsOf(storeName, old, oldCalls)
-      const after = await effectsOf(storeName, now, newCalls)
+      const before = await effectsOf(storeName, old, legacyCalls)
+      const after = await effectsOf(storeName, now, operationCalls)
       expect(before).toEqual(after)
       expect(before.errors).toEqual([])
       expect(before.receipts.length).toBeGreaterThan(2)

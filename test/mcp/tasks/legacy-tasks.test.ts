@@ -14,7 +14,7 @@ import { type Answer, contentOf, type McpServer, openMcp, startMcp } from '../en
 import { complete, fail, offerSum, progress, take } from './task-work.ts'
 
 /** The schemas of the SDK of that revision, by which each result is validated. */
-const JUDGES: Readonly<Record<string, z.ZodType>> = {
+const RESULT_SCHEMAS: Readonly<Record<string, z.ZodType>> = {
   'tasks/get': GetTaskResultSchema,
   'tasks/cancel': GetTaskResultSchema,
   'tasks/list': ListTasksResultSchema,
@@ -23,7 +23,7 @@ const JUDGES: Readonly<Record<string, z.ZodType>> = {
 
 async function ask(server: McpServer, method: string, params: object = {}): Promise<Answer> {
   const answer = await server.post({ body: { jsonrpc: '2.0', id: 1, method, params } })
-  if (answer.body?.result !== undefined) JUDGES[method]?.parse(answer.body.result)
+  if (answer.body?.result !== undefined) RESULT_SCHEMAS[method]?.parse(answer.body.result)
   return answer
 }
 

@@ -16,7 +16,7 @@ const CAPABILITIES = 'io.modelcontextprotocol/clientCapabilities'
 export const TASKS_META = { ...META, [CAPABILITIES]: { elicitation: {}, extensions: { [EXTENSION]: {} } } }
 
 /** The schemas of the extension's authors, by which each result is validated. */
-const JUDGES: Readonly<Record<string, z.ZodType>> = {
+const RESULT_SCHEMAS: Readonly<Record<string, z.ZodType>> = {
   'tasks/get': GetTaskResultV2Schema,
   'tasks/update': UpdateTaskResultV2Schema,
   'tasks/cancel': CancelTaskResultV2Schema,
@@ -87,7 +87,7 @@ export class TaskClient {
   /** Calls a task method and validates its result. */
   async method(method: string, taskId: string, more: object = {}): Promise<Answer> {
     const answer = await this.ask(method, { taskId, ...more }, taskId)
-    if (answer.body?.result !== undefined) JUDGES[method]?.parse(answer.body.result)
+    if (answer.body?.result !== undefined) RESULT_SCHEMAS[method]?.parse(answer.body.result)
     return answer
   }
 
@@ -98,7 +98,7 @@ export class TaskClient {
   }
 
   /** Opens a subscription stream; each task notification is validated. */
-  async listen(notifications: object, id: string | number = 'ears'): Promise<Ears> {
+  async listen(notifications: object, id: string | number = 'ears'): Promise<SubscriptionReader> {
     const { body, headers } = modernPost('subscriptions/listen', { _meta: this.#meta, notifications }, {}, id)
     const leaving = new AbortController()
     const response = await fetch(this.#url, {
@@ -112,12 +112,12 @@ export class TaskClient {
       body: JSON.stringify(body),
       signal: leaving.signal,
     })
-    return new Ears(response, leaving)
+    return new SubscriptionReader(response, leaving)
   }
 }
 
 /** The reading end of a subscription stream. */
-export class Ears {
+export class SubscriptionReader {
   readonly response: Response
   readonly #leaving: AbortController
   readonly #reader

@@ -7,8 +7,8 @@ import {
   resultFromTaskOutcome,
   type TaskEnabledSession,
 } from '@modelcontextprotocol/ext-tasks/client'
-import { Client as OldClient } from '@modelcontextprotocol/sdk/client/index.js'
-import { StreamableHTTPClientTransport as OldHttp } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
+import { Client as ClientV1 } from '@modelcontextprotocol/sdk/client/index.js'
+import { StreamableHTTPClientTransport as HttpTransportV1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { CallToolResultSchema } from '@modelcontextprotocol/sdk/types.js'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { z } from 'zod'
@@ -25,9 +25,9 @@ async function start(): Promise<McpServer> {
 }
 
 describe('tasks with SDK v1', () => {
-  async function connect(server: McpServer): Promise<OldClient> {
-    const client = new OldClient(INFO)
-    await client.connect(new OldHttp(new URL(server.url)))
+  async function connect(server: McpServer): Promise<ClientV1> {
+    const client = new ClientV1(INFO)
+    await client.connect(new HttpTransportV1(new URL(server.url)))
     onTestFinished(() => client.close())
     await client.listTools()
     return client

@@ -28,12 +28,12 @@ it('a task handle survives the kill of the server that issued it', async () => {
   const [lease] = Leased.parse(leased).tasks
   const held = { worker_id: 'w', ...lease }
   await call(before, 'report_progress', { ...held, progress: { percent: 40, message: 'adding' } })
-  const ears = await before.listen({ taskIds: [taskId] })
-  await ears.next()
-  await ears.task()
+  const subscription = await before.listen({ taskIds: [taskId] })
+  await subscription.next()
+  await subscription.task()
   first.process.kill('SIGKILL')
   await first.ended
-  await expect(ears.next()).rejects.toThrow()
+  await expect(subscription.next()).rejects.toThrow()
 
   const second = await start()
   onTestFinished(() => void second.process.kill('SIGKILL'))
@@ -83,15 +83,15 @@ describeGates(
     it('a subscription reports progress and end of a task on the other server', async () => {
       const { here, there, otherGate } = await pair()
       const { taskId } = await here.start('sum')
-      const ears = await here.listen({ taskIds: [taskId] })
-      await ears.next()
-      expect(await ears.task()).toMatchObject({ statusMessage: 'Waits for a worker.' })
+      const subscription = await here.listen({ taskIds: [taskId] })
+      await subscription.next()
+      expect(await subscription.task()).toMatchObject({ statusMessage: 'Waits for a worker.' })
       const held = await take(otherGate)
       await progress(otherGate, held, { message: 'adding' })
       // A load round may also have seen the task when it was leased.
-      while ((await ears.task()).statusMessage !== 'adding');
+      while ((await subscription.task()).statusMessage !== 'adding');
       await complete(otherGate, held, { sum: 3 })
-      expect(await ears.task()).toMatchObject({ status: 'completed' })
+      expect(await subscription.task()).toMatchObject({ status: 'completed' })
       expect(await there.get(taskId)).toMatchObject({ result: { structuredContent: { sum: 3 } } })
     })
   },

@@ -147,7 +147,7 @@ describe.each([
     expect(await answersOf(server)).toEqual([{ content: { city: 'Rome' } }])
   })
 
-  it('no other caller can answer it', async () => {
+  it('no other caller can answer the question', async () => {
     const { server, taskId } = await asking()
     const mallory = new TaskClient(server, { 'io.asyncgate/agent_id': 'mallory' })
     const inputResponses = { q1: accept({ city: 'Rome' }) }
@@ -162,17 +162,17 @@ it('a subscription reports that input is needed', async () => {
   await offerSum(server.gate)
   const client = new TaskClient(server)
   const { taskId } = await client.start('sum')
-  const ears = await client.listen({ taskIds: [taskId] })
-  await ears.next()
-  await ears.task()
+  const subscription = await client.listen({ taskIds: [taskId] })
+  await subscription.next()
+  await subscription.task()
   const held = await take(server.gate)
-  await ears.task()
+  await subscription.task()
   await askInput(server, held, { message: 'Where to?', schema: SCHEMA })
-  expect(await ears.task()).toMatchObject({ status: 'input_required', inputRequests: { q1: {} } })
+  expect(await subscription.task()).toMatchObject({ status: 'input_required', inputRequests: { q1: {} } })
   await client.method('tasks/update', taskId, { inputResponses: { q1: accept({ city: 'Rome' }) } })
-  expect(await ears.task()).toMatchObject({ status: 'working' })
+  expect(await subscription.task()).toMatchObject({ status: 'working' })
   await complete(server.gate, await take(server.gate), {})
-  ears.leave()
+  subscription.leave()
 })
 
 describe('tasks that wait for approval', () => {

@@ -12,7 +12,7 @@ import { serveStdioMcp } from '../../../src/mcp/transport/stdio.ts'
 import { Subscription } from '../../../src/mcp/transport/subscription.ts'
 import { agent } from '../../support/gates.ts'
 import { modernPost, openMcp, startMcp } from '../endpoint.ts'
-import { type Ears, type Message, TASKS_META, TaskClient } from '../tasks/task-client.ts'
+import { type Message, type SubscriptionReader, TASKS_META, TaskClient } from '../tasks/task-client.ts'
 import { complete, offerSum, progress, take } from '../tasks/task-work.ts'
 
 const SUBSCRIPTION = 'io.modelcontextprotocol/subscriptionId'
@@ -26,8 +26,8 @@ async function start(fastPath = true) {
   return { server, gate: server.gate, client }
 }
 
-async function acknowledged(ears: Ears): Promise<unknown> {
-  const message = await ears.next()
+async function acknowledged(subscription: SubscriptionReader): Promise<unknown> {
+  const message = await subscription.next()
   expect(message).toMatchObject({ method: ACK, params: { _meta: { [SUBSCRIPTION]: 'ears' } } })
   return message?.params?.notifications
 }
@@ -38,25 +38,25 @@ describe.each([true, false])('a task subscription over HTTP, fast path %s', (fas
   it('the stream acknowledges, reports the current state and each change, and ends with the tasks', async () => {
     const { gate, client } = await start(fastPath)
     const { taskId } = await client.start('sum')
-    const ears = await client.listen({ taskIds: [taskId] })
-    expect(ears.response.headers.get('content-type')).toBe('text/event-stream')
-    expect(ears.response.headers.get('x-accel-buffering')).toBe('no')
-    expect(await acknowledged(ears)).toEqual({ taskIds: [taskId] })
-    expect(await ears.task()).toMatchObject({
+    const subscription = await client.listen({ taskIds: [taskId] })
+    expect(subscription.response.headers.get('content-type')).toBe('text/event-stream')
+    expect(subscription.response.headers.get('x-accel-buffering')).toBe('no')
+    expect(await acknowledged(subscription)).toEqual({ taskIds: [taskId] })
+    expect(await subscription.task()).toMatchObject({
       taskId,
       status: 'working',
       statusMessage: 'Waits for a worker.',
     })
     const held = await take(gate)
-    expect(await ears.task()).toMatchObject({ statusMessage: 'A worker has taken it.' })
+    expect(await subscription.task()).toMatchObject({ statusMessage: 'A worker has taken it.' })
     await progress(gate, held, { message: 'adding' })
-    expect(await ears.task()).toMatchObject({ status: 'working', statusMessage: 'adding' })
+    expect(await subscription.task()).toMatchObject({ status: 'working', statusMessage: 'adding' })
     await complete(gate, held, { sum: 3 })
-    expect(await ears.task()).toMatchObject({
+    expect(await subscription.task()).toMatchObject({
       status: 'completed',
       result: { resultType: 'complete', structuredContent: { sum: 3 } },
     })
-    expect(await ears.rest()).toMatchObject([last])
+    expect(await subscription.rest()).toMatchObject([last])
   })
 })
 
@@ -66,47 +66,51 @@ it('only existing tasks of the caller are acknowledged', async () => {
   const bobs = await client.start('sum', { agent_id: 'bob' })
   const bob = new TaskClient(server, { 'io.asyncgate/agent_id': 'bob' })
   const none = '01900000-0000-7000-8000-000000000000'
-  const ears = await bob.listen({ taskIds: [alices.taskId, 'x', none, bobs.taskId, bobs.taskId] })
-  expect(await acknowledged(ears)).toEqual({ taskIds: [bobs.taskId] })
-  expect(await ears.task()).toMatchObject({ taskId: bobs.taskId })
+  const subscription = await bob.listen({ taskIds: [alices.taskId, 'x', none, bobs.taskId, bobs.taskId] })
+  expect(await acknowledged(subscription)).toEqual({ taskIds: [bobs.taskId] })
+  expect(await subscription.task()).toMatchObject({ taskId: bobs.taskId })
   await server.gate.cancelTask(agent('alice'), { task_id: alices.taskId })
   await server.gate.cancelTask(agent('bob'), { task_id: bobs.taskId })
-  expect(await ears.task()).toMatchObject({ taskId: bobs.taskId, status: 'cancelled' })
-  expect(await ears.rest()).toMatchObject([last])
+  expect(await subscription.task()).toMatchObject({ taskId: bobs.taskId, status: 'cancelled' })
+  expect(await subscription.rest()).toMatchObject([last])
 })
 
 it('the stream ends immediately if there is nothing to report', async () => {
   const { client } = await start()
-  const ears = await client.listen({ taskIds: ['x'] })
-  expect(await acknowledged(ears)).toEqual({ taskIds: [] })
-  expect(await ears.rest()).toMatchObject([last])
+  const subscription = await client.listen({ taskIds: ['x'] })
+  expect(await acknowledged(subscription)).toEqual({ taskIds: [] })
+  expect(await subscription.rest()).toMatchObject([last])
 })
 
 it('a stream with list changes does not end with its tasks', async () => {
   const { gate, client, server } = await start()
   const { taskId } = await client.start('sum')
-  const ears = await client.listen({ taskIds: [taskId], toolsListChanged: true, promptsListChanged: true })
-  expect(await acknowledged(ears)).toEqual({ taskIds: [taskId], toolsListChanged: true })
-  await ears.task()
+  const subscription = await client.listen({
+    taskIds: [taskId],
+    toolsListChanged: true,
+    promptsListChanged: true,
+  })
+  expect(await acknowledged(subscription)).toEqual({ taskIds: [taskId], toolsListChanged: true })
+  await subscription.task()
   await client.method('tasks/cancel', taskId)
-  expect(await ears.task()).toMatchObject({ status: 'cancelled' })
+  expect(await subscription.task()).toMatchObject({ status: 'cancelled' })
   await offerSum(gate, { description: 'Adds up.' })
-  expect(await ears.next()).toMatchObject({
+  expect(await subscription.next()).toMatchObject({
     method: 'notifications/tools/list_changed',
     params: { _meta: { [SUBSCRIPTION]: 'ears' } },
   })
   await server.endpoint.close()
-  expect(await ears.rest()).toMatchObject([last])
+  expect(await subscription.rest()).toMatchObject([last])
 })
 
 it('the stream is completed when the server stops', async () => {
   const { client, server } = await start()
   const { taskId } = await client.start('sum')
-  const ears = await client.listen({ taskIds: [taskId] })
-  await acknowledged(ears)
-  await ears.task()
+  const subscription = await client.listen({ taskIds: [taskId] })
+  await acknowledged(subscription)
+  await subscription.task()
   await server.endpoint.close()
-  expect(await ears.rest()).toMatchObject([last])
+  expect(await subscription.rest()).toMatchObject([last])
 })
 
 it('the server ends the subscription when its reader disconnects', async () => {
@@ -114,9 +118,9 @@ it('the server ends the subscription when its reader disconnects', async () => {
   await offerSum(server.gate)
   const client = new TaskClient(server)
   const { taskId } = await client.start('sum')
-  const ears = await client.listen({ taskIds: [taskId] })
-  await acknowledged(ears)
-  ears.leave()
+  const subscription = await client.listen({ taskIds: [taskId] })
+  await acknowledged(subscription)
+  subscription.leave()
   // Closing waits for the requests in progress.
   await server.close()
 })
@@ -221,7 +225,7 @@ describe('task subscriptions over stdio', () => {
     stdout.setEncoding('utf8').on('data', (chunk: string) => {
       const lines = (rest + chunk).split('\n')
       rest = lines.pop() ?? ''
-      for (const line of lines) received.push(judged(JSON.parse(line)))
+      for (const line of lines) received.push(validated(JSON.parse(line)))
     })
     const handle = serveStdioMcp(gate, { streams: { input: stdin, output: stdout } })
     onTestFinished(() => handle.close())
@@ -244,7 +248,7 @@ describe('task subscriptions over stdio', () => {
     return { gate, ask, find, send, notified, received, handle }
   }
 
-  function judged(value: unknown): Message {
+  function validated(value: unknown): Message {
     const { method } = Line.parse(value)
     if (method === 'notifications/tasks') TaskStatusNotificationV2Schema.parse(value)
     return z.looseObject({}).parse(value)
